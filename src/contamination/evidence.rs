@@ -60,7 +60,7 @@ impl SuiteIndex {
     pub fn evidence(&self, found: &Sightings) -> Vec<Evidence> {
         let mut hits: Vec<EvidenceHit> = Vec::new();
         for run in &found.runs {
-            for (token, gram) in (run.token..).zip(run.gram..run.gram.saturating_add(run.count)) {
+            for (token, gram) in (run.token..).zip(run.grams(self.grams() as usize)) {
                 let hit = |place: &GramPlace| EvidenceHit::of(token, *place, SEED as u32, run.span);
                 hits.extend(self.places(gram).iter().map(hit));
             }

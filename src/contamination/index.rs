@@ -34,18 +34,27 @@ pub(super) struct PartWeights {
 }
 
 impl SuiteIndex {
-    /// Of the rows of a suite of so many items.
+    /// Of the rows of a suite of so many items and n-grams. `corrupt` makes the error of a row, by its hash.
     ///
     /// # Errors
-    /// The first error among the rows.
+    /// The first error among the rows, and one that contradicts the others: its number is not below that of the
+    /// n-grams, or it stands behind the end of a part, whose n-grams stand at every place up to the last.
     pub fn of<E>(
         rows: impl Iterator<Item = Result<(u64, SuiteGram), E>>,
-        items: u32,
+        (items, grams): (u32, u32),
+        corrupt: impl Fn(u64, String) -> E,
     ) -> Result<Self, E> {
         let (mut placed, mut short) = (Vec::new(), BTreeMap::new());
+        let mut extents: BTreeMap<(u32, SuitePart), PartExtent> = BTreeMap::new();
         for row in rows {
             match row? {
-                (_, SuiteGram::Seed(number, places)) => {
+                (hash, SuiteGram::Seed(number, _)) if number >= grams => {
+                    return Err(corrupt(hash, format!("number {number} of {grams} n-grams")));
+                }
+                (hash, SuiteGram::Seed(number, places)) => {
+                    for place in &places {
+                        extents.entry((place.item, place.part)).or_default().add(place, hash);
+                    }
                     placed.extend(places.into_iter().map(|place| (number, place)));
                 }
                 (_, SuiteGram::Short(items)) => {
@@ -55,11 +64,16 @@ impl SuiteIndex {
                 (_, SuiteGram::Piece(_)) => {}
             }
         }
+        if let Some((_, last)) = extents.iter().find(|(_, extent)| !extent.is_whole()) {
+            let PartExtent { places, last, row } = last;
+            let why = format!("position {last} in a part that has {places} n-grams");
+            return Err(corrupt(*row, why));
+        }
         placed.sort_unstable();
         let mut index = Self { short, ..Self::default() };
         for of_gram in placed.chunk_by(|(a, _), (b, _)| a == b) {
             let Some((number, _)) = of_gram.first() else { continue };
-            // Numbers without a place there are none of; a row that is damaged leaves its number empty.
+            // Numbers without a place there are none of; a row that is lost leaves its number empty.
             index.ends.resize(*number as usize, index.places.len());
             index.weights.resize(*number as usize, 0.0);
             index.places.extend(of_gram.iter().map(|(_, place)| *place));
@@ -132,6 +146,29 @@ impl SuiteIndex {
     }
 }
 
+/// How far the n-grams of a part reach.
+#[derive(Default)]
+struct PartExtent {
+    places: u32,
+    /// The furthest position, and the hash of the n-gram that stands there.
+    last: u32,
+    row: u64,
+}
+
+impl PartExtent {
+    fn add(&mut self, place: &GramPlace, row: u64) {
+        self.places = self.places.saturating_add(1);
+        if place.position >= self.last {
+            (self.last, self.row) = (place.position, row);
+        }
+    }
+
+    /// Whether the last n-gram stands where as many stand before it.
+    const fn is_whole(&self) -> bool {
+        self.last < self.places
+    }
+}
+
 impl PartWeights {
     fn put(&mut self, place: &GramPlace, gram: u32) {
         let position = place.position as usize;
@@ -201,7 +238,7 @@ impl CommonGrams {
     /// makes an item common.
     pub fn count(&mut self, source: SourceId, found: &Sightings, is_copy: bool) {
         let runs = found.runs.iter();
-        let mut grams: Vec<u32> = runs.flat_map(|run| run.gram..run.gram + run.count).collect();
+        let mut grams: Vec<u32> = runs.flat_map(|run| run.grams(self.grams.len())).collect();
         grams.sort_unstable();
         grams.dedup();
         for gram in grams {

@@ -30,7 +30,7 @@ pub use evidence::{ContaminationRule, Evidence};
 pub(crate) use index::{CommonGrams, SuiteIndex};
 pub(crate) use review::excerpts;
 pub use review::{Excerpt, RulePrecision};
-pub(crate) use scanner::{SeedIndex, SeedScratch};
+pub(crate) use scanner::{SeedIndex, SeedScratch, TextTokens};
 pub use suite::SuiteFields;
 pub(crate) use suite::{SuiteNgrams, item_of, suite_ngrams};
 

@@ -1,6 +1,9 @@
 //! What is searched for of all suites, in memory; and what a text has of it: n-grams, short questions, and pieces.
 //!
-//! PieceFinder are runs of a part that are too short for an n-gram, in a text at the same distance from one another. Where
+//! Suites may be made by different versions of a normaliser: those of one version have tables together, and the tokens
+//! of a text are made once a version.
+//!
+//! Pieces are runs of a part that are too short for an n-gram, in a text at the same distance from one another. Where
 //! names, numbers or words of an item were replaced one by one, what is left stands where it stood: the first token in
 //! the text minus the first in the part is the same for all of it. Runs of so few tokens stand in many texts; that
 //! several of one part keep their distance is no accident.
@@ -9,8 +12,8 @@ use super::suite::piece_key;
 use super::{ALIGNED, GAP, MOST_ITEMS, MOST_RUNS, NEAR, PIECE, SEED, SHORTEST};
 use crate::dedup::{TokenHashes, TokenPlaces};
 use crate::model::{
-    ByteSpan, GramPlace, GramRun, ShortItem, Sightings, SuiteGram, SuiteId, SuitePart, SuitePiece,
-    WholeItem,
+    ByteSpan, GramPlace, GramRun, Normaliser, ShortItem, Sightings, SuiteGram, SuiteId, SuitePart,
+    SuitePiece, WholeItem,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -25,10 +28,28 @@ const PLACE_BYTES: u64 = 32;
 /// The n-grams, pieces and short questions of suites, by their hashes.
 #[derive(Debug, Default)]
 pub struct SeedIndex {
+    by_normaliser: Vec<SeedTables>,
+    bytes: u64,
+}
+
+/// Those of the suites of one normaliser.
+#[derive(Debug)]
+struct SeedTables {
+    normaliser: Normaliser,
     grams: SeedTable<u32>,
     pieces: SeedTable<GramPlace>,
     short: SeedTable<ShortItem>,
-    bytes: u64,
+}
+
+/// Rows of tables in the making: a hash, the suite, what it has there.
+type SeedRows<T> = Vec<(u64, SuiteId, T)>;
+
+/// What [`SeedTables`] are made of.
+#[derive(Default)]
+struct SeedLists {
+    grams: SeedRows<u32>,
+    pieces: SeedRows<GramPlace>,
+    short: SeedRows<ShortItem>,
 }
 
 /// Values by hash, of several suites.
@@ -48,7 +69,7 @@ impl<T> Default for SeedTable<T> {
 }
 
 impl<T> SeedTable<T> {
-    fn of(mut rows: Vec<(u64, SuiteId, T)>) -> Self {
+    fn of(mut rows: SeedRows<T>) -> Self {
         rows.sort_by_key(|(hash, suite, _)| (*hash, *suite));
         let bits = (rows.len() * FILTER_BITS).next_power_of_two().max(64).ilog2();
         let mut filter = vec![0_u64; 1 << (bits - 6)];
@@ -81,11 +102,33 @@ impl<T> SeedTable<T> {
     }
 }
 
-/// Buffers that one text leaves to the next.
+/// Tokens of a text that were made already, by their hashes.
+#[derive(Clone, Copy, Debug)]
+pub struct TextTokens<'t> {
+    /// What they were made by.
+    pub normaliser: Normaliser,
+    /// All of them, in order.
+    pub hashes: &'t [u64],
+}
+
+/// Buffers that one text leaves to the next, by the name of the normaliser.
 #[derive(Default)]
-pub struct SeedScratch {
-    hashes: Vec<u64>,
+pub struct SeedScratch(BTreeMap<&'static str, TokenScratch>);
+
+struct TokenScratch {
+    tokens: TokenHashes,
+    runs: Vec<u64>,
     places: TokenPlaces,
+}
+
+impl SeedScratch {
+    fn of(&mut self, normaliser: Normaliser) -> &mut TokenScratch {
+        self.0.entry(normaliser.name()).or_insert_with(|| TokenScratch {
+            tokens: TokenHashes::new(normaliser),
+            runs: Vec::new(),
+            places: TokenPlaces::new(normaliser),
+        })
+    }
 }
 
 /// What is found of a suite, in tokens.
@@ -99,37 +142,37 @@ struct SuiteMatches {
 }
 
 impl SeedIndex {
-    /// Those of the rows of suites.
+    /// Those of the rows of suites, each with the normaliser that its n-grams were made by.
     ///
     /// # Errors
     /// The first error among the rows.
     pub fn of<E>(
-        suites: impl Iterator<Item = (SuiteId, impl Iterator<Item = Result<(u64, SuiteGram), E>>)>,
+        suites: impl Iterator<
+            Item = (SuiteId, Normaliser, impl Iterator<Item = Result<(u64, SuiteGram), E>>),
+        >,
     ) -> Result<Self, E> {
-        let (mut grams, mut pieces, mut short) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lists: BTreeMap<&str, (Normaliser, SeedLists)> = BTreeMap::new();
         let mut bytes = 0;
-        for (suite, rows) in suites {
+        for (suite, normaliser, rows) in suites {
+            let of_it = || (normaliser, SeedLists::default());
+            let (_, lists) = lists.entry(normaliser.name()).or_insert_with(of_it);
             for row in rows {
                 let (hash, gram) = row?;
                 bytes += gram_bytes(&gram);
-                match gram {
-                    SuiteGram::Seed(number, _) => grams.push((hash, suite, number)),
-                    SuiteGram::Short(items) => {
-                        short.extend(items.into_iter().map(|item| (hash, suite, item)));
-                    }
-                    SuiteGram::Piece(places) if is_form(&places) => {}
-                    SuiteGram::Piece(places) => {
-                        let hash = piece_key(hash);
-                        pieces.extend(places.into_iter().map(|place| (hash, suite, place)));
-                    }
-                }
+                lists.add(hash, suite, gram);
             }
         }
-        let (grams, pieces) = (SeedTable::of(grams), SeedTable::of(pieces));
-        Ok(Self { grams, pieces, short: SeedTable::of(short), bytes })
+        let tables = |(normaliser, lists): (Normaliser, SeedLists)| SeedTables {
+            normaliser,
+            grams: SeedTable::of(lists.grams),
+            pieces: SeedTable::of(lists.pieces),
+            short: SeedTable::of(lists.short),
+        };
+        let by_normaliser = lists.into_values().map(tables).filter(|one| !one.is_empty()).collect();
+        Ok(Self { by_normaliser, bytes })
     }
 
-    /// Bytes that `built` takes in memory among others.
+    /// Bytes that n-grams would take in memory among others.
     pub fn bytes_of<'g>(grams: impl Iterator<Item = &'g SuiteGram>) -> u64 {
         grams.map(gram_bytes).sum()
     }
@@ -141,36 +184,76 @@ impl SeedIndex {
 
     /// Whether nothing is searched for.
     pub const fn is_empty(&self) -> bool {
-        self.grams.is_empty() && self.short.is_empty()
+        self.by_normaliser.is_empty()
     }
 
-    /// What a text has of each suite, by its tokens: a function of the text and the suite alone.
+    /// What a text has of each suite, ascending by suite: a function of the text and the suite alone. `made` are tokens
+    /// of the text that need not be made again.
     pub fn scan(
         &self,
         text: &str,
-        tokens: &[u64],
+        made: Option<TextTokens<'_>>,
         scratch: &mut SeedScratch,
     ) -> Vec<(SuiteId, Sightings)> {
+        let mut all = Vec::new();
+        for tables in &self.by_normaliser {
+            let TokenScratch { tokens, runs, places } = scratch.of(tables.normaliser);
+            let made = made.filter(|made| made.normaliser == tables.normaliser);
+            let tokens = made.map_or_else(|| tokens.of(text), |made| made.hashes);
+            let placed = |(suite, found): (SuiteId, SuiteMatches)| {
+                let sightings = found.placed(text, places);
+                (!sightings.is_empty()).then_some((suite, sightings))
+            };
+            all.extend(tables.scan(tokens, runs).into_iter().filter_map(placed));
+        }
+        all.sort_unstable_by_key(|(suite, _)| *suite);
+        all
+    }
+}
+
+impl SeedLists {
+    fn add(&mut self, hash: u64, suite: SuiteId, gram: SuiteGram) {
+        match gram {
+            SuiteGram::Seed(number, _) => self.grams.push((hash, suite, number)),
+            SuiteGram::Short(items) => {
+                self.short.extend(items.into_iter().map(|item| (hash, suite, item)));
+            }
+            SuiteGram::Piece(places) if is_form(&places) => {}
+            SuiteGram::Piece(places) => {
+                let hash = piece_key(hash);
+                self.pieces.extend(places.into_iter().map(|place| (hash, suite, place)));
+            }
+        }
+    }
+}
+
+impl SeedTables {
+    const fn is_empty(&self) -> bool {
+        self.grams.is_empty() && self.short.is_empty()
+    }
+
+    /// What a text has of each suite, by its tokens; `runs` is a buffer.
+    fn scan(&self, tokens: &[u64], runs: &mut Vec<u64>) -> BTreeMap<SuiteId, SuiteMatches> {
         let mut found: BTreeMap<SuiteId, SuiteMatches> = BTreeMap::new();
         if !self.grams.is_empty() {
-            TokenHashes::runs(tokens, SEED, &mut scratch.hashes);
-            for (token, hash) in (0_u64..).zip(&scratch.hashes) {
+            TokenHashes::runs(tokens, SEED, runs);
+            for (token, hash) in (0_u64..).zip(&*runs) {
                 for (suite, gram) in self.grams.get(*hash) {
                     found.entry(*suite).or_default().gram(token, *gram);
                 }
             }
         }
         if !self.pieces.is_empty() {
-            TokenHashes::runs(tokens, PIECE, &mut scratch.hashes);
-            for (token, hash) in (0_u64..).zip(&scratch.hashes) {
+            TokenHashes::runs(tokens, PIECE, runs);
+            for (token, hash) in (0_u64..).zip(&*runs) {
                 for (suite, place) in self.pieces.get(*hash) {
                     found.entry(*suite).or_default().pieces.add(token, *place);
                 }
             }
         }
         if !self.short.is_empty() {
-            TokenHashes::runs(tokens, SHORTEST, &mut scratch.hashes);
-            for (token, hash) in scratch.hashes.iter().enumerate() {
+            TokenHashes::runs(tokens, SHORTEST, runs);
+            for (token, hash) in runs.iter().enumerate() {
                 for (suite, item) in self.short.get(*hash) {
                     if let Some(near) = whole(tokens, token, item) {
                         let found = found.entry(*suite).or_default();
@@ -179,11 +262,7 @@ impl SeedIndex {
                 }
             }
         }
-        let placed = |(suite, found): (SuiteId, SuiteMatches)| {
-            let sightings = found.placed(text, &mut scratch.places);
-            (!sightings.is_empty()).then_some((suite, sightings))
-        };
-        found.into_iter().filter_map(placed).collect()
+        found
     }
 }
 

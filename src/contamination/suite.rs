@@ -4,7 +4,7 @@
 use super::{PIECE, SEED, SHORT, SHORTEST};
 use crate::dedup::TokenHashes;
 use crate::model::near_names::UnknownName;
-use crate::model::{GramPlace, ShortItem, SuiteGram, SuiteItem, SuitePart};
+use crate::model::{GramPlace, Normaliser, ShortItem, SuiteGram, SuiteItem, SuitePart};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -124,11 +124,11 @@ pub struct SuiteNgrams {
     pub unsearchable: u32,
 }
 
-/// What is searched for of `items`.
-pub fn suite_ngrams(items: &[SuiteItem]) -> SuiteNgrams {
+/// What is searched for of `items`, by the tokens of a normaliser.
+pub fn suite_ngrams(items: &[SuiteItem], normaliser: Normaliser) -> SuiteNgrams {
     let mut built = SuiteNgrams::default();
     let mut hasher = blake3::Hasher::new();
-    let mut craft = TokenHashes::new();
+    let mut craft = TokenHashes::new(normaliser);
     let mut hashes = Vec::new();
     for (number, item) in (0_u32..).zip(items) {
         for text in std::iter::once(&item.id).chain(&item.parts) {

@@ -1,8 +1,10 @@
 //! The rule against its definition: what is found, how much of it, and what is not.
 
 use super::*;
-use crate::dedup::words;
-use crate::model::{Normaliser, Sightings, SourceId, SuiteGram, SuiteId, SuiteItem};
+use crate::dedup::{TokenHashes, words};
+use crate::model::{
+    GramPlace, GramRun, Normaliser, Sightings, SourceId, SuiteGram, SuiteId, SuiteItem,
+};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -20,16 +22,25 @@ fn rows(built: &SuiteNgrams) -> impl Iterator<Item = Result<(u64, SuiteGram), In
 }
 
 fn scan(items: &[SuiteItem], text: &str) -> Sightings {
-    let built = suite_ngrams(items);
-    let Ok(seeds) = SeedIndex::of([(SuiteId(3), rows(&built))].into_iter());
-    let tokens = crate::dedup::TokenHashes::new().of(text).to_vec();
-    let found = seeds.scan(text, &tokens, &mut SeedScratch::default());
+    scan_by(Normaliser::Web, items, text)
+}
+
+fn scan_by(normaliser: Normaliser, items: &[SuiteItem], text: &str) -> Sightings {
+    let built = suite_ngrams(items, normaliser);
+    let Ok(seeds) = SeedIndex::of([(SuiteId(3), normaliser, rows(&built))].into_iter());
+    let found = seeds.scan(text, None, &mut SeedScratch::default());
     found.into_iter().next().map(|(_, found)| found).unwrap_or_default()
 }
 
+fn index(items: &[SuiteItem]) -> SuiteIndex {
+    let built = suite_ngrams(items, Normaliser::Web);
+    let rows = built.grams.into_iter().map(Ok);
+    let corrupt = |_, why: String| why;
+    SuiteIndex::of(rows, (items.len() as u32, built.seeds), corrupt).unwrap()
+}
+
 fn evidence(items: &[SuiteItem], text: &str) -> Vec<Evidence> {
-    let Ok(index) = SuiteIndex::of(rows(&suite_ngrams(items)), items.len() as u32);
-    index.evidence(&scan(items, text))
+    index(items).evidence(&scan(items, text))
 }
 
 #[test]
@@ -46,6 +57,71 @@ fn an_item_is_found_where_it_stands_however_it_is_written() {
     let quoted = &page[start as usize..end as usize];
     assert_eq!(words(quoted, Normaliser::Web), words(QUESTION, Normaliser::Web));
     assert!(ContaminationRule::default().is_met(one));
+}
+
+#[test]
+fn suites_of_both_versions_are_searched_for_by_their_own() {
+    let items = [item(QUESTION, ANSWER)];
+    let hidden: String = QUESTION.chars().flat_map(|c| [c, '\u{200b}']).collect();
+    let wide: String = QUESTION
+        .chars()
+        .map(|c| if c == ' ' { c } else { char::from_u32(c as u32 + 0xfee0).unwrap() })
+        .collect();
+    let built = [Normaliser::Web2, Normaliser::Web].map(|by| (by, suite_ngrams(&items, by)));
+    let suites = built.iter().zip(1..).map(|((by, built), id)| (SuiteId(id), *by, rows(built)));
+    let Ok(seeds) = SeedIndex::of(suites);
+    let mut scratch = SeedScratch::default();
+    let mut of = |text: &str, made: Option<TextTokens<'_>>| seeds.scan(text, made, &mut scratch);
+    for text in [&hidden, &wide] {
+        let found = of(text, None);
+        assert_eq!(found.len(), 1, "version 1 sees the signs: {found:?}");
+        assert_eq!(found[0].0, SuiteId(1));
+        assert_eq!(found[0].1.runs[0].span, (0, text.trim_end_matches('\u{200b}').len() as u64));
+        assert_eq!(found[0].1, scan_by(Normaliser::Web2, &items, text));
+    }
+    // In plain text both find the same; tokens that are given serve the version that they are of.
+    let plain = of(QUESTION, None);
+    assert_eq!(plain.iter().map(|one| one.0).collect::<Vec<_>>(), [SuiteId(1), SuiteId(2)]);
+    assert_eq!(plain[0].1, plain[1].1);
+    for normaliser in [Normaliser::Web, Normaliser::Web2] {
+        let mut tokens = TokenHashes::new(normaliser);
+        let hashes = tokens.of(QUESTION);
+        assert_eq!(of(QUESTION, Some(TextTokens { normaliser, hashes })), plain);
+        let found = of(QUESTION, Some(TextTokens { normaliser, hashes: &[] }));
+        assert_eq!(found.len(), 1, "they are taken as they are");
+    }
+}
+
+#[test]
+fn rows_that_contradict_their_suite_are_named_and_ask_for_no_memory() {
+    let items = [item(QUESTION, ANSWER)];
+    let built = suite_ngrams(&items, Normaliser::Web2);
+    let index = |grams: &BTreeMap<u64, SuiteGram>| {
+        let rows = grams.clone().into_iter().map(Ok);
+        SuiteIndex::of(rows, (1, built.seeds), |hash, why| (hash, why)).err()
+    };
+    assert_eq!(index(&built.grams), None);
+    let is_seed = |gram: &SuiteGram| matches!(gram, SuiteGram::Seed(..));
+    let (hash, _) = built.grams.iter().find(|(_, gram)| is_seed(gram)).unwrap();
+    let damaged = |change: &dyn Fn(&mut u32, &mut Vec<GramPlace>)| {
+        let mut grams = built.grams.clone();
+        let Some(SuiteGram::Seed(number, places)) = grams.get_mut(hash) else { panic!() };
+        change(number, places);
+        index(&grams).unwrap()
+    };
+    let (row, why) = damaged(&|number, _| *number = u32::MAX);
+    assert_eq!((row, why), (*hash, format!("number {} of {} n-grams", u32::MAX, built.seeds)));
+    let (row, why) = damaged(&|_, places| places[0].position = u32::MAX - 1);
+    assert_eq!(row, *hash);
+    assert!(why.starts_with("position 4294967294 in a part that has "), "{why}");
+    // What texts have of it may be damaged too: it costs no more than the suite has n-grams.
+    let run = GramRun { token: 0, gram: 0, count: u32::MAX, span: (0, 1) };
+    let found = Sightings { runs: vec![run], ..Sightings::default() };
+    let mut common = CommonGrams::new(1, 1, built.seeds);
+    common.count(SourceId(0), &found, false);
+    assert!((0..built.seeds).all(|gram| common.has_gram(gram)));
+    let evidence = self::index(&items).evidence(&found);
+    assert!(evidence.iter().all(|one| one.matched <= built.seeds));
 }
 
 #[test]
@@ -111,8 +187,9 @@ fn what_is_replaced_one_by_one_leaves_pieces_at_one_distance() {
     assert_eq!((found[0].tokens, found[0].longest_run, found[0].matched), (14, 9, 2));
     // Nothing too short to count has pieces, and no passage.
     let piece = |(_, gram): &(u64, SuiteGram)| matches!(gram, SuiteGram::Piece(_));
-    let has_pieces =
-        |item: SuiteItem| suite_ngrams(&[item]).grams.into_iter().any(|row| piece(&row));
+    let has_pieces = |item: SuiteItem| {
+        suite_ngrams(&[item], Normaliser::Web).grams.into_iter().any(|row| piece(&row))
+    };
     assert!(!has_pieces(item(&all[..12].join(" "), "")));
     assert!(has_pieces(item(&all[..13].join(" "), "")));
     let parts = ["What is it?", "it", QUESTION].map(str::to_owned);
@@ -134,7 +211,7 @@ fn pieces_and_short_questions_of_the_same_tokens_are_both_found() {
 fn pieces_that_many_documents_have_say_nothing() {
     let items = [item(QUESTION, ANSWER)];
     let text = QUESTION.replace("friends", "x").replace("half", "y").replace("did", "z");
-    let Ok(mut index) = SuiteIndex::of(rows(&suite_ngrams(&items)), 1);
+    let mut index = index(&items);
     let found = scan(&items, &text);
     assert_eq!(found.pieces.len(), 3, "{found:?}");
     assert!(ContaminationRule::default().is_met(&index.evidence(&found)[0]));
@@ -159,7 +236,10 @@ fn a_short_question_counts_as_a_whole_with_its_answer_near_it() {
     let far = format!("What is the capital of France? {} Paris", "word ".repeat(NEAR + 1));
     assert!(evidence(&items, &far).is_empty());
     assert!(!evidence(&items, "Paris: what is the capital of France?").is_empty());
-    assert_eq!(suite_ngrams(&items).unsearchable, 1);
+    assert_eq!(suite_ngrams(&items, Normaliser::Web).unsearchable, 1);
+    // An answer without words is found nowhere.
+    let without = [item("What is the capital of France?", "!?")];
+    assert_eq!(suite_ngrams(&without, Normaliser::Web2).unsearchable, 1);
     // Long enough for n-grams, and too short to count by these.
     let asked = "Which old bridge over the quiet river has nine arches?";
     let items = [item(asked, "Quilbury bridge")];
@@ -179,7 +259,7 @@ fn common_ngrams_are_ignored() {
     assert!(evidence(&items, form).is_empty());
     // In a single item the same words are evidence, until documents of several sources have them.
     let items = [item(&format!("{form} of all"), "it")];
-    let Ok(mut index) = SuiteIndex::of(rows(&suite_ngrams(&items)), 1);
+    let mut index = index(&items);
     let found = scan(&items, form);
     assert!(ContaminationRule::default().is_met(&index.evidence(&found)[0]));
     let mut common = CommonGrams::new(4, 2, index.grams());

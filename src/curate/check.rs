@@ -4,7 +4,7 @@ use super::contaminate::SuiteCheck;
 use super::error::CurateError;
 use crate::contamination::SeedScratch;
 use crate::decide::{EncodedText, RankNumbers, ViewRanker, check_removal, encode_text};
-use crate::dedup::{Fingerprinter, Rank, Sketch, TokenHashes, band_keys, shared};
+use crate::dedup::{Fingerprinter, Rank, Sketch, band_keys, shared};
 use crate::model::{
     BucketKey, ComparedPart, Context, DocId, MatchKind, Standing, TextForm, TokenizerId,
     bucket_keys, compared_text,
@@ -75,7 +75,6 @@ fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<CheckFault> {
         craft: Fingerprinter::new(view.policy()),
         ranker: ViewRanker::new(view),
         numbers: RankNumbers::default(),
-        words: TokenHashes::new(),
         scratch: SeedScratch::default(),
         faults: Vec::new(),
     };
@@ -112,7 +111,6 @@ struct DocumentChecker<'a> {
     craft: Fingerprinter,
     ranker: ViewRanker,
     numbers: RankNumbers,
-    words: TokenHashes,
     scratch: SeedScratch,
     faults: Vec<CheckFault>,
 }
@@ -156,8 +154,7 @@ impl DocumentChecker<'_> {
             };
             self.fingerprint(document, header, compared.as_deref().unwrap_or(&text), standing)?;
         }
-        let buffers = (&mut self.words, &mut self.scratch);
-        if let Some(what) = self.suites.document(self.view, document, &text, buffers)? {
+        if let Some(what) = self.suites.document(self.view, document, &text, &mut self.scratch)? {
             self.fault("contamination", what);
         }
         if standing.is_eligible() && self.refingerprinted.is_none() {

@@ -6,8 +6,9 @@ use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
 use crate::contamination::{SeedIndex, SeedScratch, SuiteItem, SuiteNgrams, suite_ngrams};
 use crate::corpus::CorpusWriter;
-use crate::dedup::TokenHashes;
-use crate::model::{Context, DocId, Error, Sightings, SuiteGram, SuiteId, SuiteVerdict};
+use crate::model::{
+    Context, DocId, Error, Normaliser, Sightings, SuiteGram, SuiteId, SuiteVerdict,
+};
 use crate::store::{
     CheckFault, CommitRecord, DocumentRecord, StoreError, StoreWriter, SuiteRecord, View,
 };
@@ -19,6 +20,24 @@ use std::collections::{BTreeMap, BTreeSet};
 const PIECE: usize = 32;
 /// Documents searched in one commit, at most; fewer where they are long.
 const CHUNK: u64 = 1 << 16;
+
+/// A suite to be stored.
+#[derive(Clone, Copy, Debug)]
+pub struct NewSuite<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its items, in their order.
+    pub items: &'a [SuiteItem],
+    /// Absolute paths of the files that they were read from.
+    pub files: &'a [String],
+    /// What its n-grams are made by, unless it is stored already: then it keeps its own.
+    pub normaliser: Normaliser,
+}
+
+impl NewSuite<'_> {
+    /// What suites are made by that come now.
+    pub const NORMALISER: Normaliser = Normaliser::Web2;
+}
 
 /// The result of adding a suite.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -35,12 +54,23 @@ pub struct SuiteReport {
     pub unsearchable: u64,
     /// Distinct n-grams that are searched for.
     pub grams: u64,
+    /// The word rules that its n-grams are made by, with their version: `web@2`, and `web@1` for a suite that an
+    /// earlier release stored.
+    pub normaliser: String,
     /// Stored documents that were searched for it now.
     pub searched: u64,
     /// Of these, those that have an n-gram or pieces of it.
     pub sighted: u64,
     /// How many commits were made.
     pub commits: u64,
+}
+
+impl SuiteReport {
+    /// Whether its n-grams are of an earlier version of the word rules, which new suites do not have.
+    #[must_use]
+    pub fn has_earlier_words(&self) -> bool {
+        self.normaliser != NewSuite::NORMALISER.name()
+    }
 }
 
 /// What somebody decided about an item and a document.
@@ -102,12 +132,14 @@ impl CorpusWriter {
 /// # Errors
 /// [`CurateError::Suites`] when it takes more memory than there is for it.
 pub fn load_seeds(view: &View) -> Result<SeedIndex, CurateError> {
-    seeds_of(view, view.suites()?.iter().map(|(suite, _)| *suite).collect())
+    seeds_of(view, view.suites()?)
 }
 
-fn seeds_of(view: &View, suites: Vec<SuiteId>) -> Result<SeedIndex, CurateError> {
-    let rows = |suite| Ok::<_, StoreError>((suite, view.suite_grams(suite)?));
-    let rows: Vec<_> = suites.into_iter().map(rows).collect::<Result<_, _>>()?;
+fn seeds_of(view: &View, suites: &[(SuiteId, SuiteRecord)]) -> Result<SeedIndex, CurateError> {
+    let rows = |(suite, record): &(SuiteId, SuiteRecord)| {
+        Ok::<_, StoreError>((*suite, record.normaliser, view.suite_grams(*suite)?))
+    };
+    let rows: Vec<_> = suites.iter().map(rows).collect::<Result<_, _>>()?;
     let seeds = SeedIndex::of(rows.into_iter())?;
     fits(seeds.bytes(), most(view))?;
     Ok(seeds)
@@ -125,13 +157,13 @@ fn fits(bytes: u64, most: u64) -> Result<(), CurateError> {
 /// what was committed.
 pub fn add_suite(
     writer: &mut StoreWriter,
-    name: &str,
-    items: &[SuiteItem],
-    files: &[String],
+    new: &NewSuite<'_>,
     context: &Context<'_>,
 ) -> Result<SuiteReport, CurateError> {
-    let built = suite_ngrams(items);
+    let NewSuite { name, items, .. } = *new;
     let known = writer.view().suite(name)?;
+    let normaliser = known.map_or(new.normaliser, |(_, known)| known.normaliser);
+    let built = suite_ngrams(items, normaliser);
     let is_same = known.is_some_and(|(_, known)| known.hash == built.hash);
     let mut report = SuiteReport {
         suite: name.to_owned(),
@@ -139,12 +171,13 @@ pub fn add_suite(
         weak: built.weak.into(),
         unsearchable: built.unsearchable.into(),
         grams: built.seeds.into(),
+        normaliser: normaliser.name().to_owned(),
         ..SuiteReport::default()
     };
     if !is_same {
         let held = load_seeds(writer.view())?.bytes();
         fits(held + SeedIndex::bytes_of(built.grams.values()), most(writer.view()))?;
-        put(writer, name, items, files, &built)?;
+        put(writer, &NewSuite { normaliser, ..*new }, &built)?;
         report.commits += 1;
     }
     search_stored(writer, context, &mut report)?;
@@ -154,11 +187,10 @@ pub fn add_suite(
 
 fn put(
     writer: &mut StoreWriter,
-    name: &str,
-    items: &[SuiteItem],
-    files: &[String],
+    new: &NewSuite<'_>,
     built: &SuiteNgrams,
 ) -> Result<(), CurateError> {
+    let NewSuite { name, items, files, normaliser } = *new;
     let record = SuiteRecord {
         name: name.to_owned(),
         files: files.to_vec(),
@@ -168,6 +200,7 @@ fn put(
         unsearchable: built.unsearchable,
         grams: built.seeds,
         next: 0,
+        normaliser,
     };
     let mut batch = writer.begin()?;
     let grams = built.grams.iter().map(|(hash, gram)| (*hash, gram));
@@ -189,7 +222,7 @@ pub fn search_stored(
     let open: Vec<_> =
         writer.view().suites()?.iter().filter(|suite| open(suite)).cloned().collect();
     for (suite, mut record) in open {
-        let seeds = seeds_of(writer.view(), vec![suite])?;
+        let seeds = seeds_of(writer.view(), &[(suite, record.clone())])?;
         let documents = writer.view().documents();
         let mut commits = CommitLoop::begin("searching stored texts", Some(documents), context);
         while !record.is_complete() {
@@ -217,19 +250,19 @@ fn search(
     seeds: &SeedIndex,
     work: &[(DocId, DocumentRecord)],
 ) -> Result<Vec<(DocId, Sightings)>, StoreError> {
-    let of_piece = |(craft, scratch): &mut (TokenHashes, SeedScratch),
-                    piece: &[(DocId, DocumentRecord)]| {
+    let of_piece = |scratch: &mut SeedScratch, piece: &[(DocId, DocumentRecord)]| {
         let mut found = Vec::new();
         for (document, header) in piece {
             let text = view.text_of_owner(header.text_owner(*document))?;
-            let sighted = seeds.scan(&text, craft.of(&text), scratch);
+            let sighted = seeds.scan(&text, None, scratch);
             found.extend(sighted.into_iter().map(|(_, sightings)| (*document, sightings)));
         }
         Ok(found)
     };
-    let buffers = || (TokenHashes::new(), SeedScratch::default());
-    let pieces: Vec<Vec<_>> =
-        work.par_chunks(PIECE).map_init(buffers, of_piece).collect::<Result<_, StoreError>>()?;
+    let pieces: Vec<Vec<_>> = work
+        .par_chunks(PIECE)
+        .map_init(SeedScratch::default, of_piece)
+        .collect::<Result<_, StoreError>>()?;
     Ok(pieces.into_iter().flatten().collect())
 }
 
@@ -260,7 +293,7 @@ impl SuiteCheck {
         let suites = view.suites()?.to_vec();
         for (suite, record) in &suites {
             let items: Vec<SuiteItem> = view.suite_items(*suite)?.collect::<Result<_, _>>()?;
-            let built = suite_ngrams(&items);
+            let built = suite_ngrams(&items, record.normaliser);
             let stored: Vec<_> = view.suite_grams(*suite)?.collect::<Result<_, _>>()?;
             // A suite that was added before there were pieces has none, and is searched for without.
             let is_piece = |(_, gram): &(u64, SuiteGram)| matches!(gram, SuiteGram::Piece(_));
@@ -284,12 +317,12 @@ impl SuiteCheck {
         view: &View,
         document: DocId,
         text: &str,
-        (craft, scratch): (&mut TokenHashes, &mut SeedScratch),
+        scratch: &mut SeedScratch,
     ) -> Result<Option<String>, StoreError> {
         if self.suites.is_empty() {
             return Ok(None);
         }
-        let mut computed = self.seeds.scan(text, craft.of(text), scratch).into_iter().peekable();
+        let mut computed = self.seeds.scan(text, None, scratch).into_iter().peekable();
         for (suite, record) in &self.suites {
             let computed = computed.next_if(|(of, _)| of == suite).map(|(_, found)| found);
             let is_searched = document.0 < record.next;
@@ -352,6 +385,8 @@ struct JudgedItems {
     items: BTreeMap<String, Vec<u32>>,
     /// Of each n-gram that one of them has, which of them.
     grams: BTreeMap<u32, Vec<u32>>,
+    /// How many n-grams the suite has.
+    all: u32,
 }
 
 impl JudgedItems {
@@ -365,9 +400,10 @@ impl JudgedItems {
             }
         }
         let numbers: BTreeSet<u32> = items.values().flatten().copied().collect();
-        let mut grams = BTreeMap::new();
+        let (mut grams, mut all) = (BTreeMap::new(), 0);
         for row in view.suite_grams(suite)? {
             if let (_, SuiteGram::Seed(gram, places)) = row? {
+                all = all.max(gram.saturating_add(1));
                 let mut of: Vec<u32> = places.into_iter().map(|place| place.item).collect();
                 of.retain(|item| numbers.contains(item));
                 of.dedup();
@@ -376,7 +412,7 @@ impl JudgedItems {
                 }
             }
         }
-        Ok(Self { items, grams })
+        Ok(Self { items, grams, all })
     }
 
     /// The numbers of the items that a judgement is about.
@@ -412,7 +448,7 @@ impl JudgedItems {
 
     /// The items that a text has something of.
     fn has(&self, found: &Sightings) -> BTreeSet<u32> {
-        let grams = found.runs.iter().flat_map(|run| run.gram..run.gram.saturating_add(run.count));
+        let grams = found.runs.iter().flat_map(|run| run.grams(self.all as usize));
         let items = grams.filter_map(|gram| self.grams.get(&gram)).flatten().copied();
         let items = items.chain(found.pieces.iter().map(|piece| piece.place.item));
         items.chain(found.whole.iter().map(|whole| whole.item)).collect()

@@ -75,7 +75,7 @@ pub use crate::decide::{BlockReach, DecideError, DecisionCounts, LoadedTokenizer
 pub use analyse::AnalyseOptions;
 pub(crate) use check::check;
 pub use contaminate::{JudgeReport, Judgement, SuiteReport};
-pub(crate) use contaminate::{add_suite, load_seeds, search_stored};
+pub(crate) use contaminate::{NewSuite, add_suite, load_seeds, search_stored};
 pub(crate) use encode::encode_stored;
 pub use erase::{
     Certificate, Finding, PurgeReport, PurgeSelection, SearchedFamily, SearchedFile, SharedTrace,

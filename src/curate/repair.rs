@@ -275,7 +275,7 @@ fn fill_suites(
         for (suite, record) in view.suites()? {
             if families.contains_key("suite_ngrams") {
                 let items: Vec<_> = view.suite_items(*suite)?.collect::<Result<_, _>>()?;
-                let built = suite_ngrams(&items);
+                let built = suite_ngrams(&items, record.normaliser);
                 batch.put_suite_grams(
                     *suite,
                     built.grams.iter().map(|(hash, gram)| (*hash, gram)),

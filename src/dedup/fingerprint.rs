@@ -7,7 +7,7 @@ use crate::model::{Normaliser, Policy, Signature};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Tokens of a text that is no longer usual: a megabyte has some 200,000.
-const MOST_TOKENS: usize = 1 << 18;
+pub(super) const MOST_TOKENS: usize = 1 << 18;
 
 /// What dedup knows of one text: a function of the text and the policy alone.
 #[derive(Clone, Debug, PartialEq, Eq)]

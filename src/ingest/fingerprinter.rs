@@ -11,9 +11,9 @@ use super::imported_row::ImportedRow;
 use super::options::OnError;
 use super::pretokenized::SuppliedTokens;
 use super::reader::{IngestChunk, InputPart, PartKind, RecordIdentity};
-use crate::contamination::{SeedIndex, SeedScratch};
+use crate::contamination::{SeedIndex, SeedScratch, TextTokens};
 use crate::decide::BlockKeys;
-use crate::dedup::{Fingerprint, Fingerprinter, TokenHashes};
+use crate::dedup::{Fingerprint, Fingerprinter};
 use crate::input::{InputReader, RawRecord, ReadItem, RecordBuilder};
 use crate::model::{
     ComparedPart, FieldDeclaration, LossSpan, Normaliser, Policy, ReadRecord, RecordKey, Reject,
@@ -385,17 +385,16 @@ impl SignalFields {
 struct SuiteScanner<'a> {
     seeds: &'a SeedIndex,
     scratch: SeedScratch,
-    /// Where the tokens of fingerprints are others than those that suites are searched for by.
-    own: TokenHashes,
-    is_shared: bool,
+    /// What makes the tokens of fingerprints, where these are of the text and no others.
+    shared: Option<Normaliser>,
 }
 
 impl<'a> SuiteScanner<'a> {
     pub(super) fn new(seeds: &'a SeedIndex, policy: &Policy) -> Self {
-        let is_shared = policy.normaliser == Normaliser::Web
-            && policy.compared == ComparedPart::Text
-            && policy.signature == Signature::Native;
-        Self { seeds, scratch: SeedScratch::default(), own: TokenHashes::new(), is_shared }
+        let is_shared =
+            policy.compared == ComparedPart::Text && policy.signature == Signature::Native;
+        let shared = is_shared.then_some(policy.normaliser);
+        Self { seeds, scratch: SeedScratch::default(), shared }
     }
 
     /// What the text has whose fingerprint `craft` made last.
@@ -408,10 +407,11 @@ impl<'a> SuiteScanner<'a> {
         if self.seeds.is_empty() {
             return Vec::new();
         }
+        let hashes = craft.last_tokens();
         // Those of an unusually long text are gone.
-        let made = craft.last_tokens();
-        let is_made = self.is_shared && made.len() as u64 == u64::from(fingerprint.tokens);
-        let tokens = if is_made { made } else { self.own.of(text) };
-        self.seeds.scan(text, tokens, &mut self.scratch)
+        let is_made = hashes.len() as u64 == u64::from(fingerprint.tokens);
+        let made = self.shared.filter(|_| is_made);
+        let made = made.map(|normaliser| TextTokens { normaliser, hashes });
+        self.seeds.scan(text, made, &mut self.scratch)
     }
 }

@@ -112,6 +112,15 @@ pub struct GramRun {
     pub span: ByteSpan,
 }
 
+impl GramRun {
+    /// The numbers of its n-grams, of a suite of so many: a damaged row may name more.
+    #[must_use]
+    pub fn grams(&self, all: usize) -> std::ops::Range<u32> {
+        let all = u32::try_from(all).unwrap_or(u32::MAX);
+        self.gram..self.gram.saturating_add(self.count).min(all)
+    }
+}
+
 /// A run of fewer tokens than an n-gram that a text and a part of an item have, at the same distance as others of the
 /// part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

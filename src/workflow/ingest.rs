@@ -1,8 +1,8 @@
 //! Records, suites and values of fields come in: what an interrupted command left half done is finished first.
 
-use crate::contamination::{ContaminationRule, SeedIndex, SuiteFields, SuiteItem};
+use crate::contamination::{ContaminationRule, SeedIndex, SuiteFields};
 use crate::corpus::{Corpus, CorpusWriter};
-use crate::curate::{self, SuiteReport};
+use crate::curate::{self, NewSuite, SuiteReport};
 use crate::decide::LoadedTokenizer;
 use crate::ingest::{
     self, IngestOptions, IngestReport, IngestResources, Inputs, JoinOptions, JoinReport,
@@ -206,17 +206,12 @@ impl CorpusWriter {
         let inlets = ingest::expand_inputs(paths, read, context.interrupt)?.list;
         let context = self.within(context);
         let suite = ingest::read_suite(inlets, read, fields, self.memory() / 8, &context)?;
-        self.add_suite_items(name, &suite.items, &suite.files, &context)
-    }
-
-    /// As [`CorpusWriter::add_suite`], of items that were read already.
-    pub(super) fn add_suite_items(
-        &mut self,
-        name: &str,
-        items: &[SuiteItem],
-        files: &[String],
-        context: &Context<'_>,
-    ) -> Result<SuiteReport, Error> {
-        Ok(curate::add_suite(self.store(), name, items, files, context)?)
+        let new = NewSuite {
+            name,
+            items: &suite.items,
+            files: &suite.files,
+            normaliser: NewSuite::NORMALISER,
+        };
+        Ok(curate::add_suite(self.store(), &new, &context)?)
     }
 }

@@ -5,11 +5,13 @@
 //! * `tokenizers`: registered ones encode what is stored; given up, with the plans that need them
 //! * `epochs`: planned at a moment, with cuts where tokens end
 //! * `maintenance`: a check by every room; purge and its proof; fields and signals given up, with the plans that name
-//!   them
+//!   them, and signals stored again
 //! * `repair`: damaged rows made again in place; `salvage`: what is whole copied into a new corpus
 
 #[cfg(test)]
 mod cost_tests;
+#[cfg(test)]
+mod earlier_rules_tests;
 mod epochs;
 mod ingest;
 mod maintenance;

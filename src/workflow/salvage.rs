@@ -1,11 +1,11 @@
 //! What is whole of a damaged corpus, copied into a new one by the ordinary way in, and a list of what is not.
 
 use crate::corpus::{CorpusOptions, CorpusWriter};
-use crate::curate::{BlockReach, StandingRules};
+use crate::curate::{self, BlockReach, NewSuite, StandingRules};
 use crate::decide::{BlockKeys, Blocklist};
 use crate::ingest::{IngestOptions, OnError, ReadOptions, Records};
 use crate::model::{Context, DocId, Error, Standing, key_identity, note_little_room};
-use crate::store::{self, DocumentRecord, StoreError, View, ranges};
+use crate::store::{self, DocumentRecord, StoreError, SuiteRecord, View, ranges};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -283,7 +283,9 @@ fn copy_suites(
         let items = view.suite_items(suite).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         match items {
             Ok(items) => {
-                writer.add_suite_items(&record.name, &items, &record.files, context)?;
+                let SuiteRecord { name, files, normaliser, .. } = &record;
+                let new = NewSuite { name, items: &items, files, normaliser: *normaliser };
+                curate::add_suite(writer.store(), &new, context)?;
             }
             Err(error) => report.left.push(format!("suite {}: {error}", record.name)),
         }

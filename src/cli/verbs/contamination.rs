@@ -69,6 +69,12 @@ impl Report for SuiteReport {
             number(self.searched),
             number(self.sighted)
         ));
+        if self.has_earlier_words() {
+            out.line(format!(
+                "  its words are those of {}, an earlier release's: drop it and add it again to see behind hidden characters",
+                self.normaliser
+            ));
+        }
         if self.weak > 0 {
             let weak = number(self.weak);
             out.line(format!("  {weak} items have no answer: evidence of them is marked weak"));
@@ -259,10 +265,12 @@ impl ListRow for SuiteSummary {
                 false => format!("{} (add it again to continue)", number(suite.searched)),
             };
             let counts = [suite.items, suite.weak, suite.unsearchable, suite.grams].map(number);
-            [vec![suite.suite.clone()], counts.to_vec(), vec![searched]].concat()
+            let last = vec![suite.normaliser.to_owned(), searched];
+            [vec![suite.suite.clone()], counts.to_vec(), last].concat()
         };
         let rows: Vec<Vec<String>> = suites.iter().map(row).collect();
-        let head = ["suite", "items", "weak", "too short", "n-grams", "documents searched"];
+        let head =
+            ["suite", "items", "weak", "too short", "n-grams", "words", "documents searched"];
         out.table(&head, &rows);
     }
 }

@@ -82,18 +82,30 @@ pub(super) fn tokens(
     scratch: &mut NormaliserBuffers,
     sink: &mut impl FnMut(&[u8]),
 ) {
+    if normaliser != Normaliser::Web2 {
+        return word_tokens(text, normaliser, scratch, sink);
+    }
+    let mut has_words = false;
+    word_tokens(text, normaliser, scratch, &mut |token| {
+        has_words = true;
+        sink(token);
+    });
+    if !has_words && folding::is_seen(text) {
+        sink(text.as_bytes());
+    }
+}
+
+/// As [`tokens`], but a text without words has none, so that those of both versions of `web` of a text are those of its
+/// pieces, where it is cut at ASCII white space.
+pub(super) fn word_tokens(
+    text: &str,
+    normaliser: Normaliser,
+    scratch: &mut NormaliserBuffers,
+    sink: &mut impl FnMut(&[u8]),
+) {
     match normaliser {
         Normaliser::Web => by_rules(text, WordRules::Web, scratch, sink),
-        Normaliser::Web2 => {
-            let mut has_words = false;
-            by_rules(text, WordRules::Web2, scratch, &mut |token| {
-                has_words = true;
-                sink(token);
-            });
-            if !has_words && folding::is_seen(text) {
-                sink(text.as_bytes());
-            }
-        }
+        Normaliser::Web2 => by_rules(text, WordRules::Web2, scratch, sink),
         Normaliser::Code => by_rules(text, WordRules::Code, scratch, sink),
         Normaliser::Bigcode => published::bigcode_tokens(text, sink),
         Normaliser::Fineweb => published::fineweb_tokens(text, &mut scratch.fineweb, sink),

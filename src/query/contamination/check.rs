@@ -3,7 +3,6 @@
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
 use crate::contamination::{ContaminationRule, SeedIndex, SeedScratch};
-use crate::dedup::TokenHashes;
 use crate::model::SuiteId;
 use crate::query::error::QueryError;
 use crate::store::View;
@@ -38,7 +37,6 @@ pub(crate) struct TextCheck<'v> {
     suites: Vec<(SuiteId, Weighed<'v>)>,
     seeds: SeedIndex,
     rule: ContaminationRule,
-    words: TokenHashes,
     scratch: SeedScratch,
     /// What was checked so far.
     pub(crate) counts: CheckedTexts,
@@ -59,8 +57,8 @@ impl<'v> TextCheck<'v> {
             Ok((*suite, Weighed::among(view, (*suite, record), &rule, &kept)?))
         };
         let suites = view.suites()?.iter().map(weighed).collect::<Result<_, QueryError>>()?;
-        let (words, scratch) = (TokenHashes::new(), SeedScratch::default());
-        Ok(Self { suites, seeds, rule, words, scratch, counts: CheckedTexts::default() })
+        let scratch = SeedScratch::default();
+        Ok(Self { suites, seeds, rule, scratch, counts: CheckedTexts::default() })
     }
 
     /// What a text has.
@@ -69,7 +67,7 @@ impl<'v> TextCheck<'v> {
     /// [`QueryError`] when rows cannot be read.
     pub(crate) fn text(&mut self, name: &str, text: &str) -> Result<CheckedText, QueryError> {
         let mut evidence = Vec::new();
-        for (of, found) in self.seeds.scan(text, self.words.of(text), &mut self.scratch) {
+        for (of, found) in self.seeds.scan(text, None, &mut self.scratch) {
             if let Some((_, weighed)) = self.suites.iter_mut().find(|(suite, _)| *suite == of) {
                 evidence.extend(weighed.told(Whose::Text(text), &found, &self.rule)?);
             }

@@ -26,6 +26,9 @@ pub struct SuiteSummary {
     pub unsearchable: u64,
     /// Distinct n-grams.
     pub grams: u64,
+    /// The word rules that these are made by, with their version: `web@2`, and `web@1` for a suite that an earlier
+    /// release stored.
+    pub normaliser: &'static str,
     /// Whether all stored texts were searched for it; else how many were.
     pub complete: bool,
     /// Documents that were searched.
@@ -95,6 +98,7 @@ fn summary(view: &View, record: &SuiteRecord) -> SuiteSummary {
         weak: record.weak.into(),
         unsearchable: record.unsearchable.into(),
         grams: record.grams.into(),
+        normaliser: record.normaliser.name(),
         complete: record.is_complete(),
         searched: record.next.min(view.documents()),
         hash: hexadecimal(&record.hash),

@@ -4,7 +4,7 @@ use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
 use crate::contamination::{ContaminationRule, Excerpt, SuitePart, excerpts};
 use crate::dedup::TokenPlaces;
-use crate::model::{ByteSpan, DocId, SuiteId, SuiteItem};
+use crate::model::{ByteSpan, DocId, Normaliser, SuiteId, SuiteItem};
 use crate::query::error::QueryError;
 use crate::store::View;
 use roaring::RoaringTreemap;
@@ -101,6 +101,8 @@ struct Candidate {
     /// Smaller first.
     order: [u64; 3],
     suite: SuiteId,
+    /// What the n-grams of the suite were made by.
+    normaliser: Normaliser,
     item: u32,
     text: [u8; 16],
     document: DocId,
@@ -156,8 +158,8 @@ fn candidates(
                 None => [u64::from(worst.weak), below(worst.score), !u64::from(worst.longest_run)],
             };
             let evidence = of_item.to_vec();
-            let suite = weighed.suite;
-            found.push(Candidate { order, suite, item, text, document, evidence });
+            let (suite, normaliser) = (weighed.suite, weighed.record.normaliser);
+            found.push(Candidate { order, suite, normaliser, item, text, document, evidence });
         }
         if found.len() >= options.limit.saturating_mul(2).max(64) {
             prune(found, options.limit);
@@ -192,7 +194,7 @@ fn drawn(seed: u64, (suite, item): (&[u8; 32], u32), text: &[u8; 16]) -> [u64; 3
 }
 
 fn pair(view: &View, candidate: &Candidate) -> Result<ReviewPair, QueryError> {
-    let Candidate { document, suite, evidence, .. } = candidate;
+    let Candidate { document, suite, normaliser, evidence, .. } = candidate;
     let (text, header) = (view.text(*document)?, view.expect_header(*document)?);
     let item = view.suite_item(*suite, candidate.item)?.unwrap_or_default();
     let enough = evidence.iter().filter(|one| one.is_enough);
@@ -204,12 +206,16 @@ fn pair(view: &View, candidate: &Candidate) -> Result<ReviewPair, QueryError> {
         score: enough.map(|one| one.score).fold(0.0, f64::max),
         weak: item.is_weak(),
         verdict: evidence.first().and_then(|one| one.verdict),
-        parts: evidence.iter().map(|one| side_by_side(one, &item, &text)).collect(),
+        parts: evidence.iter().map(|one| side_by_side(one, (&item, *normaliser), &text)).collect(),
         item: item.id,
     })
 }
 
-fn side_by_side(one: &ItemEvidence, item: &SuiteItem, text: &str) -> ReviewPart {
+fn side_by_side(
+    one: &ItemEvidence,
+    (item, normaliser): (&SuiteItem, Normaliser),
+    text: &str,
+) -> ReviewPart {
     let part = SuitePart::ALL.into_iter().find(|part| part.name() == one.part);
     let asked = part.map_or("", |part| item.part(part));
     ReviewPart {
@@ -219,17 +225,17 @@ fn side_by_side(one: &ItemEvidence, item: &SuiteItem, text: &str) -> ReviewPart 
         longest_run: one.longest_run,
         enough: one.is_enough,
         // All of it, up to where it is cut.
-        asked: excerpts(asked, &marked(asked, &one.covered), SHOWN, SHOWN),
+        asked: excerpts(asked, &marked(asked, normaliser, &one.covered), SHOWN, SHOWN),
         found: excerpts(text, &one.spans, AROUND, SHOWN),
     }
 }
 
-/// The bytes of tokens of a part, from and up to.
-fn marked(text: &str, covered: &[(u32, u32)]) -> Vec<ByteSpan> {
+/// The bytes of tokens of a part by a normaliser, from and up to.
+fn marked(text: &str, normaliser: Normaliser, covered: &[(u32, u32)]) -> Vec<ByteSpan> {
     let ends = |(from, to): &(u32, u32)| [u64::from(*from), u64::from(to.saturating_sub(1))];
     let mut asked: Vec<u64> = covered.iter().flat_map(ends).collect();
     asked.dedup();
-    let spans = TokenPlaces::default().of(text, &asked);
+    let spans = TokenPlaces::new(normaliser).of(text, &asked);
     let span = |token: u64| {
         asked.binary_search(&token).ok().and_then(|at| spans.get(at)).copied().unwrap_or_default()
     };

@@ -64,7 +64,10 @@ impl<'v> Weighed<'v> {
         if bytes > most {
             return Err(QueryError::Suites { suite: record.name.clone(), bytes, most });
         }
-        let mut index = SuiteIndex::of(view.suite_grams(suite)?, record.items)?;
+        let mut index =
+            SuiteIndex::of(view.suite_grams(suite)?, (record.items, record.grams), |hash, why| {
+                View::corrupt_gram(suite, hash, why)
+            })?;
         let mut counted = 0;
         if let Some(common) = common(view, (suite, &record.name, index.grams()), rule, kept)? {
             index.ignore_common(&common);

@@ -2,7 +2,7 @@
 //!
 //! The only file that names bincode, so that it can be replaced here alone (see deny.toml).
 
-use crate::model::{FieldDeclaration, FieldId, FieldKind, Policy};
+use crate::model::{FieldDeclaration, FieldId, FieldKind, Normaliser, Policy};
 use crate::store::error::{DecodeError, StoreError};
 use bincode::{Decode, Encode};
 
@@ -19,7 +19,11 @@ pub(in crate::store) fn encode<T: Encode>(
     what: &'static str,
     record: &T,
 ) -> Result<Vec<u8>, StoreError> {
-    let mut out = vec![FORMAT];
+    encode_as(FORMAT, what, record)
+}
+
+fn encode_as<T: Encode>(format: u8, what: &'static str, record: &T) -> Result<Vec<u8>, StoreError> {
+    let mut out = vec![format];
     let body = bincode::encode_to_vec(record, config())
         .map_err(|error| StoreError::Encode { what, why: error.to_string() })?;
     out.extend(body);
@@ -32,6 +36,10 @@ pub(in crate::store) fn decode<T: Decode<()>>(bytes: &[u8]) -> Result<T, DecodeE
     if *format != FORMAT {
         return Err(DecodeError::at(0, format!("record format {format}, not {FORMAT}")));
     }
+    decode_body(body)
+}
+
+fn decode_body<T: Decode<()>>(body: &[u8]) -> Result<T, DecodeError> {
     let (record, read) = bincode::decode_from_slice(body, config())
         .map_err(|error| DecodeError::at(1, error.to_string()))?;
     if read == body.len() {
@@ -377,7 +385,7 @@ pub struct RejectRecord {
 }
 
 /// A suite, and how far stored texts were searched for it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuiteRecord {
     /// Its name.
     pub name: String,
@@ -395,9 +403,43 @@ pub struct SuiteRecord {
     pub grams: u32,
     /// Documents below this id were searched; `u64::MAX`: all, and every one that comes is.
     pub next: u64,
+    /// What makes the tokens of its n-grams, and of the texts that are searched for them.
+    pub normaliser: Normaliser,
 }
 
+/// The fields of a suite in their stored order, without its normaliser.
+type SuiteFields = (String, Vec<String>, [u8; 32], u32, u32, u32, u32, u64);
+
 impl SuiteRecord {
+    /// Of a record with the name of a normaliser behind; without it is version 1 of `web`, so that earlier releases
+    /// read every suite that they can search for, and refuse the others.
+    const WITH_NORMALISER: u8 = 2;
+
+    /// The stored form.
+    pub(in crate::store) fn encode(&self) -> Result<Vec<u8>, StoreError> {
+        let Self { name, files, hash, items, weak, unsearchable, grams, next, normaliser } = self;
+        let fields = (name, files, hash, items, weak, unsearchable, grams, next);
+        match normaliser {
+            Normaliser::Web => encode("suite", &fields),
+            other => encode_as(Self::WITH_NORMALISER, "suite", &(fields, other.name())),
+        }
+    }
+
+    /// What a row says.
+    pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let (fields, normaliser): (SuiteFields, _) = match bytes.split_first() {
+            Some((&Self::WITH_NORMALISER, body)) => {
+                let (fields, name): (SuiteFields, String) = decode_body(body)?;
+                let known = Normaliser::ALL.into_iter().find(|one| one.name() == name);
+                let unknown = || format!("normaliser `{name}`, which this release does not know");
+                (fields, known.ok_or_else(|| DecodeError::at(bytes.len(), unknown()))?)
+            }
+            _ => (decode(bytes)?, Normaliser::Web),
+        };
+        let (name, files, hash, items, weak, unsearchable, grams, next) = fields;
+        Ok(Self { name, files, hash, items, weak, unsearchable, grams, next, normaliser })
+    }
+
     /// Whether all stored texts were searched for it.
     #[must_use]
     pub const fn is_complete(&self) -> bool {

@@ -2,7 +2,7 @@
 //! n-gram.
 
 use crate::model::near_names::UnknownName;
-use crate::model::{GramPlace, ShortItem, SuiteGram, SuiteId, SuiteItem, SuitePart};
+use crate::model::{GramPlace, ShortItem, SuiteGram, SuiteId, SuiteItem, SuitePart, hexadecimal};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::{ByteCursor, put_varint};
 use crate::store::bytes::key::{
@@ -10,7 +10,7 @@ use crate::store::bytes::key::{
 };
 use crate::store::bytes::record::{self, SuiteRecord};
 use crate::store::database::PinnedMoment;
-use crate::store::database::family::store_family;
+use crate::store::database::family::{StoreFamily, store_family};
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::records::contamination::{Contamination, Verdicts};
 use crate::store::view::View;
@@ -142,7 +142,7 @@ store_family! {
     => {
         /// The suite itself.
         SuiteRecords = "suite", suite: SuiteId [SuiteKey { suite, row: 0 }]
-        => SuiteRecord, |_, bytes| record::decode(bytes);
+        => SuiteRecord, |_, bytes| SuiteRecord::decode(bytes);
         /// One of its items.
         SuiteItems = "item of a suite", (suite, row): (SuiteId, u32) [SuiteKey { suite, row }] if row != 0
         => SuiteItem, |_, bytes| decode_item(bytes);
@@ -226,6 +226,14 @@ impl View {
         Ok(rows.filter_map(|_, item| Some(item)))
     }
 
+    /// The error of a row of n-grams that contradicts the others of its suite.
+    pub(crate) fn corrupt_gram(suite: SuiteId, hash: u64, why: String) -> StoreError {
+        let key = SuiteGramKey { suite, hash: hash_bytes(hash) };
+        let what = "n-gram of a suite";
+        let key = hexadecimal(&key.to_bytes());
+        StoreError::Corrupt { what, family: SuiteGrams::NAME, key, offset: 0, why }
+    }
+
     /// What a suite has under each hash, ascending by hash.
     ///
     /// # Errors
@@ -288,7 +296,7 @@ impl CommitBatch<'_> {
     /// # Errors
     /// [`StoreError`] when the record cannot be encoded.
     pub fn put_suite(&mut self, suite: SuiteId, record: &SuiteRecord) -> Result<(), StoreError> {
-        self.put::<Suites>(&SuiteKey { suite, row: 0 }, &record::encode("suite", record)?)
+        self.put::<Suites>(&SuiteKey { suite, row: 0 }, &record.encode()?)
     }
 
     /// Forgets a suite, what texts have of it, and what was decided about that.
@@ -318,6 +326,8 @@ const fn hash_of(bytes: [u8; 8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Normaliser;
+    use crate::store::bytes::record::CharterRecord;
     use crate::store::database::family::RowKind;
     use proptest::prelude::*;
 
@@ -341,6 +351,47 @@ mod tests {
         for bad in [&[1, 0, 2, 0, 3, 0, 0, 3][..], &[1, 0, 2, 3, 0], &[1, 0], &[3], &[4], &[]] {
             assert!(decode_gram(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_record_names_its_normaliser_unless_that_is_the_first() {
+        let mut record = SuiteRecord {
+            name: "s".to_owned(),
+            files: vec!["f".to_owned()],
+            hash: [7; 32],
+            items: 3,
+            weak: 1,
+            unsearchable: 0,
+            grams: 258,
+            next: u64::MAX,
+            normaliser: Normaliser::Web,
+        };
+        let first = record.encode().unwrap();
+        let fields =
+            [
+                &[
+                    1, 0, 0, 0, 0, 0, 0, 0, b's', 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+                    b'f',
+                ][..],
+                &[7; 32],
+                &[3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0],
+                &[255; 8],
+            ]
+            .concat();
+        assert_eq!(first, [&[1][..], &fields].concat());
+        assert_eq!(SuiteRecord::decode(&first), Ok(record.clone()));
+        record.normaliser = Normaliser::Web2;
+        let second = record.encode().unwrap();
+        assert_eq!(second, [&[2][..], &fields, &[5, 0, 0, 0, 0, 0, 0, 0], b"web@2"].concat());
+        assert_eq!(SuiteRecord::decode(&second), Ok(record));
+        // Earlier releases read the first form alone.
+        let refused = record::decode::<CharterRecord>(&second).unwrap_err().why;
+        assert!(refused.contains("record format 2, not 1"), "{refused}");
+        let newer = [&second[..second.len() - 1], b"9"].concat();
+        let refused = SuiteRecord::decode(&newer).unwrap_err().why;
+        assert!(refused.contains("normaliser `web@9`"), "{refused}");
+        assert!(SuiteRecord::decode(&[&second[..], &[0]].concat()).is_err());
+        assert!(SuiteRecord::decode(&second[..20]).is_err());
     }
 
     proptest! {

@@ -262,8 +262,8 @@ fn items_of_one_id_are_two_items() {
     assert_eq!(found, expected);
     // A verdict on one is not on the other.
     corpusdb(&["contamination", "review", &corpus, "--reject", "ours:q=0"]).good();
-    let by = sql(&corpus, "SELECT contaminated_by AS by FROM documents ORDER BY id");
-    assert_eq!(by, [json!({ "by": null }), json!({ "by": "ours" })]);
+    let by = sql(&corpus, "SELECT contaminated_by AS suite FROM documents ORDER BY id");
+    assert_eq!(by, [json!({ "suite": null }), json!({ "suite": "ours" })]);
     // Files of one name: by the directory too.
     let again = corpusdb(&["contamination", "add", &corpus, "twice", &first, &first, "--json"]);
     assert_eq!(numbers(&again.good().json(), ["items"]), [2], "a file counts once");
