@@ -6,12 +6,13 @@
 //! changes no id and lets encoders remember words; one whose pieces reach over words is not.
 
 use crate::tokenizer::TokenizerError;
+use crate::tokenizer::file::SPACE_MARKER;
 use crate::tokenizer::file::write::{
     BpeSettings, FileParts, added_token, bpe, replace, replace_regex, sequence, split,
 };
 use crate::tokenizer::sentencepiece::proto::{ModelPiece, SentencePieceKind, SentencePieceModel};
 use crate::tokenizer::sentencepiece::{
-    DummySpace, MARKER, PieceTable, SegmentAlgorithm, SentencePiece, space_settings, symbol_score,
+    DummySpace, PieceTable, SegmentAlgorithm, SentencePiece, space_settings, symbol_score,
 };
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -106,7 +107,7 @@ impl WhitespaceSettings {
     fn of(model: &SentencePieceModel, table: &PieceTable<'_>, in_parts: bool) -> Self {
         let spec = model.normalizer.clone().unwrap_or_default();
         let spaces = space_settings(model);
-        let marker = if spaces.escapes { MARKER } else { " " };
+        let marker = if spaces.escapes { SPACE_MARKER } else { " " };
         let is_suffix = spaces.dummy == DummySpace::Suffix;
         let map = spec.precompiled_charsmap.filter(|map| !map.is_empty());
         let reaches_over = |piece: &str| {

@@ -5,10 +5,11 @@ use crate::tokenizer::engine::hostile_texts::hostile_texts;
 use crate::tokenizer::engine::proof::{IdDifference, difference_from_sentencepiece, excerpt};
 use crate::tokenizer::engine::reference::LibraryReference;
 use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::file::SPACE_MARKER;
+use crate::tokenizer::sentencepiece::SentencePiece;
 use crate::tokenizer::sentencepiece::proto::{
     BPE, ModelPiece, NormalizerSpec, SentencePieceKind, SentencePieceModel, TrainerSpec, UNIGRAM,
 };
-use crate::tokenizer::sentencepiece::{MARKER, SentencePiece};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
@@ -168,13 +169,17 @@ impl SentencePieceSettings {
             ("Replace", Some(("Regex", r"\A +| +\z" | r" +\z"))) if content == Some("") => {
                 self.trims = true;
             }
-            ("Replace", Some(("Regex", " {2,}"))) if matches!(content, Some(" " | MARKER)) => {
+            ("Replace", Some(("Regex", " {2,}")))
+                if matches!(content, Some(" " | SPACE_MARKER)) =>
+            {
                 self.collapses = true;
             }
-            ("Prepend", _) if step.get("prepend").and_then(Value::as_str) == Some(MARKER) => {
+            ("Prepend", _) if step.get("prepend").and_then(Value::as_str) == Some(SPACE_MARKER) => {
                 self.prefix = true;
             }
-            ("Replace", Some(("String", " "))) if content == Some(MARKER) => self.escapes = true,
+            ("Replace", Some(("String", " "))) if content == Some(SPACE_MARKER) => {
+                self.escapes = true
+            }
             ("NFC" | "NFKC" | "NFD" | "NFKD", _) => {
                 let what = format!(
                     "it normalises to {}, for which a SentencePiece model needs a compiled map of characters",
@@ -190,7 +195,7 @@ impl SentencePieceSettings {
     fn split(&mut self, step: &Value) -> Result<(), TokenizerError> {
         let behavior = step.get("behavior").and_then(Value::as_str);
         match (kind(step), pattern(step), behavior) {
-            ("Split", Some(("String", MARKER)), Some("MergedWithNext")) => {
+            ("Split", Some(("String", SPACE_MARKER)), Some("MergedWithNext")) => {
                 self.splits_at_markers = true;
             }
             ("Split", Some(("String", "\n")), Some("Isolated")) => self.splits_lines = true,
@@ -211,7 +216,7 @@ impl SentencePieceSettings {
     }
 
     fn metaspace(&mut self, step: &Value) -> Result<(), TokenizerError> {
-        if step.get("replacement").and_then(Value::as_str) != Some(MARKER) {
+        if step.get("replacement").and_then(Value::as_str) != Some(SPACE_MARKER) {
             return Err(fail("it writes spaces otherwise than as `▁`"));
         }
         self.escapes = true;
@@ -243,7 +248,7 @@ impl SentencePieceSettings {
         let has = |token: &str| tokens.byte_fallback || tokens.normal().any(|other| other == token);
         if self.splits_at_markers {
             reaches("the start of a word", &|token| token.chars().skip(1).any(|c| c == '▁'))?;
-            if !has(MARKER) {
+            if !has(SPACE_MARKER) {
                 return Err(fail(
                     "`▁` alone is not a token, so unknown words would become one token",
                 ));

@@ -3,7 +3,8 @@
 //! The arithmetic is that of the stock trainer, operation by operation and in its order, and so is the heap
 //! that breaks ties: a last bit decides which pieces are pruned.
 
-use super::viterbi::{BestPrefix, PieceTrie, Reach, UNKNOWN_PENALTY, best_prefixes};
+use super::trie::PieceTrie;
+use super::viterbi::{BestPrefix, Reach, UNKNOWN_PENALTY, best_prefixes};
 use dary_heap::QuaternaryHeap;
 use std::cmp::Ordering;
 
@@ -29,7 +30,7 @@ impl UnigramSegmenter {
         let least = pieces.iter().map(|(_, score)| *score).fold(f64::INFINITY, f64::min);
         let found = (0..).zip(pieces).skip(hidden);
         Self {
-            trie: PieceTrie::of(found.map(|(number, (piece, _))| (number, piece.as_str()))),
+            trie: PieceTrie::new(found.map(|(number, (piece, _))| (number, piece.as_str()))),
             scores: pieces.iter().map(|(_, score)| *score).collect(),
             unknown: least - UNKNOWN_PENALTY,
         }

@@ -2,12 +2,13 @@
 //!
 //! [`CountedWords`] holds sequences of symbols with their counts, [`MergeTable`] the merges by rank. On these stand
 //! [`replay`], which gives the length of a text for every size of the vocabulary from one pass, and [`grow`]: further
-//! merges of the most frequent pair, as training would continue. `viterbi` finds pieces in a word, `lattice` all ways
-//! to cut one.
+//! merges of the most frequent pair, as training would continue. `trie` finds pieces in a word, `viterbi` its best
+//! segmentation, `lattice` all of them.
 
 pub(in crate::tokenizer) mod growth;
 pub(in crate::tokenizer) mod lattice;
 pub(in crate::tokenizer) mod merges;
+pub(in crate::tokenizer) mod trie;
 pub(in crate::tokenizer) mod viterbi;
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The text of ids, as `SentencePieceProcessor::Decode` puts it together; special tokens are spelled out.
 
-use super::MARKER;
 use super::encoder::space_settings;
 use super::normalizer::DummySpace;
 use super::pieces::PieceTable;
 use super::proto::{SentencePieceKind, SentencePieceModel};
+use crate::tokenizer::file::SPACE_MARKER;
 
 /// What an id stands for.
 enum DecodedPiece {
@@ -66,10 +66,10 @@ impl PieceDecoder {
             match piece {
                 DecodedPiece::Text(piece) => {
                     let dropped = (is_at_start && self.drops_space)
-                        .then(|| piece.strip_prefix(MARKER))
+                        .then(|| piece.strip_prefix(SPACE_MARKER))
                         .flatten();
                     is_at_start &= dropped.is_none() || self.drops_spaces;
-                    text.push_str(&dropped.unwrap_or(piece).replace(MARKER, " "));
+                    text.push_str(&dropped.unwrap_or(piece).replace(SPACE_MARKER, " "));
                 }
                 DecodedPiece::Special(piece) => text.push_str(piece),
                 DecodedPiece::Byte(_) => {}

@@ -6,9 +6,9 @@ use super::normalizer::{DummySpace, NormalizedBytes, SentencePieceNormalizer, Sp
 use super::pieces::PieceTable;
 use super::proto::{SentencePieceKind, SentencePieceModel};
 use super::segment::{Segment, SegmentScratch, Segmenter};
-use super::trie::PieceTrie;
 use super::word_cache::WordCache;
 use crate::tokenizer::TokenizerError;
+use crate::tokenizer::models::trie::PieceTrie;
 
 /// A `.model`, ready to encode.
 pub(in crate::tokenizer) struct SentencePiece {

@@ -16,11 +16,10 @@ pub(super) mod proto;
 mod segment;
 #[cfg(test)]
 mod tests;
-mod trie;
 mod word_cache;
 
 pub(super) use encoder::{SentencePiece, SentencePieceScratch, space_settings};
-pub(super) use normalizer::{DummySpace, MARKER};
+pub(super) use normalizer::DummySpace;
 pub(super) use pieces::{PieceTable, SegmentAlgorithm};
 pub(super) use segment::symbol_score;
 

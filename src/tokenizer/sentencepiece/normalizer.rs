@@ -4,12 +4,13 @@
 //! replaced; else the character is copied. Extra spaces are removed as they come out of the map, one space is put
 //! before or behind the text, and spaces are written `▁`.
 
-use super::trie::{MOST_SYMBOLS, PieceTrie};
 use crate::tokenizer::TokenizerError;
+use crate::tokenizer::file::SPACE_MARKER;
+use crate::tokenizer::models::trie::PieceTrie;
 use crate::tokenizer::sentencepiece::fail;
 
-/// What SentencePiece writes for a space.
-pub(in crate::tokenizer) const MARKER: &str = "▁";
+/// How many user symbols that begin one another SentencePiece looks at.
+pub(super) const MOST_SYMBOLS: usize = 64;
 
 /// Where one space is put that the text has not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl SentencePieceNormalizer {
     }
 
     const fn space(&self) -> &'static [u8] {
-        if self.spaces.escapes { MARKER.as_bytes() } else { b" " }
+        if self.spaces.escapes { SPACE_MARKER.as_bytes() } else { b" " }
     }
 
     /// Normalises `text`; fails with the reason when its map cannot be used on it.

@@ -7,10 +7,11 @@
 //!   to a place the later one is taken only if it is better. A sum beyond 100,000 is taken off all sums.
 //! * Word (`word_model.cc`) cuts before every `▁`; char (`char_model.cc`) at every character and user symbol.
 
-use super::MARKER;
+use super::normalizer::MOST_SYMBOLS;
 use super::pieces::{PieceTable, SegmentAlgorithm};
 use super::proto::SentencePieceKind;
-use super::trie::{MOST_SYMBOLS, PieceTrie, TriePlace};
+use crate::tokenizer::file::SPACE_MARKER;
+use crate::tokenizer::models::trie::{PieceTrie, TriePlace};
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 /// What an unknown character costs beyond the worst piece.
@@ -172,7 +173,8 @@ impl Segmenter {
                 let mut rest = part;
                 while let Some(first) = rest.chars().next() {
                     let behind = rest.get(first.len_utf8()..).unwrap_or_default();
-                    let end = behind.find(MARKER).map_or(rest.len(), |at| at + first.len_utf8());
+                    let end =
+                        behind.find(SPACE_MARKER).map_or(rest.len(), |at| at + first.len_utf8());
                     let (word, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
                     each(Segment { id: self.id(word), length: word.len() });
                     rest = after;

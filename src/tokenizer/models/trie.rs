@@ -6,8 +6,6 @@ use std::collections::VecDeque;
 const NO_PIECE: u32 = u32::MAX;
 /// The parent of a place that no node has.
 const FREE: u32 = u32::MAX;
-/// How many user symbols that begin one another SentencePiece looks at.
-pub(super) const MOST_SYMBOLS: usize = 64;
 /// Children of one node differ in their last eight bits.
 const BLOCK: usize = 256;
 
@@ -26,7 +24,7 @@ pub(in crate::tokenizer) struct PieceTrie {
 
 /// A node that bytes lead to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TriePlace(u32);
+pub(in crate::tokenizer) struct TriePlace(u32);
 
 impl PieceTrie {
     /// Of distinct pieces with their numbers.
@@ -66,28 +64,28 @@ impl PieceTrie {
     }
 
     /// Where every search begins.
-    pub(super) const ROOT: TriePlace = TriePlace(0);
+    pub(in crate::tokenizer) const ROOT: TriePlace = TriePlace(0);
 
     /// The node behind `place` by one more byte.
-    pub(super) fn step(&self, place: TriePlace, byte: u8) -> Option<TriePlace> {
+    pub(in crate::tokenizer) fn step(&self, place: TriePlace, byte: u8) -> Option<TriePlace> {
         let child = self.nodes.get(place.0 as usize)?.base ^ u32::from(byte);
         let is_child = child != 0 && self.nodes.get(child as usize)?.parent == place.0;
         is_child.then_some(TriePlace(child))
     }
 
     /// The node behind `place` by all of `bytes`.
-    pub(super) fn walk(&self, place: TriePlace, bytes: &[u8]) -> Option<TriePlace> {
+    pub(in crate::tokenizer) fn walk(&self, place: TriePlace, bytes: &[u8]) -> Option<TriePlace> {
         bytes.iter().try_fold(place, |place, byte| self.step(place, *byte))
     }
 
     /// The number of the piece whose bytes lead to `place`.
-    pub(super) fn piece(&self, place: TriePlace) -> Option<u32> {
+    pub(in crate::tokenizer) fn piece(&self, place: TriePlace) -> Option<u32> {
         let piece = self.nodes.get(place.0 as usize)?.piece;
         (piece != NO_PIECE).then_some(piece)
     }
 
     /// The number of the piece with just these bytes.
-    pub(super) fn get(&self, bytes: &[u8]) -> Option<u32> {
+    pub(in crate::tokenizer) fn get(&self, bytes: &[u8]) -> Option<u32> {
         self.piece(self.walk(Self::ROOT, bytes)?)
     }
 
@@ -104,7 +102,7 @@ impl PieceTrie {
     }
 
     /// The length and the number of the longest of the first `most` pieces that `bytes` begin with.
-    pub(super) fn longest(&self, bytes: &[u8], most: usize) -> Option<(usize, u32)> {
+    pub(in crate::tokenizer) fn longest(&self, bytes: &[u8], most: usize) -> Option<(usize, u32)> {
         let (mut longest, mut left) = (None, most);
         self.prefixes(bytes, |length, piece| {
             if left > 0 {
