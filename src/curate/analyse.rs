@@ -220,7 +220,7 @@ impl<'a> AnalysisScan<'a> {
     fn empty(&self) -> Vec<TokenizerCounts<'a>> {
         let one = |(_, subject, counter): &'a AnalysisTarget<'a>| TokenizerCounts {
             tally: AnalysisTally::new(subject, self.groups.names.len()),
-            counter: counter.as_ref().map(PretokenCounter::fresh),
+            counter: counter.as_ref().map(PretokenCounter::empty_like),
         };
         self.subjects.iter().map(one).collect()
     }
@@ -240,10 +240,10 @@ impl<'a> AnalysisScan<'a> {
                     let form = self.view.text_form(*document)?;
                     ids = encode_text(encoder, &text, form.as_ref())?.ids;
                 }
-                counted.tally.feed(*group, &words, &ids)?;
+                counted.tally.add_text(*group, &words, &ids)?;
                 counted.tally.note(document.0, &text, ids.len());
                 if let Some(counter) = &mut counted.counter {
-                    counter.feed(*group, &text)?;
+                    counter.add_text(*group, &text)?;
                 }
             }
         }

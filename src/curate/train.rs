@@ -10,7 +10,7 @@ use crate::query::select;
 use crate::store::View;
 use crate::tokenizer::{
     GrowthOptions, PretokenCounter, PretokenSplitter, PretokenTable, TermCounts, TermForms,
-    TermOptions, TokenizerError, TokenizerExtension, TrainOptions, TrainReport, TrainedTokenizer,
+    TermOptions, TokenizerError, TokenizerExtension, TrainOptions, TrainReport, TrainingOutput,
     extend_by_growth, extend_by_terms, pretokenizer_file, tokens_by_group, train,
 };
 use rayon::prelude::*;
@@ -286,7 +286,7 @@ pub(super) fn count(
     let limit = PretokenCounter::DEFAULT_LIMIT;
     let empty = PretokenCounter::new(json, groups.names.len(), limit)?;
     context.progress.begin("counting pre-tokens", Some(documents.len()));
-    let (mut total, mut done) = (empty.fresh(), 0);
+    let (mut total, mut done) = (empty.empty_like(), 0);
     // One block's worth at a time keeps the tables of the pieces few.
     for_each_block(documents, |block, members| {
         let of = groups.of_block(view, block, members)?;
@@ -294,18 +294,18 @@ pub(super) fn count(
         let counted = work
             .par_chunks(PIECE)
             .try_fold(
-                || empty.fresh(),
+                || empty.empty_like(),
                 |mut part, piece| {
                     context.check_interrupt()?;
                     for (document, group) in piece {
-                        part.feed(*group, &view.text(*document)?)?;
+                        part.add_text(*group, &view.text(*document)?)?;
                     }
                     Ok::<_, CurateError>(part)
                 },
             )
             .try_reduce_with(|a, b| Ok(a.merge(b)));
         if let Some(counted) = counted {
-            let before = std::mem::replace(&mut total, empty.fresh());
+            let before = std::mem::replace(&mut total, empty.empty_like());
             total = before.merge(counted?);
         }
         done += members.len() as u64;
@@ -341,7 +341,7 @@ fn train_with_seeds(
     groups: &[String],
     options: &TrainOptions,
     context: &Context<'_>,
-) -> Result<TrainedTokenizer, CurateError> {
+) -> Result<TrainingOutput, CurateError> {
     /// A smaller vocabulary may need a few more tokens on the way to one asked for.
     const TRIES: u32 = 8;
     let mut room = 0;
@@ -364,7 +364,7 @@ fn train_with_seeds(
         let added = u32::try_from(extended.map.rows.len()).unwrap_or(u32::MAX);
         trained.report.vocab_size = trained.report.vocab_size.saturating_add(added);
         if trained.report.vocab_size <= options.vocab_size {
-            return Ok(TrainedTokenizer { json: extended.json, report: trained.report });
+            return Ok(TrainingOutput { json: extended.json, report: trained.report });
         }
         room += trained.report.vocab_size - options.vocab_size;
     }

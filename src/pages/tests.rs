@@ -571,8 +571,8 @@ fn analysis(groups: &[&str]) -> AnalysisReport {
         let text = format!("the {name} th\u{202e}e {HOSTILE} naïve 世界\n").repeat(group + 1);
         let mut ids = Vec::new();
         tokenizer.encoder().encode(&text, &mut ids).unwrap();
-        tally.feed(group, &TextWords::new(&text).unwrap(), &ids).unwrap();
-        counter.feed(group, &text).unwrap();
+        tally.add_text(group, &TextWords::new(&text).unwrap(), &ids).unwrap();
+        counter.add_text(group, &text).unwrap();
     }
     let names: Vec<String> = groups.iter().map(|name| (*name).to_owned()).collect();
     let curve = subject.curve(&names, &counter.finish(), 64, &Context::new()).unwrap();

@@ -421,7 +421,7 @@ fn added_token_ids(tokenizer: &Tokenizer) -> Result<CheckFinding, TokenizerError
 
 fn id_gaps(tokenizer: &Tokenizer) -> CheckFinding {
     let mut owners: HashMap<u32, &str> = HashMap::new();
-    for (token, id) in tokenizer.vocabulary().own() {
+    for (token, id) in tokenizer.vocabulary().model_tokens() {
         if let Some(other) = owners.insert(id, token) {
             let (first, second) = if other < token { (other, token) } else { (token, other) };
             return fault(format!("`{first}` and `{second}` have the id {id}"));
@@ -457,8 +457,10 @@ fn reserved(tokenizer: &Tokenizer) -> CheckFinding {
         WORDS.iter().any(|word| token.contains(word))
     };
     let vocabulary = tokenizer.vocabulary();
-    let own =
-        vocabulary.own().map(|(token, _)| token).filter(|token| token.starts_with(['<', '[']));
+    let own = vocabulary
+        .model_tokens()
+        .map(|(token, _)| token)
+        .filter(|token| token.starts_with(['<', '[']));
     let tokens: HashSet<&str> = own
         .chain(vocabulary.added().map(|(_, token, _)| token))
         .filter(|t| is_reserved(t))

@@ -228,7 +228,7 @@ impl Tokenizer {
     }
 
     #[cfg(test)]
-    pub(in crate::tokenizer) fn without_fast(self) -> Self {
+    pub(in crate::tokenizer) fn with_reference_only(self) -> Self {
         let chosen = ChosenEncoder::of(Err("a test wants the oracle".to_owned()));
         Self { chosen: OnceLock::from(chosen), ..self }
     }
@@ -362,7 +362,7 @@ impl Tokenizer {
         text: &str,
         specials: bool,
     ) -> Result<(Vec<u32>, TokenOffsets), TokenizerError> {
-        match self.fast_offsets(text, specials) {
+        match self.offsets_by_fast_engine(text, specials) {
             Some(encoded) => Ok(encoded),
             None => self.reference_offsets(text, specials),
         }
@@ -427,7 +427,7 @@ impl Tokenizer {
     }
 
     /// By the fast encoder, if it is to be trusted and its ids spell the text byte for byte.
-    pub(in crate::tokenizer) fn fast_offsets(
+    pub(in crate::tokenizer) fn offsets_by_fast_engine(
         &self,
         text: &str,
         specials: bool,
@@ -448,7 +448,7 @@ impl Tokenizer {
             fast.encode(text, &mut scratch, &mut ids).ok()?;
         }
         let spellings = self.spellings.get_or_init(|| TokenBytes::new(&self.vocabulary));
-        let offsets = spellings.place(text, &ids)?;
+        let offsets = spellings.offsets_of(text, &ids)?;
         Some((ids, offsets))
     }
 
@@ -557,7 +557,7 @@ impl<'a> Encoder<'a> {
         text: &str,
         specials: bool,
     ) -> Result<(Vec<u32>, TokenOffsets), TokenizerError> {
-        if let Some(encoded) = self.tokenizer.fast_offsets(text, specials) {
+        if let Some(encoded) = self.tokenizer.offsets_by_fast_engine(text, specials) {
             self.engines.fast += 1;
             return Ok(encoded);
         }
@@ -596,7 +596,7 @@ impl<'a> Encoder<'a> {
         let mut rest = text;
         while rest.len() > part
             && let Some(cuts) = self.cuts()
-            && let Some((first, second)) = cuts.next(rest, part)
+            && let Some((first, second)) = cuts.split_after(rest, part)
         {
             self.encode_whole(first, out).inspect_err(|_| out.truncate(start))?;
             rest = second;

@@ -6,7 +6,7 @@ use crate::model::{Error, ErrorKind, Hint};
 /// What [`TokenizerError::Panicked`] was doing when it is the text that it refuses.
 pub(in crate::tokenizer) const ENCODING: &str = "encoding";
 
-type Source = Box<dyn std::error::Error + Send + Sync>;
+type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A tokenizer that cannot be loaded, used or trained.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +14,7 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 pub enum TokenizerError {
     /// The file is not a tokenizer the reference implementation reads.
     #[error("not a usable tokenizer.json; for GPT-2's two files give vocab.json and merges.txt")]
-    Load(#[source] Source),
+    Load(#[source] BoxedError),
     /// An id that peers cannot keep.
     #[error(
         "the token `{token}` has the id {id}; ids of 2147483648 and more do not fit the 32 bits of trainers"
@@ -57,7 +57,7 @@ pub enum TokenizerError {
         bytes: usize,
         /// The tokenizers crate's own words.
         #[source]
-        source: Source,
+        source: BoxedError,
     },
     /// Positions in it do not fit 32 bits.
     #[error("a text of {bytes} bytes is too long to compute the offsets of its tokens")]
@@ -80,7 +80,7 @@ pub enum TokenizerError {
         ids: usize,
         /// The tokenizers crate's own words.
         #[source]
-        source: Source,
+        source: BoxedError,
     },
     /// A third-party encoder panicked.
     #[error("the tokenizers library failed while {doing}: {why}")]
@@ -173,7 +173,7 @@ pub enum TokenizerError {
         bytes: usize,
         /// The tokenizers crate's own words.
         #[source]
-        source: Source,
+        source: BoxedError,
     },
     /// A tokenizer that cannot be extended.
     #[error(transparent)]
@@ -194,7 +194,7 @@ pub enum TokenizerError {
     NoText,
     /// The trainer failed.
     #[error("training failed")]
-    Train(#[source] Source),
+    Train(#[source] BoxedError),
     /// A tokenizer.json could not be written.
     #[error("cannot write the tokenizer as JSON")]
     Write(#[source] serde_json::Error),

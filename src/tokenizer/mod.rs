@@ -69,7 +69,7 @@ pub use train::{
     UnicodeForm,
 };
 pub(crate) use train::{
-    PretokenCounter, PretokenTable, TrainedTokenizer, pretokenizer_file, tokens_by_group, train,
+    PretokenCounter, PretokenTable, TrainingOutput, pretokenizer_file, tokens_by_group, train,
 };
 pub use vocabulary::TokenOffsets;
 pub(crate) use vocabulary::Vocabulary;

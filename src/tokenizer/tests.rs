@@ -25,7 +25,7 @@ static TOKENIZER: LazyLock<Tokenizer> =
     LazyLock::new(|| Tokenizer::load(&TRAINED, &TEXTS).expect("loads"));
 
 static ORACLE_ONLY: LazyLock<Tokenizer> =
-    LazyLock::new(|| Tokenizer::load(&TRAINED, &TEXTS).expect("loads").without_fast());
+    LazyLock::new(|| Tokenizer::load(&TRAINED, &TEXTS).expect("loads").with_reference_only());
 
 fn options(vocab_size: u32) -> TrainOptions {
     TrainOptions { vocab_size, ..TrainOptions::default() }
@@ -35,7 +35,7 @@ fn train(texts: &[&str], options: &TrainOptions) -> Vec<u8> {
     let json = pretokenizer_file(options).expect("pipeline");
     let mut counter = PretokenCounter::new(&json, 1, PretokenCounter::DEFAULT_LIMIT).expect("new");
     for text in texts {
-        counter.feed(0, text).expect("feed");
+        counter.add_text(0, text).expect("feed");
     }
     super::train(&counter.finish(), &["all".to_owned()], options, &Context::new())
         .expect("trains")
@@ -212,7 +212,10 @@ fn offsets_are_those_of_the_same_ids_and_cover_the_text() {
         let ends = TOKENIZER.ends(text).expect("encodes");
         assert!(ends.is_sorted() && ends.last().is_none_or(|end| *end as usize == text.len()));
     }
-    assert!(TOKENIZER.fast_offsets("<|endoftext|> 👍é", true).is_some(), "it is the fast one");
+    assert!(
+        TOKENIZER.offsets_by_fast_engine("<|endoftext|> 👍é", true).is_some(),
+        "it is the fast one"
+    );
     let (ids, offsets) = TOKENIZER.encode_with_offsets("a<|endoftext|>é", true).expect("encodes");
     assert_eq!((ids[1], offsets[1], offsets.last()), (0, (1, 14), Some(&(14, 16))));
     assert_eq!(TOKENIZER.specials(), [(0, "<|endoftext|>".to_owned())]);

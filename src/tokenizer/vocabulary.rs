@@ -73,7 +73,7 @@ impl Vocabulary {
     }
 
     /// The model's own tokens, in no particular order.
-    pub(in crate::tokenizer) fn own(&self) -> impl Iterator<Item = (&str, u32)> {
+    pub(in crate::tokenizer) fn model_tokens(&self) -> impl Iterator<Item = (&str, u32)> {
         self.ids.iter().map(|(token, id)| (&**token, *id))
     }
 
@@ -161,7 +161,7 @@ impl TokenBytes {
                 *slot = spelled.into_boxed_slice();
             }
         };
-        for (token, id) in vocabulary.own() {
+        for (token, id) in vocabulary.model_tokens() {
             let spelled: Option<Vec<u8>> =
                 token.chars().map(|letter| letters.get(&letter).copied()).collect();
             set(id, spelled.unwrap_or_default());
@@ -178,7 +178,7 @@ impl TokenBytes {
     }
 
     /// Where each of `ids` stands in `text`, in whole characters, if their bytes are just the text.
-    pub(in crate::tokenizer) fn place(&self, text: &str, ids: &[u32]) -> Option<TokenOffsets> {
+    pub(in crate::tokenizer) fn offsets_of(&self, text: &str, ids: &[u32]) -> Option<TokenOffsets> {
         let mut offsets = Vec::with_capacity(ids.len());
         let mut at = 0;
         for id in ids {

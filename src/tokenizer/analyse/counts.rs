@@ -117,7 +117,7 @@ impl<'s> AnalysisTally<'s> {
     ///
     /// # Errors
     /// [`TokenizerError`] when the tokens have to be placed by the reference encoder and it fails.
-    pub fn feed(
+    pub fn add_text(
         &mut self,
         group: usize,
         text: &TextWords<'_>,

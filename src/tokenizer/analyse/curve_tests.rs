@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::{Context, Interrupt};
 use crate::tokenizer::{
-    ModelKind, PretokenCounter, PretokenTable, Tokenizer, TrainOptions, TrainedTokenizer,
+    ModelKind, PretokenCounter, PretokenTable, Tokenizer, TrainOptions, TrainingOutput,
     pretokenizer_file, tokens_by_group, train,
 };
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ fn counted(json: &[u8], texts: &[String]) -> PretokenTable {
     let limit = PretokenCounter::DEFAULT_LIMIT;
     let mut counter = PretokenCounter::new(json, texts.len(), limit).expect("splits");
     for (group, text) in texts.iter().enumerate() {
-        counter.feed(group, text).expect("counts");
+        counter.add_text(group, text).expect("counts");
     }
     counter.finish()
 }
@@ -55,7 +55,7 @@ fn assert_trained(options: &TrainOptions, fewest: usize) -> VocabularyCurve {
         let options = TrainOptions { vocab_size, ..options.clone() };
         train(&table, &groups(), &options, &Context::new()).expect("trains")
     };
-    let TrainedTokenizer { json, report } = trained(options.vocab_size);
+    let TrainingOutput { json, report } = trained(options.vocab_size);
     let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
     let subject = AnalysedTokenizer::new(&tokenizer, &json).expect("is made ready");
     let subject = subject.trained_by(Ok(options.clone()));

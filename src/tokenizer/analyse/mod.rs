@@ -27,5 +27,6 @@ pub use reach::{ReachClass, ReachRow};
 pub use report::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
 pub use subject::AnalysedTokenizer;
 pub use usage::{
-    CensusRow, CoveredShare, LengthBin, ListedToken, RankedCount, VocabularyCensus, VocabularyUse,
+    CensusRow, CoveredShare, ListedToken, RankedCount, TokenLengthBin, VocabularyCensus,
+    VocabularyUse,
 };

@@ -115,9 +115,9 @@ impl AnalysedTokenizer<'_> {
         let sample = CurveSample::of(self, groups, table);
         let own = sample.tokens(|word| Ok(tokenize(&self.model, word)?.len() as u64))?;
         let lengths = match &self.model {
-            ModelWrapper::WordPiece(model) => self.greedily(&sample, model),
+            ModelWrapper::WordPiece(model) => self.wordpiece_lengths(&sample, model),
             ModelWrapper::Unigram(_) => {
-                match self.retrained(&sample, groups, table, &own, context.interrupt)? {
+                match self.unigram_lengths(&sample, groups, table, &own, context.interrupt)? {
                     Ok(lengths) => lengths,
                     Err(why) => return Ok(Err(why)),
                 }
@@ -127,7 +127,7 @@ impl AnalysedTokenizer<'_> {
         Ok(Ok(VocabularyCurve::of(&lengths, embedding_width, own.iter().sum())))
     }
 
-    fn greedily(&self, sample: &CurveSample, model: &WordPiece) -> SizeLengths {
+    fn wordpiece_lengths(&self, sample: &CurveSample, model: &WordPiece) -> SizeLengths {
         let greedy = GreedySegmenter::of(self, model);
         let rows = sample.rows.len();
         let changes = greedy.changes(&sample.words, rows);
@@ -431,7 +431,7 @@ const LEAST_HALF_POWER: u32 = 6;
 
 impl AnalysedTokenizer<'_> {
     /// The lengths at the sizes that are trained, and with the tokenizer itself, which gives `own` tokens.
-    pub(super) fn retrained(
+    pub(super) fn unigram_lengths(
         &self,
         sample: &CurveSample,
         groups: &[String],

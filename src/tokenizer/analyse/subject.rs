@@ -89,7 +89,7 @@ impl<'t> AnalysedTokenizer<'t> {
                 *slot = Some(token);
             }
         };
-        for (spelled, id) in tokenizer.vocabulary().own() {
+        for (spelled, id) in tokenizer.vocabulary().model_tokens() {
             let (surface, origin) = affixes.surface(spelled);
             set(
                 id,

@@ -62,7 +62,7 @@ static SMALL: LazyLock<Loaded> = LazyLock::new(|| loaded(byte_level(&MERGES)));
 
 fn feed(tally: &mut AnalysisTally<'_>, loaded: &Loaded, group: usize, text: &str) {
     let words = TextWords::new(text).expect("is short");
-    tally.feed(group, &words, &loaded.encode(text)).expect("feeds");
+    tally.add_text(group, &words, &loaded.encode(text)).expect("feeds");
 }
 
 fn names(groups: &[&str]) -> Vec<String> {
@@ -329,7 +329,7 @@ fn pretokens(loaded: &Loaded, texts: &[String]) -> PretokenTable {
     let limit = PretokenCounter::DEFAULT_LIMIT;
     let mut counter = PretokenCounter::new(&loaded.json, texts.len(), limit).expect("splits");
     let numbered = texts.iter().enumerate();
-    numbered.for_each(|(group, text)| counter.feed(group, text).expect("counts"));
+    numbered.for_each(|(group, text)| counter.add_text(group, text).expect("counts"));
     counter.finish()
 }
 
@@ -345,7 +345,7 @@ theory of other things: another mother, their brothers, and the weather there: t
     let pipeline = pretokenizer_file(options).expect("pipeline");
     let limit = PretokenCounter::DEFAULT_LIMIT;
     let mut counter = PretokenCounter::new(&pipeline, 1, limit).expect("splits");
-    texts.iter().for_each(|text| counter.feed(0, text).expect("counts"));
+    texts.iter().for_each(|text| counter.add_text(0, text).expect("counts"));
     let trained =
         train(&counter.finish(), &names(&["all"]), options, &Context::new()).expect("trains");
     let json = trained.json;

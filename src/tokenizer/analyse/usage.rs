@@ -36,7 +36,7 @@ pub struct VocabularyUse {
     /// How often the id of a rank is used, at ranks spaced by a tenth of a power of ten.
     pub ranks: Vec<RankedCount>,
     /// Ids and tokens by bytes of text that they stand for.
-    pub lengths: Vec<LengthBin>,
+    pub lengths: Vec<TokenLengthBin>,
 }
 
 /// Ids that cover a share of the tokens.
@@ -63,7 +63,7 @@ pub struct RankedCount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "cli", schemars(rename = "TokenLengthBin"))]
-pub struct LengthBin {
+pub struct TokenLengthBin {
     /// Bytes of text.
     pub bytes: u64,
     /// Ids of that length.
@@ -166,14 +166,14 @@ fn ranks(descending: &[u64]) -> Vec<RankedCount> {
     points
 }
 
-fn lengths(subject: &AnalysedTokenizer<'_>, uses: &[u64]) -> Vec<LengthBin> {
+fn lengths(subject: &AnalysedTokenizer<'_>, uses: &[u64]) -> Vec<TokenLengthBin> {
     let mut bins = std::collections::BTreeMap::<u64, (u64, u64)>::new();
     for (id, token) in subject.iter().filter(|(_, token)| !token.is_added()) {
         let bin = bins.entry(token.surface.len() as u64).or_default();
         bin.0 += 1;
         bin.1 += subject.uses_of(uses, id);
     }
-    bins.into_iter().map(|(bytes, (ids, tokens))| LengthBin { bytes, ids, tokens }).collect()
+    bins.into_iter().map(|(bytes, (ids, tokens))| TokenLengthBin { bytes, ids, tokens }).collect()
 }
 
 /// Tokens listed of each sort.

@@ -101,7 +101,7 @@ impl ChunkCutter {
         sides.zip("eaZ09bsx".chars().cycle()).all(|((left, right), side)| {
             let (left, right) = (format!("{left}{side}"), format!("{side}{right}"));
             let whole = format!("{left} {right}");
-            let Some((_, second)) = self.next(&whole, left.len()) else { return true };
+            let Some((_, second)) = self.split_after(&whole, left.len()) else { return true };
             let (mut ids, mut parts) = (Vec::new(), Vec::new());
             let told = encode(&whole, &mut ids)
                 .and_then(|()| encode(&left, &mut parts))
@@ -112,7 +112,7 @@ impl ChunkCutter {
     }
 
     /// The first part of a text, and the rest; none where there is no place after `least` bytes.
-    pub(in crate::tokenizer) fn next<'t>(
+    pub(in crate::tokenizer) fn split_after<'t>(
         &self,
         text: &'t str,
         least: usize,
@@ -122,14 +122,14 @@ impl ChunkCutter {
         let at = from
             + windows.position(|[left, space, right]| {
                 *space == b' '
-                    && self.may_stand(*left)
-                    && self.may_stand(*right)
+                    && self.is_allowed_beside_cut(*left)
+                    && self.is_allowed_beside_cut(*right)
                     && self.words.as_ref().is_none_or(|words| words.may_cut_at_marker(*left))
             })?;
         Some((text.get(..at)?, text.get(at + usize::from(!self.keeps_space)..)?))
     }
 
-    fn may_stand(&self, byte: u8) -> bool {
+    fn is_allowed_beside_cut(&self, byte: u8) -> bool {
         byte.is_ascii_alphanumeric() || self.any_visible && byte.is_ascii_graphic()
     }
 }

@@ -20,7 +20,7 @@ const TEXTS: [&str; 4] = [
 fn trained(options: &TrainOptions) -> Vec<u8> {
     let json = pretokenizer_file(options).unwrap();
     let mut counter = PretokenCounter::new(&json, 1, PretokenCounter::DEFAULT_LIMIT).unwrap();
-    TEXTS.iter().for_each(|text| counter.feed(0, text).unwrap());
+    TEXTS.iter().for_each(|text| counter.add_text(0, text).unwrap());
     train(&counter.finish(), &["all".to_owned()], options, &Context::new()).unwrap().json
 }
 
@@ -101,7 +101,9 @@ fn a_long_text_is_encoded_in_short_parts() {
     for (name, tokenizer) in &*CUT {
         let encoder = tokenizer.encoder();
         let (mut rest, mut parts) = (text.as_str(), 0);
-        while let Some((first, second)) = encoder.cuts().and_then(|cuts| cuts.next(rest, PART)) {
+        while let Some((first, second)) =
+            encoder.cuts().and_then(|cuts| cuts.split_after(rest, PART))
+        {
             assert!(first.len() < PART + 200, "{name}: {}", first.len());
             (rest, parts) = (second, parts + 1);
         }

@@ -64,7 +64,7 @@ impl PipelineEngine {
     /// Fails with the reason a user should read.
     pub(in crate::tokenizer) fn load(file: TokenizerFile) -> Result<Self, String> {
         let (prepare, pipeline, words) = guard("converting", || {
-            let (prepare, mut file) = SpaceNormalizer::take(file)?;
+            let (prepare, mut file) = SpaceNormalizer::extract_from(file)?;
             tokenizers_fast::canonicalize_value(&mut file).map_err(|e| e.to_string())?;
             let canonical = serde_json::to_string(&file).map_err(|e| e.to_string())?;
             let pipeline = tokenizers_fast::from_json(&canonical).map_err(|e| e.to_string())?;
@@ -193,7 +193,7 @@ pub(in crate::tokenizer) enum SpaceRule {
 
 impl SpaceNormalizer {
     /// Takes the steps out of a file, and gives the rest of it.
-    pub(in crate::tokenizer) fn take(file: TokenizerFile) -> Result<(Self, Value), String> {
+    pub(in crate::tokenizer) fn extract_from(file: TokenizerFile) -> Result<(Self, Value), String> {
         let steps = file.normalizers();
         let last = steps.iter().rposition(|step| space_rule(step).is_some());
         // Where text is taken apart at added tokens before it is normalised, the ends are not its own.

@@ -1,8 +1,8 @@
 //! The extended file: the base's, with entries appended and nothing else changed; and its proof.
 
-use super::affected::{ReencodeFilter, ReencodeScratch};
 use super::base;
 use super::base::{ExtensionBase, trial_contexts, unusual_file, vocabulary_mut};
+use super::reencode::{ReencodeFilter, ReencodeScratch};
 use crate::tokenizer::engine::hostile_texts::hostile_texts;
 use crate::tokenizer::error::{ExtendError, TokenizerError};
 use crate::tokenizer::file::ModelType;

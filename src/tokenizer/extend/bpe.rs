@@ -163,7 +163,7 @@ impl ExtendableBpe {
     }
 
     /// What the pair may become.
-    pub(super) fn standing(&self, left: u32, right: u32) -> PairOutcome {
+    pub(super) fn pair_outcome(&self, left: u32, right: u32) -> PairOutcome {
         let (Some(left_token), Some(right_token)) =
             (self.tokens.get(&left), self.tokens.get(&right))
         else {
@@ -203,7 +203,7 @@ impl ExtendableBpe {
     }
 
     /// Gives the pair a new id; the merge itself is added by [`ExtendableBpe::add_merge`] or by growth.
-    pub(super) fn make(
+    pub(super) fn add_token(
         &mut self,
         left: u32,
         right: u32,
@@ -227,7 +227,7 @@ impl ExtendableBpe {
     }
 
     /// Marks a new token as a term, though it was made on the way to another.
-    pub(super) fn claim(&mut self, id: u32) {
+    pub(super) fn mark_as_term(&mut self, id: u32) {
         let made = id.checked_sub(self.base_next).and_then(|at| self.made.get_mut(at as usize));
         if let Some(made) = made.filter(|made| made.origin == TokenOrigin::Intermediate) {
             made.origin = TokenOrigin::Term;

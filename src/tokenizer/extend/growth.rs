@@ -52,13 +52,13 @@ pub fn extend_by_growth(
     let mut failed = None;
     let mut table = std::mem::take(&mut bpe.table);
     let merges = grow(&words, &mut table, next_id, options, |left, right| {
-        let standing = bpe.standing(left, right);
+        let standing = bpe.pair_outcome(left, right);
         let length = bpe.token(left).chars().count() + bpe.token(right).chars().count();
         if length > most || failed.is_some() {
             return PairOutcome::Never;
         }
         if standing == PairOutcome::New
-            && let Err(error) = bpe.make(left, right, TokenOrigin::Grown)
+            && let Err(error) = bpe.add_token(left, right, TokenOrigin::Grown)
         {
             failed = Some(error);
             return PairOutcome::Never;

@@ -9,13 +9,13 @@
 //! 5. [`ReencodeFilter`] tells from stored ids which documents must be encoded again; [`vocabulary_diff`] compares any
 //!    two tokenizers.
 
-mod affected;
 mod apply;
 mod base;
 mod bpe;
 mod embedding_map;
 mod growth;
 mod other_models;
+mod reencode;
 mod report;
 mod terms;
 
@@ -23,9 +23,9 @@ mod terms;
 mod tests;
 
 pub use super::models::GrowthOptions;
-pub use affected::{ReencodeFilter, ReencodeScratch};
 pub use embedding_map::{EmbeddingMap, EmbeddingRow, TokenOrigin};
 pub use growth::extend_by_growth;
+pub use reencode::{ReencodeFilter, ReencodeScratch};
 pub use report::{
     FormReport, TermCounts, TermOutcome, TermReport, VocabularyDiff, vocabulary_diff,
 };

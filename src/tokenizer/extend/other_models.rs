@@ -72,13 +72,13 @@ pub(super) struct AddedTerms {
 }
 
 impl AddedTerms {
-    /// Asks for a text, as the given form of the given term. [`AddedTerms::settle`] returns the result.
-    pub(super) fn ask(&mut self, text: &str, term: usize, form: usize) {
+    /// Asks for a text, as the given form of the given term. [`AddedTerms::resolve`] returns the result.
+    pub(super) fn request(&mut self, text: &str, term: usize, form: usize) {
         self.asked.push((text.to_owned(), term, form));
     }
 
     /// Tries all that was asked for, gives ids from `first` on, and writes into the reports what became of it.
-    pub(super) fn settle(
+    pub(super) fn resolve(
         self,
         base: &ExtensionBase,
         first: u32,

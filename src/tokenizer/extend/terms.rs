@@ -87,7 +87,7 @@ pub fn extend_by_terms(
                     (word, outcome)
                 }
                 Err(no) if no.is_split && options.added_tokens => {
-                    matched.ask(&no.text, at, forms.len());
+                    matched.request(&no.text, at, forms.len());
                     (no.text, TermOutcome::Refused { reason: no.reason })
                 }
                 Err(no) => (no.text, TermOutcome::Refused { reason: no.reason }),
@@ -98,7 +98,7 @@ pub fn extend_by_terms(
     }
     let (mut additions, mut made) = model.additions();
     let first = u32::try_from(made.len()).ok().and_then(|made| loaded.next_id.checked_add(made));
-    let matched = matched.settle(&loaded, first.ok_or(ExtendError::Full)?, &mut reports)?;
+    let matched = matched.resolve(&loaded, first.ok_or(ExtendError::Full)?, &mut reports)?;
     let named = |made: &NewToken| (made.token.clone(), made.id);
     additions.matched = matched.iter().map(named).collect();
     made.extend(matched);
@@ -258,12 +258,12 @@ fn add_merged(
             let reason = "every way to it leads over an added token or a byte".to_owned();
             return Ok(TermOutcome::Refused { reason });
         };
-        let id = match bpe.standing(left, right) {
+        let id = match bpe.pair_outcome(left, right) {
             PairOutcome::Existing(id) => id,
             PairOutcome::New | PairOutcome::Never => {
                 let is_whole = ids.len() == 2;
                 let origin = if is_whole { TokenOrigin::Term } else { TokenOrigin::Intermediate };
-                bpe.make(left, right, origin)?
+                bpe.add_token(left, right, origin)?
             }
         };
         bpe.add_merge(left, right, id);
@@ -275,10 +275,10 @@ fn add_merged(
     if bpe.is_new(id) && bpe.made.len() > before {
         let made = bpe.made.len() - before;
         let intermediates = u32::try_from(made).map_err(|_| ExtendError::Full)?.saturating_sub(1);
-        bpe.claim(id);
+        bpe.mark_as_term(id);
         return Ok(TermOutcome::Added { id, intermediates });
     }
-    bpe.claim(id);
+    bpe.mark_as_term(id);
     Ok(TermOutcome::Existed { id })
 }
 

@@ -44,7 +44,7 @@ impl Hasher for PairHasher {
 
 /// What a pair becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Rule {
+struct MergeRule {
     rank: u32,
     id: u32,
 }
@@ -52,7 +52,7 @@ struct Rule {
 /// Merges with their ranks. A lower rank goes first.
 #[derive(Clone, Debug, Default)]
 pub struct MergeTable {
-    rules: PairMap<Rule>,
+    rules: PairMap<MergeRule>,
     /// One more than the last rank given.
     ranks: u32,
 }
@@ -71,7 +71,7 @@ impl MergeTable {
 
     /// Adds a merge after all others.
     pub fn push(&mut self, left: u32, right: u32, id: u32) {
-        self.rules.insert(key(left, right), Rule { rank: self.ranks, id });
+        self.rules.insert(key(left, right), MergeRule { rank: self.ranks, id });
         self.ranks = self.ranks.saturating_add(1);
     }
 
@@ -106,8 +106,8 @@ impl MergeTable {
             if let Some(next) = scratch.nodes.get_mut(right.next as usize) {
                 next.previous = at;
             }
-            scratch.look(self, at);
-            scratch.look(self, node.previous);
+            scratch.queue_pair(self, at);
+            scratch.queue_pair(self, node.previous);
         }
         symbols.clear();
         let live = scratch.nodes.iter().filter(|node| node.next != MergeNode::GONE.next);
@@ -157,7 +157,7 @@ impl MergeScratch {
             last.next = MergeNode::NONE;
         }
         for (at, _) in (0..MergeNode::NONE).zip(symbols) {
-            self.look(table, at);
+            self.queue_pair(table, at);
         }
     }
 
@@ -172,7 +172,7 @@ impl MergeScratch {
     }
 
     /// Sets the merge of the pair that begins at `at`, and queues it.
-    fn look(&mut self, table: &MergeTable, at: u32) {
+    fn queue_pair(&mut self, table: &MergeTable, at: u32) {
         let Some(node) = self.node(at) else { return };
         let rule =
             self.node(node.next).and_then(|right| table.rules.get(&key(node.symbol, right.symbol)));

@@ -5,7 +5,7 @@ use super::fail;
 use super::normalizer::{DummySpace, NormalizedBytes, SentencePieceNormalizer, SpaceSettings};
 use super::pieces::PieceTable;
 use super::proto::{SentencePieceKind, SentencePieceModel};
-use super::segment::{Segment, SegmentScratch, Segmenter};
+use super::segment::{PieceSpan, SegmentScratch, Segmenter};
 use super::word_cache::WordCache;
 use crate::tokenizer::TokenizerError;
 use crate::tokenizer::models::trie::PieceTrie;
@@ -118,7 +118,7 @@ impl SentencePiece {
     }
 
     /// The ids of one piece: bytes, where it is unknown and the model has them.
-    fn push_ids(&self, piece: Segment, bytes: &[u8], ids: &mut Vec<u32>) {
+    fn push_ids(&self, piece: PieceSpan, bytes: &[u8], ids: &mut Vec<u32>) {
         match &self.bytes {
             Some(by_byte) if piece.id == self.unknown => {
                 ids.extend(bytes.iter().filter_map(|byte| by_byte.get(usize::from(*byte))));

@@ -27,7 +27,7 @@ const NONE: u32 = u32::MAX;
 
 /// A piece of a text, or an unknown character.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
+pub(super) struct PieceSpan {
     pub(super) id: u32,
     /// In bytes of the normalised text.
     pub(super) length: usize,
@@ -63,7 +63,7 @@ pub(super) struct SegmentScratch {
     /// Of each unused piece, how long its left half was last.
     halves: HashMap<u32, usize>,
     ways: Vec<BestWay>,
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<PieceSpan>,
 }
 
 impl Segmenter {
@@ -155,7 +155,7 @@ impl Segmenter {
         &self,
         part: &str,
         scratch: &mut SegmentScratch,
-        mut each: impl FnMut(Segment),
+        mut each: impl FnMut(PieceSpan),
     ) {
         match self.algorithm {
             SegmentAlgorithm::Bpe => self.join(part, scratch, &mut each),
@@ -165,7 +165,7 @@ impl Segmenter {
                 while let Some(first) = rest.chars().next() {
                     let length = self.symbol(rest).map_or(first.len_utf8(), |(length, _)| length);
                     let (piece, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
-                    each(Segment { id: self.id(piece), length: piece.len() });
+                    each(PieceSpan { id: self.id(piece), length: piece.len() });
                     rest = after;
                 }
             }
@@ -176,7 +176,7 @@ impl Segmenter {
                     let end =
                         behind.find(SPACE_MARKER).map_or(rest.len(), |at| at + first.len_utf8());
                     let (word, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
-                    each(Segment { id: self.id(word), length: word.len() });
+                    each(PieceSpan { id: self.id(word), length: word.len() });
                     rest = after;
                 }
             }
@@ -272,7 +272,7 @@ fn ordered(score: f32) -> u32 {
 }
 
 impl Segmenter {
-    fn join(&self, text: &str, scratch: &mut SegmentScratch, each: &mut impl FnMut(Segment)) {
+    fn join(&self, text: &str, scratch: &mut SegmentScratch, each: &mut impl FnMut(PieceSpan)) {
         scratch.symbols.clear();
         scratch.heap.clear();
         scratch.halves.clear();
@@ -375,24 +375,24 @@ impl Segmenter {
         text: &str,
         symbol: &BpeSymbol,
         halves: &HashMap<u32, usize>,
-        each: &mut impl FnMut(Segment),
+        each: &mut impl FnMut(PieceSpan),
     ) {
         if !self.has_unused {
             let id = symbol.piece.unwrap_or(self.unknown);
-            return each(Segment { id, length: symbol.length });
+            return each(PieceSpan { id, length: symbol.length });
         }
         let mut waiting = vec![(symbol.start, symbol.length, 0)];
         while let Some((start, length, depth)) = waiting.pop() {
             let part = text.get(start..start + length).unwrap_or_default();
             let piece = self.texts.get(part.as_bytes()).unwrap_or(self.unknown);
             if depth > DEEPEST || !self.rule(piece).is_unused {
-                each(Segment { id: piece, length });
+                each(PieceSpan { id: piece, length });
             } else if let Some(half) = halves.get(&piece) {
                 let (right, left) = (start + half, start);
                 waiting.push((right, length - half, depth + 1));
                 waiting.push((left, *half, depth + 1));
             } else {
-                each(Segment { id: self.unknown, length });
+                each(PieceSpan { id: self.unknown, length });
             }
         }
     }
@@ -411,7 +411,7 @@ const NO_WAY: BestWay = BestWay { score: 0.0, id: NONE, start: NONE };
 impl Segmenter {
     /// Where no piece reaches over a place, what comes behind it depends on the sum alone: the way to it is given out,
     /// so that memory does not grow with the text.
-    fn best_way(&self, text: &str, scratch: &mut SegmentScratch, each: &mut impl FnMut(Segment)) {
+    fn best_way(&self, text: &str, scratch: &mut SegmentScratch, each: &mut impl FnMut(PieceSpan)) {
         /// Bytes that are worth a walk back.
         const LEAST: usize = 512;
         let bytes = text.as_bytes();
@@ -481,12 +481,12 @@ pub(in crate::tokenizer) fn symbol_score(length: usize) -> f32 {
 }
 
 /// The pieces of the best way to the last place.
-fn give_out(ways: &[BestWay], segments: &mut Vec<Segment>, each: &mut impl FnMut(Segment)) {
+fn give_out(ways: &[BestWay], segments: &mut Vec<PieceSpan>, each: &mut impl FnMut(PieceSpan)) {
     segments.clear();
     let mut end = ways.len().saturating_sub(1);
     while let Some(way) = ways.get(end).filter(|way| way.start != NONE) {
         let start = way.start as usize;
-        segments.push(Segment { id: way.id, length: end - start });
+        segments.push(PieceSpan { id: way.id, length: end - start });
         end = start;
     }
     segments.drain(..).rev().for_each(each);

@@ -92,7 +92,7 @@ impl PretokenCounter {
 
     /// An empty counter of the same kind, cheaply; for another thread.
     #[must_use]
-    pub fn fresh(&self) -> Self {
+    pub fn empty_like(&self) -> Self {
         Self::with(self.splitter.clone(), self.groups, self.limit)
     }
 
@@ -101,7 +101,7 @@ impl PretokenCounter {
     ///
     /// # Errors
     /// [`TokenizerError::Split`] or [`TokenizerError::Panicked`] when the pre-tokenizer fails.
-    pub fn feed(&mut self, group: usize, text: &str) -> Result<(), TokenizerError> {
+    pub fn add_text(&mut self, group: usize, text: &str) -> Result<(), TokenizerError> {
         let level = level(text);
         if level < self.lowest || group >= self.groups {
             return Ok(());

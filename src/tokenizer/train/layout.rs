@@ -37,7 +37,7 @@ pub(super) fn layout_parts(options: &TrainOptions) -> Result<FileParts, Tokenize
         UnicodeForm::None => None,
     };
     let (mut normalizers, mut splits): (Vec<Value>, Vec<Value>) = (Vec::from_iter(normal), vec![]);
-    let decoder = match options.form() {
+    let decoder = match options.layout() {
         ModelLayout::ByteLevel => {
             let named_gpt2 = PretokenPattern::default();
             let pattern = options.pattern.as_ref().unwrap_or(&named_gpt2);
@@ -138,20 +138,20 @@ impl TrainOptions {
     pub fn check(&self) -> Result<(), TokenizerError> {
         let fail = |what: &str| Err(TokenizerError::TrainOptions(what.to_owned()));
         match &self.pattern {
-            Some(pattern) if self.form() == ModelLayout::ByteLevel => pattern.check()?,
+            Some(pattern) if self.layout() == ModelLayout::ByteLevel => pattern.check()?,
             Some(_) => {
                 return fail("a split pattern needs byte-level BPE; this model splits at spaces");
             }
             None => {}
         }
-        if self.byte_fallback && self.form() == ModelLayout::WordPiece {
+        if self.byte_fallback && self.layout() == ModelLayout::WordPiece {
             return fail("WordPiece has no byte fallback; choose bpe or unigram");
         }
         if self.end_of_word && (self.model != ModelKind::Bpe || self.byte_fallback) {
             return fail("a mark at the end of words needs BPE without byte fallback");
         }
         match self.character_coverage {
-            Some(_) if self.form() == ModelLayout::ByteLevel => {
+            Some(_) if self.layout() == ModelLayout::ByteLevel => {
                 return fail("byte-level BPE covers every character; leave the coverage out");
             }
             Some(coverage) if !(coverage > 0.0 && coverage <= 1.0) => {
@@ -183,7 +183,7 @@ impl TrainOptions {
             if token.is_empty() {
                 return Err(fail("is empty"));
             }
-            let is_word = match self.form() {
+            let is_word = match self.layout() {
                 ModelLayout::ByteLevel | ModelLayout::WordPiece => pieces < 2,
                 ModelLayout::Characters | ModelLayout::WordEnds | ModelLayout::Unigram => {
                     token.chars().count() < 2 || token.starts_with(char::is_alphanumeric)
@@ -199,7 +199,7 @@ impl TrainOptions {
                 return Err(fail("is given twice"));
             }
         }
-        let symbols = if self.form() == ModelLayout::ByteLevel { 256 } else { bytes.len() };
+        let symbols = if self.layout() == ModelLayout::ByteLevel { 256 } else { bytes.len() };
         self.check_room(specials.len() + symbols)
     }
 

@@ -22,5 +22,5 @@ pub use count::{PretokenCounter, PretokenTable, TextTotals};
 pub use layout::pretokenizer_file;
 pub use options::{DigitSplit, ModelKind, TrainOptions, UnicodeForm};
 pub use report::{RoundTrip, TrainGroupReport, TrainReport, tokens_by_group};
-pub use run::{TrainedTokenizer, train};
+pub use run::{TrainingOutput, train};
 pub(super) use unigram_sizes::{SizeRequest, SizedModel, train_sizes};

@@ -179,7 +179,7 @@ pub(super) enum ModelLayout {
 }
 
 impl TrainOptions {
-    pub(super) fn form(&self) -> ModelLayout {
+    pub(super) fn layout(&self) -> ModelLayout {
         match self.model {
             ModelKind::Bpe if self.end_of_word => ModelLayout::WordEnds,
             ModelKind::Bpe if self.byte_fallback => ModelLayout::Characters,
@@ -191,7 +191,7 @@ impl TrainOptions {
 
     /// The token for what the vocabulary has not.
     pub(super) fn unknown(&self) -> Option<&'static str> {
-        match self.form() {
+        match self.layout() {
             ModelLayout::ByteLevel => None,
             ModelLayout::WordPiece => Some("[UNK]"),
             ModelLayout::Characters | ModelLayout::WordEnds | ModelLayout::Unigram => Some("<unk>"),
@@ -208,7 +208,7 @@ impl TrainOptions {
 
     /// Tokens that stand for bytes, in the models on characters.
     pub(super) fn byte_tokens(&self) -> Vec<String> {
-        match self.form() {
+        match self.layout() {
             ModelLayout::Characters | ModelLayout::Unigram if self.byte_fallback => {
                 (0..=u8::MAX).map(|byte| byte_token(byte)).collect()
             }

@@ -78,7 +78,7 @@ impl RoundTrip {
     /// What a tokenizer of these options promises.
     #[must_use]
     pub fn of(options: &TrainOptions) -> Self {
-        match options.form() {
+        match options.layout() {
             ModelLayout::WordPiece | ModelLayout::WordEnds => Self::Words,
             ModelLayout::Unigram if !options.byte_fallback => Self::Covered,
             _ if options.normalizer != UnicodeForm::None => Self::Normalised,

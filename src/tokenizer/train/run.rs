@@ -25,7 +25,7 @@ const WORDS_PER_TOKEN: usize = 8;
 
 /// A trained tokenizer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TrainedTokenizer {
+pub struct TrainingOutput {
     /// The bytes of its `tokenizer.json`.
     pub json: Vec<u8>,
     /// What it is and how it came about.
@@ -45,10 +45,10 @@ pub fn train(
     groups: &[String],
     options: &TrainOptions,
     context: &Context<'_>,
-) -> Result<TrainedTokenizer, TokenizerError> {
+) -> Result<TrainingOutput, TokenizerError> {
     options.check()?;
     context.progress.begin("weighing pre-tokens", None);
-    let form = options.form();
+    let form = options.layout();
     let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
     let prepared = trainer_input(table, groups, options)?;
     let TrainerInput { words, reserved, characters, .. } = &prepared;
@@ -67,7 +67,7 @@ pub fn train(
         .zip(&options.all_specials())
         .map(|(id, special)| added_token(id, special, true))
         .collect();
-    Ok(TrainedTokenizer {
+    Ok(TrainingOutput {
         json: FileParts { model, added_tokens, ..layout_parts(options)? }.into_json()?,
         report: TrainReport {
             vocab_size: u32::try_from(vocab_size).unwrap_or(u32::MAX),
@@ -97,7 +97,7 @@ fn model(
     let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
     // Scaled-down counts are of so much text that a pair at the limit is no accident.
     let min_frequency = options.min_frequency.saturating_mul(prepared.unit);
-    Ok(match options.form() {
+    Ok(match options.layout() {
         ModelLayout::ByteLevel => {
             let model = trainers::bpe(words, reserved, &byte_characters(), min_frequency, options)?;
             let size = model.vocab.len();
@@ -174,7 +174,7 @@ pub(super) fn trainer_input(
     groups: &[String],
     options: &TrainOptions,
 ) -> Result<TrainerInput, TokenizerError> {
-    let form = options.form();
+    let form = options.layout();
     let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
     let weighed = weigh(table, groups, options)?;
     if weighed.words.is_empty() {

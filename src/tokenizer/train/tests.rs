@@ -86,12 +86,12 @@ fn counter(options: &TrainOptions, limit: usize) -> PretokenCounter {
 fn counted(texts: &[&str], options: &TrainOptions) -> PretokenCounter {
     let mut counter = counter(options, PretokenCounter::DEFAULT_LIMIT);
     for text in texts {
-        counter.feed(0, text).unwrap();
+        counter.add_text(0, text).unwrap();
     }
     counter
 }
 
-fn trained(texts: &[&str], options: &TrainOptions) -> TrainedTokenizer {
+fn trained(texts: &[&str], options: &TrainOptions) -> TrainingOutput {
     train(&counted(texts, options).finish(), &names(), options, &Context::new()).unwrap()
 }
 
@@ -118,7 +118,7 @@ fn stock(options: &TrainOptions) -> ModelWrapper {
         .vocab_size(vocab_size)
         .min_frequency(options.min_frequency)
         .max_token_length(options.max_token_length.map(|length| length as usize));
-    let mut trainer: TrainerWrapper = match options.form() {
+    let mut trainer: TrainerWrapper = match options.layout() {
         options::ModelLayout::ByteLevel => {
             let alphabet = crate::tokenizer::vocabulary::byte_characters();
             let bpe = bpe.initial_alphabet(alphabet.into_iter().collect::<HashSet<char>>());
@@ -329,7 +329,7 @@ fn the_counts_of_a_unigram_are_scaled_and_the_pieces_stay() {
     }
     let large = train(&table, &names(), &options, &Context::new()).unwrap();
     assert!(large.report.scale < 0.02 && once.report.scale == 1.0);
-    let pieces = |trained: &TrainedTokenizer| -> HashSet<String> {
+    let pieces = |trained: &TrainingOutput| -> HashSet<String> {
         let vocab: Vec<(String, f64)> =
             serde_json::from_value(model(&trained.json)["vocab"].clone()).unwrap();
         vocab.into_iter().map(|(piece, _)| piece).collect()
@@ -348,7 +348,7 @@ fn a_full_table_samples_texts_the_same_in_any_order() {
     let counted = |order: &mut dyn Iterator<Item = &String>| {
         let mut counter = counter(&options, 400);
         for text in order {
-            counter.feed(0, text).unwrap();
+            counter.add_text(0, text).unwrap();
         }
         counter
     };
@@ -365,11 +365,11 @@ fn a_full_table_samples_texts_the_same_in_any_order() {
 fn groups_are_counted_apart_and_measured() {
     let options = options("gpt2");
     let mut counter = PretokenCounter::new(&pretokenizer_file(&options).unwrap(), 2, 1000).unwrap();
-    let mut other = counter.fresh();
-    counter.feed(0, TEXTS[0]).unwrap();
-    other.feed(1, TEXTS[2]).unwrap();
-    other.feed(1, TEXTS[2]).unwrap();
-    other.feed(2, "no such group").unwrap();
+    let mut other = counter.empty_like();
+    counter.add_text(0, TEXTS[0]).unwrap();
+    other.add_text(1, TEXTS[2]).unwrap();
+    other.add_text(1, TEXTS[2]).unwrap();
+    other.add_text(2, "no such group").unwrap();
     let table = counter.merge(other).finish();
     assert_eq!((table.masses[0].texts, table.masses[1].texts), (1, 2));
     assert_eq!(table.masses[1].bytes, 2 * TEXTS[2].len() as u64);
@@ -403,10 +403,10 @@ fn evening_out_serves_the_smaller_group() {
         let json = pretokenizer_file(&options).unwrap();
         let mut counter = PretokenCounter::new(&json, 2, 10_000).unwrap();
         for _ in 0..200 {
-            counter.feed(0, TEXTS[0]).unwrap();
-            counter.feed(0, TEXTS[5]).unwrap();
+            counter.add_text(0, TEXTS[0]).unwrap();
+            counter.add_text(0, TEXTS[5]).unwrap();
         }
-        counter.feed(1, TEXTS[6]).unwrap();
+        counter.add_text(1, TEXTS[6]).unwrap();
         let table = counter.finish();
         let trained = train(&table, &names, &options, &Context::new()).unwrap();
         tokens_by_group(&trained.json, &table).unwrap()

@@ -29,7 +29,7 @@ use std::collections::{HashMap, HashSet};
 /// *Added tokens.* They are searched for in the text as it is, before anything is done to it; so must the text be:
 /// [`ReencodeFilter::is_text_affected`].
 pub struct ReencodeFilter {
-    rule: Rule,
+    rule: ReencodeRule,
     /// New added tokens, if any.
     matched: Option<AhoCorasick>,
 }
@@ -40,7 +40,7 @@ pub struct ReencodeScratch {
     surface: String,
 }
 
-enum Rule {
+enum ReencodeRule {
     Runs(MergePairs),
     Words(WordPrefixes),
     Surface(PieceMatches),
@@ -67,9 +67,9 @@ impl ReencodeFilter {
         let matched = (!matched.is_empty()).then(finder).transpose();
         let matched = matched.map_err(|error| ExtendError::NoExtension(error.to_string()))?;
         let rule = match base.kind {
-            ModelType::Bpe => Rule::Runs(MergePairs::new(&base, &extended, &new)?),
-            ModelType::WordPiece => Rule::Words(WordPrefixes::new(&base, &new)?),
-            ModelType::Unigram => Rule::Surface(PieceMatches::new(&base, &extended, &new)?),
+            ModelType::Bpe => ReencodeRule::Runs(MergePairs::new(&base, &extended, &new)?),
+            ModelType::WordPiece => ReencodeRule::Words(WordPrefixes::new(&base, &new)?),
+            ModelType::Unigram => ReencodeRule::Surface(PieceMatches::new(&base, &extended, &new)?),
             ModelType::WordLevel => return Err(no_word_level().into()),
         };
         Ok(Self { rule, matched })
@@ -91,9 +91,9 @@ impl ReencodeFilter {
     #[must_use]
     pub fn is_affected(&self, ids: &[u32], scratch: &mut ReencodeScratch) -> bool {
         match &self.rule {
-            Rule::Runs(rule) => rule.is_affected(ids),
-            Rule::Words(rule) => rule.is_affected(ids, &mut scratch.surface),
-            Rule::Surface(rule) => rule.is_affected(ids, &mut scratch.surface),
+            ReencodeRule::Runs(rule) => rule.is_affected(ids),
+            ReencodeRule::Words(rule) => rule.is_affected(ids, &mut scratch.surface),
+            ReencodeRule::Surface(rule) => rule.is_affected(ids, &mut scratch.surface),
         }
     }
 }
