@@ -5,7 +5,8 @@ use crate::tokenizer::engine::hostile_texts::hostile_texts;
 use crate::tokenizer::engine::proof::{IdDifference, difference_from_sentencepiece, excerpt};
 use crate::tokenizer::engine::reference::LibraryReference;
 use crate::tokenizer::error::TokenizerError;
-use crate::tokenizer::file::SPACE_MARKER;
+use crate::tokenizer::file::write::{byte_of_token, byte_token};
+use crate::tokenizer::file::{ModelType, SPACE_MARKER, TokenizerFile, step_type};
 use crate::tokenizer::sentencepiece::SentencePiece;
 use crate::tokenizer::sentencepiece::proto::{
     BPE, ModelPiece, NormalizerSpec, SentencePieceKind, SentencePieceModel, TrainerSpec, UNIGRAM,
@@ -38,21 +39,19 @@ pub struct WrittenModel {
 /// [`TokenizerError::Load`] when the file cannot be parsed, [`TokenizerError::Inexpressible`] when a
 /// SentencePiece model cannot do what it does, or gives other ids on one of these texts.
 pub fn to_sentencepiece(json: &[u8]) -> Result<WrittenModel, TokenizerError> {
-    let file: Value =
-        serde_json::from_slice(json).map_err(|error| TokenizerError::Load(error.into()))?;
-    let model = file.get("model").cloned().unwrap_or_default();
-    let is_bpe = match model.get("type").and_then(Value::as_str) {
-        Some("BPE") => true,
-        Some("Unigram") => false,
+    let file = TokenizerFile::read(json)?;
+    let is_bpe = match file.model_type() {
+        Ok(ModelType::Bpe) => true,
+        Ok(ModelType::Unigram) => false,
         other => {
-            let kind = other.unwrap_or("untyped");
+            let kind = other.map_or_else(|name| name, |kind| kind.name());
             return Err(fail(&format!("its model is {kind}; only BPE and Unigram can")));
         }
     };
     let steps = SentencePieceSettings::of(&file)?;
-    let tokens = PieceVocabulary::of(&file, &model)?;
+    let tokens = PieceVocabulary::of(&file)?;
     let written =
-        if is_bpe { bpe_pieces(&model, &tokens)? } else { unigram_pieces(&model, &tokens)? };
+        if is_bpe { bpe_pieces(&file, &tokens)? } else { unigram_pieces(&file, &tokens)? };
     steps.check(&tokens)?;
     let control = |name: &str| {
         let id = tokens.specials.get(name).filter(|id| **id != tokens.unknown);
@@ -128,16 +127,13 @@ pub(in crate::tokenizer) struct SentencePieceSettings {
 }
 
 impl SentencePieceSettings {
-    pub(in crate::tokenizer) fn of(file: &Value) -> Result<Self, TokenizerError> {
+    pub(in crate::tokenizer) fn of(file: &TokenizerFile) -> Result<Self, TokenizerError> {
         let mut steps = Self::default();
-        let mut normalizers = Vec::new();
-        flatten(file.get("normalizer"), "normalizers", &mut normalizers);
+        let normalizers = file.normalizers();
         for (at, step) in normalizers.iter().enumerate() {
             steps.normalize(step, normalizers.get(at + 1).copied())?;
         }
-        let mut splits = Vec::new();
-        flatten(file.get("pre_tokenizer"), "pretokenizers", &mut splits);
-        for step in splits {
+        for step in file.pre_tokenizers() {
             steps.split(step)?;
         }
         if !steps.escapes {
@@ -153,8 +149,8 @@ impl SentencePieceSettings {
 
     fn normalize(&mut self, step: &Value, next: Option<&Value>) -> Result<(), TokenizerError> {
         let content = step.get("content").and_then(Value::as_str);
-        match (kind(step), pattern(step)) {
-            ("NFC", _) if next.is_some_and(|next| kind(next) == "Precompiled") => {
+        match (step_type(step), pattern(step)) {
+            ("NFC", _) if next.is_some_and(|next| step_type(next) == "Precompiled") => {
                 self.is_composed = true;
             }
             ("Precompiled", _) => {
@@ -183,7 +179,7 @@ impl SentencePieceSettings {
             ("NFC" | "NFKC" | "NFD" | "NFKD", _) => {
                 let what = format!(
                     "it normalises to {}, for which a SentencePiece model needs a compiled map of characters",
-                    kind(step)
+                    step_type(step)
                 );
                 return Err(fail(&what));
             }
@@ -194,7 +190,7 @@ impl SentencePieceSettings {
 
     fn split(&mut self, step: &Value) -> Result<(), TokenizerError> {
         let behavior = step.get("behavior").and_then(Value::as_str);
-        match (kind(step), pattern(step), behavior) {
+        match (step_type(step), pattern(step), behavior) {
             ("Split", Some(("String", SPACE_MARKER)), Some("MergedWithNext")) => {
                 self.splits_at_markers = true;
             }
@@ -287,23 +283,11 @@ impl SentencePieceSettings {
     }
 }
 
-fn kind(step: &Value) -> &str {
-    step.get("type").and_then(Value::as_str).unwrap_or_default()
-}
-
 /// The kind of a pattern and the pattern.
 fn pattern(step: &Value) -> Option<(&str, &str)> {
     let pattern = step.get("pattern")?.as_object()?;
     let (kind, pattern) = pattern.iter().next()?;
     Some((kind.as_str(), pattern.as_str()?))
-}
-
-fn flatten<'a>(component: Option<&'a Value>, children: &str, steps: &mut Vec<&'a Value>) {
-    let Some(step) = component.filter(|step| !step.is_null()) else { return };
-    match step.get(children).and_then(Value::as_array) {
-        Some(members) => members.iter().for_each(|member| flatten(Some(member), children, steps)),
-        None => steps.push(step),
-    }
 }
 
 /// Tokens by id, and what they are.
@@ -318,7 +302,7 @@ pub(in crate::tokenizer) struct PieceVocabulary {
 }
 
 impl PieceVocabulary {
-    pub(in crate::tokenizer) fn of(file: &Value, model: &Value) -> Result<Self, TokenizerError> {
+    pub(in crate::tokenizer) fn of(file: &TokenizerFile) -> Result<Self, TokenizerError> {
         let mut by_id: HashMap<u32, String> = HashMap::new();
         let mut put = |id: u32, token: &str| match by_id.insert(id, token.to_owned()) {
             Some(other) if other != token => {
@@ -326,33 +310,27 @@ impl PieceVocabulary {
             }
             _ => Ok(()),
         };
-        match model.get("vocab") {
-            Some(Value::Object(vocab)) => {
-                for (token, id) in vocab {
-                    put(number(id)?, token)?;
-                }
-            }
-            Some(Value::Array(vocab)) => {
-                for (id, entry) in (0u32..).zip(vocab) {
-                    put(id, entry.get(0).and_then(Value::as_str).unwrap_or_default())?;
-                }
-            }
-            _ => return Err(fail("its model has no vocabulary")),
+        let entries = file.vocabulary_entries();
+        if entries.is_empty() {
+            return Err(fail("its model has no vocabulary"));
+        }
+        for (token, id) in entries {
+            put(number(Some(id))?, token)?;
         }
         let (mut specials, mut plain) = (HashMap::new(), HashSet::new());
-        for token in file.get("added_tokens").and_then(Value::as_array).into_iter().flatten() {
-            let content = token.get("content").and_then(Value::as_str).unwrap_or_default();
-            let id = number(token.get("id").unwrap_or(&Value::Null))?;
-            put(id, content)?;
-            if token.get("special") == Some(&Value::Bool(true)) {
-                specials.insert(content.to_owned(), id);
+        for token in file.added_tokens() {
+            let (id, content) = (number(token.id)?, token.content.to_owned());
+            put(id, &content)?;
+            if token.is_special {
+                specials.insert(content, id);
             } else {
-                plain.insert(content.to_owned());
+                plain.insert(content);
             }
         }
-        let unknown = match (model.get("unk_token").and_then(Value::as_str), model.get("unk_id")) {
+        let unknown_id = file.model().get("unk_id");
+        let unknown = match (file.model_text("unk_token"), unknown_id) {
             (Some(token), _) => by_id.iter().find(|(_, other)| *other == token).map(|(id, _)| *id),
-            (None, Some(id)) => number(id).ok(),
+            (None, Some(id)) => number(id.as_u64()).ok(),
             (None, None) => None,
         };
         let unknown =
@@ -364,7 +342,7 @@ impl PieceVocabulary {
         if let Some(id) = by_id.iter().position(String::is_empty) {
             return Err(fail(&format!("the token {id} is empty")));
         }
-        let byte_fallback = model.get("byte_fallback") == Some(&Value::Bool(true));
+        let byte_fallback = file.is_model_set("byte_fallback");
         let tokens = Self { by_id, specials, plain, unknown, byte_fallback };
         tokens.check_bytes()?;
         Ok(tokens)
@@ -390,7 +368,7 @@ impl PieceVocabulary {
             SentencePieceKind::Control
         } else if self.plain.contains(token) {
             SentencePieceKind::UserDefined
-        } else if self.byte_fallback && is_byte_token(token) {
+        } else if self.byte_fallback && byte_of_token(token).is_some() {
             SentencePieceKind::Byte
         } else {
             SentencePieceKind::Normal
@@ -422,54 +400,28 @@ impl PieceVocabulary {
     }
 }
 
-fn number(id: &Value) -> Result<u32, TokenizerError> {
-    id.as_u64()
-        .and_then(|id| u32::try_from(id).ok())
-        .ok_or_else(|| fail(&format!("{id} is not an id of a token")))
-}
-
-fn byte_token(byte: u8) -> String {
-    format!("<0x{byte:02X}>")
-}
-
-fn is_byte_token(token: &str) -> bool {
-    let digits = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
-    digits.is_some_and(|d| {
-        d.len() == 2 && u8::from_str_radix(d, 16).is_ok_and(|b| byte_token(b) == token)
-    })
+fn number(id: Option<u64>) -> Result<u32, TokenizerError> {
+    id.and_then(|id| u32::try_from(id).ok()).ok_or_else(|| fail("one of its tokens has no id"))
 }
 
 /// A piece's score is the rank of its first merge, negated: the best is joined first.
 pub(in crate::tokenizer) fn bpe_pieces(
-    model: &Value,
+    file: &TokenizerFile,
     tokens: &PieceVocabulary,
 ) -> Result<Vec<ModelPiece>, TokenizerError> {
-    let is_set = |key: &str| {
-        model.get(key).is_some_and(|value| {
-            !value.is_null() && value != &Value::Bool(false) && value.as_str() != Some("")
-        })
-    };
     for key in ["dropout", "continuing_subword_prefix", "end_of_word_suffix", "ignore_merges"] {
-        if is_set(key) {
+        if file.is_model_set(key) {
             return Err(fail(&format!("its model sets `{key}`")));
         }
     }
-    if !tokens.byte_fallback && !is_set("fuse_unk") {
+    if !tokens.byte_fallback && !file.is_model_set("fuse_unk") {
         return Err(fail(
             "it gives each unknown character a token of its own (`fuse_unk` is false)",
         ));
     }
-    let merges =
-        model.get("merges").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let merges = file.merges().map_err(|what| fail(&format!("its merges {what}")))?;
     let mut scores: HashMap<String, f32> = HashMap::new();
-    for (rank, merge) in (0u32..).zip(merges) {
-        let joined: Option<String> = match merge {
-            Value::String(pair) => Some(pair.split(' ').collect()),
-            Value::Array(pair) => pair.iter().map(Value::as_str).collect(),
-            _ => None,
-        };
-        let joined =
-            joined.ok_or_else(|| fail(&format!("merge {rank} is not a pair of tokens")))?;
+    for (rank, (left, right)) in (0u32..).zip(merges) {
         // Exact: as many merges as a float of 32 bits can count are more than any file has.
         if rank >= 1 << 24 {
             return Err(fail("it has more merges than scores of 32 bits can order"));
@@ -478,7 +430,7 @@ pub(in crate::tokenizer) fn bpe_pieces(
             clippy::cast_precision_loss,
             reason = "below 2^24, where every integer is a float"
         )]
-        scores.entry(joined).or_insert(-(rank as f32));
+        scores.entry([left, right].concat()).or_insert(-(rank as f32));
     }
     Ok(tokens.pieces(|_, token| {
         let is_character = token.chars().nth(1).is_none();
@@ -488,23 +440,21 @@ pub(in crate::tokenizer) fn bpe_pieces(
 
 /// Scores as they are, in 32 bits.
 pub(in crate::tokenizer) fn unigram_pieces(
-    model: &Value,
+    file: &TokenizerFile,
     tokens: &PieceVocabulary,
 ) -> Result<Vec<ModelPiece>, TokenizerError> {
-    let vocab = model.get("vocab").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    for (id, entry) in vocab.iter().enumerate() {
-        let score = entry.get(1).and_then(Value::as_f64);
-        if !score.is_some_and(|score| score.is_finite() && score.abs() < f64::from(f32::MAX)) {
-            return Err(fail(&format!("the token {id} has no finite score")));
-        }
+    let pieces = file.pieces().map_err(|what| fail(&format!("its vocabulary {what}")))?;
+    let is_scored = |score: f64| score.is_finite() && score.abs() < f64::from(f32::MAX);
+    if let Some(id) = pieces.iter().position(|(_, score)| !is_scored(*score)) {
+        return Err(fail(&format!("the token {id} has no finite score")));
     }
     Ok(tokens.pieces(|id, _| {
-        let score = vocab.get(id as usize).and_then(|entry| entry.get(1)).and_then(Value::as_f64);
+        let score = pieces.get(id as usize).map_or(0.0, |(_, score)| *score);
         #[expect(
             clippy::cast_possible_truncation,
             reason = "rounded to the precision of the format"
         )]
-        let score = score.unwrap_or_default() as f32;
+        let score = score as f32;
         Some(score)
     }))
 }

@@ -90,6 +90,13 @@ impl TokenizerFile {
         self.model().get(setting)?.as_str()
     }
 
+    /// Whether a member of the model is set: neither null, false nor empty.
+    pub(in crate::tokenizer) fn is_model_set(&self, setting: &str) -> bool {
+        self.model().get(setting).is_some_and(|value| {
+            !value.is_null() && value != &Value::Bool(false) && value.as_str() != Some("")
+        })
+    }
+
     /// The kind of the model, or the name of one that is not known. Files from before models had a type are told by
     /// their members.
     pub(in crate::tokenizer) fn model_type(&self) -> Result<ModelType, &str> {
