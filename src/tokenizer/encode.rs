@@ -476,14 +476,14 @@ impl Tokenizer {
 
 /// The library over a file, loaded when first asked.
 fn library_of<'l>(
-    library: &'l OnceLock<LibraryReference>,
+    library: &'l OnceLock<Box<LibraryReference>>,
     json: &[u8],
 ) -> Result<&'l LibraryReference, TokenizerError> {
     if let Some(library) = library.get() {
         return Ok(library);
     }
     let loaded = LibraryReference::load(json)?;
-    Ok(library.get_or_init(|| loaded))
+    Ok(library.get_or_init(|| Box::new(loaded)))
 }
 
 /// How many texts each engine encoded.

@@ -147,8 +147,8 @@ fn every_type_of_model_becomes_a_file_with_its_tokens_and_has_its_own_ids() {
             assert_eq!(tokenizer.specials(), [(0, "<unk>".to_owned()), (1, "<s>".to_owned())]);
             let (ids, offsets) = tokenizer.encode_with_offsets("a<s>b", true).expect("encodes");
             assert_eq!(ids.iter().filter(|id| **id == 1).count(), 1);
-            assert_eq!((offsets.len(), offsets.last()), (ids.len(), Some(&(4, 5))));
-            assert!(offsets.contains(&(1, 4)), "{offsets:?}");
+            assert_eq!(offsets.len(), ids.len());
+            assert!(offsets.contains(&(1, 4)) && offsets.contains(&(4, 5)), "{offsets:?}");
             let (plain, _) = tokenizer.encode_with_offsets("a<s>b", false).expect("encodes");
             assert!(!plain.contains(&1), "{plain:?}");
         }

@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 /// What says which ids are right.
 pub(in crate::tokenizer) enum ReferenceEncoder {
     /// The `tokenizers` library, for a `tokenizer.json`; loaded when it is first asked.
-    Library(OnceLock<LibraryReference>),
+    Library(OnceLock<Box<LibraryReference>>),
     /// SentencePiece's algorithm, for a `.model`.
     SentencePiece(Box<SentencePiece>),
 }
@@ -24,7 +24,7 @@ pub(in crate::tokenizer) enum ReferenceEncoder {
 impl ReferenceEncoder {
     /// The library, loaded.
     pub(in crate::tokenizer) fn library(library: LibraryReference) -> Self {
-        Self::Library(OnceLock::from(library))
+        Self::Library(OnceLock::from(Box::new(library)))
     }
 
     /// The library, not loaded yet.

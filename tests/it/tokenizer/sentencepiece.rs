@@ -96,9 +96,15 @@ fn a_model_that_an_older_release_registered_keeps_its_ids() {
     let mut json: Value =
         serde_json::from_slice(&convert(TokenizerInput::SentencePiece(UNIGRAM)).unwrap().json)
             .unwrap();
-    // As if that release had scored a letter otherwise.
-    let letters = json["model"]["vocab"].as_array_mut().unwrap();
-    letters.iter_mut().find(|entry| entry[0] == "e").unwrap()[1] = json!(-100.0);
+    // As if that release had numbered two letters otherwise.
+    for entry in json["model"]["vocab"].as_array_mut().unwrap() {
+        let other = match entry[0].as_str() {
+            Some("e") => "a",
+            Some("a") => "e",
+            _ => continue,
+        };
+        entry[0] = json!(other);
+    }
     let json = json.to_string();
     let originals = [("tokenizer.model".to_owned(), UNIGRAM.to_vec())];
     let registration = TokenizerRegistration {
