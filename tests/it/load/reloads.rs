@@ -255,7 +255,7 @@ fn small_histories_load_as_they_ingest() {
 
 #[test]
 fn a_load_holds_out_the_same_as_one_ingest() {
-    for seed in 0..seeds(6) {
+    for seed in 0..seeds(4) {
         crawls(seed + 9020, &small_policy(seed as usize), (2, 14), &ONE);
     }
 }
