@@ -8,13 +8,13 @@ use std::process::Stdio;
 const CANARY: &str = "CANARY";
 
 /// A server with one file, and a corpus beside it.
-struct Place {
+struct SecretAddresses {
     scratch: TestDir,
     server: Server,
     corpus: String,
 }
 
-impl Place {
+impl SecretAddresses {
     fn new() -> Self {
         let scratch = TestDir::new();
         // Signed for GET alone.
@@ -78,7 +78,7 @@ impl Place {
 
 #[test]
 fn no_secret_of_an_address_is_kept() {
-    let place = Place::new();
+    let place = SecretAddresses::new();
     for (n, address) in place.addresses().iter().enumerate() {
         let source = format!("web{n}");
         let words = ["ingest", &place.corpus, address, "--source", &source];
@@ -105,7 +105,7 @@ fn no_secret_of_an_address_is_kept() {
 
 #[test]
 fn failed_reads_print_no_secret_of_an_address() {
-    let place = Place::new();
+    let place = SecretAddresses::new();
     let addresses = place.addresses();
     let mut bad: Vec<String> =
         addresses.iter().map(|url| url.replace("f.jsonl", "none.jsonl")).collect();
@@ -121,7 +121,7 @@ fn failed_reads_print_no_secret_of_an_address() {
 
 #[test]
 fn misplaced_addresses_print_no_secret() {
-    let place = Place::new();
+    let place = SecretAddresses::new();
     let corpus = place.corpus.as_str();
     for address in place.addresses().iter().chain(&place.refused()) {
         let select = format!("SELECT * FROM read_csv('{address}')");

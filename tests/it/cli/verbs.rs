@@ -30,12 +30,12 @@ const VERBS: [&str; 17] = [
 ];
 
 /// A small corpus with a duplicate, a rejected line and a tokenizer.
-struct Place {
+struct VerbCorpus {
     scratch: TestDir,
     corpus: String,
 }
 
-impl Place {
+impl VerbCorpus {
     fn new(count: usize) -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
@@ -99,7 +99,7 @@ fn completions_are_scripts_that_know_the_verbs() {
 
 #[test]
 fn exit_codes_say_how_it_went() {
-    let place = Place::new(30);
+    let place = VerbCorpus::new(30);
     let corpus = &*place.corpus;
     let code = |arguments: &[&str]| corpusdb(arguments).code.unwrap();
     assert_eq!(code(&["info", corpus]), 0);
@@ -197,7 +197,7 @@ fn a_value_that_begins_as_a_name_of_input_stays_as_it_was_typed() {
 
 #[test]
 fn errors_of_settings_name_valid_values() {
-    let place = Place::new(10);
+    let place = VerbCorpus::new(10);
     let fresh = place.scratch.arg("fresh");
     for (field, word) in [
         ("year", "NAME:KIND"),
@@ -219,7 +219,7 @@ fn errors_of_settings_name_valid_values() {
 
 #[test]
 fn sizes_have_units() {
-    let place = Place::new(10);
+    let place = VerbCorpus::new(10);
     let memory = |size: &str| corpusdb(&["count", &place.corpus, "--memory", size]);
     for size in
         ["64MB", "64 MB", "64mb", "67108864", "65536kB", "64MiB", "64M", "65536K", "1GiB", "1gb"]
@@ -248,7 +248,7 @@ fn sizes_have_units() {
 
 #[test]
 fn json_is_one_object_a_line_with_its_type() {
-    let place = Place::new(60);
+    let place = VerbCorpus::new(60);
     let corpus = &*place.corpus;
     let recipe = place.scratch.write("recipe.toml", "version = 1\n[pack]\nlength = 64\n");
     let out = place.scratch.arg("out");
@@ -309,7 +309,7 @@ fn json_is_one_object_a_line_with_its_type() {
 
 #[test]
 fn piped_output_has_no_terminal_codes() {
-    let place = Place::new(60);
+    let place = VerbCorpus::new(60);
     let corpus = &*place.corpus;
     let file = place.scratch.write("b.jsonl", lines(&crawl(64, 200, false)));
     let recipe = place.scratch.write("recipe.toml", "version = 1\n[pack]\nlength = 64\n");
@@ -348,7 +348,7 @@ fn piped_output_has_no_terminal_codes() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let place = Place::new(120);
+    let place = VerbCorpus::new(120);
     let corpus = &*place.corpus;
     // More than a pipe holds.
     let many = "SELECT a.id, b.text FROM documents a CROSS JOIN documents b";
@@ -385,7 +385,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 
 #[test]
 fn ctrl_c_ends_a_query_at_once() {
-    let place = Place::new(120);
+    let place = VerbCorpus::new(120);
     // Minutes of work.
     let many = "SELECT count(*) FROM documents a, documents b, documents c, documents d, documents e \
                 WHERE a.text || b.text || c.text LIKE '%' || d.text || e.text";
@@ -406,7 +406,7 @@ fn ctrl_c_ends_a_query_at_once() {
 
 #[test]
 fn errors_are_one_line_on_stderr() {
-    let place = Place::new(10);
+    let place = VerbCorpus::new(10);
     for arguments in [
         &["info", "/nowhere/at/all"][..],
         &["show", &place.corpus, "77777"],

@@ -1,6 +1,6 @@
 //! Suites of evaluation items: found in what is stored and in what comes, whatever the order; told with evidence.
 
-use crate::support::epochs::{Place, SPECIALS};
+use crate::support::epochs::{EpochCorpus, SPECIALS};
 use crate::support::suites::{ANSWER, QUESTION, around, suite};
 use crate::support::{
     Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_reading, digest, ingest,
@@ -644,7 +644,7 @@ fn a_migrated_store_takes_suites() {
 
 #[test]
 fn epochs_exclude_contaminated_documents_of_named_suites() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let corpus = &place.corpus;
     let pages =
         [Page::keyed("full", around(QUESTION)), Page::keyed("half", around(&QUESTION[..32]))];

@@ -1,6 +1,6 @@
 //! Pairs of items and documents are reviewed: what is decided stays with the text, wherever that goes.
 
-use crate::support::epochs::{Place, SPECIALS};
+use crate::support::epochs::{EpochCorpus, SPECIALS};
 use crate::support::suites::{ANSWER, QUESTION, around, suite};
 use crate::support::{
     Page, Random, TestDir, corpusdb, corpusdb_reading, digest, ingest, init, lines, numbers, prose,
@@ -316,7 +316,7 @@ fn a_verdict_belongs_to_a_text_in_every_history() {
 
 #[test]
 fn plans_pin_the_verdicts_that_epochs_follow() {
-    let place = Place::holding(40);
+    let place = EpochCorpus::holding(40);
     let corpus = &place.corpus;
     let pages = [Page::keyed("one", around(QUESTION)), Page::keyed("two", around(&QUESTION[..90]))];
     let file = place.scratch.write("tainted.jsonl", lines(&pages));

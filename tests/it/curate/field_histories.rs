@@ -265,13 +265,13 @@ fn set(random: &mut Random, model: &Model, declared: &[&'static str]) -> Step {
 }
 
 /// A corpus that steps are taken in, in commits of some size.
-struct Place {
+struct FieldCorpus {
     path: PathBuf,
     writer: Option<CorpusWriter>,
     batch: u64,
 }
 
-impl Place {
+impl FieldCorpus {
     fn new(path: PathBuf, batch: u64) -> Self {
         Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
         Self { writer: Some(writer(&path)), path, batch }
@@ -430,8 +430,8 @@ fn fields_equal_a_recount_after_any_history() {
         let scratch = TestDir::new();
         let mut random = Random::new(seed + 31);
         let mut model = Model::default();
-        let mut whole = Place::new(scratch.path("whole"), 10_000);
-        let mut parts = Place::new(scratch.path("parts"), random.between(1, 6) as u64);
+        let mut whole = FieldCorpus::new(scratch.path("whole"), 10_000);
+        let mut parts = FieldCorpus::new(scratch.path("parts"), random.between(1, 6) as u64);
         for at in 0..14 {
             let step = step(&mut random, &model, at);
             let file = match &step {

@@ -1,6 +1,6 @@
 //! Removals on record, and purges: what is erased is in no file any more, and all else is as it was.
 
-use crate::support::epochs::{Place, SPECIALS, same_files};
+use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::purges::{KEY, Story, VALUE, count, having};
 use crate::support::{
     Page, Random, TestDir, command, corpusdb, digest, ingest, init, lines, numbers, prose, seeds,
@@ -156,7 +156,7 @@ fn a_text_that_others_have_too_stays_theirs() {
 
 #[test]
 fn purges_of_documents_in_snapshots_and_plans_need_force() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let corpus = &place.corpus;
     let recipe = |seed: u64| format!("seed = {seed}\n{SPECIALS}[pack]\nlength = 96\n");
     let kept = sql(corpus, "SELECT id FROM documents WHERE kept AND bytes > 40 ORDER BY id");
@@ -184,7 +184,7 @@ fn purges_of_documents_in_snapshots_and_plans_need_force() {
 
 #[test]
 fn plans_warn_of_refuse_or_drop_removed_documents() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let corpus = &place.corpus;
     corpusdb(&["snapshot", "create", corpus, "then"]).good();
     let kept = sql(corpus, "SELECT id FROM documents WHERE kept AND bytes > 40 ORDER BY id");

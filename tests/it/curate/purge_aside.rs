@@ -1,6 +1,6 @@
 //! Purges of what a document has beside its text: joined values, trained spans, copies that dry runs made.
 
-use crate::support::epochs::{Place, SPECIALS};
+use crate::support::epochs::{EpochCorpus, SPECIALS};
 use crate::support::purges::{KEY, Story, count, having};
 use crate::support::{
     TestDir, command, corpusdb, corpusdb_reading, digest, ingest, init, numbers, sound, sql,
@@ -162,7 +162,7 @@ fn a_corpus_of_twice_the_size_takes_as_many_commits() {
 /// An expression, a recipe and a training condition had the key for ever, and the certificate was never clean.
 #[test]
 fn stored_expressions_that_quote_a_key_are_redacted() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let corpus = &place.corpus;
     // The second key is too short for a run that is told from chance.
     for victim in ["books-12", "web-7"] {

@@ -3,7 +3,7 @@
 
 use crate::support::Random;
 use crate::support::checker::corpus::{
-    Document, Place, THREE, built, open, pages, recipe, rows, stored,
+    CheckedCorpus, Document, THREE, built, open, pages, recipe, rows, stored,
 };
 use crate::support::checker::row::Rules;
 use corpusdb::epoch::{EpochRow, Planned};
@@ -161,7 +161,7 @@ const CASES: [Case; 9] = [
 
 fn check_case(number: usize, case: &Case) {
     let seed = 20 + number as u64;
-    let place = Place::of(seed, &THREE);
+    let place = CheckedCorpus::of(seed, &THREE);
     let mut random = Random::new(seed);
     let text = |weights, repeats, pack: &str, tokens: &str| {
         let specials = if number.is_multiple_of(2) {

@@ -1,7 +1,9 @@
 //! Batches as trainers get them: equal work for every rank, padded to the longest, with their views.
 
 use crate::support::checker::chats::pour_chats;
-use crate::support::checker::corpus::{Place, THREE, built, open, part, plan, rows, stored};
+use crate::support::checker::corpus::{
+    CheckedCorpus, THREE, built, open, part, plan, rows, stored,
+};
 use crate::support::outputs;
 use crate::support::{Ran, corpusdb};
 use corpusdb::epoch::recipe::PadSide;
@@ -28,7 +30,7 @@ fn batches(corpus: &Corpus, planned: &Planned, rank: u64, world: u64) -> Vec<Epo
 /// epoch without batches gave the last rank every row: ranks that wait for each other hang.
 #[test]
 fn every_rank_has_as_many_batches_and_its_share_of_rows() {
-    let place = Place::of(81, &THREE);
+    let place = CheckedCorpus::of(81, &THREE);
     let corpus = place.reader();
     let grouped = "[order]\nkind = \"length-grouped\"\n";
     let recipes = [
@@ -88,7 +90,7 @@ fn every_rank_has_as_many_batches_and_its_share_of_rows() {
     assert!(spread <= 2, "{given:?}: the same ranks have more");
 }
 
-fn stream(place: &Place, recipe: &str, more: &[&str]) -> Ran {
+fn stream(place: &CheckedCorpus, recipe: &str, more: &[&str]) -> Ran {
     let corpus = place.path.display().to_string();
     let name = format!("{}.toml", blake3::hash(recipe.as_bytes()).to_hex());
     let file = place.scratch.write(&name, format!("version = 1\n{recipe}"));
@@ -97,7 +99,7 @@ fn stream(place: &Place, recipe: &str, more: &[&str]) -> Ran {
 
 #[test]
 fn empty_batches_and_ends_are_said() {
-    let place = Place::of(82, &THREE);
+    let place = CheckedCorpus::of(82, &THREE);
     let corpus = place.reader();
     let text = format!("{PADDED}{NONE}[batch]\nmax_tokens = 300\n");
     let planned = plan(&corpus, &text).unwrap();
@@ -131,7 +133,7 @@ fn empty_batches_and_ends_are_said() {
 /// An epoch of no rows was built and verified.
 #[test]
 fn an_epoch_without_rows_is_an_error_that_says_why() {
-    let place = Place::of(83, &[("web", 20, 3, 40)]);
+    let place = CheckedCorpus::of(83, &[("web", 20, 3, 40)]);
     let corpus = place.reader();
     let refused = plan(&corpus, &format!("{PADDED}[batch]\nrows = 1_000_000\n")).err().unwrap();
     // One that was stored before planning looked at it.
@@ -162,7 +164,7 @@ fn an_epoch_without_rows_is_an_error_that_says_why() {
 /// Rows that the last epoch of a run carried reached nobody, and no row was said to be left out.
 #[test]
 fn rows_carried_beyond_the_last_epoch_are_left_out() {
-    let place = Place::of(91, &[("web", 40, 3, 40)]);
+    let place = CheckedCorpus::of(91, &[("web", 40, 3, 40)]);
     let corpus = place.reader();
     let text = |repeats: u32| {
         format!(
@@ -185,7 +187,7 @@ fn rows_carried_beyond_the_last_epoch_are_left_out() {
 /// Padding was told to be 0.0000 % where rows are padded to the longest of their batch.
 #[test]
 fn padding_is_that_of_batches_and_grouping_shows() {
-    let place = Place::of(84, &THREE);
+    let place = CheckedCorpus::of(84, &THREE);
     let corpus = place.reader();
     for exact in [
         "",
@@ -220,7 +222,7 @@ fn padding_is_that_of_batches_and_grouping_shows() {
 
 #[test]
 fn rows_are_padded_to_the_longest_of_their_batch() {
-    let place = Place::of(85, &THREE);
+    let place = CheckedCorpus::of(85, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);
     for (side, tail) in [("right", "drop"), ("left", "pad")] {
@@ -280,7 +282,7 @@ fn rows_are_padded_to_the_longest_of_their_batch() {
 /// Epoch 1 of an exact order was "raise max_repeats", which the order refused.
 #[test]
 fn exact_orders_have_an_epoch_a_seed() {
-    let place = Place::of(86, &THREE);
+    let place = CheckedCorpus::of(86, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);
     let ids: Vec<u64> =
@@ -324,7 +326,7 @@ fn dynamic_batches(mut lengths: Vec<u32>, most: u32) -> Vec<Vec<u32>> {
 
 #[test]
 fn a_whole_epoch_is_sorted_at_once() {
-    let place = Place::of(87, &THREE);
+    let place = CheckedCorpus::of(87, &THREE);
     let corpus = place.reader();
     let text = format!(
         "{PADDED}{NONE}[order]\nkind = \"length-grouped\"\nlength_grouped = {{ window = \"epoch\" }}\n[batch]\nmax_tokens = 300\n"
@@ -339,7 +341,7 @@ fn a_whole_epoch_is_sorted_at_once() {
 
 #[test]
 fn streams_carry_the_views_that_are_asked_for() {
-    let place = Place::of(88, &[("web", 40, 3, 40)]);
+    let place = CheckedCorpus::of(88, &[("web", 40, 3, 40)]);
     pour_chats(&place, true);
     let corpus = place.reader();
     let text = format!("{PADDED}[pack]\nlength = 96\n[batch]\nrows = 4\n");
@@ -435,7 +437,7 @@ fn streams_carry_the_views_that_are_asked_for() {
 /// `doc_multiple` was ignored where nothing could fill it up, and one more token a row broke it.
 #[test]
 fn multiples_need_pads_and_do_not_count_the_last_target() {
-    let place = Place::of(89, &THREE);
+    let place = CheckedCorpus::of(89, &THREE);
     let corpus = place.reader();
     let refused = [
         ("[pack]\nlength = 64\noptions = { doc_multiple = 8 }\n".to_owned(), "specials.pad"),
@@ -470,7 +472,7 @@ fn multiples_need_pads_and_do_not_count_the_last_target() {
 /// Shares were told in tokens whatever the mix counts, and rows of pads were in the file and not in the manifest.
 #[test]
 fn manifests_count_in_the_unit_of_the_mix_and_every_row() {
-    let place = Place::of(90, &[("web", 60, 3, 40)]);
+    let place = CheckedCorpus::of(90, &[("web", 60, 3, 40)]);
     pour_chats(&place, false);
     let corpus = place.reader();
     let sources = "[[source]]\nname = \"chats\"\nweight = 0.5\nmax_repeats = 9\n[[source]]\nname = \"web\"\nweight = 0.5\nmax_repeats = 9\n";

@@ -1,7 +1,7 @@
 //! Runs of recipes drawn by chance, walked to their ends: whatever rows are counted in, no source runs out
 //! before the epochs that a plan says are feasible are over, and none of its rows is left.
 
-use crate::support::checker::corpus::{Place, THREE, open, plan, rows};
+use crate::support::checker::corpus::{CheckedCorpus, THREE, open, plan, rows};
 use crate::support::checker::recipes::{feasible, has_no_rows};
 use crate::support::{Random, seeds};
 use corpusdb::{Context, Error};
@@ -85,7 +85,7 @@ fn drawn(random: &mut Random) -> String {
 
 /// Walks every epoch of a number of recipes.
 fn check(seed: u64, recipes: usize) {
-    let place = Place::of(seed, &THREE);
+    let place = CheckedCorpus::of(seed, &THREE);
     let corpus = place.reader();
     let mut random = Random::new(seed * 31);
     let mut walked = 0;
@@ -119,7 +119,7 @@ fn recipes_drawn_by_chance_are_walked_to_their_ends() {
 /// source had: "a source ran out within its budget".
 #[test]
 fn a_source_whose_later_passes_have_fewer_rows_does_not_run_out() {
-    let place = Place::of(6, &THREE[..2]);
+    let place = CheckedCorpus::of(6, &THREE[..2]);
     let corpus = place.reader();
     let mut differ = 0;
     for seed in 0..seeds(8) {
@@ -144,7 +144,7 @@ fn a_source_whose_later_passes_have_fewer_rows_does_not_run_out() {
 /// Rows as trainers count them, over epochs and rows of pads, against what each epoch gives.
 #[test]
 fn rows_that_were_given_are_found_in_the_run() {
-    let place = Place::of(8, &THREE[..2]);
+    let place = CheckedCorpus::of(8, &THREE[..2]);
     let corpus = place.reader();
     for tail in ["pad", "drop", "carry"] {
         let text = format!(

@@ -2,7 +2,7 @@
 //! the order inside windows and batches, everything comes once and nothing twice.
 
 use crate::support::checker::corpus::{
-    Document, Place, THREE, built, open, pages, plan, recipe, rows, stored,
+    CheckedCorpus, Document, THREE, built, open, pages, plan, recipe, rows, stored,
 };
 use crate::support::{Page, Random};
 use corpusdb::epoch::{EpochRow, Planned};
@@ -79,7 +79,7 @@ const BATCHES: [(&str, &str, &str); 7] = [
 
 fn chain(number: usize, (order, pack, batch): (&str, &str, &str)) {
     let seed = 70 + number as u64;
-    let place = Place::of(seed, &THREE);
+    let place = CheckedCorpus::of(seed, &THREE);
     let mut random = Random::new(seed);
     let of = |tokens: &str, order: &str, pack: &str, batch: &str| {
         let batch = if batch.is_empty() { String::new() } else { format!("[batch]\n{batch}\n") };
@@ -131,8 +131,8 @@ fn chains_of_five_extensions_have_every_document_once() {
 }
 
 /// Forty documents of one row each.
-fn forty() -> Place {
-    let place = Place::of(77, &[("web", 40, 20, 30)]);
+fn forty() -> CheckedCorpus {
+    let place = CheckedCorpus::of(77, &[("web", 40, 20, 30)]);
     assert_eq!(place.reader().select("kept").unwrap().len(), 40);
     place
 }
@@ -209,7 +209,7 @@ fn a_row_that_fills_no_batch_cannot_have_been_consumed() {
 #[test]
 fn rows_that_count_nothing_are_not_lost_between_epochs() {
     for (seed, sources) in [(81, &[("books", 24, 30, 160)][..]), (82, &THREE[..])] {
-        let place = Place::of(seed, sources);
+        let place = CheckedCorpus::of(seed, sources);
         let corpus = place.reader();
         let listed: String = sources
             .iter()
@@ -246,7 +246,7 @@ fn rows_that_count_nothing_are_not_lost_between_epochs() {
 /// Without [[source]], what a recipe needs of its sources is known when they are filled in.
 #[test]
 fn a_plan_that_could_not_be_opened_is_not_stored() {
-    let place = Place::of(83, &[("web", 20, 5, 20), ("code", 20, 5, 20)]);
+    let place = CheckedCorpus::of(83, &[("web", 20, 5, 20), ("code", 20, 5, 20)]);
     let mut writer = place.writer();
     let exact = "[pack]\nkind = \"none\"\n[order]\nkind = \"length-grouped\"\nlength_grouped = { exact = \"torch\" }\n[batch]\nrows = 4\n";
     for (text, word) in [(exact, "one whole source"), ("[mix]\nmethod = \"weights\"\n", "weight")] {
@@ -260,7 +260,7 @@ fn a_plan_that_could_not_be_opened_is_not_stored() {
 /// What a recipe says over an old snapshot is refused where it would look at what came since.
 #[test]
 fn a_recipe_over_an_old_snapshot_ignores_later_documents() {
-    let place = Place::of(84, &[("web", 30, 10, 20)]);
+    let place = CheckedCorpus::of(84, &[("web", 30, 10, 20)]);
     place.writer().create_snapshot("then").unwrap();
     let recipes = [
         "[select]\nwhere = \"NOT crowded\"\n",

@@ -2,7 +2,7 @@
 //! prediction, and what fills no row is left out and counted.
 
 use crate::support::checker::corpus::{
-    Document, Place, THREE, built, content, open, plan, recipe, rows, stored,
+    CheckedCorpus, Document, THREE, built, content, open, plan, recipe, rows, stored,
 };
 use crate::support::checker::row::Rules;
 use corpusdb::epoch::recipe::OrderKind;
@@ -108,7 +108,7 @@ fn check(corpus: &Corpus, planned: &Planned, all: &[Document], epochs: u64) -> u
 /// not full.
 #[test]
 fn the_partial_row_of_concat_is_left_out_and_counted() {
-    let place = Place::of(61, &THREE);
+    let place = CheckedCorpus::of(61, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);
     let recipe = text(EOS, "tokens = 2500", "", "[output]\nformat = \"megatron\"\n", 3);
@@ -155,7 +155,7 @@ fn the_partial_row_of_concat_is_left_out_and_counted() {
 /// was predicted by none.
 #[test]
 fn rows_with_a_last_target_overlap_where_asked_for() {
-    let place = Place::of(62, &THREE);
+    let place = CheckedCorpus::of(62, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);
     let curriculum =
@@ -206,7 +206,7 @@ fn rows_with_a_last_target_overlap_where_asked_for() {
 /// What is consumed of a plan and what its child has are everything once more than passes are over.
 #[test]
 fn extensions_of_overlapping_rows_have_every_token_once() {
-    let place = Place::of(63, &THREE);
+    let place = CheckedCorpus::of(63, &THREE);
     let mut writer = place.writer();
     for (specials, pack, more) in [
         (EOS_PAD, OVERLAP, ""),

@@ -1,7 +1,7 @@
 //! Every output format: what is written is what is stored, in every packing; builds go on where they
 //! were stopped; damage is found; what a format cannot hold is refused before anything is written.
 
-use crate::support::epochs::{Place, SPECIALS, Stored, check_conservation, check_rows};
+use crate::support::epochs::{EpochCorpus, SPECIALS, Stored, check_conservation, check_rows};
 use crate::support::outputs::{Row, files, manifest, numbered, rows};
 use crate::support::{MEMORY, StopAt, StopWhen};
 use corpusdb::epoch::BuildJob;
@@ -42,7 +42,7 @@ fn name(pack: &str, output: &str) -> String {
 }
 
 fn every_format(pack: &str) {
-    let place = Place::holding(400);
+    let place = EpochCorpus::holding(400);
     let stored = Stored::of(&place.corpus);
     let mut first: Option<Vec<Row>> = None;
     for output in OUTPUTS {
@@ -87,7 +87,7 @@ fn every_format_of_unpacked_documents() {
 
 #[test]
 fn fragments_of_a_document_are_sequences_of_one() {
-    let place = Place::holding(300);
+    let place = EpochCorpus::holding(300);
     // One source in order, so that nothing comes between fragments.
     let recipe = format!(
         "{SPECIALS}[order]\nkind = \"sequential\"\n[pack]\nkind = \"none\"\nlength = 32\n[output]\nformat = \"megatron\"\n[[source]]\nname = \"books\"\n"
@@ -108,7 +108,7 @@ fn fragments_of_a_document_are_sequences_of_one() {
 
 #[test]
 fn index_files_describe_the_rows() {
-    let place = Place::holding(200);
+    let place = EpochCorpus::holding(200);
     let out =
         place.build(&recipe("best-fit", "format = \"raw\"\nlayout = \"datatrove\""), "ds", &[]);
     let found = rows(&out);
@@ -179,7 +179,7 @@ fn staging(out: &Path) -> Vec<std::path::PathBuf> {
 
 #[test]
 fn an_interrupted_build_goes_on_and_gives_the_same_bytes() {
-    let place = Place::holding(400);
+    let place = EpochCorpus::holding(400);
     for (number, output) in OUTPUTS.iter().enumerate() {
         let pack = ["best-fit", "concat", "greedy"][number % 3];
         // Short rows, since a shard has a group of 1,000 where only encoding tells its size.
@@ -246,7 +246,7 @@ fn recorded(out: &Path) -> u64 {
 
 #[test]
 fn two_builds_of_one_output_do_not_meet() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     place.recipe("plan", SPECIALS, &[]).good();
     let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
     let planned = corpus.stored_plan(1).unwrap();
@@ -266,7 +266,7 @@ fn two_builds_of_one_output_do_not_meet() {
 
 #[test]
 fn damage_to_any_file_of_any_format_is_found() {
-    let place = Place::holding(120);
+    let place = EpochCorpus::holding(120);
     let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
     for output in OUTPUTS {
         let name = name("damaged", output);
@@ -305,7 +305,7 @@ fn damage_to_any_file_of_any_format_is_found() {
 
 #[test]
 fn rows_that_a_format_cannot_hold_are_refused_first() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let cases: &[(&str, &[&str])] = &[
         ("[output]\nformat = \"mds\"\nlayout = \"olmo\"\n", &["output.layout", "raw", "mds"]),
         ("[output]\nformat = \"raw\"\nlayout = \"npy\"\n", &["npy", "plain", "llm.c", "olmo"]),
@@ -344,7 +344,7 @@ fn rows_that_a_format_cannot_hold_are_refused_first() {
 
 #[test]
 fn tokens_of_many_documents_are_those_of_each() {
-    let place = Place::holding(400);
+    let place = EpochCorpus::holding(400);
     let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
     let view = corpus.view();
     let mut random = crate::support::Random::new(3);
@@ -378,7 +378,7 @@ fn tokens_of_many_documents_are_those_of_each() {
 
 #[test]
 fn a_thin_selection_is_built_like_any() {
-    let place = Place::holding(600);
+    let place = EpochCorpus::holding(600);
     let recipe = format!("{SPECIALS}[select]\nwhere = \"id % 29 = 3\"\n[pack]\nlength = 128\n");
     let out = place.build(&recipe, "out", &[]);
     place.verified("out");
@@ -388,7 +388,7 @@ fn a_thin_selection_is_built_like_any() {
 
 #[test]
 fn pads_may_stand_anywhere_in_rows_of_every_format() {
-    let place = Place::holding(200);
+    let place = EpochCorpus::holding(200);
     let options = [
         "doc_multiple = 8",
         "doc_multiple = 8\npad_side = \"left\"\npad_view = \"each\"",
@@ -408,7 +408,7 @@ fn pads_may_stand_anywhere_in_rows_of_every_format() {
 
 #[test]
 fn rows_of_pads_end_the_last_batch_in_every_format() {
-    let place = Place::holding(120);
+    let place = EpochCorpus::holding(120);
     for output in OUTPUTS {
         let recipe = format!(
             "{SPECIALS}[pack]\nlength = 128\n[batch]\nrows = 64\ntail = \"pad\"\n[output]\nshard_bytes = 20000\n{output}\n"

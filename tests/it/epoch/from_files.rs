@@ -2,7 +2,7 @@
 
 use crate::support::Random;
 use crate::support::checker::chats::pour_chats;
-use crate::support::checker::corpus::{Place, THREE, open, part, plan, rows};
+use crate::support::checker::corpus::{CheckedCorpus, THREE, open, part, plan, rows};
 use crate::support::checker::worlds::same;
 use corpusdb::epoch::{
     BuildJob, Epoch, EpochError, EpochRow, Manifest, Planned, StreamOptions, TensorForm,
@@ -108,7 +108,7 @@ fn check_ids(given: &Epoch, (rank, world): (u64, u64), random: &mut Random, text
 
 #[test]
 fn rows_of_files_are_those_of_the_store() {
-    let place = Place::of(61, &THREE);
+    let place = CheckedCorpus::of(61, &THREE);
     let corpus = place.reader();
     let mut random = Random::new(61);
     for (at, output) in OUTPUTS.iter().enumerate() {
@@ -137,7 +137,7 @@ fn rows_of_files_are_those_of_the_store() {
 
 #[test]
 fn trained_spans_of_conversations_survive_ids_from_files() {
-    let place = Place::of(62, &[("web", 60, 3, 40)]);
+    let place = CheckedCorpus::of(62, &[("web", 60, 3, 40)]);
     pour_chats(&place, false);
     let corpus = place.reader();
     let text = "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n[pack]\nlength = 64\n[batch]\nrows = 4\n[output]\nformat = \"raw\"\n";
@@ -183,7 +183,7 @@ fn ids_before_damage(given: &Epoch) -> (usize, EpochError) {
 
 #[test]
 fn other_files_and_damaged_files_are_refused() {
-    let place = Place::of(63, &THREE);
+    let place = CheckedCorpus::of(63, &THREE);
     let corpus = place.reader();
     let batch = "[batch]\nrows = 12\n";
     let planned = plan(&corpus, &recipe("concat", batch, OUTPUTS[0])).unwrap();

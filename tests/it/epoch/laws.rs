@@ -2,7 +2,7 @@
 //! masks, positions, labels, BOS and EOS, the mix, provenance.
 
 use crate::support::Random;
-use crate::support::checker::corpus::{Document, Place, THREE, built, stored};
+use crate::support::checker::corpus::{CheckedCorpus, Document, THREE, built, stored};
 use crate::support::checker::recipes::{drawn, feasible, has_no_rows};
 use crate::support::checker::run::Run;
 use crate::support::checker::worlds;
@@ -49,7 +49,7 @@ fn selected(
 
 /// Draws recipes, plans, builds, verifies and checks each.
 fn check(seed: u64, recipes: usize) {
-    let place = Place::of(seed, &THREE);
+    let place = CheckedCorpus::of(seed, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);
     let mut random = Random::new(seed * 77);

@@ -1,7 +1,7 @@
 //! Marks that are stored with plans: an epoch opened by them is the epoch that is walked, whatever the recipe.
 
 use crate::support::Random;
-use crate::support::checker::corpus::{Place, THREE, content, open, part, recipe, rows};
+use crate::support::checker::corpus::{CheckedCorpus, THREE, content, open, part, recipe, rows};
 use crate::support::checker::recipes::{drawn, feasible};
 use corpusdb::epoch::StreamOptions;
 use corpusdb::store::CheckDepth;
@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 #[test]
 fn epochs_with_stored_marks_are_those_that_are_walked() {
-    let place = Place::of(5, &THREE);
+    let place = CheckedCorpus::of(5, &THREE);
     let mut writer = place.writer();
     writer.create_snapshot("then").unwrap();
     let (mut random, interrupt) = (Random::new(1234), Interrupt::default());
@@ -89,7 +89,7 @@ fn epochs_with_stored_marks_are_those_that_are_walked() {
 /// What was planned without marks gets them later, and an extension of it goes on at the same row.
 #[test]
 fn plans_without_marks_go_on_working_and_get_them_when_asked() {
-    let place = Place::of(6, &THREE);
+    let place = CheckedCorpus::of(6, &THREE);
     let mut writer = place.writer();
     let interrupt = Interrupt::default();
     let text = "seed = 5\n[mix]\ntokens = 900\n[pack]\nlength = 24\nkind = \"concat\"\n[batch]\nrows = 5\ntail = \"carry\"\n[tokenizer]\nspecials = { pad = \"<|pad|>\" }\n";
@@ -155,7 +155,7 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
 /// A corpus may lie on a file system that takes no writes: readers make no lock, no log and no directory.
 #[test]
 fn whoever_reads_an_epoch_writes_nothing_into_the_corpus() {
-    let place = Place::of(7, &THREE);
+    let place = CheckedCorpus::of(7, &THREE);
     let mut writer = place.writer();
     let text = "[mix]\ntokens = 900\n[pack]\nlength = 24\n[batch]\nrows = 5\n";
     let (record, _) = writer.plan(&recipe(text), &Context::new()).unwrap();

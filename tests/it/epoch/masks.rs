@@ -1,7 +1,7 @@
 //! What documents say is trained on reaches the files, or the export is refused.
 
 use crate::support::checker::chats::pour_chats;
-use crate::support::checker::corpus::{Document, Place, built, open, plan, rows, stored};
+use crate::support::checker::corpus::{CheckedCorpus, Document, built, open, plan, rows, stored};
 use crate::support::corpusdb;
 use crate::support::outputs;
 use arrow::array::AsArray;
@@ -28,8 +28,8 @@ const MASKED: [&str; 2] =
 const WEIGHTED: [&str; 4] =
     ["format = \"parquet\"", "format = \"arrow\"", "format = \"jsonl\"", "format = \"mds\""];
 
-fn place(weighted: bool) -> Place {
-    let place = Place::of(71, &[("web", 20, 3, 40)]);
+fn place(weighted: bool) -> CheckedCorpus {
+    let place = CheckedCorpus::of(71, &[("web", 20, 3, 40)]);
     pour_chats(&place, weighted);
     place
 }
@@ -288,7 +288,7 @@ fn streams_that_would_lose_masks_or_weights_are_refused() {
         ran.fails(&[masked, "--views", "ignore_loss"]);
     }
     // Where nothing is said there is nothing to lose.
-    let plain = Place::of(73, &[("web", 20, 3, 40)]);
+    let plain = CheckedCorpus::of(73, &[("web", 20, 3, 40)]);
     let corpus = plain.reader();
     let planned = plan(&corpus, &recipe("")).unwrap();
     let views = StreamViews { columns: Some(vec![PositionIds]), unpadded: false };
@@ -299,7 +299,7 @@ fn streams_that_would_lose_masks_or_weights_are_refused() {
 /// Files of masks appeared in an epoch of plain text once conversations had been ingested beside it.
 #[test]
 fn later_ingests_change_no_export() {
-    let place = Place::of(72, &[("web", 20, 3, 40)]);
+    let place = CheckedCorpus::of(72, &[("web", 20, 3, 40)]);
     place.writer().create_snapshot("then").unwrap();
     let build = |output: &str, name: &str| {
         let corpus = place.reader();

@@ -1,7 +1,7 @@
 //! Mixes: schedules, fixed budgets, and what cannot be had.
 
 use crate::support::Random;
-use crate::support::checker::corpus::{Place, THREE, plan, stored};
+use crate::support::checker::corpus::{CheckedCorpus, THREE, plan, stored};
 use crate::support::checker::run::Run;
 use corpusdb::Context;
 use corpusdb::epoch::EpochError;
@@ -18,7 +18,7 @@ fn listed(repeats: u32, of: impl Fn(usize) -> String) -> String {
 
 #[test]
 fn a_schedule_changes_weights_and_loses_no_document() {
-    let place = Place::of(31, &THREE);
+    let place = CheckedCorpus::of(31, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);
     for (pack, ramp) in
@@ -55,7 +55,7 @@ fn a_schedule_changes_weights_and_loses_no_document() {
 /// Of what a budget cannot be had, the error says of which source and how much could be; that then can.
 #[test]
 fn an_unreachable_budget_names_its_source_and_the_largest() {
-    let place = Place::of(32, &THREE);
+    let place = CheckedCorpus::of(32, &THREE);
     let corpus = place.reader();
     let mut random = Random::new(32);
     for number in 0..24 {
@@ -113,7 +113,7 @@ fn an_unreachable_budget_names_its_source_and_the_largest() {
 
 #[test]
 fn temperature_and_unimax_share_by_their_definitions() {
-    let place = Place::of(33, &THREE);
+    let place = CheckedCorpus::of(33, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);
     let shares = |text: &str| -> BTreeMap<String, f64> {

@@ -1,6 +1,6 @@
 //! Orders: shuffled ones have no memory, exact ones are those of their model, curricula keep their time.
 
-use crate::support::checker::corpus::{Place, built, open, plan, rows, stored};
+use crate::support::checker::corpus::{CheckedCorpus, built, open, plan, rows, stored};
 use crate::support::{Page, Random};
 use corpusdb::Corpus;
 use corpusdb::epoch::{EpochRow, torch};
@@ -49,7 +49,7 @@ fn begun(rows: &[EpochRow]) -> Vec<u64> {
 
 #[test]
 fn a_shuffled_epoch_has_no_memory_and_the_next_is_another() {
-    let place = Place::of(61, &[("web", 1100, 2, 60)]);
+    let place = CheckedCorpus::of(61, &[("web", 1100, 2, 60)]);
     let corpus = place.reader();
     let all = stored(&corpus);
     for pack in ["best-fit", "greedy", "concat", "none"] {
@@ -110,8 +110,8 @@ const EXAMPLE: [usize; 12] = [3, 2, 5, 1, 4, 6, 7, 8, 3, 4, 1, 5];
 
 /// A corpus with a source `lengths` of documents of as many tokens. Digits are in no text that the
 /// tokenizer was trained on, so that each is a token.
-fn of_lengths(lengths: &[usize]) -> Place {
-    let place = Place::of(62, &[("other", 60, 5, 30)]);
+fn of_lengths(lengths: &[usize]) -> CheckedCorpus {
+    let place = CheckedCorpus::of(62, &[("other", 60, 5, 30)]);
     let mut writer = place.writer();
     let mut random = Random::new(62);
     let digits = |length: usize, random: &mut Random| -> String {
@@ -214,7 +214,7 @@ fn check_pace(
 
 #[test]
 fn a_curriculum_opens_no_stratum_before_its_time() {
-    let place = Place::of(63, &[("web", 400, 2, 40)]);
+    let place = CheckedCorpus::of(63, &[("web", 400, 2, 40)]);
     let corpus = place.reader();
     let all = stored(&corpus);
     let tokens: BTreeMap<u64, u64> = (0..)
@@ -288,7 +288,7 @@ fn a_curriculum_opens_no_stratum_before_its_time() {
 /// At `c0 = 0` nothing is released at the start, and still every document comes, easiest strata first.
 #[test]
 fn an_exponential_curriculum_has_every_document_once() {
-    let place = Place::of(66, &[("web", 200, 2, 30)]);
+    let place = CheckedCorpus::of(66, &[("web", 200, 2, 30)]);
     let corpus = place.reader();
     let tokens: BTreeMap<u64, u64> = (0..)
         .zip(&stored(&corpus))
@@ -314,7 +314,7 @@ fn an_exponential_curriculum_has_every_document_once() {
 
 #[test]
 fn a_curriculum_with_replacement_gives_rows_for_any_budget() {
-    let place = Place::of(64, &[("web", 200, 2, 30), ("code", 100, 1, 9)]);
+    let place = CheckedCorpus::of(64, &[("web", 200, 2, 30), ("code", 100, 1, 9)]);
     let corpus = place.reader();
     let all = stored(&corpus);
     for pack in ["best-fit", "none"] {

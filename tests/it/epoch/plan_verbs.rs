@@ -1,6 +1,6 @@
 //! Stored plans: dropped, waited for, and read row by row from the command.
 
-use crate::support::epochs::{Place, SPECIALS};
+use crate::support::epochs::{EpochCorpus, SPECIALS};
 use crate::support::outputs::rows;
 use crate::support::{MEMORY, command, corpusdb, sound};
 use corpusdb::Corpus;
@@ -12,11 +12,11 @@ fn recipe(seed: u64, more: &str) -> String {
     format!("seed = {seed}\n{SPECIALS}[pack]\nlength = 96\n{more}")
 }
 
-fn planned(place: &Place, seed: u64) -> u64 {
+fn planned(place: &EpochCorpus, seed: u64) -> u64 {
     place.recipe("plan", &recipe(seed, ""), &["--json"]).good().json()["number"].as_u64().unwrap()
 }
 
-fn listed(place: &Place) -> Vec<u64> {
+fn listed(place: &EpochCorpus) -> Vec<u64> {
     let ran = corpusdb(&["epoch", "list", &place.corpus, "--json"]).good();
     let number = |line: &Value| line["number"].as_u64().or_else(|| line["plan"].as_u64());
     ran.json_lines().iter().map(|line| number(line).unwrap_or_else(|| panic!("{line}"))).collect()
@@ -24,7 +24,7 @@ fn listed(place: &Place) -> Vec<u64> {
 
 #[test]
 fn a_dropped_plan_is_gone_once_and_its_number_with_it() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let (one, two) = (planned(&place, 1), planned(&place, 2));
     let out = place.scratch.arg("out");
     place.run("build", &one.to_string(), &["--out", &out]).good();
@@ -48,7 +48,7 @@ fn a_dropped_plan_is_gone_once_and_its_number_with_it() {
 
 #[test]
 fn a_plan_that_another_goes_on_from_is_dropped_after_it() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let parent = planned(&place, 1).to_string();
     let extend = |from: &str| {
         let ran = place.run("extend", from, &["--consumed", "3", "--json"]).good();
@@ -71,7 +71,7 @@ fn a_plan_that_another_goes_on_from_is_dropped_after_it() {
 /// The second of two builds from recipes failed on the lock, though planning is short.
 #[test]
 fn builds_from_recipes_wait_for_any_writer() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let builds: Vec<_> = (0..2)
         .map(|seed| {
             let name = format!("at-once-{seed}.toml");
@@ -106,7 +106,7 @@ fn builds_from_recipes_wait_for_any_writer() {
 /// `snapshot create` failed on the lock of a nightly ingest, where `snapshot drop` waited.
 #[test]
 fn short_writes_wait_for_another_writer() {
-    let place = Place::holding(20);
+    let place = EpochCorpus::holding(20);
     let corpus = &place.corpus;
     corpusdb(&["snapshot", "create", corpus, "first"]).good();
     corpusdb(&["field", "add", corpus, "stars:int"]).good();
@@ -143,7 +143,7 @@ fn short_writes_wait_for_another_writer() {
 
 #[test]
 fn a_row_that_is_shown_is_the_row_that_is_written() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     for (at, more) in
         ["", "kind = \"concat\"\n[batch]\nrows = 4\ntail = \"pad\"\n"].iter().enumerate()
     {
@@ -183,7 +183,7 @@ fn a_row_that_is_shown_is_the_row_that_is_written() {
 /// What a plan draws is pinned: whatever happens to the fields that its recipe names.
 #[test]
 fn a_plan_stays_the_same_when_fields_change() {
-    let place = Place::holding(120);
+    let place = EpochCorpus::holding(120);
     let field =
         |verb: &str, more: &[&str]| corpusdb(&[&["field", verb, &place.corpus], more].concat());
     field("compute", &["score", "chars % 10"]).good();

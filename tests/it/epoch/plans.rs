@@ -1,6 +1,6 @@
 //! Stored plans: what is refused leaves none behind, and each is forgotten after those that go on from it.
 
-use crate::support::epochs::{Place, SPECIALS, same_files};
+use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::outputs;
 use crate::support::{
     Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, ingest, lines, prose, repository,
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-fn plans(place: &Place) -> usize {
+fn plans(place: &EpochCorpus) -> usize {
     let listed = corpusdb(&["epoch", "list", &place.corpus, "--json"]).good();
     listed.stdout.lines().count()
 }
@@ -19,7 +19,7 @@ fn plans(place: &Place) -> usize {
 /// The recipe was planned and the plan stored, with a snapshot, before the output was looked at.
 #[test]
 fn a_build_into_a_directory_in_use_leaves_no_plan() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     place.scratch.write("taken/theirs.txt", "precious");
     for out in [place.scratch.arg("taken"), ".".to_owned()] {
         place.recipe("build", SPECIALS, &["--out", &out]).fails(&["--out"]);
@@ -32,7 +32,7 @@ fn a_build_into_a_directory_in_use_leaves_no_plan() {
 /// The first Ctrl-C ended `epoch plan` there and then, and the snapshot that it had made stayed.
 #[test]
 fn planning_that_is_stopped_leaves_neither_plan_nor_snapshot() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let recipe = Recipe::parse(&format!("version = 1\n{SPECIALS}")).unwrap();
     let snapshots =
         || corpusdb(&["snapshot", "list", &place.corpus, "--json"]).good().json_lines().len();
@@ -55,7 +55,7 @@ fn planning_that_is_stopped_leaves_neither_plan_nor_snapshot() {
 /// A snapshot was made for a plan that could not be had, and stayed; the reason did not say that the field is null.
 #[test]
 fn a_refused_plan_leaves_no_snapshot_and_names_the_null_field() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let file = place.scratch.write(
         "odd.jsonl",
         "{\"id\": \"x\", \"text\": \"seven words that stand in no other file\"}\n",
@@ -96,7 +96,7 @@ fn a_refused_plan_leaves_no_snapshot_and_names_the_null_field() {
 /// It said that the plan does not fit this corpus, and to plan again.
 #[test]
 fn a_plan_that_another_one_goes_on_from_is_dropped_after_it() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     place.recipe("plan", SPECIALS, &[]).good();
     place.run("extend", "1", &["--consumed", "1"]).good();
     let refused = place.run("drop", "1", &[]);
@@ -108,7 +108,7 @@ fn a_plan_that_another_one_goes_on_from_is_dropped_after_it() {
 }
 
 /// A corpus with a source for each month, besides those that it has.
-fn months(place: &Place, months: &[&str]) {
+fn months(place: &EpochCorpus, months: &[&str]) {
     for month in months {
         let mut random = Random::new(month.bytes().map(u64::from).sum());
         let page = |n: usize| Page::keyed(format!("{month}-{n}"), prose(&mut random, 0, 30 + n));
@@ -119,7 +119,7 @@ fn months(place: &Place, months: &[&str]) {
 }
 
 /// Ids of the documents of sources.
-fn ids_of(place: &Place, sources: &[&str]) -> BTreeSet<u64> {
+fn ids_of(place: &EpochCorpus, sources: &[&str]) -> BTreeSet<u64> {
     let names: Vec<String> = sources.iter().map(|name| format!("'{name}'")).collect();
     let statement =
         format!("SELECT id FROM documents WHERE kept AND source IN ({})", names.join(", "));
@@ -128,7 +128,7 @@ fn ids_of(place: &Place, sources: &[&str]) -> BTreeSet<u64> {
 }
 
 /// Ids of the documents in the rows of a source of a built epoch.
-fn packed(place: &Place, out: &str, source: &str) -> BTreeSet<u64> {
+fn packed(place: &EpochCorpus, out: &str, source: &str) -> BTreeSet<u64> {
     let rows = outputs::rows(&place.path(out));
     let own = rows.iter().filter(|row| row.source == source);
     own.flat_map(|row| row.documents.iter().map(|id| *id as u64).collect::<Vec<_>>()).collect()
@@ -140,7 +140,7 @@ fn draws_from(explanation: &Value, at: usize) -> Vec<String> {
 
 #[test]
 fn patterns_and_lists_name_sources_of_the_snapshot() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     months(&place, &["2024-02", "2024-01", "2025-01"]);
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
     let of = |snapshot: &str| {
@@ -197,7 +197,7 @@ fn patterns_and_lists_name_sources_of_the_snapshot() {
 
 #[test]
 fn patterns_and_lists_without_a_meaning_are_refused() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     months(&place, &["2024-01"]);
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
     months(&place, &["2024-02"]);
@@ -235,7 +235,7 @@ fn patterns_and_lists_without_a_meaning_are_refused() {
 /// Such a name was taken as it is before there were patterns, and is.
 #[test]
 fn a_source_named_like_a_pattern_is_that_source() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     months(&place, &["20*", "2024", "a[b"]);
     let recipe = |from: &str| format!("{SPECIALS}[[source]]\nname = \"x\"\nfrom = {from}\n");
     for from in ["20*", "a[b"] {

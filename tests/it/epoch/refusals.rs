@@ -1,6 +1,6 @@
 //! Plans that are not made: over what came since a snapshot, and of too few rows.
 
-use crate::support::checker::corpus::{Place, plan, recipe};
+use crate::support::checker::corpus::{CheckedCorpus, plan, recipe};
 use crate::support::{Page, corpusdb};
 use corpusdb::{Context, DocId};
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// Every column whose value another document can change is refused, whichever columns there come to be.
 #[test]
 fn changing_columns_are_refused_over_an_old_snapshot() {
-    let place = Place::of(85, &[("web", 12, 10, 20)]);
+    let place = CheckedCorpus::of(85, &[("web", 12, 10, 20)]);
     place.writer().create_snapshot("then").unwrap();
     let kept = place.reader().select("kept").unwrap();
     let before = columns_of(&place, &kept);
@@ -43,7 +43,10 @@ fn changing_columns_are_refused_over_an_old_snapshot() {
 }
 
 /// All columns of some documents.
-fn columns_of(place: &Place, documents: &roaring::RoaringTreemap) -> Vec<serde_json::Value> {
+fn columns_of(
+    place: &CheckedCorpus,
+    documents: &roaring::RoaringTreemap,
+) -> Vec<serde_json::Value> {
     let path = place.path.to_str().unwrap();
     let statement = "SELECT * FROM documents ORDER BY id";
     let rows = corpusdb(&["sql", path, statement, "--format", "json"]).good().json_lines();
@@ -53,7 +56,7 @@ fn columns_of(place: &Place, documents: &roaring::RoaringTreemap) -> Vec<serde_j
 
 #[test]
 fn a_plan_of_whose_rows_none_fills_a_batch_is_not_stored() {
-    let place = Place::of(86, &[("web", 30, 10, 20)]);
+    let place = CheckedCorpus::of(86, &[("web", 30, 10, 20)]);
     let all = rows_of_epoch(&place);
     let recipe_of = |rows: u64, tail: &str| {
         recipe(&format!(
@@ -76,7 +79,7 @@ fn a_plan_of_whose_rows_none_fills_a_batch_is_not_stored() {
     }
 }
 
-fn rows_of_epoch(place: &Place) -> u64 {
+fn rows_of_epoch(place: &CheckedCorpus) -> u64 {
     let corpus = place.reader();
     let planned = plan(&corpus, "[pack]\nlength = 64\n").unwrap();
     corpus.explain(&planned, &Context::new()).unwrap().rows
@@ -84,7 +87,7 @@ fn rows_of_epoch(place: &Place) -> u64 {
 
 #[test]
 fn window_functions_in_conditions_are_refused() {
-    let place = Place::of(87, &[("web", 20, 10, 20)]);
+    let place = CheckedCorpus::of(87, &[("web", 20, 10, 20)]);
     let first = "[select]\nwhere = \"row_number() OVER (ORDER BY id) <= 3\"\n";
     let why = plan(&place.reader(), first).map(|_| ()).unwrap_err().to_string();
     assert!(why.contains("a window function (OVER) is not allowed in a condition"), "{why}");

@@ -1,7 +1,7 @@
 //! Which documents: the border between training and validation, and copies.
 
 use crate::support::Random;
-use crate::support::checker::corpus::{Place, THREE, open, pages, plan, rows, stored};
+use crate::support::checker::corpus::{CheckedCorpus, THREE, open, pages, plan, rows, stored};
 use corpusdb::Corpus;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ fn everything(corpus: &Corpus) -> BTreeSet<u64> {
 
 #[test]
 fn nothing_crosses_the_border_of_the_holdout() {
-    let place = Place::of(41, &[("web", 400, 3, 20), ("code", 300, 3, 9)]);
+    let place = CheckedCorpus::of(41, &[("web", 400, 3, 20), ("code", 300, 3, 9)]);
     for by in ["cluster", "document", "site"] {
         for share in [0.1, 0.5] {
             let corpus = place.reader();
@@ -66,7 +66,7 @@ fn nothing_crosses_the_border_of_the_holdout() {
 /// floor(x) copies and one more with the fraction as probability, the same ones in every pass.
 #[test]
 fn documents_repeat_by_their_weight() {
-    let place = Place::of(42, &THREE);
+    let place = CheckedCorpus::of(42, &THREE);
     let corpus = place.reader();
     let text = "[select]\nrepeat = \"year - 2000 + 0.5\"\n[pack]\nlength = 64\n";
     let planned = plan(&corpus, text).unwrap();

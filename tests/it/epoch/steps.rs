@@ -1,7 +1,7 @@
 //! Steps that are read without a thread, and rows by their numbers: the same as the streams and the rows of an epoch.
 
 use crate::support::Random;
-use crate::support::checker::corpus::{Place, THREE, open, part, plan, rows};
+use crate::support::checker::corpus::{CheckedCorpus, THREE, open, part, plan, rows};
 use crate::support::checker::worlds::same;
 use corpusdb::Corpus;
 use corpusdb::epoch::{Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, StreamOptions};
@@ -53,7 +53,7 @@ fn equal(a: &[EpochRow], b: &[EpochRow]) -> bool {
 
 #[test]
 fn steps_are_the_batches_of_streams() {
-    let place = Place::of(41, &THREE);
+    let place = CheckedCorpus::of(41, &THREE);
     each(&place.reader(), |text, epoch| {
         for world in WORLDS {
             for from in starts(epoch) {
@@ -94,7 +94,7 @@ fn steps_are_the_batches_of_streams() {
 
 #[test]
 fn skipping_steps_equals_reading_and_dropping_them() {
-    let place = Place::of(42, &THREE);
+    let place = CheckedCorpus::of(42, &THREE);
     let mut random = Random::new(42);
     let draws: Vec<u64> = (0..64).map(|_| random.below(4) as u64).collect();
     each(&place.reader(), |text, epoch| {
@@ -140,7 +140,7 @@ fn steps(epoch: &Epoch, from: u64, rank: u64, world: u64) -> EpochSteps {
 
 #[test]
 fn steps_that_there_cannot_be_are_refused() {
-    let place = Place::of(43, &THREE);
+    let place = CheckedCorpus::of(43, &THREE);
     each(&place.reader(), |text, epoch| {
         let batches = epoch.batches();
         let refused = |from, rank, world| match epoch.steps(&part(from, rank, world)) {
@@ -172,7 +172,7 @@ const NEAR: u64 = 512;
 
 #[test]
 fn rows_by_their_numbers_are_rows_one_by_one() {
-    let place = Place::of(44, &THREE);
+    let place = CheckedCorpus::of(44, &THREE);
     let corpus = place.reader();
     let sources: String = ["web", "books", "code"]
         .map(|name| format!("[[source]]\nname = \"{name}\"\nweight = 1\nmax_repeats = 400\n"))

@@ -2,13 +2,13 @@
 
 use crate::support::Random;
 use crate::support::checker::chats::pour_chats;
-use crate::support::checker::corpus::{Place, plan, stored};
+use crate::support::checker::corpus::{CheckedCorpus, plan, stored};
 use crate::support::checker::run::Run;
 use crate::support::checker::worlds;
 
 /// A corpus of plain pages and of conversations of several turns, some longer than a row, some with weights.
-fn place() -> Place {
-    let place = Place::of(51, &[("web", 60, 3, 40)]);
+fn place() -> CheckedCorpus {
+    let place = CheckedCorpus::of(51, &[("web", 60, 3, 40)]);
     pour_chats(&place, true);
     place
 }

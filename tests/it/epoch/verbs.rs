@@ -1,6 +1,8 @@
 //! The way out: what is built is what is stored, whole, in its mix, the same for ever; damage is found.
 
-use crate::support::epochs::{Place, SPECIALS, Stored, check_conservation, check_rows, same_files};
+use crate::support::epochs::{
+    EpochCorpus, SPECIALS, Stored, check_conservation, check_rows, same_files,
+};
 use crate::support::outputs::{self, Row, columns, files, manifest, rows};
 use crate::support::{
     MEMORY, Page, Random, command, corpusdb, ingest, lines, prose, repository, sound,
@@ -41,7 +43,7 @@ fn tokens_of<'a>(rows: &[Row], sources: &[&'a str]) -> Vec<(&'a str, u128)> {
 
 /// One format with every packing: rows, conservation, mix, manifest, threads, verification.
 fn every_packing(format: &str) {
-    let place = Place::new();
+    let place = EpochCorpus::new();
     let stored = Stored::of(&place.corpus);
     let removed = stored.kept.iter().filter(|kept| !**kept).count();
     assert!(removed >= 30, "some documents are not for the epoch: {removed}");
@@ -159,7 +161,7 @@ fn documented(heading: &str) -> Vec<(String, String)> {
 
 #[test]
 fn columns_and_types_are_those_of_the_documentation() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let expected = documented("## `parquet`");
     assert_eq!(expected.len(), 9);
     let out = place.build("[pack]\nlength = 2\n", "parquet", &[]);
@@ -185,7 +187,7 @@ fn columns_and_types_are_those_of_the_documentation() {
 
 #[test]
 fn rows_without_a_pad_token_are_shorter_or_refused() {
-    let place = Place::holding(120);
+    let place = EpochCorpus::holding(120);
     let stored = Stored::of(&place.corpus);
     let recipe = |format: &str, pack: &str| {
         format!("[pack]\nkind = \"{pack}\"\nlength = 64\n[output]\nformat = \"{format}\"\n")
@@ -217,7 +219,7 @@ fn rows_without_a_pad_token_are_shorter_or_refused() {
 
 #[test]
 fn long_documents_selections_and_orders_are_as_asked() {
-    let place = Place::new();
+    let place = EpochCorpus::new();
     let stored = Stored::of(&place.corpus);
     let recipe = format!(
         "{SPECIALS}[select]\nwhere = \"year <> 2003\"\nmin_tokens = 20\n\
@@ -286,13 +288,13 @@ fn long_documents_selections_and_orders_are_as_asked() {
     assert_eq!(manifest["sources"][2]["dropped"]["truncated_documents"], truncated);
 }
 
-fn year_of(place: &Place, document: u64) -> Option<i64> {
+fn year_of(place: &EpochCorpus, document: u64) -> Option<i64> {
     place.pages[document as usize].fields["year"].as_i64()
 }
 
 #[test]
 fn weights_are_kept_at_every_prefix_and_epochs_go_on() {
-    let place = Place::new();
+    let place = EpochCorpus::new();
     let stored = Stored::of(&place.corpus);
     let weights = [("web", 0.55, 3), ("books", 0.15, 1), ("code", 0.3, 4)];
     let sources: String = weights
@@ -344,7 +346,7 @@ fn weights_are_kept_at_every_prefix_and_epochs_go_on() {
 
 #[test]
 fn a_second_natural_epoch_reorders_the_same_documents() {
-    let place = Place::holding(240);
+    let place = EpochCorpus::holding(240);
     let stored = Stored::of(&place.corpus);
     let once = format!("{SPECIALS}[pack]\nlength = 128\n");
     let second = ["--epoch", "1", "--out", &place.scratch.arg("no")].map(str::to_owned);
@@ -363,7 +365,7 @@ fn a_second_natural_epoch_reorders_the_same_documents() {
 
 #[test]
 fn a_plan_gives_the_same_bytes_after_later_changes() {
-    let place = Place::holding(240);
+    let place = EpochCorpus::holding(240);
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
     let recipes = ["parquet", "megatron"].map(|format| {
         format!(
@@ -421,7 +423,7 @@ fn a_plan_gives_the_same_bytes_after_later_changes() {
 
 #[test]
 fn a_flipped_byte_is_found_wherever_it_is() {
-    let place = Place::holding(90);
+    let place = EpochCorpus::holding(90);
     let mut random = Random::new(11);
     for (number, format) in (1..).zip(["megatron", "parquet", "raw"]) {
         let recipe = format!("{SPECIALS}[pack]\nlength = 128\n[output]\nformat = \"{format}\"\n");
@@ -465,7 +467,7 @@ fn a_flipped_byte_is_found_wherever_it_is() {
 
 #[test]
 fn a_directory_in_use_is_refused_and_an_empty_one_taken() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     place.scratch.write("taken/theirs.txt", "precious");
     let file = place.scratch.write("file", "precious");
     for out in [place.scratch.arg("taken"), file] {
@@ -481,7 +483,7 @@ fn a_directory_in_use_is_refused_and_an_empty_one_taken() {
 
 #[test]
 fn a_killed_build_leaves_nothing_under_its_name() {
-    let place = Place::new();
+    let place = EpochCorpus::new();
     let out = place.scratch.arg("out");
     let recipe = format!("{SPECIALS}[pack]\nlength = 128\n[output]\nshard_bytes = 4096\n");
     place.recipe("plan", &recipe, &[]).good();
@@ -521,7 +523,7 @@ fn a_killed_build_leaves_nothing_under_its_name() {
 
 #[test]
 fn an_interrupted_build_leaves_nothing_at_all() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     place.recipe("plan", SPECIALS, &[]).good();
     let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
     let planned = corpus.stored_plan(1).unwrap();
@@ -539,7 +541,7 @@ fn an_interrupted_build_leaves_nothing_at_all() {
 
 #[test]
 fn bad_recipes_are_refused_with_the_way_out() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let cases: &[(&str, &[&str])] = &[
         ("sead = 1\n", &["unknown field `sead`", "seed", "line 2"]),
         ("[pack]\nlenght = 5\n", &["unknown field `lenght`", "length"]),
@@ -631,14 +633,14 @@ fn bad_recipes_are_refused_with_the_way_out() {
 
 #[test]
 fn an_epoch_of_another_corpus_is_refused() {
-    let (place, other) = (Place::holding(60), Place::holding(90));
+    let (place, other) = (EpochCorpus::holding(60), EpochCorpus::holding(90));
     place.build(SPECIALS, "out", &[]);
     other.run("verify", &place.scratch.arg("out"), &[]).fails(&["does not have", "another corpus"]);
 }
 
 #[test]
 fn explanations_and_manifests_agree() {
-    let place = Place::holding(240);
+    let place = EpochCorpus::holding(240);
     let recipe = format!("{SPECIALS}[pack]\nlength = 128\n");
     let explained = place.recipe("explain", &recipe, &["--json"]).good().json();
     assert_eq!(explained["type"], "explanation");
@@ -671,7 +673,7 @@ fn widened(json: &str, last: u32) -> String {
 
 #[test]
 fn the_type_of_ids_follows_the_vocabulary() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     let json = {
         let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
         String::from_utf8(corpus.view().tokenizer_file(TokenizerId(0)).unwrap()).unwrap()

@@ -1,6 +1,6 @@
 //! Ranks, resuming and determinism: the same batches for every world, from anywhere, every time.
 
-use crate::support::checker::corpus::{Place, THREE, built, open, part, plan, stored};
+use crate::support::checker::corpus::{CheckedCorpus, THREE, built, open, part, plan, stored};
 use crate::support::outputs::files;
 use corpusdb::Context;
 use corpusdb::epoch::{EpochRow, StreamOptions};
@@ -37,7 +37,7 @@ max_repeats = 40
 
 #[test]
 fn bytes_depend_on_neither_threads_nor_compaction_nor_reopening() {
-    let place = Place::of(3, &THREE);
+    let place = CheckedCorpus::of(3, &THREE);
     place.writer().create_snapshot("then").unwrap();
     for pack in ["best-fit", "greedy", "concat", "none"] {
         let text = RECIPE.replace("length = 96", &format!("length = 96\nkind = \"{pack}\""));
@@ -61,7 +61,7 @@ fn bytes_depend_on_neither_threads_nor_compaction_nor_reopening() {
 /// The bound by which ranks are balanced: the cost of one row.
 #[test]
 fn ranks_are_balanced_to_within_a_row() {
-    let place = Place::of(4, &THREE);
+    let place = CheckedCorpus::of(4, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);
     for (pack, linear) in [("best-fit", 0), ("best-fit", 100), ("none", 7), ("greedy", 24_576)] {

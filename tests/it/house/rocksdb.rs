@@ -11,11 +11,11 @@ use std::process::{Command, Output, Stdio};
 /// How many files the sources have, the one beside them included.
 const FILES: usize = 31;
 
-struct Place {
+struct Workshop {
     scratch: TestDir,
 }
 
-impl Place {
+impl Workshop {
     fn new() -> Self {
         let place = Self { scratch: TestDir::new() };
         let sources = "registry/librocksdb-sys-0.1.0+1.2.3";
@@ -128,7 +128,7 @@ fn assert_whole(library: &Path) {
 
 #[test]
 fn every_source_is_compiled_once_for_this_machine() {
-    let place = Place::new();
+    let place = Workshop::new();
     let library = place.library(&[]);
     assert_whole(&library);
     let (runs, told) = (place.runs(), place.local());
@@ -143,7 +143,7 @@ fn every_source_is_compiled_once_for_this_machine() {
 
 #[test]
 fn a_damaged_library_is_compiled_again() {
-    let place = Place::new();
+    let place = Workshop::new();
     let library = place.library(&[]);
     let file = library.join("librocksdb.a");
     let mut bytes = std::fs::read(&file).unwrap();
@@ -162,7 +162,7 @@ fn a_damaged_library_is_compiled_again() {
 
 #[test]
 fn failed_compilations_are_named_and_leave_nothing() {
-    let place = Place::new();
+    let place = Workshop::new();
     let output = place.run(&[("BROKEN", "file_7.cc")]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -176,7 +176,7 @@ fn failed_compilations_are_named_and_leave_nothing() {
 
 #[test]
 fn two_at_once_give_one_library() {
-    let place = Place::new();
+    let place = Workshop::new();
     let started: Vec<_> =
         (0..2).map(|_| place.command(&[], &[("SLOW", "0.05")]).spawn().unwrap()).collect();
     let libraries: Vec<String> = started
@@ -194,7 +194,7 @@ fn two_at_once_give_one_library() {
 
 #[test]
 fn a_stopped_build_leaves_no_library() {
-    let place = Place::new();
+    let place = Workshop::new();
     for signal in ["-TERM", "-KILL"] {
         let mut child = place.command(&[], &[("SLOW", "1")]).spawn().unwrap();
         let runs = place.runs();
@@ -212,7 +212,7 @@ fn a_stopped_build_leaves_no_library() {
 
 #[test]
 fn a_library_from_elsewhere_is_left_alone() {
-    let place = Place::new();
+    let place = Workshop::new();
     place.library(&[]);
     for (name, value) in [("ROCKSDB_LIB_DIR", "/opt/rocksdb"), ("ROCKSDB_COMPILE", "1")] {
         let runs = place.runs();
@@ -224,7 +224,7 @@ fn a_library_from_elsewhere_is_left_alone() {
 
 #[test]
 fn unknown_build_scripts_and_features_are_refused() {
-    let place = Place::new();
+    let place = Workshop::new();
     place.write("registry/librocksdb-sys-0.1.0+1.2.3/build.rs", "fn main() { other() }\n");
     let output = place.run(&[]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -233,7 +233,7 @@ fn unknown_build_scripts_and_features_are_refused() {
         "{said}"
     );
 
-    let place = Place::new();
+    let place = Workshop::new();
     let metadata = std::fs::read_to_string(place.path("metadata.json")).unwrap();
     place.write("metadata.json", &metadata.replace("\"lz4\"", "\"jemalloc\""));
     let output = place.run(&[]);

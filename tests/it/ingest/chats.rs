@@ -14,12 +14,12 @@ use std::time::Duration;
 
 const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-struct Place {
+struct ChatCorpus {
     scratch: TestDir,
     corpus: String,
 }
 
-impl Place {
+impl ChatCorpus {
     fn new() -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
@@ -88,7 +88,7 @@ fn dialogue(asked: &str, answered: &str) -> Value {
 
 #[test]
 fn conversations_are_stored_as_their_template_writes_them() {
-    let place = Place::new();
+    let place = ChatCorpus::new();
     let record = dialogue("What is the sea?", "Salt water, Größe zählt: 海。");
     let report = place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);
     assert_eq!(numbers(&report, ["added", "rejected"]), [1, 0]);
@@ -119,7 +119,7 @@ fn conversations_are_stored_as_their_template_writes_them() {
 
 #[test]
 fn a_later_tokenizer_finds_the_same_trained_text() {
-    let place = Place::new();
+    let place = ChatCorpus::new();
     place.chat(
         &[
             dialogue("one two three", "vier fünf"),
@@ -140,7 +140,7 @@ fn a_later_tokenizer_finds_the_same_trained_text() {
 
 #[test]
 fn bad_conversations_are_rejected_with_their_reason() {
-    let place = Place::new();
+    let place = ChatCorpus::new();
     let records = [
         dialogue("fine", "yes"),
         json!({"messages": [{"role": "user", "content": "<|im_end|>"}, {"role": "assistant", "content": "x"}]}),
@@ -178,7 +178,7 @@ fn bad_conversations_are_rejected_with_their_reason() {
 
 #[test]
 fn templates_of_tokenizers_take_variables() {
-    let place = Place::new();
+    let place = ChatCorpus::new();
     let source = "{{ bos_token }}{% if think is defined and think %}T{% endif %}{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}";
     let config = json!({"bos_token": "<s>", "eos_token": {"content": "<|im_end|>"},
         "chat_template": [{"name": "default", "template": source}, {"name": "loud", "template": "{{ messages[0].content | upper }}"}]});
@@ -201,7 +201,7 @@ fn templates_of_tokenizers_take_variables() {
 
 #[test]
 fn supplied_ids_are_stored_also_of_removed_documents() {
-    let place = Place::new();
+    let place = ChatCorpus::new();
     place.chat(&[dialogue("the sea is wide and the sky is high", "so it is")], &[]);
     let ids: Vec<u64> =
         place.tokens(0, "own").iter().map(|token| token["id"].as_u64().unwrap()).collect();
@@ -260,7 +260,7 @@ fn supplied_ids_are_stored_also_of_removed_documents() {
 
 #[test]
 fn a_changed_weight_is_new_content_and_weights_reach_the_tokens() {
-    let place = Place::new();
+    let place = ChatCorpus::new();
     let mut record = dialogue("same", "words");
     place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);
     record["messages"][1]["weight"] = json!(0.25);
@@ -299,12 +299,12 @@ fn many() -> String {
 
 #[test]
 fn a_killed_ingest_rerun_gives_the_same_trained_tokens() {
-    let place = Place::new();
+    let place = ChatCorpus::new();
     let file = place.scratch.write("many.jsonl", many());
     let template = place.scratch.arg("chatml.jinja");
     let fresh = |name: &str| {
         let corpus = place.scratch.arg(name);
-        Place::init(&corpus);
+        ChatCorpus::init(&corpus);
         corpus
     };
     let arguments = |corpus: &str| {
@@ -356,7 +356,7 @@ fn a_killed_ingest_rerun_gives_the_same_trained_tokens() {
 
 #[test]
 fn a_document_kept_again_has_its_own_trained_tokens() {
-    let place = Place::new();
+    let place = ChatCorpus::new();
     let said = dialogue("the sea is wide and the sky is high", "so it is and so it stays");
     let mut unsaid = said.clone();
     unsaid["messages"][1]["weight"] = json!(0);
@@ -382,7 +382,7 @@ fn a_document_kept_again_has_its_own_trained_tokens() {
 
 #[test]
 fn conversations_and_ids_in_parquet_are_those_of_lines() {
-    let place = Place::new();
+    let place = ChatCorpus::new();
     let text = |name: &str| Field::new(name, DataType::Utf8, true);
     let message = DataType::Struct(vec![text("role"), text("content")].into());
     let ids = DataType::List(Arc::new(Field::new("item", DataType::Int64, true)));

@@ -23,12 +23,12 @@ fn words(name: &str, at: &[usize]) -> String {
 /// 0 a and 1 b of books; of web 2 a again, 3 a in other letters, 4 a but for its last word (99 shingles of
 /// 101), 5 a but for a word in the middle (95 of 105), 6 b but for two (90 of 110), 7 c, 8 c but for its
 /// first word, 9 three words, 10 none, 11 and 12 one key twice.
-struct Place {
+struct FamilyCorpus {
     scratch: TestDir,
     corpus: String,
 }
 
-impl Place {
+impl FamilyCorpus {
     fn new() -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
@@ -78,7 +78,7 @@ fn common_bands(a: &str, b: &str) -> Vec<usize> {
 
 #[test]
 fn a_summary_counts_every_duplicate_once() {
-    let place = Place::new();
+    let place = FamilyCorpus::new();
     let found = place.json(&["duplicates"]);
     assert_eq!(found["type"], "duplicates");
     assert_eq!((&found["documents"], &found["kept"]), (&json!(13), &json!(5)));
@@ -305,7 +305,7 @@ fn a_summary_agrees_with_the_list_on_a_crawl() {
 
 #[test]
 fn a_removed_document_shows_witness_bands_and_difference() {
-    let place = Place::new();
+    let place = FamilyCorpus::new();
     let found = place.json(&["duplicates", "5", "--diff"]);
     assert_eq!(found["type"], "document_duplicates");
     assert_eq!(
@@ -349,7 +349,7 @@ fn a_removed_document_shows_witness_bands_and_difference() {
 
 #[test]
 fn documents_of_every_standing_can_be_looked_at() {
-    let place = Place::new();
+    let place = FamilyCorpus::new();
     let of = |id: &str| place.json(&["duplicates", id]);
     assert_eq!(of("0")["cluster"]["size"], 5);
     assert_eq!(of("0")["witness"], Value::Null);
@@ -400,7 +400,7 @@ fn a_corpus_without_duplicates_says_so() {
 
 // ---- similar ----
 
-fn similar(place: &Place, more: &[&str]) -> Vec<(u64, f64)> {
+fn similar(place: &FamilyCorpus, more: &[&str]) -> Vec<(u64, f64)> {
     let found = place.json(&[&["similar"], more].concat());
     assert_eq!(found["type"], "similar");
     let found = found["found"].as_array().unwrap();
@@ -412,7 +412,7 @@ fn similar(place: &Place, more: &[&str]) -> Vec<(u64, f64)> {
 
 #[test]
 fn similar_documents_are_ranked_by_exact_similarity() {
-    let place = Place::new();
+    let place = FamilyCorpus::new();
     let one_word = 95.0 / 105.0;
     assert_eq!(similar(&place, &["5"]), [(0, one_word)]);
     assert_eq!(similar(&place, &["w5"]), [(0, one_word)]);
@@ -461,7 +461,7 @@ fn similar_documents_are_ranked_by_exact_similarity() {
 
 #[test]
 fn a_text_shorter_than_a_shingle_matches_only_as_a_whole() {
-    let place = Place::new();
+    let place = FamilyCorpus::new();
     let found = place.json(&["similar", "--text", "Only THREE, words"]);
     assert_eq!((&found["by"], &found["found"][0]["id"]), (&json!("equal-text"), &json!(9)));
     assert_eq!(found["found"][0]["jaccard"], json!(1.0));
@@ -474,7 +474,7 @@ fn a_text_shorter_than_a_shingle_matches_only_as_a_whole() {
 
 #[test]
 fn impossible_searches_say_why() {
-    let place = Place::new();
+    let place = FamilyCorpus::new();
     let corpus = &*place.corpus;
     corpusdb(&["similar", corpus, "--text", " \n"]).fails(&["no words", "`web@2`"]);
     corpusdb(&["similar", corpus, "77"]).fails(&["no document 77", "`key:77`"]);
@@ -718,7 +718,7 @@ fn a_policy_is_explained_before_it_is_chosen() {
 
 #[test]
 fn explain_estimates_the_cost_of_another_threshold() {
-    let place = Place::new();
+    let place = FamilyCorpus::new();
     let explain = |flags: &[&str]| {
         corpusdb(&[&["dedup", "explain", &place.corpus], flags, &["--json"]].concat()).good().json()
     };

@@ -1,11 +1,11 @@
 //! Snapshots by command: shown, compared, renamed and dropped, with the plans that draw from them.
 
-use crate::support::epochs::{Place, SPECIALS, same_files};
+use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::{Page, Ran, Random, corpusdb, digest, edited, ingest, lines, prose, sound};
 use serde_json::{Value, json};
 
 /// Five pages, then new content for one, a copy of another, a removal with a copy of what was removed, and a newcomer.
-fn moved(place: &Place) -> Vec<Page> {
+fn moved(place: &EpochCorpus) -> Vec<Page> {
     let mut random = Random::new(71);
     let pages: Vec<Page> =
         (0..5).map(|at| Page::keyed(format!("p{at}"), prose(&mut random, 0, 90))).collect();
@@ -32,7 +32,7 @@ fn snapshot(verb: &[&str], corpus: &str, rest: &[&str]) -> Ran {
 
 #[test]
 fn a_snapshot_equals_info_at_its_moment() {
-    let place = Place::holding(90);
+    let place = EpochCorpus::holding(90);
     let info = corpusdb(&["info", &place.corpus, "--json"]).good().json();
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
     moved(&place);
@@ -62,7 +62,7 @@ fn a_snapshot_equals_info_at_its_moment() {
 
 #[test]
 fn changes_are_listed_with_their_reason() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     moved(&place);
     let lines = snapshot(&["diff"], &place.corpus, &["june", "--json"]).good().json_lines();
     let (all, groups) = lines.split_first().unwrap();
@@ -123,7 +123,7 @@ fn changes_are_listed_with_their_reason() {
 
 #[test]
 fn moments_and_groups_that_there_are_not_are_refused() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     moved(&place);
     corpusdb(&["snapshot", "create", &place.corpus, "july"]).good();
     let diff = |rest: &[&str]| snapshot(&["diff"], &place.corpus, rest);
@@ -144,7 +144,7 @@ fn moments_and_groups_that_there_are_not_are_refused() {
 
 #[test]
 fn conditions_count_and_draw_kept_documents_of_a_snapshot() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     moved(&place);
     let count = |rest: &[&str]| {
         let ran = corpusdb(&[&["count", &place.corpus], rest].concat()).good();
@@ -167,7 +167,7 @@ fn conditions_count_and_draw_kept_documents_of_a_snapshot() {
 
 #[test]
 fn a_plan_gives_the_same_bytes_when_its_snapshot_is_gone() {
-    let place = Place::holding(120);
+    let place = EpochCorpus::holding(120);
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
     let packs = ["kind = \"best-fit\"", "kind = \"concat\""].map(|pack| {
         let holdout = "[select]\nholdout = { share = 0.3 }\n";
@@ -217,7 +217,7 @@ fn a_plan_gives_the_same_bytes_when_its_snapshot_is_gone() {
 
 #[test]
 fn names_are_changed_and_given_back() {
-    let place = Place::holding(60);
+    let place = EpochCorpus::holding(60);
     moved(&place);
     corpusdb(&["snapshot", "create", &place.corpus, "july"]).good();
     let rename = |old: &str, new: &str| snapshot(&["rename"], &place.corpus, &[old, new]);

@@ -54,14 +54,14 @@ fn pages(random: &mut Random, source: &str, seed: u64, count: usize) -> Vec<Page
 }
 
 /// Two sources, one of which comes again with other texts and fields, a removal, a snapshot, another threshold, more.
-struct Place {
+struct StatsCorpus {
     scratch: TestDir,
     corpus: String,
     /// What `stats` said when the snapshot was made.
     then: Value,
 }
 
-impl Place {
+impl StatsCorpus {
     fn new() -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
@@ -210,7 +210,7 @@ fn spread(told: &Value, name: &str, kind: &str, rows: &[&Value]) {
 
 #[test]
 fn summary_equals_recount_of_rows() {
-    let Place { scratch, corpus, then } = Place::new();
+    let StatsCorpus { scratch, corpus, then } = StatsCorpus::new();
     let now = stats(&corpus, &[]);
     compare(&now, &rows(&corpus, "true"));
     // Each kind of loss happened, or the comparison says little.
@@ -253,7 +253,7 @@ fn summary_equals_recount_of_rows() {
 
 #[test]
 fn rejects_are_counted_by_reason_and_fit_the_terminal() {
-    let Place { scratch: _scratch, corpus, .. } = Place::new();
+    let StatsCorpus { scratch: _scratch, corpus, .. } = StatsCorpus::new();
     let told = stats(&corpus, &["--source", "web"]);
     let rejects = told["rejects"].as_array().unwrap();
     let records: u64 = rejects.iter().map(|it| it["records"].as_u64().unwrap()).sum();

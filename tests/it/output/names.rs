@@ -5,12 +5,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
-struct Place {
+struct NamedOutputs {
     scratch: TestDir,
     corpus: String,
 }
 
-impl Place {
+impl NamedOutputs {
     fn new() -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
@@ -39,7 +39,7 @@ const KEYED: [&str; 4] = ["--source", "web", "--id-field", "id"];
 /// `--decisions in.jsonl` replaced the very input, and `--decisions notes.txt` any file.
 #[test]
 fn decisions_take_no_place_but_that_of_decisions() {
-    let place = Place::new();
+    let place = NamedOutputs::new();
     let (scratch, corpus) = (&place.scratch, &place.corpus);
     let input = place.read("data/in.jsonl");
     symlink("data/in.jsonl", scratch.path("link")).unwrap();
@@ -80,7 +80,7 @@ fn decisions_take_no_place_but_that_of_decisions() {
 
 #[test]
 fn decisions_are_written_to_pipes_and_standard_output() {
-    let place = Place::new();
+    let place = NamedOutputs::new();
     let (scratch, corpus) = (&place.scratch, &place.corpus);
     let (file, pipe) = (scratch.arg("data/in.jsonl"), scratch.arg("pipe"));
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -106,7 +106,7 @@ fn decisions_are_written_to_pipes_and_standard_output() {
 /// `report -o notes.txt` left a page where notes were.
 #[test]
 fn pages_take_no_place_but_that_of_pages() {
-    let place = Place::new();
+    let place = NamedOutputs::new();
     let (scratch, corpus) = (&place.scratch, &place.corpus);
     ingest(corpus, &[&scratch.arg("data/in.jsonl")], &KEYED);
     let notes = scratch.arg("notes.txt");

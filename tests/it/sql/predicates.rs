@@ -14,12 +14,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Two sources: one with keys, fields of every type, duplicates, newer versions and removals; one without keys.
-struct Place {
+struct TypedCorpus {
     scratch: TestDir,
     corpus: String,
 }
 
-impl Place {
+impl TypedCorpus {
     fn new() -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
@@ -276,7 +276,7 @@ fn condition(random: &mut Random, depth: usize) -> Condition {
 /// as they can, and what the engine answers alone, are the same documents; those of DuckDB where Python has it.
 #[test]
 fn random_conditions_are_answered_alike_by_indexes_and_engines() {
-    let place = Place::new();
+    let place = TypedCorpus::new();
     let corpus = place.open();
     let seed = 45;
     let mut random = Random::new(seed);
@@ -312,7 +312,7 @@ fn random_conditions_are_answered_alike_by_indexes_and_engines() {
 }
 
 /// Asks DuckDB the same conditions of the same rows, where `python3` has it.
-fn judged_by_duckdb(place: &Place, answered: &[(String, Vec<u64>)]) {
+fn judged_by_duckdb(place: &TypedCorpus, answered: &[(String, Vec<u64>)]) {
     let python = |script: &str| {
         let mut command = Command::new("python3");
         command.args(["-c", script]).stdin(Stdio::null());
@@ -367,7 +367,7 @@ print(agreed, refused)
 
 #[test]
 fn nulls_are_values_to_distinct_from_and_it_ends_before_and() {
-    let place = Place::new();
+    let place = TypedCorpus::new();
     for column in ["n", "f", "b", "t", "w", "language", "jaccard", "cluster"] {
         let (nulls, others) = (
             place.count(&format!("{column} IS NULL")),
@@ -388,7 +388,7 @@ fn nulls_are_values_to_distinct_from_and_it_ends_before_and() {
 
 #[test]
 fn zero_equals_negative_zero() {
-    let place = Place::new();
+    let place = TypedCorpus::new();
     let zeros = place.count("f = 0");
     assert!(zeros > 0);
     for condition in [
@@ -411,7 +411,7 @@ fn zero_equals_negative_zero() {
 
 #[test]
 fn keys_compare_by_their_shown_spelling() {
-    let place = Place::new();
+    let place = TypedCorpus::new();
     let own = place.scratch.write("one.txt", "the only text of a file of its own\n");
     ingest(&place.corpus, &[&own], &["--source", "texts"]);
     // Two names that are shown alike, since neither is UTF-8: the documents have keys of their own.
@@ -457,7 +457,7 @@ fn keys_compare_by_their_shown_spelling() {
 
 #[test]
 fn older_versions_keep_their_key_when_the_newest_is_purged() {
-    let place = Place::new();
+    let place = TypedCorpus::new();
     let versions = place.open().select("key = 'k7'").unwrap();
     assert_eq!(versions.len(), 2);
     let newest = versions.max().unwrap().to_string();
@@ -533,7 +533,7 @@ fn a_key_is_not_compared_with_a_number() {
 
 #[test]
 fn verbs_that_change_count_matches_first() {
-    let place = Place::new();
+    let place = TypedCorpus::new();
     let condition = "f > 0";
     let taken = place.count(condition);
     let nulls = place.count("f IS NULL");

@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A corpus of two sources with duplicates, changed keys, rejects, a tokenizer, a snapshot and a plan.
-struct Place {
+struct TabledCorpus {
     _scratch: TestDir,
     corpus: String,
     pages: Vec<Page>,
 }
 
-impl Place {
+impl TabledCorpus {
     fn new() -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
@@ -348,7 +348,7 @@ fn selected(maker: &mut Maker) -> Column {
 
 #[test]
 fn random_columns_and_groups_equal_a_recount() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let all = place.all();
     let corpus = place.open();
     let mut maker = Maker { random: Random::new(123), rows: all.clone(), narrow: false };
@@ -398,7 +398,7 @@ fn random_columns_and_groups_equal_a_recount() {
 
 #[test]
 fn lists_of_one_column_that_may_be_null_keep_their_nulls() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let rows = place.all();
     let corpus = place.open();
     let mut maker = Maker { random: Random::new(5), rows: rows.clone(), narrow: true };
@@ -423,7 +423,7 @@ fn lists_of_one_column_that_may_be_null_keep_their_nulls() {
 
 #[test]
 fn count_select_and_a_recount_agree_on_random_predicates() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let rows = place.all();
     let corpus = place.open();
     let mut maker = Maker { random: Random::new(77), rows: rows.clone(), narrow: false };
@@ -455,7 +455,7 @@ fn count_select_and_a_recount_agree_on_random_predicates() {
 
 #[test]
 fn count_through_the_command_equals_sql_through_the_command() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     for condition in [
         "kept",
         "NOT kept AND language IS NULL",
@@ -480,7 +480,7 @@ fn count_through_the_command_equals_sql_through_the_command() {
 
 #[test]
 fn documents_have_the_texts_and_fields_that_came_in() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let rows = place.all();
     // The last record of a key is its document; before the same key of another source.
     let mut last: BTreeMap<(&str, &str), &Page> = BTreeMap::new();
@@ -549,7 +549,7 @@ fn values_of_another_type_than_declared_are_null() {
 
 #[test]
 fn the_small_tables_match_the_corpus() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let documents = place.all();
     let of = |source: &str, kept: bool| {
         let own = documents.iter().filter(|row| row["source"] == source);
@@ -611,7 +611,7 @@ fn the_small_tables_match_the_corpus() {
 
 #[test]
 fn info_adds_up() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let documents = place.all();
     let info = corpusdb(&["info", &place.corpus, "--json"]).good().json();
     let kept: Vec<&Value> = documents.iter().filter(|row| row["kept"] == true).collect();
@@ -658,7 +658,7 @@ fn info_adds_up() {
 
 #[test]
 fn results_are_the_same_in_every_format() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let statement = "SELECT source, count(*) AS n, sum(tokens) AS t, min(quality) AS q FROM documents \
                      WHERE kept GROUP BY source ORDER BY source";
     let rows = place.sql(statement);
@@ -684,7 +684,7 @@ fn results_are_the_same_in_every_format() {
 
 #[test]
 fn samples_are_a_function_of_the_seed() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let sample = |n: &str, seed: &str, more: &[&str]| -> Vec<Value> {
         let arguments = ["sample", &place.corpus, "-n", n, "--seed", seed, "--json"];
         corpusdb(&[&arguments[..], more].concat()).good().json_lines()
@@ -709,7 +709,7 @@ fn samples_are_a_function_of_the_seed() {
 
 #[test]
 fn samples_are_uniform() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let corpus = place.open();
     let kept = corpus.count("kept").unwrap();
     let (draws, each) = (800_u64, 6_u64);
@@ -761,7 +761,7 @@ fn info_and_sql_agree_on_the_tokens_of_kept_documents() {
 
 #[test]
 fn show_by_id_and_by_key_equals_the_table() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let rows = place.all();
     let mut by_key: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for row in &rows {
@@ -822,7 +822,7 @@ fn show_by_id_and_by_key_equals_the_table() {
 
 #[test]
 fn differences_of_duplicates_rebuild_both_texts() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let rows = place.all();
     let text = |id: &Value| rows[id.as_u64().unwrap() as usize]["text"].as_str().unwrap();
     let listed =
@@ -899,7 +899,7 @@ fn differences_of_duplicates_rebuild_both_texts() {
 
 #[test]
 fn errors_of_queries_list_valid_names() {
-    let place = Place::new();
+    let place = TabledCorpus::new();
     let sql = |statement: &str| corpusdb(&["sql", &place.corpus, statement]);
     sql("SELECT lenght FROM documents").fails(&["no column `lenght`", "`bytes`", "and 11 more"]);
     sql("SELECT * FROM pages").fails(&["no table `pages`", "`documents`, `duplicates`, `sources`"]);

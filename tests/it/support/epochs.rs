@@ -16,13 +16,13 @@ pub const SPECIALS: &str =
     "[tokenizer]\nspecials = { eos = \"<|endoftext|>\", pad = \"<|pad|>\" }\n";
 
 /// A corpus of three sources with a tokenizer.
-pub struct Place {
+pub struct EpochCorpus {
     pub scratch: TestDir,
     pub corpus: String,
     pub pages: Vec<Page>,
 }
 
-impl Place {
+impl EpochCorpus {
     pub fn new() -> Self {
         Self::holding(600)
     }

@@ -1,13 +1,13 @@
 //! Conversations whose messages say what of them is trained.
 
-use crate::support::checker::corpus::Place;
+use crate::support::checker::corpus::CheckedCorpus;
 use crate::support::{Random, corpusdb, prose};
 use serde_json::{Value, json};
 
 pub const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 /// Ingests conversations, under the name that says whether some of their messages have weights.
-pub fn pour_chats(place: &Place, weighted: bool) {
+pub fn pour_chats(place: &CheckedCorpus, weighted: bool) {
     let mut random = Random::new(51);
     let template = place.scratch.write("chatml.jinja", CHATML);
     let mut lines = String::new();

@@ -16,7 +16,7 @@ pub const EOS: &str = "<|eos|>";
 pub const PAD: &str = "<|pad|>";
 
 /// A corpus in a scratch directory.
-pub struct Place {
+pub struct CheckedCorpus {
     pub scratch: TestDir,
     pub path: PathBuf,
 }
@@ -28,7 +28,7 @@ pub type SourceSizes = (&'static str, usize, usize, usize);
 pub const THREE: [SourceSizes; 3] =
     [("web", 90, 2, 30), ("books", 16, 30, 160), ("code", 60, 1, 8)];
 
-impl Place {
+impl CheckedCorpus {
     /// A corpus with a tokenizer of its own.
     pub fn of(seed: u64, sources: &[SourceSizes]) -> Self {
         let scratch = TestDir::new();
@@ -177,7 +177,7 @@ pub fn content(row: &EpochRow) -> Content {
 /// Builds an epoch and has it verified.
 #[track_caller]
 pub fn built(
-    place: &Place,
+    place: &CheckedCorpus,
     corpus: &Corpus,
     planned: &Planned,
     epoch: u64,
