@@ -65,12 +65,12 @@ fn as_reference(corpus: &str) -> usize {
     compared
 }
 
-struct Place {
+struct EncodedCorpus {
     scratch: TestDir,
     corpus: String,
 }
 
-impl Place {
+impl EncodedCorpus {
     fn new() -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
@@ -107,7 +107,7 @@ fn keyed(texts: Vec<String>, name: &str) -> Vec<Page> {
 
 #[test]
 fn ids_equal_the_reference_library() {
-    let place = Place::new();
+    let place = EncodedCorpus::new();
     let pages = crawl(41, 200, true);
     place.pour("a.jsonl", &pages[..120], &[]);
     // Hostile texts that come before a tokenizer and after it, and some that it was trained on.
@@ -124,7 +124,7 @@ fn ids_equal_the_reference_library() {
     place.pour("b.jsonl", &pages[120..], &["--threads", "1", "--batch-bytes", "2kB"]);
     assert!(report["tokens"]["own"].as_u64().unwrap() > 1000);
     // Another model, added to all of it from a file.
-    let other = Place::new();
+    let other = EncodedCorpus::new();
     other.pour("other.jsonl", &crawl(43, 60, true), &[]);
     other.train("small", "300", &["--special", "<|endoftext|>"]);
     let file = place.scratch.write("small.json", other.file("small"));
@@ -152,7 +152,7 @@ fn ids_equal_the_reference_library() {
 
 #[test]
 fn gpt2_files_give_the_ids_of_the_library() {
-    let place = Place::new();
+    let place = EncodedCorpus::new();
     place.pour("a.jsonl", &crawl(45, 80, true), &[]);
     place.train("own", "500", &[]);
     let file: Value = serde_json::from_slice(&place.file("own")).unwrap();
@@ -176,7 +176,7 @@ fn gpt2_files_give_the_ids_of_the_library() {
 fn training_is_the_same_for_any_batches_and_threads() {
     let pages = crawl(47, 250, true);
     let train = |cut: usize, batch: &str, threads: &str| {
-        let place = Place::new();
+        let place = EncodedCorpus::new();
         let more = ["--batch-bytes", batch, "--threads", threads];
         place.pour("a.jsonl", &pages[..cut], &more);
         place.pour("b.jsonl", &pages[cut..], &more);
@@ -191,7 +191,7 @@ fn training_is_the_same_for_any_batches_and_threads() {
 
 #[test]
 fn a_tokenizer_name_cannot_be_reused() {
-    let place = Place::new();
+    let place = EncodedCorpus::new();
     place.pour("a.jsonl", &crawl(49, 60, true), &[]);
     place.train("own", "400", &[]);
     let before = place.listed();
@@ -223,7 +223,7 @@ fn a_tokenizer_name_cannot_be_reused() {
 
 #[test]
 fn an_ingest_with_an_unknown_tokenizer_names_those_there_are() {
-    let place = Place::new();
+    let place = EncodedCorpus::new();
     let file = place.scratch.write("a.jsonl", lines(&crawl(51, 40, true)));
     let ingest = |name: &str| {
         corpusdb(&["ingest", &place.corpus, &file, "--source", "web", "--tokenizer", name])
@@ -241,7 +241,7 @@ fn an_ingest_with_an_unknown_tokenizer_names_those_there_are() {
 
 #[test]
 fn a_document_that_is_kept_again_has_its_ids() {
-    let place = Place::new();
+    let place = EncodedCorpus::new();
     let mut random = Random::new(53);
     let mut pages = Vec::new();
     for number in 0..30 {
@@ -273,7 +273,7 @@ fn a_document_that_is_kept_again_has_its_ids() {
 /// Each commit took 32 MiB of text whatever the memory was: half a gigabyte under a limit of 128 MB.
 #[test]
 fn backfill_commits_within_the_memory() {
-    let place = Place::new();
+    let place = EncodedCorpus::new();
     place.pour("a.jsonl", &crawl(53, 40, true), &[]);
     place.train("own", "400", &[]);
     let text = |number: u32| -> String {

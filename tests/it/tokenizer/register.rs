@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Stdio;
 
-pub struct Place {
+pub struct RegisterCorpus {
     pub scratch: TestDir,
     pub corpus: String,
 }
 
-impl Place {
+impl RegisterCorpus {
     pub fn new(pages: &[Page]) -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
@@ -58,14 +58,14 @@ impl Place {
 
 /// The file of a small tokenizer, trained on other pages.
 fn small(scratch: &TestDir) -> String {
-    let other = Place::new(&crawl(70, 60, true));
+    let other = RegisterCorpus::new(&crawl(70, 60, true));
     other.train("own", &["--vocab-size", "420"]);
     scratch.write("small.json", std::fs::read(other.file("own")).unwrap())
 }
 
 #[test]
 fn backfill_equals_add() {
-    let place = Place::new(&crawl(71, 90, true));
+    let place = RegisterCorpus::new(&crawl(71, 90, true));
     let file = small(&place.scratch);
     let late = place.tokenizer("add", &["t", &file, "--no-backfill", "--json"]).good().json();
     assert_eq!((&late["complete"], &late["encoded_tokens"]), (&json!(false), &json!(null)));
@@ -83,7 +83,7 @@ fn backfill_equals_add() {
     assert_eq!(digest(&place.corpus), backfilled);
     // An ingest finishes what was left.
     let pages = crawl(71, 90, true);
-    let by_ingest = Place::new(&pages[..40]);
+    let by_ingest = RegisterCorpus::new(&pages[..40]);
     by_ingest.tokenizer("add", &["t", &file, "--no-backfill"]).good();
     by_ingest.pour("pages.jsonl", &pages);
     assert_eq!(by_ingest.tokenizer("list", &["--json"]).good().json()["complete"], true);
@@ -94,7 +94,7 @@ fn backfill_equals_add() {
 #[test]
 fn drop_is_refused_while_a_plan_uses_it() {
     let pages = crawl(72, 90, true);
-    let place = Place::new(&pages);
+    let place = RegisterCorpus::new(&pages);
     let bare = digest(&place.corpus);
     let file = small(&place.scratch);
     place.tokenizer("add", &["t", &file]).good();
@@ -125,7 +125,7 @@ fn drop_is_refused_while_a_plan_uses_it() {
 
 #[test]
 fn the_files_that_were_given_are_kept_as_they_were() {
-    let place = Place::new(&crawl(74, 60, true));
+    let place = RegisterCorpus::new(&crawl(74, 60, true));
     let json: Value =
         serde_json::from_slice(&std::fs::read(small(&place.scratch)).unwrap()).unwrap();
     let vocab = serde_json::to_string(&json["model"]["vocab"]).unwrap();
@@ -155,7 +155,7 @@ fn the_files_that_were_given_are_kept_as_they_were() {
 
 #[test]
 fn a_text_is_shown_as_tokens_and_ids_as_text() {
-    let place = Place::new(&crawl(75, 60, true));
+    let place = RegisterCorpus::new(&crawl(75, 60, true));
     let file = small(&place.scratch);
     place.tokenizer("add", &["t", &file]).good();
     let text = "the naïve 語 <|endoftext|> end";
@@ -196,7 +196,7 @@ fn a_text_is_shown_as_tokens_and_ids_as_text() {
 #[test]
 fn a_later_tokenizer_encodes_kept_documents_of_snapshots() {
     let pages = crawl(76, 60, true);
-    let place = Place::new(&pages);
+    let place = RegisterCorpus::new(&pages);
     corpusdb(&["snapshot", "create", &place.corpus, "before"]).good();
     let documents = place.open().select("kept").unwrap();
     let first = DocId(documents.min().unwrap());
@@ -217,13 +217,13 @@ fn a_later_tokenizer_encodes_kept_documents_of_snapshots() {
 
 /// Every kept document has the reference's ids of this tokenizer. How many were compared.
 #[track_caller]
-fn as_reference(place: &Place, name: &str) -> usize {
+fn as_reference(place: &RegisterCorpus, name: &str) -> usize {
     ids_as_reference(&place.open(), name).len()
 }
 
 #[test]
 fn trained_models_of_every_kind_equal_the_reference() {
-    let place = Place::new(&crawl(77, 150, true));
+    let place = RegisterCorpus::new(&crawl(77, 150, true));
     let kinds: [(&str, &[&str]); 5] = [
         ("bytes", &["--vocab-size", "500", "--pattern", "llama3", "--digits", "single"]),
         ("characters", &["--vocab-size", "700", "--byte-fallback", "--reserve", "3"]),
@@ -258,7 +258,7 @@ fn trained_models_of_every_kind_equal_the_reference() {
 fn training_follows_options_and_refuses_bad_ones() {
     let mut pages = crawl(78, 120, true);
     pages.truncate(100);
-    let place = Place::new(&pages);
+    let place = RegisterCorpus::new(&pages);
     let train = |name: &str, more: &[&str]| {
         place.train(name, &[&["--vocab-size", "420", "--no-backfill"], more].concat());
         place.tokenizer("show", &[name, "--json"]).good().json()["decisions"].clone()
@@ -295,7 +295,7 @@ fn training_follows_options_and_refuses_bad_ones() {
 /// The command and programs store the same, key by key.
 #[test]
 fn extended_tokenizers_store_their_settings() {
-    let place = Place::new(&crawl(80, 60, true));
+    let place = RegisterCorpus::new(&crawl(80, 60, true));
     place.train("base", &["--vocab-size", "400"]);
     let terms = place.scratch.write("terms.txt", "zyzzyva\nnot one word\n");
     let extend = |name: &str, more: &[&str]| -> (Value, Value) {
@@ -338,7 +338,7 @@ fn extended_tokenizers_store_their_settings() {
 
 #[test]
 fn extension_copies_unchanged_ids() {
-    let place = Place::new(&crawl(79, 150, true));
+    let place = RegisterCorpus::new(&crawl(79, 150, true));
     place.train("base", &["--vocab-size", "500"]);
     let corpus = place.open();
     // Words that stand in few documents.
@@ -413,7 +413,7 @@ fn extension_copies_unchanged_ids() {
 /// A tokenizer of no new id was registered under the new name, and its documents encoded, as if it were one.
 #[test]
 fn an_empty_extension_registers_nothing() {
-    let place = Place::new(&crawl(79, 30, true));
+    let place = RegisterCorpus::new(&crawl(79, 30, true));
     place.train("base", &["--vocab-size", "400", "--no-backfill"]);
     let out = place.scratch.arg("out");
     let told = |arguments: &[&str]| {
@@ -447,7 +447,7 @@ fn an_empty_extension_registers_nothing() {
 /// registered: who closed standard output got exit code 0, and half of the work.
 #[test]
 fn who_closes_standard_output_gets_the_whole_work() {
-    let place = Place::new(&crawl(81, 60, true));
+    let place = RegisterCorpus::new(&crawl(81, 60, true));
     let closed = |verb: &str, more: &[&str]| {
         let arguments = [&["tokenizer", verb, &place.corpus], more].concat();
         let mut child =
@@ -481,7 +481,7 @@ fn who_closes_standard_output_gets_the_whole_work() {
 /// A name that another tokenizer had was refused after the whole training.
 #[test]
 fn names_in_use_are_refused_before_the_training() {
-    let place = Place::new(&crawl(82, 60, true));
+    let place = RegisterCorpus::new(&crawl(82, 60, true));
     place.train("own", &["--vocab-size", "400", "--no-backfill"]);
     // Training would find nothing to train on.
     let taken = ["own", "--vocab-size", "400", "--where", "false"];
@@ -511,7 +511,7 @@ fn names_in_use_are_refused_before_the_training() {
 
 #[test]
 fn weights_and_tokens_are_given_one_by_one_or_in_files() {
-    let place = Place::new(&crawl(83, 60, true));
+    let place = RegisterCorpus::new(&crawl(83, 60, true));
     let books = place.scratch.write("books.jsonl", lines(&crawl(183, 20, true)));
     ingest(&place.corpus, &[&books], &["--source", "books"]);
     let weights = place.scratch.write("weights.json", "{\"web\": 3.0, \"books\": 0.5}");
@@ -532,7 +532,7 @@ fn weights_and_tokens_are_given_one_by_one_or_in_files() {
 /// It printed nothing.
 #[test]
 fn an_exported_tokenizer_is_reported() {
-    let place = Place::new(&crawl(84, 60, true));
+    let place = RegisterCorpus::new(&crawl(84, 60, true));
     place.train("own", &["--vocab-size", "400", "--no-backfill"]);
     let to = place.scratch.arg("own.json");
     let told = place.tokenizer("export", &["own", &to, "--json"]).good().json();
@@ -549,7 +549,7 @@ fn an_exported_tokenizer_is_reported() {
 
 #[test]
 fn analysis_counts_stored_texts_on_a_page_of_its_own() {
-    let place = Place::new(&crawl(80, 150, true));
+    let place = RegisterCorpus::new(&crawl(80, 150, true));
     place.train("a", &["--vocab-size", "600"]);
     place.train("b", &["--model", "wordpiece", "--vocab-size", "600"]);
     place.train("c", &["--model", "unigram", "--vocab-size", "600"]);
