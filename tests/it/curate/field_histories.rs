@@ -16,7 +16,7 @@ const KEYS: usize = 14;
 
 /// What happens to a corpus.
 #[derive(Clone, Debug)]
-enum Step {
+enum FieldStep {
     Ingest(String),
     Add(&'static str, FieldKind, Option<&'static str>),
     Set { columns: Vec<&'static str>, by_key: bool, file: String },
@@ -49,20 +49,20 @@ const COMPUTED: [(&str, &str, FieldKind); 3] = [
 
 /// What every document has, and what is declared: all that a corpus should say of fields.
 #[derive(Default)]
-struct Model {
-    documents: Vec<Document>,
+struct FieldModel {
+    documents: Vec<FieldDocument>,
     newest: BTreeMap<String, usize>,
     declared: BTreeMap<&'static str, (FieldKind, Option<&'static str>)>,
 }
 
-struct Document {
+struct FieldDocument {
     key: String,
     text: String,
     came: Value,
     now: Map<String, Value>,
 }
 
-impl Model {
+impl FieldModel {
     fn ingest(&mut self, file: &str) {
         for line in file.lines() {
             let mut came: Map<String, Value> = serde_json::from_str(line).unwrap();
@@ -75,7 +75,7 @@ impl Model {
                 continue;
             }
             self.newest.insert(key.clone(), self.documents.len());
-            self.documents.push(Document { key, text, came: whole, now: came });
+            self.documents.push(FieldDocument { key, text, came: whole, now: came });
         }
     }
 
@@ -200,28 +200,28 @@ fn of_kind(random: &mut Random, kind: FieldKind) -> Value {
 }
 
 /// The next step of a history.
-fn step(random: &mut Random, model: &Model, at: usize) -> Step {
+fn step(random: &mut Random, model: &FieldModel, at: usize) -> FieldStep {
     let some = |random: &mut Random| {
         (0..3).map(|_| random.below(model.documents.len()) as u64).collect::<Vec<u64>>()
     };
     let declared: Vec<&'static str> = model.declared.keys().copied().collect();
     match random.below(12) {
-        _ if at == 0 => Step::Ingest(ingest(random)),
-        0..3 => Step::Ingest(ingest(random)),
+        _ if at == 0 => FieldStep::Ingest(ingest(random)),
+        0..3 => FieldStep::Ingest(ingest(random)),
         3..5 => {
             let (name, kind, path) = *random.pick(&ADDED);
-            Step::Add(name, kind, path)
+            FieldStep::Add(name, kind, path)
         }
         5..8 if !declared.is_empty() => set(random, model, &declared),
         8 => {
             let (name, expression, _) = *random.pick(&COMPUTED);
-            Step::Compute(name, expression)
+            FieldStep::Compute(name, expression)
         }
-        9 if !declared.is_empty() => Step::Drop(random.pick::<&str>(&declared)),
-        10 if random.chance(50) => Step::Remove(some(random)),
-        10 => Step::Restore(some(random)),
-        11 if random.chance(50) => Step::Redo(if random.chance(50) { 0.6 } else { 0.9 }),
-        _ => Step::Snapshot(format!("s{at}")),
+        9 if !declared.is_empty() => FieldStep::Drop(random.pick::<&str>(&declared)),
+        10 if random.chance(50) => FieldStep::Remove(some(random)),
+        10 => FieldStep::Restore(some(random)),
+        11 if random.chance(50) => FieldStep::Redo(if random.chance(50) { 0.6 } else { 0.9 }),
+        _ => FieldStep::Snapshot(format!("s{at}")),
     }
 }
 
@@ -235,7 +235,7 @@ fn ingest(random: &mut Random) -> String {
     lines
 }
 
-fn set(random: &mut Random, model: &Model, declared: &[&'static str]) -> Step {
+fn set(random: &mut Random, model: &FieldModel, declared: &[&'static str]) -> FieldStep {
     let mut columns = vec![*random.pick(declared)];
     let other = *random.pick(declared);
     // Two fields of one member would have one value each.
@@ -261,7 +261,7 @@ fn set(random: &mut Random, model: &Model, declared: &[&'static str]) -> Step {
         record.entry(columns[0]).or_insert_with(|| of_kind(random, model.declared[columns[0]].0));
         file.push_str(&format!("{}\n", Value::Object(record)));
     }
-    Step::Set { columns, by_key, file }
+    FieldStep::Set { columns, by_key, file }
 }
 
 /// A corpus that steps are taken in, in commits of some size.
@@ -281,23 +281,23 @@ impl FieldCorpus {
         self.writer.as_mut().unwrap()
     }
 
-    fn take(&mut self, step: &Step, file: &str, context: &Context<'_>) -> Result<(), Error> {
+    fn take(&mut self, step: &FieldStep, file: &str, context: &Context<'_>) -> Result<(), Error> {
         let batch = self.batch;
         let writer = self.writer();
         match step {
-            Step::Ingest(_) => {
+            FieldStep::Ingest(_) => {
                 let read =
                     ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
                 let batch_bytes = batch * 300;
                 let options = IngestOptions { read, batch_bytes, ..IngestOptions::new("web") };
                 pour(writer, &[file.to_owned()], &options);
             }
-            Step::Add(name, kind, path) => {
+            FieldStep::Add(name, kind, path) => {
                 let path = path.map(str::to_owned);
                 let field = NewField { path, batch, ..NewField::new(name, *kind) };
                 writer.add_field(&field, context)?;
             }
-            Step::Set { columns, by_key, .. } => {
+            FieldStep::Set { columns, by_key, .. } => {
                 let by = |field: &str| {
                     let field = field.to_owned();
                     if *by_key { JoinBy::Key(field) } else { JoinBy::Id(field) }
@@ -313,28 +313,28 @@ impl FieldCorpus {
                 };
                 writer.set_field(&[file.to_owned()], &options, context)?;
             }
-            Step::Compute(name, expression) => {
+            FieldStep::Compute(name, expression) => {
                 let (name, expression) = ((*name).to_owned(), (*expression).to_owned());
                 let field = ComputedField { name, expression, kind: None, batch };
                 writer.compute_field(&field, context)?;
             }
-            Step::Drop(name) => {
+            FieldStep::Drop(name) => {
                 writer.drop_field(name, false, context)?;
             }
-            Step::Remove(ids) => {
+            FieldStep::Remove(ids) => {
                 let ids = ids.iter().copied().collect();
                 writer.remove(&ids, false, &Context::new())?;
             }
-            Step::Restore(ids) => {
+            FieldStep::Restore(ids) => {
                 let ids = ids.iter().copied().collect();
                 writer.restore(&ids, &Context::new())?;
             }
-            Step::Redo(threshold) => {
+            FieldStep::Redo(threshold) => {
                 let policy = Policy::new(DedupMode::Witness, *threshold).unwrap();
                 writer.redo(&policy, &Context::new())?;
                 writer.switch(&policy, &Context::new())?;
             }
-            Step::Snapshot(name) => {
+            FieldStep::Snapshot(name) => {
                 writer.create_snapshot(name)?;
             }
         }
@@ -342,7 +342,7 @@ impl FieldCorpus {
     }
 
     /// Takes a step that is asked to stop at some commit, is left there, and is taken again.
-    fn take_in_parts(&mut self, step: &Step, file: &str, random: &mut Random) {
+    fn take_in_parts(&mut self, step: &FieldStep, file: &str, random: &mut Random) {
         let when = StopWhen::Advance(random.between(1, 5) as u64);
         let stop = StopAt::new(when);
         match self.take(step, file, &stop.context()) {
@@ -352,7 +352,7 @@ impl FieldCorpus {
                 self.writer = None;
                 let corpus = reader(&self.path);
                 sound_digest(&corpus);
-                if let Step::Add(name, ..) | Step::Compute(name, _) = step
+                if let FieldStep::Add(name, ..) | FieldStep::Compute(name, _) = step
                     && corpus.view().fields().iter().all(|field| field.name != *name)
                 {
                     let listed = corpus.fields().unwrap();
@@ -370,22 +370,25 @@ impl FieldCorpus {
 }
 
 /// The model's part of a step.
-fn model_step(model: &mut Model, step: &Step) {
+fn model_step(model: &mut FieldModel, step: &FieldStep) {
     match step {
-        Step::Ingest(file) => model.ingest(file),
-        Step::Add(name, kind, path) => drop(model.declared.insert(name, (*kind, *path))),
-        Step::Set { columns, by_key, file } => model.set(columns, *by_key, file),
-        Step::Compute(name, _) => {
+        FieldStep::Ingest(file) => model.ingest(file),
+        FieldStep::Add(name, kind, path) => drop(model.declared.insert(name, (*kind, *path))),
+        FieldStep::Set { columns, by_key, file } => model.set(columns, *by_key, file),
+        FieldStep::Compute(name, _) => {
             let (.., kind) = COMPUTED.iter().find(|(known, ..)| known == name).unwrap();
             model.compute(name, *kind);
         }
-        Step::Drop(name) => drop(model.declared.remove(name)),
-        Step::Remove(_) | Step::Restore(_) | Step::Redo(_) | Step::Snapshot(_) => {}
+        FieldStep::Drop(name) => drop(model.declared.remove(name)),
+        FieldStep::Remove(_)
+        | FieldStep::Restore(_)
+        | FieldStep::Redo(_)
+        | FieldStep::Snapshot(_) => {}
     }
 }
 
 /// What a corpus says of every field is what the model has.
-fn compare(corpus: &Corpus, model: &Model, step: &Step) {
+fn compare(corpus: &Corpus, model: &FieldModel, step: &FieldStep) {
     let known: Vec<_> = corpus.fields().unwrap();
     assert_eq!(known.len(), model.declared.len(), "{step:?}: {known:?}");
     for field in known {
@@ -429,13 +432,13 @@ fn fields_equal_a_recount_after_any_history() {
     for seed in 0..seeds(7) {
         let scratch = TestDir::new();
         let mut random = Random::new(seed + 31);
-        let mut model = Model::default();
+        let mut model = FieldModel::default();
         let mut whole = FieldCorpus::new(scratch.path("whole"), 10_000);
         let mut parts = FieldCorpus::new(scratch.path("parts"), random.between(1, 6) as u64);
         for at in 0..14 {
             let step = step(&mut random, &model, at);
             let file = match &step {
-                Step::Ingest(file) | Step::Set { file, .. } => {
+                FieldStep::Ingest(file) | FieldStep::Set { file, .. } => {
                     scratch.write(&format!("{at}.jsonl"), file)
                 }
                 _ => String::new(),

@@ -32,7 +32,7 @@ struct Secret {
     is_erased: bool,
 }
 
-struct Story {
+struct PurgeHistory {
     scratch: TestDir,
     path: PathBuf,
     writer: CorpusWriter,
@@ -41,7 +41,7 @@ struct Story {
     log: Vec<String>,
 }
 
-impl Story {
+impl PurgeHistory {
     fn new() -> Self {
         let scratch = TestDir::new();
         let path = scratch.path("corpus");
@@ -293,7 +293,7 @@ fn spelled(words: &str, depth: usize) -> String {
 fn erased_texts_are_in_no_row_and_no_file_after_any_history() {
     for seed in 0..seeds(16) {
         let mut random = Random::new(seed + 7_000);
-        let mut story = Story::new();
+        let mut story = PurgeHistory::new();
         story.log.push(format!("seed {seed}"));
         story.ingest(&mut random);
         for _ in 0..random.between(6, 14) {

@@ -3,7 +3,7 @@
 
 use crate::support::Random;
 use crate::support::checker::corpus::{
-    CheckedCorpus, Document, THREE, built, open, pages, recipe, rows, stored,
+    CheckedCorpus, CheckedDocument, THREE, built, open, pages, recipe, rows, stored,
 };
 use crate::support::checker::row::Rules;
 use corpusdb::epoch::{EpochRow, Planned};
@@ -36,9 +36,9 @@ fn first_rows(corpus: &Corpus, planned: &Planned, count: usize) -> Vec<EpochRow>
 
 /// How often each token has come, by document.
 #[derive(Clone, Default)]
-struct Counts(BTreeMap<u64, Vec<u32>>);
+struct ConsumedCounts(BTreeMap<u64, Vec<u32>>);
 
-impl Counts {
+impl ConsumedCounts {
     fn add(&mut self, rules: &Rules<'_>, row: &EpochRow) {
         for segment in row.segments() {
             let id = segment.document.0;
@@ -99,9 +99,9 @@ fn passes(planned: &Planned, consumed: &[EpochRow]) -> BTreeMap<String, u32> {
 
 /// Everything of before came as often as passes were ended and once more; what is new came once.
 fn check_all(
-    counts: &Counts,
+    counts: &ConsumedCounts,
     rules: &Rules<'_>,
-    all: &[Document],
+    all: &[CheckedDocument],
     before: usize,
     passes: &BTreeMap<String, u32>,
     copies: (u32, u32),
@@ -210,7 +210,7 @@ fn check_case(number: usize, case: &Case) {
         let all = stored(&now);
         let known = before_of(&planned, &all);
         let rules = Rules::of(&child_planned, &all);
-        let mut counts = Counts::default();
+        let mut counts = ConsumedCounts::default();
         consumed.iter().for_each(|row| counts.add(&rules, row));
         let mut both = counts.clone();
         let passed = first_pass(&now, &child_planned, &rules);
@@ -242,7 +242,7 @@ fn check_case(number: usize, case: &Case) {
 }
 
 /// Ids below this are of documents that a plan over everything drew from.
-fn before_of(planned: &Planned, all: &[Document]) -> usize {
+fn before_of(planned: &Planned, all: &[CheckedDocument]) -> usize {
     let known = planned.pinned.iter().filter_map(|of| of.documents().max()).max().unwrap();
     assert!((known as usize) < all.len());
     known as usize + 1

@@ -2,7 +2,7 @@
 //! the order inside windows and batches, everything comes once and nothing twice.
 
 use crate::support::checker::corpus::{
-    CheckedCorpus, Document, THREE, built, open, pages, plan, recipe, rows, stored,
+    CheckedCorpus, CheckedDocument, THREE, built, open, pages, plan, recipe, rows, stored,
 };
 use crate::support::{Page, Random};
 use corpusdb::epoch::{EpochRow, Planned};
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 
 /// How often each stored token came, by document.
 #[derive(Default)]
-struct Ledger(BTreeMap<u64, Vec<u32>>);
+struct ChainLedger(BTreeMap<u64, Vec<u32>>);
 
-impl Ledger {
-    fn add(&mut self, all: &[Document], rows: &[EpochRow]) {
+impl ChainLedger {
+    fn add(&mut self, all: &[CheckedDocument], rows: &[EpochRow]) {
         for segment in rows.iter().flat_map(|row| row.segments()) {
             let id = segment.document.0;
             let length = all[id as usize].ids.as_ref().unwrap().len();
@@ -25,7 +25,7 @@ impl Ledger {
     }
 
     /// Everything that is kept came once.
-    fn check(&self, all: &[Document], what: &str) {
+    fn check(&self, all: &[CheckedDocument], what: &str) {
         for (id, of) in (0_u64..).zip(all) {
             let Some(ids) = of.ids.as_ref().filter(|ids| of.kept && !ids.is_empty()) else {
                 continue;
@@ -91,7 +91,7 @@ fn chain(number: usize, (order, pack, batch): (&str, &str, &str)) {
     let mut writer = place.writer();
     let (record, mut planned) = writer.plan(&recipe(&text), &Context::new()).unwrap();
     let mut plan_number = record.number;
-    let mut ledger = Ledger::default();
+    let mut ledger = ChainLedger::default();
     for link in 0..5 {
         let corpus = place.reader();
         let epoch = u64::from(random.chance(40));
@@ -223,7 +223,7 @@ fn rows_that_count_nothing_are_not_lost_between_epochs() {
             );
             let planned = plan(&corpus, &text).unwrap();
             let all = stored(&corpus);
-            let mut ledger = Ledger::default();
+            let mut ledger = ChainLedger::default();
             let mut row = 0;
             for epoch in 0..3 {
                 let opened = open(&corpus, &planned, epoch);

@@ -2,7 +2,7 @@
 //! prediction, and what fills no row is left out and counted.
 
 use crate::support::checker::corpus::{
-    CheckedCorpus, Document, THREE, built, content, open, plan, recipe, rows, stored,
+    CheckedCorpus, CheckedDocument, THREE, built, content, open, plan, recipe, rows, stored,
 };
 use crate::support::checker::row::Rules;
 use corpusdb::epoch::recipe::OrderKind;
@@ -46,7 +46,7 @@ struct Pass {
 }
 
 /// Goes through `epochs` epochs of a plan row by row; how many passes ended.
-fn check(corpus: &Corpus, planned: &Planned, all: &[Document], epochs: u64) -> u32 {
+fn check(corpus: &Corpus, planned: &Planned, all: &[CheckedDocument], epochs: u64) -> u32 {
     let rules = Rules::of(planned, all);
     let options = &planned.plan.recipe.pack.options;
     let strata = planned.plan.recipe.order.kind == OrderKind::Curriculum;

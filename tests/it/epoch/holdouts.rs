@@ -85,9 +85,9 @@ impl Moment {
 
 /// Whose place each document took, told from what is shown before and after each commit.
 #[derive(Default)]
-struct Ledger(BTreeMap<u64, BTreeSet<u64>>);
+struct SideLedger(BTreeMap<u64, BTreeSet<u64>>);
 
-impl Ledger {
+impl SideLedger {
     fn roots(&self, id: u64) -> BTreeSet<u64> {
         self.0.get(&id).cloned().unwrap_or_else(|| BTreeSet::from([id]))
     }
@@ -121,7 +121,7 @@ fn random_history(keep: &KeepOrder, seed: u64) {
     pages.pour(&crawl);
     let open = |pages: &Pages| Corpus::options().memory(MEMORY).open(&pages.path).unwrap();
     let mut moment = Moment::of(&open(&pages));
-    let mut ledger = Ledger::default();
+    let mut ledger = SideLedger::default();
     // Sides and roots at each snapshot.
     let mut history: Vec<Sides> = Vec::new();
     let mut removed: Vec<u64> = Vec::new();

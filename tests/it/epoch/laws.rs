@@ -2,7 +2,7 @@
 //! masks, positions, labels, BOS and EOS, the mix, provenance.
 
 use crate::support::Random;
-use crate::support::checker::corpus::{CheckedCorpus, Document, THREE, built, stored};
+use crate::support::checker::corpus::{CheckedCorpus, CheckedDocument, THREE, built, stored};
 use crate::support::checker::recipes::{drawn, feasible, has_no_rows};
 use crate::support::checker::run::Run;
 use crate::support::checker::worlds;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 fn selected(
     corpus: &Corpus,
     planned: &Planned,
-    all: &[Document],
+    all: &[CheckedDocument],
 ) -> BTreeMap<String, BTreeMap<u64, (u32, u32)>> {
     let select = &planned.plan.recipe.select;
     let mut selected = Run::all_of(planned, all);

@@ -1,7 +1,9 @@
 //! What documents say is trained on reaches the files, or the export is refused.
 
 use crate::support::checker::chats::pour_chats;
-use crate::support::checker::corpus::{CheckedCorpus, Document, built, open, plan, rows, stored};
+use crate::support::checker::corpus::{
+    CheckedCorpus, CheckedDocument, built, open, plan, rows, stored,
+};
 use crate::support::corpusdb;
 use crate::support::outputs;
 use arrow::array::AsArray;
@@ -39,7 +41,7 @@ fn recipe(output: &str) -> String {
 }
 
 /// Every token of an epoch's rows: what it weighs as a target, by what is stored.
-fn weights(rows: &[EpochRow], all: &[Document]) -> Vec<f32> {
+fn weights(rows: &[EpochRow], all: &[CheckedDocument]) -> Vec<f32> {
     let mut found = Vec::new();
     for row in rows {
         let mut of = vec![0.0; row.ids().len()];

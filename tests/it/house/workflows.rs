@@ -15,7 +15,7 @@ struct Workflow {
 }
 
 /// What stands under a `run:` or in a script for a container, a line of it with its number.
-struct Step<'t> {
+struct WorkflowStep<'t> {
     line: usize,
     text: &'t str,
 }
@@ -68,14 +68,14 @@ fn column(line: &str) -> usize {
 }
 
 /// What is run: behind `run:`, or in the block under it. The same of `before-script-linux:`, which runs in a container.
-fn steps(text: &str) -> Vec<Step<'_>> {
+fn steps(text: &str) -> Vec<WorkflowStep<'_>> {
     let mut steps = Vec::new();
     let mut block: Option<usize> = None;
     for (index, line) in text.lines().enumerate() {
         let line_number = index + 1;
         if let Some(opened) = block {
             if line.trim().is_empty() || column(line) > opened {
-                steps.push(Step { line: line_number, text: line });
+                steps.push(WorkflowStep { line: line_number, text: line });
                 continue;
             }
             block = None;
@@ -84,7 +84,7 @@ fn steps(text: &str) -> Vec<Step<'_>> {
         let run = ["run:", "before-script-linux:"].iter().find_map(|key| entry.strip_prefix(key));
         match run.map(str::trim) {
             Some(header) if header.starts_with(['|', '>']) => block = Some(column(line)),
-            Some(command) => steps.push(Step { line: line_number, text: command }),
+            Some(command) => steps.push(WorkflowStep { line: line_number, text: command }),
             None => {}
         }
     }

@@ -208,17 +208,17 @@ fn hand_over(writer: &mut CorpusWriter, records: Records<'_>, options: &IngestOp
 
 /// Keys, texts and fields of the documents of a corpus, and numbers and reasons of its rejects.
 #[derive(Debug, PartialEq)]
-struct Stored {
+struct StoredRecord {
     documents: Vec<(String, String, String)>,
     rejects: Vec<(u64, String)>,
 }
 
-fn stored(path: &Path) -> Stored {
+fn stored(path: &Path) -> StoredRecord {
     let corpus = reader(path);
     sound_digest(&corpus);
     let documents = corpus.documents(None).unwrap().map(Result::unwrap);
     let rejects = corpus.rejects(1000).unwrap().map(Result::unwrap);
-    Stored {
+    StoredRecord {
         documents: documents
             .map(|it| (it.key.clone(), it.text, it.metadata.get().to_owned()))
             .collect(),

@@ -10,14 +10,14 @@ const SOURCES: [&str; 2] = ["web", "books"];
 
 /// What an ingest and the kernel must agree on, by document.
 #[derive(Debug, PartialEq)]
-struct Row {
+struct KernelRow {
     standing: Standing,
     witness: Option<u64>,
     overlap: Option<(u32, u32, u32)>,
 }
 
 /// What the store decided about documents that came in two sources.
-fn ingested(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<Row> {
+fn ingested(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<KernelRow> {
     let scratch = TestDir::new();
     let path = scratch.path("corpus");
     Corpus::init(&path, policy, &[("year".to_owned(), FieldKind::Int)]).unwrap();
@@ -30,7 +30,7 @@ fn ingested(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<Row> {
     let count: usize = parts.iter().map(|(_, pages)| pages.len()).sum();
     let row = |id: u64| {
         let matched = view.match_of(DocId(id)).unwrap();
-        Row {
+        KernelRow {
             standing: view.standing(DocId(id)).unwrap(),
             witness: matched.map(|found| found.witness.0),
             overlap: matched.map(|m| (m.shared, m.removed_shingles, m.witness_shingles)),
@@ -40,7 +40,7 @@ fn ingested(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<Row> {
 }
 
 /// What the kernel decides about them, from prints and pairs alone.
-fn computed(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<Row> {
+fn computed(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<KernelRow> {
     let mut printer = TextPrinter::new(policy);
     let documents =
         parts.iter().flat_map(|(source, pages)| pages.iter().map(move |p| (*source, p)));
@@ -79,7 +79,7 @@ fn computed(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<Row> {
             (told.shared, told.left, told.right)
         });
         let witness = outcome.witness.map(|witness| witness.rank.document.0);
-        Row { standing: outcome.standing.unwrap(), witness, overlap }
+        KernelRow { standing: outcome.standing.unwrap(), witness, overlap }
     };
     decide(&members, &edges, policy).into_iter().map(row).collect()
 }

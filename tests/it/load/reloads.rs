@@ -138,7 +138,12 @@ const ONE: [u64; 1] = [1 << 20];
 const MANY: [u64; 4] = [800, 3000, 9000, 1 << 20];
 
 /// Crawl after crawl goes into three corpora: one decides, one ingests each load, and one loads it.
-fn crawls(seed: u64, policy: &Policy, (rounds, size): (usize, usize), batches: &[u64]) -> Counts {
+fn crawls(
+    seed: u64,
+    policy: &Policy,
+    (rounds, size): (usize, usize),
+    batches: &[u64],
+) -> ReloadCounts {
     let mut random = Random::new(seed);
     let scratch = TestDir::new();
     let mut corpora = ["decides", "ingests", "loads"].map(|name| {
@@ -150,7 +155,7 @@ fn crawls(seed: u64, policy: &Policy, (rounds, size): (usize, usize), batches: &
     });
     let (mut held, mut names) = (Vec::new(), Vec::new());
     let mut all = fresh(seed + 40, size * (rounds + 1), 0);
-    let mut counts = Counts::default();
+    let mut counts = ReloadCounts::default();
     let mut encoded = 0;
     for round in 0..=rounds {
         let rest = all.split_off(size.min(all.len()));
@@ -221,7 +226,7 @@ fn sides(path: &Path) -> Vec<(u64, bool, bool)> {
 
 /// What happened to stored documents.
 #[derive(Default, Debug)]
-struct Counts {
+struct ReloadCounts {
     superseded: usize,
     back: usize,
     gone: usize,
@@ -231,7 +236,7 @@ struct Counts {
 
 #[test]
 fn a_repeated_crawl_loads_as_it_ingests() {
-    let mut all = Counts::default();
+    let mut all = ReloadCounts::default();
     let modes = policies().into_iter().filter(|policy| !policy.mode.is_transitive());
     for (seed, policy) in (0..).zip(modes) {
         let found = crawls(seed + 300, &policy, (3, 50), &MANY);

@@ -65,14 +65,14 @@ fn killed_at_any_moment_and_run_again_it_ends_in_the_same_bytes() {
 }
 
 /// Asks for a stop once so many documents are written, and remembers where the export began.
-struct Stopping<'a> {
+struct StopAfterDocuments<'a> {
     interrupt: &'a Interrupt,
     at: u64,
     seen: Mutex<Vec<u64>>,
     total: AtomicU64,
 }
 
-impl Progress for Stopping<'_> {
+impl Progress for StopAfterDocuments<'_> {
     fn begin(&self, _: &str, total: Option<u64>) {
         self.total.store(total.unwrap_or(0), Ordering::Relaxed);
     }
@@ -95,8 +95,12 @@ fn run(
     at: u64,
 ) -> (Vec<u64>, Result<u64, Error>) {
     let interrupt = Interrupt::default();
-    let progress =
-        Stopping { interrupt: &interrupt, at, seen: Mutex::default(), total: AtomicU64::new(0) };
+    let progress = StopAfterDocuments {
+        interrupt: &interrupt,
+        at,
+        seen: Mutex::default(),
+        total: AtomicU64::new(0),
+    };
     let job = ExportJob::new(to);
     let context =
         Context::new().with_progress(&progress).with_interrupt(&interrupt).with_threads(1);

@@ -17,13 +17,13 @@ struct Known {
 
 /// What a corpus must answer, whatever came after its moment.
 #[derive(Clone, Default)]
-struct Model {
+struct WarmModel {
     documents: Vec<Known>,
     /// Documents that snapshots keep: none of them leaves one here.
     snapshots: BTreeMap<String, Vec<usize>>,
 }
 
-impl Model {
+impl WarmModel {
     /// The newest document of each key.
     fn kept(&self) -> Vec<usize> {
         let newest: BTreeMap<usize, usize> =
@@ -45,7 +45,7 @@ fn numbers(corpus: &Corpus, statement: &str, query: &SqlQuery) -> Vec<Option<i64
 }
 
 #[track_caller]
-fn answers(corpus: &Corpus, model: &Model, random: &mut Random) {
+fn answers(corpus: &Corpus, model: &WarmModel, random: &mut Random) {
     let plain = SqlQuery::default();
     for _ in 0..2 {
         let key = random.below(KEYS + 2);
@@ -83,8 +83,8 @@ fn an_open_corpus_keeps_showing_its_moment() {
         let fields = [("grade".to_owned(), FieldKind::Int)];
         Corpus::init(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &fields).unwrap();
         let mut open = writer(&path);
-        let mut model = Model::default();
-        let mut held: Vec<(Corpus, Model)> = Vec::new();
+        let mut model = WarmModel::default();
+        let mut held: Vec<(Corpus, WarmModel)> = Vec::new();
         for step in 0..16 {
             match random.below(if model.documents.is_empty() { 1 } else { 5 }) {
                 0 | 1 => {

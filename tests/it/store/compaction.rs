@@ -5,21 +5,21 @@ use corpusdb::{Context, DedupMode, IngestOptions, Interrupt, Progress, ProgressT
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Asks for a stop once so many pieces are done; counts those that were.
-struct Stopping {
+struct StopAfterFamily {
     after: u64,
     interrupt: Interrupt,
     done: AtomicU64,
     total: AtomicU64,
 }
 
-impl Stopping {
+impl StopAfterFamily {
     fn after(after: u64) -> Self {
         let (done, total) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { after, interrupt: Interrupt::default(), done, total }
     }
 }
 
-impl Progress for Stopping {
+impl Progress for StopAfterFamily {
     fn begin(&self, stage: &str, total: Option<u64>) {
         assert_eq!(stage, "compacting");
         self.total.store(total.unwrap(), Ordering::SeqCst);
@@ -47,7 +47,7 @@ fn a_stopped_compaction_loses_nothing_and_runs_again() {
     let before = sound_digest(&writer.corpus());
     let commit = writer.view().commit();
     for after in [1, 3, 10] {
-        let stopping = Stopping::after(after);
+        let stopping = StopAfterFamily::after(after);
         let error = writer
             .compact(&Context::new().with_progress(&stopping).with_interrupt(&stopping.interrupt))
             .unwrap_err();
@@ -58,7 +58,7 @@ fn a_stopped_compaction_loses_nothing_and_runs_again() {
         assert_eq!(writer.view().commit(), commit);
         assert_eq!(sound_digest(&writer.corpus()), before);
     }
-    let asked = Stopping::after(0);
+    let asked = StopAfterFamily::after(0);
     asked.interrupt.raise();
     assert!(
         writer
@@ -73,7 +73,7 @@ fn a_stopped_compaction_loses_nothing_and_runs_again() {
     let grown = sound_digest(&writer.corpus());
     assert_ne!(grown, before);
     let commit = writer.view().commit();
-    let whole = Stopping::after(u64::MAX);
+    let whole = StopAfterFamily::after(u64::MAX);
     writer.compact(&Context::new().with_progress(&whole).with_interrupt(&whole.interrupt)).unwrap();
     assert_eq!(whole.done.into_inner(), whole.total.into_inner());
     writer.compact(&Context::new()).unwrap();

@@ -113,7 +113,7 @@ pub fn pages(random: &mut Random, name: &str, count: usize, words: (usize, usize
 }
 
 /// A document as it is stored.
-pub struct Document {
+pub struct CheckedDocument {
     pub source: String,
     pub kept: bool,
     /// Ids of the first tokenizer; none when it is not encoded.
@@ -123,7 +123,7 @@ pub struct Document {
 }
 
 /// All documents, by their id.
-pub fn stored(corpus: &Corpus) -> Vec<Document> {
+pub fn stored(corpus: &Corpus) -> Vec<CheckedDocument> {
     let view = corpus.view();
     let kept = corpus.select("kept").unwrap();
     (0..view.documents())
@@ -131,7 +131,7 @@ pub fn stored(corpus: &Corpus) -> Vec<Document> {
             let header = view.header(DocId(id)).unwrap().unwrap();
             let mut ids = Vec::new();
             let found = view.tokens(TokenizerId(0), DocId(id), &mut ids).unwrap();
-            Document {
+            CheckedDocument {
                 source: view.source_name(header.source).to_owned(),
                 kept: kept.contains(id),
                 ids: found.then_some(ids),

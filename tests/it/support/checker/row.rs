@@ -1,6 +1,6 @@
 //! One row by itself: integrity, capacity, boundaries, masks, positions, labels, specials, provenance.
 
-use crate::support::checker::corpus::Document;
+use crate::support::checker::corpus::CheckedDocument;
 use corpusdb::Recipe;
 use corpusdb::epoch::recipe::{Long, PackKind, PadSide, PadView, Target};
 use corpusdb::epoch::views;
@@ -10,7 +10,7 @@ use corpusdb::epoch::{EpochRow, Planned, SpecialIds};
 pub struct Rules<'a> {
     pub recipe: &'a Recipe,
     pub specials: SpecialIds,
-    pub stored: &'a [Document],
+    pub stored: &'a [CheckedDocument],
     /// Whether any document says what of it is trained.
     pub any_loss: bool,
     /// Documents that may be cut anywhere, because a parent plan cut them.
@@ -21,7 +21,7 @@ pub struct Rules<'a> {
 type At = Option<(usize, usize)>;
 
 impl<'a> Rules<'a> {
-    pub fn of(planned: &'a Planned, stored: &'a [Document]) -> Self {
+    pub fn of(planned: &'a Planned, stored: &'a [CheckedDocument]) -> Self {
         Self {
             recipe: &planned.plan.recipe,
             specials: planned.plan.tokenizer.specials,

@@ -1,6 +1,6 @@
 //! The rows of a run, one after the other: nothing lost, nothing twice before its time, every mix exact.
 
-use crate::support::checker::corpus::{Document, open, rows};
+use crate::support::checker::corpus::{CheckedDocument, open, rows};
 use crate::support::checker::row::Rules;
 use corpusdb::epoch::recipe::{OrderKind, PackKind, Ramp, Tail, Unit};
 use corpusdb::epoch::{EpochRow, Planned};
@@ -22,7 +22,7 @@ impl<'a> Run<'a> {
     pub fn read(
         corpus: &Corpus,
         planned: &'a Planned,
-        stored: &'a [Document],
+        stored: &'a [CheckedDocument],
         selected: BTreeMap<String, BTreeMap<u64, (u32, u32)>>,
         epochs: u64,
     ) -> Self {
@@ -44,7 +44,7 @@ impl<'a> Run<'a> {
     /// Documents of each source that are kept and hold a token, each once.
     pub fn all_of(
         planned: &Planned,
-        stored: &[Document],
+        stored: &[CheckedDocument],
     ) -> BTreeMap<String, BTreeMap<u64, (u32, u32)>> {
         let of = |from: &str| {
             let mine = (0_u64..).zip(stored).filter(|(_, of)| of.kept && of.source == from);
