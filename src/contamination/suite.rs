@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_named_and_what_is_missing_is_told() {
+    fn missing_fields_are_named() {
         let fields = SuiteFields {
             question: Some("q".to_owned()),
             answer: Some("gold.text".to_owned()),

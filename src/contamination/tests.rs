@@ -125,7 +125,7 @@ fn rows_that_contradict_their_suite_are_named_and_ask_for_no_memory() {
 }
 
 #[test]
-fn what_is_edited_leaves_a_gap_and_not_nothing() {
+fn edited_passages_leave_a_gap() {
     let items = [item(QUESTION, ANSWER)];
     let edited = QUESTION.replace("half", "twice");
     let found = evidence(&items, &edited);
@@ -150,7 +150,7 @@ fn what_is_edited_leaves_a_gap_and_not_nothing() {
 }
 
 #[test]
-fn what_is_replaced_one_by_one_leaves_pieces_at_one_distance() {
+fn single_replacements_leave_pieces_at_one_distance() {
     let items = [item(QUESTION, ANSWER)];
     let all = words(QUESTION, Normaliser::Web);
     let every = |from: usize, by: &str| {

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_other_widths_and_scripts_without_a_language_make_no_language() {
+    fn scripts_without_a_language_give_no_language() {
         let english =
             "The old ferry has not been seen in the harbour since the storm of last winter";
         let wide: String = english

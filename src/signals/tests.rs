@@ -67,7 +67,7 @@ fn pages_are_cleaned_as_c4_cleans_them() {
 }
 
 #[test]
-fn languages_and_noise_are_told() {
+fn languages_and_noise_are_recognised() {
     let german =
         "Die Katze sitzt auf der Matte und der Hund liegt vor dem Haus. `cat --the README.md`";
     assert_eq!(language(german), Some("de"));
@@ -96,7 +96,7 @@ fn presets_are_conditions_of_known_scores() {
 
 proptest! {
     #[test]
-    fn scores_of_any_text_are_finite_and_the_same_together_and_alone(
+    fn scores_of_any_text_are_finite_and_equal_in_any_batch(
         text in "(\\PC|[ \\n\\r.#…\\-{\\[\\]1]|the |\\u{1c}|\\u{85}){0,80}",
         n in 0u64..12,
     ) {

@@ -123,7 +123,7 @@ fn gpt2_files_that_do_not_fit_name_the_line() {
 }
 
 #[test]
-fn what_the_fast_encoder_cannot_do_goes_to_the_oracle_with_the_reason() {
+fn unsupported_files_go_to_the_reference_with_a_reason() {
     // A pattern only a regular expression engine can run.
     let mut file: Value = serde_json::from_slice(&TRAINED).expect("parses");
     file["pre_tokenizer"] = json!({ "type": "Sequence", "pretokenizers": [

@@ -36,7 +36,7 @@ fn unigram() -> Value {
 
 /// As DeBERTa v3 with a line feed added to it.
 #[test]
-fn a_plain_token_behind_a_special_outside_the_vocabulary_has_its_own_id() {
+fn added_tokens_outside_the_vocabulary_have_ids_of_their_own() {
     let tokenizer = load(
         &[added(1, "</s>", true), added(8, "[MASK]", true), added(9, "\n", false)],
         &unigram(),
@@ -88,7 +88,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_that_numbers_added_tokens_otherwise_than_encoders_is_named() {
+fn files_with_other_ids_of_added_tokens_are_refused() {
     let words = json!({ "type": "WordLevel", "vocab": { "a": 0, "b": 1 }, "unk_token": "a" });
     let tokenizer = load(&[added(7, "<e>", true)], &words);
     assert_eq!(tokenizer.token_to_id("<e>"), Some(2));

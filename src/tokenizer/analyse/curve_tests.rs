@@ -150,7 +150,7 @@ fn the_curve_of_an_unknown_unigram_is_of_the_defaults() {
 
 /// A longer piece that is taken first may leave more behind it: tokens need not fall.
 #[test]
-fn the_curve_of_a_wordpiece_is_what_truncated_vocabularies_really_give() {
+fn the_curve_of_a_wordpiece_equals_truncated_vocabularies() {
     let pieces = [
         "[UNK]", "a", "b", "c", "##a", "##b", "##c", "##bc", "ab", "##ca", "##cab", "abc", "abcab",
         "x", "bc",

@@ -213,7 +213,7 @@ fn every_id_is_in_its_class_of_reach() {
 }
 
 #[test]
-fn parts_of_utf8_are_told_from_other_bytes() {
+fn parts_of_utf8_are_distinguished_from_other_bytes() {
     for within in [&b"a"[..], b"", b"\xa9", b"\xc3", b"\x80\x80\x80a\xf0\x9f", b"\xbd\xa0\xe4"] {
         assert!(is_within_utf8(within), "{within:x?}");
     }

@@ -120,7 +120,7 @@ fn models_that_cannot_be_used_say_why() {
 }
 
 #[test]
-fn every_type_of_model_becomes_a_file_with_its_tokens_and_has_its_own_ids() {
+fn every_type_of_model_converts_with_its_tokens_and_ids() {
     use SentencePieceKind::{Control, Normal, Unknown, Unused, UserDefined};
     let pieces = [
         ("<unk>", Unknown),
@@ -156,7 +156,7 @@ fn every_type_of_model_becomes_a_file_with_its_tokens_and_has_its_own_ids() {
 }
 
 #[test]
-fn a_reserved_piece_that_is_spelled_like_another_has_a_name_of_its_own() {
+fn reserved_pieces_spelled_alike_get_names_of_their_own() {
     use SentencePieceKind::{Control, Normal, Unknown, Unused};
     let pieces = [
         ("<unk>", Unknown),
@@ -220,7 +220,7 @@ proptest! {
 }
 
 #[test]
-fn tiktoken_specials_keep_their_ids_and_text_does_not_spell_them() {
+fn tiktoken_specials_keep_their_ids() {
     let ranks = rank_file(&ranks(&[b"ab"]));
     for id in [257, 300] {
         let specials = [("<|end|>".to_owned(), id)];

@@ -116,7 +116,7 @@ fn a_trained_bpe_is_written_with_its_kinds_and_reads_back() {
 }
 
 #[test]
-fn what_a_model_cannot_say_is_refused_with_the_reason() {
+fn settings_without_a_sentencepiece_form_are_refused() {
     let fails = |change: fn(&mut Value)| match to_sentencepiece(&llama(change)) {
         Err(TokenizerError::Inexpressible(what)) => what,
         other => panic!("{other:?}"),

@@ -120,7 +120,7 @@ fn file(change: impl FnOnce(&mut Value)) -> Value {
 }
 
 #[test]
-fn what_may_reach_over_a_cut_is_not_cut() {
+fn possible_matches_over_a_cut_prevent_it() {
     assert!(
         ChunkCutter::from_file(&TokenizerFile::from(file(|_| {})))
             .is_some_and(|cuts| cuts.any_visible)

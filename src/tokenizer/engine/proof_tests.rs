@@ -68,7 +68,7 @@ fn every_kind_of_model_is_proven_and_its_table_has_no_fault() {
 }
 
 #[test]
-fn a_model_is_held_against_its_tokenizer_json_and_against_ids_of_the_library() {
+fn a_model_is_proven_against_its_json_and_the_library() {
     let json = converted(UNIGRAM);
     let subject = CheckSubject { json: &json, model: Some(UNIGRAM), reference: SENTENCEPIECE };
     let found = check(&subject, &[]).expect("checks");
@@ -214,7 +214,7 @@ fn spelled_special_tokens_are_counted() {
 }
 
 #[test]
-fn the_long_texts_have_every_character_once_and_are_the_same_each_time() {
+fn the_long_texts_have_every_character_once() {
     let texts = long_texts();
     assert_eq!(texts, long_texts());
     let bytes: usize = texts.iter().map(String::len).sum();

@@ -202,7 +202,7 @@ fn special_tokens_are_text_and_other_added_tokens_no_pretokens() {
 }
 
 #[test]
-fn what_is_no_tokenizer_is_refused() {
+fn other_json_files_are_refused() {
     for bad in [&b""[..], b"{}", b"\xff", b"[1]"] {
         assert!(matches!(PretokenSplitter::of(bad), Err(TokenizerError::Load(_))));
     }

@@ -220,7 +220,7 @@ fn a_term_in_running_text_is_its_token() {
 }
 
 #[test]
-fn nothing_but_vocabulary_and_merges_changes_and_old_entries_come_first() {
+fn extension_changes_vocabulary_and_merges_alone() {
     for (base, extension) in EXTENDED.iter() {
         let old: Value = serde_json::from_slice(base).unwrap();
         let mut new: Value = serde_json::from_slice(&extension.json).unwrap();
@@ -270,7 +270,7 @@ fn old_pieces_of_a_new_token_spell_it() {
 }
 
 #[test]
-fn what_cannot_be_a_token_is_refused_with_its_reason_and_the_others_go_on() {
+fn impossible_tokens_are_refused_with_a_reason() {
     let asked = ["heart attack", "stent", "x<|end|>", "", "don't"].map(str::to_owned);
     let extension = extend_by_terms(&BYTE_LEVEL, &asked, TermOptions::default()).unwrap();
     let refused: Vec<bool> = extension
@@ -367,7 +367,7 @@ fn added_tokens_outside_the_model_keep_their_ids() {
 }
 
 #[test]
-fn whole_words_of_the_vocabulary_go_past_the_merges_where_the_model_says_so() {
+fn whole_words_skip_the_merges_under_ignore_merges() {
     let mut file: Value = serde_json::from_slice(&BYTE_LEVEL).unwrap();
     file["model"]["ignore_merges"] = json!(true);
     // A token that no merge makes.
@@ -478,7 +478,7 @@ fn the_map_is_the_same_as_json_lines_and_as_safetensors() {
 }
 
 #[test]
-fn two_tokenizers_of_which_one_does_not_continue_the_other_are_told() {
+fn unrelated_tokenizers_are_refused() {
     let cut = |change: &dyn Fn(&mut Value)| {
         let mut file: Value = serde_json::from_slice(&EXTENDED[0].1.json).unwrap();
         change(&mut file);
@@ -497,7 +497,7 @@ fn two_tokenizers_of_which_one_does_not_continue_the_other_are_told() {
 }
 
 #[test]
-fn extending_twice_gives_the_same_bytes_and_nothing_to_add_changes_nothing() {
+fn extending_twice_gives_the_same_bytes() {
     assert_eq!(extended(&BYTE_LEVEL).json, EXTENDED[0].1.json);
     let again = extended(&EXTENDED[0].1.json);
     assert_eq!((again.json.as_slice(), again.map.rows.len()), (EXTENDED[0].1.json.as_slice(), 0));

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_faulty_pattern_is_told_with_the_part_at_fault() {
+    fn errors_of_patterns_show_the_faulty_part() {
         let told = |regex: &str| PretokenPattern::parse(regex).unwrap_err().to_string();
         let error = told(r"\p{L}+|a(b|c)|[|]|x{2,1}y(|\s+");
         assert!(error.contains("alternative 4, `x{2,1}y(|\\s+`"), "{error}");

@@ -195,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn strange_merges_are_applied_as_defined_and_replayed_for_every_size(
+    fn strange_merges_are_replayed_for_every_size(
         words in strange_words(), merges in strange_merges(),
     ) {
         let table = MergeTable::new(merges.iter().copied());

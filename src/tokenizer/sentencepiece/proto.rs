@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_unknown_fields_are_passed_over() {
+    fn models_round_trip_and_unknown_fields_are_skipped() {
         let model = SentencePieceModel {
             pieces: vec![
                 ModelPiece { piece: Some("▁a".into()), score: Some(-1.5), kind: Some(4) },

@@ -78,7 +78,7 @@ impl VectorModel {
 }
 
 #[test]
-fn every_kind_of_model_gives_the_ids_places_and_texts_of_sentencepiece() {
+fn every_model_gives_ids_offsets_and_texts_of_sentencepiece() {
     let (map, models) = vectors();
     assert_eq!((models.len(), models.iter().map(|model| model.rows.len()).sum()), (39, 468));
     for of in models {
@@ -120,7 +120,7 @@ fn ids(model: &SentencePieceModel, text: &str) -> Vec<u32> {
 }
 
 #[test]
-fn a_user_symbol_of_a_unigram_scores_by_its_length_whatever_the_others_score() {
+fn user_symbols_of_a_unigram_score_by_their_length() {
     // 0.1 for each byte but the first: by the best of the others, `xyz` would lose against its letters.
     let symbol = piece("xyz", 0.0, SentencePieceKind::UserDefined);
     let letters = ["▁", "x", "y", "z", "xy"].map(|text| normal(text, -5.0));

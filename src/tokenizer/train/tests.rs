@@ -229,7 +229,7 @@ fn order_threads_and_runs_do_not_change_the_training() {
 }
 
 #[test]
-fn what_was_trained_runs_on_the_fast_encoder_with_the_oracles_ids() {
+fn trained_files_encode_as_the_reference_does() {
     for (kind, (json, tokenizer)) in &*TRAINED {
         // Groups of three digits before GPT-2's pattern need an engine that the fast one has not.
         let is_fast = *tokenizer.backend() == EncoderBackend::Fast;
@@ -302,7 +302,7 @@ fn spelled_tokens_stay_text() {
 
 /// Tokenizers issue 2058: counts of pairs are 32 bits wide in the trainer.
 #[test]
-fn the_stock_trainer_loses_the_commonest_pair_of_large_counts_and_ours_keeps_it() {
+fn large_counts_keep_the_commonest_pair() {
     let options = TrainOptions { vocab_size: 270, ..TrainOptions::default() };
     let mut table = counted(&["hello hello world"], &options).finish();
     for count in table.groups[0].values_mut() {
@@ -428,7 +428,7 @@ fn encoding_pretokens_gives_the_tokens_of_the_texts() {
 }
 
 #[test]
-fn rare_characters_fall_back_to_bytes_and_the_coverage_is_told() {
+fn rare_characters_fall_back_to_bytes() {
     let texts: Vec<&str> = std::iter::repeat_n("the lazy dog ", 500).chain(["語 the"]).collect();
     let base = options("byte-fallback");
     let options = TrainOptions { character_coverage: Some(0.999), ..base.clone() };

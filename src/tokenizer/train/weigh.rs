@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn alpha_zero_makes_groups_equal_and_keeps_their_words_in_proportion() {
+    fn alpha_zero_makes_groups_equal() {
         let table = table();
         let options = TrainOptions { alpha: 0.0, ..TrainOptions::default() };
         let weighed = weigh(&table, &names(), &options).unwrap();
@@ -378,7 +378,7 @@ mod alphabet_tests {
     }
 
     #[test]
-    fn words_are_cut_at_what_is_left_out_and_inside_reserved_spellings() {
+    fn words_are_cut_at_reserved_spellings() {
         let kept: BTreeSet<char> = "ab<unk>x0A▁".chars().collect();
         let reserved = ["<unk>".to_owned(), "<0x0A>".to_owned()];
         let words = BTreeMap::from([("▁aéb", 2), ("a<unk><unk>b", 3), ("▁a", 1), ("b<0x0A>", 1)]);
