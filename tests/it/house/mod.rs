@@ -1,6 +1,7 @@
 //! The walls of the sources, the public surface, and what builds them.
 
 mod layers;
+mod names;
 mod rocksdb;
 mod setup;
 mod surface;
