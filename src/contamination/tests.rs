@@ -93,7 +93,7 @@ fn suites_of_both_versions_are_searched_for_by_their_own() {
 }
 
 #[test]
-fn rows_that_contradict_their_suite_are_named_and_ask_for_no_memory() {
+fn rows_that_contradict_their_suite_are_named() {
     let items = [item(QUESTION, ANSWER)];
     let built = suite_ngrams(&items, Normaliser::Web2);
     let index = |grams: &BTreeMap<u64, SuiteGram>| {
