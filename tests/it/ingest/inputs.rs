@@ -1,8 +1,8 @@
 //! Formats of inputs through the command: files and pipes, batches of any size, what comes again.
 
 use crate::support::{
-    TestDir, command, corpusdb, corpusdb_reading, digest, ingest, init, interrupt, json_lines,
-    numbers, repository, sound,
+    TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, ingest, init, interrupt,
+    repository, sound, sql,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -10,87 +10,65 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-const ADDED: [&str; 3] = ["added", "unchanged", "rejected"];
-
 /// A file that a reference library wrote.
 fn golden(name: &str) -> String {
     repository("tests/corpora/inputs").join(name).to_string_lossy().into_owned()
 }
 
 /// Columns of all documents, in the order of ids.
-fn rows(corpus: &str, columns: &str) -> Vec<Value> {
-    let query = format!("SELECT {columns} FROM documents ORDER BY id");
-    json_lines(&corpusdb(&["sql", corpus, &query, "--format", "json"]).good().stdout)
+fn rows(t: &TestDir, corpus: &str, columns: &str) -> Vec<Value> {
+    sql(&t.arg(corpus), &format!("SELECT {columns} FROM documents ORDER BY id"))
 }
 
-#[test]
-fn a_table_is_ingested_by_columns_from_file_and_pipe() {
-    let scratch = TestDir::new();
-    let fields = ["--field", "score:float", "--field", "n:int", "--field", "lang:keyword"];
+corpusdb_test!(a_table_is_ingested_by_columns_from_file_and_pipe, |t| {
     let table = golden("pandas.csv");
-    let columns = "key, text, n, score, lang";
-    let (file, pipe, expected) = (scratch.arg("file"), scratch.arg("pipe"), scratch.arg("lines"));
-    for corpus in [&file, &pipe, &expected] {
-        init(corpus, &fields);
+    for corpus in ["file", "pipe", "lines"] {
+        t.run(&format!("init {corpus} --field score:float --field n:int --field lang:keyword"));
     }
-    let id = ["--source", "web", "--id-field", "url"];
-    ingest(&expected, &[&golden("records.jsonl")], &id);
-    let report = ingest(&file, &[&table], &id);
-    assert_eq!(numbers(&report, ADDED), [4, 0, 0], "{report}");
-    let bytes = std::fs::read(&table).unwrap();
-    corpusdb_reading(&["ingest", &pipe, "-", "--source", "web", "--id-field", "url"], &bytes)
-        .good();
-    assert_eq!(rows(&file, columns), rows(&expected, columns));
-    assert_eq!(rows(&file, columns)[1]["n"], json!(-2));
-    assert_eq!(rows(&pipe, columns), rows(&file, columns));
-    sound(&file);
-}
+    let columns = |corpus: &str| rows(&t, corpus, "key, text, n, score, lang");
+    t.run(&format!("ingest lines '{}' --source web --id-field url", golden("records.jsonl")));
+    t.run(&format!("ingest file '{table}' --source web --id-field url --json"))
+        .counts("added 4, unchanged 0, rejected 0");
+    let piped = ["ingest", &t.arg("pipe"), "-", "--source", "web", "--id-field", "url"];
+    corpusdb_reading(&piped, &std::fs::read(&table).unwrap()).good();
+    assert_eq!(columns("file"), columns("lines"));
+    assert_eq!(columns("file")[1]["n"], -2);
+    assert_eq!(columns("pipe"), columns("file"));
+    t.sound("file");
+});
 
-#[test]
-fn tables_lists_and_paragraphs_ingest_alike_in_any_batches() {
-    let scratch = TestDir::new();
+corpusdb_test!(tables_lists_and_paragraphs_ingest_alike_in_any_batches, |t| {
     let row = |n: usize| format!("\"row {n},\nwith {}\",{n}\n", "words ".repeat(n % 50));
     let table: String = (0..300).map(row).collect();
     let list: Vec<Value> =
         (0..300).map(|n| json!({"text": format!("value {n}"), "n": n})).collect();
     let paragraphs: String = (0..300).map(|n| format!("paragraph {n}\nof two lines\n\n")).collect();
-    scratch.write("in/a.csv", format!("text,n\n{table}broken\n"));
-    scratch.write("in/b.json", serde_json::to_string_pretty(&list).unwrap());
-    scratch.write("in/c.txt", paragraphs);
-    let folder = scratch.arg("in");
-    let mut digests = Vec::new();
+    t.write("in/a.csv", format!("text,n\n{table}broken\n"));
+    t.write("in/b.json", serde_json::to_string_pretty(&list).unwrap());
+    t.write("in/c.txt", paragraphs);
     for size in ["1KiB", "7KiB", "16MiB"] {
-        let corpus = scratch.arg(size);
-        init(&corpus, &["--mode", "exact"]);
-        let more = ["--source", "web", "--text-by", "paragraph", "--batch-bytes", size];
-        let report = ingest(&corpus, &[&folder], &more);
-        assert_eq!(numbers(&report, ADDED), [900, 0, 1], "{report}");
-        let again = ingest(&corpus, &[&folder], &more);
-        assert_eq!(numbers(&again, ADDED), [0, 900, 0], "{again}");
-        digests.push(digest(&corpus));
-        sound(&corpus);
+        t.run(&format!("init {size} --mode exact"));
+        let ingest = format!(
+            "ingest {size} in --source web --text-by paragraph --batch-bytes {size} --json"
+        );
+        t.run(&ingest).counts("added 900, unchanged 0, rejected 1");
+        t.run(&ingest).counts("added 0, unchanged 900, rejected 0");
+        t.same(size, "1KiB");
+        t.sound(size);
     }
-    assert!(digests.iter().all(|digest| *digest == digests[0]));
-}
+});
 
-#[test]
-fn a_grown_table_is_read_on_and_bad_rows_name_their_line() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
-    let path = scratch.write("a.csv", "text,n\none,1\n\"two\nlines\",2\n");
-    assert_eq!(numbers(&ingest(&corpus, &[&path], &["--source", "web"]), ADDED), [2, 0, 0]);
-    scratch.write("a.csv", "text,n\none,1\n\"two\nlines\",2\nthree,3\nbad\nfour,4\n");
-    let fails = ["ingest", &corpus, &path, "--source", "web", "--on-error", "fail"];
-    let ran = corpusdb(&fails).fails(&["a.csv", "line 6 has 1 values"]);
-    assert_eq!(ran.code, Some(2), "{ran}");
-    assert_eq!(rows(&corpus, "text").len(), 3);
-    let report = ingest(&corpus, &[&path], &["--source", "web"]);
-    assert_eq!(numbers(&report, ADDED), [1, 3, 1], "{report}");
-    let rejects = corpusdb(&["rejects", &corpus, "--json"]).good().json_lines();
-    assert_eq!(rejects[0]["raw"], "bad", "{}", rejects[0]);
-    sound(&corpus);
-}
+corpusdb_test!(a_grown_table_is_read_on_and_bad_rows_name_their_line, |t| {
+    t.run("init c");
+    t.write("a.csv", "text,n\none,1\n\"two\nlines\",2\n");
+    t.run("ingest c a.csv --source web --json").counts("added 2, unchanged 0, rejected 0");
+    t.write("a.csv", "text,n\none,1\n\"two\nlines\",2\nthree,3\nbad\nfour,4\n");
+    t.ran("ingest c a.csv --source web --on-error fail").fails(&["a.csv", "line 6 has 1 values"]);
+    t.run("count c").is("3");
+    t.run("ingest c a.csv --source web --json").counts("added 1, unchanged 3, rejected 1");
+    assert_eq!(t.run("rejects c --json").json_lines()[0]["raw"], "bad");
+    t.sound("c");
+});
 
 /// Pages of three sources, under keys that two of them share.
 fn mixed(count: usize, edition: &str) -> String {
@@ -103,187 +81,141 @@ fn mixed(count: usize, edition: &str) -> String {
     (0..count).map(line).collect()
 }
 
-#[test]
-fn records_with_sources_equal_an_ingest_a_source() {
-    let scratch = TestDir::new();
-    let path = scratch.write("a.jsonl", mixed(300, "first"));
-    let flags = ["--source", "rest", "--source-from", "origin", "--id-field", "id"];
-    let mut digests = Vec::new();
+corpusdb_test!(records_with_sources_equal_an_ingest_a_source, |t| {
+    t.write("a.jsonl", mixed(300, "first"));
     for size in ["1KiB", "16MiB"] {
-        let corpus = scratch.arg(size);
-        init(&corpus, &["--mode", "exact"]);
-        let more = [&flags[..], &["--batch-bytes", size]].concat();
-        let report = ingest(&corpus, &[&path], &more);
-        assert_eq!(numbers(&report, ADDED), [300, 0, 0], "{report}");
-        let again = ingest(&corpus, &[&path], &more);
-        assert_eq!(numbers(&again, ADDED), [0, 300, 0], "{again}");
-        let sources = corpusdb(&[
-            "sql",
-            &corpus,
-            "SELECT name, documents FROM sources ORDER BY name",
-            "--format",
-            "json",
-        ])
-        .good()
-        .json_lines();
-        let of = |name: &str| {
-            sources.iter().find(|row| row["name"] == name).unwrap()["documents"].as_u64()
-        };
-        assert_eq!(
-            [of("web"), of("books"), of("code"), of("rest")].map(Option::unwrap),
-            [85, 86, 86, 43]
+        t.run(&format!("init {size} --mode exact"));
+        let ingest = format!(
+            "ingest {size} a.jsonl --source rest --source-from origin --id-field id --batch-bytes {size} --json"
         );
-        digests.push((digest(&corpus), rows(&corpus, "key, source, text")));
-        sound(&corpus);
+        t.run(&ingest).counts("added 300, unchanged 0, rejected 0");
+        t.run(&ingest).counts("added 0, unchanged 300, rejected 0");
+        let counts = "SELECT concat(name, ' ', documents) FROM sources ORDER BY name";
+        assert_eq!(t.column(size, counts), ["books 86", "code 86", "rest 43", "web 85"]);
+        t.sound(size);
     }
-    assert_eq!(digests[0], digests[1]);
-    let (_, documents) = &digests[0];
-    assert_eq!(documents[0]["source"], "rest");
-    assert_eq!(documents[1]["source"], "books");
+    t.same("1KiB", "16MiB");
+    let documents = |corpus: &str| rows(&t, corpus, "key, source, text");
+    assert_eq!(documents("1KiB"), documents("16MiB"));
+    assert_eq!(documents("1KiB")[0]["source"], "rest");
+    assert_eq!(documents("1KiB")[1]["source"], "books");
     // The field is the document's source, and no field of it.
-    let corpus = scratch.arg("16MiB");
-    let of = corpusdb(&["show", &corpus, "1", "--json"]).good().json();
-    assert!(!of.to_string().contains("origin"), "{of}");
-}
+    let shown = t.run("show 16MiB 1 --json");
+    assert!(!shown.stdout.contains("origin"), "{shown}");
+});
 
-#[test]
-fn a_mixed_file_supersedes_per_source() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &["--mode", "exact"]);
-    let flags = ["--source", "rest", "--source-from", "origin", "--id-field", "id"];
-    let first = scratch.write("a.jsonl", mixed(60, "first"));
-    let second = scratch.write("b.jsonl", mixed(60, "second"));
-    ingest(&corpus, &[&first], &flags);
-    let report = ingest(&corpus, &[&second], &flags);
-    assert_eq!((&report["added"], &report["updated"]), (&json!(60), &json!(60)));
+corpusdb_test!(a_mixed_file_supersedes_per_source, |t| {
+    t.run("init c --mode exact");
+    for (name, edition) in [("a", "first"), ("b", "second"), ("c", "third")] {
+        t.write(&format!("{name}.jsonl"), mixed(60, edition));
+    }
+    t.write("web.jsonl", "{\"id\":\"k1\",\"text\":\"the last word\"}\n");
+    let mixed = |name: &str| {
+        t.run(&format!("ingest c {name} --source rest --source-from origin --id-field id --json"))
+    };
+    let web = || t.run("ingest c web.jsonl --source web --id-field id --json");
+    mixed("a.jsonl").counts("added 60, updated 0");
+    mixed("b.jsonl").counts("added 60, updated 60");
     // The first file was overtaken: it is read again, and wins; then both rest.
-    let report = ingest(&corpus, &[&first], &flags);
-    assert_eq!((&report["added"], &report["updated"]), (&json!(60), &json!(60)), "{report}");
-    let report = ingest(&corpus, &[&first], &flags);
-    assert_eq!(numbers(&report, ADDED), [0, 60, 0], "{report}");
-    sound(&corpus);
+    mixed("a.jsonl").counts("added 60, updated 60");
+    mixed("a.jsonl").counts("added 0, unchanged 60, rejected 0");
+    t.sound("c");
     // Its key in one source is another document than the same key in another.
-    assert_eq!(
-        corpusdb(&["count", &corpus, "--where", "kept AND key = 'k1'"]).good().stdout.trim(),
-        "3"
-    );
+    t.run("count c --where \"kept AND key = 'k1'\"").is("3");
     // A file of one source that a mixed one overtook is read again, too.
-    let web = scratch.write("web.jsonl", "{\"id\":\"k1\",\"text\":\"the last word\"}\n");
-    ingest(&corpus, &[&web], &["--source", "web", "--id-field", "id"]);
-    let third = scratch.write("c.jsonl", mixed(60, "third"));
-    ingest(&corpus, &[&third], &flags);
-    let report = ingest(&corpus, &[&web], &["--source", "web", "--id-field", "id"]);
-    assert_eq!(numbers(&report, ADDED), [1, 0, 0], "{report}");
-    sound(&corpus);
-}
+    web();
+    mixed("c.jsonl");
+    web().counts("added 1, unchanged 0, rejected 0");
+    t.sound("c");
+});
 
-#[test]
-fn fields_are_mapped_in_every_format() {
-    let scratch = TestDir::new();
+corpusdb_test!(fields_are_mapped_in_every_format, |t| {
     let rows_of = |name: &str, path: &str| {
-        let corpus = scratch.arg(name);
-        init(&corpus, &["--field", "quality:float"]);
-        let map = ["--map", "text=text,id=url,source=lang", "--map", "quality=score,note=n"];
-        ingest(&corpus, &[path], &[&["--source", "rest"], &map[..]].concat());
-        sound(&corpus);
-        let meta = rows(&corpus, "meta")[1].to_string();
+        t.run(&format!("init {name} --field quality:float"));
+        t.run(&format!(
+            "ingest {name} '{path}' --source rest --map text=text,id=url,source=lang --map quality=score,note=n"
+        ));
+        t.sound(name);
+        let meta = rows(&t, name, "meta")[1].to_string();
         assert!(meta.contains("note") && meta.contains("-2"), "{meta}");
-        rows(&corpus, "key, source, quality, text")
+        rows(&t, name, "key, source, quality, text")
     };
     let expected = rows_of("lines", &golden("records.jsonl"));
     assert_eq!(expected[2]["source"], "rest", "it names none");
     assert_eq!(expected[1]["source"], "de");
-    assert_eq!(expected[1]["quality"], json!(1.25));
+    assert_eq!(expected[1]["quality"], 1.25);
     for name in ["pandas.csv", "pandas.json", "lz4.feather", "hub"] {
         assert_eq!(rows_of(name, &golden(name)), expected, "{name}");
     }
-    let corpus = scratch.arg("bad");
-    init(&corpus, &[]);
-    let path = scratch
-        .write("bad.jsonl", "{\"text\":\"a\",\"from\":[1]}\n{\"text\":\"b\",\"from\":\"x\"}\n");
-    let report = ingest(&corpus, &[&path], &["--source", "rest", "--source-from", "from"]);
-    assert_eq!(numbers(&report, ADDED), [1, 0, 1]);
-    let twice = ["ingest", &corpus, &path, "--source", "x", "--text-field", "a", "--map", "text=b"];
-    corpusdb(&twice).fails(&["text=b", "`a` already"]);
-    let many: String =
-        (0..5000).map(|n| format!("{{\"text\":\"{n}\",\"from\":\"s{n}\"}}\n")).collect();
-    let path = scratch.write("many.jsonl", many);
-    let many = ["ingest", &corpus, &path, "--source", "rest", "--source-from", "from"];
-    corpusdb(&many).fails(&["`from` names more than 4096 sources"]);
-    sound(&corpus);
-}
+});
 
-#[test]
-fn web_archives_give_texts_and_count_unread_pages() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
-    let archive = golden("pages.warc.gz");
-    let ran =
-        corpusdb(&["ingest", &corpus, &archive, "--source", "web", "--id-field", "url"]).good();
-    assert!(ran.stdout.contains("1 HTML pages and 1 other contents"), "{ran}");
+corpusdb_test!(bad_and_too_many_sources_are_refused, |t| {
+    t.run("init c");
+    t.write("bad.jsonl", "{\"text\":\"a\",\"from\":[1]}\n{\"text\":\"b\",\"from\":\"x\"}\n");
+    t.run("ingest c bad.jsonl --source rest --source-from from --json")
+        .counts("added 1, unchanged 0, rejected 1");
+    t.ran("ingest c bad.jsonl --source x --text-field a --map text=b")
+        .fails(&["text=b", "`a` already"]);
+    let line = |n: usize| format!("{{\"text\":\"{n}\",\"from\":\"s{n}\"}}\n");
+    t.write("many.jsonl", (0..5000).map(line).collect::<String>());
+    t.ran("ingest c many.jsonl --source rest --source-from from")
+        .fails(&["`from` names more than 4096 sources"]);
+    t.sound("c");
+});
+
+corpusdb_test!(web_archives_give_texts_and_count_unread_pages, |t| {
+    t.run("init c");
+    let ingest = format!("ingest c '{}' --source web --id-field url", golden("pages.warc.gz"));
+    let ran = t.run(&ingest).prints(&["1 HTML pages and 1 other contents"]);
     assert!(ran.stderr.contains("trafilatura"), "{ran}");
-    assert_eq!(rows(&corpus, "key").len(), 3);
-    let report =
-        ingest(&corpus, &[&archive], &["--source", "web", "--id-field", "url", "--reread"]);
+    t.run("count c").is("3");
+    let again = t.run(&format!("{ingest} --reread --json"));
+    let report = again.counts("added 0, unchanged 3, rejected 0").json();
     assert_eq!(report["passed"], json!({"html": 1, "gone": 1, "other": 1}));
     assert_eq!(report["alarms"][0], json!({"kind": "html", "pages": 1}));
-    assert_eq!(numbers(&report, ADDED), [0, 3, 0], "{report}");
-    let wet = std::fs::read(golden("wet.warc.gz")).unwrap();
-    let piped = ["ingest", &corpus, "-", "--source", "wet", "--id-field", "url"];
-    corpusdb_reading(&piped, &wet).good();
-    let german = corpusdb(&["count", &corpus, "--where", "language = 'deu'"]).good();
-    assert_eq!(german.stdout.trim(), "1");
-    sound(&corpus);
-}
+    let piped = ["ingest", &t.arg("c"), "-", "--source", "wet", "--id-field", "url"];
+    corpusdb_reading(&piped, &std::fs::read(golden("wet.warc.gz")).unwrap()).good();
+    t.run("count c --where \"language = 'deu'\"").is("1");
+    t.sound("c");
+});
 
-#[test]
-fn arrow_is_read_from_a_pipe_and_from_folders_in_parts() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
-    let feather = std::fs::read(golden("zstd.feather")).unwrap();
-    let piped = ["ingest", &corpus, "-", "--source", "pipe", "--id-field", "url"];
-    corpusdb_reading(&piped, &feather).good();
-    assert_eq!(rows(&corpus, "key").len(), 4);
-    let folder = golden("dataset-dict");
-    let report = ingest(&corpus, &[&folder], &["--source", "folder"]);
-    assert_eq!(numbers(&report, ADDED), [4, 0, 0], "{report}");
-    let report = ingest(&corpus, &[&folder], &["--source", "folder"]);
-    assert_eq!(numbers(&report, ADDED), [0, 4, 0], "{report}");
-    sound(&corpus);
+corpusdb_test!(arrow_is_read_from_a_pipe_and_from_folders_in_parts, |t| {
+    t.run("init c");
+    let piped = ["ingest", &t.arg("c"), "-", "--source", "pipe", "--id-field", "url"];
+    corpusdb_reading(&piped, &std::fs::read(golden("zstd.feather")).unwrap()).good();
+    t.run("count c").is("4");
+    let folder = format!("ingest c '{}' --source folder --json", golden("dataset-dict"));
+    t.run(&folder).counts("added 4, unchanged 0, rejected 0");
+    t.run(&folder).counts("added 0, unchanged 4, rejected 0");
+    t.sound("c");
     // Alpaca as a table: what looks like a number was said in words.
-    let chats = scratch.arg("chats");
-    init(&chats, &[]);
-    let table = scratch
-        .write("a.csv", "instruction,input,output\nHow many?,,42\n\"Why, then?\",x,Because.\n");
-    let report = ingest(&chats, &[&table], &["--source", "chats", "--chat", "alpaca"]);
-    assert_eq!(numbers(&report, ADDED), [2, 0, 0], "{report}");
-    assert!(rows(&chats, "text")[0]["text"].as_str().unwrap().contains("42"));
-}
+    t.run("init chats");
+    t.write("a.csv", "instruction,input,output\nHow many?,,42\n\"Why, then?\",x,Because.\n");
+    t.run("ingest chats a.csv --source chats --chat alpaca --json")
+        .counts("added 2, unchanged 0, rejected 0");
+    let texts = t.column("chats", "SELECT text FROM documents ORDER BY id");
+    assert!(texts[0].contains("42"), "{texts:?}");
+});
 
-// ---- what tells one file from another, and pipes that say nothing ----
+// ---- what distinguishes one file from another, and pipes that say nothing ----
 
-#[test]
-fn another_file_of_the_same_size_and_time_is_read() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(another_file_of_the_same_size_and_time_is_read, |t| {
+    t.run("init c");
     let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     for (name, text) in [("one", "the first state of it"), ("two", "the other state of it")] {
-        let path = scratch.write(name, text);
+        let path = t.write(name, text);
         std::fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
     }
-    let link = scratch.path("current.txt");
-    for (target, added) in [("one", 1), ("one", 0), ("two", 1), ("two", 0)] {
+    let link = t.path("current.txt");
+    for (target, added) in
+        [("one", "added 1"), ("one", "added 0"), ("two", "added 1"), ("two", "added 0")]
+    {
         let _ = std::fs::remove_file(&link);
-        std::os::unix::fs::symlink(scratch.path(target), &link).unwrap();
-        let report = ingest(&corpus, &[&link.display().to_string()], &["--source", "web"]);
-        assert_eq!(numbers(&report, ["added"]), [added], "{target}");
+        std::os::unix::fs::symlink(t.path(target), &link).unwrap();
+        t.run("ingest c current.txt --source web --json").counts(added);
     }
-    sound(&corpus);
-}
+    t.sound("c");
+});
 
 #[test]
 fn a_silent_pipe_delays_neither_a_stop_nor_an_error() {
@@ -355,7 +287,10 @@ fn columns_without_a_form_in_json_are_left_and_named() {
     let report = ingest(&corpus, &[&file], &["--source", "web"]);
     assert_eq!(report["alarms"][0]["kind"], "columns-left");
     assert!(report["alarms"][0]["columns"][0].as_str().unwrap().starts_with("either ("));
-    assert_eq!(rows(&corpus, "meta"), [json!({"meta": "{\"n\":7}"}), json!({"meta": "{\"n\":8}"})]);
+    assert_eq!(
+        sql(&corpus, "SELECT meta FROM documents ORDER BY id"),
+        [json!({"meta": "{\"n\":7}"}), json!({"meta": "{\"n\":8}"})]
+    );
     let corpus = scratch.arg("dropped");
     init(&corpus, &["--mode", "none"]);
     let report = ingest(&corpus, &[&file], &["--source", "web", "--drop-fields", "either"]);
