@@ -10,6 +10,7 @@
 mod append;
 mod batches;
 mod budgets;
+mod builds;
 mod chains;
 mod ends;
 mod formats;

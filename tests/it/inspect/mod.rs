@@ -3,6 +3,8 @@
 mod duplicates;
 mod iterators;
 mod matrix;
+mod policies;
 mod report;
+mod similar;
 mod snapshots;
 mod stats;

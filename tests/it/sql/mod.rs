@@ -3,6 +3,7 @@
 mod files;
 mod limits;
 mod predicates;
+mod recounts;
 mod scripts;
 mod statements;
 mod tables;
