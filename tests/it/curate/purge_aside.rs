@@ -3,8 +3,8 @@
 use crate::support::epochs::{EpochCorpus, SPECIALS};
 use crate::support::purges::{KEY, Story, count, having};
 use crate::support::{
-    TestDir, command, corpusdb, corpusdb_reading, digest, ingest, init, numbers, sound, sql,
-    tokenizer_of_chats,
+    CHATML, TestDir, command, corpusdb, corpusdb_reading, digest, ingest, init, numbers, sound,
+    sql, tokenizer_of_chats,
 };
 use serde_json::{Value, json};
 use std::process::Stdio;
@@ -58,7 +58,6 @@ fn purges_erase_joined_and_computed_values() {
 
 #[test]
 fn a_purged_conversation_leaves_no_trained_span() {
-    const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}";
     let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

@@ -1,8 +1,8 @@
 //! Conversations and token ids on their way in: text, special tokens, trained tokens, and what comes after.
 
 use crate::support::{
-    Random, TestDir, command, corpusdb, corpusdb_reading, digest, fixture, init, json_lines,
-    numbers, prose, seeds, sound, tokenizer_of_chats,
+    CHATML, Random, TestDir, command, corpusdb, corpusdb_reading, digest, fixture, init,
+    json_lines, numbers, prose, seeds, sound, tokenizer_of_chats,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
@@ -11,8 +11,6 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
-
-const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 struct ChatCorpus {
     scratch: TestDir,

@@ -1,9 +1,7 @@
 //! Conversations that share a system prompt, and templates that a tokenizer does not know.
 
-use crate::support::{TestDir, corpusdb, digest, ingest, init, numbers, sound};
+use crate::support::{CHATML, TestDir, corpusdb, digest, ingest, init, numbers, sound};
 use serde_json::{Value, json};
-
-const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 /// Words that have nothing in common with those of another number.
 fn words(number: usize, count: usize) -> String {

@@ -80,6 +80,9 @@ pub fn keyed_options(batch_bytes: u64) -> IngestOptions {
     IngestOptions { batch_bytes, read, ..IngestOptions::new("web") }
 }
 
+/// The template of ChatML.
+pub const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
 /// A tokenizer.json of 500 ids, the first of which are ChatML's special tokens.
 pub fn tokenizer_of_chats(seed: u64) -> Vec<u8> {
     static FILES: Mutex<BTreeMap<u64, Vec<u8>>> = Mutex::new(BTreeMap::new());

@@ -1,10 +1,8 @@
 //! Conversations whose messages say what of them is trained.
 
 use crate::support::checker::corpus::CheckedCorpus;
-use crate::support::{Random, corpusdb, prose};
+use crate::support::{CHATML, Random, corpusdb, prose};
 use serde_json::{Value, json};
-
-pub const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 /// Ingests conversations, under the name that says whether some of their messages have weights.
 pub fn pour_chats(place: &CheckedCorpus, weighted: bool) {
