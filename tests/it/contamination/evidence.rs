@@ -264,9 +264,15 @@ fn items_of_one_id_are_two_items() {
     corpusdb(&["contamination", "review", &corpus, "--reject", "ours:q=0"]).good();
     let by = sql(&corpus, "SELECT contaminated_by AS suite FROM documents ORDER BY id");
     assert_eq!(by, [json!({ "suite": null }), json!({ "suite": "ours" })]);
-    // Files of one name: by the directory too.
-    let again = corpusdb(&["contamination", "add", &corpus, "twice", &first, &first, "--json"]);
-    assert_eq!(numbers(&again.good().json(), ["items"]), [2], "a file counts once");
+    // Files of one name are distinguished by the directory.
+    let town = json!({ "id": 3, "text": "What is the capital of France? 72" });
+    let town = scratch.write("town.jsonl", format!("{town}\n"));
+    let checked = corpusdb(&["contamination", "check", &corpus, &town, "--json"]).json_lines();
+    let names = checked[0]["evidence"].as_array().unwrap().iter().map(|one| &one["item"]);
+    let mut names: Vec<&str> = names.map(|name| name.as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names[1], "items.jsonl:0");
+    assert!(names.len() == 2 && names[0].ends_with("/b/items.jsonl:1"), "{names:?}");
 }
 
 #[test]
