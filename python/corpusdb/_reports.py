@@ -84,6 +84,7 @@ __all__ = [
     "DuplicatesReport",
     "DuplicatesSummary",
     "EncoderLibrary",
+    "EngineTexts",
     "EpochInfo",
     "Evidence",
     "ExamplePair",
@@ -167,7 +168,6 @@ __all__ = [
     "Policy",
     "PolicyChange",
     "PolicySetting",
-    "Precision",
     "PresetReport",
     "PretokenPatternNamed",
     "PretokenPatternRegex",
@@ -195,6 +195,7 @@ __all__ = [
     "ReviewedPairs",
     "RowReport",
     "RowSegment",
+    "RulePrecision",
     "SchedulePoint",
     "SearchedFamily",
     "SearchedFile",
@@ -1775,6 +1776,22 @@ class EncoderLibrary(Report):
     """Its name and exact version."""
 
 
+class EngineTexts(Report):
+    """How many texts each engine encoded."""
+
+    fast: int
+    """By the fast engine."""
+
+    sentencepiece: int
+    """By SentencePiece's algorithm, the reference of a `.model`."""
+
+    reference: int
+    """By the reference encoder of a `tokenizer.json`, which is some forty times slower."""
+
+    declined: dict[str, int]
+    """Of these, those that the fast engine declined although it is proven, by the reason."""
+
+
 class EpochInfo(Report):
     """An epoch plan."""
 
@@ -2123,7 +2140,9 @@ class ExtendReport(Report):
     """One more than its largest id."""
 
     hash: str
-    """blake3 of its `tokenizer.json`, in hexadecimal."""
+    """blake3 of the files that decide its ids, in hexadecimal: its `tokenizer.json`, and where SentencePiece is the
+    reference its `.model` behind it.
+    """
 
     lineage: str
     """Its origin, in words."""
@@ -2154,6 +2173,12 @@ class ExtendReport(Report):
 
     refused: RefusedTexts | None
     """Documents whose texts it refused: they count as encoded, with no tokens."""
+
+    engines: EngineTexts | None
+    """How many texts each engine encoded."""
+
+    megabytes_per_second: float | None
+    """Megabytes of text a second that one thread encoded of a sample of the corpus when the tokenizer was registered."""
 
     ordinary_markers: list[tuple[str, int]]
     """Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens."""
@@ -2669,6 +2694,9 @@ class IngestReport(Report):
     tokens: dict[str, int]
     """Tokens encoded, by tokenizer."""
 
+    engines: dict[str, EngineTexts]
+    """Texts encoded, by tokenizer: how many by each engine."""
+
     special_tokens_in_text: dict[str, dict[str, int]]
     """Documents that spell a special token, which was encoded as plain text: by tokenizer, by token."""
 
@@ -3046,6 +3074,9 @@ class LoadReport(Report):
 
     tokens: dict[str, int]
     """Tokens encoded, by tokenizer."""
+
+    engines: dict[str, EngineTexts]
+    """Texts encoded, by tokenizer: how many by each engine."""
 
     special_tokens_in_text: dict[str, dict[str, int]]
     """Documents that spell a special token, which was encoded as plain text: by tokenizer, by token."""
@@ -3829,25 +3860,6 @@ class PolicySetting(Report):
     """What that means."""
 
 
-class Precision(Report):
-    """The precision of a rule: the share of accepted pairs among the pairs of an item and a text with a verdict."""
-
-    accepted: int
-    """Pairs that were accepted."""
-
-    rejected: int
-    """Pairs that were rejected."""
-
-    estimate: float
-    """The share of those accepted."""
-
-    low: float
-    """Lower bound of the 95 % interval (Wilson) of the share among all pairs, if the judged ones were drawn at random."""
-
-    high: float
-    """Upper bound of the interval."""
-
-
 class PresetReport(Report):
     """A published filter as a condition."""
 
@@ -4460,6 +4472,25 @@ class RowSegment(Report):
     """The corpus that it is in, from 0, where there are several."""
 
 
+class RulePrecision(Report):
+    """The precision of a rule: the share of accepted pairs among the pairs of an item and a text with a verdict."""
+
+    accepted: int
+    """Pairs that were accepted."""
+
+    rejected: int
+    """Pairs that were rejected."""
+
+    estimate: float
+    """The share of those accepted."""
+
+    low: float
+    """Lower bound of the 95 % interval (Wilson) of the share among all pairs, if the judged ones were drawn at random."""
+
+    high: float
+    """Upper bound of the interval."""
+
+
 class SalvageReport(Report):
     """The result of a salvage."""
 
@@ -4736,10 +4767,19 @@ class Signal(Report):
     expression: str
     """Its function, in SQL over `documents`."""
 
-    state: str
-    """`stored`: every new document gets it; `filling`: its addition was interrupted; `absent`; `other`, when a field
-    of its name has other values.
+    version: int
+    """The version of its rule in this release: 2 and more for a signal whose values an earlier release computed
+    otherwise.
     """
+
+    state: str
+    """`stored`: every new document gets it; `outdated`: likewise, but documents stored by an earlier release keep the
+    values of an earlier version, until `signals add` computes all again; `filling`: its addition was interrupted;
+    `absent`; `other`, when a field of its name has other values.
+    """
+
+    stored_version: int | None
+    """The version by which it was stored first."""
 
     documents: int | None
     """Documents that have a value, where it is stored or filled."""
@@ -4763,6 +4803,9 @@ class SignalsReport(Report):
 
     known: list[str]
     """Those of them that were stored before."""
+
+    outdated: list[str]
+    """Those that were stored by an earlier version of their rule, and are computed again."""
 
     documents: int
     """Documents that were scored now."""
@@ -5500,6 +5543,11 @@ class Suite(Report):
     grams: int
     """Distinct n-grams."""
 
+    normaliser: str
+    """The word rules that these are made by, with their version: `web@2`, and `web@1` for a suite that an earlier
+    release stored.
+    """
+
     complete: bool
     """Whether all stored texts were searched for it; else how many were."""
 
@@ -5543,7 +5591,7 @@ class SuiteContamination(Report):
     sources: list[TaintedSource]
     """The kept ones by source, most first."""
 
-    precision: Precision | None
+    precision: RulePrecision | None
     """How often the rule is right, by the verdicts on items and texts of kept documents that meet it; each pair of
     item and text counts once.
     """
@@ -5576,6 +5624,11 @@ class SuiteReport(Report):
 
     grams: int
     """Distinct n-grams that are searched for."""
+
+    normaliser: str
+    """The word rules that its n-grams are made by, with their version: `web@2`, and `web@1` for a suite that an
+    earlier release stored.
+    """
 
     searched: int
     """Stored documents that were searched for it now."""
@@ -5617,7 +5670,7 @@ class SuiteReported(Report):
     sources: list[TaintedSource]
     """The kept ones by source, most first."""
 
-    precision: Precision | None
+    precision: RulePrecision | None
     """How often the rule is right, by the verdicts on items and texts of kept documents that meet it; each pair of
     item and text counts once.
     """
@@ -5819,13 +5872,13 @@ class TokenizerCheck(Report):
     """What a check found: the verdict of the self-test, and odd texts."""
 
     backend: str
-    """Which encoder gives the ids: `fast` or `oracle`."""
+    """Which encoder gives the ids: `sentencepiece`, `fast` or `oracle`."""
 
     reason: str | None
     """Why not the fast one."""
 
     libraries: list[EncoderLibrary]
-    """The libraries behind both."""
+    """The libraries behind them."""
 
     vocab_size: int
     """One more than the largest id."""
@@ -5870,7 +5923,9 @@ class TokenizerDetails(Report):
     """One more than its largest id."""
 
     hash: str
-    """blake3 of its `tokenizer.json`, in hexadecimal."""
+    """blake3 of the files that decide its ids, in hexadecimal: its `tokenizer.json`, and where SentencePiece is the
+    reference its `.model` behind it.
+    """
 
     lineage: str
     """Its origin, in words."""
@@ -5959,7 +6014,9 @@ class TokenizerReport(Report):
     """One more than its largest id."""
 
     hash: str
-    """blake3 of its `tokenizer.json`, in hexadecimal."""
+    """blake3 of the files that decide its ids, in hexadecimal: its `tokenizer.json`, and where SentencePiece is the
+    reference its `.model` behind it.
+    """
 
     lineage: str
     """Its origin, in words."""
@@ -5990,6 +6047,12 @@ class TokenizerReport(Report):
 
     refused: RefusedTexts | None
     """Documents whose texts it refused: they count as encoded, with no tokens."""
+
+    engines: EngineTexts | None
+    """How many texts each engine encoded."""
+
+    megabytes_per_second: float | None
+    """Megabytes of text a second that one thread encoded of a sample of the corpus when the tokenizer was registered."""
 
     ordinary_markers: list[tuple[str, int]]
     """Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens."""
@@ -6151,7 +6214,9 @@ class TrainedTokenizer(Report):
     """One more than its largest id."""
 
     hash: str
-    """blake3 of its `tokenizer.json`, in hexadecimal."""
+    """blake3 of the files that decide its ids, in hexadecimal: its `tokenizer.json`, and where SentencePiece is the
+    reference its `.model` behind it.
+    """
 
     lineage: str
     """Its origin, in words."""
@@ -6182,6 +6247,12 @@ class TrainedTokenizer(Report):
 
     refused: RefusedTexts | None
     """Documents whose texts it refused: they count as encoded, with no tokens."""
+
+    engines: EngineTexts | None
+    """How many texts each engine encoded."""
+
+    megabytes_per_second: float | None
+    """Megabytes of text a second that one thread encoded of a sample of the corpus when the tokenizer was registered."""
 
     ordinary_markers: list[tuple[str, int]]
     """Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens."""

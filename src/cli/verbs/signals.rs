@@ -54,7 +54,7 @@ impl SignalSelection {
 /// One pass over the texts, in several commits; after an interrupt run the same command again. Queries see the signals
 /// after the last commit. The values are stored in the metadata, as signals.NAME; unchanged records are still
 /// recognised when they are ingested again. Signals already stored are not computed again, unless an earlier release
-/// computed them by another rule (`outdated` in `signals list`).
+/// computed them by another rule.
 #[derive(clap::Args)]
 pub(super) struct SignalsAddArgs {
     #[command(flatten)]
