@@ -55,7 +55,7 @@ pub(crate) fn stored_vocabulary(json: &[u8], verdict: &str) -> Result<Vocabulary
     let of_file = Vocabulary::of_file(&TokenizerFile::read(json)?);
     match of_file.filter(|_| !verdict.contains(NOT_NUMBERED)) {
         Some(vocabulary) => Ok(vocabulary),
-        None => Ok(Vocabulary::of_reference(&LibraryReference::load(json)?)),
+        None => Ok(LibraryReference::load(json)?.vocabulary()),
     }
 }
 
@@ -141,7 +141,7 @@ impl Tokenizer {
         let file = TokenizerFile::read(json)?;
         let variants = unigram_variants(&file, json)?;
         let reference = LibraryReference::load_variants(json, variants.as_ref())?;
-        let vocabulary = Vocabulary::of_reference(&reference);
+        let vocabulary = reference.vocabulary();
         let is_numbered_alike = Vocabulary::of_file(&file).as_ref() == Some(&vocabulary);
         let prove = || {
             if !is_numbered_alike {
@@ -187,7 +187,7 @@ impl Tokenizer {
         };
         let variants = unigram_variants(&file, json)?;
         let reference = LibraryReference::load_variants(json, variants.as_ref())?;
-        let vocabulary = Vocabulary::of_reference(&reference);
+        let vocabulary = reference.vocabulary();
         let chosen = ChosenEncoder::of(Err(refused));
         Self::of(json, ReferenceEncoder::library(reference), Some(chosen), vocabulary)
     }

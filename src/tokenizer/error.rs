@@ -1,7 +1,7 @@
 //! What can go wrong with a tokenizer.
 
 use crate::model::near_names::UnknownName;
-use crate::model::{Error, ErrorKind, Hint};
+use crate::model::{Error, ErrorKind, Hint, catch_panic};
 
 /// What [`TokenizerError::Panicked`] was doing when it is the text that it refuses.
 pub(in crate::tokenizer) const ENCODING: &str = "encoding";
@@ -301,4 +301,13 @@ pub enum ExtendError {
     /// The map could not be written.
     #[error("cannot write the embedding map")]
     Map(#[source] serde_json::Error),
+}
+
+/// Runs third-party code so that its panic is an error of ours. Sound to resume after: the
+/// tokenizer is never changed by encoding, and its caches are cleared or keyed by whole words.
+pub(in crate::tokenizer) fn guard<T>(
+    doing: &'static str,
+    run: impl FnOnce() -> T,
+) -> Result<T, TokenizerError> {
+    catch_panic(run).map_err(|why| TokenizerError::Panicked { doing, why })
 }

@@ -1,6 +1,5 @@
 //! The tokens of a `tokenizer.json` and their ids, read without loading an encoder; the bytes that each id stands for.
 
-use super::engine::reference::LibraryReference;
 use super::file::TokenizerFile;
 use std::collections::HashMap;
 use tokenizers_fast::pre_tokenizers::byte_level::ByteLevel;
@@ -41,14 +40,8 @@ impl Vocabulary {
         Some(Self::new(ids, added.into_iter().map(|(id, (token, special))| (id, token, special))))
     }
 
-    /// As the reference implementation itself says.
-    pub(in crate::tokenizer) fn of_reference(reference: &LibraryReference) -> Self {
-        let ids = reference.vocabulary().map(|(token, id)| (token.into(), id)).collect();
-        let added = reference.added().map(|(id, token, special)| (id, token.into(), special));
-        Self::new(ids, added)
-    }
-
-    fn new(
+    /// The model's own tokens, and added ones with their ids and whether they are special.
+    pub(in crate::tokenizer) fn new(
         ids: HashMap<Box<str>, u32>,
         added: impl Iterator<Item = (u32, Box<str>, bool)>,
     ) -> Self {

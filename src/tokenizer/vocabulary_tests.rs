@@ -1,7 +1,7 @@
 //! Numbers of added tokens, and ids that leave out most numbers.
 
-use super::super::{CheckSubject, EncoderBackend, REFERENCE, Tokenizer, TokenizerError, check};
 use super::*;
+use crate::tokenizer::{CheckSubject, EncoderBackend, REFERENCE, Tokenizer, TokenizerError, check};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

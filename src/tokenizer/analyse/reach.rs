@@ -1,8 +1,7 @@
 //! Which ids text can be encoded to, and why the others cannot be reached.
 
 use super::subject::{AnalysedTokenizer, VocabularyToken};
-use crate::tokenizer::engine::reference::guard;
-use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::error::{TokenizerError, guard};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tokenizers::Model;

@@ -4,8 +4,7 @@
 use super::curve::{MARGIN, MergeCounts, SMALLEST, SizeLengths, VocabularyCurve};
 use super::subject::{AnalysedTokenizer, VocabularyToken};
 use crate::model::{Context, Interrupt};
-use crate::tokenizer::engine::reference::guard;
-use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::error::{TokenizerError, guard};
 use crate::tokenizer::models::{CountedWords, MergeTable, replay};
 use crate::tokenizer::train::{
     ModelKind, PretokenTable, SizeRequest, SizedModel, TrainOptions, train_sizes,

@@ -11,9 +11,8 @@
 //! puts before it anyway, is found by trial.
 
 use super::hostile_texts::hostile_texts;
-use super::pipeline::space_rule;
-use super::reference::guard;
-use crate::tokenizer::error::TokenizerError;
+use super::spaces::space_rule;
+use crate::tokenizer::error::{TokenizerError, guard};
 use crate::tokenizer::file::write::byte_token;
 use crate::tokenizer::file::{AddedTokenEntry, SPACE_MARKER, TokenizerFile, step_type};
 use serde_json::{Value, json};

@@ -6,6 +6,7 @@ pub(in crate::tokenizer) mod hostile_texts;
 pub(in crate::tokenizer) mod pipeline;
 pub(in crate::tokenizer) mod proof;
 pub(in crate::tokenizer) mod reference;
+pub(in crate::tokenizer) mod spaces;
 pub(in crate::tokenizer) mod splitter;
 pub(in crate::tokenizer) mod unicode;
 

@@ -6,9 +6,10 @@
 //! stay in the file.
 
 use super::cuts::MergeBoundaries;
-use super::reference::guard;
+use super::spaces::{SpaceRule, space_rule};
 use super::unicode::has_new_characters;
-use crate::tokenizer::file::{TokenizerFile, step_type};
+use crate::tokenizer::error::guard;
+use crate::tokenizer::file::TokenizerFile;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -183,14 +184,6 @@ enum SpaceStep {
     Spaces(SpaceRule),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tokenizer) enum SpaceRule {
-    /// Removes those at the ends.
-    Trim { start: bool, end: bool },
-    /// Replaces two or more.
-    Collapse(String),
-}
-
 impl SpaceNormalizer {
     /// Takes the steps out of a file, and gives the rest of it.
     pub(in crate::tokenizer) fn extract_from(file: TokenizerFile) -> Result<(Self, Value), String> {
@@ -244,45 +237,6 @@ impl SpaceNormalizer {
     }
 }
 
-impl SpaceRule {
-    fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match self {
-            Self::Trim { start, end } => {
-                let text = if *start { text.trim_start_matches(' ') } else { text };
-                Cow::Borrowed(if *end { text.trim_end_matches(' ') } else { text })
-            }
-            Self::Collapse(to) => {
-                if !text.contains("  ") {
-                    return Cow::Borrowed(text);
-                }
-                let mut collapsed = String::with_capacity(text.len());
-                let mut rest = text;
-                while let Some((before, after)) = rest.split_once("  ") {
-                    collapsed.push_str(before);
-                    collapsed.push_str(to);
-                    rest = after.trim_start_matches(' ');
-                }
-                collapsed.push_str(rest);
-                Cow::Owned(collapsed)
-            }
-        }
-    }
-}
-
-/// The regular expressions that published SentencePiece conversions have, and this one writes.
-pub(in crate::tokenizer) fn space_rule(step: &Value) -> Option<SpaceRule> {
-    if step_type(step) != "Replace" {
-        return None;
-    }
-    let content = step.get("content")?.as_str()?;
-    match step.get("pattern")?.get("Regex")?.as_str()? {
-        r"\A +| +\z" if content.is_empty() => Some(SpaceRule::Trim { start: true, end: true }),
-        r" +\z" if content.is_empty() => Some(SpaceRule::Trim { start: false, end: true }),
-        " {2,}" => Some(SpaceRule::Collapse(content.to_owned())),
-        _ => None,
-    }
-}
-
 fn of_library(steps: Vec<Value>) -> Result<Box<PipelineTokenizer>, String> {
     let mut file = json!({
         "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
@@ -292,28 +246,4 @@ fn of_library(steps: Vec<Value>) -> Result<Box<PipelineTokenizer>, String> {
     });
     tokenizers_fast::canonicalize_value(&mut file).map_err(|error| error.to_string())?;
     tokenizers_fast::from_json(&file.to_string()).map(Box::new).map_err(|error| error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use tokenizers::NormalizedString;
-    use tokenizers::Normalizer;
-    use tokenizers::normalizers::replace::Replace;
-    use tokenizers::normalizers::replace::ReplacePattern;
-
-    proptest! {
-        #[test]
-        fn spaces_are_removed_as_the_expressions_say(text in "[ a\n▁é]{0,12}") {
-            for (regex, content) in [(r"\A +| +\z", ""), (r" +\z", ""), (" {2,}", " "), (" {2,}", "▁")] {
-                let pattern = ReplacePattern::Regex(regex.to_owned());
-                let mut theirs = NormalizedString::from(text.as_str());
-                Replace::new(pattern, content).expect("compiles").normalize(&mut theirs).expect("runs");
-                let step = json!({ "type": "Replace", "pattern": { "Regex": regex }, "content": content });
-                let ours = space_rule(&step).expect("is known").apply(&text).into_owned();
-                prop_assert_eq!(ours, theirs.get(), "{}", regex);
-            }
-        }
-    }
 }

@@ -1,9 +1,9 @@
 //! The reference encoder: tokenizers 0.23, set so that text is only text. What it says is right by definition.
 
-use crate::model::catch_panic;
-use crate::tokenizer::error::{ENCODING, TokenizerError};
+use crate::tokenizer::error::{ENCODING, TokenizerError, guard};
 use crate::tokenizer::file::TokenizerFile;
 use crate::tokenizer::file::unigram::{self, UnigramVariants};
+use crate::tokenizer::vocabulary::Vocabulary;
 use std::sync::OnceLock;
 use tokenizers::models::ModelWrapper;
 use tokenizers::{AddedToken, Model as _, OffsetReferential, OffsetType, PreTokenizer as _};
@@ -128,8 +128,15 @@ impl LibraryReference {
     }
 
     /// The model's own tokens with their ids, in no particular order.
-    pub(in crate::tokenizer) fn vocabulary(&self) -> impl Iterator<Item = (String, u32)> {
+    pub(in crate::tokenizer) fn model_tokens(&self) -> impl Iterator<Item = (String, u32)> {
         self.whole().get_vocab(false).into_iter()
+    }
+
+    /// All tokens, as it numbers them.
+    pub(in crate::tokenizer) fn vocabulary(&self) -> Vocabulary {
+        let ids = self.model_tokens().map(|(token, id)| (token.into(), id)).collect();
+        let added = self.added().map(|(id, token, special)| (id, token.into(), special));
+        Vocabulary::new(ids, added)
     }
 
     /// Added tokens as they are spelled, in no particular order: id, spelling, whether special.
@@ -177,13 +184,4 @@ fn read(bytes: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
     tokenizer.with_padding(None);
     tokenizer.set_encode_special_tokens(true);
     Ok(tokenizer)
-}
-
-/// Runs third-party code so that its panic is an error of ours. Sound to resume after: the
-/// tokenizer is never changed by encoding, and its caches are cleared or keyed by whole words.
-pub(in crate::tokenizer) fn guard<T>(
-    doing: &'static str,
-    run: impl FnOnce() -> T,
-) -> Result<T, TokenizerError> {
-    catch_panic(run).map_err(|why| TokenizerError::Panicked { doing, why })
 }

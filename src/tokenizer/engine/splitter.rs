@@ -1,9 +1,9 @@
 //! The pre-tokens of any tokenizer: what its normalizer and pre-tokenizer hand to its model.
 
 use super::hostile_texts::hostile_texts;
-use super::reference::{LibraryReference, guard};
+use super::reference::LibraryReference;
 use super::unicode::{has_new_characters, is_new_character};
-use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::error::{TokenizerError, guard};
 use crate::tokenizer::file::{TokenizerFile, step_type};
 use crate::tokenizer::vocabulary::byte_characters;
 use serde_json::{Map, Value, json};

@@ -1,25 +1,12 @@
 //! The extended file: the base's, with entries appended and nothing else changed; and its proof.
 
 use super::base;
-use super::base::{ExtensionBase, trial_contexts, unusual_file, vocabulary_mut};
+use super::base::{ExtensionBase, FileAdditions, trial_contexts, unusual_file, vocabulary_mut};
 use super::reencode::{ReencodeFilter, ReencodeScratch};
 use crate::tokenizer::engine::hostile_texts::hostile_texts;
 use crate::tokenizer::error::{ExtendError, TokenizerError};
 use crate::tokenizer::file::ModelType;
 use serde_json::{Value, json};
-
-/// What is appended.
-#[derive(Default)]
-pub(super) struct FileAdditions {
-    /// New tokens, ascending by id.
-    pub(super) tokens: Vec<(String, u32)>,
-    /// New merges of a BPE model.
-    pub(super) merges: Vec<(String, String)>,
-    /// Scores of the tokens of a Unigram model, one for each.
-    pub(super) scores: Vec<f64>,
-    /// New added tokens, ascending by id, behind all others. They stand in the vocabulary too, for their ids' sake.
-    pub(super) matched: Vec<(String, u32)>,
-}
 
 /// The bytes of the extended `tokenizer.json`. It is indented if the base is.
 ///

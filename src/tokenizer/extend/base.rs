@@ -30,7 +30,7 @@ impl ExtensionBase {
         };
         let added: BTreeMap<String, u32> =
             reference.added().map(|(id, token, _)| (token, id)).collect();
-        let vocabulary: HashMap<String, u32> = reference.vocabulary().collect();
+        let vocabulary: HashMap<String, u32> = reference.model_tokens().collect();
         let largest = vocabulary.values().chain(added.values()).max();
         let largest = largest.ok_or(TokenizerError::EmptyVocabulary)?;
         let next_id = largest.checked_add(1).ok_or(ExtendError::Full)?;
@@ -114,6 +114,19 @@ impl ExtensionBase {
         outside.sort_unstable();
         outside
     }
+}
+
+/// What is appended.
+#[derive(Default)]
+pub(super) struct FileAdditions {
+    /// New tokens, ascending by id.
+    pub(super) tokens: Vec<(String, u32)>,
+    /// New merges of a BPE model.
+    pub(super) merges: Vec<(String, String)>,
+    /// Scores of the tokens of a Unigram model, one for each.
+    pub(super) scores: Vec<f64>,
+    /// New added tokens, ascending by id, behind all others. They stand in the vocabulary too, for their ids' sake.
+    pub(super) matched: Vec<(String, u32)>,
 }
 
 /// The vocabulary of a BPE or WordPiece model, to be added to.

@@ -1,7 +1,6 @@
 //! A BPE model that takes new merges, and the fewest of them that join a text to one token.
 
-use super::apply::FileAdditions;
-use super::base::{ExtensionBase, unusual_file};
+use super::base::{ExtensionBase, FileAdditions, unusual_file};
 use super::embedding_map::TokenOrigin;
 use crate::tokenizer::error::ExtendError;
 use crate::tokenizer::models::{MergeScratch, MergeTable, PairOutcome};

@@ -1,7 +1,7 @@
 //! Makes terms single tokens, in the forms that text has them in.
 
-use super::apply::{FileAdditions, prove_extension, write_extension};
-use super::base::{ExtensionBase, no_word_level};
+use super::apply::{prove_extension, write_extension};
+use super::base::{ExtensionBase, FileAdditions, no_word_level};
 use super::bpe::{ExtendableBpe, JoinState, MOST, NewToken, cheapest_pair};
 use super::embedding_map::{EmbeddingMap, EmbeddingRow, TokenOrigin, equal_weights};
 use super::other_models::{AddedTerms, PieceScores, refuse_wordpiece};

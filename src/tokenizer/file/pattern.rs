@@ -1,7 +1,6 @@
 //! The published split patterns by name, and the split pattern that a user gave.
 
-use crate::tokenizer::engine::reference::guard;
-use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::error::{TokenizerError, guard};
 use serde::{Deserialize, Serialize};
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::tokenizer::normalizer::SplitDelimiterBehavior;

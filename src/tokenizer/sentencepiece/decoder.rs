@@ -1,7 +1,6 @@
 //! The text of ids, as `SentencePieceProcessor::Decode` puts it together; special tokens are spelled out.
 
-use super::encoder::space_settings;
-use super::normalizer::DummySpace;
+use super::normalizer::{DummySpace, space_settings};
 use super::pieces::PieceTable;
 use super::proto::{SentencePieceKind, SentencePieceModel};
 use crate::tokenizer::file::SPACE_MARKER;

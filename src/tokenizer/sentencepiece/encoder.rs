@@ -2,7 +2,7 @@
 
 use super::decoder::PieceDecoder;
 use super::fail;
-use super::normalizer::{DummySpace, NormalizedBytes, SentencePieceNormalizer, SpaceSettings};
+use super::normalizer::{NormalizedBytes, SentencePieceNormalizer, space_settings};
 use super::pieces::PieceTable;
 use super::proto::{SentencePieceKind, SentencePieceModel};
 use super::segment::{PieceSpan, SegmentScratch, Segmenter};
@@ -168,23 +168,6 @@ impl SentencePiece {
     /// The text of ids, special tokens spelled out; ids that no piece has are skipped.
     pub(in crate::tokenizer) fn decode(&self, ids: &[u32]) -> String {
         self.decoder.decode(ids)
-    }
-}
-
-/// What a model does to white space.
-pub(in crate::tokenizer) fn space_settings(model: &SentencePieceModel) -> SpaceSettings {
-    let (spec, trainer) = (model.normalizer.as_ref(), model.trainer.as_ref());
-    let is_suffix = trainer.and_then(|trainer| trainer.treat_whitespace_as_suffix) == Some(true);
-    let flag = |flag: Option<bool>| flag.unwrap_or(true);
-    let dummy = match (flag(spec.and_then(|spec| spec.add_dummy_prefix)), is_suffix) {
-        (false, _) => DummySpace::None,
-        (true, false) => DummySpace::Prefix,
-        (true, true) => DummySpace::Suffix,
-    };
-    SpaceSettings {
-        dummy,
-        removes_extra: flag(spec.and_then(|spec| spec.remove_extra_whitespaces)),
-        escapes: flag(spec.and_then(|spec| spec.escape_whitespaces)),
     }
 }
 

@@ -18,8 +18,8 @@ mod segment;
 mod tests;
 mod word_cache;
 
-pub(super) use encoder::{SentencePiece, SentencePieceScratch, space_settings};
-pub(super) use normalizer::DummySpace;
+pub(super) use encoder::{SentencePiece, SentencePieceScratch};
+pub(super) use normalizer::{DummySpace, space_settings};
 pub(super) use pieces::{PieceTable, SegmentAlgorithm};
 pub(super) use segment::symbol_score;
 

@@ -4,6 +4,7 @@
 //! replaced; else the character is copied. Extra spaces are removed as they come out of the map, one space is put
 //! before or behind the text, and spaces are written `▁`.
 
+use super::proto::SentencePieceModel;
 use crate::tokenizer::TokenizerError;
 use crate::tokenizer::file::SPACE_MARKER;
 use crate::tokenizer::models::trie::PieceTrie;
@@ -27,6 +28,23 @@ pub(in crate::tokenizer) struct SpaceSettings {
     pub(in crate::tokenizer) removes_extra: bool,
     /// Spaces are written `▁`.
     pub(in crate::tokenizer) escapes: bool,
+}
+
+/// What a model does to white space.
+pub(in crate::tokenizer) fn space_settings(model: &SentencePieceModel) -> SpaceSettings {
+    let (spec, trainer) = (model.normalizer.as_ref(), model.trainer.as_ref());
+    let is_suffix = trainer.and_then(|trainer| trainer.treat_whitespace_as_suffix) == Some(true);
+    let flag = |flag: Option<bool>| flag.unwrap_or(true);
+    let dummy = match (flag(spec.and_then(|spec| spec.add_dummy_prefix)), is_suffix) {
+        (false, _) => DummySpace::None,
+        (true, false) => DummySpace::Prefix,
+        (true, true) => DummySpace::Suffix,
+    };
+    SpaceSettings {
+        dummy,
+        removes_extra: flag(spec.and_then(|spec| spec.remove_extra_whitespaces)),
+        escapes: flag(spec.and_then(|spec| spec.escape_whitespaces)),
+    }
 }
 
 /// The normaliser of one model.

@@ -11,9 +11,8 @@
 
 use super::layout::END;
 use super::options::TrainOptions;
-use super::unigram_sizes::ScoredPiece;
-use crate::tokenizer::engine::reference::guard;
-use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::error::{TokenizerError, guard};
+use crate::tokenizer::models::lattice::ScoredPiece;
 use crate::tokenizer::models::viterbi::UNKNOWN_PENALTY;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
