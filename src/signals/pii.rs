@@ -183,6 +183,11 @@ fn is_continued(text: &str, at: usize) -> bool {
     }
 }
 
+/// Whether a full stop stands before a byte that is not the end of an ellipsis.
+fn is_behind_point(text: &str, at: usize) -> bool {
+    before(text, at) == Some('.') && before(text, at - 1) != Some('.')
+}
+
 /// Digits in groups, with one sign between two of them.
 struct DigitGroups {
     digits: Vec<u8>,
@@ -277,7 +282,7 @@ fn phone(text: &str, at: usize) -> Option<usize> {
             local(text, closed + gap.map_or(0, char::len_utf8), |_| true)
         }
         digit if digit.is_ascii_digit() => {
-            let is_part = before(text, at).is_some_and(|sign| sign == '.' || is_hyphen(sign));
+            let is_part = is_behind_point(text, at) || before(text, at).is_some_and(is_hyphen);
             let area = three(text, at).filter(|_| !is_part)?;
             let sign = behind(text, area).filter(|sign| *sign == '.' || is_hyphen(*sign))?;
             local(text, area + sign.len_utf8(), |other| other == sign)
@@ -428,11 +433,7 @@ fn domain(text: &str) -> Option<usize> {
     for nth in 0.. {
         let rest = text.get(end..)?;
         let is_apart = rest.chars().next().is_some_and(is_unparted);
-        let length: usize = rest
-            .chars()
-            .take_while(|character| is_in_label(*character) && is_unparted(*character) == is_apart)
-            .map(char::len_utf8)
-            .sum();
+        let length = label_bytes(rest, is_apart);
         let run = rest.get(..length)?;
         let label = run.trim_end_matches('-');
         // What follows an address in a script that does not part words is the sentence.
@@ -451,9 +452,28 @@ fn domain(text: &str) -> Option<usize> {
     best
 }
 
-/// A letter, a digit, a hyphen, or a mark that stands on a letter.
+/// Bytes of the label that a text begins with: its letters are all of scripts that part words, or none is; and all of
+/// scripts with capitals, or none is.
+fn label_bytes(text: &str, is_apart: bool) -> usize {
+    let (mut bytes, mut has_case) = (0, None);
+    for character in text.chars() {
+        let is_of_it = is_in_label(character) && is_unparted(character) == is_apart;
+        let is_other_kind = character.is_alphabetic()
+            && *has_case.get_or_insert(is_cased(character)) != is_cased(character);
+        if !is_of_it || is_other_kind {
+            break;
+        }
+        bytes += character.len_utf8();
+    }
+    bytes
+}
+
+/// A letter, a digit of ASCII, a hyphen, or a mark that stands on a letter.
 fn is_in_label(character: char) -> bool {
-    character.is_alphanumeric() || character == '-' || matches!(character, '\u{300}'..='\u{36f}')
+    character.is_alphabetic()
+        || character.is_ascii_digit()
+        || character == '-'
+        || matches!(character, '\u{300}'..='\u{36f}')
 }
 
 fn is_top_label(label: &str) -> bool {
@@ -484,13 +504,13 @@ fn is_unparted(letter: char) -> bool {
 /// Where the IPv4 address that begins here ends.
 fn ipv4(text: &str, at: usize) -> Option<usize> {
     let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
-    if before(text, at) == Some('.') {
+    if is_behind_point(text, at) {
         return None;
     }
     let rest = text.get(at..)?;
     let run = rest.get(..rest.bytes().take(16).take_while(is_part).count())?;
-    // A full stop behind it ends the sentence.
-    let run = run.strip_suffix('.').unwrap_or(run);
+    // Full stops behind it are the sentence's.
+    let run = run.trim_end_matches('.');
     let address: Ipv4Addr = run.parse().ok()?;
     let end = at + run.len();
     (is_public(address) && ends(text, end, |sign| sign == '.')).then_some(end)

@@ -151,6 +151,8 @@ fn addresses_have_letters_of_every_script() {
         ("请联系ann@example.org谢谢", "ann@example.org"),
         ("メールはann@example.co.jpへ", "ann@example.co.jp"),
         ("지금ann@example.org으로", "ann@example.org"),
+        ("ann@example.org의", "ann@example.org"),
+        ("ann@почта.рф¹", "ann@почта.рф"),
         ("ann@example.org-", "ann@example.org"),
         ("ann@例子.中国", "ann@例子.中国"),
     ] {
