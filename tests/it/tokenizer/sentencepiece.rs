@@ -14,12 +14,12 @@ const BPE: &[u8] = include_bytes!("../../../src/tokenizer/convert/vectors/bpe.mo
 const UNIGRAM: &[u8] = include_bytes!("../../../src/tokenizer/convert/vectors/unigram.model");
 const IDS: &str = include_str!("../../../src/tokenizer/convert/vectors/ids.json");
 
-struct Place {
+struct ModelCorpus {
     scratch: TestDir,
     corpus: String,
 }
 
-impl Place {
+impl ModelCorpus {
     fn new(pages: &[Page]) -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
@@ -41,10 +41,10 @@ impl Place {
 #[test]
 fn a_model_has_the_ids_of_sentencepiece() {
     let golden: Value = serde_json::from_str(IDS).unwrap();
-    let place = Place::new(&crawl(71, 40, true));
+    let home = ModelCorpus::new(&crawl(71, 40, true));
     for (name, model) in [("bpe", BPE), ("unigram", UNIGRAM)] {
-        let file = place.scratch.write(&format!("{name}.model"), model);
-        let added = place.tokenizer("add", &[name, &file, "--json"]).good().json();
+        let file = home.scratch.write(&format!("{name}.model"), model);
+        let added = home.tokenizer("add", &[name, &file, "--json"]).good().json();
         assert_eq!(
             (&added["backend"], &added["reference"]),
             (&json!("sentencepiece"), &json!(SENTENCEPIECE))
@@ -52,13 +52,13 @@ fn a_model_has_the_ids_of_sentencepiece() {
         let engines = &added["engines"];
         assert_eq!((&engines["fast"], &engines["reference"]), (&json!(0), &json!(0)));
         assert_eq!(engines["sentencepiece"], added["encoded_documents"]);
-        let check = place.tokenizer("check", &[name]).good().stdout;
+        let check = home.tokenizer("check", &[name]).good().stdout;
         assert!(check.contains("the ids are those of SentencePiece's own algorithm"), "{check}");
         assert!(
             check.contains("stored ids: those of a sample equal those of the texts"),
             "{check}"
         );
-        let corpus = place.open();
+        let corpus = home.open();
         let texts = golden["texts"].as_array().unwrap();
         for (text, ids) in texts.iter().zip(golden[name].as_array().unwrap()) {
             let tokens = corpus.encode(Some(name), text.as_str().unwrap(), false).unwrap();
@@ -66,33 +66,33 @@ fn a_model_has_the_ids_of_sentencepiece() {
             assert_eq!(json!(found), *ids, "{name} {text}");
         }
     }
-    sound(&place.corpus);
+    sound(&home.corpus);
 }
 
 #[test]
 fn a_model_is_exported_as_it_was_and_is_no_tokenizer_json() {
-    let place = Place::new(&crawl(72, 20, true));
-    let file = place.scratch.write("spiece.model", UNIGRAM);
-    let added = place.tokenizer("add", &["piece", &file, "--json"]).good().json();
-    let again = place.scratch.arg("again.model");
-    place.tokenizer("export", &["piece", &again]).good();
+    let home = ModelCorpus::new(&crawl(72, 20, true));
+    let file = home.scratch.write("spiece.model", UNIGRAM);
+    let added = home.tokenizer("add", &["piece", &file, "--json"]).good().json();
+    let again = home.scratch.arg("again.model");
+    home.tokenizer("export", &["piece", &again]).good();
     assert_eq!(std::fs::read(&again).unwrap(), UNIGRAM);
     // The file that was made of it decides other ids, and is another tokenizer.
-    let json = place.scratch.arg("tokenizer.json");
-    place.tokenizer("export", &["piece", &json]).good();
-    let library = place.tokenizer("add", &["library", &json, "--json"]).good().json();
+    let json = home.scratch.arg("tokenizer.json");
+    home.tokenizer("export", &["piece", &json]).good();
+    let library = home.tokenizer("add", &["library", &json, "--json"]).good().json();
     assert_eq!(library["reference"], REFERENCE);
     assert_ne!(library["hash"], added["hash"]);
     // The same once more is the same; another one under the name is refused.
-    let same = place.tokenizer("add", &["piece", &file, "--json"]).good().json();
+    let same = home.tokenizer("add", &["piece", &file, "--json"]).good().json();
     assert_eq!((&same["hash"], &same["encoded_tokens"]), (&added["hash"], &json!(0)));
-    place.tokenizer("add", &["piece", &json]).fails(&["piece"]);
-    sound(&place.corpus);
+    home.tokenizer("add", &["piece", &json]).fails(&["piece"]);
+    sound(&home.corpus);
 }
 
 #[test]
 fn a_model_that_an_older_release_registered_keeps_its_ids() {
-    let place = Place::new(&crawl(73, 20, true));
+    let home = ModelCorpus::new(&crawl(73, 20, true));
     let mut json: Value =
         serde_json::from_slice(&convert(TokenizerInput::SentencePiece(UNIGRAM)).unwrap().json)
             .unwrap();
@@ -113,10 +113,10 @@ fn a_model_that_an_older_release_registered_keeps_its_ids() {
         originals: &originals,
         ..TokenizerRegistration::default()
     };
-    let record = writer(place.corpus.as_ref()).register(&registration).unwrap();
+    let record = writer(home.corpus.as_ref()).register(&registration).unwrap();
     assert_eq!(record.reference, REFERENCE);
-    place.tokenizer("backfill", &["old"]).good();
-    let check = place.tokenizer("check", &["old", "--json"]).json();
+    home.tokenizer("backfill", &["old"]).good();
+    let check = home.tokenizer("check", &["old", "--json"]).json();
     let cases = check["check"]["cases"].as_array().unwrap();
     let case = cases.iter().find(|case| case["name"] == "ids of SentencePiece").unwrap();
     let what = case["what"].as_str().unwrap();
@@ -126,44 +126,44 @@ fn a_model_that_an_older_release_registered_keeps_its_ids() {
         "{what}"
     );
     assert!(what.ends_with("register the .model under a new name"), "{what}");
-    let file = place.scratch.write("spiece.model", UNIGRAM);
-    let new = place.tokenizer("add", &["new", &file, "--json"]).good().json();
+    let file = home.scratch.write("spiece.model", UNIGRAM);
+    let new = home.tokenizer("add", &["new", &file, "--json"]).good().json();
     assert_eq!(new["reference"], SENTENCEPIECE);
-    sound(&place.corpus);
+    sound(&home.corpus);
 }
 
 #[test]
 fn an_extension_of_a_model_takes_over_no_ids() {
-    let place = Place::new(&crawl(74, 20, true));
-    let file = place.scratch.write("spiece.model", BPE);
-    let added = place.tokenizer("add", &["piece", &file, "--json"]).good().json();
-    let terms = place.scratch.write("terms.txt", "zyzzyva\n");
-    let out = place.scratch.arg("more");
-    let more = place
+    let home = ModelCorpus::new(&crawl(74, 20, true));
+    let file = home.scratch.write("spiece.model", BPE);
+    let added = home.tokenizer("add", &["piece", &file, "--json"]).good().json();
+    let terms = home.scratch.write("terms.txt", "zyzzyva\n");
+    let out = home.scratch.arg("more");
+    let more = home
         .tokenizer("extend", &["piece", "more", "--terms", &terms, "--out", &out, "--json"])
         .good()
         .json();
     assert_eq!((&more["copied_documents"], &more["reference"]), (&json!(0), &json!(REFERENCE)));
     assert_eq!(more["encoded_documents"], added["encoded_documents"]);
-    sound(&place.corpus);
+    sound(&home.corpus);
 }
 
 #[test]
 fn no_vocabulary_with_marks_for_spaces_has_a_nul() {
     let mut pages = crawl(75, 40, true);
     pages.iter_mut().for_each(|page| page.text.push_str(" end\0of\0text"));
-    let place = Place::new(&pages);
+    let home = ModelCorpus::new(&pages);
     for model in ["unigram", "bpe"] {
         let options = ["--vocab-size", "500", "--byte-fallback", "--character-coverage", "1"];
-        place.tokenizer("train", &[&[model, "--model", model], &options[..]].concat()).good();
-        let (corpus, model_file) = (place.open(), place.scratch.arg("own.model"));
+        home.tokenizer("train", &[&[model, "--model", model], &options[..]].concat()).good();
+        let (corpus, model_file) = (home.open(), home.scratch.arg("own.model"));
         let json: Value = serde_json::from_slice(&corpus.tokenizer_json(model).unwrap()).unwrap();
         assert!(!json["model"]["vocab"].to_string().contains("\\u0000"), "{model}");
         drop(corpus);
-        place.tokenizer("export", &[model, &model_file]).good();
+        home.tokenizer("export", &[model, &model_file]).good();
         // What was exported gives the ids that are stored here.
-        place.tokenizer("add", &[&format!("{model}-back"), &model_file]).good();
-        let corpus = place.open();
+        home.tokenizer("add", &[&format!("{model}-back"), &model_file]).good();
+        let corpus = home.open();
         let (own, back) = (
             corpus.tokenizer(Some(model)).unwrap(),
             corpus.tokenizer(Some(&format!("{model}-back"))).unwrap(),
