@@ -27,9 +27,10 @@ CJK = "你好世界日本語カタカナ한국어텍스트ภาษาไทย"
 #: Spaces, marks, characters that a rule of normalisation changes, emoji, and what is spelled like a piece.
 ODD = [
     "▁", "▁▁", " ", "  ", "   ", "\u3000", "\u00a0", "\u2003", "\u200b", "\ufeff", "\u00ad", "\t", "\n", "\r\n", "\0",
-    "\x01", "\x7f", "é", "e\u0301", "A\u030a", "ﬁ", "①", "½", "Ⅷ", "ＡＢＣ", "１２３", "ｶﾞ", "ﾊﾟ", "㍿", "İ", "ß", "ẞ",
-    "o\u0308\u0323", "\u0301", "\u0300\u0301", "👍", "👍🏽", "👩‍👩‍👧", "🇩🇪", "🏳️‍🌈", "\U0010ffff", "\ufffd", "<s>", "</s>", "<unk>",
-    "<pad>", "<0x41>", "<0x00>", "<|user|>", "<sym>", "ab", "user", "a b", "▁user", " user", "user ", "<|user|> ", "123",
+    "\x01", "\x7f", "é", "e\u0301", "A\u030a", "ﬁ", "①", "½", "Ⅷ", "ＡＢＣ", "１２３", "ｶﾞ", "ﾊﾟ", "㍿", "İ", "ß",
+    "ẞ", "o\u0308\u0323", "\u0301", "\u0300\u0301", "👍", "👍🏽", "👩‍👩‍👧", "🇩🇪", "🏳️‍🌈", "\U0010ffff",
+    "\ufffd", "<s>", "</s>", "<unk>", "<pad>", "<0x41>", "<0x00>", "<|user|>", "<sym>", "ab", "user", "a b",
+    "▁user", " user", "user ", "<|user|> ", "123",
     "007", "3.14", "don't", "!!!", "...", "ﷺ", "ǆ", "ſ", "\u1100\u1161\u11a8", "각", "क्षि", "שלום", "مرحبا", "\u202b",
     "\u2028", "\u0085", "…", "～", "〜", "－", "ー", "¨", "´", "¯", "¸", "\u037a",
 ]
@@ -97,7 +98,12 @@ def options(model_type: str, rule: str, setting: int) -> dict[str, Any]:
 def train(**chosen: Any) -> bytes:
     out = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines()), model_writer=out, minloglevel=3, num_threads=1, hard_vocab_limit=False, **chosen
+        sentence_iterator=iter(lines()),
+        model_writer=out,
+        minloglevel=3,
+        num_threads=1,
+        hard_vocab_limit=False,
+        **chosen,
     )
     return out.getvalue()
 
@@ -139,7 +145,7 @@ def test_a_registered_model_has_its_ids_and_is_exported_as_it_was(tmp_path: Path
 
 
 @pytest.mark.parametrize("model", ["bpe", "unigram"])
-def test_sentencepiece_gives_the_ids_of_a_tokenizer_that_was_trained_here_and_exported(tmp_path: Path, model: str) -> None:
+def test_sentencepiece_gives_the_ids_of_exported_tokenizers(tmp_path: Path, model: str) -> None:
     corpusdb.create(tmp_path / "corpus").close()
     with corpusdb.open(tmp_path / "corpus", mode="w", memory="128MiB") as w:
         w.ingest(corpora.pages(200), source="web")
