@@ -117,19 +117,28 @@ pub(crate) fn language_score(text: &str) -> Option<f64> {
 
 pub(super) fn detect_language(text: &str) -> Option<(&'static str, f64)> {
     let sample = prose(text);
-    let sample = without_unknown_scripts(in_usual_width(&sample))?;
+    let sample = if sample.is_ascii() {
+        sample.contains(|letter: char| letter.is_ascii_alphabetic()).then_some(sample)?
+    } else {
+        without_unknown_scripts(in_usual_width(sample))?
+    };
     let found = whatlang::detect(&sample)?;
     let code = language_code(found.lang().code())?;
-    let letters = sample.chars().filter(|letter| is_letter(*letter)).count();
-    let strangers = sample.chars().filter(|letter| is_stranger(code, *letter)).count();
-    if strangers * LETTERS_A_STRANGER > letters {
+    let strangers = match code {
+        "bn" | "am" | "my" => sample.chars().filter(|letter| is_stranger(code, *letter)).count(),
+        _ => 0,
+    };
+    let letters = || sample.chars().filter(|letter| is_letter(*letter)).count();
+    if strangers > 0 && strangers * LETTERS_A_STRANGER > letters() {
         return None;
     }
     Some((code, found.confidence()))
 }
 
 /// The letters of full width as those of ASCII, and katakana of half width in full: whatlang takes both for Korean.
-fn in_usual_width(sample: &str) -> Cow<'_, str> {
+fn in_usual_width(sample: Cow<'_, str>) -> Cow<'_, str> {
+    // All of these begin with this byte.
+    const FIRST: u8 = 0xef;
     let usual = |character: char| match character {
         '\u{ff01}'..='\u{ff5e}' => {
             char::from_u32(u32::from(character) - 0xfee0).unwrap_or(character)
@@ -139,11 +148,7 @@ fn in_usual_width(sample: &str) -> Cow<'_, str> {
         }
         _ => character,
     };
-    if sample.chars().any(|character| matches!(character, '\u{ff01}'..='\u{ff9d}')) {
-        sample.chars().map(usual).collect()
-    } else {
-        sample.into()
-    }
+    if sample.as_bytes().contains(&FIRST) { sample.chars().map(usual).collect() } else { sample }
 }
 
 /// A sample without the letters of scripts of which whatlang knows no language (it counts those of Dhivehi as Arabic);
@@ -167,7 +172,8 @@ fn without_unknown_scripts(sample: Cow<'_, str>) -> Option<Cow<'_, str>> {
 
 /// Whether whatlang knows a language of the script of a letter; none for letters that are of no script.
 fn is_known(letter: char) -> Option<bool> {
-    if letter.is_ascii() {
+    // Most letters are Latin or Cyrillic: no table is asked.
+    if letter.is_ascii() || matches!(letter, '\u{c0}'..='\u{24f}' | '\u{400}'..='\u{481}') {
         return Some(true);
     }
     Some(match letter.script() {
