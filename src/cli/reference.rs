@@ -233,7 +233,7 @@ pub fn python_reports() -> anyhow::Result<String> {
     let names: Vec<String> = names.map(|name| format!("    \"{name}\",\n")).collect();
     file.push_str(&format!("\n__all__ = [\n{}]\n", names.concat()));
     classes.texts.values().for_each(|text| file.push_str(text));
-    file.push_str("\n");
+    file.push('\n');
     file.push_str(&classes.alias_texts()?);
     Ok(file)
 }

@@ -42,7 +42,7 @@ pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 {
         return "<0.1 %".to_owned();
     }
-    if share < 1.0 && share >= 0.9995 {
+    if (0.9995..1.0).contains(&share) {
         return ">99.9 %".to_owned();
     }
     format!("{:.1} %", 100.0 * share)
@@ -81,7 +81,7 @@ pub fn decimals(value: f64) -> String {
         // Below a billion, and rounded: the cast is exact.
         return format!("{sign}{}", number(size.round() as u64));
     }
-    if size >= 1e9 || size < 0.001 {
+    if !(0.001..1e9).contains(&size) {
         return format!("{value:.3e}");
     }
     let digits = (3.0 - size.log10().floor()).clamp(0.0, 6.0) as usize;

@@ -182,6 +182,8 @@ struct GroupsSection<'a> {
     rows: Vec<(&'a GroupMetrics, Vec<Option<&'a GroupMetrics>>)>,
 }
 
+/// What a group is ordered by; its name, and what is drawn of each tokenizer.
+type MeasuredGroup = (Option<f64>, (String, Vec<(f64, String)>));
 /// One measure of a group.
 type GroupMeasure = fn(&GroupMetrics) -> Option<f64>;
 
@@ -190,7 +192,7 @@ fn groups(report: &AnalysisReport) -> Option<GroupsSection<'_>> {
     let drawn = first.groups.get(..DRAWN.min(first.groups.len()))?;
     // Each is ordered by what it draws, the best group first: by the first tokenizer, which is the reference.
     let draw = |measure: GroupMeasure, write: fn(f64) -> String, is_less_better: bool| {
-        let mut rows: Vec<(Option<f64>, (String, Vec<(f64, String)>))> = drawn
+        let mut rows: Vec<MeasuredGroup> = drawn
             .iter()
             .map(|group| {
                 let of_each = report.tokenizers.iter().map(|it| {

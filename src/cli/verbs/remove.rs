@@ -361,7 +361,7 @@ impl PurgeArgs {
                 id => ids.extend(id.documents(corpus, call.note)?),
             }
         }
-        let mut found = corpus.keys_to_purge(keys.into_iter())?;
+        let mut found = corpus.keys_to_purge(keys)?;
         found.documents.extend(ids.iter().map(|id| id.0));
         Ok((found, None))
     }

@@ -265,8 +265,6 @@ impl CurveRows {
     }
 }
 
-/// Words per piece of parallel work.
-
 /// The longer pieces of a WordPiece by id, and what is in every vocabulary.
 pub(super) struct GreedySegmenter<'s> {
     /// By spelling at the beginning of a word: how many longer pieces there are when it comes in.

@@ -210,7 +210,7 @@ impl TrainOptions {
     pub(super) fn byte_tokens(&self) -> Vec<String> {
         match self.layout() {
             ModelLayout::Characters | ModelLayout::Unigram if self.byte_fallback => {
-                (0..=u8::MAX).map(|byte| byte_token(byte)).collect()
+                (0..=u8::MAX).map(byte_token).collect()
             }
             _ => Vec::new(),
         }
