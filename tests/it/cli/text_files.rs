@@ -35,7 +35,7 @@ fn statements_and_conditions_may_start_with_a_byte_order_mark() {
     let condition = format!("{MARK}id < 3");
     assert_eq!(corpusdb(&["count", &corpus, "--where", &condition]).good().stdout.trim(), "3");
     let open = Corpus::options().memory(MEMORY).open(&corpus).unwrap();
-    assert!(open.sql(&format!("{MARK}SELECT 1 AS a")).is_ok());
+    assert!(open.sql(format!("{MARK}SELECT 1 AS a")).is_ok());
     assert_eq!(open.count(condition.as_str()).unwrap(), 3);
     // The place of a fault is that of the text without it.
     let file = scratch.write("wrong.sql", format!("{MARK}SELECT 1;\nSELEC 2;"));

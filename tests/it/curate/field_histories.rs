@@ -358,7 +358,7 @@ impl FieldCorpus {
                     let listed = corpus.fields().unwrap();
                     let field = listed.iter().find(|field| field.name == *name).unwrap();
                     assert_eq!(field.state, "filling");
-                    let seen = corpus.count(&format!("{name} IS NULL"));
+                    let seen = corpus.count(format!("{name} IS NULL"));
                     assert!(*name == "language" || seen.is_err(), "{name} is half seen");
                 }
                 drop(corpus);
@@ -399,7 +399,7 @@ fn compare(corpus: &Corpus, model: &FieldModel, step: &FieldStep) {
         } else {
             name.clone()
         };
-        let rows = corpus.sql(&format!("SELECT {shown} AS v FROM documents ORDER BY id")).unwrap();
+        let rows = corpus.sql(format!("SELECT {shown} AS v FROM documents ORDER BY id")).unwrap();
         let mut printed = Vec::new();
         Printer::new(Format::Json, &mut printed).rows(rows).unwrap();
         let rows = String::from_utf8(printed).unwrap();
@@ -410,7 +410,7 @@ fn compare(corpus: &Corpus, model: &FieldModel, step: &FieldStep) {
         assert_eq!(found, expected, "{name} after {step:?}");
         let values: Vec<&Value> = expected.iter().filter(|value| !value.is_null()).collect();
         assert_eq!(field.documents, values.len() as u64, "{name}");
-        let counted = corpus.count(&format!("{name} IS NOT NULL")).unwrap();
+        let counted = corpus.count(format!("{name} IS NOT NULL")).unwrap();
         assert_eq!(counted, values.len() as u64, "{name}");
         if field.kind == "keyword" {
             let mut distinct: Vec<&str> =
@@ -419,7 +419,7 @@ fn compare(corpus: &Corpus, model: &FieldModel, step: &FieldStep) {
             distinct.dedup();
             assert_eq!(field.distinct, Some(distinct.len() as u64), "{name}");
             for value in distinct {
-                let counted = corpus.count(&format!("{name} = '{value}'")).unwrap();
+                let counted = corpus.count(format!("{name} = '{value}'")).unwrap();
                 let wanted = values.iter().filter(|other| **other == value).count();
                 assert_eq!(counted, wanted as u64, "{name} = {value}");
             }

@@ -112,7 +112,7 @@ fn a_change_that_is_complete_is_not_interrupted() {
     });
     everywhere("purge", &|writer, context| {
         // Those of a purge that was stopped are purged by the next one.
-        writer.purge(&some(), BlockReach::Exact, true, context).map(drop)
+        writer.purge(some(), BlockReach::Exact, true, context).map(drop)
     });
 }
 

@@ -22,7 +22,7 @@ fn selected(
     let year = |id: u64| {
         2000 + (0..5)
             .find(|year| {
-                corpus.select(&format!("id = {id} and year = {}", 2000 + year)).unwrap().len() == 1
+                corpus.select(format!("id = {id} and year = {}", 2000 + year)).unwrap().len() == 1
             })
             .unwrap()
     };

@@ -39,7 +39,7 @@ fn nothing_crosses_the_border_of_the_holdout() {
             }
             if by == "site" {
                 for number in 0..12 {
-                    let site = corpus.select(&format!("site = 'site-{number}'")).unwrap();
+                    let site = corpus.select(format!("site = 'site-{number}'")).unwrap();
                     let held = site.iter().filter(|id| held.contains(id)).count() as u64;
                     let train = site.iter().filter(|id| train.contains(id)).count() as u64;
                     assert!(held == 0 || train == 0, "site {number} is on both sides");
@@ -79,7 +79,7 @@ fn documents_repeat_by_their_weight() {
     let mut more = 0;
     let all = everything(&corpus);
     for year in 0..5 {
-        for id in corpus.select(&format!("kept and year = {}", 2000 + year)).unwrap() {
+        for id in corpus.select(format!("kept and year = {}", 2000 + year)).unwrap() {
             if !all.contains(&id) {
                 continue;
             }

@@ -155,7 +155,7 @@ fn any_batches_and_threads_make_the_same_corpus() {
     for seed in 500..500 + seeds(2) {
         let scratch = TestDir::new();
         let input = Input::new(seed, 220, seed % 2 == 0);
-        let (sums, digest) = input.pour(&scratch, "whole", &tokenizer, WHOLE);
+        let (sums, digest) = input.pour(&scratch, "whole", tokenizer, WHOLE);
         let random = &mut Random::new(seed);
         let mut ways = vec![
             Way { batch_bytes: 2 << 10, threads: 1, ..WHOLE },
@@ -170,7 +170,7 @@ fn any_batches_and_threads_make_the_same_corpus() {
             tokenizer_after: random.below(4),
         });
         for (at, way) in ways.into_iter().enumerate() {
-            let (other_sums, other) = input.pour(&scratch, &format!("way-{at}"), &tokenizer, way);
+            let (other_sums, other) = input.pour(&scratch, &format!("way-{at}"), tokenizer, way);
             assert_eq!(other_sums, sums, "seed {seed}, {way:?}");
             assert_eq!(other, digest, "seed {seed}, {way:?}");
             let rejects = |name: &str| {
@@ -198,10 +198,10 @@ fn any_batches_make_the_same_corpus_with_a_dictionary() {
     let scratch = TestDir::new();
     let tokenizer = trained();
     let input = Input { files: vec![lines(&crawl(41, 4200, true)).into_bytes()], keyed: true };
-    let (sums, digest) = input.pour(&scratch, "whole", &tokenizer, WHOLE);
+    let (sums, digest) = input.pour(&scratch, "whole", tokenizer, WHOLE);
     for (name, batch_bytes) in [("few", 950 << 10), ("many", 40 << 10)] {
         let way = Way { batch_bytes, threads: 1, ..WHOLE };
-        assert_eq!(input.pour(&scratch, name, &tokenizer, way), (sums, digest.clone()), "{name}");
+        assert_eq!(input.pour(&scratch, name, tokenizer, way), (sums, digest.clone()), "{name}");
     }
 }
 
@@ -210,7 +210,7 @@ fn digests_differ_for_different_corpora() {
     let tokenizer = trained();
     let scratch = TestDir::new();
     let input = Input::new(600, 60, true);
-    let (_, digest) = input.pour(&scratch, "whole", &tokenizer, WHOLE);
+    let (_, digest) = input.pour(&scratch, "whole", tokenizer, WHOLE);
     let mut digests = vec![digest];
     // Any line left out is told.
     for line in [0, 7, 31] {
@@ -220,7 +220,7 @@ fn digests_differ_for_different_corpora() {
         let left: Vec<&str> =
             text.lines().enumerate().filter(|(at, _)| *at != line).map(|(_, line)| line).collect();
         fewer.files[0] = (left.join("\n") + "\n").into_bytes();
-        digests.push(fewer.pour(&scratch, &format!("without-{line}"), &tokenizer, WHOLE).1);
+        digests.push(fewer.pour(&scratch, &format!("without-{line}"), tokenizer, WHOLE).1);
     }
     digests.sort();
     digests.dedup();

@@ -282,7 +282,7 @@ fn token_ids_come_with_their_documents_and_are_not_made_again() {
     let keep = KeepOrder::Longest;
     let policy = Policy { keep, ..Policy::new(DedupMode::Witness, 0.7).unwrap() };
     let file = trained();
-    let tokenizer = Tokenizer::load(&file, &[]).unwrap();
+    let tokenizer = Tokenizer::load(file, &[]).unwrap();
     let mut encoder = tokenizer.encoder();
     let mut rows = decide(&policy, documents(87, 150));
     let mut brought = 0;
@@ -302,7 +302,7 @@ fn token_ids_come_with_their_documents_and_are_not_made_again() {
     fields.push(Arc::new(Field::new("_ids_0", DataType::new_list(DataType::Int32, true), true)));
     let schema = Arc::new(Schema::new(fields));
     let tokenizers = |column: &str| {
-        let hash = blake3::hash(&file).to_hex();
+        let hash = blake3::hash(file).to_hex();
         json!([{ "name": "own", "hash": hash.as_str(), "ids": column }])
     };
     write_rows(&directory, &rows, &[70], Arc::clone(&schema));
@@ -311,7 +311,7 @@ fn token_ids_come_with_their_documents_and_are_not_made_again() {
     });
     let made = |name: &str| {
         let mut writer = make(&scratch.path(name), &policy);
-        writer.add_tokenizer("own", &file, "", &Context::new()).unwrap();
+        writer.add_tokenizer("own", file, "", &Context::new()).unwrap();
         writer
     };
     let mut ingested = made("ingested");

@@ -163,7 +163,7 @@ fn another_export_of_the_same_name_does_not_resume_this_one() {
         let (seen, done) = run(corpus, &options(condition), &out, u64::MAX);
         let done = done.unwrap();
         assert_eq!(seen[0], 0, "it goes on with what is another's");
-        let expected = corpus.count(&format!("kept AND {condition}")).unwrap();
+        let expected = corpus.count(format!("kept AND {condition}")).unwrap();
         assert_eq!(done, expected);
         // What the first one left goes with the second.
         let left = names(&scratch.path("")).into_iter().filter(|name| name.contains(".tmp-"));

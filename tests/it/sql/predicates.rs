@@ -438,7 +438,7 @@ fn keys_compare_by_their_shown_spelling() {
     assert!(documents.keys().any(is_own), "a file of one text is shown by its path");
     for (key, ids) in &documents {
         let quoted = key.replace('\'', "''");
-        let equal: Vec<u64> = corpus.select(&format!("key = '{quoted}'")).unwrap().iter().collect();
+        let equal: Vec<u64> = corpus.select(format!("key = '{quoted}'")).unwrap().iter().collect();
         assert_eq!(equal, *ids, "{key}");
         if !key.starts_with('k') {
             for other in

@@ -542,7 +542,7 @@ fn conditions_take_parameters_too() {
     assert_eq!(corpus.select(&bound).unwrap(), corpus.select("source = 'web' AND id < 9").unwrap());
     assert_eq!(corpus.sample(&bound, 99, 1).unwrap().len(), 9);
     assert_eq!(corpus.stats(&bound).unwrap().all.documents, 9);
-    let none = corpus.count(&bound.in_snapshot("june")).unwrap();
+    let none = corpus.count(bound.in_snapshot("june")).unwrap();
     assert_eq!(none, corpus.count(DocumentFilter::from("id < 9").in_snapshot("june")).unwrap());
     let refused = corpus.count(&filter).unwrap_err().to_string();
     assert!(refused.contains("no value was given for `$n`, `$s`"), "{refused}");

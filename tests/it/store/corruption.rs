@@ -22,7 +22,7 @@ fn make_corpus(path: &Path, scratch: &TestDir) {
         let file = scratch.write(&format!("{at}.jsonl"), format!("{}bad line\n", lines(part)));
         writer.ingest(&[file], &options, &Context::new()).unwrap();
         if at == 0 {
-            writer.add_tokenizer("own", &trained(), "", &Context::new()).unwrap();
+            writer.add_tokenizer("own", trained(), "", &Context::new()).unwrap();
         }
     }
     writer.create_snapshot("now").unwrap();
@@ -257,7 +257,7 @@ fn a_damaged_band_run_is_an_error_or_harmless() {
     let options = IngestOptions { read, ..IngestOptions::new("web") };
     {
         let mut writer = writer(&corpus);
-        writer.add_tokenizer("own", &trained(), "", &Context::new()).unwrap();
+        writer.add_tokenizer("own", trained(), "", &Context::new()).unwrap();
         writer.ingest(&[file], &options, &Context::new()).unwrap();
     }
     let bytes_of = |family: &str| {
@@ -319,7 +319,7 @@ fn a_manifest_cut_anywhere_is_an_error_or_harmless() {
 /// A corpus whose newest commits are in the log only: its writer was killed.
 fn killed(scratch: &TestDir, corpus: &Path) {
     make(corpus, DedupMode::Witness, 0.7);
-    writer(corpus).add_tokenizer("own", &trained(), "", &Context::new()).unwrap();
+    writer(corpus).add_tokenizer("own", trained(), "", &Context::new()).unwrap();
     let file = scratch.write("a.jsonl", lines(&crawl(92, 700, true)));
     let arguments = [
         "ingest",

@@ -159,7 +159,7 @@ fn make_a_golden_store() {
     {
         let mut writer = writer(&corpus);
         writer
-            .add_tokenizer("own", &trained(), "trained on a test's crawl", &Context::new())
+            .add_tokenizer("own", trained(), "trained on a test's crawl", &Context::new())
             .unwrap();
     }
     // Through standard input, so that no path of the machine is in it.
@@ -183,7 +183,7 @@ fn make_a_golden_store() {
     )
     .good();
     std::fs::remove_file(template).unwrap();
-    let own = Tokenizer::load(&trained(), &[]).unwrap();
+    let own = Tokenizer::load(trained(), &[]).unwrap();
     let ids: Vec<u32> = GIVEN.chars().filter_map(|c| own.token_to_id(&c.to_string())).collect();
     let labels = [-100, -100, i64::from(ids[2]), i64::from(ids[3])];
     let given = format!("{{\"input_ids\": {ids:?}, \"labels\": {labels:?}}}");

@@ -388,7 +388,7 @@ impl History {
         let has_thresholds = random.chance(50);
         let mut history = Self { path, random, snapshots: 0, has_thresholds };
         history.with(|writer, _| {
-            writer.add_tokenizer("own", &crate::support::trained(), "", &Context::new()).unwrap();
+            writer.add_tokenizer("own", crate::support::trained(), "", &Context::new()).unwrap();
         });
         history
     }

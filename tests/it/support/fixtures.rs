@@ -4,7 +4,7 @@ use crate::support::{TestDir, copy, corpusdb, init, trained};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 const PREFIX: &str = "corpusdb-fixtures-";
 
@@ -47,9 +47,8 @@ static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let parent = std::env::temp_dir();
     for entry in std::fs::read_dir(&parent).unwrap().flatten() {
         let age = entry.metadata().and_then(|about| about.modified());
-        let is_old = age.is_ok_and(|then| {
-            SystemTime::now().duration_since(then).unwrap_or_default() > Duration::from_hours(24)
-        });
+        let day = Duration::from_hours(24);
+        let is_old = age.is_ok_and(|then| then.elapsed().unwrap_or_default() > day);
         if is_old && entry.file_name().to_string_lossy().starts_with(PREFIX) {
             // Another process may be removing it.
             let _ = std::fs::remove_dir_all(entry.path());
