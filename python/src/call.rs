@@ -90,11 +90,9 @@ fn run_noted(
     };
     let context = match threads {
         Some(threads) => context.with_threads(threads),
-        None => context.clone(),
+        None => *context,
     };
-    let call = VerbCall::new(context, options, prepared.is_dry_run(), &note);
-    let answer = prepared.run(open, &call);
-    drop(call);
+    let answer = prepared.run(open, &VerbCall::new(context, options, prepared.is_dry_run(), &note));
     (answer, notes.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
