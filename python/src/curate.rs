@@ -101,20 +101,18 @@ pub(crate) fn purge(
     let erased = named.documents.clone();
     let shown_by = run_detached(py, None, move |_| corpus.shown_by(&erased))?;
     let mut report = purge(named)?;
-    if dry_run {
-        let report = SelectedReport { report, selection };
-        return tried(py, &ErasureReport { report, shown_by }, dry_run);
+    if !dry_run {
+        if report.held {
+            // The handle itself still showed the previous commit, and unread tables may do so, too.
+            handle.revoke_loans(py)?;
+            let ended = purge(PurgeSelection::default())?;
+            report.held = ended.held;
+            report.checkpoints.extend(ended.checkpoints);
+            report.commits += ended.commits;
+        }
+        let is_new = handle.reopen(py, listener.as_ref(), |_, is_new, _| Ok(is_new))?;
+        report.held |= !is_new;
     }
-    if report.held {
-        // The handle itself still showed the previous commit, and unread tables may do so, too.
-        handle.revoke_loans(py)?;
-        let ended = purge(PurgeSelection::default())?;
-        report.held = ended.held;
-        report.checkpoints.extend(ended.checkpoints);
-        report.commits += ended.commits;
-    }
-    let is_new = handle.reopen(py, listener.as_ref(), |_, is_new, _| Ok(is_new))?;
-    report.held |= !is_new;
     let report = SelectedReport { report, selection };
     tried(py, &ErasureReport { report, shown_by }, dry_run)
 }
