@@ -2,7 +2,7 @@
 
 use super::encode::{EncoderBackend, Tokenizer, is_sentencepiece_reference};
 use super::engine::hostile_texts::hostile_texts;
-use super::engine::proof::{difference_from_sentencepiece, excerpt, text_prefix};
+use super::engine::proof::{cut_sample, difference_from_sentencepiece, excerpt, text_prefix};
 use super::engine::reference::LibraryReference;
 use super::error::TokenizerError;
 use super::sentencepiece::SentencePiece;
@@ -195,13 +195,8 @@ fn sentencepiece(subject: &CheckSubject<'_>, model: &[u8], sample: &[&str]) -> C
         (Err(error), _) => return notice(format!("its tokenizer.json cannot be loaded: {error}")),
         (_, Err(error)) => return notice(format!("its model cannot be loaded: {error}")),
     };
-    let mut left = SAMPLE_BYTES;
-    let sample = sample.iter().map(|text| {
-        let text = text_prefix(text, left);
-        left -= text.len();
-        text.to_owned()
-    });
-    let (sample, hostile): (Vec<String>, _) = (sample.collect(), hostile_texts());
+    let sample: Vec<String> = cut_sample(sample, SAMPLE_BYTES).collect();
+    let hostile = hostile_texts();
     let in_sample = difference_from_sentencepiece(&library, &model, &sample);
     let is_in_sample = in_sample.is_some();
     let difference =
@@ -507,13 +502,8 @@ fn same_ids_every_way(
     tokenizer: &Tokenizer,
     sample: &[&str],
 ) -> Result<CheckFinding, TokenizerError> {
-    let mut left = SAMPLE_BYTES;
     let mut texts = hostile_texts();
-    for text in sample {
-        let text = text_prefix(text, left);
-        left -= text.len();
-        texts.push(text.to_owned());
-    }
+    texts.extend(cut_sample(sample, SAMPLE_BYTES));
     let alone: Vec<Vec<u32>> =
         texts.iter().map(|text| encode(tokenizer, text)).collect::<Result<_, _>>()?;
     let (mut encoder, mut row, mut ends) = (tokenizer.encoder(), Vec::new(), Vec::new());

@@ -52,10 +52,10 @@ const NOT_NUMBERED: &str = "its tokens cannot be numbered without the oracle";
 /// # Errors
 /// [`TokenizerError::Load`] when the file is damaged.
 pub(crate) fn stored_vocabulary(json: &[u8], verdict: &str) -> Result<Vocabulary, TokenizerError> {
-    let of_file = Vocabulary::of_file(&TokenizerFile::read(json)?);
-    match of_file.filter(|_| !verdict.contains(NOT_NUMBERED)) {
+    let file = TokenizerFile::read(json)?;
+    match Vocabulary::of_file(&file).filter(|_| !verdict.contains(NOT_NUMBERED)) {
         Some(vocabulary) => Ok(vocabulary),
-        None => Ok(LibraryReference::load(json)?.vocabulary()),
+        None => Ok(LibraryReference::of_file(&file, json)?.vocabulary()),
     }
 }
 
@@ -106,7 +106,10 @@ impl ChosenEncoder {
     }
 
     /// The fast engine of a file that was proven before, if it can be built here.
-    fn proven(json: &[u8]) -> Self {
+    fn proven(json: &[u8], vocabulary: &Vocabulary) -> Self {
+        if let Err(why) = fits_fast(vocabulary) {
+            return Self::of(Err(why));
+        }
         let fast = TokenizerFile::read(json)
             .and_then(|file| Ok((unigram_variants(&file, json)?, file)))
             .map_err(|error| error.to_string())
@@ -178,17 +181,15 @@ impl Tokenizer {
     pub fn load_proven(json: &[u8], fast: bool) -> Result<Self, TokenizerError> {
         let file = TokenizerFile::read(json)?;
         let refused = match Vocabulary::of_file(&file) {
-            Some(vocabulary) if fast => match fits_fast(&vocabulary) {
-                Ok(()) => return Self::of(json, ReferenceEncoder::unloaded(), None, vocabulary),
-                Err(why) => why,
-            },
-            None if fast => NOT_NUMBERED.to_owned(),
-            _ => "the fast encoder was not proven when the tokenizer was added".to_owned(),
+            Some(vocabulary) if fast => {
+                return Self::of(json, ReferenceEncoder::unloaded(), None, vocabulary);
+            }
+            None if fast => NOT_NUMBERED,
+            _ => "the fast encoder was not proven when the tokenizer was added",
         };
-        let variants = unigram_variants(&file, json)?;
-        let reference = LibraryReference::load_variants(json, variants.as_ref())?;
+        let reference = LibraryReference::of_file(&file, json)?;
         let vocabulary = reference.vocabulary();
-        let chosen = ChosenEncoder::of(Err(refused));
+        let chosen = ChosenEncoder::of(Err(refused.to_owned()));
         Self::of(json, ReferenceEncoder::library(reference), Some(chosen), vocabulary)
     }
 
@@ -223,7 +224,7 @@ impl Tokenizer {
             return chosen;
         }
         // Not within the lock: threads of a pool that waited for it could keep what builds there from ending.
-        let built = ChosenEncoder::proven(&self.json);
+        let built = ChosenEncoder::proven(&self.json, &self.vocabulary);
         self.chosen.get_or_init(|| built)
     }
 

@@ -1,20 +1,21 @@
 //! Numbers of added tokens, and ids that leave out most numbers.
 
 use super::*;
+use crate::tokenizer::file::write::{BpeSettings, FileParts, added_token, bpe, byte_level};
 use crate::tokenizer::{CheckSubject, EncoderBackend, REFERENCE, Tokenizer, TokenizerError, check};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn added(id: u32, content: &str, special: bool) -> Value {
-    json!({ "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
-        "normalized": false, "special": special })
-}
-
 fn file(added: &[Value], model: &Value) -> Vec<u8> {
-    let file = json!({ "version": "1.0", "truncation": null, "padding": null, "added_tokens": added,
-        "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null,
-        "model": model });
-    file.to_string().into_bytes()
+    FileParts {
+        added_tokens: added.to_vec(),
+        normalizer: Value::Null,
+        pre_tokenizer: Value::Null,
+        decoder: Value::Null,
+        model: model.clone(),
+    }
+    .into_json()
+    .unwrap()
 }
 
 fn load(added: &[Value], model: &Value) -> Tokenizer {
@@ -38,7 +39,11 @@ fn unigram() -> Value {
 #[test]
 fn added_tokens_outside_the_vocabulary_have_ids_of_their_own() {
     let tokenizer = load(
-        &[added(1, "</s>", true), added(8, "[MASK]", true), added(9, "\n", false)],
+        &[
+            added_token(1, "</s>", true),
+            added_token(8, "[MASK]", true),
+            added_token(9, "\n", false),
+        ],
         &unigram(),
     );
     assert_eq!(encode(&tokenizer, "a\nb"), [2, 9, 3]);
@@ -71,7 +76,7 @@ proptest! {
                 next += 1;
                 next - 1
             };
-            tokens.push(added(id, name, *is_special));
+            tokens.push(added_token(id, name, *is_special));
         }
         let file = file(&tokens, &model);
         // By each engine, without the second that the proof takes.
@@ -93,11 +98,11 @@ proptest! {
 #[test]
 fn files_with_other_ids_of_added_tokens_are_refused() {
     let words = json!({ "type": "WordLevel", "vocab": { "a": 0, "b": 1 }, "unk_token": "a" });
-    let tokenizer = load(&[added(7, "<e>", true)], &words);
+    let tokenizer = load(&[added_token(7, "<e>", true)], &words);
     assert_eq!(tokenizer.token_to_id("<e>"), Some(2));
     let error = tokenizer.prove_added_ids().unwrap_err();
     assert_eq!(error.to_string(), "the file gives `<e>` the id 7, but encoders give it 2");
-    assert!(load(&[added(2, "<e>", true)], &words).prove_added_ids().is_ok());
+    assert!(load(&[added_token(2, "<e>", true)], &words).prove_added_ids().is_ok());
 }
 
 /// A byte-level BPE of single bytes, and one more token with this id.
@@ -108,15 +113,15 @@ fn sparse(id: u64) -> Vec<u8> {
         .map(|(c, id)| (c.to_string(), id.into()))
         .collect();
     vocab.insert("<e>".to_owned(), id.into());
-    let model = json!({ "type": "BPE", "dropout": null, "unk_token": null,
-        "continuing_subword_prefix": null, "end_of_word_suffix": null, "fuse_unk": false,
-        "byte_fallback": false, "ignore_merges": false, "vocab": vocab, "merges": [] });
-    let step = json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true,
-        "use_regex": true });
-    let file = json!({ "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
-        "normalizer": null, "pre_tokenizer": step, "post_processor": null, "decoder": step,
-        "model": model });
-    file.to_string().into_bytes()
+    FileParts {
+        added_tokens: Vec::new(),
+        normalizer: Value::Null,
+        pre_tokenizer: byte_level(true),
+        decoder: byte_level(true),
+        model: bpe(vocab, json!([]), &BpeSettings::default()),
+    }
+    .into_json()
+    .unwrap()
 }
 
 #[test]

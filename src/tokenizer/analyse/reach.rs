@@ -1,7 +1,8 @@
 //! Which ids text can be encoded to, and why the others cannot be reached.
 
 use super::subject::{AnalysedTokenizer, VocabularyToken};
-use crate::tokenizer::error::{TokenizerError, guard};
+use crate::tokenizer::engine::reference::model_ids;
+use crate::tokenizer::error::TokenizerError;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tokenizers::Model;
@@ -133,9 +134,7 @@ fn is_given_by_model(
         // A byte token is taken where no token has the character.
         return Ok(token.text().is_none_or(|text| subject.model.token_to_id(text).is_none()));
     }
-    let given = guard("encoding", || subject.model.tokenize(&token.spelled))?
-        .map_err(|source| TokenizerError::Encode { bytes: token.spelled.len(), source })?;
-    Ok(given.len() == 1 && given.first().is_some_and(|only| only.id == id))
+    Ok(model_ids(&subject.model, &token.spelled)? == [id])
 }
 
 /// Whether the bytes can stand in UTF-8 text: up to three that continue a character, whole characters, and the

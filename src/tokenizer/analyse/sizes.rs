@@ -4,7 +4,8 @@
 use super::curve::{MARGIN, MergeCounts, SMALLEST, SizeLengths, VocabularyCurve};
 use super::subject::{AnalysedTokenizer, VocabularyToken};
 use crate::model::{Context, Interrupt};
-use crate::tokenizer::error::{TokenizerError, guard};
+use crate::tokenizer::engine::reference::model_ids;
+use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::models::{CountedWords, MergeTable, replay};
 use crate::tokenizer::train::{
     ModelKind, PretokenTable, SizeRequest, SizedModel, TrainOptions, train_sizes,
@@ -13,7 +14,6 @@ use rayon::prelude::*;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use tokenizers::Model;
 use tokenizers::models::ModelWrapper;
 use tokenizers::models::wordpiece::WordPiece;
 
@@ -112,7 +112,7 @@ impl AnalysedTokenizer<'_> {
             return Ok(Err("no pre-tokens were counted".to_owned()));
         }
         let sample = CurveSample::of(self, groups, table);
-        let own = sample.tokens(|word| Ok(tokenize(&self.model, word)?.len() as u64))?;
+        let own = sample.tokens(|word| Ok(model_ids(&self.model, word)?.len() as u64))?;
         let lengths = match &self.model {
             ModelWrapper::WordPiece(model) => self.wordpiece_lengths(&sample, model),
             ModelWrapper::Unigram(_) => {
@@ -147,7 +147,7 @@ impl AnalysedTokenizer<'_> {
         let ranks = MergeTable::new(ranked.iter().copied());
         let mut words = CountedWords::new(sample.rows.len());
         for (word, counts) in &sample.words {
-            words.push(&tokenize(&unmerged, word)?, counts);
+            words.push(&model_ids(&unmerged, word)?, counts);
         }
         let replayed = replay(&words, &ranks);
         let made: BTreeSet<u32> = ranked.iter().map(|(_, _, id)| *id).collect();
@@ -209,13 +209,6 @@ impl CurveSample {
             skipped: self.skipped,
         }
     }
-}
-
-/// The ids that the model gives for a word.
-fn tokenize(model: &ModelWrapper, word: &str) -> Result<Vec<u32>, TokenizerError> {
-    let tokens = guard("encoding", || model.tokenize(word))?
-        .map_err(|source| TokenizerError::Encode { bytes: word.len(), source })?;
-    Ok(tokens.into_iter().map(|token| token.id).collect())
 }
 
 /// Which row of the curve each group is counted in.

@@ -79,8 +79,9 @@ impl<'t> AnalysedTokenizer<'t> {
     /// # Errors
     /// [`TokenizerError::Load`] when the file is not one.
     pub fn new(tokenizer: &'t Tokenizer, json: &[u8]) -> Result<Self, TokenizerError> {
-        let model = LibraryReference::load(json)?.model().clone();
-        let spelling = VocabularySpelling::of(&TokenizerFile::read(json)?);
+        let file = TokenizerFile::read(json)?;
+        let model = LibraryReference::of_file(&file, json)?.model().clone();
+        let spelling = VocabularySpelling::of(&file);
         let affixes = TokenAffixes::of(&model, spelling);
         let places = IdPlaces::of(tokenizer.vocabulary());
         let mut tokens = vec![None; places.count()];

@@ -10,6 +10,7 @@ use crate::tokenizer::file::SPACE_MARKER;
 use crate::tokenizer::file::write::{
     BpeSettings, FileParts, added_token, bpe, replace, replace_regex, sequence, split,
 };
+use crate::tokenizer::models::viterbi::UNKNOWN_PENALTY;
 use crate::tokenizer::sentencepiece::proto::{ModelPiece, SentencePieceKind, SentencePieceModel};
 use crate::tokenizer::sentencepiece::{
     DummySpace, PieceTable, SegmentAlgorithm, SentencePiece, space_settings, symbol_score,
@@ -233,8 +234,6 @@ fn score(piece: &ModelPiece) -> f32 {
 /// reference implementation does not know of: their score is below any other way to spell them. User-defined
 /// symbols have the score that SentencePiece computes for them as it encodes.
 fn unigram_model(table: &PieceTable<'_>, spellings: &[String]) -> Value {
-    /// What an unknown character costs beyond the worst piece, in both implementations.
-    const UNKNOWN_PENALTY: f64 = 10.0;
     let normal = table.pieces.iter().filter(|(_, _, kind)| *kind == SentencePieceKind::Normal);
     let scores = normal.map(|(_, piece, _)| f64::from(score(piece)));
     let worst = scores.fold(f64::MAX, f64::min);

@@ -11,6 +11,9 @@ use rayon::prelude::*;
 /// Bytes of the caller's sample that are compared: half a second of the reference.
 const SAMPLE_BYTES: usize = 2 << 20;
 
+/// Added tokens that are tried at most: vocabularies reserve hundreds, all alike.
+const MOST_ADDED: usize = 64;
+
 /// Compares both encoders; on a difference says on what: the first of the texts, in their order.
 pub(in crate::tokenizer) fn prove(
     fast: &PipelineEngine,
@@ -18,12 +21,7 @@ pub(in crate::tokenizer) fn prove(
     vocabulary: &Vocabulary,
     sample: &[&str],
 ) -> Result<(), String> {
-    let mut left = SAMPLE_BYTES;
-    let sample = sample.iter().map_while(|text| {
-        let text = text_prefix(text, left);
-        left -= text.len();
-        (!text.is_empty()).then(|| text.to_owned())
-    });
+    let sample = cut_sample(sample, SAMPLE_BYTES).take_while(|text| !text.is_empty());
     let texts: Vec<String> = hostile_texts()
         .into_iter()
         .chain(added_token_texts(vocabulary))
@@ -94,9 +92,8 @@ pub(in crate::tokenizer) fn difference_from_sentencepiece(
 
 /// The added tokens of this tokenizer as text has them: alone, glued to words, cut, one behind the other.
 fn added_token_texts(vocabulary: &Vocabulary) -> Vec<String> {
-    /// Vocabularies reserve hundreds, all alike.
-    const MOST: usize = 64;
-    let tokens: Vec<&str> = vocabulary.added().map(|(_, token, _)| token).take(MOST).collect();
+    let tokens: Vec<&str> =
+        vocabulary.added().map(|(_, token, _)| token).take(MOST_ADDED).collect();
     let mut texts = Vec::new();
     for token in &tokens {
         let cut = text_prefix(token, token.len().saturating_sub(1));
@@ -113,10 +110,8 @@ pub(in crate::tokenizer) fn prove_with_specials(
     reference: &LibraryReference,
     vocabulary: &Vocabulary,
 ) -> Result<(), String> {
-    /// Vocabularies reserve hundreds, all alike.
-    const MOST: usize = 64;
     let specials: Vec<&str> =
-        vocabulary.specials().take(MOST).map(|(_, special)| special).collect();
+        vocabulary.specials().take(MOST_ADDED).map(|(_, special)| special).collect();
     let mut texts = hostile_texts();
     for (at, special) in specials.iter().enumerate() {
         let next = specials.get((at + 1) % specials.len()).copied().unwrap_or_default();
@@ -141,6 +136,19 @@ pub(in crate::tokenizer) fn prove_with_specials(
         }
     }
     Ok(())
+}
+
+/// The texts of a sample, cut to so many bytes together: those behind the limit are empty.
+pub(in crate::tokenizer) fn cut_sample(
+    sample: &[&str],
+    limit: usize,
+) -> impl Iterator<Item = String> {
+    let mut left = limit;
+    sample.iter().map(move |text| {
+        let text = text_prefix(text, left);
+        left -= text.len();
+        text.to_owned()
+    })
 }
 
 pub(in crate::tokenizer) fn text_prefix(text: &str, limit: usize) -> &str {

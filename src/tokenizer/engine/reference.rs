@@ -25,8 +25,15 @@ pub(in crate::tokenizer) type EncodedWithOffsets = (Vec<u32>, Vec<(usize, usize)
 impl LibraryReference {
     /// Of the bytes of a `tokenizer.json`.
     pub(in crate::tokenizer) fn load(bytes: &[u8]) -> Result<Self, TokenizerError> {
-        let variants = unigram::unigram_variants(&TokenizerFile::read(bytes)?, bytes)?;
-        Self::load_variants(bytes, variants.as_ref())
+        Self::of_file(&TokenizerFile::read(bytes)?, bytes)
+    }
+
+    /// Of a file that is parsed already; `bytes` are those of `file`.
+    pub(in crate::tokenizer) fn of_file(
+        file: &TokenizerFile,
+        bytes: &[u8],
+    ) -> Result<Self, TokenizerError> {
+        Self::load_variants(bytes, unigram::unigram_variants(file, bytes)?.as_ref())
     }
 
     /// `variants`: what [`unigram::unigram_variants`] made of the file.

@@ -23,7 +23,7 @@ pub(super) struct ExtensionBase {
 impl ExtensionBase {
     pub(super) fn load(bytes: &[u8]) -> Result<Self, TokenizerError> {
         let file = TokenizerFile::read(bytes)?;
-        let reference = LibraryReference::load(bytes)?;
+        let reference = LibraryReference::of_file(&file, bytes)?;
         let kind = match file.model_type() {
             Ok(ModelType::WordLevel) => return Err(no_word_level().into()),
             kind => kind.map_err(|name| unusual_file("model", format!("is of type {name}")))?,

@@ -5,6 +5,7 @@
 //! ids of special tokens where 1.0 names their spellings. Everything else is spelled alike.
 
 use super::pattern::GPT2;
+use super::step_type;
 use super::write::{byte_level, sequence, split};
 use crate::tokenizer::TokenizerError;
 use serde::Deserialize;
@@ -70,15 +71,11 @@ fn set(file: &mut Map<String, Value>, key: &str, value: Value) {
     file.insert(key.to_owned(), value);
 }
 
-fn kind(step: &Value) -> &str {
-    step.get("type").and_then(Value::as_str).unwrap_or_default()
-}
-
 /// The steps of a component, one or a sequence.
 fn members(component: Option<&Value>, children: &str) -> Vec<Value> {
     match component {
         None | Some(Value::Null) => Vec::new(),
-        Some(step) if kind(step) == "Sequence" => {
+        Some(step) if step_type(step) == "Sequence" => {
             step.get(children).and_then(Value::as_array).cloned().unwrap_or_default()
         }
         Some(step) => vec![step.clone()],
@@ -87,7 +84,7 @@ fn members(component: Option<&Value>, children: &str) -> Vec<Value> {
 
 /// Version 2.0 leaves out what is usual.
 fn fill_split(step: &mut Value) {
-    let fill = match kind(step) {
+    let fill = match step_type(step) {
         "Split" => json!({ "behavior": "Isolated", "invert": false }),
         "Punctuation" => json!({ "behavior": "Isolated" }),
         "Digits" => json!({ "individual_digits": false }),
@@ -103,7 +100,7 @@ fn fill_split(step: &mut Value) {
 /// The Metaspace that ends the normalizers, taken out of them.
 fn take_metaspace(file: &mut Map<String, Value>) -> Result<Option<Value>, TokenizerError> {
     let mut steps = members(file.get("normalizer"), "normalizers");
-    let Some(at) = steps.iter().position(|step| kind(step) == "MetaspaceNormalizer") else {
+    let Some(at) = steps.iter().position(|step| step_type(step) == "MetaspaceNormalizer") else {
         return Ok(None);
     };
     if at + 1 < steps.len() {

@@ -3,6 +3,7 @@
 use super::fail;
 use super::proto::{BPE, CHAR, ModelPiece, SentencePieceKind, SentencePieceModel, UNIGRAM, WORD};
 use crate::tokenizer::TokenizerError;
+use crate::tokenizer::file::write::byte_token;
 use std::collections::{HashMap, HashSet};
 
 /// How a model cuts a text into pieces.
@@ -132,7 +133,7 @@ fn byte_ids(
     }
     let mut ids = Box::new([0; 256]);
     for (byte, id) in (0..=u8::MAX).zip(ids.iter_mut()) {
-        let spelling = format!("<0x{byte:02X}>");
+        let spelling = byte_token(byte);
         let found = by_spelling.get(spelling.as_str());
         *id = *found
             .ok_or_else(|| fail(&format!("it falls back to bytes, but has no piece {spelling}")))?;
