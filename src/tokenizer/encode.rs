@@ -52,10 +52,10 @@ const NOT_NUMBERED: &str = "its tokens cannot be numbered without the oracle";
 /// # Errors
 /// [`TokenizerError::Load`] when the file is damaged.
 pub(crate) fn stored_vocabulary(json: &[u8], verdict: &str) -> Result<Vocabulary, TokenizerError> {
-    let file = TokenizerFile::read(json)?;
-    match Vocabulary::of_file(&file).filter(|_| !verdict.contains(NOT_NUMBERED)) {
+    let of_file = Vocabulary::of_file(&TokenizerFile::read_tokens(json)?);
+    match of_file.filter(|_| !verdict.contains(NOT_NUMBERED)) {
         Some(vocabulary) => Ok(vocabulary),
-        None => Ok(LibraryReference::of_file(&file, json)?.vocabulary()),
+        None => Ok(LibraryReference::load(json)?.vocabulary()),
     }
 }
 
@@ -166,7 +166,7 @@ impl Tokenizer {
     /// [`TokenizerError::SentencePiece`] for a model that SentencePiece refuses.
     pub(crate) fn load_sentencepiece(json: &[u8], model: &[u8]) -> Result<Self, TokenizerError> {
         let model = SentencePiece::load(model)?;
-        let vocabulary = Vocabulary::of_file(&TokenizerFile::read(json)?);
+        let vocabulary = Vocabulary::of_file(&TokenizerFile::read_tokens(json)?);
         let vocabulary = vocabulary.ok_or(TokenizerError::EmptyVocabulary)?;
         let chosen = ChosenEncoder { fast: None, backend: EncoderBackend::SentencePiece };
         let reference = ReferenceEncoder::SentencePiece(Box::new(model));
@@ -179,15 +179,14 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::load`].
     pub fn load_proven(json: &[u8], fast: bool) -> Result<Self, TokenizerError> {
-        let file = TokenizerFile::read(json)?;
-        let refused = match Vocabulary::of_file(&file) {
+        let refused = match Vocabulary::of_file(&TokenizerFile::read_tokens(json)?) {
             Some(vocabulary) if fast => {
                 return Self::of(json, ReferenceEncoder::unloaded(), None, vocabulary);
             }
             None if fast => NOT_NUMBERED,
             _ => "the fast encoder was not proven when the tokenizer was added",
         };
-        let reference = LibraryReference::of_file(&file, json)?;
+        let reference = LibraryReference::load(json)?;
         let vocabulary = reference.vocabulary();
         let chosen = ChosenEncoder::of(Err(refused.to_owned()));
         Self::of(json, ReferenceEncoder::library(reference), Some(chosen), vocabulary)
@@ -281,7 +280,7 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenizerError::AddedTokenId`] with the first such token.
     pub(crate) fn prove_added_ids(&self) -> Result<(), TokenizerError> {
-        let file = TokenizerFile::read(&self.json)?;
+        let file = TokenizerFile::read_tokens(&self.json)?;
         for token in file.added_tokens().filter(|token| !token.content.is_empty()) {
             let Some(id) = token.id else { continue };
             let given = self.token_to_id(token.content);

@@ -6,6 +6,7 @@ pub(in crate::tokenizer) mod version2;
 pub(in crate::tokenizer) mod write;
 
 use super::error::TokenizerError;
+use serde::Deserialize;
 use serde_json::Value;
 
 /// What a space is spelled as by SentencePiece, and by models trained as it trains them.
@@ -57,12 +58,44 @@ pub(in crate::tokenizer) struct TokenizerFile {
     json: Value,
 }
 
+/// What [`TokenizerFile::read_tokens`] takes of a file.
+#[derive(Deserialize)]
+struct FileTokens {
+    #[serde(default)]
+    added_tokens: Value,
+    #[serde(default)]
+    model: ModelTokens,
+}
+
+#[derive(Default, Deserialize)]
+struct ModelTokens {
+    #[serde(default)]
+    vocab: Value,
+}
+
 impl TokenizerFile {
     /// # Errors
     /// [`TokenizerError::Load`] when it is not JSON, [`TokenizerError::IdTooLarge`] for ids of 2^31 and more.
     pub(in crate::tokenizer) fn read(bytes: &[u8]) -> Result<Self, TokenizerError> {
         let json =
             serde_json::from_slice(bytes).map_err(|error| TokenizerError::Load(error.into()))?;
+        Self::of_json(json)
+    }
+
+    /// With the tokens alone: merges and steps, most of a file, are passed over. For who opens a corpus and may never
+    /// encode a text.
+    ///
+    /// # Errors
+    /// As [`TokenizerFile::read`].
+    pub(in crate::tokenizer) fn read_tokens(bytes: &[u8]) -> Result<Self, TokenizerError> {
+        let FileTokens { added_tokens, model: ModelTokens { vocab } } =
+            serde_json::from_slice(bytes).map_err(|error| TokenizerError::Load(error.into()))?;
+        // Moved: the macro `json!` would copy the vocabulary.
+        let model = Value::from_iter([("vocab", vocab)]);
+        Self::of_json(Value::from_iter([("added_tokens", added_tokens), ("model", model)]))
+    }
+
+    fn of_json(json: Value) -> Result<Self, TokenizerError> {
         let file = Self { json };
         let own = file.vocabulary_entries().into_iter();
         let added = file.added_tokens().filter_map(|token| Some((token.content, token.id?)));
