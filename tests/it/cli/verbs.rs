@@ -1,13 +1,22 @@
-//! The command as a shell meets it: exit codes, help, completions, JSON, sizes, pipes.
+//! The command as a shell meets it: exit codes and kinds of errors, help, completions, JSON and its schema, sizes, pipes.
 
-use crate::support::schema::assert_fits;
+use crate::support::schema::{assert_fits, line_misfits, resolved, schema};
 use crate::support::{
-    TestDir, command, corpusdb, corpusdb_reading, crawl, ingest, init, interrupt, lines, repository,
+    TestDir, assert_none, command, corpusdb, corpusdb_reading, crawl, ingest, init, interrupt,
+    lines, repository,
 };
-use serde_json::Value;
+use corpusdb::near_names::UnknownName;
+use corpusdb::query::QueryError;
+use corpusdb::store::StoreError;
+use corpusdb::{Corpus, Error, ErrorKind};
+use serde_json::{Map, Value};
+use std::error::Error as _;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
+
+// The command as a shell meets it: exit codes, help, completions, JSON, sizes, pipes.
 
 const VERBS: [&str; 17] = [
     "init",
@@ -420,4 +429,96 @@ fn errors_are_one_line_on_stderr() {
         assert!(!message.ends_with('.') && !message.contains("Error {"), "{ran}");
     }
     assert!(!repository("never").exists());
+}
+
+// The schema of the reports: what `--json` prints is what `corpusdb reference schema` says.
+
+#[test]
+fn every_verb_has_a_report_and_every_name_in_it_is_there() {
+    fn look(schema: &Value, definitions: &Map<String, Value>) {
+        match schema {
+            Value::Object(members) => {
+                if let Some(path) = members.get("$ref").and_then(Value::as_str) {
+                    let name = path.strip_prefix("#/$defs/").unwrap();
+                    assert!(definitions.contains_key(name), "{path}");
+                }
+                members.values().for_each(|inner| look(inner, definitions));
+            }
+            Value::Array(all) => all.iter().for_each(|inner| look(inner, definitions)),
+            _ => {}
+        }
+    }
+    let definitions = schema()["$defs"].as_object().unwrap();
+    look(schema(), definitions);
+    let details = resolved(&schema()["verbs"]["tokenizer show"]);
+    assert_eq!(details["properties"]["complete"]["type"], "boolean");
+    assert!(details["required"].as_array().unwrap().contains(&"base".into()));
+}
+
+#[test]
+fn a_line_that_does_not_fit_is_found() {
+    let report = &schema()["verbs"]["tokenizer drop"];
+    let line = |text: &str| line_misfits(&serde_json::from_str(text).unwrap(), report);
+    assert!(line(r#"{"name": "t", "broken_plans": [1]}"#).is_empty());
+    assert_eq!(line(r#"{"name": "t"}"#), [".broken_plans is absent"]);
+    assert_eq!(line(r#"{"name": "t", "broken_plans": ["1"]}"#).len(), 1);
+    assert_eq!(line(r#"{"name": "t", "broken_plans": [], "more": 1}"#), [".more is unknown"]);
+}
+
+/// Files of the package that are written from the rows; `make docs` writes them.
+#[test]
+fn generated_python_files_are_up_to_date() {
+    for (page, file) in [("python-options", "_options.py"), ("python-reports", "_reports.py")] {
+        let path = repository(Path::new("python/corpusdb").join(file));
+        let printed = corpusdb(&["reference", page]).good().stdout;
+        assert!(std::fs::read_to_string(path).unwrap() == printed, "{file}: run `make docs`");
+    }
+}
+
+// The kinds of errors: each is a class of the Python package, and decides the exit status of the command.
+
+/// Python found the class of an error in ten lists of two hundred variants.
+#[test]
+fn every_kind_is_a_class_in_python_and_the_exit_status_follows() {
+    let classes = std::fs::read_to_string(repository("python/corpusdb/errors.py")).unwrap();
+    let faults: Vec<String> = ErrorKind::ALL
+        .iter()
+        .filter(|kind| !matches!(kind, ErrorKind::Interrupted | ErrorKind::Failed))
+        .filter(|kind| !classes.contains(&format!("\nclass {}(", kind.name())))
+        .map(|kind| format!("{kind:?} is no class of errors.py"))
+        .collect();
+    assert_none(&faults);
+    for kind in ErrorKind::ALL {
+        let expected = if kind == ErrorKind::Interrupted { 130 } else { 2 };
+        assert_eq!(kind.exit_status(), expected, "{kind:?}");
+        assert_eq!(format!("{kind:?}"), kind.name());
+    }
+}
+
+#[test]
+fn errors_have_place_cause_and_way_out() {
+    let scratch = TestDir::new();
+    let error = Corpus::open(scratch.path("corpus")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().ends_with("corpus is not a corpus"), "{error}");
+    assert!(error.hint().unwrap().to_string().contains("corpusdb init"));
+    assert!(matches!(error.origin(), Some(StoreError::NotACorpus { .. })));
+    assert!(error.origin::<QueryError>().is_none());
+    // The same error, met deeper: that of the store, not of the room that met it.
+    let unknown =
+        UnknownName { what: "snapshot", name: "june".to_owned(), known: vec!["may".to_owned()] };
+    let met = Error::from(QueryError::from(StoreError::Unknown(unknown)));
+    assert_eq!(met.kind(), ErrorKind::NotFound);
+    assert!(met.origin::<StoreError>().is_some(), "{met}");
+    // What the system said is behind it.
+    init(&scratch.arg("corpus"), &[]);
+    scratch.write("nowhere", "a file");
+    let target = scratch.arg("nowhere/of/it.jsonl");
+    let ran =
+        corpusdb(&["export", &scratch.arg("corpus"), "--to", &target]).fails(&["Not a directory"]);
+    assert!(ran.stderr.contains("nowhere"), "{}", ran.stderr);
+    let corpus = Corpus::open(scratch.path("corpus")).unwrap();
+    let error = corpus.count("nothing_like_it > 1").unwrap_err();
+    assert_eq!((error.kind(), error.is_interrupt()), (ErrorKind::BadQuery, false));
+    assert!(error.source().is_none());
 }

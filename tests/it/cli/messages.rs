@@ -1,9 +1,14 @@
-//! What a person meets on a first day: alarms, reports and errors say what happened, and name the way out.
+//! What the command says: the way out of an error, nothing secret, and nothing that a terminal would obey.
 
+use crate::support::server::{Server, State};
 use crate::support::{
-    Ran, TestDir, corpusdb, ingest, init, numbers, repository, sound, tokenizer_of_chats,
+    Page, Ran, TestDir, command, corpusdb, crawl, ingest, init, lines, numbers, ran, repository,
+    sound, tokenizer_of_chats,
 };
 use serde_json::{Value, json};
+use std::process::{Command, Stdio};
+
+// What a person meets on a first day: alarms, reports and errors say what happened, and name the way out.
 
 const CHATML: &str = "{% for m in messages %}\n{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
@@ -14,7 +19,7 @@ fn text(number: u64) -> String {
 }
 
 /// Records with keys, of that crawl: `fields` differ from crawl to crawl, texts do not.
-fn crawl(count: u64, fields: &Value) -> String {
+fn crawl_with(count: u64, fields: &Value) -> String {
     let record = |number| {
         let mut record = json!({ "url": format!("a.example/{number}"), "text": text(number) });
         record.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -41,7 +46,7 @@ fn says(ran: &Ran, words: &[&str]) {
 fn updates_of_fields_alone_are_an_alarm_that_names_the_fields() {
     let scratch = TestDir::new();
     let file = |name: &str, count, day: &str, score: f64| {
-        scratch.write(name, crawl(count, &json!({"day": day, "score": score, "lang": "en"})))
+        scratch.write(name, crawl_with(count, &json!({"day": day, "score": score, "lang": "en"})))
     };
     let (june, july) = (file("june", 150, "06-01", 0.5), file("july", 150, "07-01", 0.25));
     let keyed = ["--source", "web", "--id-field", "url"];
@@ -80,11 +85,11 @@ fn ids_left_out_of_a_source_that_has_them_are_an_alarm() {
     let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
-    let file = scratch.write("a.jsonl", crawl(120, &json!({})));
+    let file = scratch.write("a.jsonl", crawl_with(120, &json!({})));
     ingest(&corpus, &[&file], &["--source", "web", "--id-field", "url"]);
-    let few = scratch.write("few.jsonl", crawl(99, &json!({"b": 1})));
+    let few = scratch.write("few.jsonl", crawl_with(99, &json!({"b": 1})));
     assert!(!alarms(&ingest(&corpus, &[&few], &["--source", "web"])).contains(&"ids-forgotten"));
-    let other = scratch.write("other.jsonl", crawl(120, &json!({"b": 2})));
+    let other = scratch.write("other.jsonl", crawl_with(120, &json!({"b": 2})));
     assert!(!alarms(&ingest(&corpus, &[&other], &["--source", "new"])).contains(&"ids-forgotten"));
     let keyed = ["--source", "web", "--id-field", "url", "--reread"];
     ingest(&corpus, &[&other], &keyed);
@@ -103,7 +108,7 @@ fn undoing_an_ingest_does_not_block_the_next_one() {
     let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
-    let file = scratch.write("a.jsonl", crawl(50, &json!({})));
+    let file = scratch.write("a.jsonl", crawl_with(50, &json!({})));
     ingest(&corpus, &[&file], &["--source", "web", "--id-field", "url"]);
     ingest(&corpus, &[&file], &["--source", "wbe"]);
     let remove = ["remove", &corpus, "--where", "commit >= 3"];
@@ -112,7 +117,7 @@ fn undoing_an_ingest_does_not_block_the_next_one() {
     corpusdb(&[&remove[..], &["--no-block"]].concat()).good();
     let kept = || corpusdb(&["count", &corpus, "--where", "kept"]).good().stdout;
     assert_eq!(kept(), "50\n");
-    let more = scratch.write("a.jsonl", crawl(60, &json!({})));
+    let more = scratch.write("a.jsonl", crawl_with(60, &json!({})));
     ingest(&corpus, &[&more], &["--source", "web", "--id-field", "url"]);
     assert_eq!(kept(), "60\n");
     sound(&corpus);
@@ -197,7 +202,7 @@ fn misspelt_statements_and_conditions_get_suggestions() {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "lang:keyword", "--field", "score:float"]);
     let fields = json!({"lang": "de", "score": 0.5});
-    let file = scratch.write("a.jsonl", crawl(3, &fields));
+    let file = scratch.write("a.jsonl", crawl_with(3, &fields));
     ingest(&corpus, &[&file], &["--source", "web", "--id-field", "url"]);
     let sql = |statement: &str, words: &[&str]| {
         corpusdb(&["sql", &corpus, statement]).fails(words);
@@ -327,4 +332,284 @@ fn errors_of_tokenizers_name_the_files_of_a_directory() {
     };
     assert_eq!(extend("chat", &[]), [1, 2]);
     assert_eq!(extend("spaced", &["--forms", "after-space"]), [1, 1]);
+}
+
+// What becomes of answers: a reader that goes away, a full disk, a terminal that would obey what strangers wrote.
+
+fn corpus(scratch: &TestDir) -> String {
+    let corpus = scratch.arg("crawl");
+    init(&corpus, &[]);
+    let pages = scratch.write("pages.jsonl", lines(&crawl(7, 60, true)));
+    corpusdb(&["ingest", &corpus, &pages, "--source", "web", "--id-field", "id"]).good();
+    corpus
+}
+
+/// Runs the command with a pipe for stdout whose reader has gone away before the first byte.
+fn unread(arguments: &[&str]) -> Ran {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = command(arguments);
+    command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped());
+    ran(arguments, command.spawn().unwrap().wait_with_output().unwrap())
+}
+
+/// Runs the command with a full disk behind stdout.
+fn unwritten(arguments: &[&str]) -> Ran {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = command(arguments);
+    command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped());
+    ran(arguments, command.spawn().unwrap().wait_with_output().unwrap())
+}
+
+fn mode(corpus: &str) -> String {
+    let info = corpusdb(&["info", corpus, "--json"]).good().json();
+    info["policy"].as_str().unwrap().to_owned()
+}
+
+/// `dedup redo c | head -1` printed its report before it switched: it ended with 0, and the policy was the old one.
+#[test]
+fn a_closed_pipe_changes_neither_the_work_nor_the_exit_code() {
+    let scratch = TestDir::new();
+    let corpus = corpus(&scratch);
+    let redo = unread(&["dedup", "redo", &corpus, "--mode", "components"]);
+    assert_eq!((redo.code, redo.stderr.as_str()), (Some(0), ""), "{redo}");
+    assert!(mode(&corpus).contains("mode components"), "{}", mode(&corpus));
+    // What is found is said by the exit code, also to nobody.
+    let similar = unread(&[
+        "similar",
+        &corpus,
+        "--text",
+        "nothing like this was ever written in any of these pages",
+    ]);
+    assert_eq!(similar.code, Some(1), "{similar}");
+    let shown = unread(&["show", &corpus, "no such key"]);
+    assert_eq!(shown.code, Some(1), "{shown}");
+    for row_by_row in [
+        &["sql", &corpus, "SELECT text FROM documents", "--format", "jsonl"][..],
+        &["export", &corpus, "--to", "-", "--format", "jsonl"],
+        &["sample", &corpus, "-n", "20"],
+    ] {
+        let streamed = unread(row_by_row);
+        assert_eq!(streamed.code, Some(0), "{streamed}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn unwritable_answers_are_errors_after_the_work_is_done() {
+    let scratch = TestDir::new();
+    let corpus = corpus(&scratch);
+    let redo = unwritten(&["dedup", "redo", &corpus, "--mode", "exact"]);
+    assert_eq!(redo.code, Some(2), "{redo}");
+    assert!(redo.stderr.contains("cannot write to standard output"), "{redo}");
+    assert!(mode(&corpus).contains("mode exact"), "{}", mode(&corpus));
+    for arguments in [
+        &["info", &corpus][..],
+        &["info", &corpus, "--json"],
+        &["export", &corpus, "--to", "-", "--format", "csv"],
+        &["count", &corpus],
+    ] {
+        let failed = unwritten(arguments);
+        assert_eq!(failed.code, Some(2), "{failed}");
+    }
+}
+
+/// What a stranger's text, key or field says to a terminal is shown and not obeyed, by every verb.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_terminal_obeys_nothing_that_a_document_says() {
+    if Command::new("script").arg("--version").output().is_err() {
+        return;
+    }
+    let scratch = TestDir::new();
+    let evil = "\x1b[31mRED\x1b[2J\x1b]0;title\x07\u{9b}31m\u{202e}drawkcab\r";
+    let page = |n: u32| {
+        let text = format!("{evil} one two three four five six seven eight nine ten eleven {n}");
+        Page { fields: json!({ "note": evil }), ..Page::keyed(format!("k{n}{evil}"), text) }
+    };
+    let pages = scratch.write(
+        "pages.jsonl",
+        lines(&[page(1), page(1), page(2)])
+            + "{\"text\": 5, \"id\": \"x\x1b[2J\"}\nnot \x1b[2J json\n",
+    );
+    let corpus = scratch.arg("crawl");
+    init(&corpus, &[]);
+    corpusdb(&["ingest", &corpus, &pages, "--source", "web", "--id-field", "id"]).good();
+    for arguments in [
+        "info CORPUS",
+        "stats CORPUS",
+        "show CORPUS 0",
+        "sample CORPUS",
+        "rejects CORPUS",
+        "similar CORPUS 0 --all",
+        "duplicates CORPUS",
+        "duplicates CORPUS --list --diff",
+        "duplicates CORPUS 1 --diff",
+        "show CORPUS 0 --json",
+        "sample CORPUS --json",
+        "export CORPUS --to - --format csv",
+        "export CORPUS --to - --format jsonl",
+        "sql CORPUS 'SELECT key, text, source FROM documents'",
+        "sql CORPUS 'SELECT key, text FROM documents' --format line",
+        "sql CORPUS 'SELECT key, text FROM documents' --format markdown",
+        "sql CORPUS 'SELECT key, text FROM documents' --format csv",
+        "sql CORPUS 'SELECT key, text FROM documents' --format json",
+        "show CORPUS $'k\\x1b[2J'",
+        "field list CORPUS",
+        "count CORPUS --where $'x\\x1b[31mRED'",
+    ] {
+        let program = env!("CARGO_BIN_EXE_corpusdb");
+        let line = format!("'{program}' {}", arguments.replace("CORPUS", &corpus));
+        // `script` gives the command a terminal for all of its streams.
+        let shell = format!("bash -c {}", quoted(&line));
+        let output = Command::new("script")
+            .args(["-qec", &shell, "/dev/null"])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert!(!shown.is_empty(), "{arguments}");
+        for obeyed in ["\x1b[31mRED", "\x1b[2J", "\x1b]0;", "\u{9b}", "\u{202e}"] {
+            assert!(!shown.contains(obeyed), "{arguments}: {obeyed:?} in {shown:?}");
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+// What is secret in an address is nowhere: not in the corpus, not on standard output or error, not in JSON.
+
+/// What must be nowhere.
+const CANARY: &str = "CANARY";
+
+/// A server with one file, and a corpus beside it.
+struct SecretAddresses {
+    scratch: TestDir,
+    server: Server,
+    corpus: String,
+}
+
+impl SecretAddresses {
+    fn new() -> Self {
+        let scratch = TestDir::new();
+        // Signed for GET alone.
+        let server = Server::start(State { no_heads: true, ..State::default() });
+        let text = lines(&crawl(5, 40, true)).into_bytes();
+        server.state().files.insert("f.jsonl".to_owned(), text);
+        let corpus = scratch.arg("corpus");
+        init(&corpus, &[]);
+        Self { scratch, server, corpus }
+    }
+
+    /// Addresses of the file with secrets in every part.
+    fn addresses(&self) -> Vec<String> {
+        let url = self.server.url("f.jsonl");
+        let login = url.replace("://", "://CANARY:CANARY%21@");
+        let signed = [
+            "X-Amz-Credential=CANARY%2Fs3&X-Amz-Security-Token=CANARY&X-Amz-Signature=CANARY",
+            "AWSAccessKeyId=CANARY&Expires=1&Signature=CANARY%3D",
+            "X-Goog-Credential=CANARY&X-Goog-Signature=CANARY",
+            "GoogleAccessId=CANARY&Expires=1&Signature=CANARY",
+            "sv=2026&st=CANARY&sip=CANARY&sig=CANARY&skoid=CANARY",
+            "page=1&api_key=CANARY&key=CANARY&access_token=CANARY&password=CANARY&user=CANARY",
+        ];
+        let mut all: Vec<String> = signed.iter().map(|query| format!("{url}?{query}")).collect();
+        all.push(login.clone());
+        all.push(format!("{url}#CANARY"));
+        all.push(format!("{login}?file=1#access_token=CANARY"));
+        all
+    }
+
+    /// Addresses that nothing can be made of.
+    fn refused(&self) -> Vec<String> {
+        let unknown = self.addresses().into_iter().map(|url| url.replace("http://", "ftp://"));
+        let wrong = [
+            "s3://CANARY:CANARY@bucket/x.jsonl",
+            "s3://b/x.jsonl?X-Amz-Signature=CANARY",
+            "az://c/x.jsonl?sv=1&sig=CANARY",
+            "gs://b/x.jsonl?X-Goog-Signature=CANARY",
+            "abfss://c:CANARY@a.dfs.core.windows.net/x",
+            "http://joe:CAN/CANARY@127.0.0.1/x",
+            "http://joe:CAN#CANARY@127.0.0.1/x",
+            "http://joe:CANARY@127.0.0.1:99999/x",
+            "hdfs://joe:CANARY@h/x*?key=CANARY",
+        ];
+        unknown.chain(wrong.map(str::to_owned)).collect()
+    }
+
+    /// Runs the command with secrets in its environment too; nothing that it prints has one.
+    fn run(&self, arguments: &[&str]) -> Ran {
+        let mut command = command(arguments);
+        command.stdin(Stdio::null()).envs(self.server.store()).current_dir(self.scratch.path("."));
+        command.env("AWS_ACCESS_KEY_ID", "CANARY-ID").env("AWS_SECRET_ACCESS_KEY", "CANARY-KEY");
+        command
+            .env("AZURE_STORAGE_ACCOUNT_NAME", "none")
+            .env("AZURE_STORAGE_SAS_KEY", "sig=CANARY");
+        let ran = ran(arguments, command.output().unwrap());
+        assert!(!ran.stdout.contains(CANARY) && !ran.stderr.contains(CANARY), "{ran}");
+        ran
+    }
+}
+
+#[test]
+fn no_secret_of_an_address_is_kept() {
+    let place = SecretAddresses::new();
+    for (n, address) in place.addresses().iter().enumerate() {
+        let source = format!("web{n}");
+        let words = ["ingest", &place.corpus, address, "--source", &source];
+        for more in [&[][..], &["--json"], &["--reread"]] {
+            place.run(&[&words, more].concat()).good();
+        }
+    }
+    let keys = "SELECT DISTINCT key FROM documents WHERE source = 'web5'";
+    let keys = place.run(&["sql", &place.corpus, keys, "--format", "json"]).good().stdout;
+    assert!(keys.contains("f.jsonl?page=1"), "{keys}");
+    place.run(&["sql", &place.corpus, "SELECT * FROM documents", "--format", "json"]).good();
+    for verb in ["info", "stats", "check"] {
+        place.run(&[verb, &place.corpus]).good();
+    }
+    for entry in walkdir::WalkDir::new(&place.corpus) {
+        let entry = entry.unwrap();
+        if entry.file_type().is_file() {
+            let bytes = std::fs::read(entry.path()).unwrap();
+            let is_told = bytes.windows(CANARY.len()).any(|part| part == CANARY.as_bytes());
+            assert!(!is_told, "{}", entry.path().display());
+        }
+    }
+}
+
+#[test]
+fn failed_reads_print_no_secret_of_an_address() {
+    let place = SecretAddresses::new();
+    let addresses = place.addresses();
+    let mut bad: Vec<String> =
+        addresses.iter().map(|url| url.replace("f.jsonl", "none.jsonl")).collect();
+    bad.push(addresses[0].replace(&place.server.url(""), "http://127.0.0.1:1/"));
+    bad.extend(place.refused());
+    for address in &bad {
+        for more in [&["--source", "web"][..], &["--source", "web", "--json"]] {
+            let ran = place.run(&[&["ingest", &place.corpus, address], more].concat());
+            assert_eq!(ran.code, Some(2), "{ran}");
+        }
+    }
+}
+
+#[test]
+fn misplaced_addresses_print_no_secret() {
+    let place = SecretAddresses::new();
+    let corpus = place.corpus.as_str();
+    for address in place.addresses().iter().chain(&place.refused()) {
+        let select = format!("SELECT * FROM read_csv('{address}')");
+        for words in [
+            &["export", corpus, "--to", address, "--format", "jsonl"][..],
+            &["export", corpus, "--to", address],
+            &["init", address],
+            &["sql", corpus, &select],
+        ] {
+            let ran = place.run(words);
+            assert_eq!(ran.code, Some(2), "{ran}");
+        }
+    }
 }
