@@ -2,7 +2,5 @@
 
 mod field_histories;
 mod fields;
-mod interrupts;
+mod histories;
 mod purge;
-mod purge_aside;
-mod purge_histories;
