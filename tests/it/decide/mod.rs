@@ -10,16 +10,8 @@
 //! * `growth`: what twice as many cost; `settling`: what does not fit into memory;
 //! * `examples`: told by example.
 
-mod alarms;
 mod changes;
-mod clusters;
 mod contract;
 mod crowds;
-mod examples;
-mod growth;
-mod laws;
 mod moments;
-mod normaliser;
-mod redo;
-mod settling;
-mod takedown;
+mod same_text;
