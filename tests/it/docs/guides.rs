@@ -1,15 +1,188 @@
-//! How-to pages work: the commands of each are run in their order, on files of the names that they use, every recipe is
-//! planned, built and verified, and pieces of Rust stand in the programs of `examples/`.
-//!
-//! Recipes are for corpora of billions of tokens: what they ask for is made smaller first. Pieces of Python are for
-//! trainers and stay unread.
+//! Tutorials, how-to pages and the programs of `examples/` work: each is run as it is printed.
 
 use crate::support::blocks::{Block, bash, blocks};
 use crate::support::{Page, Random, TestDir, corpusdb, ingest, init, lines, prose, repository};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+// Every tutorial works: its own blocks are run, in their order, and print what it says that they print.
+//
+// Blocks marked `sh` are run by bash with `-eu` in an empty directory, with the command in the path. Blocks marked
+// `text` say what the block before printed: each of their lines must be a line of it, in that order, where `…` stands
+// for anything and white space for white space. Blocks marked `python` begin with `# needs: PACKAGE, ..` (or
+// `# needs: nothing`), and are left out where Python or one of these packages is not installed.
+
+/// The packages without which a block in Python is left out.
+fn needed(body: &str) -> Vec<&str> {
+    let head = body.lines().next().unwrap_or_default();
+    let names = head.strip_prefix("# needs: ");
+    let names =
+        names.unwrap_or_else(|| panic!("a block in Python begins with `# needs: `: {head}"));
+    names.split(", ").filter(|name| *name != "nothing").collect()
+}
+
+/// What a block prints that is left out. It begins otherwise than the line that says which block follows.
+const LEFT_OUT: &str = "left out: a package is missing";
+
+/// Blocks that are run, as one program that says before each which one it is. What is said to be printed, by block.
+fn program(page: &str) -> (String, BTreeMap<usize, Vec<&str>>) {
+    let (mut script, mut printed, mut number) = ("exec 2>&1\n".to_owned(), BTreeMap::new(), 0);
+    for Block { mark, body } in blocks(page) {
+        let begins = format!("printf '\\n%s\\n' @@{}\n", number + 1);
+        match mark {
+            "sh" => script += &format!("{begins}{body}\n"),
+            "python" => {
+                let imports: String =
+                    needed(body).iter().map(|name| format!("import {name};")).collect();
+                script += &format!(
+                    "{begins}if python3 -c 'import sys;{imports}' 2>/dev/null; then python3 - <<'@@'\n{body}\n@@\nelse echo '{LEFT_OUT}'; fi\n"
+                );
+            }
+            "text" => {
+                printed.entry(number).or_insert_with(Vec::new).extend(body.lines());
+                continue;
+            }
+            _ => continue,
+        }
+        number += 1;
+    }
+    (script, printed)
+}
+
+/// The line with every run of white space as one space.
+fn plain(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a line is what a page says, in which `…` stands for anything.
+fn is_said(line: &str, said: &str) -> bool {
+    let line = plain(line);
+    let said = plain(said);
+    let mut parts = said.split('…').map(str::trim);
+    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let mut last = None;
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+        last = Some(part);
+    }
+    last.map_or(rest.is_empty(), |part| part.is_empty() || rest.is_empty() || line.ends_with(part))
+}
+
+/// Runs a tutorial, and compares what its blocks print with what it says.
+fn run_tutorial(name: &str) {
+    run_page(&format!("docs/tutorials/{name}"));
+}
+
+fn run_page(name: &str) {
+    let page = std::fs::read_to_string(repository(name)).unwrap();
+    let (script, printed) = program(&page);
+    let told = bash(&TestDir::new(), &script, name);
+    let told: BTreeMap<usize, &str> = told
+        .split("\n@@")
+        .skip(1)
+        .filter_map(|part| part.split_once('\n'))
+        .filter_map(|(number, lines)| Some((number.parse().ok()?, lines)))
+        .collect();
+    assert!(printed.len() > 2, "{name} says what hardly any block prints");
+    for (number, said) in printed {
+        let lines = told[&number];
+        if lines.contains(LEFT_OUT) {
+            continue;
+        }
+        let mut rest = lines.lines();
+        for line in said.iter().filter(|line| line.trim() != "…") {
+            assert!(
+                rest.any(|printed| is_said(printed, line)),
+                "{name}, block {number}: no line (or none after those before) is\n{line}\nin\n{lines}"
+            );
+        }
+    }
+}
+
+#[test]
+fn first_corpus() {
+    run_tutorial("first-corpus.md");
+}
+
+#[test]
+fn crawl_every_month() {
+    run_tutorial("crawl-every-month.md");
+}
+
+#[test]
+fn year_of_crawl() {
+    run_tutorial("year-of-crawl.md");
+}
+
+#[test]
+fn mix_and_pack_for_megatron() {
+    run_tutorial("mix-and-pack-for-megatron.md");
+}
+
+#[test]
+fn chats_for_trl() {
+    run_tutorial("chats-for-trl.md");
+}
+
+#[test]
+fn tokenizer_for_a_language() {
+    run_tutorial("tokenizer-for-a-language.md");
+}
+
+#[test]
+fn dedup_on_a_cluster() {
+    run_tutorial("dedup-on-a-cluster.md");
+}
+
+/// The commands of the first page are the first that a stranger copies: each works as printed, in an empty folder.
+#[test]
+fn the_commands_of_the_readme_run() {
+    run_page("README.md");
+    let lines = std::fs::read_to_string(repository("README.md")).unwrap().lines().count();
+    assert!(
+        lines <= 150,
+        "README.md has {lines} lines: a table of its own goes into docs/reference/"
+    );
+}
+
+/// A tutorial that no test names would be run by none. The notebook takes a kernel and torch: `make test-integrations`.
+#[test]
+fn every_tutorial_is_run() {
+    let this = include_str!("guides.rs");
+    for entry in std::fs::read_dir(repository("docs/tutorials")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name == "notebook.ipynb" {
+            let commands = std::fs::read_to_string(repository("Makefile")).unwrap();
+            assert!(commands.contains("scripts/notebook.py --check"));
+            continue;
+        }
+        assert!(this.contains(&format!("run_tutorial(\"{name}\")")), "{name}");
+    }
+}
+
+#[test]
+fn blocks_and_lines_are_read_as_written() {
+    let page = "a\n\n```sh\necho 1\necho 2\n```\n\n```text\n1\n```\nb\n```toml\nx = 1\n```\n";
+    let (script, printed) = program(page);
+    assert!(script.contains("echo 1\necho 2\n") && !script.contains("x = 1"), "{script}");
+    assert_eq!(printed, BTreeMap::from([(1, vec!["1"])]));
+    assert_eq!(needed("# needs: torch, megatron.core\n"), ["torch", "megatron.core"]);
+    assert!(needed("# needs: nothing\n").is_empty());
+    assert!(is_said("  ok  ids   4", "ok ids 4") && !is_said("ok ids 45", "ok ids 4"));
+    assert!(is_said("added 4 in 0.2 s", "added 4 …") && !is_said("is added 4", "added 4 …"));
+    assert!(is_said("a 1 b 2", "…b 2") && !is_said("a 1 b 2 c", "…b 2"));
+    assert!(is_said("a 1 b 2 c", "a … b … c") && !is_said("a 1 c", "a … b … c"));
+}
+
+// How-to pages work: the commands of each are run in their order, on files of the names that they use, every recipe is
+// planned, built and verified, and pieces of Rust stand in the programs of `examples/`.
+//
+// Recipes are for corpora of billions of tokens: what they ask for is made smaller first. Pieces of Python are for
+// trainers and stay unread.
 
 /// What recipes ask for, and what the corpus of a test has of it.
 const SMALLER: [(&str, &str); 4] = [
@@ -54,7 +227,7 @@ fn pages(random: &mut Random, source: &str, count: usize, longest: usize) -> Vec
 }
 
 /// Runs the commands and recipes of a page; answers what they printed.
-fn run(scratch: &TestDir, name: &str, corpus: &str) -> String {
+fn run_commands(scratch: &TestDir, name: &str, corpus: &str) -> String {
     let mut script = format!("exec 2>&1\n{SCORING}\n");
     for (number, Block { mark, body }) in blocks(&page(name)).into_iter().enumerate() {
         if mark == "console" {
@@ -80,14 +253,14 @@ fn run(scratch: &TestDir, name: &str, corpus: &str) -> String {
 fn recipes() {
     let scratch = TestDir::new();
     crawl(&scratch);
-    run(&scratch, "recipes.md", "crawl");
+    run_commands(&scratch, "recipes.md", "crawl");
 }
 
 #[test]
 fn from_datasets_map() {
     let scratch = TestDir::new();
     crawl(&scratch);
-    let told = run(&scratch, "from-datasets-map.md", "crawl");
+    let told = run_commands(&scratch, "from-datasets-map.md", "crawl");
     assert!(told.contains("quality: 590 records; changed 590 documents"), "{told}");
 }
 
@@ -95,7 +268,7 @@ fn from_datasets_map() {
 fn backup() {
     let scratch = TestDir::new();
     crawl(&scratch);
-    let told = run(&scratch, "backup.md", "crawl");
+    let told = run_commands(&scratch, "backup.md", "crawl");
     assert!(
         told.contains("1 backup: whole") && told.contains("crawl-again is the corpus as of commit"),
         "{told}"
@@ -106,7 +279,7 @@ fn backup() {
 fn repair() {
     let scratch = TestDir::new();
     crawl(&scratch);
-    let told = run(&scratch, "repair.md", "crawl");
+    let told = run_commands(&scratch, "repair.md", "crawl");
     assert!(told.contains("nothing to repair") && told.contains("copied 5"), "{told}");
 }
 
@@ -133,7 +306,7 @@ fn operate() {
         let backups = corpusdb(&["backup", "list", &scratch.arg("backups"), "--json"]).good();
         assert_eq!(backups.json_lines().len(), night, "{}", backups.stdout);
     }
-    let told = run(&scratch, "operate.md", "crawl");
+    let told = run_commands(&scratch, "operate.md", "crawl");
     assert!(told.contains("\"disk\":[{"), "{told}");
 }
 
@@ -142,7 +315,7 @@ fn size() {
     let scratch = TestDir::new();
     crawl(&scratch);
     scratch.write("next/a.jsonl", lines(&pages(&mut Random::new(20), "next", 30, 60)));
-    let told = run(&scratch, "size.md", "crawl");
+    let told = run_commands(&scratch, "size.md", "crawl");
     assert!(told.contains("bytes a document") && told.contains("would add 30"), "{told}");
 }
 
@@ -151,7 +324,7 @@ fn data_card() {
     let scratch = TestDir::new();
     crawl(&scratch);
     scratch.write("recipe.toml", "version = 1\n[pack]\nkind = \"concat\"\nlength = 64\n");
-    run(&scratch, "data-card.md", "crawl");
+    run_commands(&scratch, "data-card.md", "crawl");
     let read = |name: &str| std::fs::read_to_string(scratch.path(name)).unwrap();
     assert!(read("card-of-the-run.html").contains("Plan 1 draws from snapshot"));
     assert!(read("card.html").contains("<h1>Data card: crawl</h1>"));
@@ -178,7 +351,7 @@ fn data_card() {
 fn fields() {
     let scratch = TestDir::new();
     crawl(&scratch);
-    let told = run(&scratch, "fields.md", "crawl");
+    let told = run_commands(&scratch, "fields.md", "crawl");
     for line in [
         "edu (float): 1 of 1 documents have a value",
         "language (keyword): 1 of 1 documents have a value",
@@ -195,7 +368,7 @@ fn fields() {
 fn signals() {
     let scratch = TestDir::new();
     crawl(&scratch);
-    let told = run(&scratch, "signals.md", "crawl");
+    let told = run_commands(&scratch, "signals.md", "crawl");
     for line in
         ["20 signals of 590 documents: word_count, ", "4 signals of 590 documents: ", "stored"]
     {
@@ -208,7 +381,7 @@ fn signals() {
 fn erase() {
     let scratch = TestDir::new();
     crawl(&scratch);
-    let told = run(&scratch, "erase.md", "crawl");
+    let told = run_commands(&scratch, "erase.md", "crawl");
     for line in ["removed 1 of 1 documents", "purged 2 documents", "no trace of them is left"] {
         assert!(told.contains(line), "no `{line}` in\n{told}");
     }
@@ -222,7 +395,7 @@ fn decontaminate() {
     let item = json!({ "question": shown["text"], "answer": "#### 72" });
     scratch.write("gsm8k-test.jsonl", format!("{item}\n"));
     scratch.write("new.jsonl", format!("{}\n", json!({ "text": shown["text"] })));
-    let told = run(&scratch, "decontaminate.md", "crawl");
+    let told = run_commands(&scratch, "decontaminate.md", "crawl");
     for line in [
         "gsm8k: 1 items,",
         "1 of 1 items are in 1 kept documents, and in 0 others",
@@ -241,7 +414,7 @@ fn decontaminate() {
 fn from_megatron_preprocess() {
     let scratch = TestDir::new();
     crawl(&scratch);
-    run(&scratch, "from-megatron-preprocess.md", "crawl");
+    run_commands(&scratch, "from-megatron-preprocess.md", "crawl");
 }
 
 #[test]
@@ -273,7 +446,7 @@ fn from_datatrove() {
     let mut writer = ArrowWriter::try_new(parquet, batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
-    let told = run(&scratch, "from-datatrove.md", "fineweb");
+    let told = run_commands(&scratch, "from-datatrove.md", "fineweb");
     assert!(told.contains("added 300:"), "{told}");
 }
 
@@ -281,7 +454,7 @@ fn from_datatrove() {
 fn export() {
     let scratch = TestDir::new();
     crawl(&scratch);
-    let told = run(&scratch, "export.md", "crawl");
+    let told = run_commands(&scratch, "export.md", "crawl");
     assert!(told.contains("kept.jsonl.zst: 590 rows, "), "{told}");
     let errors = told.lines().filter(|line| line.starts_with("error:"));
     assert_eq!(errors.count(), 0, "{told}");
@@ -291,7 +464,7 @@ fn export() {
 fn ask() {
     let scratch = TestDir::new();
     crawl(&scratch);
-    let told = run(&scratch, "ask.md", "crawl");
+    let told = run_commands(&scratch, "ask.md", "crawl");
     let words =
         ["by source and language:", "| n   |", "| name  | kept |", "lengths.parquet: 590 rows, "];
     for words in words {
@@ -337,11 +510,78 @@ const OF_PYTHON: [&str; 3] = ["from-python.md", "spark.md", "train-with-torch.md
 /// A page that no test names would be run by none.
 #[test]
 fn every_how_to_page_is_run() {
-    let this = include_str!("how_to.rs");
+    let this = include_str!("guides.rs");
     let looked_at = std::fs::read_to_string(repository("python/tests/test_pages.py")).unwrap();
     assert!(OF_PYTHON.iter().all(|page| looked_at.contains(&format!("\"{page}\""))));
     for entry in std::fs::read_dir(repository("docs/how-to")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(this.contains(&format!("\"{name}\"")), "{name}");
     }
+}
+
+// The programs of `examples/`, each run to its end: as modules of this binary, so that none is linked by itself.
+
+#[path = "../../../examples/incremental_crawl.rs"]
+mod incremental_crawl;
+#[path = "../../../examples/ingest_from_memory.rs"]
+mod ingest_from_memory;
+#[path = "../../../examples/near_duplicate.rs"]
+mod near_duplicate;
+#[path = "../../../examples/sql_to_batches.rs"]
+mod sql_to_batches;
+#[path = "../../../examples/train_loop.rs"]
+mod train_loop;
+
+type Program = (&'static str, fn() -> Result<(), Box<dyn std::error::Error>>);
+
+const PROGRAMS: [Program; 5] = [
+    ("incremental_crawl.rs", incremental_crawl::main),
+    ("ingest_from_memory.rs", ingest_from_memory::main),
+    ("near_duplicate.rs", near_duplicate::main),
+    ("sql_to_batches.rs", sql_to_batches::main),
+    ("train_loop.rs", train_loop::main),
+];
+
+/// They hold what they say themselves: each ends with an error, or a panic, where it does not.
+#[test]
+fn the_examples_run() {
+    for (name, main) in PROGRAMS {
+        main().unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+#[test]
+fn the_examples_are_all_run_and_short_enough_to_be_read() {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(repository("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        // The demo is a script, and has a page of its own.
+        if path.is_dir() {
+            continue;
+        }
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.lines().count() < 80, "{name} has {} lines", text.lines().count());
+        let run =
+            format!("//! Run: `cargo run --release --example {}`", name.trim_end_matches(".rs"));
+        assert!(text.lines().any(|line| line == run), "{name}: no line `{run}`");
+        names.push(name);
+    }
+    names.sort();
+    assert_eq!(names, PROGRAMS.map(|(name, _)| name));
+}
+
+/// A page that quotes the examples quotes them as they are.
+#[test]
+fn the_page_for_rust_programs_quotes_the_examples() {
+    let text = |path: &str| std::fs::read_to_string(repository(path)).unwrap();
+    let examples: String = PROGRAMS.map(|(name, _)| text(&format!("examples/{name}"))).concat();
+    let page = text("docs/how-to/from-a-rust-program.md");
+    let blocks = page.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let mut quoted = 0;
+    for block in blocks {
+        assert!(examples.contains(block), "stands in no example:\n{block}");
+        quoted += 1;
+    }
+    assert!(quoted > 1);
 }
