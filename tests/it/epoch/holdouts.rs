@@ -1,11 +1,107 @@
-//! The border to a holdout through histories: whatever takes a document's place stays on its side.
+//! The border between training and validation: what takes a document's place stays on its side.
 
-use crate::support::checker::corpus::{plan, recipe};
+use crate::support::checker::corpus::{
+    CheckedCorpus, THREE, open, pages, plan, recipe, rows, stored,
+};
 use crate::support::holdouts::{Pages, SHARE, first_crawl, leaks, policy};
-use crate::support::{MEMORY, Page, Random, corpusdb, edited, seeds};
+use crate::support::{MEMORY, Page, Random, corpusdb, edited, prose, seeds};
 use corpusdb::dedup::{KeepOrder, MatchKind};
 use corpusdb::{Context, Corpus, DocId};
 use std::collections::{BTreeMap, BTreeSet};
+
+// Which documents: the border between training and validation, and copies.
+
+fn side(corpus: &Corpus, share: f64, by: &str, take: &str) -> BTreeSet<u64> {
+    let text = format!(
+        "seed = {}\n[select]\nholdout = {{ share = {share}, by = \"{by}\", take = \"{take}\" }}\n[pack]\nlength = 64\n",
+        take.len()
+    );
+    let planned = plan(corpus, &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let rows = rows(&open(corpus, &planned, 0));
+    rows.iter().flat_map(|row| row.segments()).map(|segment| segment.document.0).collect()
+}
+
+/// All documents that an epoch without a holdout has.
+fn everything(corpus: &Corpus) -> BTreeSet<u64> {
+    let all = (0..).zip(stored(corpus));
+    let held = all.filter(|(_, of)| of.kept && of.ids.as_ref().is_some_and(|ids| !ids.is_empty()));
+    held.map(|(id, _)| id).collect()
+}
+
+#[test]
+fn nothing_crosses_the_border_of_the_holdout() {
+    let place = CheckedCorpus::of(41, &[("web", 400, 3, 20), ("code", 300, 3, 9)]);
+    for by in ["cluster", "document", "site"] {
+        for share in [0.1, 0.5] {
+            let corpus = place.reader();
+            let (train, held) =
+                (side(&corpus, share, by, "train"), side(&corpus, share, by, "holdout"));
+            assert!(train.is_disjoint(&held));
+            let all = everything(&corpus);
+            assert_eq!(&train | &held, all);
+            if by != "site" {
+                let found = held.len() as f64 / all.len() as f64;
+                assert!((found - share).abs() < 0.06, "{found} is held out of {share}");
+            }
+            if by == "site" {
+                for number in 0..12 {
+                    let site = corpus.select(format!("site = 'site-{number}'")).unwrap();
+                    let held = site.iter().filter(|id| held.contains(id)).count() as u64;
+                    let train = site.iter().filter(|id| train.contains(id)).count() as u64;
+                    assert!(held == 0 || train == 0, "site {number} is on both sides");
+                    assert!(held + train > 0);
+                }
+            }
+            drop(corpus);
+            let mut writer = place.writer();
+            let mut random = Random::new(share.to_bits() ^ by.len() as u64);
+            place.pour(&mut writer, "web", &pages(&mut random, "web", 40, (3, 20)));
+            drop(writer);
+            let corpus = place.reader();
+            let later = (side(&corpus, share, by, "train"), side(&corpus, share, by, "holdout"));
+            assert!(
+                train.is_subset(&later.0) && held.is_subset(&later.1),
+                "a document changed sides"
+            );
+            assert_eq!(&later.0 | &later.1, everything(&corpus));
+            assert!(later.0.is_disjoint(&later.1));
+        }
+    }
+}
+
+/// floor(x) copies and one more with the fraction as probability, the same ones in every pass.
+#[test]
+fn documents_repeat_by_their_weight() {
+    let place = CheckedCorpus::of(42, &THREE);
+    let corpus = place.reader();
+    let text = "[select]\nrepeat = \"year - 2000 + 0.5\"\n[pack]\nlength = 64\n";
+    let planned = plan(&corpus, text).unwrap();
+    let mut times: BTreeMap<u64, u32> = BTreeMap::new();
+    for row in rows(&open(&corpus, &planned, 0)) {
+        for segment in row.segments().iter().filter(|segment| segment.offset == 0) {
+            *times.entry(segment.document.0).or_default() += 1;
+        }
+    }
+    let mut more = 0;
+    let all = everything(&corpus);
+    for year in 0..5 {
+        for id in corpus.select(format!("kept and year = {}", 2000 + year)).unwrap() {
+            if !all.contains(&id) {
+                continue;
+            }
+            let found = times.get(&id).copied().unwrap_or(0);
+            assert!(
+                (year..=year + 1).contains(&found),
+                "document {id} of year {year} came {found} times"
+            );
+            more += u32::from(found > year);
+        }
+    }
+    let share = f64::from(more) / all.len() as f64;
+    assert!((0.35..0.65).contains(&share), "{share} of the documents came once more");
+}
+
+// The border to a holdout through histories: whatever takes a document's place stays on its side.
 
 #[test]
 fn a_recrawl_with_a_footer_moves_nothing_over_the_border() {
@@ -268,4 +364,126 @@ fn documents_on_neither_side_are_counted_and_said() {
     assert_eq!(corpus.undecided(&narrow).unwrap(), Some(of.count() as u64));
     let plain = plan(&corpus, "").unwrap();
     assert_eq!(corpus.undecided(&plain).unwrap(), None);
+}
+
+// The border to a holdout where contents move from key to key within one commit.
+
+/// The page as it is found again.
+fn again(page: &Page, key: String) -> Page {
+    Page::keyed(key, format!("{} seen again in a later crawl of these pages", page.text))
+}
+
+fn keys(count: usize) -> impl Iterator<Item = String> {
+    (0..count).map(|number| format!("page-{number}"))
+}
+
+#[test]
+fn pages_that_move_in_one_commit_stay_on_their_side() {
+    for (seed, keep, stubs_first) in [
+        (71, KeepOrder::First, false),
+        (72, KeepOrder::First, true),
+        (73, KeepOrder::Longest, false),
+        (74, KeepOrder::Longest, true),
+    ] {
+        let mut random = Random::new(seed);
+        let mut pages = Pages::new(&keep);
+        let crawl = first_crawl(&mut random, 60);
+        pages.pour(&crawl);
+        let before = pages.sides();
+        let moved = crawl.iter().zip(keys(60)).map(|(page, key)| again(page, format!("new-{key}")));
+        let stub =
+            |key| Page::keyed(key, format!("This page has moved. {}", prose(&mut random, 0, 20)));
+        let mut file: Vec<Page> = moved.chain(keys(60).map(stub)).collect();
+        if stubs_first {
+            file.rotate_left(60);
+        }
+        assert_eq!(pages.pour(&file).commits, 1);
+        let after = pages.sides();
+        assert_eq!(after.0.len() + after.1.len(), 120, "nothing met another lineage");
+        assert_eq!(leaks(&pages, 0.6, &before, &after), 0, "{keep:?}, stubs first {stubs_first}");
+        // A later crawl goes on from there.
+        let third: Vec<Page> = crawl
+            .iter()
+            .zip(keys(60))
+            .map(|(page, key)| again(page, format!("third-{key}")))
+            .collect();
+        pages.pour(&third);
+        assert_eq!(leaks(&pages, 0.6, &before, &pages.sides()), 0, "{keep:?}, a third time");
+    }
+}
+
+/// The pages with row numbers as keys, and another page in front.
+fn shifted(crawl: &[Page], first: &Page) -> Vec<Page> {
+    let rows = std::iter::once(first).chain(crawl).zip(keys(crawl.len() + 1));
+    rows.map(|(page, key)| again(page, key)).collect()
+}
+
+#[test]
+fn keys_that_shift_by_one_move_nothing_over_the_border() {
+    for (seed, keep, is_template) in [
+        (75, KeepOrder::First, false),
+        (76, KeepOrder::Longest, false),
+        (78, KeepOrder::First, true),
+    ] {
+        let mut random = Random::new(seed);
+        let mut pages = Pages::new(&keep);
+        let crawl = if is_template { fills(&mut random, 80) } else { first_crawl(&mut random, 80) };
+        pages.pour(&crawl);
+        let before = pages.sides();
+        let first = Page::new(prose(&mut random, 0, 60));
+        assert_eq!(pages.pour(&shifted(&crawl, &first)).commits, 1);
+        let after = pages.sides();
+        assert!(
+            after.0.len() > 25 && !after.1.is_empty(),
+            "{} and {}",
+            after.0.len(),
+            after.1.len()
+        );
+        assert_eq!(leaks(&pages, 0.75, &before, &after), 0, "{keep:?}, {is_template}");
+    }
+}
+
+/// Pages of one template: every bucket of one is crowded, and no two are similar.
+fn fills(random: &mut Random, count: usize) -> Vec<Page> {
+    let template = prose(random, 0, 50);
+    let words: Vec<&str> = template.split(' ').collect();
+    keys(count)
+        .map(|key| {
+            let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            for at in [16, 34] {
+                words[at] = format!("fill{}", random.below(1_000_000));
+            }
+            Page::keyed(key, words.join(" "))
+        })
+        .collect()
+}
+
+#[test]
+fn replacing_within_a_commit_costs_a_comparison_a_change() {
+    let costs = |count: usize| {
+        let mut random = Random::new(77);
+        let mut told = Vec::new();
+        for crawl in [first_crawl(&mut random, count), fills(&mut random, count)] {
+            let mut pages = Pages::new(&KeepOrder::First);
+            assert_eq!(pages.pour(&crawl).dedup.heirs, 0, "nothing left");
+            assert_eq!(pages.writer().view().kept().unwrap().len() as usize, count);
+            let mut crawled = crawl.clone();
+            crawled.iter_mut().for_each(|page| page.fields["night"] = 1.into());
+            assert_eq!(pages.pour(&crawled).dedup.heirs, 0, "no text changed");
+            let footers: Vec<Page> =
+                crawl.iter().zip(keys(count)).map(|(page, key)| again(page, key)).collect();
+            let same_keys = pages.pour(&footers).dedup.heirs;
+            let first = Page::new(prose(&mut random, 0, 60));
+            told.push((same_keys, pages.pour(&shifted(&footers, &first)).dedup.heirs));
+        }
+        told
+    };
+    let (few, many) = (costs(60), costs(120));
+    for (few, many) in few.iter().zip(&many) {
+        assert!(
+            many.0 <= 2 * few.0 + 20 && many.1 <= 2 * few.1 + 20,
+            "{few:?} of 60, {many:?} of 120"
+        );
+        assert!(few.1 <= 3 * 60, "{few:?} of 60");
+    }
 }

@@ -1,20 +1,23 @@
-//! What documents say is trained on reaches the files, or the export is refused.
+//! What documents say is trained on reaches rows and files, or the export is refused.
 
 use crate::support::checker::chats::pour_chats;
 use crate::support::checker::corpus::{
     CheckedCorpus, CheckedDocument, built, open, plan, rows, stored,
 };
-use crate::support::corpusdb;
-use crate::support::outputs;
+use crate::support::checker::run::Run;
+use crate::support::checker::worlds;
+use crate::support::{Random, corpusdb, outputs};
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type};
 use corpusdb::epoch::recipe::Column;
-use corpusdb::epoch::views::{self, Normalise};
-use corpusdb::epoch::{EpochRow, Planned, StreamFormat, StreamViews};
+use corpusdb::epoch::views::Normalise;
+use corpusdb::epoch::{EpochRow, Planned, StreamFormat, StreamViews, views};
 use corpusdb::show::number;
 use corpusdb::{Context, Corpus};
 use serde_json::Value;
 use std::path::Path;
+
+// What documents say is trained on reaches the files, or the export is refused.
 
 const HEAD: &str =
     "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n[pack]\nlength = 64\n";
@@ -348,4 +351,60 @@ fn explain_lists_trained_and_ignored_spans() {
     let both = format!("{}[mix]\nunit = \"loss-tokens\"\n", recipe("ignore_loss = true"));
     let error = corpusdb::Recipe::parse(&format!("version = 1\n{both}")).unwrap_err().to_string();
     assert!(error.contains("output.ignore_loss = true ignores"), "{error}");
+}
+
+// What conversations say is trained survives packing, splitting and resuming, and can be mixed by.
+
+/// A corpus of plain pages and of conversations of several turns, some longer than a row, some with weights.
+fn turns() -> CheckedCorpus {
+    let place = CheckedCorpus::of(51, &[("web", 60, 3, 40)]);
+    pour_chats(&place, true);
+    place
+}
+
+#[test]
+fn trained_tokens_survive_packing_and_splitting() {
+    let place = turns();
+    let corpus = place.reader();
+    let all = stored(&corpus);
+    let mut random = Random::new(52);
+    let chats: Vec<_> = all.iter().filter(|of| of.source == "chats" && of.kept).collect();
+    assert!(chats.len() > 40 && chats.iter().all(|of| of.loss.is_some()));
+    assert!(chats.iter().filter(|of| of.ids.as_ref().unwrap().len() > 200).count() > 10);
+    let specials = [
+        "eos = \"<|eos|>\", pad = \"<|pad|>\"",
+        "bos = \"<|bos|>\", eos = \"<|eos|>\", pad = \"<|pad|>\"",
+        "pad = \"<|pad|>\"",
+    ];
+    let mut number = 0;
+    for pack in ["best-fit", "greedy", "concat", "none"] {
+        for long in ["split", "paragraph", "truncate"] {
+            if pack == "concat" && long == "paragraph" {
+                continue;
+            }
+            let side = if number % 2 == 0 { "right" } else { "left" };
+            let multiple = if pack == "none" { 1 } else { 4 };
+            let text = format!(
+                "seed = {number}\n[tokenizer]\nspecials = {{ {} }}\n[mix]\nunit = \"loss-tokens\"\ntokens = 1500\n\
+                 [pack]\nkind = \"{pack}\"\nlength = 56\noptions = {{ long = \"{long}\", doc_multiple = {multiple}, pad_side = \"{side}\" }}\n\
+                 [[source]]\nname = \"chats\"\nweight = 0.8\nmax_repeats = 200\n[[source]]\nname = \"web\"\nweight = 0.2\nmax_repeats = 90\n",
+                specials[number % 3]
+            );
+            number += 1;
+            let planned = plan(&corpus, &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            let run = Run::read(&corpus, &planned, &all, Run::all_of(&planned, &all), 3);
+            run.check_conservation(&corpus);
+            run.check_mix();
+            run.check_epochs();
+            worlds::check(&corpus, &run, &mut random);
+            crate::support::checker::corpus::built(
+                &place,
+                &corpus,
+                &planned,
+                1,
+                &format!("out-{number}"),
+                2,
+            );
+        }
+    }
 }

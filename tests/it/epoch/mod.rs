@@ -9,25 +9,14 @@
 
 mod append;
 mod batches;
-mod budgets;
 mod builds;
-mod chains;
 mod ends;
 mod formats;
-mod from_files;
 mod holdouts;
 mod laws;
-mod marks;
 mod masks;
-mod mixes;
-mod moves;
 mod orders;
-mod plan_verbs;
 mod plans;
-mod refusals;
-mod selection;
 mod sharded;
 mod steps;
-mod trained;
 mod verbs;
-mod worlds;
