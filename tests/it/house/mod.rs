@@ -1,8 +1,6 @@
 //! The walls of the sources, the public surface, and what builds them.
 
 mod layers;
-mod names;
-mod rocksdb;
 mod setup;
 mod surface;
 mod workflows;
