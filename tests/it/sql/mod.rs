@@ -7,4 +7,3 @@ mod recounts;
 mod scripts;
 mod statements;
 mod tables;
-mod warm;
