@@ -1,6 +1,4 @@
 //! Tokenizers and the ids that they make.
 
 mod ids;
-mod refused;
 mod register;
-mod sentencepiece;
