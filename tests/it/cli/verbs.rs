@@ -1,10 +1,10 @@
 //! The command as a shell meets it: exit codes and kinds of errors, help, completions, JSON and its schema, sizes, pipes.
 
-use crate::support::schema::{assert_fits, line_misfits, resolved, schema};
 use crate::support::{
     TestDir, assert_none, command, corpusdb, corpusdb_reading, crawl, ingest, init, interrupt,
     lines, repository,
 };
+use crate::support::{assert_fits, line_misfits, resolved, schema};
 use corpusdb::near_names::UnknownName;
 use corpusdb::query::QueryError;
 use corpusdb::store::StoreError;

@@ -1,7 +1,7 @@
 //! Suites of evaluation items: found in what is stored and in what comes, whatever the order; told with evidence.
 
 use crate::support::epochs::{EpochCorpus, SPECIALS};
-use crate::support::suites::{ANSWER, QUESTION, around, suite};
+use crate::support::{ANSWER, QUESTION, around, suite};
 use crate::support::{
     Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_reading, digest, ingest,
     init, lines, numbers, prose, reader, repository, seeds, sound, sound_digest, sql, writer,

@@ -1,7 +1,7 @@
 //! Pairs of items and documents are reviewed: what is decided stays with the text, wherever that goes.
 
 use crate::support::epochs::{EpochCorpus, SPECIALS};
-use crate::support::suites::{ANSWER, QUESTION, around, suite};
+use crate::support::{ANSWER, QUESTION, around, suite};
 use crate::support::{
     Page, Random, TestDir, corpusdb, corpusdb_reading, digest, ingest, init, lines, numbers, prose,
     seeds, sound, sql,

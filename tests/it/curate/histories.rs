@@ -1,6 +1,6 @@
 //! Changes of mind in histories drawn by chance, killed and stopped on the way: erased is gone, and a rerun ends the same.
 
-use crate::support::purges::having;
+use crate::support::scenarios::having;
 use crate::support::{
     Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, crawl, ingest, init, lines, pour,
     reader, seeds, sound_digest, sql, writer,

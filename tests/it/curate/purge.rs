@@ -1,7 +1,7 @@
 //! Removals on record, and purges: what is erased is in no file any more, and all else is as it was.
 
 use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
-use crate::support::purges::{KEY, Story, VALUE, count, having};
+use crate::support::scenarios::{KEY, Story, VALUE, count, having};
 use crate::support::{
     CHATML, Page, Random, TestDir, command, corpusdb, corpusdb_reading, digest, ingest, init,
     lines, numbers, prose, seeds, sound, sql, tokenizer_of_chats,

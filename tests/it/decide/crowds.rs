@@ -1,7 +1,7 @@
 //! Crowds: more similar documents than a bucket shows or memory holds, in every mode.
 
+use crate::support::Template;
 use crate::support::model::Model;
-use crate::support::templates::Template;
 use crate::support::world::{World, init, options, orders, policy};
 use crate::support::{
     MEMORY, Page, Random, StopAt, StopWhen, TestDir, lines, reader, sound_digest,

@@ -1,6 +1,6 @@
 //! Tutorials, how-to pages and the programs of `examples/` work: each is run as it is printed.
 
-use crate::support::blocks::{Block, bash, blocks};
+use crate::support::{Block, bash, blocks};
 use crate::support::{Page, Random, TestDir, corpusdb, ingest, init, lines, prose, repository};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;

@@ -315,7 +315,7 @@ const FOUND: [Case; 15] = [
     }),
     ("family … is damaged: Corruption: …", |place| {
         let corpus = place.again("damaged");
-        let postings = &crate::support::tables::tables(Path::new(&corpus))["postings"];
+        let postings = &crate::support::tables(Path::new(&corpus))["postings"];
         postings.iter().for_each(|table| std::fs::write(table, "no table").unwrap());
         corpusdb(&["count", &corpus, "--where", "kept"]).into()
     }),
@@ -323,7 +323,7 @@ const FOUND: [Case; 15] = [
         "storage: Corruption: Corruption: IO error: No such file or directory: While open a file for random read: … may be corrupted.",
         |place| {
             let corpus = place.again("damaged");
-            let postings = &crate::support::tables::tables(Path::new(&corpus))["postings"];
+            let postings = &crate::support::tables(Path::new(&corpus))["postings"];
             postings.iter().for_each(|table| std::fs::remove_file(table).unwrap());
             place.read(&corpus)
         },

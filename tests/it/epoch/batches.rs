@@ -1,6 +1,6 @@
 //! Batches as trainers get them: equal work for every rank, padded to the longest, with their views.
 
-use crate::support::checker::chats::pour_chats;
+use crate::support::checker::corpus::pour_chats;
 use crate::support::checker::corpus::{
     CheckedCorpus, THREE, built, open, part, plan, rows, stored,
 };

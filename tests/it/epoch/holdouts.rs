@@ -3,7 +3,7 @@
 use crate::support::checker::corpus::{
     CheckedCorpus, THREE, open, pages, plan, recipe, rows, stored,
 };
-use crate::support::holdouts::{Pages, SHARE, first_crawl, leaks, policy};
+use crate::support::scenarios::{Pages, SHARE, first_crawl, leaks, policy};
 use crate::support::{MEMORY, Page, Random, corpusdb, edited, prose, seeds};
 use corpusdb::dedup::{KeepOrder, MatchKind};
 use corpusdb::{Context, Corpus, DocId};

@@ -3,9 +3,9 @@
 use crate::support::checker::corpus::{
     CheckedCorpus, CheckedDocument, THREE, built, content, open, part, plan, recipe, rows, stored,
 };
-use crate::support::checker::recipes::{drawn, feasible, has_no_rows};
+use crate::support::checker::corpus::{drawn, feasible, has_no_rows};
 use crate::support::checker::run::Run;
-use crate::support::checker::worlds;
+use crate::support::checker::run::check_worlds;
 use crate::support::outputs::files;
 use crate::support::{Random, seeds};
 use corpusdb::epoch::{EpochRow, Planned, StreamOptions};
@@ -100,7 +100,7 @@ fn check(seed: u64, recipes: usize) {
         run.check_epochs();
         run.check_batches();
         run.check_full();
-        worlds::check(&corpus, &run, &mut random);
+        check_worlds(&corpus, &run, &mut random);
         built(
             &place,
             &corpus,

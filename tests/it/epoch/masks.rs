@@ -1,11 +1,11 @@
 //! What documents say is trained on reaches rows and files, or the export is refused.
 
-use crate::support::checker::chats::pour_chats;
+use crate::support::checker::corpus::pour_chats;
 use crate::support::checker::corpus::{
     CheckedCorpus, CheckedDocument, built, open, plan, rows, stored,
 };
 use crate::support::checker::run::Run;
-use crate::support::checker::worlds;
+use crate::support::checker::run::check_worlds;
 use crate::support::{Random, corpusdb, outputs};
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type};
@@ -396,7 +396,7 @@ fn trained_tokens_survive_packing_and_splitting() {
             run.check_conservation(&corpus);
             run.check_mix();
             run.check_epochs();
-            worlds::check(&corpus, &run, &mut random);
+            check_worlds(&corpus, &run, &mut random);
             crate::support::checker::corpus::built(
                 &place,
                 &corpus,

@@ -1,9 +1,9 @@
 //! Rows without a stream: steps without a thread, rows by number, and ids from the files of a build.
 
 use crate::support::Random;
-use crate::support::checker::chats::pour_chats;
+use crate::support::checker::corpus::pour_chats;
 use crate::support::checker::corpus::{CheckedCorpus, THREE, open, part, plan, rows};
-use crate::support::checker::worlds::same;
+use crate::support::checker::run::same;
 use corpusdb::epoch::{
     BuildJob, Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, Manifest, Planned,
     StreamOptions, TensorForm,

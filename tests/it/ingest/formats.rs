@@ -1,6 +1,6 @@
 //! Formats of inputs: what each gives, which are read again, pipes, and what is no input.
 
-use crate::support::tabular::parquet_of_pages;
+use crate::support::parquet_of_pages;
 use crate::support::{
     Page, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, crawl, gzip, ingest, init,
     interrupt, json_lines, lines, numbers, repository, sound, sql, zstd,

@@ -1,6 +1,6 @@
 //! Rejects: records that cannot be read are set aside once and settled later; damaged files are errors.
 
-use crate::support::tabular::parquet_of_pages;
+use crate::support::parquet_of_pages;
 use crate::support::{
     MEMORY, Page, Random, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, crawl,
     digest, gzip, ingest, init, lines, numbers, ran, reader, repository, seeds, sound,

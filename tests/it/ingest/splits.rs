@@ -1,6 +1,6 @@
 //! However an input is cut, conditioned or only tried: the same records come to the same corpus.
 
-use crate::support::corpus::trained;
+use crate::support::trained;
 use crate::support::{
     MEMORY, Page, Random, TestDir, command, corpusdb, corpusdb_test, crawl, fixture, gzip, ingest,
     init, interrupt, json_lines, lines, make, numbers, reader, seeds, sound, sound_digest, writer,

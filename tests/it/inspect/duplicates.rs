@@ -1,6 +1,6 @@
 //! Duplicates and similar documents: summaries, lists, witnesses; and what the library gives one by one.
 
-use crate::support::families::{FamilyCorpus, common_bands, words};
+use crate::support::scenarios::{FamilyCorpus, common_bands, family_words};
 use crate::support::{
     Page, TestDir, corpusdb, corpusdb_reading, crawl, ingest, init, lines, make, pour, reader,
     writer,
@@ -117,9 +117,24 @@ fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
         let file = scratch.write(&format!("{source}.jsonl"), lines);
         ingest(&corpus, &[&file], &["--source", source]);
     };
-    pour("books", &[page(words("a", &[]), Some("may"), 1), page(words("b", &[]), Some("june"), 2)]);
-    pour("web", &[page(words("a", &[50]), Some("june"), 3), page(words("b", &[]), None, 3)]);
-    pour("feed", &[page(words("a", &[]), Some("may"), 1), page(words("c", &[]), Some("may"), 4)]);
+    pour(
+        "books",
+        &[
+            page(family_words("a", &[]), Some("may"), 1),
+            page(family_words("b", &[]), Some("june"), 2),
+        ],
+    );
+    pour(
+        "web",
+        &[page(family_words("a", &[50]), Some("june"), 3), page(family_words("b", &[]), None, 3)],
+    );
+    pour(
+        "feed",
+        &[
+            page(family_words("a", &[]), Some("may"), 1),
+            page(family_words("c", &[]), Some("may"), 4),
+        ],
+    );
     let json = |more: &[&str]| {
         corpusdb(&[&["duplicates", &corpus, "--json"], more].concat()).good().json()
     };
@@ -175,7 +190,7 @@ fn a_summary_by_an_integer_is_in_the_order_of_its_values() {
     init(&corpus, &["--field", "day:int"]);
     let mut lines = String::new();
     for day in [-3, 10, 2, 100] {
-        let text = words(&format!("day{day}"), &[]);
+        let text = family_words(&format!("day{day}"), &[]);
         lines.push_str(&format!("{}\n", json!({ "text": text, "day": day })).repeat(2));
     }
     ingest(&corpus, &[&scratch.write("a.jsonl", lines)], &["--source", "web"]);
@@ -256,7 +271,7 @@ fn a_removed_document_shows_witness_bands_and_difference() {
     assert_eq!(witness["jaccard"], json!(95.0 / 105.0));
     let contained = (&witness["containment_removed"], &witness["containment_witness"]);
     assert_eq!(contained, (&json!(0.95), &json!(0.95)));
-    let expected = common_bands(&words("a", &[]), &words("a", &[50]));
+    let expected = common_bands(&family_words("a", &[]), &family_words("a", &[50]));
     assert!(!expected.is_empty() && expected.len() < 32);
     assert_eq!(witness["shared_bands"], json!(expected));
     let diff: Vec<&Value> =
@@ -359,7 +374,7 @@ fn similar_documents_are_ranked_by_exact_similarity() {
     assert_eq!(similar(&place, &["5", "--all"]), all);
     assert_eq!(similar(&place, &["5", "--all", "-k", "2"]), all[..2]);
     assert_eq!(similar(&place, &["5", "--all", "--source", "web"]), all[1..]);
-    let text = words("a", &[]);
+    let text = family_words("a", &[]);
     assert_eq!(similar(&place, &["--text", &text]), [(0, 1.0)]);
     let of_text = [(0, 1.0), (2, 1.0), (3, 1.0), (4, 99.0 / 101.0), (5, one_word)];
     assert_eq!(similar(&place, &["--text", &text, "--all"]), of_text);
@@ -386,7 +401,7 @@ fn similar_documents_are_ranked_by_exact_similarity() {
     let policy = Policy::of(Profile::Web);
     assert_eq!(first["detection"], json!(policy.detection(one_word)));
     assert_eq!(found["found_at_threshold"], json!(policy.detection(0.8)));
-    assert_eq!(first["shared_bands"], json!(common_bands(&text, &words("a", &[50])).len()));
+    assert_eq!(first["shared_bands"], json!(common_bands(&text, &family_words("a", &[50])).len()));
     assert_eq!((&first["standing"], &first["duplicate"]), (&json!("kept"), &json!(true)));
     assert_eq!(
         (&first["containment_text"], &first["containment_document"]),

@@ -1,6 +1,6 @@
 //! Choosing a policy: profiles, settings, what they mean, and what another one would cost.
 
-use crate::support::families::{FamilyCorpus, words};
+use crate::support::scenarios::{FamilyCorpus, family_words};
 use crate::support::{
     MEMORY, Page, TestDir, corpusdb, corpusdb_reading, ingest, init, lines, make, pour, reader,
     writer,
@@ -228,7 +228,12 @@ fn candidates_are_counted_by_looking_up_kept_documents() {
     let path = scratch.path("corpus");
     // Nothing but equal shingle sets is removed: similar documents stay, and are each other's candidates.
     make(&path, DedupMode::Witness, 1.0);
-    let variants = [words("a", &[]), words("a", &[103]), words("a", &[0]), words("b", &[])];
+    let variants = [
+        family_words("a", &[]),
+        family_words("a", &[103]),
+        family_words("a", &[0]),
+        family_words("b", &[]),
+    ];
     let file = scratch.write("pages.jsonl", lines(&variants.clone().map(Page::new)));
     pour(&mut writer(&path), &[file], &IngestOptions::new("web"));
     let corpus = reader(&path);

@@ -1,10 +1,10 @@
 //! Documents with decisions made elsewhere come in as an ingest of the same files would have stored them.
 
-use crate::support::corpus::trained;
 use crate::support::loads::{
     COLUMNS, documents, journal, kill_anywhere, load, make, manifest, pour_rows, refused,
     same_ingest, same_ingest_without, say, schema, write_load, write_rows,
 };
+use crate::support::trained;
 use crate::support::{
     Page, Random, TestDir, copy, corpusdb, crawl, digest, ingest, lines, policies, pour, reader,
     sound, sound_digest, writer,

@@ -1,11 +1,11 @@
 //! Loads that change stored documents: keys that come again, and documents that are better than what is stored.
 
 use crate::support::checker::corpus::plan;
-use crate::support::corpus::trained;
 use crate::support::loads::{
     documents, journal, kill_anywhere, load, make, manifest, pour_rows, refused, same_ingest, say,
     schema, write_file, write_load,
 };
+use crate::support::trained;
 use crate::support::{
     Random, StopAt, StopWhen, TestDir, copy, corpusdb, digest, edited, fixture, policies, prose,
     reader, seeds, sound_digest, writer,

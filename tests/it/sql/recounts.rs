@@ -1,6 +1,6 @@
 //! Random columns, groups and predicates: the indexes, the engine and a plain recount agree.
 
-use crate::support::tabled::TabledCorpus;
+use crate::support::scenarios::TabledCorpus;
 use crate::support::{Random, corpusdb, json_lines, seeds};
 use corpusdb::query::{Format, Printer};
 use serde_json::{Value, json};

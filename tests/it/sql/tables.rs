@@ -1,6 +1,6 @@
 //! What tables, samples and documents show is what the corpus holds; errors name what there is.
 
-use crate::support::tabled::TabledCorpus;
+use crate::support::scenarios::TabledCorpus;
 use crate::support::{
     Page, Random, TestDir, corpusdb, crawl, ingest, init, json_lines, lines, prose, sound,
 };

@@ -1,6 +1,6 @@
 //! Damage on disk: every answer is the right one or an error, never a shorter one, never a panic.
 
-use crate::support::corpus::trained;
+use crate::support::trained;
 use crate::support::{Random, TestDir, copy, corpusdb, crawl, lines, make, writer};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::CheckDepth;

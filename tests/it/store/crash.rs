@@ -1,6 +1,6 @@
 //! Ingests that are killed and interrupted end as undisturbed ones do; compaction changes nothing and hears a stop.
 
-use crate::support::corpus::trained;
+use crate::support::trained;
 use crate::support::{
     Random, TestDir, command, copy, corpusdb, crawl, digest, ingest, init, init_with_tokenizer,
     lines, make, pour, ran, reader, seeds, sound, sound_digest, writer,

@@ -1,6 +1,6 @@
 //! Golden stores: what an earlier binary wrote is read, checked, and goes on.
 
-use crate::support::corpus::trained;
+use crate::support::trained;
 use crate::support::{
     Page, TestDir, command, copy, corpusdb, corpusdb_reading, crawl, init, lines, numbers, reader,
     repository, sound_digest, writer,

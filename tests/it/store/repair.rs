@@ -1,6 +1,6 @@
 //! Repair and salvage: whatever byte of whatever table is bad, the corpus is as before, or what is lost is named.
 
-use crate::support::tables::tables;
+use crate::support::tables;
 use crate::support::{
     Page, Random, StopAt, StopWhen, TestDir, command, copy, corpusdb, corpusdb_reading, crawl,
     digest, edited, lines, policies, prose, reader, repository, seeds, shard, sound_digest, writer,

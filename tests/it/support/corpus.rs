@@ -1,18 +1,23 @@
-//! Corpora made through the library, and tokenizers of them.
+//! Corpora in directories of tests: made through the library or copied, their tokenizers, their files, and progress.
 
-use super::*;
-use crate::support::dir::TestDir;
+use crate::support::{corpusdb, crawl, init, lines};
 use corpusdb::curate::TrainingTexts;
 use corpusdb::dedup::{DedupScope, KeepOrder};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::CheckDepth;
+use corpusdb::store::table::FAMILIES;
 use corpusdb::tokenizer::TrainOptions;
 use corpusdb::{
-    Context, Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, IngestReport, Policy,
+    Context, Corpus, CorpusWriter, DedupMode, DocId, FieldKind, IngestOptions, IngestReport,
+    Interrupt, Policy, Progress, ProgressTally,
 };
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+// Corpora made through the library, and tokenizers of them.
 
 /// Memory given to every corpus of the tests.
 pub const MEMORY: u64 = 64 << 20;
@@ -119,4 +124,232 @@ pub fn trained() -> &'static [u8] {
         train(&writer, 400, &["<|endoftext|>"])
     });
     &FILE
+}
+
+// The directory of a test, files of the repository, and copies of directories.
+
+/// A directory of the test's own, removed with it. Its path has no links in it.
+pub struct TestDir {
+    pub _directory: tempfile::TempDir,
+    pub root: PathBuf,
+}
+
+impl TestDir {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        Self { _directory: directory, root }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// The path as an argument.
+    pub fn arg(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// Writes a file, its directories included; answers its path as an argument.
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        self.arg(name)
+    }
+}
+
+/// A file or directory of the repository in which the tests run. The place is asked for at run time: clones
+/// share a target directory, so these tests may have been compiled in a clone that is gone.
+pub fn repository(path: impl AsRef<Path>) -> PathBuf {
+    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into());
+    std::path::absolute(root).unwrap().join(path)
+}
+
+/// Copies a directory with all that is in it.
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+// Corpora that are made once and copied: a tokenizer is trained and proven once, not once a test.
+
+const PREFIX: &str = "corpusdb-fixtures-";
+
+/// Copies to `to` what `make` makes at the path that it is given. `recipe` names all that decides what that is. The
+/// copy is the test's own; paths of files that the corpus was made of are gone.
+pub fn fixture(recipe: &str, to: &Path, make: impl FnOnce(&Path)) {
+    static ONE_BY_ONE: Mutex<BTreeMap<String, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+    let name = blake3::hash(recipe.as_bytes()).to_hex();
+    let made = FOLDER.join(name.as_str());
+    if !made.exists() {
+        let lock = {
+            let mut locks = ONE_BY_ONE.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(locks.entry(recipe.to_owned()).or_default())
+        };
+        let _one = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if !made.exists() {
+            let directory = TestDir::new();
+            let path = directory.path("corpus");
+            make(&path);
+            // Another process of the same binary may be as far: whoever is first has it.
+            let aside = FOLDER.join(format!("{name}-{}", std::process::id()));
+            copy(&path, &aside);
+            if std::fs::rename(&aside, &made).is_err() {
+                std::fs::remove_dir_all(&aside).unwrap();
+            }
+        }
+    }
+    copy(&made, to);
+}
+
+/// The folder of this binary and the command, among the temporary files. Those of binaries that nobody ran for a day
+/// are removed.
+static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+    let mut hasher = blake3::Hasher::new();
+    let programs = [std::env::current_exe().unwrap(), env!("CARGO_BIN_EXE_corpusdb").into()];
+    for program in programs {
+        let about = std::fs::metadata(&program).unwrap();
+        hasher.update(format!("{program:?} {} {:?}", about.len(), about.modified()).as_bytes());
+    }
+    let parent = std::env::temp_dir();
+    for entry in std::fs::read_dir(&parent).unwrap().flatten() {
+        let age = entry.metadata().and_then(|about| about.modified());
+        let day = Duration::from_hours(24);
+        let is_old = age.is_ok_and(|then| then.elapsed().unwrap_or_default() > day);
+        if is_old && entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            // Another process may be removing it.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    let folder = parent.join(format!("{PREFIX}{}", &hasher.finalize().to_hex()[..16]));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+});
+
+/// `init CORPUS` with further arguments, and [`trained`] registered as `own`.
+#[track_caller]
+pub fn init_with_tokenizer(corpus: &str, more: &[&str]) {
+    fixture(&format!("init {more:?} with a tokenizer"), Path::new(corpus), |path| {
+        let path = path.display().to_string();
+        init(&path, more);
+        let directory = TestDir::new();
+        let file = directory.write("tokenizer.json", trained());
+        corpusdb(&["tokenizer", "add", &path, "own", &file]).good();
+    });
+}
+
+// Progress that stops a call, and that records what it is told.
+
+/// When a [`StopAt`] asks for its stop.
+#[derive(Clone, Copy)]
+pub enum StopWhen {
+    /// At a beginning, an advance or an end that so many were told before.
+    Told(u64),
+    /// At the advance of this number, from 1.
+    Advance(u64),
+    /// At an advance with which so much is done.
+    Done(u64),
+}
+
+/// Progress that asks for a stop.
+pub struct StopAt {
+    pub when: StopWhen,
+    pub told: AtomicU64,
+    pub interrupt: Interrupt,
+}
+
+impl StopAt {
+    pub fn new(when: StopWhen) -> Self {
+        Self { when, told: AtomicU64::new(0), interrupt: Interrupt::default() }
+    }
+
+    /// That of a call which it watches and stops.
+    pub fn context(&self) -> Context<'_> {
+        Context::new().with_progress(self).with_interrupt(&self.interrupt)
+    }
+
+    pub fn is_raised(&self) -> bool {
+        self.interrupt.is_raised()
+    }
+
+    pub fn step(&self, done: Option<u64>) {
+        let is_now = match (self.when, done) {
+            (StopWhen::Told(before), _) => self.told.fetch_add(1, Ordering::SeqCst) == before,
+            (StopWhen::Advance(nth), Some(_)) => {
+                self.told.fetch_add(1, Ordering::SeqCst) + 1 == nth
+            }
+            (StopWhen::Done(least), Some(done)) => done >= least,
+            (_, None) => false,
+        };
+        if is_now {
+            self.interrupt.raise();
+        }
+    }
+}
+
+impl Progress for StopAt {
+    fn begin(&self, _: &str, _: Option<u64>) {
+        self.step(None);
+    }
+    fn advance(&self, done: u64) {
+        self.step(Some(done));
+    }
+    fn tally(&self, _: &ProgressTally) {}
+    fn end(&self) {
+        self.step(None);
+    }
+    fn note(&self, _: &str) {}
+}
+
+// The tables of each family in the directory of a corpus.
+
+/// The tables of each family, which a property of each table names.
+pub fn tables(corpus: &Path) -> BTreeMap<&'static str, Vec<PathBuf>> {
+    let mut found: BTreeMap<&'static str, Vec<PathBuf>> = BTreeMap::new();
+    for entry in std::fs::read_dir(corpus.join("db")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "sst") {
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        // The property `rocksdb.column.family.name`, 22 bytes of which it shares with the one before: 4 more, and how
+        // many its value has.
+        let property = |part: &[u8]| part.starts_with(&[22, 4]) && part.get(3..7) == Some(b"name");
+        let at = bytes.windows(7).position(property).unwrap();
+        let name = &bytes[at + 7..at + 7 + usize::from(bytes[at + 2])];
+        let family = FAMILIES.iter().find(|family| family.name.as_bytes() == name).unwrap().name;
+        found.entry(family).or_default().push(path);
+    }
+    found.values_mut().for_each(|tables| tables.sort());
+    found
+}
+
+// Ids as the reference library gives them.
+
+/// Every kept document has the reference's ids of one tokenizer. How many ids each has, in order.
+#[track_caller]
+pub fn ids_as_reference(corpus: &Corpus, name: &str) -> Vec<usize> {
+    let view = corpus.view();
+    let (id, _) = view.tokenizer_named(name).unwrap();
+    let mut oracle = tokenizers::Tokenizer::from_bytes(view.tokenizer_file(id).unwrap()).unwrap();
+    oracle.set_encode_special_tokens(true);
+    let mut lengths = Vec::new();
+    for document in corpus.select("kept").unwrap() {
+        let text = view.text(DocId(document)).unwrap();
+        let mut stored = Vec::new();
+        assert!(view.tokens(id, DocId(document), &mut stored).unwrap(), "document {document}");
+        let expected = oracle.encode(&*text, false).unwrap();
+        assert_eq!(stored, expected.get_ids(), "{name}, document {document}: {text:.60}");
+        lengths.push(stored.len());
+    }
+    lengths
 }

@@ -1,39 +1,21 @@
 //! What every test needs, and the only place with helpers: no test stands here, and no test imports from another.
 
-pub mod blocks;
 pub mod checker;
 pub mod command;
-pub mod compressed;
 pub mod corpus;
-pub mod dir;
 pub mod epochs;
 pub mod exports;
-pub mod families;
-pub mod fixtures;
-pub mod holdouts;
 pub mod loads;
 pub mod model;
 pub mod outputs;
 pub mod pages;
-pub mod progress;
-pub mod purges;
-pub mod reference_ids;
-pub mod schema;
+pub mod scenarios;
 pub mod server;
-pub mod suites;
-pub mod tabled;
-pub mod tables;
-pub mod tabular;
-pub mod templates;
 pub mod world;
 
 pub use command::*;
-pub use compressed::*;
 pub use corpus::*;
-pub use dir::*;
-pub use fixtures::*;
 pub use pages::*;
-pub use progress::*;
 
 /// A test with an empty directory in which its commands run:
 /// `corpusdb_test!(an_empty_corpus_counts_zero, |t| { t.run("init c"); t.run("count c").is("0"); });`

@@ -1,6 +1,14 @@
-//! Made-up documents, the same in every run.
+//! Made-up documents, the same in every run: crawls, templates, items, and the forms of files that they come in.
 
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
 use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+// Made-up documents, the same in every run.
 
 /// Xorshift64*, so that every run of a test sees the same.
 #[derive(Clone)]
@@ -181,4 +189,123 @@ pub fn fields(random: &mut Random, language: usize) -> Value {
         _ => fields["year"] = json!(1990 + random.below(30)),
     }
     fields
+}
+
+// A family of templates: texts that differ in three slots.
+
+/// A template of 128 words with three slots. Any two fills share 109 of 139 shingles, which is 0.784.
+pub struct Template(pub Vec<String>);
+
+impl Template {
+    pub const SLOTS: usize = 3;
+
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        Self((0..128).map(|at| format!("w{at}x{}", random.below(1 << 20))).collect())
+    }
+
+    /// A fill; of `changed` slots the words are a twin's.
+    pub fn fill(&self, number: usize, changed: usize) -> String {
+        let mut words = self.0.clone();
+        for slot in 0..Self::SLOTS {
+            let twin = if slot < changed { "twin" } else { "" };
+            words[20 + slot * 40] = format!("{twin}fill{number}s{slot}");
+        }
+        words.join(" ")
+    }
+
+    /// With these words in the slots: two that share one are similar at 0.8, two that share none are not.
+    pub fn with(&self, words: [String; Self::SLOTS]) -> String {
+        let mut all = self.0.clone();
+        for (slot, word) in words.into_iter().enumerate() {
+            all[20 + slot * 40] = word;
+        }
+        all.join(" ")
+    }
+
+    /// Between two fills: of `count` slots the words are the one's, of the others the other's.
+    pub fn between(&self, one: usize, other: usize, count: usize) -> String {
+        let mut words = self.0.clone();
+        for slot in 0..Self::SLOTS {
+            let of = if slot < count { one } else { other };
+            words[20 + slot * 40] = format!("fill{of}s{slot}");
+        }
+        words.join(" ")
+    }
+
+    /// `count` fills, and after them twins of every tenth: of one or two slots.
+    pub fn pages(&self, count: usize) -> Vec<Page> {
+        let mut random = Random::new(count as u64);
+        let fills = (0..count).map(|number| self.fill(number, 0));
+        let twins = (0..count / 10).map(|at| self.fill(at * 10, [1, 2, 2][at % 3]));
+        fills
+            .chain(twins)
+            .map(|text| {
+                let mut page = Page::new(text);
+                // Orders have something to go by.
+                page.fields["quality"] = (random.below(4) as f64 / 10.0).into();
+                page.fields["year"] = (1998 + random.below(4)).into();
+                page
+            })
+            .collect()
+    }
+}
+
+// A small suite of evaluation items.
+
+pub const QUESTION: &str = "A baker sells 48 of her rolls in the morning, and then half as many rolls in the afternoon. How many rolls did the baker sell on the whole day?";
+
+pub const ANSWER: &str = "In the afternoon she sold 48/2 = 24 rolls, so on the whole day she sold 48+24 = 72 of them. #### 72";
+
+pub fn suite() -> String {
+    let items = [
+        json!({ "id": "rolls", "question": QUESTION, "answer": ANSWER }),
+        json!({ "id": "mill", "question": SHORT, "answer": "Quilbury" }),
+        json!({ "id": "open", "question": "Tell in your own words why the keeper of the old lighthouse never once came down to the village" }),
+        json!({ "id": "tiny", "question": "Why?", "answer": "So" }),
+    ];
+    items.map(|item| format!("{item}\n")).concat()
+}
+
+pub fn around(text: &str) -> String {
+    format!(
+        "Some words that come before it, as they do.\n\n{text}\n\nAnd some that come after, as others do."
+    )
+}
+
+pub const SHORT: &str = "Which town has the tallest mill?";
+
+// Pages as a table of Parquet.
+
+/// Writes pages as Parquet with 16 rows a row group.
+pub fn parquet_of_pages(path: &Path, pages: &[Page]) {
+    let column = |of: fn(&Page) -> Option<String>| -> ArrayRef {
+        Arc::new(pages.iter().map(of).collect::<StringArray>())
+    };
+    let years: Int64Array = pages.iter().map(|page| page.fields["year"].as_i64()).collect();
+    let columns = [
+        ("id", column(|page| page.id.clone())),
+        ("text", column(|page| Some(page.text.clone()))),
+        ("language", column(|page| page.fields["language"].as_str().map(str::to_owned))),
+        ("year", Arc::new(years)),
+    ];
+    let columns = columns.map(|(name, column)| (name, column, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(16)).build();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+// Bytes compressed as other programs do.
+
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    out.write_all(bytes).unwrap();
+    out.finish().unwrap()
+}
+
+pub fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 3).unwrap()
 }

@@ -1,6 +1,6 @@
 //! Token ids: those of the reference library, SentencePiece's too, and texts that are refused.
 
-use crate::support::reference_ids::ids_as_reference;
+use crate::support::ids_as_reference;
 use crate::support::{
     MEMORY, Page, Ran, Random, TestDir, corpusdb, crawl, edited, ingest, init, json_lines, lines,
     prose, sound, writer,

@@ -1,6 +1,6 @@
 //! Tokenizers as things of their own: their files, registering without encoding, dropping, asking.
 
-use crate::support::reference_ids::ids_as_reference;
+use crate::support::ids_as_reference;
 use crate::support::{
     MEMORY, Page, Ran, TestDir, command, corpusdb, corpusdb_reading, crawl, digest, ingest, init,
     lines, sound,
