@@ -1,4 +1,4 @@
-//! The integration tests: one binary, one module a subject.
+//! The integration tests: one binary, a folder a room of `src`, a file a subject.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,19 +11,134 @@
     reason = "a test that goes wrong should stop there and say so, and it tells its whole case in one place"
 )]
 
-mod cli;
-mod contamination;
-mod curate;
-mod decide;
-mod docs;
-mod epoch;
-mod house;
-mod ingest;
-mod inspect;
-mod load;
+/// The command as a shell meets it.
+mod cli {
+    mod examples;
+    mod messages;
+    mod spelling;
+    mod verbs;
+}
+
+/// Suites of evaluation items: found with evidence, reviewed.
+mod contamination {
+    mod evidence;
+    mod review;
+}
+
+/// Changes of what is stored: removals, purges, fields.
+mod curate {
+    mod field_histories;
+    mod fields;
+    mod histories;
+    mod purge;
+}
+
+/// The dedup contract against brute force: a world is a corpus beside the naive model of it.
+mod decide {
+    mod changes;
+    mod contract;
+    mod crowds;
+    mod moments;
+    mod same_text;
+}
+
+/// What the documents say is what there is, and what they tell people to run works.
+mod docs {
+    mod guides;
+    mod pages;
+    mod trouble;
+}
+
+/// The properties of an epoch, each by its definition: a checker that knows stored tokens and the rows of
+/// the public reader, and nothing of how rows are made.
+mod epoch {
+    mod append;
+    mod batches;
+    mod builds;
+    mod ends;
+    mod formats;
+    mod holdouts;
+    mod laws;
+    mod masks;
+    mod orders;
+    mod plans;
+    mod sharded;
+    mod steps;
+    mod verbs;
+}
+
+/// The walls of the sources, the public surface, and what builds them.
+mod house {
+    mod layers;
+    mod setup;
+    mod surface;
+    mod workflows;
+}
+
+/// The ways in: formats and files, records handed over, conversations, what comes again, what is set aside.
+mod ingest {
+    mod chats;
+    mod formats;
+    mod keys;
+    mod misfits;
+    mod one_record;
+    mod other_files;
+    mod records;
+    mod recrawls;
+    mod rejects;
+    mod remote;
+    mod splits;
+    mod templates;
+}
+
+/// Looking at a corpus: duplicates, statistics, snapshots, the data card.
+mod inspect {
+    mod duplicates;
+    mod matrix;
+    mod policies;
+    mod report;
+    mod snapshots;
+}
+
+/// Decisions made elsewhere come in as an ingest of the same documents would have stored them.
+mod load {
+    mod kernel;
+    mod loads;
+    mod reloads;
+}
+
+/// Documents as files: read back by other readers, into another corpus, after a kill, and compared with SQL.
 mod output;
+
 mod signals;
-mod sql;
-mod store;
+
+/// Statements: what they answer, in which words, from which tables, within which limits.
+mod sql {
+    mod files;
+    mod limits;
+    mod predicates;
+    mod recounts;
+    mod scripts;
+    mod statements;
+    mod tables;
+}
+
+/// The directory of a corpus: kills, damage, repair, old formats, backups, limits, one writer beside many readers.
+mod store {
+    mod backups;
+    mod corruption;
+    mod crash;
+    mod formats;
+    mod limits;
+    mod opening;
+    mod remote_backups;
+    mod repair;
+}
+
 mod support;
-mod tokenizer;
+
+/// Tokenizers and the ids that they make.
+mod tokenizer {
+    mod ids;
+    mod register;
+}

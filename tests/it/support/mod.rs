@@ -1,6 +1,12 @@
 //! What every test needs, and the only place with helpers: no test stands here, and no test imports from another.
 
-pub mod checker;
+/// The properties of an epoch, each by its definition: a checker that knows stored tokens and the rows of a run, and
+/// nothing of the planner.
+pub mod checker {
+    pub mod corpus;
+    pub mod row;
+    pub mod run;
+}
 pub mod command;
 pub mod corpus;
 pub mod epochs;

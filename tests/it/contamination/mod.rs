@@ -1,4 +1,0 @@
-//! Suites of evaluation items: found with evidence, reviewed.
-
-mod evidence;
-mod review;

@@ -1,4 +1,0 @@
-//! Tokenizers and the ids that they make.
-
-mod ids;
-mod register;
