@@ -1,8 +1,8 @@
 //! Signals: functions over texts in SQL, fields through the life of a corpus, and the report of them.
 
 use crate::support::{
-    Page, StopAt, StopWhen, TestDir, corpusdb, crawl, digest, ingest, init, lines, sound, sql,
-    writer,
+    Page, StopAt, StopWhen, TestDir, corpusdb, corpusdb_test, crawl, digest, ingest, init, lines,
+    sound, sql, writer,
 };
 use corpusdb::curate::NewSignals;
 use corpusdb::signals::{Signal, SignalSet};
@@ -15,11 +15,7 @@ fn asked(corpus: &str, expression: &str) -> Value {
     corpusdb(&["sql", corpus, &statement, "--json"]).good().json_lines()[0]["v"].clone()
 }
 
-#[test]
-fn functions_score_texts_and_give_null_for_nulls() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(functions_score_texts_and_give_null_for_nulls, |_scratch, corpus| {
     for (expression, expected) in [
         ("word_count('The cat -- sat')", json!(3)),
         ("mean_word_length('ab cdef')", json!(3.0)),
@@ -62,13 +58,9 @@ fn functions_score_texts_and_give_null_for_nulls() {
         let statement = format!("SELECT {expression}");
         corpusdb(&["sql", &corpus, &statement]).fails(&[why]);
     }
-}
+});
 
-#[test]
-fn functions_work_in_conditions_and_ingest_filters() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(functions_work_in_conditions_and_ingest_filters, |scratch, corpus| {
     let records = [
         Page::keyed("a", "The cat sat on the mat and it was warm."),
         Page::keyed("b", "buy buy buy buy buy buy"),
@@ -85,7 +77,7 @@ fn functions_work_in_conditions_and_ingest_filters() {
     assert_eq!(keys("true"), ["a", "c"]);
     assert_eq!(keys("array_has(pii_flags(text), 'email')"), ["c"]);
     assert_eq!(keys("stopword_count(text, 'en') >= 2 AND alpha_ratio(text) > 0.9"), ["a", "c"]);
-}
+});
 
 fn add(corpus: &str, more: &[&str]) -> Value {
     corpusdb(&[&["signals", "add", corpus, "--json"], more].concat()).good().json()
@@ -122,9 +114,7 @@ fn crawls(scratch: &TestDir) -> [String; 2] {
     [scratch.write("1.jsonl", lines(&first)), scratch.write("2.jsonl", lines(&second))]
 }
 
-#[test]
-fn scores_are_the_same_in_any_order_and_batches() {
-    let scratch = TestDir::new();
+corpusdb_test!(scores_are_the_same_in_any_order_and_batches, |scratch| {
     let [first, second] = crawls(&scratch);
     let corpus = |name: &str, before: usize, rows: &str, batch: &str| {
         let corpus = scratch.arg(name);
@@ -148,7 +138,7 @@ fn scores_are_the_same_in_any_order_and_batches() {
     assert!(expected.1.iter().all(|meta| meta["signals.word_count"].is_u64()));
     assert_eq!(corpus("between", 1, "7", "4096"), expected);
     assert_eq!(corpus("after", 2, "33", "16777216"), expected);
-}
+});
 
 fn rows_of_metadata(corpus: &str) -> Vec<Value> {
     let found = sql(corpus, "SELECT meta FROM documents ORDER BY id");
@@ -156,9 +146,7 @@ fn rows_of_metadata(corpus: &str) -> Vec<Value> {
     found.iter().map(meta).collect()
 }
 
-#[test]
-fn scores_follow_changes_of_documents() {
-    let scratch = TestDir::new();
+corpusdb_test!(scores_follow_changes_of_documents, |scratch| {
     let [first, second] = crawls(&scratch);
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -206,11 +194,9 @@ fn scores_follow_changes_of_documents() {
     let purged =
         sql(&corpus, "SELECT count(word_count) AS n FROM documents WHERE standing = 'purged'");
     assert_eq!(purged[0]["n"], json!(0));
-}
+});
 
-#[test]
-fn an_addition_that_was_stopped_goes_on_and_comes_to_the_same() {
-    let scratch = TestDir::new();
+corpusdb_test!(an_addition_that_was_stopped_goes_on_and_comes_to_the_same, |scratch| {
     let [first, second] = crawls(&scratch);
     let (one, other) = (scratch.arg("one"), scratch.arg("other"));
     let how = ["--source", "web", "--id-field", "id"];
@@ -237,7 +223,7 @@ fn an_addition_that_was_stopped_goes_on_and_comes_to_the_same() {
     assert_eq!(rows_of_metadata(&other), rows_of_metadata(&one));
     assert_eq!(rows_of_list(&other, "stored").len(), SignalSet::Gopher.signals().len());
     sound(&other);
-}
+});
 
 fn rows_of_list(corpus: &str, state: &str) -> Vec<Value> {
     let mut found = corpusdb(&["signals", "list", corpus, "--json"]).good().json_lines();
@@ -245,9 +231,7 @@ fn rows_of_list(corpus: &str, state: &str) -> Vec<Value> {
     found
 }
 
-#[test]
-fn conflicting_declarations_are_refused_by_name() {
-    let scratch = TestDir::new();
+corpusdb_test!(conflicting_declarations_are_refused_by_name, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "lang:keyword"]);
     let page = Page {
@@ -281,13 +265,9 @@ fn conflicting_declarations_are_refused_by_name() {
     assert_eq!((&fed["state"], &fed["member"]), (&json!("fed"), &json!("signals.word_count")));
     corpusdb(&["signals", "drop", &corpus, "word_count"]).good();
     assert_eq!(rows_of_list(&corpus, "stored").len(), 1);
-}
+});
 
-#[test]
-fn presets_select_by_their_rules_also_in_plans() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(presets_select_by_their_rules_also_in_plans, |scratch, corpus| {
     let sentences = "It is said that the house of the old man stands by the sea. ".repeat(2)
         + "There one can see ships that come and go with the wind and have much to tell. \
            Few go in to ask what they saw. So it was. And so it will be for long, we are told.";
@@ -324,13 +304,9 @@ fn presets_select_by_their_rules_also_in_plans() {
     corpusdb(&["signals", "drop", &corpus, "--set", "c4", "--force"]).good();
     plan("preset('c5')").fails(&["preset('c5')", "gopher, c4, fineweb, all"]);
     plan("preset('c4', 'text')").good();
-}
+});
 
-#[test]
-fn presets_stand_in_every_condition() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(presets_stand_in_every_condition, |scratch, corpus| {
     let good = "It was so. And then it was. So they say. Is it so? It is what they say it is.";
     let pages = [Page::keyed("good", good), Page::keyed("bad", "buy now {cheap}")];
     let file = scratch.write("a.jsonl", lines(&pages));
@@ -364,7 +340,7 @@ fn presets_stand_in_every_condition() {
     corpusdb(&["sql", &corpus, "SELECT preset('c5')"]).fails(&["gopher, c4, fineweb, all"]);
     corpusdb(&["ingest", &corpus, &file, "--source", "web", "--where", "preset(c4)"])
         .fails(&["gopher, c4, fineweb, all"]);
-}
+});
 
 // `signals report`: every count of it is made again by `sql`, through the life of a corpus; the documents at a
 // threshold are those that a sort finds; what is stored and what is found in texts come to the same.
@@ -525,9 +501,7 @@ fn without_origin(mut told: Value) -> Value {
     told
 }
 
-#[test]
-fn counts_and_quantiles_equal_sql_after_any_history() {
-    let scratch = TestDir::new();
+corpusdb_test!(counts_and_quantiles_equal_sql_after_any_history, |scratch| {
     let corpus = place(&scratch);
     let before = digest(&corpus);
     let superseded =
@@ -555,13 +529,9 @@ fn counts_and_quantiles_equal_sql_after_any_history() {
     let told = report(&corpus, &["--set", "fineweb", "--examples", "3", "--where", condition]);
     is_told_by_sql(&corpus, SignalSet::FineWeb, &told, condition);
     assert_eq!(told["where"], json!(condition));
-}
+});
 
-#[test]
-fn bad_requests_are_refused_and_empty_groups_left_out() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(bad_requests_are_refused_and_empty_groups_left_out, |_scratch, corpus| {
     let told = report(&corpus, &[]);
     assert_eq!(told["documents"]["documents"], json!(0));
     assert_eq!(told["scores"][0]["spread"]["p50"], Value::Null);
@@ -569,13 +539,9 @@ fn bad_requests_are_refused_and_empty_groups_left_out() {
     corpusdb(&["signals", "report", &corpus, "--set", "c5"]).fails(&["gopher, c4, fineweb, all"]);
     corpusdb(&["signals", "report", &corpus, "--source", "nowhere"]).fails(&["nowhere"]);
     corpusdb(&["signals", "report", &corpus, "--where", "nothing > 1"]).fails(&["nothing"]);
-}
+});
 
-#[test]
-fn the_page_and_the_terminal_show_hostile_words_as_words() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(the_page_and_the_terminal_show_hostile_words_as_words, |scratch, corpus| {
     let hostile = "</td><script>alert(1)</script>\u{1b}[31m";
     let pages = [
         Page::keyed(hostile, format!("{hostile} is what it says to me and to you of that")),
@@ -599,4 +565,4 @@ fn the_page_and_the_terminal_show_hostile_words_as_words() {
     for section in ["id=\"sources\"", "id=\"rules\"", "id=\"scores\"", "id=\"border\""] {
         assert!(page.contains(section), "{section}");
     }
-}
+});

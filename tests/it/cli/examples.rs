@@ -1,6 +1,8 @@
 //! What the program shows people: the examples of its help, and `corpusdb demo`.
 
-use crate::support::{Page, Random, TestDir, command, copy, json_lines, lines, prose, repository};
+use crate::support::{
+    Page, Random, TestDir, command, copy, corpusdb_test, json_lines, lines, prose, repository,
+};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -232,9 +234,7 @@ fn base64(byte: u8) -> String {
     format!("{}{}==", sign(byte >> 2), sign((byte & 3) << 4))
 }
 
-#[test]
-fn every_example_of_the_help_works_as_it_is_printed() {
-    let scratch = TestDir::new();
+corpusdb_test!(every_example_of_the_help_works_as_it_is_printed, |scratch| {
     world(&scratch);
     let (_, said) = shell(&scratch.path("w"), "corpusdb info crawl --json");
     let info: serde_json::Value = serde_json::from_str(said.trim()).unwrap();
@@ -266,7 +266,7 @@ fn every_example_of_the_help_works_as_it_is_printed() {
     }
     assert!(faults.is_empty(), "{} of {ran}:\n{}", faults.len(), faults.join("\n"));
     assert!(ran > 120 && left < 10, "{ran} ran, {left} left out");
-}
+});
 
 // `corpusdb demo` away from any Rust project: the command carries a text.
 
@@ -387,10 +387,8 @@ fn a_demo_reuses_its_own_directory_and_refuses_others() {
     assert!(words.contains("no shell") && words.contains("demo.sh"), "{words}");
 }
 
-/// The crates of a project that cargo has unpacked: chosen by the script, every other one for the second crawl.
-#[test]
-fn a_demo_in_a_rust_project_works_on_its_crates() {
-    let scratch = TestDir::new();
+// The crates of a project that cargo has unpacked: chosen by the script, every other one for the second crawl.
+corpusdb_test!(a_demo_in_a_rust_project_works_on_its_crates, |scratch| {
     let home = scratch.path("cargo");
     let registry = home.join("registry/src/index.example-1");
     let mut locked = String::from("[[package]]\nname = \"own\"\nversion = \"0.1.0\"\n");
@@ -444,7 +442,7 @@ fn a_demo_in_a_rust_project_works_on_its_crates() {
     let mut both = [of("base-64-0.1.0"), of("words-1.0.0+a-b")].concat();
     both.sort();
     assert_eq!((crawl(1), crawl(2)), (both, of("base-64-0.2.0").to_vec()));
-}
+});
 
 /// All files below a directory.
 fn walk(root: &Path) -> Vec<PathBuf> {

@@ -2,8 +2,8 @@
 
 use crate::support::server::{Server, State};
 use crate::support::{
-    Page, Ran, TestDir, command, corpusdb, crawl, ingest, init, lines, numbers, ran, repository,
-    sound, tokenizer_of_chats,
+    Page, Ran, TestDir, command, corpusdb, corpusdb_test, crawl, ingest, init, lines, numbers, ran,
+    repository, sound, tokenizer_of_chats,
 };
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
@@ -41,10 +41,8 @@ fn says(ran: &Ran, words: &[&str]) {
 
 // ---- ingest ----
 
-/// A date of fetching made every page a changed one, without a word.
-#[test]
-fn updates_of_fields_alone_are_an_alarm_that_names_the_fields() {
-    let scratch = TestDir::new();
+// A date of fetching made every page a changed one, without a word.
+corpusdb_test!(updates_of_fields_alone_are_an_alarm_that_names_the_fields, |scratch| {
     let file = |name: &str, count, day: &str, score: f64| {
         scratch.write(name, crawl_with(count, &json!({"day": day, "score": score, "lang": "en"})))
     };
@@ -77,14 +75,10 @@ fn updates_of_fields_alone_are_an_alarm_that_names_the_fields() {
     assert_eq!(numbers(&ingest(&corpus, &[&july], &with), ["added", "unchanged"]), [0, 150]);
     let few = file("few", 99, "08-01", 0.1);
     assert_eq!(alarms(&ingest(&corpus, &[&few], &keyed)), [""; 0]);
-}
+});
 
-/// An ingest without the option for the ids stored everything a second time.
-#[test]
-fn ids_left_out_of_a_source_that_has_them_are_an_alarm() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// An ingest without the option for the ids stored everything a second time.
+corpusdb_test!(ids_left_out_of_a_source_that_has_them_are_an_alarm, |scratch, corpus| {
     let file = scratch.write("a.jsonl", crawl_with(120, &json!({})));
     ingest(&corpus, &[&file], &["--source", "web", "--id-field", "url"]);
     let few = scratch.write("few.jsonl", crawl_with(99, &json!({"b": 1})));
@@ -100,14 +94,10 @@ fn ids_left_out_of_a_source_that_has_them_are_an_alarm() {
     );
     let report = ingest(&corpus, &[&file], &["--source", "web"]);
     assert!(alarms(&report).contains(&"ids-forgotten"), "{report}");
-}
+});
 
-/// The way out that the limit named blocked the right ingest after it; so did a removal that said nothing of it.
-#[test]
-fn undoing_an_ingest_does_not_block_the_next_one() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// The way out that the limit named blocked the right ingest after it; so did a removal that said nothing of it.
+corpusdb_test!(undoing_an_ingest_does_not_block_the_next_one, |scratch, corpus| {
     let file = scratch.write("a.jsonl", crawl_with(50, &json!({})));
     ingest(&corpus, &[&file], &["--source", "web", "--id-field", "url"]);
     ingest(&corpus, &[&file], &["--source", "wbe"]);
@@ -121,14 +111,10 @@ fn undoing_an_ingest_does_not_block_the_next_one() {
     ingest(&corpus, &[&more], &["--source", "web", "--id-field", "url"]);
     assert_eq!(kept(), "60\n");
     sound(&corpus);
-}
+});
 
-/// A report pointed at rejects that a dry run had not stored, and counted no byte of them.
-#[test]
-fn reports_count_bytes_of_rejects_and_say_where_they_are() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// A report pointed at rejects that a dry run had not stored, and counted no byte of them.
+corpusdb_test!(reports_count_bytes_of_rejects_and_say_where_they_are, |scratch, corpus| {
     let file = scratch.write("a.jsonl", "this is a text\n".repeat(3));
     let arguments = ["ingest", &corpus, &file, "--source", "web"];
     let tried = corpusdb(&[&arguments[..], &["--dry-run"]].concat());
@@ -149,13 +135,11 @@ fn reports_count_bytes_of_rejects_and_say_where_they_are() {
     let one = scratch.write("one.jsonl", "{\"text\": \"cut off");
     let ran = corpusdb(&["ingest", &corpus, &one, "--source", "web"]);
     says(&ran, &["the one record was rejected", "it ends inside of a string"]);
-}
+});
 
 // ---- chats ----
 
-#[test]
-fn errors_of_templates_name_the_message() {
-    let scratch = TestDir::new();
+corpusdb_test!(errors_of_templates_name_the_message, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--profile", "chat"]);
     let template = scratch.write("chatml.jinja", CHATML);
@@ -192,13 +176,11 @@ fn errors_of_templates_name_the_message() {
     corpusdb(&["tokenizer", "train", &corpus, "plain", "--vocab-size", "280"]).good();
     corpusdb(&[&["ingest", &corpus, &chats, "--reread"][..], &with].concat())
         .fails(&["every registered tokenizer must have it", "corpusdb tokenizer drop"]);
-}
+});
 
 // ---- questions ----
 
-#[test]
-fn misspelt_statements_and_conditions_get_suggestions() {
-    let scratch = TestDir::new();
+corpusdb_test!(misspelt_statements_and_conditions_get_suggestions, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "lang:keyword", "--field", "score:float"]);
     let fields = json!({"lang": "de", "score": 0.5});
@@ -226,14 +208,10 @@ fn misspelt_statements_and_conditions_get_suggestions() {
     let scores = scratch.write("s.csv", "url,score\na.example/1,0.75\n");
     corpusdb(&["field", "set", &corpus, "score", "--on", "key=url", "--from", &scores]).good();
     assert_eq!(corpusdb(&["count", &corpus, "--where", "score > 0.7"]).good().stdout, "1\n");
-}
+});
 
-/// Why a document is kept beside one that looks the same was asked in vain; marks stood around nothing.
-#[test]
-fn duplicates_mark_only_differences_and_name_the_nearest() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// Why a document is kept beside one that looks the same was asked in vain; marks stood around nothing.
+corpusdb_test!(duplicates_mark_only_differences_and_name_the_nearest, |scratch, corpus| {
     let words = text(1);
     let pages = [words.clone(), format!("{words}\n\nmore"), text(900)];
     let records: String = pages.iter().map(|text| format!("{}\n", json!({"text": text}))).collect();
@@ -246,17 +224,13 @@ fn duplicates_mark_only_differences_and_name_the_nearest() {
     let close = corpusdb(&["duplicates", &corpus, "1", "--diff"]).good();
     says(&close, &["{+more+}"]);
     assert!(!close.stdout.contains("{++}"), "{close}");
-}
+});
 
 // ---- epochs and tokenizers ----
 
 const RECIPE: &str = "version = 1\n[tokenizer]\nname = \"own\"\nspecials = { eos = \"<|endoftext|>\", pad = \"<|endoftext|>\" }\n[pack]\nlength = 64\n";
 
-#[test]
-fn errors_of_epochs_name_all_short_sources() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(errors_of_epochs_name_all_short_sources, |scratch, corpus| {
     for (at, source) in ["web", "code", "books"].into_iter().enumerate() {
         let at = at as u64 * 1000;
         let pages: String = (at..at + 40 + at / 20)
@@ -295,13 +269,9 @@ fn errors_of_epochs_name_all_short_sources() {
         "it is a file",
         "name the corpus first",
     ]);
-}
+});
 
-#[test]
-fn errors_of_tokenizers_name_the_files_of_a_directory() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(errors_of_tokenizers_name_the_files_of_a_directory, |scratch, corpus| {
     let pages = repository("tests/corpora/pages.jsonl").display().to_string();
     ingest(&corpus, &[&pages], &["--source", "web"]);
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "400"]).good();
@@ -332,7 +302,7 @@ fn errors_of_tokenizers_name_the_files_of_a_directory() {
     };
     assert_eq!(extend("chat", &[]), [1, 2]);
     assert_eq!(extend("spaced", &["--forms", "after-space"]), [1, 1]);
-}
+});
 
 // What becomes of answers: a reader that goes away, a full disk, a terminal that would obey what strangers wrote.
 
@@ -366,10 +336,8 @@ fn mode(corpus: &str) -> String {
     info["policy"].as_str().unwrap().to_owned()
 }
 
-/// `dedup redo c | head -1` printed its report before it switched: it ended with 0, and the policy was the old one.
-#[test]
-fn a_closed_pipe_changes_neither_the_work_nor_the_exit_code() {
-    let scratch = TestDir::new();
+// `dedup redo c | head -1` printed its report before it switched: it ended with 0, and the policy was the old one.
+corpusdb_test!(a_closed_pipe_changes_neither_the_work_nor_the_exit_code, |scratch| {
     let corpus = corpus(&scratch);
     let redo = unread(&["dedup", "redo", &corpus, "--mode", "components"]);
     assert_eq!((redo.code, redo.stderr.as_str()), (Some(0), ""), "{redo}");
@@ -392,7 +360,7 @@ fn a_closed_pipe_changes_neither_the_work_nor_the_exit_code() {
         let streamed = unread(row_by_row);
         assert_eq!(streamed.code, Some(0), "{streamed}");
     }
-}
+});
 
 #[test]
 #[cfg(target_os = "linux")]
@@ -553,9 +521,7 @@ impl SecretAddresses {
     }
 }
 
-#[test]
-fn no_secret_of_an_address_is_kept() {
-    let place = SecretAddresses::new();
+corpusdb_test!(no_secret_of_an_address_is_kept, SecretAddresses::new(), |place| {
     for (n, address) in place.addresses().iter().enumerate() {
         let source = format!("web{n}");
         let words = ["ingest", &place.corpus, address, "--source", &source];
@@ -578,11 +544,9 @@ fn no_secret_of_an_address_is_kept() {
             assert!(!is_told, "{}", entry.path().display());
         }
     }
-}
+});
 
-#[test]
-fn failed_reads_print_no_secret_of_an_address() {
-    let place = SecretAddresses::new();
+corpusdb_test!(failed_reads_print_no_secret_of_an_address, SecretAddresses::new(), |place| {
     let addresses = place.addresses();
     let mut bad: Vec<String> =
         addresses.iter().map(|url| url.replace("f.jsonl", "none.jsonl")).collect();
@@ -594,11 +558,9 @@ fn failed_reads_print_no_secret_of_an_address() {
             assert_eq!(ran.code, Some(2), "{ran}");
         }
     }
-}
+});
 
-#[test]
-fn misplaced_addresses_print_no_secret() {
-    let place = SecretAddresses::new();
+corpusdb_test!(misplaced_addresses_print_no_secret, SecretAddresses::new(), |place| {
     let corpus = place.corpus.as_str();
     for address in place.addresses().iter().chain(&place.refused()) {
         let select = format!("SELECT * FROM read_csv('{address}')");
@@ -612,4 +574,4 @@ fn misplaced_addresses_print_no_secret() {
             assert_eq!(ran.code, Some(2), "{ran}");
         }
     }
-}
+});

@@ -1,8 +1,8 @@
 //! How options and texts are written: in the names of fields, and as editors on Windows write them.
 
 use crate::support::{
-    MEMORY, Page, TestDir, assert_none, corpusdb, corpusdb_reading, crawl, ingest, init,
-    json_lines, lines, repository,
+    MEMORY, Page, TestDir, assert_none, corpusdb, corpusdb_reading, corpusdb_test, crawl, ingest,
+    init, json_lines, lines, repository,
 };
 use corpusdb::cli::rows::{Face, spell_message};
 use corpusdb::tokenizer::{TokenizerInput, convert};
@@ -113,9 +113,7 @@ fn of_names(scratch: &TestDir) -> String {
     corpus
 }
 
-#[test]
-fn a_misspelt_name_gets_the_nearest_one() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_misspelt_name_gets_the_nearest_one, |scratch| {
     let corpus = of_names(&scratch);
     let values = scratch.write("values.jsonl", "{\"id\":\"1\",\"quality\":1}\n");
     let out = scratch.arg("out.jsonl");
@@ -201,12 +199,10 @@ fn a_misspelt_name_gets_the_nearest_one() {
     let open = Corpus::open(&corpus).unwrap();
     let error = open.count("qualty > 1").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadQuery);
-}
+});
 
-/// What is like nothing is not guessed: which names there are is told, or what makes the first.
-#[test]
-fn an_unknown_name_gets_the_list_of_names() {
-    let scratch = TestDir::new();
+// What is like nothing is not guessed: which names there are is told, or what makes the first.
+corpusdb_test!(an_unknown_name_gets_the_list_of_names, |scratch| {
     let corpus = of_names(&scratch);
     let backups = scratch.arg("backups");
     corpusdb(&["backup", "create", &corpus, &backups]).good();
@@ -239,7 +235,7 @@ fn an_unknown_name_gets_the_list_of_names() {
     let empty = scratch.arg("empty");
     init(&empty, &[]);
     corpusdb(&["tokenizer", "show", &empty, "xyz"]).fails(&["there is none", "tokenizer add"]);
-}
+});
 
 /// Verbs that Python has not: it migrates when it opens a corpus to write.
 const OF_THE_COMMAND: [&str; 1] = ["migrate"];
@@ -308,10 +304,8 @@ fn corpus(scratch: &TestDir) -> String {
     corpus
 }
 
-/// "sql parser error: Expected: an SQL statement, found: \u{feff}SELECT".
-#[test]
-fn statements_and_conditions_may_start_with_a_byte_order_mark() {
-    let scratch = TestDir::new();
+// "sql parser error: Expected: an SQL statement, found: \u{feff}SELECT".
+corpusdb_test!(statements_and_conditions_may_start_with_a_byte_order_mark, |scratch| {
     let corpus = corpus(&scratch);
     let text = format!("{MARK}-- what is there\r\nSELECT 1 AS a;\r\nSELECT 2 AS b;\r\n");
     let file = scratch.write("q.sql", &text);
@@ -330,11 +324,9 @@ fn statements_and_conditions_may_start_with_a_byte_order_mark() {
     // The place of a fault is that of the text without it.
     let file = scratch.write("wrong.sql", format!("{MARK}SELECT 1;\nSELEC 2;"));
     corpusdb(&sql(&["-f", &file])).fails(&["line 2, column 1"]);
-}
+});
 
-#[test]
-fn text_in_utf_16_is_called_by_its_name() {
-    let scratch = TestDir::new();
+corpusdb_test!(text_in_utf_16_is_called_by_its_name, |scratch| {
     let corpus = corpus(&scratch);
     let bytes: Vec<u8> = std::iter::once(0xfeff)
         .chain("SELECT 1".encode_utf16())
@@ -345,11 +337,9 @@ fn text_in_utf_16_is_called_by_its_name() {
     corpusdb(&["epoch", "explain", &corpus, &file]).fails(&["q.sql is UTF-16"]);
     let file = scratch.write("latin.sql", b"SELECT '\xe9'");
     corpusdb(&["sql", &corpus, "-f", &file]).fails(&["latin.sql is not UTF-8 text at byte 8"]);
-}
+});
 
-#[test]
-fn recipes_lists_and_texts_behind_a_mark_are_read() {
-    let scratch = TestDir::new();
+corpusdb_test!(recipes_lists_and_texts_behind_a_mark_are_read, |scratch| {
     let corpus = corpus(&scratch);
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).good();
     let recipe = format!("{MARK}version = 1\r\n[pack]\r\nkind = \"concat\"\r\nlength = 64\r\n");
@@ -369,12 +359,10 @@ fn recipes_lists_and_texts_behind_a_mark_are_read() {
     let file = scratch.write("page.txt", format!("{MARK}{}", page.text));
     let found = corpusdb(&["similar", &corpus, "--file", &file, "--json"]).good();
     assert!(found.stdout.contains(r#""jaccard":1.0"#), "{}", found.stdout);
-}
+});
 
-/// The mark stood before every text that the template made.
-#[test]
-fn a_template_of_chats_behind_a_mark_makes_the_same_texts() {
-    let scratch = TestDir::new();
+// The mark stood before every text that the template made.
+corpusdb_test!(a_template_of_chats_behind_a_mark_makes_the_same_texts, |scratch| {
     let template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}";
     let record = json!({"messages": [
         {"role": "user", "content": "how long is the harbour wall"},
@@ -392,11 +380,9 @@ fn a_template_of_chats_behind_a_mark_makes_the_same_texts() {
     let plain = text("plain", template);
     assert!(plain.starts_with("user: how long"), "{plain}");
     assert_eq!(text("marked", &format!("{MARK}{template}")), plain);
-}
+});
 
-#[test]
-fn tokenizer_files_with_a_byte_order_mark_are_kept_unchanged() {
-    let scratch = TestDir::new();
+corpusdb_test!(tokenizer_files_with_a_byte_order_mark_are_kept_unchanged, |scratch| {
     let corpus = corpus(&scratch);
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).good();
     let open = Corpus::options().memory(MEMORY).open(&corpus).unwrap();
@@ -410,14 +396,10 @@ fn tokenizer_files_with_a_byte_order_mark_are_kept_unchanged() {
     let [vocab, merges] = [&vocab[..], &merges[..]].map(|text| [MARK.as_bytes(), text].concat());
     let given = TokenizerInput::VocabAndMerges { vocab: &vocab, merges: &merges };
     assert_eq!(convert(given).unwrap().json, plain);
-}
+});
 
-/// A record of JSON lines with such a mark was read all along; a column of a table was not looked for without it.
-#[test]
-fn inputs_behind_a_mark_have_their_columns() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// A record of JSON lines with such a mark was read all along; a column of a table was not looked for without it.
+corpusdb_test!(inputs_behind_a_mark_have_their_columns, |scratch, corpus| {
     let table = scratch.write("t.csv", format!("{MARK}id,text\r\na,some words of a page\r\n"));
     ingest(&corpus, &[&table], &["--source", "t", "--id-field", "id"]);
     let page = Page::keyed("b", "other words of another page");
@@ -426,4 +408,4 @@ fn inputs_behind_a_mark_have_their_columns() {
     let keys =
         corpusdb(&["sql", &corpus, "SELECT key FROM documents ORDER BY key", "--format", "csv"]);
     assert_eq!(keys.good().stdout, "key\na\nb\n");
-}
+});

@@ -1,8 +1,8 @@
 //! The command as a shell meets it: exit codes and kinds of errors, help, completions, JSON and its schema, sizes, pipes.
 
 use crate::support::{
-    TestDir, assert_none, command, corpusdb, corpusdb_reading, crawl, ingest, init, interrupt,
-    lines, repository,
+    TestDir, assert_none, command, corpusdb, corpusdb_reading, corpusdb_test, crawl, ingest, init,
+    interrupt, lines, repository,
 };
 use crate::support::{assert_fits, line_misfits, resolved, schema};
 use corpusdb::near_names::UnknownName;
@@ -106,9 +106,7 @@ fn completions_are_scripts_that_know_the_verbs() {
     corpusdb(&["completions", "tcsh"]).fails(&["tcsh", "bash", "zsh"]);
 }
 
-#[test]
-fn exit_codes_say_how_it_went() {
-    let place = VerbCorpus::new(30);
+corpusdb_test!(exit_codes_say_how_it_went, VerbCorpus::new(30), |place| {
     let corpus = &*place.corpus;
     let code = |arguments: &[&str]| corpusdb(arguments).code.unwrap();
     assert_eq!(code(&["info", corpus]), 0);
@@ -157,11 +155,9 @@ fn exit_codes_say_how_it_went() {
     corpusdb(&["info", &directory]).fails(&["corpus"]);
     corpusdb(&["init", corpus]).fails(&[corpus]);
     corpusdb(&["ingest", corpus, &absent, "--source", "web"]).fails(&[&absent]);
-}
+});
 
-#[test]
-fn digits_name_an_id_and_key_digits_a_key() {
-    let scratch = TestDir::new();
+corpusdb_test!(digits_name_an_id_and_key_digits_a_key, |scratch| {
     let corpus = scratch.arg("corpus");
     corpusdb(&["init", &corpus]).good();
     let page = |key: usize| {
@@ -188,11 +184,9 @@ fn digits_name_an_id_and_key_digits_a_key() {
             run(key).fails(&["no document", key.trim_start_matches("key:")]);
         }
     }
-}
+});
 
-#[test]
-fn a_value_that_begins_as_a_name_of_input_stays_as_it_was_typed() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_value_that_begins_as_a_name_of_input_stays_as_it_was_typed, |scratch| {
     let corpus = scratch.arg("corpus");
     corpusdb(&["init", &corpus]).good();
     let line = b"{\"text\": \"one text of standard input\"}\n";
@@ -202,11 +196,9 @@ fn a_value_that_begins_as_a_name_of_input_stays_as_it_was_typed() {
     corpusdb(&["remove", &corpus, "--reason", "-: spam", "-:0@0"]).good();
     let reasons = corpusdb(&["sql", &corpus, "SELECT reason FROM removals", "--json"]).good();
     assert!(reasons.stdout.contains("\"-: spam\""), "{}", reasons.stdout);
-}
+});
 
-#[test]
-fn errors_of_settings_name_valid_values() {
-    let place = VerbCorpus::new(10);
+corpusdb_test!(errors_of_settings_name_valid_values, VerbCorpus::new(10), |place| {
     let fresh = place.scratch.arg("fresh");
     for (field, word) in [
         ("year", "NAME:KIND"),
@@ -224,11 +216,9 @@ fn errors_of_settings_name_valid_values() {
         corpusdb(&["init", &fresh, "--threshold", threshold]).fails(&["threshold"]);
     }
     assert!(!place.scratch.path("fresh").exists(), "nothing is made of a wrong setting");
-}
+});
 
-#[test]
-fn sizes_have_units() {
-    let place = VerbCorpus::new(10);
+corpusdb_test!(sizes_have_units, VerbCorpus::new(10), |place| {
     let memory = |size: &str| corpusdb(&["count", &place.corpus, "--memory", size]);
     for size in
         ["64MB", "64 MB", "64mb", "67108864", "65536kB", "64MiB", "64M", "65536K", "1GiB", "1gb"]
@@ -253,11 +243,9 @@ fn sizes_have_units() {
         corpusdb(&[&ingest[..], &[flag, "12XB"]].concat()).fails(&[flag, "XB", "GiB"]);
     }
     corpusdb(&[&ingest[..], &["--batch-bytes", "8 KiB", "--max-doc-bytes", "1MB"]].concat()).good();
-}
+});
 
-#[test]
-fn json_is_one_object_a_line_with_its_type() {
-    let place = VerbCorpus::new(60);
+corpusdb_test!(json_is_one_object_a_line_with_its_type, VerbCorpus::new(60), |place| {
     let corpus = &*place.corpus;
     let recipe = place.scratch.write("recipe.toml", "version = 1\n[pack]\nlength = 64\n");
     let out = place.scratch.arg("out");
@@ -314,11 +302,9 @@ fn json_is_one_object_a_line_with_its_type() {
         "`own`",
         "`two`",
     ]);
-}
+});
 
-#[test]
-fn piped_output_has_no_terminal_codes() {
-    let place = VerbCorpus::new(60);
+corpusdb_test!(piped_output_has_no_terminal_codes, VerbCorpus::new(60), |place| {
     let corpus = &*place.corpus;
     let file = place.scratch.write("b.jsonl", lines(&crawl(64, 200, false)));
     let recipe = place.scratch.write("recipe.toml", "version = 1\n[pack]\nlength = 64\n");
@@ -353,11 +339,9 @@ fn piped_output_has_no_terminal_codes() {
             );
         }
     }
-}
+});
 
-#[test]
-fn a_reader_that_goes_away_is_no_failure() {
-    let place = VerbCorpus::new(120);
+corpusdb_test!(a_reader_that_goes_away_is_no_failure, VerbCorpus::new(120), |place| {
     let corpus = &*place.corpus;
     // More than a pipe holds.
     let many = "SELECT a.id, b.text FROM documents a CROSS JOIN documents b";
@@ -390,11 +374,9 @@ fn a_reader_that_goes_away_is_no_failure() {
     let mut child = command(&["info", corpus]).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
-}
+});
 
-#[test]
-fn ctrl_c_ends_a_query_at_once() {
-    let place = VerbCorpus::new(120);
+corpusdb_test!(ctrl_c_ends_a_query_at_once, VerbCorpus::new(120), |place| {
     // Minutes of work.
     let many = "SELECT count(*) FROM documents a, documents b, documents c, documents d, documents e \
                 WHERE a.text || b.text || c.text LIKE '%' || d.text || e.text";
@@ -411,11 +393,9 @@ fn ctrl_c_ends_a_query_at_once() {
     }
     child.kill().unwrap();
     panic!("it went on for 10 seconds");
-}
+});
 
-#[test]
-fn errors_are_one_line_on_stderr() {
-    let place = VerbCorpus::new(10);
+corpusdb_test!(errors_are_one_line_on_stderr, VerbCorpus::new(10), |place| {
     for arguments in [
         &["info", "/nowhere/at/all"][..],
         &["show", &place.corpus, "77777"],
@@ -429,7 +409,7 @@ fn errors_are_one_line_on_stderr() {
         assert!(!message.ends_with('.') && !message.contains("Error {"), "{ran}");
     }
     assert!(!repository("never").exists());
-}
+});
 
 // The schema of the reports: what `--json` prints is what `corpusdb reference schema` says.
 
@@ -495,9 +475,7 @@ fn every_kind_is_a_class_in_python_and_the_exit_status_follows() {
     }
 }
 
-#[test]
-fn errors_have_place_cause_and_way_out() {
-    let scratch = TestDir::new();
+corpusdb_test!(errors_have_place_cause_and_way_out, |scratch| {
     let error = Corpus::open(scratch.path("corpus")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().ends_with("corpus is not a corpus"), "{error}");
@@ -521,4 +499,4 @@ fn errors_have_place_cause_and_way_out() {
     let error = corpus.count("nothing_like_it > 1").unwrap_err();
     assert_eq!((error.kind(), error.is_interrupt()), (ErrorKind::BadQuery, false));
     assert!(error.source().is_none());
-}
+});

@@ -1,7 +1,7 @@
 //! Suites of evaluation items: found in what is stored and in what comes, whatever the order; told with evidence.
 
 use crate::support::epochs::{EpochCorpus, SPECIALS};
-use crate::support::{ANSWER, QUESTION, around, suite};
+use crate::support::{ANSWER, QUESTION, around, corpusdb_test, suite};
 use crate::support::{
     Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_reading, digest, ingest,
     init, lines, numbers, prose, reader, repository, seeds, sound, sound_digest, sql, writer,
@@ -26,11 +26,7 @@ fn by_text(corpus: &str) -> BTreeSet<String> {
     rows.iter().map(ToString::to_string).collect()
 }
 
-#[test]
-fn sql_and_verbs_show_evidence_of_old_and_new_documents() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(sql_and_verbs_show_evidence_of_old_and_new_documents, |scratch, corpus| {
     let old = [
         Page::keyed(
             "clean",
@@ -141,13 +137,9 @@ fn sql_and_verbs_show_evidence_of_old_and_new_documents() {
         .fails(&["no suite `ours`", "there is none"]);
     assert_eq!(sql(&corpus, "SELECT count(*) AS n FROM contamination")[0]["n"], 0);
     sound(&corpus);
-}
+});
 
-#[test]
-fn texts_that_are_not_stored_are_checked_and_nothing_is_written() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(texts_that_are_not_stored_are_checked_and_nothing_is_written, |scratch, corpus| {
     corpusdb(&["contamination", "check", &corpus, "-"]).fails(&["no suite to check against"]);
     let items = scratch.write("suite.jsonl", suite());
     corpusdb(&["contamination", "add", &corpus, "ours", &items]).good();
@@ -170,13 +162,9 @@ fn texts_that_are_not_stored_are_checked_and_nothing_is_written() {
     let ran = corpusdb(&["contamination", "check", &corpus, &clean]).good();
     assert_eq!(ran.stdout, "0 of 1 texts are contaminated\n");
     assert_eq!(digest(&corpus), before);
-}
+});
 
-#[test]
-fn suites_are_read_from_lines_tables_and_parquet() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(suites_are_read_from_lines_tables_and_parquet, |scratch, corpus| {
     let page = scratch.write("page.txt", around(QUESTION));
     ingest(&corpus, &[&page], &["--source", "web", "--format", "text"]);
     let table = format!("question,A,B,answer\n\"{QUESTION}\",71,72,B\n");
@@ -229,13 +217,9 @@ fn suites_are_read_from_lines_tables_and_parquet() {
     corpusdb(&["contamination", "add", &corpus, "a,b", &named, "--question", "ask"])
         .fails(&["without commas"]);
     assert_eq!(digest(&corpus), before);
-}
+});
 
-#[test]
-fn items_of_one_id_are_two_items() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(items_of_one_id_are_two_items, |scratch, corpus| {
     let other = QUESTION.replace(' ', " very ");
     let pages = scratch.write("pages.jsonl", {
         let page = |text: &str| format!("{}\n", json!({ "text": around(text) }));
@@ -273,11 +257,9 @@ fn items_of_one_id_are_two_items() {
     names.sort_unstable();
     assert_eq!(names[1], "items.jsonl:0");
     assert!(names.len() == 2 && names[0].ends_with("/b/items.jsonl:1"), "{names:?}");
-}
+});
 
-#[test]
-fn ngrams_of_very_many_documents_are_ignored() {
-    let scratch = TestDir::new();
+corpusdb_test!(ngrams_of_very_many_documents_are_ignored, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let items = scratch.write("suite.jsonl", suite());
@@ -313,11 +295,9 @@ fn ngrams_of_very_many_documents_are_ignored() {
     corpusdb(&["remove", &corpus, "--where", "source = 'c'"]).good();
     assert_eq!(documents(&[]), 40);
     sound(&corpus);
-}
+});
 
-#[test]
-fn an_interrupted_search_resumes_alone_and_with_an_ingest() {
-    let scratch = TestDir::new();
+corpusdb_test!(an_interrupted_search_resumes_alone_and_with_an_ingest, |scratch| {
     let (whole, cut, other) = (scratch.path("whole"), scratch.path("cut"), scratch.path("other"));
     let name = whole.display().to_string();
     init(&name, &["--mode", "none"]);
@@ -359,7 +339,7 @@ fn an_interrupted_search_resumes_alone_and_with_an_ingest() {
     assert!(reader(&other).suites().unwrap()[0].complete);
     assert_eq!(by_text(&other.display().to_string()), by_text(&name));
     sound_digest(&reader(&other));
-}
+});
 
 /// An item of a suite of code.
 const CODE: &str = "def below_limit(numbers: list, limit: int) -> bool:\n    \"\"\" Tell whether the numbers given are all below the limit.\n    >>> below_limit([1, 2, 3], 4)\n    True\n    >>> below_limit([1, 20, 4, 5], 5)\n    False\n    \"\"\"\n";
@@ -574,11 +554,7 @@ fn history(
     }
 }
 
-#[test]
-fn a_purge_drops_evidence_and_keeps_items_of_suites() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(a_purge_drops_evidence_and_keeps_items_of_suites, |scratch, corpus| {
     let items = scratch.write("suite.jsonl", suite());
     corpusdb(&["contamination", "add", &corpus, "ours", &items]).good();
     // The second has the text of the first, which lends it.
@@ -610,13 +586,9 @@ fn a_purge_drops_evidence_and_keeps_items_of_suites() {
         "{proof}"
     );
     assert!(corpusdb(&["contamination", "list", &corpus]).good().stdout.contains("ours"));
-}
+});
 
-#[test]
-fn suites_beyond_the_memory_are_refused_before_any_write() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(suites_beyond_the_memory_are_refused_before_any_write, |scratch, corpus| {
     let mut random = Random::new(5);
     let item = |n: usize| {
         format!("{}\n", json!({ "question": format!("{n} {}", prose(&mut random, n, 500)) }))
@@ -626,11 +598,9 @@ fn suites_beyond_the_memory_are_refused_before_any_write() {
     let add = ["contamination", "add", &corpus, "large", &large, "--memory", "32MB"];
     corpusdb(&add).fails(&["bytes of memory", "give --memory", "or drop a suite"]);
     assert_eq!(digest(&corpus), before);
-}
+});
 
-#[test]
-fn a_migrated_store_takes_suites() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_migrated_store_takes_suites, |scratch| {
     let corpus = scratch.path("corpus");
     copy(&repository("tests/formats/v6/corpus"), &corpus);
     let name = corpus.display().to_string();
@@ -646,7 +616,7 @@ fn a_migrated_store_takes_suites() {
         0
     );
     sound(&name);
-}
+});
 
 #[test]
 fn epochs_exclude_contaminated_documents_of_named_suites() {

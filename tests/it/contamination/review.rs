@@ -1,7 +1,7 @@
 //! Pairs of items and documents are reviewed: what is decided stays with the text, wherever that goes.
 
 use crate::support::epochs::{EpochCorpus, SPECIALS};
-use crate::support::{ANSWER, QUESTION, around, suite};
+use crate::support::{ANSWER, QUESTION, around, corpusdb_test, suite};
 use crate::support::{
     Page, Random, TestDir, corpusdb, corpusdb_reading, digest, ingest, init, lines, numbers, prose,
     seeds, sound, sql,
@@ -22,9 +22,7 @@ fn judge(corpus: &str, lines: &[Value]) -> Value {
     corpusdb_reading(&judge, lines.as_bytes()).good().json()
 }
 
-#[test]
-fn pairs_are_shown_and_judged_by_the_command() {
-    let scratch = TestDir::new();
+corpusdb_test!(pairs_are_shown_and_judged_by_the_command, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let pages = [
@@ -141,13 +139,9 @@ fn pairs_are_shown_and_judged_by_the_command() {
     corpusdb(&["contamination", "add", &corpus, "ours", &items]).good();
     assert_eq!(review(&corpus, &[]).len(), 2);
     sound(&corpus);
-}
+});
 
-#[test]
-fn verdicts_on_unknown_pairs_are_refused_and_not_stored() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(verdicts_on_unknown_pairs_are_refused_and_not_stored, |scratch, corpus| {
     let file = scratch.write(
         "pages.jsonl",
         lines(&[Page::keyed("a", around(QUESTION)), Page::keyed("b", "other things")]),
@@ -200,7 +194,7 @@ fn verdicts_on_unknown_pairs_are_refused_and_not_stored() {
     assert_eq!(digest(&corpus), before);
     accept("ours:rolls=a").good();
     assert_ne!(digest(&corpus), before);
-}
+});
 
 /// Documents come, change, are removed and purged, suites come and go, while pairs are judged: what a document and an
 /// item have is always what was decided last about its text, since the suite came, unless the text was purged.
@@ -314,9 +308,7 @@ fn a_verdict_belongs_to_a_text_in_every_history() {
     assert!(judged > 7, "{judged} pairs were judged");
 }
 
-#[test]
-fn plans_pin_the_verdicts_that_epochs_follow() {
-    let place = EpochCorpus::holding(40);
+corpusdb_test!(plans_pin_the_verdicts_that_epochs_follow, EpochCorpus::holding(40), |place| {
     let corpus = &place.corpus;
     let pages = [Page::keyed("one", around(QUESTION)), Page::keyed("two", around(&QUESTION[..90]))];
     let file = place.scratch.write("tainted.jsonl", lines(&pages));
@@ -364,4 +356,4 @@ fn plans_pin_the_verdicts_that_epochs_follow() {
         .fails(&["the rejected pairs of suite `ours` changed", "leave `rejected` out"]);
     place.recipe("plan", &recipe(&format!(", rejected = \"{hash}\"")), &[]).good();
     assert_eq!(hashes().len(), 2);
-}
+});

@@ -1,13 +1,11 @@
 //! Declared fields, as queries give them back.
 
-use crate::support::{TestDir, corpusdb, digest, ingest, init, numbers, sound, sql};
+use crate::support::{TestDir, corpusdb, corpusdb_test, digest, ingest, init, numbers, sound, sql};
 use serde_json::{Value, json};
 
-/// A keyword of 1,500 bytes came back as 1,017 characters and a hash: a comparison that the index answered
-/// found its documents, the same one answered row by row found none.
-#[test]
-fn a_long_keyword_comes_back_whole_and_is_found_either_way() {
-    let scratch = TestDir::new();
+// A keyword of 1,500 bytes came back as 1,017 characters and a hash: a comparison that the index answered
+// found its documents, the same one answered row by row found none.
+corpusdb_test!(a_long_keyword_comes_back_whole_and_is_found_either_way, |scratch| {
     let corpus = scratch.arg("corpus");
     let url = |page: usize| format!("https://example.org/{}/{page}", "é".repeat(740));
     let lines: String = (0..12)
@@ -35,7 +33,7 @@ fn a_long_keyword_comes_back_whole_and_is_found_either_way() {
     let shown = corpusdb(&["show", &corpus, "4", "--json"]).good().json();
     assert_eq!((&shown["fields"]["url"], &shown["language"]), (&json!(url(1)), &json!(url(9))));
     sound(&corpus);
-}
+});
 
 fn field(corpus: &str, verb: &str, more: &[&str]) -> Value {
     corpusdb(&[&["field", verb, corpus, "--json"], more].concat()).good().json()
@@ -65,10 +63,8 @@ fn corpus_of(scratch: &TestDir, count: usize) -> String {
     corpus
 }
 
-/// Which fields can be asked for was settled when a corpus was made.
-#[test]
-fn fields_of_every_type_are_added_to_a_filled_corpus() {
-    let scratch = TestDir::new();
+// Which fields can be asked for was settled when a corpus was made.
+corpusdb_test!(fields_of_every_type_are_added_to_a_filled_corpus, |scratch| {
     let corpus = corpus_of(&scratch, 30);
     let tried = field(&corpus, "add", &["stars:int", "--dry-run"]);
     assert_eq!((&tried["values"], &tried["dry_run"]), (&json!(29), &json!(true)));
@@ -144,11 +140,9 @@ fn fields_of_every_type_are_added_to_a_filled_corpus() {
         1
     );
     sound(&corpus);
-}
+});
 
-#[test]
-fn a_dropped_field_is_added_back_from_the_metadata() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_dropped_field_is_added_back_from_the_metadata, |scratch| {
     let corpus = corpus_of(&scratch, 30);
     let plain = digest(&corpus);
     field(&corpus, "add", &["lang:keyword"]);
@@ -172,20 +166,16 @@ fn a_dropped_field_is_added_back_from_the_metadata() {
     field(&corpus, "add", &["stars:int"]);
     assert_eq!(digest(&corpus), both);
     sound(&corpus);
-}
+});
 
-#[test]
-fn the_field_of_the_keep_order_stays() {
-    let scratch = TestDir::new();
+corpusdb_test!(the_field_of_the_keep_order_stays, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "stars:int", "--keep", "field:stars"]);
     corpusdb(&["field", "drop", &corpus, "stars", "--force"]).fails(&["keep order", "dedup redo"]);
-}
+});
 
-/// `language` was fed by the member of that name alone.
-#[test]
-fn the_languages_of_another_field_are_those_of_the_corpus() {
-    let scratch = TestDir::new();
+// `language` was fed by the member of that name alone.
+corpusdb_test!(the_languages_of_another_field_are_those_of_the_corpus, |scratch| {
     let corpus = corpus_of(&scratch, 30);
     assert_eq!(sql(&corpus, "SELECT id FROM documents WHERE language IS NOT NULL").len(), 0);
     field(&corpus, "add", &["language:keyword", "--from-meta", "lang"]);
@@ -196,11 +186,9 @@ fn the_languages_of_another_field_are_those_of_the_corpus() {
     field(&corpus, "drop", &["language"]);
     assert_eq!(sql(&corpus, "SELECT id FROM documents WHERE language IS NOT NULL").len(), 0);
     sound(&corpus);
-}
+});
 
-#[test]
-fn values_of_an_expression_are_stored_as_a_field() {
-    let scratch = TestDir::new();
+corpusdb_test!(values_of_an_expression_are_stored_as_a_field, |scratch| {
     let corpus = corpus_of(&scratch, 30);
     let report = field(&corpus, "compute", &["half", "chars / 2.0", "--batch-rows", "7"]);
     assert_eq!(numbers(&report, ["documents", "values", "changed", "commits"]), [30, 30, 30, 6]);
@@ -242,4 +230,4 @@ fn values_of_an_expression_are_stored_as_a_field() {
     let other = ["field", "compute", &corpus, "half", "id", "--type", "int"];
     corpusdb(&other).fails(&["declared as float"]);
     assert!(corpusdb(&["field", "list", &corpus]).good().stdout.lines().count() == 5);
-}
+});

@@ -2,8 +2,8 @@
 
 use crate::support::scenarios::having;
 use crate::support::{
-    Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, crawl, ingest, init, lines, pour,
-    reader, seeds, sound_digest, sql, writer,
+    Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_test, crawl, ingest, init,
+    lines, pour, reader, seeds, sound_digest, sql, writer,
 };
 use base64::Engine;
 use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
@@ -378,9 +378,7 @@ fn corpus(scratch: &TestDir) -> PathBuf {
     path
 }
 
-#[test]
-fn a_change_that_is_complete_is_not_interrupted() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_change_that_is_complete_is_not_interrupted, |scratch| {
     let corpus = corpus(&scratch);
     let some = || (2..9).collect();
     let everywhere = |name: &str, change: Change<'_>| {
@@ -422,12 +420,10 @@ fn a_change_that_is_complete_is_not_interrupted() {
         // Those of a purge that was stopped are purged by the next one.
         writer.purge(some(), BlockReach::Exact, true, context).map(drop)
     });
-}
+});
 
-/// `redo` said "interrupted" when its last chunk was decided, and `switch` heard nothing.
-#[test]
-fn a_complete_redo_is_not_interrupted_and_a_switch_stops() {
-    let scratch = TestDir::new();
+// `redo` said "interrupted" when its last chunk was decided, and `switch` heard nothing.
+corpusdb_test!(a_complete_redo_is_not_interrupted_and_a_switch_stops, |scratch| {
     let corpus = corpus(&scratch);
     let policy = Policy::new(DedupMode::None, 0.8).unwrap();
     let before = sound_digest(&reader(&corpus));
@@ -442,12 +438,10 @@ fn a_complete_redo_is_not_interrupted_and_a_switch_stops() {
     assert_eq!(again, report);
     open.switch(&policy, &Context::new()).unwrap();
     assert_ne!(sound_digest(&reader(&corpus)), before);
-}
+});
 
-/// The last part of a redo under another version heard no stop and told nothing, and its `switch` could not go on.
-#[test]
-fn a_redo_resumes_while_fingerprints_are_written() {
-    let scratch = TestDir::new();
+// The last part of a redo under another version heard no stop and told nothing, and its `switch` could not go on.
+corpusdb_test!(a_redo_resumes_while_fingerprints_are_written, |scratch| {
     let corpus = scratch.path("corpus");
     let name = corpus.display().to_string();
     init(&name, &["--mode", "none"]);
@@ -469,12 +463,10 @@ fn a_redo_resumes_while_fingerprints_are_written() {
     assert_eq!(open.view().commit().0, before.0 + 1, "one commit was left to make");
     assert_eq!(open.view().refingerprinted().unwrap(), None);
     sound_digest(&reader(&corpus));
-}
+});
 
-/// A proof that was stopped while rows were read said that what was compacted stays so.
-#[test]
-fn a_stopped_proof_says_how_to_go_on() {
-    let scratch = TestDir::new();
+// A proof that was stopped while rows were read said that what was compacted stays so.
+corpusdb_test!(a_stopped_proof_says_how_to_go_on, |scratch| {
     let corpus = corpus(&scratch);
     let interrupt = Interrupt::default();
     interrupt.raise();
@@ -482,4 +474,4 @@ fn a_stopped_proof_says_how_to_go_on() {
     let error = writer(&corpus).prove_purge(None, None, &context).unwrap_err();
     assert!(error.is_interrupt(), "{error}");
     assert_eq!(error.to_string(), "interrupted; run the same command again to continue");
-}
+});

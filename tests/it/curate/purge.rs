@@ -3,8 +3,8 @@
 use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::scenarios::{KEY, Story, VALUE, count, having};
 use crate::support::{
-    CHATML, Page, Random, TestDir, command, corpusdb, corpusdb_reading, digest, ingest, init,
-    lines, numbers, prose, seeds, sound, sql, tokenizer_of_chats,
+    CHATML, Page, Random, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, digest,
+    ingest, init, lines, numbers, prose, seeds, sound, sql, tokenizer_of_chats,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -13,11 +13,7 @@ use std::time::Duration;
 
 // Removals on record, and purges: what is erased is in no file any more, and all else is as it was.
 
-#[test]
-fn removals_record_reason_condition_time_and_documents() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(removals_record_reason_condition_time_and_documents, |scratch, corpus| {
     let pages: Vec<Page> = (0..6)
         .map(|n| {
             Page::keyed(format!("page-{n}"), format!("page {n} says {} and no more", n * 7919))
@@ -58,11 +54,9 @@ fn removals_record_reason_condition_time_and_documents() {
     corpusdb(&["restore", &corpus, "1", "4"]).good();
     assert_eq!(digest(&corpus), before);
     sound(&corpus);
-}
+});
 
-#[test]
-fn purged_texts_are_in_no_file_and_are_blocked() {
-    let story = Story::new();
+corpusdb_test!(purged_texts_are_in_no_file_and_are_blocked, Story::new(), |story| {
     let corpus = &story.corpus;
     // Removed before: a purge takes what is removed already likewise.
     corpusdb(&["remove", corpus, "9"]).good();
@@ -127,11 +121,9 @@ fn purged_texts_are_in_no_file_and_are_blocked() {
     assert_eq!(count(corpus, "standing = 'purged' AND letters IS NOT NULL"), 0);
     corpusdb(&["dedup", "redo", corpus, "--threshold", "0.9"]).good();
     sound(corpus);
-}
+});
 
-#[test]
-fn a_text_that_others_have_too_stays_theirs() {
-    let story = Story::new();
+corpusdb_test!(a_text_that_others_have_too_stays_theirs, Story::new(), |story| {
     let corpus = &story.corpus;
     story.pour("twins.jsonl", &lines(&[story.twin()]), "more");
     let shouted = Page::keyed("shouted", story.secret.to_uppercase());
@@ -156,7 +148,7 @@ fn a_text_that_others_have_too_stays_theirs() {
     corpusdb(&["purge", corpus, "twin-of-it", "--prove", &story.scratch.arg("proof.json")]).good();
     assert_eq!(count(corpus, "text LIKE '%secret of nobody else%'"), 0);
     sound(corpus);
-}
+});
 
 #[test]
 fn purges_of_documents_in_snapshots_and_plans_need_force() {
@@ -186,9 +178,7 @@ fn purges_of_documents_in_snapshots_and_plans_need_force() {
     sound(corpus);
 }
 
-#[test]
-fn plans_warn_of_refuse_or_drop_removed_documents() {
-    let place = EpochCorpus::holding(60);
+corpusdb_test!(plans_warn_of_refuse_or_drop_removed_documents, EpochCorpus::holding(60), |place| {
     let corpus = &place.corpus;
     corpusdb(&["snapshot", "create", corpus, "then"]).good();
     let kept = sql(corpus, "SELECT id FROM documents WHERE kept AND bytes > 40 ORDER BY id");
@@ -212,7 +202,7 @@ fn plans_warn_of_refuse_or_drop_removed_documents() {
     let plans = sql(corpus, "SELECT plan FROM epochs ORDER BY number");
     let has = |at: usize| plans[at]["plan"].as_str().unwrap().contains("exclude_removed");
     assert_eq!((has(0), has(1)), (false, true));
-}
+});
 
 #[test]
 fn a_purge_that_is_killed_is_finished_by_the_next_one() {
@@ -242,11 +232,7 @@ fn a_purge_that_is_killed_is_finished_by_the_next_one() {
     }
 }
 
-#[test]
-fn a_dictionary_that_has_pieces_of_a_purged_text_is_replaced() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(a_dictionary_that_has_pieces_of_a_purged_text_is_replaced, |scratch, corpus| {
     let mut random = Random::new(8);
     let mark = "a phrase of the victims alone, which a dictionary remembers well; ";
     let pages: Vec<Page> = (0..1500)
@@ -270,7 +256,7 @@ fn a_dictionary_that_has_pieces_of_a_purged_text_is_replaced() {
     sound(&corpus);
     let texts = sql(&corpus, "SELECT count(*) AS n FROM documents WHERE bytes > 0");
     assert_eq!(texts[0]["n"], 1000);
-}
+});
 
 #[test]
 fn rejected_records_go_that_quote_in_any_spelling() {
@@ -313,11 +299,7 @@ fn rejected_records_go_that_quote_in_any_spelling() {
     sound(&corpus);
 }
 
-#[test]
-fn a_dry_run_under_way_refuses_the_certificate() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(a_dry_run_under_way_refuses_the_certificate, |scratch, corpus| {
     let path = scratch.write("pages.jsonl", lines(&[Page::keyed("a", "words of one document")]));
     ingest(&corpus, &[&path], &["--source", "web", "--id-field", "id"]);
     let twin = corpusdb::store::DryRunCorpus::make(Path::new(&corpus)).unwrap();
@@ -330,13 +312,11 @@ fn a_dry_run_under_way_refuses_the_certificate() {
     drop(twin);
     let told = corpusdb(&["purge", &corpus, "--prove", &proof, "--json"]).good().json();
     assert_eq!(told["proof"]["clean"], true, "{told}");
-}
+});
 
 // Purges of what a document has beside its text: joined values, trained spans, copies that dry runs made.
 
-#[test]
-fn purges_erase_joined_and_computed_values() {
-    let story = Story::new();
+corpusdb_test!(purges_erase_joined_and_computed_values, Story::new(), |story| {
     let corpus = &story.corpus;
     for field in ["rating:float", "verdict:keyword"] {
         corpusdb(&["field", "add", corpus, field]).good();
@@ -378,13 +358,9 @@ fn purges_erase_joined_and_computed_values() {
     let any = "rating IS NOT NULL OR verdict IS NOT NULL OR opening IS NOT NULL";
     assert_eq!(count(corpus, &format!("standing = 'purged' AND ({any})")), 0);
     sound(corpus);
-}
+});
 
-#[test]
-fn a_purged_conversation_leaves_no_trained_span() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(a_purged_conversation_leaves_no_trained_span, |scratch, corpus| {
     let tokenizer = scratch.write("own.json", tokenizer_of_chats(2));
     corpusdb(&["tokenizer", "add", &corpus, "own", &tokenizer]).good();
     let template = scratch.write("chatml.jinja", CHATML);
@@ -424,11 +400,9 @@ fn a_purged_conversation_leaves_no_trained_span() {
         corpusdb_reading(&[&asked[..], &["--json"]].concat(), chats.as_bytes()).good().json();
     assert_eq!(numbers(&told, ["added", "purged", "unchanged"]), [0, 1, 8], "{told}");
     assert_eq!(digest(&corpus), held);
-}
+});
 
-#[test]
-fn purge_trials_change_nothing_and_their_copies_are_removed() {
-    let story = Story::new();
+corpusdb_test!(purge_trials_change_nothing_and_their_copies_are_removed, Story::new(), |story| {
     let corpus = &story.corpus;
     let needles = story.needles(true);
     let before = digest(corpus);
@@ -455,7 +429,7 @@ fn purge_trials_change_nothing_and_their_copies_are_removed() {
     }
     assert_eq!(story.proof()["clean"], json!(true));
     sound(corpus);
-}
+});
 
 fn name(entry: &std::io::Result<std::fs::DirEntry>) -> String {
     entry.as_ref().unwrap().file_name().to_string_lossy().into_owned()
@@ -482,49 +456,49 @@ fn a_corpus_of_twice_the_size_takes_as_many_commits() {
     assert_eq!(commits(400), commits(800));
 }
 
-/// An expression, a recipe and a training condition had the key for ever, and the certificate was never clean.
-#[test]
-fn stored_expressions_that_quote_a_key_are_redacted() {
-    let place = EpochCorpus::holding(60);
-    let corpus = &place.corpus;
-    // The second key is too short for a run that is told from chance.
-    for victim in ["books-12", "web-7"] {
-        let condition = format!("key <> '{victim}'");
-        let name = victim.replace('-', "_");
-        corpusdb(&["field", "compute", corpus, &format!("not_{name}"), &condition]).good();
-        let train = ["tokenizer", "train", corpus, &name, "--vocab-size", "500"];
-        corpusdb(&[&train[..], &["--where", &condition]].concat()).good();
-        let select = format!("[select]\nwhere = \"{condition}\"\n");
-        let recipe = format!("seed = 3\n{SPECIALS}name = \"own\"\n[pack]\nlength = 96\n{select}");
-        let number = place.recipe("plan", &recipe, &["--json"]).good().json()["number"].to_string();
-        corpusdb(&["purge", corpus, victim]).fails(&[
-            &format!("the expression of field `not_{name}` quotes one"),
-            &format!("the recipe of plan {number} quotes one"),
-            &format!("the record of how tokenizer `{name}` was made quotes one"),
-            "--force",
-        ]);
-        assert_eq!(count(corpus, &condition.replace("<>", "=")), 1);
+// An expression, a recipe and a training condition had the key for ever, and the certificate was never clean.
+corpusdb_test!(
+    stored_expressions_that_quote_a_key_are_redacted,
+    EpochCorpus::holding(60),
+    |place| {
+        let corpus = &place.corpus;
+        // The second key is too short for a run that is told from chance.
+        for victim in ["books-12", "web-7"] {
+            let condition = format!("key <> '{victim}'");
+            let name = victim.replace('-', "_");
+            corpusdb(&["field", "compute", corpus, &format!("not_{name}"), &condition]).good();
+            let train = ["tokenizer", "train", corpus, &name, "--vocab-size", "500"];
+            corpusdb(&[&train[..], &["--where", &condition]].concat()).good();
+            let select = format!("[select]\nwhere = \"{condition}\"\n");
+            let recipe =
+                format!("seed = 3\n{SPECIALS}name = \"own\"\n[pack]\nlength = 96\n{select}");
+            let number =
+                place.recipe("plan", &recipe, &["--json"]).good().json()["number"].to_string();
+            corpusdb(&["purge", corpus, victim]).fails(&[
+                &format!("the expression of field `not_{name}` quotes one"),
+                &format!("the recipe of plan {number} quotes one"),
+                &format!("the record of how tokenizer `{name}` was made quotes one"),
+                "--force",
+            ]);
+            assert_eq!(count(corpus, &condition.replace("<>", "=")), 1);
 
-        let proof = place.scratch.arg("proof.json");
-        let purge = ["purge", corpus, victim, "--force", "--prove", &proof, "--json"];
-        let report = corpusdb(&purge).good().json();
-        assert_eq!((&report["redacted"], &report["proof"]["clean"]), (&json!(3), &json!(true)));
-        assert_eq!(having(corpus, format!("'{victim}'").as_bytes()), [""; 0]);
-        let out = place.scratch.arg("never");
-        place
-            .run("build", &number, &["--out", &out])
-            .fails(&["the recipe of the plan quoted a purged document"]);
-        let fields = corpusdb(&["field", "list", corpus, "--json"]).good().stdout;
-        assert!(fields.contains("(quoted what was purged)"), "{fields}");
+            let proof = place.scratch.arg("proof.json");
+            let purge = ["purge", corpus, victim, "--force", "--prove", &proof, "--json"];
+            let report = corpusdb(&purge).good().json();
+            assert_eq!((&report["redacted"], &report["proof"]["clean"]), (&json!(3), &json!(true)));
+            assert_eq!(having(corpus, format!("'{victim}'").as_bytes()), [""; 0]);
+            let out = place.scratch.arg("never");
+            place
+                .run("build", &number, &["--out", &out])
+                .fails(&["the recipe of the plan quoted a purged document"]);
+            let fields = corpusdb(&["field", "list", corpus, "--json"]).good().stdout;
+            assert!(fields.contains("(quoted what was purged)"), "{fields}");
+        }
+        sound(corpus);
     }
-    sound(corpus);
-}
+);
 
-#[test]
-fn certificates_name_files_of_documents_without_a_key() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(certificates_name_files_of_documents_without_a_key, |scratch, corpus| {
     let keyless = "{\"text\":\"joan wrote this down for nobody else to read\"}\n";
     let notes = scratch.write("notes-of-joan.jsonl", keyless);
     ingest(&corpus, &[&notes], &["--source", "notes"]);
@@ -537,4 +511,4 @@ fn certificates_name_files_of_documents_without_a_key() {
     let proof: Value = serde_json::from_slice(&std::fs::read(&proof).unwrap()).unwrap();
     assert_eq!((&proof["clean"], &proof["kept_paths"]), (&json!(true), &json!(1)));
     assert_eq!(proof["paths"], json!([notes]));
-}
+});

@@ -4,7 +4,8 @@ use crate::support::world::{
     SOURCES, World, corpus_writer, init, kin, options, orders, page_of, policies, policy,
 };
 use crate::support::{
-    Page, Random, TestDir, crawl, lines, make, part, pour, reader, seeds, sound_digest, writer,
+    Page, Random, TestDir, corpusdb_test, crawl, lines, make, part, pour, reader, seeds,
+    sound_digest, writer,
 };
 use corpusdb::dedup::{
     DedupScope, Fingerprinter, KeepOrder, Match, Profile, Standing, band_keys, bands,
@@ -396,9 +397,7 @@ fn a_change_of_fields_alone_keeps_the_text() {
     );
 }
 
-#[test]
-fn records_without_a_key_never_supersede() {
-    let scratch = TestDir::new();
+corpusdb_test!(records_without_a_key_never_supersede, |scratch| {
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.8);
     let mut writer = writer(&path);
@@ -410,7 +409,7 @@ fn records_without_a_key_never_supersede() {
         assert_eq!((report.added, report.kept, report.updated), (1, 1, 0), "round {round}");
     }
     assert_eq!(reader(&path).count("kept").unwrap(), 3);
-}
+});
 
 #[test]
 fn documents_restored_together_join_the_cluster_that_stayed() {

@@ -1,11 +1,11 @@
 //! Crowds: more similar documents than a bucket shows or memory holds, in every mode.
 
-use crate::support::Template;
 use crate::support::model::Model;
 use crate::support::world::{World, init, options, orders, policy};
 use crate::support::{
     MEMORY, Page, Random, StopAt, StopWhen, TestDir, lines, reader, sound_digest,
 };
+use crate::support::{Template, corpusdb_test};
 use corpusdb::dedup::{DedupScope, KeepOrder, Standing};
 use corpusdb::ingest::Alarm;
 use corpusdb::{Context, Corpus, DedupMode, DocId, IngestReport, Interrupt, Policy};
@@ -185,9 +185,7 @@ fn clusters_in_crowded_buckets_are_whole_under_any_policy() {
     }
 }
 
-#[test]
-fn a_document_joins_a_large_cluster_by_its_last_member() {
-    let template = Template::new(3);
+corpusdb_test!(a_document_joins_a_large_cluster_by_its_last_member, Template::new(3), |template| {
     let member = |number: usize| [format!("a{number}"), "hot".to_owned(), format!("c{number}")];
     let pages: Vec<Page> = (0..220).map(|at| Page::new(template.with(member(at)))).collect();
     let of = |number: usize| [format!("a{number}"), format!("x{number}"), format!("y{number}")];
@@ -208,7 +206,7 @@ fn a_document_joins_a_large_cluster_by_its_last_member() {
         world.agrees("after those that are like others");
         world.digest();
     }
-}
+});
 
 #[test]
 fn a_near_copy_costs_one_link_however_many_there_are() {
@@ -359,9 +357,7 @@ fn fills_and_twins(count: usize) -> Vec<Page> {
     pages
 }
 
-#[test]
-fn settling_works_in_parts_and_resumes() {
-    let scratch = TestDir::new();
+corpusdb_test!(settling_works_in_parts_and_resumes, |scratch| {
     for keep in [KeepOrder::First, KeepOrder::Longest] {
         let policy = Policy { keep, ..policy(DedupMode::Witness, 0.8) };
         let pages = fills_and_twins(420);
@@ -405,11 +401,9 @@ fn settling_works_in_parts_and_resumes() {
         assert_eq!(crowded(&stopped), 0);
         assert_eq!(sound_digest(&reader(&stopped)), expected, "{policy}");
     }
-}
+});
 
-#[test]
-fn crowded_documents_are_a_column_of_sql() {
-    let scratch = TestDir::new();
+corpusdb_test!(crowded_documents_are_a_column_of_sql, |scratch| {
     let pages = Template::new(9).pages(300);
     let file = scratch.write("pages.jsonl", lines(&pages));
     let path = scratch.path("corpus");
@@ -431,4 +425,4 @@ fn crowded_documents_are_a_column_of_sql() {
     assert!(ran.stdout.contains("\"type\":\"settle\""), "{}", ran.stdout);
     let view_is_clear = |id: &u64| !reader(&path).view().crowded().unwrap().contains(DocId(*id).0);
     assert!(marked.iter().all(view_is_clear));
-}
+});

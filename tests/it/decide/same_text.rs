@@ -1,7 +1,7 @@
 //! Which texts are the same: by the normaliser, and for a removal; until it is taken back.
 
 use crate::support::world::{World, corpus_writer, policy};
-use crate::support::{Page, Ran, TestDir, corpusdb, ingest, init, lines, sound};
+use crate::support::{Page, Ran, TestDir, corpusdb, corpusdb_test, ingest, init, lines, sound};
 use corpusdb::curate::BlockReach;
 use corpusdb::dedup::Standing;
 use corpusdb::{Context, DedupMode, DocId, Interrupt};
@@ -58,9 +58,7 @@ fn normaliser(corpus: &str) -> Value {
     found.unwrap()["value"].clone()
 }
 
-#[test]
-fn copies_that_differ_in_invisible_characters_are_duplicates() {
-    let scratch = TestDir::new();
+corpusdb_test!(copies_that_differ_in_invisible_characters_are_duplicates, |scratch| {
     for (version, expected) in [("web", "near"), ("web@1", "kept")] {
         let corpus = scratch.arg(version);
         init(&corpus, &["--profile", version]);
@@ -74,7 +72,7 @@ fn copies_that_differ_in_invisible_characters_are_duplicates() {
         }
         sound(&corpus);
     }
-}
+});
 
 #[test]
 fn a_takedown_holds_for_variants_and_over_a_redo() {
@@ -138,9 +136,7 @@ fn a_takedown_holds_for_variants_and_over_a_redo() {
     }
 }
 
-#[test]
-fn a_text_without_words_is_a_document_and_white_space_is_empty() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_text_without_words_is_a_document_and_white_space_is_empty, |scratch| {
     let texts = [
         ("formula", "∀ ∃ ∈ ∉ ≤ ≥ ∑?"),
         ("formula-again", "∀ ∃ ∈ ∉ ≤ ≥ ∑?"),
@@ -191,11 +187,9 @@ fn a_text_without_words_is_a_document_and_white_space_is_empty() {
     let kept = of(&corpus, "kept").iter().filter(|(_, kept)| *kept == json!(true)).count();
     assert_eq!(kept, texts.len() - empty.len() - 1);
     sound(&corpus);
-}
+});
 
-#[test]
-fn a_conversation_of_signs_stays() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_conversation_of_signs_stays, |scratch| {
     let corpus = scratch.arg("chats");
     init(&corpus, &["--profile", "chat"]);
     let said = |user: &str, answer: &str| {
@@ -214,11 +208,9 @@ fn a_conversation_of_signs_stays() {
     let found: Vec<Value> = of(&corpus, "kept").into_iter().map(|(_, kept)| kept).collect();
     assert_eq!(found, [json!(true), json!(false), json!(true), json!(true)]);
     sound(&corpus);
-}
+});
 
-#[test]
-fn a_corpus_keeps_its_normaliser_until_a_redo() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_corpus_keeps_its_normaliser_until_a_redo, |scratch| {
     for (flags, version) in [
         (&[][..], "web@2"),
         (&["--profile", "web"], "web@2"),
@@ -260,7 +252,7 @@ fn a_corpus_keeps_its_normaliser_until_a_redo() {
     sound(&corpus);
     corpusdb(&["dedup", "redo", &corpus, "--normaliser", "code"])
         .fails(&["--normaliser", "has its sketches already"]);
-}
+});
 
 /// Decisions, fingerprints and buckets: what is looked up with a text, too.
 fn told(corpus: &str) -> (Vec<Value>, String) {
@@ -269,9 +261,7 @@ fn told(corpus: &str) -> (Vec<Value>, String) {
     (corpusdb(&["sql", corpus, query, "--json"]).good().json_lines(), stdout)
 }
 
-#[test]
-fn a_corpus_that_went_over_is_as_one_that_was_made_so() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_corpus_that_went_over_is_as_one_that_was_made_so, |scratch| {
     let twins = TWINS.iter().enumerate().flat_map(|(at, (name, a, b))| {
         let (a, b) = if at % 3 == 0 { (b, a) } else { (a, b) };
         [((*name).to_owned(), *a), (format!("{name}-twin"), *b), (format!("{name}-copy"), *b)]
@@ -297,7 +287,7 @@ fn a_corpus_that_went_over_is_as_one_that_was_made_so() {
         assert_eq!(told(&second), of_first, "{more:?}");
         [first, second].iter().for_each(|corpus| sound(corpus));
     }
-}
+});
 
 // How far a removal reaches: equal texts, other spellings, similar texts; until it is taken back.
 
@@ -424,11 +414,7 @@ fn documents_restored_together_do_not_keep_each_other_out() {
     assert_eq!(world.told(), before);
 }
 
-#[test]
-fn the_command_blocks_near_copies_and_says_why() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(the_command_blocks_near_copies_and_says_why, |scratch, corpus| {
     let original = text("a", 3);
     let file = scratch.write("a.jsonl", lines(&[Page::keyed("first", original.clone())]));
     let ingest = |file: &str| -> Ran {
@@ -454,7 +440,7 @@ fn the_command_blocks_near_copies_and_says_why() {
     let shown = corpusdb(&["show", &corpus, "1"]).good().stdout;
     assert!(!shown.contains("blocked"), "{shown}");
     sound(&corpus);
-}
+});
 
 #[test]
 fn near_copies_stay_blocked_when_the_original_is_purged() {

@@ -1,6 +1,6 @@
 //! Tutorials, how-to pages and the programs of `examples/` work: each is run as it is printed.
 
-use crate::support::{Block, bash, blocks};
+use crate::support::{Block, bash, blocks, corpusdb_test};
 use crate::support::{Page, Random, TestDir, corpusdb, ingest, init, lines, prose, repository};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -249,44 +249,34 @@ fn run_commands(scratch: &TestDir, name: &str, corpus: &str) -> String {
     told
 }
 
-#[test]
-fn recipes() {
-    let scratch = TestDir::new();
+corpusdb_test!(recipes, |scratch| {
     crawl(&scratch);
     run_commands(&scratch, "recipes.md", "crawl");
-}
+});
 
-#[test]
-fn from_datasets_map() {
-    let scratch = TestDir::new();
+corpusdb_test!(from_datasets_map, |scratch| {
     crawl(&scratch);
     let told = run_commands(&scratch, "from-datasets-map.md", "crawl");
     assert!(told.contains("quality: 590 records; changed 590 documents"), "{told}");
-}
+});
 
-#[test]
-fn backup() {
-    let scratch = TestDir::new();
+corpusdb_test!(backup, |scratch| {
     crawl(&scratch);
     let told = run_commands(&scratch, "backup.md", "crawl");
     assert!(
         told.contains("1 backup: whole") && told.contains("crawl-again is the corpus as of commit"),
         "{told}"
     );
-}
+});
 
-#[test]
-fn repair() {
-    let scratch = TestDir::new();
+corpusdb_test!(repair, |scratch| {
     crawl(&scratch);
     let told = run_commands(&scratch, "repair.md", "crawl");
     assert!(told.contains("nothing to repair") && told.contains("copied 5"), "{told}");
-}
+});
 
-/// The script of the page runs as a cron job would run it, and again in the next night; then its commands.
-#[test]
-fn operate() {
-    let scratch = TestDir::new();
+// The script of the page runs as a cron job would run it, and again in the next night; then its commands.
+corpusdb_test!(operate, |scratch| {
     crawl(&scratch);
     let page = page("operate.md");
     let script = blocks(&page).into_iter().find(|block| block.mark == "sh").unwrap();
@@ -308,20 +298,16 @@ fn operate() {
     }
     let told = run_commands(&scratch, "operate.md", "crawl");
     assert!(told.contains("\"disk\":[{"), "{told}");
-}
+});
 
-#[test]
-fn size() {
-    let scratch = TestDir::new();
+corpusdb_test!(size, |scratch| {
     crawl(&scratch);
     scratch.write("next/a.jsonl", lines(&pages(&mut Random::new(20), "next", 30, 60)));
     let told = run_commands(&scratch, "size.md", "crawl");
     assert!(told.contains("bytes a document") && told.contains("would add 30"), "{told}");
-}
+});
 
-#[test]
-fn data_card() {
-    let scratch = TestDir::new();
+corpusdb_test!(data_card, |scratch| {
     crawl(&scratch);
     scratch.write("recipe.toml", "version = 1\n[pack]\nkind = \"concat\"\nlength = 64\n");
     run_commands(&scratch, "data-card.md", "crawl");
@@ -345,11 +331,9 @@ fn data_card() {
     let mut sorted = named;
     sorted.sort_unstable();
     assert_eq!(sorted, members);
-}
+});
 
-#[test]
-fn fields() {
-    let scratch = TestDir::new();
+corpusdb_test!(fields, |scratch| {
     crawl(&scratch);
     let told = run_commands(&scratch, "fields.md", "crawl");
     for line in [
@@ -362,11 +346,9 @@ fn fields() {
     ] {
         assert!(told.contains(line), "no `{line}` in\n{told}");
     }
-}
+});
 
-#[test]
-fn signals() {
-    let scratch = TestDir::new();
+corpusdb_test!(signals, |scratch| {
     crawl(&scratch);
     let told = run_commands(&scratch, "signals.md", "crawl");
     for line in
@@ -375,21 +357,17 @@ fn signals() {
         assert!(told.contains(line), "no `{line}` in\n{told}");
     }
     assert!(told.contains("email") && !told.contains("error:"), "{told}");
-}
+});
 
-#[test]
-fn erase() {
-    let scratch = TestDir::new();
+corpusdb_test!(erase, |scratch| {
     crawl(&scratch);
     let told = run_commands(&scratch, "erase.md", "crawl");
     for line in ["removed 1 of 1 documents", "purged 2 documents", "no trace of them is left"] {
         assert!(told.contains(line), "no `{line}` in\n{told}");
     }
-}
+});
 
-#[test]
-fn decontaminate() {
-    let scratch = TestDir::new();
+corpusdb_test!(decontaminate, |scratch| {
     crawl(&scratch);
     let shown = corpusdb(&["show", &scratch.arg("crawl"), "7", "--json"]).good().json();
     let item = json!({ "question": shown["text"], "answer": "#### 72" });
@@ -408,18 +386,14 @@ fn decontaminate() {
     ] {
         assert!(told.contains(line), "no `{line}` in\n{told}");
     }
-}
+});
 
-#[test]
-fn from_megatron_preprocess() {
-    let scratch = TestDir::new();
+corpusdb_test!(from_megatron_preprocess, |scratch| {
     crawl(&scratch);
     run_commands(&scratch, "from-megatron-preprocess.md", "crawl");
-}
+});
 
-#[test]
-fn from_datatrove() {
-    let scratch = TestDir::new();
+corpusdb_test!(from_datatrove, |scratch| {
     crawl(&scratch);
     // The two files of a tokenizer that the page registers, and the data set.
     corpusdb(&["tokenizer", "export", &scratch.arg("crawl"), "own", &scratch.arg("own.json")])
@@ -448,21 +422,17 @@ fn from_datatrove() {
     writer.close().unwrap();
     let told = run_commands(&scratch, "from-datatrove.md", "fineweb");
     assert!(told.contains("added 300:"), "{told}");
-}
+});
 
-#[test]
-fn export() {
-    let scratch = TestDir::new();
+corpusdb_test!(export, |scratch| {
     crawl(&scratch);
     let told = run_commands(&scratch, "export.md", "crawl");
     assert!(told.contains("kept.jsonl.zst: 590 rows, "), "{told}");
     let errors = told.lines().filter(|line| line.starts_with("error:"));
     assert_eq!(errors.count(), 0, "{told}");
-}
+});
 
-#[test]
-fn ask() {
-    let scratch = TestDir::new();
+corpusdb_test!(ask, |scratch| {
     crawl(&scratch);
     let told = run_commands(&scratch, "ask.md", "crawl");
     let words =
@@ -471,7 +441,7 @@ fn ask() {
         assert!(told.contains(words), "no `{words}` in\n{told}");
     }
     assert!(!told.lines().any(|line| line.starts_with("error:")), "{told}");
-}
+});
 
 /// The commands of the page reach buckets of other people: their words are those of the command, and `remote.rs` runs
 /// the same against a server of its own.
@@ -550,9 +520,7 @@ fn the_examples_run() {
     }
 }
 
-#[test]
-fn the_examples_are_all_run_and_short_enough_to_be_read() {
-    let mut names = Vec::new();
+corpusdb_test!(the_examples_are_all_run_and_short_enough_to_be_read, Vec::new(), |mut names| {
     for entry in std::fs::read_dir(repository("examples")).unwrap() {
         let path = entry.unwrap().path();
         // The demo is a script, and has a page of its own.
@@ -569,7 +537,7 @@ fn the_examples_are_all_run_and_short_enough_to_be_read() {
     }
     names.sort();
     assert_eq!(names, PROGRAMS.map(|(name, _)| name));
-}
+});
 
 /// A page that quotes the examples quotes them as they are.
 #[test]

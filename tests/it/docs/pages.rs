@@ -1,6 +1,6 @@
 //! What the documents say is what there is: the command's reference, the table of families, paths, verbs.
 
-use crate::support::{TestDir, corpusdb, crawl, ingest, init, lines, repository};
+use crate::support::{corpusdb, corpusdb_test, crawl, ingest, init, lines, repository};
 use corpusdb::store::table::FAMILIES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -203,12 +203,8 @@ fn the_page_of_verbs_lists_every_verb() {
     assert_eq!(listed, verbs(&reference()), "docs/reference/verbs.md, then the command");
 }
 
-/// The table "Stored or kept" of docs/reference/verbs.md, on a corpus that has duplicates, an old version and a removal.
-#[test]
-fn verbs_count_stored_or_kept_documents_as_the_page_says() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// The table "Stored or kept" of docs/reference/verbs.md, on a corpus that has duplicates, an old version and a removal.
+corpusdb_test!(verbs_count_stored_or_kept_documents_as_the_page_says, |scratch, corpus| {
     for seed in [91, 92] {
         let file = scratch.write(&format!("{seed}.jsonl"), lines(&crawl(seed, 60, true)));
         ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
@@ -239,7 +235,7 @@ fn verbs_count_stored_or_kept_documents_as_the_page_says() {
     let duplicates = corpusdb(&["duplicates", &corpus, "--list", "--json"]).good().json_lines();
     let near = count(&["--where", "standing IN ('exact', 'near')"]);
     assert_eq!(duplicates.len() as u64, near, "{stats}");
-}
+});
 
 /// The TOML blocks of a document.
 fn recipes(text: &str) -> Vec<&str> {
@@ -257,9 +253,7 @@ fn recipes_in_documents_are_recipes() {
     }
 }
 
-#[test]
-fn the_page_of_sql_lists_every_function_and_table() {
-    let scratch = TestDir::new();
+corpusdb_test!(the_page_of_sql_lists_every_function_and_table, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "FIELD:keyword"]);
     let file = scratch.write("a.jsonl", lines(&crawl(84, 30, false)));
@@ -300,12 +294,10 @@ fn the_page_of_sql_lists_every_function_and_table() {
         documented.trim() == expected.trim(),
         "docs/reference/sql.md must end in\n{expected}\nand ends in\n{documented}\n(CORPUSDB_WRITE_SQL=1 writes it)"
     );
-}
+});
 
-/// The table of three-valued logic: what each condition takes of a document with much, little and no quality.
-#[test]
-fn conditions_treat_nulls_as_the_page_says() {
-    let scratch = TestDir::new();
+// The table of three-valued logic: what each condition takes of a document with much, little and no quality.
+corpusdb_test!(conditions_treat_nulls_as_the_page_says, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "quality:float"]);
     let records = [
@@ -328,12 +320,10 @@ fn conditions_treat_nulls_as_the_page_says() {
         let count = corpusdb(&["count", &corpus, "--where", condition]).good().stdout;
         assert_eq!(count.trim(), expected.len().to_string(), "{condition}");
     }
-}
+});
 
-/// The picture of the architecture is drawn from its text, where there is a Python to draw it.
-#[test]
-fn the_picture_is_drawn_from_its_text() {
-    let scratch = TestDir::new();
+// The picture of the architecture is drawn from its text, where there is a Python to draw it.
+corpusdb_test!(the_picture_is_drawn_from_its_text, |scratch| {
     let text = scratch.write("architecture.txt", read("docs/explanation/architecture.txt"));
     let draw = repository("scripts/draw.py");
     let Ok(output) = Command::new("python3").arg(draw).arg(&text).output() else { return };
@@ -343,7 +333,7 @@ fn the_picture_is_drawn_from_its_text() {
         drawn == read("docs/explanation/architecture.svg"),
         "docs/explanation/architecture.svg is not what its text says: run `make docs`"
     );
-}
+});
 
 #[test]
 fn tables_verbs_and_paths_are_read_as_written() {

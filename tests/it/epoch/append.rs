@@ -4,7 +4,7 @@ use crate::support::checker::corpus::{
     CheckedCorpus, CheckedDocument, THREE, built, open, pages, plan, recipe, rows, stored,
 };
 use crate::support::checker::row::Rules;
-use crate::support::{Page, Random};
+use crate::support::{Page, Random, corpusdb_test};
 use corpusdb::epoch::{EpochRow, Planned};
 use corpusdb::{Context, Corpus, CorpusWriter, Interrupt};
 use std::collections::BTreeMap;
@@ -395,9 +395,7 @@ fn forty() -> CheckedCorpus {
     place
 }
 
-#[test]
-fn an_extension_of_an_extension_repeats_no_document() {
-    let place = forty();
+corpusdb_test!(an_extension_of_an_extension_repeats_no_document, forty(), |place| {
     let mut writer = place.writer();
     let text =
         "[tokenizer]\nspecials = { pad = \"<|pad|>\" }\n[pack]\nkind = \"none\"\nlength = 4096\n";
@@ -409,11 +407,9 @@ fn an_extension_of_an_extension_repeats_no_document() {
         writer.extend(record.number, 10, None, &Context::new().with_interrupt(&interrupt)).unwrap();
     let left = |planned: &Planned| planned.plan.sources.iter().map(|of| of.rows).sum::<u64>();
     assert_eq!((left(&child), left(&grandchild)), (30, 20));
-}
+});
 
-#[test]
-fn passes_that_are_over_count_through_a_chain() {
-    let place = forty();
+corpusdb_test!(passes_that_are_over_count_through_a_chain, forty(), |place| {
     let mut writer = place.writer();
     let text = |repeats: u32| {
         format!(
@@ -444,11 +440,9 @@ fn passes_that_are_over_count_through_a_chain() {
         &Context::new().with_interrupt(&interrupt),
     );
     assert!(fewer.unwrap_err().to_string().contains("has had 2 passes"));
-}
+});
 
-#[test]
-fn a_row_that_fills_no_batch_cannot_have_been_consumed() {
-    let place = forty();
+corpusdb_test!(a_row_that_fills_no_batch_cannot_have_been_consumed, forty(), |place| {
     let mut writer = place.writer();
     let text = "[tokenizer]\nspecials = { pad = \"<|pad|>\" }\n[[source]]\nname = \"web\"\nmax_repeats = 2\n[pack]\nkind = \"none\"\nlength = 4096\n[batch]\nrows = 16\n";
     let (record, _) = writer.plan(&recipe(text), &Context::new()).unwrap();
@@ -460,7 +454,7 @@ fn a_row_that_fills_no_batch_cannot_have_been_consumed() {
         let (_, planned) = writer.extend(record.number, row, None, &Context::new()).unwrap();
         assert_eq!(planned.plan.sources[0].rows, left);
     }
-}
+});
 
 /// With documents as the unit, the rows that only go on with one count nothing. They were left over when an
 /// epoch's documents were all begun, and the next epoch did not have them either.

@@ -4,8 +4,8 @@ use crate::support::checker::corpus::pour_chats;
 use crate::support::checker::corpus::{
     CheckedCorpus, THREE, built, open, part, plan, rows, stored,
 };
-use crate::support::outputs;
 use crate::support::{Ran, corpusdb};
+use crate::support::{corpusdb_test, outputs};
 use corpusdb::epoch::recipe::PadSide;
 use corpusdb::epoch::views::{self, Packed};
 use corpusdb::epoch::{EpochBatch, EpochRow, Planned, StreamOptions, torch};
@@ -97,9 +97,7 @@ fn stream(place: &CheckedCorpus, recipe: &str, more: &[&str]) -> Ran {
     corpusdb(&[&["epoch", "stream", &corpus, &file][..], more].concat())
 }
 
-#[test]
-fn empty_batches_and_ends_are_said() {
-    let place = CheckedCorpus::of(82, &THREE);
+corpusdb_test!(empty_batches_and_ends_are_said, CheckedCorpus::of(82, &THREE), |place| {
     let corpus = place.reader();
     let text = format!("{PADDED}{NONE}[batch]\nmax_tokens = 300\n");
     let planned = plan(&corpus, &text).unwrap();
@@ -128,7 +126,7 @@ fn empty_batches_and_ends_are_said() {
     let divided = format!("{PADDED}{NONE}[batch]\nrows = 6\n");
     stream(&place, &divided, &["--world", "4"]).fails(&["do not divide evenly", "--uneven"]);
     stream(&place, &divided, &["--world", "4", "--uneven", "--batches", "2"]).good();
-}
+});
 
 /// An epoch of no rows was built and verified.
 #[test]
@@ -279,10 +277,8 @@ fn rows_are_padded_to_the_longest_of_their_batch() {
     }
 }
 
-/// Epoch 1 of an exact order was "raise max_repeats", which the order refused.
-#[test]
-fn exact_orders_have_an_epoch_a_seed() {
-    let place = CheckedCorpus::of(86, &THREE);
+// Epoch 1 of an exact order was "raise max_repeats", which the order refused.
+corpusdb_test!(exact_orders_have_an_epoch_a_seed, CheckedCorpus::of(86, &THREE), |place| {
     let corpus = place.reader();
     let all = stored(&corpus);
     let ids: Vec<u64> =
@@ -307,7 +303,7 @@ fn exact_orders_have_an_epoch_a_seed() {
     let carried =
         std::panic::catch_unwind(|| crate::support::checker::corpus::recipe(&text("carry", 2)));
     assert!(carried.is_err(), "an epoch begins with its own first row");
-}
+});
 
 /// What a page on dynamic batching does: all sequences by falling length, each batch filled while the next fits.
 fn dynamic_batches(mut lengths: Vec<u32>, most: u32) -> Vec<Vec<u32>> {
@@ -324,9 +320,7 @@ fn dynamic_batches(mut lengths: Vec<u32>, most: u32) -> Vec<Vec<u32>> {
     batches
 }
 
-#[test]
-fn a_whole_epoch_is_sorted_at_once() {
-    let place = CheckedCorpus::of(87, &THREE);
+corpusdb_test!(a_whole_epoch_is_sorted_at_once, CheckedCorpus::of(87, &THREE), |place| {
     let corpus = place.reader();
     let text = format!(
         "{PADDED}{NONE}[order]\nkind = \"length-grouped\"\nlength_grouped = {{ window = \"epoch\" }}\n[batch]\nmax_tokens = 300\n"
@@ -337,7 +331,7 @@ fn a_whole_epoch_is_sorted_at_once() {
     assert!(found.len() > 10);
     assert_eq!(found, wanted);
     built(&place, &corpus, &planned, 0, "out", 2);
-}
+});
 
 #[test]
 fn streams_carry_the_views_that_are_asked_for() {

@@ -4,7 +4,7 @@ use crate::support::checker::corpus::{
     CheckedCorpus, THREE, open, pages, plan, recipe, rows, stored,
 };
 use crate::support::scenarios::{Pages, SHARE, first_crawl, leaks, policy};
-use crate::support::{MEMORY, Page, Random, corpusdb, edited, prose, seeds};
+use crate::support::{MEMORY, Page, Random, corpusdb, corpusdb_test, edited, prose, seeds};
 use corpusdb::dedup::{KeepOrder, MatchKind};
 use corpusdb::{Context, Corpus, DocId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,10 +69,8 @@ fn nothing_crosses_the_border_of_the_holdout() {
     }
 }
 
-/// floor(x) copies and one more with the fraction as probability, the same ones in every pass.
-#[test]
-fn documents_repeat_by_their_weight() {
-    let place = CheckedCorpus::of(42, &THREE);
+// floor(x) copies and one more with the fraction as probability, the same ones in every pass.
+corpusdb_test!(documents_repeat_by_their_weight, CheckedCorpus::of(42, &THREE), |place| {
     let corpus = place.reader();
     let text = "[select]\nrepeat = \"year - 2000 + 0.5\"\n[pack]\nlength = 64\n";
     let planned = plan(&corpus, text).unwrap();
@@ -99,7 +97,7 @@ fn documents_repeat_by_their_weight() {
     }
     let share = f64::from(more) / all.len() as f64;
     assert!((0.35..0.65).contains(&share), "{share} of the documents came once more");
-}
+});
 
 // The border to a holdout through histories: whatever takes a document's place stays on its side.
 

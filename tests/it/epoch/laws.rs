@@ -7,7 +7,7 @@ use crate::support::checker::corpus::{drawn, feasible, has_no_rows};
 use crate::support::checker::run::Run;
 use crate::support::checker::run::check_worlds;
 use crate::support::outputs::files;
-use crate::support::{Random, seeds};
+use crate::support::{Random, corpusdb_test, seeds};
 use corpusdb::epoch::{EpochRow, Planned, StreamOptions};
 use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, Error, Interrupt};
@@ -518,10 +518,8 @@ fn bytes_depend_on_neither_threads_nor_compaction_nor_reopening() {
     }
 }
 
-/// The bound by which ranks are balanced: the cost of one row.
-#[test]
-fn ranks_are_balanced_to_within_a_row() {
-    let place = CheckedCorpus::of(4, &THREE);
+// The bound by which ranks are balanced: the cost of one row.
+corpusdb_test!(ranks_are_balanced_to_within_a_row, CheckedCorpus::of(4, &THREE), |place| {
     let corpus = place.reader();
     let all = stored(&corpus);
     for (pack, linear) in [("best-fit", 0), ("best-fit", 100), ("none", 7), ("greedy", 24_576)] {
@@ -558,4 +556,4 @@ fn ranks_are_balanced_to_within_a_row() {
             }
         }
     }
-}
+});

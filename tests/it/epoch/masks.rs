@@ -6,7 +6,7 @@ use crate::support::checker::corpus::{
 };
 use crate::support::checker::run::Run;
 use crate::support::checker::run::check_worlds;
-use crate::support::{Random, corpusdb, outputs};
+use crate::support::{Random, corpusdb, corpusdb_test, outputs};
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type};
 use corpusdb::epoch::recipe::Column;
@@ -98,11 +98,9 @@ fn spans(directory: &Path) -> Vec<f32> {
     found
 }
 
-/// Exports of bare ids dropped what is trained on, and were verified: two fifths of a corpus of
-/// conversations would have been trained on that should not.
-#[test]
-fn exports_that_would_lose_trained_spans_are_refused() {
-    let place = place(false);
+// Exports of bare ids dropped what is trained on, and were verified: two fifths of a corpus of
+// conversations would have been trained on that should not.
+corpusdb_test!(exports_that_would_lose_trained_spans_are_refused, place(false), |place| {
     let corpus = place.reader();
     let all = stored(&corpus);
     for (number, output) in BARE.into_iter().enumerate() {
@@ -126,11 +124,9 @@ fn exports_that_would_lose_trained_spans_are_refused() {
         let firsts: usize = rows.iter().map(|row| row.segments().len()).sum();
         assert!(differ.count() <= firsts && expected.contains(&0.0), "{output}");
     }
-}
+});
 
-#[test]
-fn masks_of_zero_and_one_refuse_weights() {
-    let place = place(false);
+corpusdb_test!(masks_of_zero_and_one_refuse_weights, place(false), |place| {
     let corpus = place.reader();
     let all = stored(&corpus);
     let outs: Vec<_> = MASKED
@@ -156,12 +152,10 @@ fn masks_of_zero_and_one_refuse_weights() {
         assert!(error.contains("have loss weights"), "{error}");
         assert!(error.contains("loss_weights") && error.contains("ignore_loss"), "{error}");
     }
-}
+});
 
-/// Weights were lost everywhere: the mask of Parquet holds 0 and 1.
-#[test]
-fn weights_reach_every_format_that_has_columns() {
-    let place = place(true);
+// Weights were lost everywhere: the mask of Parquet holds 0 and 1.
+corpusdb_test!(weights_reach_every_format_that_has_columns, place(true), |place| {
     let corpus = place.reader();
     let all = stored(&corpus);
     for (number, output) in WEIGHTED.into_iter().enumerate() {
@@ -209,7 +203,7 @@ fn weights_reach_every_format_that_has_columns() {
         let error = plan(&corpus, &recipe(&bare)).unwrap_err().to_string();
         assert!(error.contains("with these output.columns has no masks"), "{error}");
     }
-}
+});
 
 /// Another weight in a file whose manifest says the same is found.
 fn damaged(corpus: &Corpus, planned: &Planned, out: &Path) {
@@ -321,9 +315,7 @@ fn later_ingests_change_no_export() {
     }
 }
 
-#[test]
-fn explain_lists_trained_and_ignored_spans() {
-    let place = place(true);
+corpusdb_test!(explain_lists_trained_and_ignored_spans, place(true), |place| {
     let corpus = place.reader();
     let all = stored(&corpus);
     let explain = |output: &str| {
@@ -351,7 +343,7 @@ fn explain_lists_trained_and_ignored_spans() {
     let both = format!("{}[mix]\nunit = \"loss-tokens\"\n", recipe("ignore_loss = true"));
     let error = corpusdb::Recipe::parse(&format!("version = 1\n{both}")).unwrap_err().to_string();
     assert!(error.contains("output.ignore_loss = true ignores"), "{error}");
-}
+});
 
 // What conversations say is trained survives packing, splitting and resuming, and can be mixed by.
 
@@ -362,9 +354,7 @@ fn turns() -> CheckedCorpus {
     place
 }
 
-#[test]
-fn trained_tokens_survive_packing_and_splitting() {
-    let place = turns();
+corpusdb_test!(trained_tokens_survive_packing_and_splitting, turns(), |place| {
     let corpus = place.reader();
     let all = stored(&corpus);
     let mut random = Random::new(52);
@@ -407,4 +397,4 @@ fn trained_tokens_survive_packing_and_splitting() {
             );
         }
     }
-}
+});

@@ -4,7 +4,7 @@ use crate::support::checker::corpus::{CheckedCorpus, plan, recipe};
 use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::outputs::rows;
 use crate::support::{
-    MEMORY, Page, Random, StopAt, StopWhen, TestDir, command, copy, corpusdb, ingest, lines,
+    MEMORY, Page, Random, StopAt, StopWhen, command, copy, corpusdb, corpusdb_test, ingest, lines,
     outputs, prose, repository, sound, writer,
 };
 use corpusdb::{Context, Corpus, DocId, Recipe};
@@ -21,10 +21,8 @@ fn plans(place: &EpochCorpus) -> usize {
     listed.stdout.lines().count()
 }
 
-/// The recipe was planned and the plan stored, with a snapshot, before the output was looked at.
-#[test]
-fn a_build_into_a_directory_in_use_leaves_no_plan() {
-    let place = EpochCorpus::holding(60);
+// The recipe was planned and the plan stored, with a snapshot, before the output was looked at.
+corpusdb_test!(a_build_into_a_directory_in_use_leaves_no_plan, EpochCorpus::holding(60), |place| {
     place.scratch.write("taken/theirs.txt", "precious");
     for out in [place.scratch.arg("taken"), ".".to_owned()] {
         place.recipe("build", SPECIALS, &["--out", &out]).fails(&["--out"]);
@@ -32,7 +30,7 @@ fn a_build_into_a_directory_in_use_leaves_no_plan() {
     assert_eq!(plans(&place), 0);
     place.build(SPECIALS, "out", &[]);
     assert_eq!(plans(&place), 1);
-}
+});
 
 /// The first Ctrl-C ended `epoch plan` there and then, and the snapshot that it had made stayed.
 #[test]
@@ -143,104 +141,109 @@ fn draws_from(explanation: &Value, at: usize) -> Vec<String> {
     serde_json::from_value(explanation["sources"][at]["draws_from"].clone()).unwrap_or_default()
 }
 
-#[test]
-fn patterns_and_lists_name_sources_of_the_snapshot() {
-    let place = EpochCorpus::holding(60);
-    months(&place, &["2024-02", "2024-01", "2025-01"]);
-    corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
-    let of = |snapshot: &str| {
-        let snapshot = if snapshot.is_empty() {
-            String::new()
-        } else {
-            format!("snapshot = \"{snapshot}\"\n")
-        };
-        format!(
-            "{snapshot}{SPECIALS}[[source]]\nname = \"year\"\nfrom = [\"2024-*\"]\n\
+corpusdb_test!(
+    patterns_and_lists_name_sources_of_the_snapshot,
+    EpochCorpus::holding(60),
+    |place| {
+        months(&place, &["2024-02", "2024-01", "2025-01"]);
+        corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
+        let of = |snapshot: &str| {
+            let snapshot = if snapshot.is_empty() {
+                String::new()
+            } else {
+                format!("snapshot = \"{snapshot}\"\n")
+            };
+            format!(
+                "{snapshot}{SPECIALS}[[source]]\nname = \"year\"\nfrom = [\"2024-*\"]\n\
              [[source]]\nname = \"rest\"\nfrom = [\"code\", \"20[!23]?*\", \"20?5-0[1-3]\", \"books\"]\n\
              [[source]]\nname = \"web\"\n"
-        )
-    };
-    // `20[!23]?*` names nothing here.
-    place.recipe("explain", &of("then"), &[]).fails(&[
-        "no source `20[!23]?*`",
-        "`2024-01`",
-        "`web`",
-    ]);
-    let of = |snapshot: &str| of(snapshot).replace(", \"20[!23]?*\"", "");
-    let explained = place.recipe("explain", &of("then"), &["--json"]).good().json();
-    assert_eq!(draws_from(&explained, 0), ["2024-01", "2024-02"]);
-    assert_eq!(draws_from(&explained, 1), ["2025-01", "books", "code"]);
-    assert!(explained["sources"][2].get("draws_from").is_none());
-    let text = place.recipe("explain", &of("then"), &[]).good().stdout;
-    assert!(text.contains("year draws from 2: 2024-01, 2024-02\n"), "{text}");
-    place.build(&of("then"), "first", &[]);
-    place.verified("first");
-    let years = ids_of(&place, &["2024-01", "2024-02"]);
-    assert!(years.len() > 30);
-    assert_eq!(packed(&place, "first", "year"), years);
-    assert_eq!(packed(&place, "first", "rest"), ids_of(&place, &["2025-01", "books", "code"]));
+            )
+        };
+        // `20[!23]?*` names nothing here.
+        place.recipe("explain", &of("then"), &[]).fails(&[
+            "no source `20[!23]?*`",
+            "`2024-01`",
+            "`web`",
+        ]);
+        let of = |snapshot: &str| of(snapshot).replace(", \"20[!23]?*\"", "");
+        let explained = place.recipe("explain", &of("then"), &["--json"]).good().json();
+        assert_eq!(draws_from(&explained, 0), ["2024-01", "2024-02"]);
+        assert_eq!(draws_from(&explained, 1), ["2025-01", "books", "code"]);
+        assert!(explained["sources"][2].get("draws_from").is_none());
+        let text = place.recipe("explain", &of("then"), &[]).good().stdout;
+        assert!(text.contains("year draws from 2: 2024-01, 2024-02\n"), "{text}");
+        place.build(&of("then"), "first", &[]);
+        place.verified("first");
+        let years = ids_of(&place, &["2024-01", "2024-02"]);
+        assert!(years.len() > 30);
+        assert_eq!(packed(&place, "first", "year"), years);
+        assert_eq!(packed(&place, "first", "rest"), ids_of(&place, &["2025-01", "books", "code"]));
 
-    // Months that come later are none of the snapshot's: the same recipe is the same plan.
-    months(&place, &["2024-03"]);
-    let again = place.recipe("plan", &of("then"), &["--json"]).good().json();
-    assert_eq!(again["hash"], explained["plan"]);
-    assert_eq!(plans(&place), 1);
-    place.run("build", "1", &["--out", &place.scratch.arg("again")]).good();
-    same_files(&place.path("first"), &place.path("again"));
-    corpusdb(&["snapshot", "create", &place.corpus, "later"]).good();
-    let now = place.recipe("explain", &of("later"), &["--json"]).good().json();
-    assert_eq!(draws_from(&now, 0), ["2024-01", "2024-02", "2024-03"]);
-    // What goes on from a plan takes in what its patterns name by now.
-    let extended = place.run("extend", "1", &["--consumed", "2", "--json"]).good().json();
-    let explained =
-        place.run("explain", &extended["number"].to_string(), &["--json"]).good().json();
-    assert_eq!(draws_from(&explained, 0), ["2024-01", "2024-02", "2024-03"]);
-    // A stored plan knows what it draws from, whatever comes.
-    let first = place.run("explain", "1", &["--json"]).good().json();
-    assert_eq!(draws_from(&first, 0), ["2024-01", "2024-02"]);
-}
+        // Months that come later are none of the snapshot's: the same recipe is the same plan.
+        months(&place, &["2024-03"]);
+        let again = place.recipe("plan", &of("then"), &["--json"]).good().json();
+        assert_eq!(again["hash"], explained["plan"]);
+        assert_eq!(plans(&place), 1);
+        place.run("build", "1", &["--out", &place.scratch.arg("again")]).good();
+        same_files(&place.path("first"), &place.path("again"));
+        corpusdb(&["snapshot", "create", &place.corpus, "later"]).good();
+        let now = place.recipe("explain", &of("later"), &["--json"]).good().json();
+        assert_eq!(draws_from(&now, 0), ["2024-01", "2024-02", "2024-03"]);
+        // What goes on from a plan takes in what its patterns name by now.
+        let extended = place.run("extend", "1", &["--consumed", "2", "--json"]).good().json();
+        let explained =
+            place.run("explain", &extended["number"].to_string(), &["--json"]).good().json();
+        assert_eq!(draws_from(&explained, 0), ["2024-01", "2024-02", "2024-03"]);
+        // A stored plan knows what it draws from, whatever comes.
+        let first = place.run("explain", "1", &["--json"]).good().json();
+        assert_eq!(draws_from(&first, 0), ["2024-01", "2024-02"]);
+    }
+);
 
-#[test]
-fn patterns_and_lists_without_a_meaning_are_refused() {
-    let place = EpochCorpus::holding(60);
-    months(&place, &["2024-01"]);
-    corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
-    months(&place, &["2024-02"]);
-    let fails = |sources: &str, words: &[&str]| {
-        place.recipe("explain", &format!("{SPECIALS}{sources}"), &[]).fails(words);
-    };
-    let source = |name: &str, rest: &str| format!("[[source]]\nname = \"{name}\"\n{rest}\n");
-    let two = |first: &str, second: &str| source("a", first) + &source("b", second);
-    fails(&source("a", "from = \"2026-*\""), &["no source `2026-*`", "`2024-01`, `2024-02`"]);
-    fails(&source("a", "from = [\"2024-*\", \"wbe\"]"), &["no source `wbe`"]);
-    fails(&source("a", "from = \"2024-[\""), &["source `a`", "`2024-[`", "not closed"]);
-    fails(&source("a", "from = []"), &["empty list", "line"]);
-    fails(&source("a", "from = 2024"), &["a pattern such as \"2024-*\"", "line"]);
-    fails(&source("a", "from = [\"web\", \"web\"]"), &["`web` is in the list twice"]);
-    let claimed = ["sources `a` and `b` of the recipe both draw from `2024-01`, `2024-02`; leave"];
-    fails(&two("from = \"2024-*\"", "from = [\"*-0?\", \"web\"]"), &claimed);
-    fails(&two("from = \"2024-*\"", "from = \"2024-01\""), &["both draw from `2024-01`;"]);
-    let condition = "where = \"tokens % 2 = 0\"";
-    fails(&two(&format!("from = \"2024-*\"\n{condition}"), "from = \"2024-01\""), &["both draw"]);
-    let others = "from = \"2024-01\"\nwhere = \"tokens % 2 = 1\"";
-    let parted = format!("{SPECIALS}{}", two(&format!("from = \"2024-*\"\n{condition}"), others));
-    place.recipe("explain", &parted, &[]).good();
-    let both = "from = \"2024-01\"\nwhere = \"tokens % 4 = 0\"";
-    fails(&two(&format!("from = \"2024-*\"\n{condition}"), both), &["overlap in"]);
-    // Two by name that draw from one source stay what they were.
-    fails(&two("from = \"web\"", "from = \"web\""), &["overlap in"]);
-    let younger = source("a", "from = [\"2024-02\", \"web\"]");
-    place.recipe("explain", &format!("snapshot = \"then\"\n{SPECIALS}{younger}"), &[]).fails(&[
-        "`2024-02`",
-        "source `a`",
-        "ingested after the snapshot `then`",
-    ]);
-}
+corpusdb_test!(
+    patterns_and_lists_without_a_meaning_are_refused,
+    EpochCorpus::holding(60),
+    |place| {
+        months(&place, &["2024-01"]);
+        corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
+        months(&place, &["2024-02"]);
+        let fails = |sources: &str, words: &[&str]| {
+            place.recipe("explain", &format!("{SPECIALS}{sources}"), &[]).fails(words);
+        };
+        let source = |name: &str, rest: &str| format!("[[source]]\nname = \"{name}\"\n{rest}\n");
+        let two = |first: &str, second: &str| source("a", first) + &source("b", second);
+        fails(&source("a", "from = \"2026-*\""), &["no source `2026-*`", "`2024-01`, `2024-02`"]);
+        fails(&source("a", "from = [\"2024-*\", \"wbe\"]"), &["no source `wbe`"]);
+        fails(&source("a", "from = \"2024-[\""), &["source `a`", "`2024-[`", "not closed"]);
+        fails(&source("a", "from = []"), &["empty list", "line"]);
+        fails(&source("a", "from = 2024"), &["a pattern such as \"2024-*\"", "line"]);
+        fails(&source("a", "from = [\"web\", \"web\"]"), &["`web` is in the list twice"]);
+        let claimed =
+            ["sources `a` and `b` of the recipe both draw from `2024-01`, `2024-02`; leave"];
+        fails(&two("from = \"2024-*\"", "from = [\"*-0?\", \"web\"]"), &claimed);
+        fails(&two("from = \"2024-*\"", "from = \"2024-01\""), &["both draw from `2024-01`;"]);
+        let condition = "where = \"tokens % 2 = 0\"";
+        fails(
+            &two(&format!("from = \"2024-*\"\n{condition}"), "from = \"2024-01\""),
+            &["both draw"],
+        );
+        let others = "from = \"2024-01\"\nwhere = \"tokens % 2 = 1\"";
+        let parted =
+            format!("{SPECIALS}{}", two(&format!("from = \"2024-*\"\n{condition}"), others));
+        place.recipe("explain", &parted, &[]).good();
+        let both = "from = \"2024-01\"\nwhere = \"tokens % 4 = 0\"";
+        fails(&two(&format!("from = \"2024-*\"\n{condition}"), both), &["overlap in"]);
+        // Two by name that draw from one source stay what they were.
+        fails(&two("from = \"web\"", "from = \"web\""), &["overlap in"]);
+        let younger = source("a", "from = [\"2024-02\", \"web\"]");
+        place
+            .recipe("explain", &format!("snapshot = \"then\"\n{SPECIALS}{younger}"), &[])
+            .fails(&["`2024-02`", "source `a`", "ingested after the snapshot `then`"]);
+    }
+);
 
-/// Such a name was taken as it is before there were patterns, and is.
-#[test]
-fn a_source_named_like_a_pattern_is_that_source() {
-    let place = EpochCorpus::holding(60);
+// Such a name was taken as it is before there were patterns, and is.
+corpusdb_test!(a_source_named_like_a_pattern_is_that_source, EpochCorpus::holding(60), |place| {
     months(&place, &["20*", "2024", "a[b"]);
     let recipe = |from: &str| format!("{SPECIALS}[[source]]\nname = \"x\"\nfrom = {from}\n");
     for from in ["20*", "a[b"] {
@@ -254,12 +257,10 @@ fn a_source_named_like_a_pattern_is_that_source() {
     }
     let more = place.recipe("explain", &recipe("\"20?*\""), &["--json"]).good().json();
     assert_eq!(draws_from(&more, 0), ["20*", "2024"]);
-}
+});
 
-/// The plans that these recipes had before there were patterns.
-#[test]
-fn recipes_without_patterns_have_the_plans_that_they_had() {
-    let scratch = TestDir::new();
+// The plans that these recipes had before there were patterns.
+corpusdb_test!(recipes_without_patterns_have_the_plans_that_they_had, |scratch| {
     let corpus = scratch.path("corpus");
     copy(&repository("tests/formats/v5/corpus"), &corpus);
     let corpus = corpus.display().to_string();
@@ -274,7 +275,7 @@ fn recipes_without_patterns_have_the_plans_that_they_had() {
         let explained = corpusdb(&["epoch", "explain", &corpus, &file, "--json"]).good().json();
         assert_eq!(explained["plan"], hash, "{recipe}");
     }
-}
+});
 
 // Plans that are not made: over what came since a snapshot, and of too few rows.
 
@@ -436,10 +437,8 @@ fn a_plan_that_another_goes_on_from_is_dropped_after_it() {
     sound(&place.corpus);
 }
 
-/// The second of two builds from recipes failed on the lock, though planning is short.
-#[test]
-fn builds_from_recipes_wait_for_any_writer() {
-    let place = EpochCorpus::holding(60);
+// The second of two builds from recipes failed on the lock, though planning is short.
+corpusdb_test!(builds_from_recipes_wait_for_any_writer, EpochCorpus::holding(60), |place| {
     let builds: Vec<_> = (0..2)
         .map(|seed| {
             let name = format!("at-once-{seed}.toml");
@@ -470,12 +469,10 @@ fn builds_from_recipes_wait_for_any_writer() {
         place.verified(&format!("at-once-{seed}"));
     }
     assert_eq!(listed(&place).len(), 2);
-}
+});
 
-/// `snapshot create` failed on the lock of a nightly ingest, where `snapshot drop` waited.
-#[test]
-fn short_writes_wait_for_another_writer() {
-    let place = EpochCorpus::holding(20);
+// `snapshot create` failed on the lock of a nightly ingest, where `snapshot drop` waited.
+corpusdb_test!(short_writes_wait_for_another_writer, EpochCorpus::holding(20), |place| {
     let corpus = &place.corpus;
     corpusdb(&["snapshot", "create", corpus, "first"]).good();
     corpusdb(&["field", "add", corpus, "stars:int"]).good();
@@ -508,11 +505,9 @@ fn short_writes_wait_for_another_writer() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     sound(corpus);
-}
+});
 
-#[test]
-fn a_row_that_is_shown_is_the_row_that_is_written() {
-    let place = EpochCorpus::holding(60);
+corpusdb_test!(a_row_that_is_shown_is_the_row_that_is_written, EpochCorpus::holding(60), |place| {
     for (at, more) in
         ["", "kind = \"concat\"\n[batch]\nrows = 4\ntail = \"pad\"\n"].iter().enumerate()
     {
@@ -548,12 +543,10 @@ fn a_row_that_is_shown_is_the_row_that_is_written() {
             assert!(text.starts_with("row 0") && text.contains("source web"), "{text}");
         }
     }
-}
+});
 
-/// What a plan draws is pinned: whatever happens to the fields that its recipe names.
-#[test]
-fn a_plan_stays_the_same_when_fields_change() {
-    let place = EpochCorpus::holding(120);
+// What a plan draws is pinned: whatever happens to the fields that its recipe names.
+corpusdb_test!(a_plan_stays_the_same_when_fields_change, EpochCorpus::holding(120), |place| {
     let field =
         |verb: &str, more: &[&str]| corpusdb(&[&["field", verb, &place.corpus], more].concat());
     field("compute", &["score", "chars % 10"]).good();
@@ -588,4 +581,4 @@ fn a_plan_stays_the_same_when_fields_change() {
         .fails(&["`score`"]);
     place.run("extend", &number, &["--consumed", "1"]).fails(&["`score`"]);
     sound(&place.corpus);
-}
+});

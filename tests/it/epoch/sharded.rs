@@ -3,7 +3,8 @@
 use crate::support::epochs::{EOS, SPECIALS};
 use crate::support::outputs::{Row, files, manifest, rows};
 use crate::support::{
-    MEMORY, Page, Ran, Random, TestDir, copy, corpusdb, fixture, ingest, init, lines, prose,
+    MEMORY, Page, Ran, Random, TestDir, copy, corpusdb, corpusdb_test, fixture, ingest, init,
+    lines, prose,
 };
 use corpusdb::epoch::Corpora;
 use corpusdb::store::TokenizerId;
@@ -186,9 +187,7 @@ fn recipe_of(pack: &str, format: &str) -> String {
     format!("{SPECIALS}[pack]\nkind = \"{pack}\"\nlength = 128\n[output]\nformat = \"{format}\"\n")
 }
 
-#[test]
-fn an_epoch_over_shards_equals_one_over_a_merged_corpus() {
-    let place = Sharded::new();
+corpusdb_test!(an_epoch_over_shards_equals_one_over_a_merged_corpus, Sharded::new(), |place| {
     let stored = place.stored();
     let all = kept(&place.whole);
     let mut of_shards: Vec<String> = place.shards.iter().flat_map(|shard| kept(shard)).collect();
@@ -215,11 +214,9 @@ fn an_epoch_over_shards_equals_one_over_a_merged_corpus() {
         };
         assert_eq!(names(&ours), names(&one), "{pack}");
     }
-}
+});
 
-#[test]
-fn ranks_resume_and_rows_are_those_of_the_files() {
-    let place = Sharded::new();
+corpusdb_test!(ranks_resume_and_rows_are_those_of_the_files, Sharded::new(), |place| {
     let recipe = place.recipe(&format!("{}[batch]\nrows = 6\n", recipe_of("best-fit", "parquet")));
     let written = rows(&place.build(&recipe, "out"));
     let ids = |ran: Ran| -> Vec<Vec<i64>> {
@@ -271,11 +268,9 @@ fn ranks_resume_and_rows_are_those_of_the_files() {
     assert_eq!(seen.len(), 3);
     let table = place.run("row", &recipe, &["0"]).good().stdout;
     assert!(table.lines().nth(1).unwrap().contains("shard"), "{table}");
-}
+});
 
-#[test]
-fn other_shards_than_those_of_the_plan_are_refused() {
-    let place = Sharded::new();
+corpusdb_test!(other_shards_than_those_of_the_plan_are_refused, Sharded::new(), |place| {
     let recipe = place.recipe(SPECIALS);
     place.run("plan", &recipe, &[]).good();
     let [first, second, third] = &place.shards[..] else { panic!("three") };
@@ -322,12 +317,10 @@ fn other_shards_than_those_of_the_plan_are_refused() {
     place.run("plan", &unknown, &[]).fails(&["nonsense"]);
     corpusdb(&["tokenizer", "drop", third, "own", "--force"]).good();
     place.run("plan", &recipe, &[]).fails(&["shard 2 has no tokenizer `own`"]);
-}
+});
 
-/// Every corpus goes on by itself: what a plan drew stays, byte for byte.
-#[test]
-fn a_plan_over_shards_stays_the_same_as_they_grow() {
-    let place = Sharded::new();
+// Every corpus goes on by itself: what a plan drew stays, byte for byte.
+corpusdb_test!(a_plan_over_shards_stays_the_same_as_they_grow, Sharded::new(), |place| {
     let recipe = place.recipe(&recipe_of("best-fit", "parquet"));
     place.run("plan", &recipe, &[]).good();
     let before = files(&place.build("1", "before"));
@@ -362,32 +355,32 @@ fn a_plan_over_shards_stays_the_same_as_they_grow() {
     place
         .run("build", "1", &["--out", &place.scratch.arg("purged")])
         .fails(&["1 documents that were purged"]);
-}
+});
 
-#[test]
-fn an_extension_goes_on_over_shards_and_takes_in_another_one() {
-    let place = Sharded::new();
-    let recipe = place.recipe(&recipe_of("best-fit", "parquet"));
-    let [first, second, third] = &place.shards[..] else { panic!("three") };
-    let two = [first.as_str(), second];
-    let out = place.scratch.arg("first");
-    over("build", &two, &recipe, &["--out", &out]).good();
-    let begun = rows(Path::new(&out));
-    let consumed = begun.len() / 3;
-    let rest = place.recipe(&recipe_of("best-fit", "parquet"));
-    over("extend", &[first, second, third], "1", &["--consumed", &consumed.to_string(), &rest])
-        .good();
-    let directory = place.build("2", "rest");
-    let left = rows(&directory);
-    let given: Vec<Row> = begun[..consumed].iter().chain(&left).cloned().collect();
-    assert_eq!(keys(&given, &place.stored(), eos(&directory)), kept(&place.whole));
-    over("build", &two, "2", &["--out", &place.scratch.arg("two")])
-        .fails(&["draws from 3 corpora"]);
-}
+corpusdb_test!(
+    an_extension_goes_on_over_shards_and_takes_in_another_one,
+    Sharded::new(),
+    |place| {
+        let recipe = place.recipe(&recipe_of("best-fit", "parquet"));
+        let [first, second, third] = &place.shards[..] else { panic!("three") };
+        let two = [first.as_str(), second];
+        let out = place.scratch.arg("first");
+        over("build", &two, &recipe, &["--out", &out]).good();
+        let begun = rows(Path::new(&out));
+        let consumed = begun.len() / 3;
+        let rest = place.recipe(&recipe_of("best-fit", "parquet"));
+        over("extend", &[first, second, third], "1", &["--consumed", &consumed.to_string(), &rest])
+            .good();
+        let directory = place.build("2", "rest");
+        let left = rows(&directory);
+        let given: Vec<Row> = begun[..consumed].iter().chain(&left).cloned().collect();
+        assert_eq!(keys(&given, &place.stored(), eos(&directory)), kept(&place.whole));
+        over("build", &two, "2", &["--out", &place.scratch.arg("two")])
+            .fails(&["draws from 3 corpora"]);
+    }
+);
 
-#[test]
-fn both_sides_of_a_holdout_are_all_documents_of_all_shards() {
-    let place = Sharded::new();
+corpusdb_test!(both_sides_of_a_holdout_are_all_documents_of_all_shards, Sharded::new(), |place| {
     let stored = place.stored();
     let mut all = Vec::new();
     for by in ["cluster", "year"] {
@@ -407,11 +400,9 @@ fn both_sides_of_a_holdout_are_all_documents_of_all_shards() {
     }
     assert_eq!(all[0], kept(&place.whole));
     assert_eq!(all[1], all[0]);
-}
+});
 
-#[test]
-fn curricula_repeats_and_conditions_see_all_shards() {
-    let place = Sharded::new();
+corpusdb_test!(curricula_repeats_and_conditions_see_all_shards, Sharded::new(), |place| {
     let stored = place.stored();
     for by in ["tokens", "surprisal", "year"] {
         let order = format!(
@@ -430,4 +421,4 @@ fn curricula_repeats_and_conditions_see_all_shards() {
         expected.iter().map(|row| row["key"].as_str().unwrap().to_owned()).collect();
     expected.sort();
     assert_eq!(keys(&rows(&directory), &stored, eos(&directory)), expected);
-}
+});

@@ -1,9 +1,9 @@
 //! Rows without a stream: steps without a thread, rows by number, and ids from the files of a build.
 
-use crate::support::Random;
 use crate::support::checker::corpus::pour_chats;
 use crate::support::checker::corpus::{CheckedCorpus, THREE, open, part, plan, rows};
 use crate::support::checker::run::same;
+use crate::support::{Random, corpusdb_test};
 use corpusdb::epoch::{
     BuildJob, Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, Manifest, Planned,
     StreamOptions, TensorForm,
@@ -60,9 +60,7 @@ fn equal(a: &[EpochRow], b: &[EpochRow]) -> bool {
     a.iter().zip(b).all(|(a, b)| same(a, b))
 }
 
-#[test]
-fn steps_are_the_batches_of_streams() {
-    let place = CheckedCorpus::of(41, &THREE);
+corpusdb_test!(steps_are_the_batches_of_streams, CheckedCorpus::of(41, &THREE), |place| {
     each(&place.reader(), |text, epoch| {
         for world in WORLDS {
             for from in starts(epoch) {
@@ -99,7 +97,7 @@ fn steps_are_the_batches_of_streams() {
             }
         }
     });
-}
+});
 
 #[test]
 fn skipping_steps_equals_reading_and_dropping_them() {
@@ -147,9 +145,7 @@ fn steps(epoch: &Epoch, from: u64, rank: u64, world: u64) -> EpochSteps {
     epoch.steps(&part(from, rank, world)).unwrap()
 }
 
-#[test]
-fn steps_that_there_cannot_be_are_refused() {
-    let place = CheckedCorpus::of(43, &THREE);
+corpusdb_test!(steps_that_there_cannot_be_are_refused, CheckedCorpus::of(43, &THREE), |place| {
     each(&place.reader(), |text, epoch| {
         let batches = epoch.batches();
         let refused = |from, rank, world| match epoch.steps(&part(from, rank, world)) {
@@ -174,14 +170,12 @@ fn steps_that_there_cannot_be_are_refused() {
         let counts = (0..3).map(|rank| epoch.steps(&part(0, rank, 3)).unwrap().count() as u64);
         assert!(counts.into_iter().all(|count| count == epoch.steps_from(0, 3)), "{text}");
     }
-}
+});
 
 /// What `rows_at` passes over rather than looks up anew: numbers around it are drawn on both sides.
 const NEAR: u64 = 512;
 
-#[test]
-fn rows_by_their_numbers_are_rows_one_by_one() {
-    let place = CheckedCorpus::of(44, &THREE);
+corpusdb_test!(rows_by_their_numbers_are_rows_one_by_one, CheckedCorpus::of(44, &THREE), |place| {
     let corpus = place.reader();
     let sources: String = ["web", "books", "code"]
         .map(|name| format!("[[source]]\nname = \"{name}\"\nweight = 1\nmax_repeats = 400\n"))
@@ -218,7 +212,7 @@ fn rows_by_their_numbers_are_rows_one_by_one() {
             }
         }
     }
-}
+});
 
 // Rows that have their ids from the files of a build are those of the store, in every format of bare ids.
 
@@ -316,9 +310,7 @@ fn check_ids(given: &Epoch, (rank, world): (u64, u64), random: &mut Random, text
     assert!(rows.next().is_none() && told.next_unread().unwrap().is_none(), "{text}");
 }
 
-#[test]
-fn rows_of_files_are_those_of_the_store() {
-    let place = CheckedCorpus::of(61, &THREE);
+corpusdb_test!(rows_of_files_are_those_of_the_store, CheckedCorpus::of(61, &THREE), |place| {
     let corpus = place.reader();
     let mut random = Random::new(61);
     for (at, output) in OUTPUTS.iter().enumerate() {
@@ -343,7 +335,7 @@ fn rows_of_files_are_those_of_the_store() {
             }
         }
     }
-}
+});
 
 #[test]
 fn trained_spans_of_conversations_survive_ids_from_files() {
@@ -391,9 +383,7 @@ fn ids_before_damage(given: &Epoch) -> (usize, EpochError) {
     }
 }
 
-#[test]
-fn other_files_and_damaged_files_are_refused() {
-    let place = CheckedCorpus::of(63, &THREE);
+corpusdb_test!(other_files_and_damaged_files_are_refused, CheckedCorpus::of(63, &THREE), |place| {
     let corpus = place.reader();
     let batch = "[batch]\nrows = 12\n";
     let planned = plan(&corpus, &recipe("concat", batch, OUTPUTS[0])).unwrap();
@@ -452,4 +442,4 @@ fn other_files_and_damaged_files_are_refused() {
     assert!(matches!(gone, Some(EpochError::Io(IoError { doing: "opening", .. }))));
     std::fs::write(out.join("manifest.json"), "{}").unwrap();
     assert!(matches!(epoch.from_files(&out).err(), Some(EpochError::Plan(_))));
-}
+});

@@ -4,7 +4,9 @@ use crate::support::epochs::{
     EpochCorpus, SPECIALS, Stored, check_conservation, check_rows, same_files,
 };
 use crate::support::outputs::{self, Row, columns, files, manifest, rows};
-use crate::support::{MEMORY, Page, Random, corpusdb, ingest, lines, prose, repository, sound};
+use crate::support::{
+    MEMORY, Page, Random, corpusdb, corpusdb_test, ingest, lines, prose, repository, sound,
+};
 use corpusdb::Corpus;
 use corpusdb::store::TokenizerId;
 use serde_json::{Value, json};
@@ -154,67 +156,69 @@ fn documented(heading: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-#[test]
-fn columns_and_types_are_those_of_the_documentation() {
-    let place = EpochCorpus::holding(60);
-    let expected = documented("## `parquet`");
-    assert_eq!(expected.len(), 9);
-    let out = place.build("[pack]\nlength = 2\n", "parquet", &[]);
-    let mut total = 0;
-    for shard in outputs::shards(&out, ".parquet") {
-        let file = outputs::open(&shard);
-        assert_eq!(columns(file.schema()), expected);
-        for group in file.metadata().row_groups() {
-            assert!(group.num_rows() <= 1000);
-            total += group.num_rows();
+corpusdb_test!(
+    columns_and_types_are_those_of_the_documentation,
+    EpochCorpus::holding(60),
+    |place| {
+        let expected = documented("## `parquet`");
+        assert_eq!(expected.len(), 9);
+        let out = place.build("[pack]\nlength = 2\n", "parquet", &[]);
+        let mut total = 0;
+        for shard in outputs::shards(&out, ".parquet") {
+            let file = outputs::open(&shard);
+            assert_eq!(columns(file.schema()), expected);
+            for group in file.metadata().row_groups() {
+                assert!(group.num_rows() <= 1000);
+                total += group.num_rows();
+            }
         }
+        assert!(total > 1000, "several row groups: {total} rows");
+        let recipe = format!("{SPECIALS}[output]\nformat = \"megatron\"\n");
+        let out = place.build(&recipe, "megatron", &[]);
+        let table = outputs::open(&out.join("shard-00000.segments.parquet"));
+        let segments = ["seq_lengths", "source", "doc_ids", "doc_offsets"];
+        let expected = expected.into_iter().filter(|(name, _)| segments.contains(&name.as_str()));
+        let mut wanted = vec![("row".to_owned(), "u64".to_owned())];
+        wanted.extend(expected);
+        assert_eq!(columns(table.schema()), wanted);
     }
-    assert!(total > 1000, "several row groups: {total} rows");
-    let recipe = format!("{SPECIALS}[output]\nformat = \"megatron\"\n");
-    let out = place.build(&recipe, "megatron", &[]);
-    let table = outputs::open(&out.join("shard-00000.segments.parquet"));
-    let segments = ["seq_lengths", "source", "doc_ids", "doc_offsets"];
-    let expected = expected.into_iter().filter(|(name, _)| segments.contains(&name.as_str()));
-    let mut wanted = vec![("row".to_owned(), "u64".to_owned())];
-    wanted.extend(expected);
-    assert_eq!(columns(table.schema()), wanted);
-}
+);
 
-#[test]
-fn rows_without_a_pad_token_are_shorter_or_refused() {
-    let place = EpochCorpus::holding(120);
-    let stored = Stored::of(&place.corpus);
-    let recipe = |format: &str, pack: &str| {
-        format!("[pack]\nkind = \"{pack}\"\nlength = 64\n[output]\nformat = \"{format}\"\n")
-    };
-    for pack in PACKS {
-        let out = place.build(&recipe("parquet", pack), pack, &[]);
-        place.verified(pack);
-        let rows = rows(&out);
-        check_rows(&out, &rows, &stored, pack);
-        check_conservation(&rows, &stored, false, 64, 1);
+corpusdb_test!(
+    rows_without_a_pad_token_are_shorter_or_refused,
+    EpochCorpus::holding(120),
+    |place| {
+        let stored = Stored::of(&place.corpus);
+        let recipe = |format: &str, pack: &str| {
+            format!("[pack]\nkind = \"{pack}\"\nlength = 64\n[output]\nformat = \"{format}\"\n")
+        };
+        for pack in PACKS {
+            let out = place.build(&recipe("parquet", pack), pack, &[]);
+            place.verified(pack);
+            let rows = rows(&out);
+            check_rows(&out, &rows, &stored, pack);
+            check_conservation(&rows, &stored, false, 64, 1);
+        }
+        for format in ["megatron", "raw"] {
+            place
+                .recipe("build", &recipe(format, "greedy"), &["--out", &place.scratch.arg("no")])
+                .fails(&[
+                    format,
+                    "rows that are not full",
+                    "tokenizer.specials.pad",
+                    "output.format = \"parquet\"",
+                ]);
+            // A row a document has no fixed length, so nothing is to be filled.
+            let name = format!("{format}-none");
+            let out = place.build(&recipe(format, "none"), &name, &[]);
+            place.verified(&name);
+            check_conservation(&outputs::rows(&out), &stored, false, 64, 1);
+        }
+        assert!(!place.path("no").exists());
     }
-    for format in ["megatron", "raw"] {
-        place
-            .recipe("build", &recipe(format, "greedy"), &["--out", &place.scratch.arg("no")])
-            .fails(&[
-                format,
-                "rows that are not full",
-                "tokenizer.specials.pad",
-                "output.format = \"parquet\"",
-            ]);
-        // A row a document has no fixed length, so nothing is to be filled.
-        let name = format!("{format}-none");
-        let out = place.build(&recipe(format, "none"), &name, &[]);
-        place.verified(&name);
-        check_conservation(&outputs::rows(&out), &stored, false, 64, 1);
-    }
-    assert!(!place.path("no").exists());
-}
+);
 
-#[test]
-fn long_documents_selections_and_orders_are_as_asked() {
-    let place = EpochCorpus::new();
+corpusdb_test!(long_documents_selections_and_orders_are_as_asked, EpochCorpus::new(), |place| {
     let stored = Stored::of(&place.corpus);
     let recipe = format!(
         "{SPECIALS}[select]\nwhere = \"year <> 2003\"\nmin_tokens = 20\n\
@@ -281,15 +285,13 @@ fn long_documents_selections_and_orders_are_as_asked() {
     assert!(dropped > 0 && truncated > 0);
     assert_eq!(manifest["sources"][1]["dropped"]["dropped_documents"], dropped);
     assert_eq!(manifest["sources"][2]["dropped"]["truncated_documents"], truncated);
-}
+});
 
 fn year_of(place: &EpochCorpus, document: u64) -> Option<i64> {
     place.pages[document as usize].fields["year"].as_i64()
 }
 
-#[test]
-fn weights_are_kept_at_every_prefix_and_epochs_go_on() {
-    let place = EpochCorpus::new();
+corpusdb_test!(weights_are_kept_at_every_prefix_and_epochs_go_on, EpochCorpus::new(), |place| {
     let stored = Stored::of(&place.corpus);
     let weights = [("web", 0.55, 3), ("books", 0.15, 1), ("code", 0.3, 4)];
     let sources: String = weights
@@ -337,7 +339,7 @@ fn weights_are_kept_at_every_prefix_and_epochs_go_on() {
         "max_repeats of",
     ]);
     assert!(!place.path("no").exists());
-}
+});
 
 #[test]
 fn a_second_natural_epoch_reorders_the_same_documents() {
@@ -358,67 +360,68 @@ fn a_second_natural_epoch_reorders_the_same_documents() {
     check_conservation(&[first, second].concat(), &stored, true, 128, 2);
 }
 
-#[test]
-fn a_plan_gives_the_same_bytes_after_later_changes() {
-    let place = EpochCorpus::holding(240);
-    corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
-    let recipes = ["parquet", "megatron"].map(|format| {
+corpusdb_test!(
+    a_plan_gives_the_same_bytes_after_later_changes,
+    EpochCorpus::holding(240),
+    |place| {
+        corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
+        let recipes = ["parquet", "megatron"].map(|format| {
         format!(
             "snapshot = \"then\"\n{SPECIALS}[pack]\nlength = 128\n[output]\nformat = \"{format}\"\n"
         )
     });
-    for (number, recipe) in ["1", "2"].into_iter().zip(&recipes) {
-        let planned = place.recipe("plan", recipe, &["--json"]).good().json();
-        assert_eq!(
-            (&planned["type"], planned["number"].to_string().as_str()),
-            (&json!("plan"), number)
-        );
-        place
-            .run("build", number, &["--out", &place.scratch.arg(&format!("before-{number}"))])
-            .good();
-    }
-    let before = Stored::of(&place.corpus);
-    // New documents, new content under old keys (whose duplicates are kept again), a new tokenizer.
-    let mut random = Random::new(9);
-    let mut later: Vec<Page> = Vec::new();
-    for number in 0..40 {
-        let text = prose(&mut random, number, 40);
-        later.push(Page::keyed(format!("web-{number}"), text));
-        let text = prose(&mut random, number, 90);
-        later.push(Page::keyed(format!("late-{number}"), text));
-    }
-    let file = place.scratch.write("later.jsonl", lines(&later));
-    let report = ingest(&place.corpus, &[&file], &["--source", "web", "--id-field", "id"]);
-    assert_eq!(report["updated"], 40);
-    corpusdb(&["tokenizer", "train", &place.corpus, "other", "--vocab-size", "300"]).good();
-    let after = Stored::of(&place.corpus);
-    let lost = (0..before.kept.len()).filter(|at| before.kept[*at] && !after.kept[*at]).count();
-    let regained = (0..before.kept.len()).filter(|at| !before.kept[*at] && after.kept[*at]).count();
-    assert!(lost >= 38 && regained > 0, "{lost} lost, {regained} regained");
+        for (number, recipe) in ["1", "2"].into_iter().zip(&recipes) {
+            let planned = place.recipe("plan", recipe, &["--json"]).good().json();
+            assert_eq!(
+                (&planned["type"], planned["number"].to_string().as_str()),
+                (&json!("plan"), number)
+            );
+            place
+                .run("build", number, &["--out", &place.scratch.arg(&format!("before-{number}"))])
+                .good();
+        }
+        let before = Stored::of(&place.corpus);
+        // New documents, new content under old keys (whose duplicates are kept again), a new tokenizer.
+        let mut random = Random::new(9);
+        let mut later: Vec<Page> = Vec::new();
+        for number in 0..40 {
+            let text = prose(&mut random, number, 40);
+            later.push(Page::keyed(format!("web-{number}"), text));
+            let text = prose(&mut random, number, 90);
+            later.push(Page::keyed(format!("late-{number}"), text));
+        }
+        let file = place.scratch.write("later.jsonl", lines(&later));
+        let report = ingest(&place.corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        assert_eq!(report["updated"], 40);
+        corpusdb(&["tokenizer", "train", &place.corpus, "other", "--vocab-size", "300"]).good();
+        let after = Stored::of(&place.corpus);
+        let lost = (0..before.kept.len()).filter(|at| before.kept[*at] && !after.kept[*at]).count();
+        let regained =
+            (0..before.kept.len()).filter(|at| !before.kept[*at] && after.kept[*at]).count();
+        assert!(lost >= 38 && regained > 0, "{lost} lost, {regained} regained");
 
-    for (number, recipe) in ["1", "2"].into_iter().zip(&recipes) {
-        let name = format!("after-{number}");
-        place.run("build", number, &["--out", &place.scratch.arg(&name)]).good();
-        same_files(&place.path(&format!("before-{number}")), &place.path(&name));
-        place.verified(&format!("before-{number}"));
-        // The recipe names the snapshot and, with it, the same plan.
-        let recipe = recipe.replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
-        let planned = place.recipe("plan", &recipe, &["--json"]).good().json();
-        assert_eq!(planned["number"].to_string(), number);
+        for (number, recipe) in ["1", "2"].into_iter().zip(&recipes) {
+            let name = format!("after-{number}");
+            place.run("build", number, &["--out", &place.scratch.arg(&name)]).good();
+            same_files(&place.path(&format!("before-{number}")), &place.path(&name));
+            place.verified(&format!("before-{number}"));
+            // The recipe names the snapshot and, with it, the same plan.
+            let recipe = recipe.replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
+            let planned = place.recipe("plan", &recipe, &["--json"]).good().json();
+            assert_eq!(planned["number"].to_string(), number);
+        }
+        // Without the snapshot it is another plan: this moment's.
+        let now = recipes[0]
+            .replace("snapshot = \"then\"\n", "")
+            .replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
+        let out = place.build(&now, "now", &[]);
+        place.verified("now");
+        check_conservation(&rows(&out), &after, true, 128, 1);
+        sound(&place.corpus);
     }
-    // Without the snapshot it is another plan: this moment's.
-    let now = recipes[0]
-        .replace("snapshot = \"then\"\n", "")
-        .replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
-    let out = place.build(&now, "now", &[]);
-    place.verified("now");
-    check_conservation(&rows(&out), &after, true, 128, 1);
-    sound(&place.corpus);
-}
+);
 
-#[test]
-fn bad_recipes_are_refused_with_the_way_out() {
-    let place = EpochCorpus::holding(60);
+corpusdb_test!(bad_recipes_are_refused_with_the_way_out, EpochCorpus::holding(60), |place| {
     let cases: &[(&str, &[&str])] = &[
         ("sead = 1\n", &["unknown field `sead`", "seed", "line 2"]),
         ("[pack]\nlenght = 5\n", &["unknown field `lenght`", "length"]),
@@ -506,7 +509,7 @@ fn bad_recipes_are_refused_with_the_way_out() {
     place
         .recipe("explain", &format!("[mix]\ntokens = {}\n", feasible + 1), &[])
         .fails(&["mix.tokens"]);
-}
+});
 
 #[test]
 fn an_epoch_of_another_corpus_is_refused() {
@@ -515,9 +518,7 @@ fn an_epoch_of_another_corpus_is_refused() {
     other.run("verify", &place.scratch.arg("out"), &[]).fails(&["does not have", "another corpus"]);
 }
 
-#[test]
-fn explanations_and_manifests_agree() {
-    let place = EpochCorpus::holding(240);
+corpusdb_test!(explanations_and_manifests_agree, EpochCorpus::holding(240), |place| {
     let recipe = format!("{SPECIALS}[pack]\nlength = 128\n");
     let explained = place.recipe("explain", &recipe, &["--json"]).good().json();
     assert_eq!(explained["type"], "explanation");
@@ -536,7 +537,7 @@ fn explanations_and_manifests_agree() {
     for word in ["web", "books", "code", "best-fit", "128"] {
         assert!(text.contains(word), "no {word} in\n{text}");
     }
-}
+});
 
 /// A tokenizer whose largest id is `last`, that of its EOS.
 fn widened(json: &str, last: u32) -> String {
@@ -548,9 +549,7 @@ fn widened(json: &str, last: u32) -> String {
     file.to_string()
 }
 
-#[test]
-fn the_type_of_ids_follows_the_vocabulary() {
-    let place = EpochCorpus::holding(60);
+corpusdb_test!(the_type_of_ids_follows_the_vocabulary, EpochCorpus::holding(60), |place| {
     let json = {
         let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
         String::from_utf8(corpus.view().tokenizer_file(TokenizerId(0)).unwrap()).unwrap()
@@ -585,4 +584,4 @@ fn the_type_of_ids_follows_the_vocabulary() {
             assert!(rows.iter().any(|row| row.ids.contains(&i64::from(last))));
         }
     }
-}
+});

@@ -1,7 +1,7 @@
 //! What builds the crate: the set-up step with its libclang, and RocksDB compiled once, outside cargo.
 #![cfg(target_os = "linux")]
 
-use crate::support::{TestDir, repository};
+use crate::support::{TestDir, corpusdb_test, repository};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -313,9 +313,7 @@ fn assert_whole(library: &Path) {
     assert_eq!(text.matches("// source").count(), FILES, "{text}");
 }
 
-#[test]
-fn every_source_is_compiled_once_for_this_machine() {
-    let place = Workshop::new();
+corpusdb_test!(every_source_is_compiled_once_for_this_machine, Workshop::new(), |place| {
     let library = place.library(&[]);
     assert_whole(&library);
     let (runs, told) = (place.runs(), place.local());
@@ -326,11 +324,9 @@ fn every_source_is_compiled_once_for_this_machine() {
     // Other flags, another library.
     assert_ne!(place.library(&[("CXXFLAGS", "-march=native")]), library);
     assert_eq!(place.cache().len(), 2);
-}
+});
 
-#[test]
-fn a_damaged_library_is_compiled_again() {
-    let place = Workshop::new();
+corpusdb_test!(a_damaged_library_is_compiled_again, Workshop::new(), |place| {
     let library = place.library(&[]);
     let file = library.join("librocksdb.a");
     let mut bytes = std::fs::read(&file).unwrap();
@@ -345,11 +341,9 @@ fn a_damaged_library_is_compiled_again() {
     assert_eq!(place.library(&[]), library);
     assert!(place.runs() > runs, "without a checksum nothing is known of it");
     assert_eq!(place.cache().len(), 1);
-}
+});
 
-#[test]
-fn failed_compilations_are_named_and_leave_nothing() {
-    let place = Workshop::new();
+corpusdb_test!(failed_compilations_are_named_and_leave_nothing, Workshop::new(), |place| {
     let output = place.run(&[("BROKEN", "file_7.cc")]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -359,11 +353,9 @@ fn failed_compilations_are_named_and_leave_nothing() {
     assert_eq!(place.cache(), ["rocksdb-failure.log"]);
     assert_eq!(place.local(), "");
     assert_whole(&place.library(&[]));
-}
+});
 
-#[test]
-fn two_at_once_give_one_library() {
-    let place = Workshop::new();
+corpusdb_test!(two_at_once_give_one_library, Workshop::new(), |place| {
     let started: Vec<_> =
         (0..2).map(|_| place.command(&[], &[("SLOW", "0.05")]).spawn().unwrap()).collect();
     let libraries: Vec<String> = started
@@ -377,11 +369,9 @@ fn two_at_once_give_one_library() {
     assert_eq!(libraries[0], libraries[1]);
     assert_whole(Path::new(&libraries[0]));
     assert_eq!(place.cache().len(), 1);
-}
+});
 
-#[test]
-fn a_stopped_build_leaves_no_library() {
-    let place = Workshop::new();
+corpusdb_test!(a_stopped_build_leaves_no_library, Workshop::new(), |place| {
     for signal in ["-TERM", "-KILL"] {
         let mut child = place.command(&[], &[("SLOW", "1")]).spawn().unwrap();
         let runs = place.runs();
@@ -395,11 +385,9 @@ fn a_stopped_build_leaves_no_library() {
     }
     assert_whole(&place.library(&[]));
     assert_eq!(place.cache().len(), 1);
-}
+});
 
-#[test]
-fn a_library_from_elsewhere_is_left_alone() {
-    let place = Workshop::new();
+corpusdb_test!(a_library_from_elsewhere_is_left_alone, Workshop::new(), |place| {
     place.library(&[]);
     for (name, value) in [("ROCKSDB_LIB_DIR", "/opt/rocksdb"), ("ROCKSDB_COMPILE", "1")] {
         let runs = place.runs();
@@ -407,11 +395,9 @@ fn a_library_from_elsewhere_is_left_alone() {
         assert_eq!(place.runs(), runs);
         assert!(!place.local().contains("ROCKSDB"), "{name}: {}", place.local());
     }
-}
+});
 
-#[test]
-fn unknown_build_scripts_and_features_are_refused() {
-    let place = Workshop::new();
+corpusdb_test!(unknown_build_scripts_and_features_are_refused, Workshop::new(), |place| {
     place.write("registry/librocksdb-sys-0.1.0+1.2.3/build.rs", "fn main() { other() }\n");
     let output = place.run(&[]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -427,4 +413,4 @@ fn unknown_build_scripts_and_features_are_refused() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("feature 'jemalloc'"), "{said}");
     assert_eq!(place.runs(), 0);
-}
+});

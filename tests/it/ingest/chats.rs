@@ -1,8 +1,8 @@
 //! Conversations and token ids on their way in: text, special tokens, trained tokens, and what comes after.
 
 use crate::support::{
-    CHATML, Random, TestDir, command, corpusdb, corpusdb_reading, digest, fixture, init,
-    json_lines, numbers, prose, seeds, sound, tokenizer_of_chats,
+    CHATML, Random, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, digest, fixture,
+    init, json_lines, numbers, prose, seeds, sound, tokenizer_of_chats,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
@@ -84,40 +84,40 @@ fn dialogue(asked: &str, answered: &str) -> Value {
         {"role": "user", "content": asked}, {"role": "assistant", "content": answered}]})
 }
 
-#[test]
-fn conversations_are_stored_as_their_template_writes_them() {
-    let place = ChatCorpus::new();
-    let record = dialogue("What is the sea?", "Salt water, Größe zählt: 海。");
-    let report = place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);
-    assert_eq!(numbers(&report, ["added", "rejected"]), [1, 0]);
-    let shown = place.show(0);
-    assert_eq!(
-        shown["text"],
-        "<|im_start|>user\nWhat is the sea?<|im_end|>\n<|im_start|>assistant\nSalt water, Größe zählt: 海。<|im_end|>\n"
-    );
-    assert_eq!(shown["key"], "What is the sea?");
-    assert_eq!(shown["chat_template"]["source"], CHATML);
-    assert_eq!(shown["chat_template"]["variables"], json!({}));
-    assert_eq!(shown["metadata"]["messages"], record["messages"]);
-    assert_eq!(shown["metadata"]["topic"], "t");
-    let tokens = place.tokens(0, "own");
-    // The template's special tokens are single ids.
-    let ids: Vec<u64> = tokens.iter().map(|token| token["id"].as_u64().unwrap()).collect();
-    assert_eq!(
-        (ids.iter().filter(|id| **id == 1).count(), ids.iter().filter(|id| **id == 2).count()),
-        (2, 2)
-    );
-    let spelled: String = tokens.iter().map(|token| token["text"].as_str().unwrap()).collect();
-    assert_eq!(spelled, shown["text"].as_str().unwrap());
-    assert_eq!(place.trained(0, "own"), "Salt water, Größe zählt: 海。<|im_end|>\n");
-    let plain = corpusdb(&["show", &place.corpus, "0", "--tokens"]).good().stdout;
-    assert!(plain.contains("⟦<|im_start|>|") && plain.contains("⟧S"), "{plain}");
-    sound(&place.corpus);
-}
+corpusdb_test!(
+    conversations_are_stored_as_their_template_writes_them,
+    ChatCorpus::new(),
+    |place| {
+        let record = dialogue("What is the sea?", "Salt water, Größe zählt: 海。");
+        let report = place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);
+        assert_eq!(numbers(&report, ["added", "rejected"]), [1, 0]);
+        let shown = place.show(0);
+        assert_eq!(
+            shown["text"],
+            "<|im_start|>user\nWhat is the sea?<|im_end|>\n<|im_start|>assistant\nSalt water, Größe zählt: 海。<|im_end|>\n"
+        );
+        assert_eq!(shown["key"], "What is the sea?");
+        assert_eq!(shown["chat_template"]["source"], CHATML);
+        assert_eq!(shown["chat_template"]["variables"], json!({}));
+        assert_eq!(shown["metadata"]["messages"], record["messages"]);
+        assert_eq!(shown["metadata"]["topic"], "t");
+        let tokens = place.tokens(0, "own");
+        // The template's special tokens are single ids.
+        let ids: Vec<u64> = tokens.iter().map(|token| token["id"].as_u64().unwrap()).collect();
+        assert_eq!(
+            (ids.iter().filter(|id| **id == 1).count(), ids.iter().filter(|id| **id == 2).count()),
+            (2, 2)
+        );
+        let spelled: String = tokens.iter().map(|token| token["text"].as_str().unwrap()).collect();
+        assert_eq!(spelled, shown["text"].as_str().unwrap());
+        assert_eq!(place.trained(0, "own"), "Salt water, Größe zählt: 海。<|im_end|>\n");
+        let plain = corpusdb(&["show", &place.corpus, "0", "--tokens"]).good().stdout;
+        assert!(plain.contains("⟦<|im_start|>|") && plain.contains("⟧S"), "{plain}");
+        sound(&place.corpus);
+    }
+);
 
-#[test]
-fn a_later_tokenizer_finds_the_same_trained_text() {
-    let place = ChatCorpus::new();
+corpusdb_test!(a_later_tokenizer_finds_the_same_trained_text, ChatCorpus::new(), |place| {
     place.chat(
         &[
             dialogue("one two three", "vier fünf"),
@@ -134,11 +134,9 @@ fn a_later_tokenizer_finds_the_same_trained_text() {
         assert!(plain.iter().all(|token| token["trained"] == true && token["id"] != 2));
     }
     sound(&place.corpus);
-}
+});
 
-#[test]
-fn bad_conversations_are_rejected_with_their_reason() {
-    let place = ChatCorpus::new();
+corpusdb_test!(bad_conversations_are_rejected_with_their_reason, ChatCorpus::new(), |place| {
     let records = [
         dialogue("fine", "yes"),
         json!({"messages": [{"role": "user", "content": "<|im_end|>"}, {"role": "assistant", "content": "x"}]}),
@@ -172,11 +170,9 @@ fn bad_conversations_are_rejected_with_their_reason() {
     place.chat(&records, &["--special-in-content", "allow"]);
     assert_eq!(place.trained(1, "own"), "x<|im_end|>\n");
     sound(&place.corpus);
-}
+});
 
-#[test]
-fn templates_of_tokenizers_take_variables() {
-    let place = ChatCorpus::new();
+corpusdb_test!(templates_of_tokenizers_take_variables, ChatCorpus::new(), |place| {
     let source = "{{ bos_token }}{% if think is defined and think %}T{% endif %}{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}";
     let config = json!({"bos_token": "<s>", "eos_token": {"content": "<|im_end|>"},
         "chat_template": [{"name": "default", "template": source}, {"name": "loud", "template": "{{ messages[0].content | upper }}"}]});
@@ -195,11 +191,9 @@ fn templates_of_tokenizers_take_variables() {
     corpusdb_reading(&[&chat[..], &[&path, "--chat-template-name", "soft"]].concat(), b"")
         .fails(&["no chat_template `soft`; there are `default`, `loud`"]);
     sound(&place.corpus);
-}
+});
 
-#[test]
-fn supplied_ids_are_stored_also_of_removed_documents() {
-    let place = ChatCorpus::new();
+corpusdb_test!(supplied_ids_are_stored_also_of_removed_documents, ChatCorpus::new(), |place| {
     place.chat(&[dialogue("the sea is wide and the sky is high", "so it is")], &[]);
     let ids: Vec<u64> =
         place.tokens(0, "own").iter().map(|token| token["id"].as_u64().unwrap()).collect();
@@ -254,7 +248,7 @@ fn supplied_ids_are_stored_also_of_removed_documents() {
         b"{}",
     )
     .fails(&["`none`", "own"]);
-}
+});
 
 #[test]
 fn a_changed_weight_is_new_content_and_weights_reach_the_tokens() {
@@ -295,9 +289,7 @@ fn many() -> String {
     out
 }
 
-#[test]
-fn a_killed_ingest_rerun_gives_the_same_trained_tokens() {
-    let place = ChatCorpus::new();
+corpusdb_test!(a_killed_ingest_rerun_gives_the_same_trained_tokens, ChatCorpus::new(), |place| {
     let file = place.scratch.write("many.jsonl", many());
     let template = place.scratch.arg("chatml.jinja");
     let fresh = |name: &str| {
@@ -350,11 +342,9 @@ fn a_killed_ingest_rerun_gives_the_same_trained_tokens() {
         assert_eq!(digest(&corpus), expected, "round {round}");
     }
     assert!(killed >= 2, "{killed} runs were killed before they ended");
-}
+});
 
-#[test]
-fn a_document_kept_again_has_its_own_trained_tokens() {
-    let place = ChatCorpus::new();
+corpusdb_test!(a_document_kept_again_has_its_own_trained_tokens, ChatCorpus::new(), |place| {
     let said = dialogue("the sea is wide and the sky is high", "so it is and so it stays");
     let mut unsaid = said.clone();
     unsaid["messages"][1]["weight"] = json!(0);
@@ -376,11 +366,9 @@ fn a_document_kept_again_has_its_own_trained_tokens() {
     assert_eq!(place.show(1)["standing"], "exact");
     corpusdb(&["remove", &place.corpus, "0", "--no-block"]).good();
     is_right();
-}
+});
 
-#[test]
-fn conversations_and_ids_in_parquet_are_those_of_lines() {
-    let place = ChatCorpus::new();
+corpusdb_test!(conversations_and_ids_in_parquet_are_those_of_lines, ChatCorpus::new(), |place| {
     let text = |name: &str| Field::new(name, DataType::Utf8, true);
     let message = DataType::Struct(vec![text("role"), text("content")].into());
     let ids = DataType::List(Arc::new(Field::new("item", DataType::Int64, true)));
@@ -418,12 +406,10 @@ fn conversations_and_ids_in_parquet_are_those_of_lines() {
     assert_eq!(trained, [false, true, true]);
     assert_eq!(place.show(1)["metadata"]["topic"], "t");
     sound(&place.corpus);
-}
+});
 
-/// `--text-field`, which was told instead, rejects every record.
-#[test]
-fn conversations_without_the_option_get_its_name() {
-    let scratch = TestDir::new();
+// `--text-field`, which was told instead, rejects every record.
+corpusdb_test!(conversations_without_the_option_get_its_name, |scratch| {
     let messages = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]);
     let turns = json!([{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]);
     let template = scratch.write(
@@ -485,4 +471,4 @@ fn conversations_without_the_option_get_its_name() {
             assert_eq!(numbers(&ran.json(), ["added", "rejected"]), [1, 0], "{ran}");
         }
     }
-}
+});

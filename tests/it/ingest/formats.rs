@@ -371,11 +371,7 @@ corpusdb_test!(another_file_of_the_same_size_and_time_is_read, |t| {
     t.sound("c");
 });
 
-#[test]
-fn a_silent_pipe_delays_neither_a_stop_nor_an_error() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(a_silent_pipe_delays_neither_a_stop_nor_an_error, |_scratch, corpus| {
     let spawn = |more: &[&str]| {
         let mut arguments = vec!["ingest", &corpus, "-", "--source", "web", "--batch-bytes", "1"];
         arguments.extend(more);
@@ -412,7 +408,7 @@ fn a_silent_pipe_delays_neither_a_stop_nor_an_error() {
     drop(stdin);
     assert_eq!(corpusdb(&["count", &corpus]).good().stdout.trim(), "2");
     sound(&corpus);
-}
+});
 
 /// Columns of a type without a form in JSON: the others come in, and those are named; rows that were read are passed over.
 #[test]

@@ -189,10 +189,8 @@ fn set(corpus: &str, field: &str, more: &[&str]) -> serde_json::Value {
     corpusdb(&[&["field", "set", corpus, field, "--json"], more].concat()).good().json()
 }
 
-/// Scores computed elsewhere could not come into a corpus but by ingesting everything anew.
-#[test]
-fn scores_from_outside_are_joined_by_key() {
-    let scratch = TestDir::new();
+// Scores computed elsewhere could not come into a corpus but by ingesting everything anew.
+corpusdb_test!(scores_from_outside_are_joined_by_key, |scratch| {
     let corpus = corpus(&scratch, "corpus");
     let scores: String = (0..COUNT + 5)
         .map(|number| format!("{{\"page\":\"u{number}\",\"score\":{}.25}}\n", number * 2))
@@ -234,13 +232,11 @@ fn scores_from_outside_are_joined_by_key() {
     );
     assert!(rows.len() == 1 && rows[0]["perplexity"].is_null(), "{rows:?}");
     sound(&corpus);
-}
+});
 
-/// Keywords leave the postings of their old value, numbers their column; nulls take values away. Where values end up
-/// decides the digest, not the way there.
-#[test]
-fn values_replace_one_another_and_the_way_does_not_matter() {
-    let scratch = TestDir::new();
+// Keywords leave the postings of their old value, numbers their column; nulls take values away. Where values end up
+// decides the digest, not the way there.
+corpusdb_test!(values_replace_one_another_and_the_way_does_not_matter, |scratch| {
     let (one, two) = (corpus(&scratch, "one"), corpus(&scratch, "two"));
     let give = |name: &str, of: &dyn Fn(usize) -> String| {
         let lines = (0..COUNT).map(|n| format!("{{\"document\":{n},\"v\":{}}}\n", of(n)));
@@ -275,11 +271,9 @@ fn values_replace_one_another_and_the_way_does_not_matter() {
     // All else of the record is as it was.
     let shown = corpusdb(&["show", &one, "1", "--json"]).good().stdout;
     assert!(shown.contains(r#"{"topic":"s1","odd":1.5}"#), "{shown}");
-}
+});
 
-#[test]
-fn bad_values_of_parquet_are_refused_with_their_record() {
-    let scratch = TestDir::new();
+corpusdb_test!(bad_values_of_parquet_are_refused_with_their_record, |scratch| {
     let corpus = corpus(&scratch, "corpus");
     let path = scratch.path("scores.parquet");
     let ids = UInt64Array::from_iter_values((0..COUNT as u64).rev());
@@ -317,12 +311,10 @@ fn bad_values_of_parquet_are_refused_with_their_record() {
     let ran = corpusdb(&["field", "set", &corpus, "grade", "--from", &unknown, "--id", "id"]);
     assert_eq!(ran.code, Some(1), "{ran}");
     sound(&corpus);
-}
+});
 
-/// One record without a value beside those of unknown documents, and nothing done counted as success.
-#[test]
-fn a_join_without_a_match_fails() {
-    let scratch = TestDir::new();
+// One record without a value beside those of unknown documents, and nothing done counted as success.
+corpusdb_test!(a_join_without_a_match_fails, |scratch| {
     let corpus = corpus(&scratch, "corpus");
     let file = scratch.write("s.jsonl", "{\"k\":\"none\",\"grade\":1}\n{\"k\":\"u1\"}\n");
     let ran = corpusdb(&["field", "set", &corpus, "grade", "--from", &file, "--key", "k"]);
@@ -330,12 +322,10 @@ fn a_join_without_a_match_fails() {
     let file =
         scratch.write("t.jsonl", "{\"k\":\"none\",\"grade\":1}\n{\"k\":\"u1\",\"grade\":2}\n");
     corpusdb(&["field", "set", &corpus, "grade", "--from", &file, "--key", "k"]).good();
-}
+});
 
-/// Each score needed a file and a pass of its own.
-#[test]
-fn several_fields_are_set_at_once_however_the_records_are_cut() {
-    let scratch = TestDir::new();
+// Each score needed a file and a pass of its own.
+corpusdb_test!(several_fields_are_set_at_once_however_the_records_are_cut, |scratch| {
     let give = |number: usize| {
         let mut fields = vec![format!("\"key\":\"u{}\"", number * 7 % (COUNT + 4))];
         if !number.is_multiple_of(3) {
@@ -386,4 +376,4 @@ fn several_fields_are_set_at_once_however_the_records_are_cut() {
     corpusdb(&["field", "set", &corpus, "--from", &file, "--on", "key"])
         .fails(&["name the field to set", "--columns"]);
     corpusdb(&["field", "set", &corpus, "grade", "--from", &file]).fails(&["--on"]);
-}
+});

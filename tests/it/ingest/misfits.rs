@@ -2,7 +2,7 @@
 //! which were null without a word.
 
 use crate::support::{
-    TestDir, copy, corpusdb, digest, ingest, init, numbers, repository, sound, sql,
+    TestDir, copy, corpusdb, corpusdb_test, digest, ingest, init, numbers, repository, sound, sql,
 };
 use arrow::array::{Array, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -38,9 +38,7 @@ fn options(more: &[&'static str]) -> Vec<&'static str> {
     [&["--source", "web", "--id-field", "id"], more].concat()
 }
 
-#[test]
-fn values_in_the_spellings_of_other_programs_are_taken() {
-    let scratch = TestDir::new();
+corpusdb_test!(values_in_the_spellings_of_other_programs_are_taken, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "views:int", "--field", "fine:bool", "--field", "seen:timestamp"]);
     let views = ["7", "7.0", "7e0", "\"7\"", "700E-2"];
@@ -63,11 +61,9 @@ fn values_in_the_spellings_of_other_programs_are_taken() {
     let same = "views = 7 AND fine AND seen = '2024-03-31T01:30:00'";
     assert_eq!(corpusdb(&["count", &corpus, "--where", same]).good().stdout, "5\n");
     sound(&corpus);
-}
+});
 
-#[test]
-fn values_of_another_type_are_counted_in_any_batches() {
-    let scratch = TestDir::new();
+corpusdb_test!(values_of_another_type_are_counted_in_any_batches, |scratch| {
     let lines = records(300, |number| {
         let quality = if number % 50 == 3 { json!("n/a") } else { json!(number) };
         json!({ "quality": quality, "views": if number == 40 { json!([1]) } else { Value::Null } })
@@ -117,11 +113,9 @@ fn values_of_another_type_are_counted_in_any_batches() {
     assert_eq!(stats(&["--where", "id > 600"]), Value::Null);
     let stats = corpusdb(&["stats", &corpus]).good().stdout;
     assert!(stats.contains("values that do not have the type of their field"), "{stats}");
-}
+});
 
-#[test]
-fn an_absent_field_gets_the_nearest_name() {
-    let scratch = TestDir::new();
+corpusdb_test!(an_absent_field_gets_the_nearest_name, |scratch| {
     let alarms = |name: &str, fields: &[&str], count: usize, of: fn(usize) -> Value| {
         let corpus = scratch.arg(name);
         let declared: Vec<&str> = fields.iter().flat_map(|field| ["--field", field]).collect();
@@ -156,11 +150,9 @@ fn an_absent_field_gets_the_nearest_name() {
         later("in-part.jsonl", |at| if at == 7 { json!({ "edu": 2 }) } else { json!({}) }),
         json!([])
     );
-}
+});
 
-#[test]
-fn a_field_most_of_whose_values_are_of_another_type_is_an_alarm() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_field_most_of_whose_values_are_of_another_type_is_an_alarm, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "stars:int"]);
     let half = records(
@@ -185,11 +177,9 @@ fn a_field_most_of_whose_values_are_of_another_type_is_an_alarm() {
         scratch.write("quiet.jsonl", records(3, |_| json!({ "stars": 1 })).replace("\"k", "\"q"));
     corpusdb(&["ingest", &corpus, &quiet, "--source", "web", "--id-field", "id", "--strict"])
         .good();
-}
+});
 
-#[test]
-fn joined_values_of_another_type_are_skipped() {
-    let scratch = TestDir::new();
+corpusdb_test!(joined_values_of_another_type_are_skipped, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "ppl:float", "--field", "stars:int"]);
     let file = scratch.write("a.jsonl", records(5, |at| json!({ "ppl": 1.5, "stars": at })));
@@ -221,12 +211,10 @@ fn joined_values_of_another_type_are_skipped() {
     let shown = corpusdb(&set).good().stdout;
     assert!(shown.contains("  ppl: 2 of 3 values are not numbers, e.g. 1e400 ("), "{shown}");
     sound(&corpus);
-}
+});
 
-/// A model's score of NaN took away the score that a document had, and the report said "changed".
-#[test]
-fn nans_of_parquet_are_counted_and_erase_nothing() {
-    let scratch = TestDir::new();
+// A model's score of NaN took away the score that a document had, and the report said "changed".
+corpusdb_test!(nans_of_parquet_are_counted_and_erase_nothing, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "ppl:float"]);
     let ids = || Arc::new(StringArray::from(vec!["k0", "k1", "k2", "k3"]));
@@ -261,12 +249,10 @@ fn nans_of_parquet_are_counted_and_erase_nothing() {
     });
     assert_eq!(report["misfits"]["ppl"], misfits, "{report}");
     sound(&other);
-}
+});
 
-/// The store of the last release that knew fewer spellings has nulls, or another year, where today's rule finds a value.
-#[test]
-fn values_indexed_by_an_earlier_release_are_sound() {
-    let scratch = TestDir::new();
+// The store of the last release that knew fewer spellings has nulls, or another year, where today's rule finds a value.
+corpusdb_test!(values_indexed_by_an_earlier_release_are_sound, |scratch| {
     let corpus = scratch.arg("corpus");
     copy(&repository("tests/formats/fields/corpus"), &scratch.path("corpus"));
     let rows = || sql(&corpus, "SELECT views, score, fine, seen FROM documents ORDER BY id");
@@ -306,4 +292,4 @@ fn values_indexed_by_an_earlier_release_are_sound() {
     assert_eq!(rows()[2], row(8, 1000.0, json!(false)));
     assert_eq!(rows()[3], row(1000, 3.0, Value::Null));
     assert_eq!(rows()[5], none);
-}
+});

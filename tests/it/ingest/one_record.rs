@@ -1,6 +1,6 @@
 //! One record: the same values come to the same documents and the same rejects, in whatever form they are handed over.
 
-use crate::support::{TestDir, make, pour, reader, sound_digest, writer};
+use crate::support::{TestDir, corpusdb_test, make, pour, reader, sound_digest, writer};
 use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
     Float64Array, Int32Array, Int64Array, LargeBinaryArray, ListArray, MapBuilder, RecordBatch,
@@ -226,9 +226,7 @@ fn stored(path: &Path) -> StoredRecord {
     }
 }
 
-#[test]
-fn hostile_values_are_one_record_in_every_spelling_of_json() {
-    let scratch = TestDir::new();
+corpusdb_test!(hostile_values_are_one_record_in_every_spelling_of_json, |scratch| {
     let hostile = hostile();
     let lines: Vec<&str> = hostile.iter().map(|(line, _)| line.as_str()).collect();
     let write = |name: &str, text: String| scratch.write(name, text);
@@ -274,7 +272,7 @@ fn hostile_values_are_one_record_in_every_spelling_of_json() {
     for (name, other) in &all[1..] {
         assert_eq!(other, first, "{name}");
     }
-}
+});
 
 /// A column of texts that are JSON, as `datasets` writes fields of uneven shapes.
 fn json_column(name: &str) -> Field {
@@ -300,9 +298,7 @@ fn write_tables(scratch: &TestDir, name: &str, batch: &RecordBatch) -> Vec<Strin
     ]
 }
 
-#[test]
-fn hostile_values_in_columns_of_json_are_those_of_the_lines() {
-    let scratch = TestDir::new();
+corpusdb_test!(hostile_values_in_columns_of_json_are_those_of_the_lines, |scratch| {
     let good = values().into_iter().filter_map(|(value, stored)| stored.ok().map(|_| value));
     // In a list they are a level deeper.
     let hostile: Vec<_> = good.filter(|value| value.matches(['[', '{']).count() <= 500).collect();
@@ -338,11 +334,9 @@ fn hostile_values_in_columns_of_json_are_those_of_the_lines() {
         pour(&mut writer(&path), &[table], &by_id("web"));
         assert_eq!(stored(&path), expected);
     }
-}
+});
 
-#[test]
-fn columns_of_every_type_are_the_values_that_json_has_for_them() {
-    let scratch = TestDir::new();
+corpusdb_test!(columns_of_every_type_are_the_values_that_json_has_for_them, |scratch| {
     let list = ListArray::from_iter_primitive::<Int64Type, _, _>([
         Some(vec![Some(1), None]),
         None,
@@ -424,11 +418,9 @@ fn columns_of_every_type_are_the_values_that_json_has_for_them() {
     let batches = arrow::array::RecordBatchIterator::new([Ok(batch.clone())], batch.schema());
     hand_over(&mut writer(&path), Records::batches("batches", batches), &by_id("web"));
     assert_eq!(stored(&path), expected);
-}
+});
 
-#[test]
-fn a_rejected_row_keeps_all_that_it_had() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_rejected_row_keeps_all_that_it_had, |scratch| {
     let batch = RecordBatch::try_from_iter_with_nullable([
         ("id", Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4)])) as ArrayRef, true),
         (
@@ -456,11 +448,9 @@ fn a_rejected_row_keeps_all_that_it_had() {
         assert_eq!(raw[1], b"{\"text\":\"no id\",\"n\":2}");
         assert_eq!(raw[2], b"{\"id\":3,\"n\":3}");
     }
-}
+});
 
-#[test]
-fn row_numbers_are_no_fields_and_large_cells_are_numbers() {
-    let scratch = TestDir::new();
+corpusdb_test!(row_numbers_are_no_fields_and_large_cells_are_numbers, |scratch| {
     make(&scratch.path("corpus"), DedupMode::None, 0.8);
     let may = ",id,text,n\n0,a,first text,18446744073709551616\n1,b,second text,007\n";
     let june = ",id,text,n\n0,z,another text,1e400\n1,a,first text,18446744073709551616\n2,b,second text,007\nx,c,third text,\n";
@@ -478,4 +468,4 @@ fn row_numbers_are_no_fields_and_large_cells_are_numbers() {
         "{\"column_1\":\"x\"}",
     ];
     assert_eq!(fields, expected);
-}
+});

@@ -1,8 +1,8 @@
 //! Files of other people: what each is read as, what damage costs, what of a folder is left and why.
 
 use crate::support::{
-    TestDir, corpusdb, corpusdb_reading, digest, gzip, ingest, init, json_lines, numbers,
-    repository,
+    TestDir, corpusdb, corpusdb_reading, corpusdb_test, digest, gzip, ingest, init, json_lines,
+    numbers, repository,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -39,10 +39,8 @@ fn line(n: usize) -> String {
     format!("{{\"id\":\"r{n}\",\"text\":\"record number {n}\"}}\n")
 }
 
-/// A format by its ending, its first bytes, or a vote of many lines; a record that is bad costs itself.
-#[test]
-fn a_file_is_recognised_behind_a_bad_first_record() {
-    let scratch = TestDir::new();
+// A format by its ending, its first bytes, or a vote of many lines; a record that is bad costs itself.
+corpusdb_test!(a_file_is_recognised_behind_a_bad_first_record, |scratch| {
     let lines: String = (0..20).map(line).collect();
     let long = format!("{{\"id\":\"long\",\"text\":\"{}\"}}\n", "word ".repeat(1 << 20));
     let longer = format!("{{\"id\":\"longer\",\"text\":\"{}\"}}\n", "word ".repeat(1 << 22));
@@ -78,13 +76,11 @@ fn a_file_is_recognised_behind_a_bad_first_record() {
     }
     let mac = texts(&scratch.arg("c-old-mac.csv"));
     assert_eq!(mac, ["one", "two\r2"], "a quote holds a line end of any kind");
-}
+});
 
-/// The first records vote on the text field: no number of threads and no cut into batches changes that. A pipe may say no
-/// more for hours: there the first record that has one decides.
-#[test]
-fn a_header_before_the_records_does_not_decide_their_text_field() {
-    let scratch = TestDir::new();
+// The first records vote on the text field: no number of threads and no cut into batches changes that. A pipe may say no
+// more for hours: there the first record that has one decides.
+corpusdb_test!(a_header_before_the_records_does_not_decide_their_text_field, |scratch| {
     let records: String = (0..200).map(line).collect();
     let with_header = |header: &str| format!("{header}\n{records}");
     let header = with_header("{\"name\":\"pages\",\"body\":\"what they are\"}");
@@ -105,13 +101,11 @@ fn a_header_before_the_records_does_not_decide_their_text_field() {
         let report = corpusdb_reading(&arguments, input.as_bytes()).good().json();
         assert_eq!(numbers(&report, ["added"]), [added], "{report}");
     }
-}
+});
 
-/// An Arrow file of Polars has the dictionaries of its categories behind its batches. It is read in the order of its
-/// table of contents where it has places; as a pipe it is damaged, and the way out is said.
-#[test]
-fn an_arrow_file_is_read_in_the_order_of_its_table_of_contents() {
-    let scratch = TestDir::new();
+// An Arrow file of Polars has the dictionaries of its categories behind its batches. It is read in the order of its
+// table of contents where it has places; as a pipe it is damaged, and the way out is said.
+corpusdb_test!(an_arrow_file_is_read_in_the_order_of_its_table_of_contents, |scratch| {
     let file = repository("tests/corpora/inputs/polars-categories.arrow");
     let corpus = fresh(&scratch, "corpus");
     let file = file.display().to_string();
@@ -126,12 +120,10 @@ fn an_arrow_file_is_read_in_the_order_of_its_table_of_contents() {
     let bytes = std::fs::read(&file).unwrap();
     corpusdb_reading(&["ingest", &piped, "-", "--source", "web"], &bytes)
         .fails(&["after the batches"]);
-}
+});
 
-/// What is no text in UTF-8 is named, with the way out, and none of it becomes a text; so is JSON that is no lines.
-#[test]
-fn unread_files_are_named_with_the_way_out() {
-    let scratch = TestDir::new();
+// What is no text in UTF-8 is named, with the way out, and none of it becomes a text; so is JSON that is no lines.
+corpusdb_test!(unread_files_are_named_with_the_way_out, |scratch| {
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let big = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
     let lines: String = (0..9).map(line).collect();
@@ -172,12 +164,10 @@ fn unread_files_are_named_with_the_way_out() {
     assert_eq!(report["alarms"][0]["kind"], "html-files", "{report}");
     let report = ingest(&corpus, &[&page], &["--source", "text", "--format", "text"]);
     assert_eq!(report["alarms"], json!([]), "{report}");
-}
+});
 
-/// An input without a byte is no document, from a file, a pipe or an archive.
-#[test]
-fn an_input_without_a_byte_adds_nothing_and_is_named() {
-    let scratch = TestDir::new();
+// An input without a byte is no document, from a file, a pipe or an archive.
+corpusdb_test!(an_input_without_a_byte_adds_nothing_and_is_named, |scratch| {
     let corpus = fresh(&scratch, "corpus");
     let plain = scratch.write("in/empty.txt", "");
     let packed = scratch.write("in/empty.gz", gzip(b""));
@@ -190,12 +180,10 @@ fn an_input_without_a_byte_adds_nothing_and_is_named() {
     // It has become one later.
     scratch.write("in/empty.txt", "Now it says something.\n");
     assert_eq!(numbers(&ingest(&corpus, &[&plain], &["--source", "web"]), ["added"]), [1]);
-}
+});
 
-/// Padding of tapes and stores behind frames is no damage; what else stands there is left and said.
-#[test]
-fn padding_behind_frames_is_ignored_and_other_bytes_warned_of() {
-    let scratch = TestDir::new();
+// Padding of tapes and stores behind frames is no damage; what else stands there is left and said.
+corpusdb_test!(padding_behind_frames_is_ignored_and_other_bytes_warned_of, |scratch| {
     let (one, two) = (line(1), line(2));
     let pack = |name: &str, bytes: &[u8]| match name {
         "gz" => gzip(bytes),
@@ -228,12 +216,10 @@ fn padding_behind_frames_is_ignored_and_other_bytes_warned_of() {
             assert_eq!(is_said, trailing, "{ending}, {what}: {report}");
         }
     }
-}
+});
 
-/// What stands before the damage is read, the file is named, and the files behind it are read.
-#[test]
-fn a_damaged_file_costs_itself_and_is_named() {
-    let scratch = TestDir::new();
+// What stands before the damage is read, the file is named, and the files behind it are read.
+corpusdb_test!(a_damaged_file_costs_itself_and_is_named, |scratch| {
     let many: String = (0..20_000).map(line).collect();
     let whole = gzip(many.as_bytes());
     scratch.write("in/a.jsonl", line(90_001));
@@ -277,12 +263,10 @@ fn a_damaged_file_costs_itself_and_is_named() {
     let alone = fresh(&scratch, "alone");
     corpusdb(&["ingest", &alone, &scratch.arg("in/b.jsonl.gz"), "--source", "web"])
         .fails(&["b.jsonl.gz", "truncated or damaged"]);
-}
+});
 
-/// What a program wrote beside its data, what is hidden, excluded, or a corpus is left, each with its reason.
-#[test]
-fn files_of_a_folder_are_read_or_skipped_with_a_reason() {
-    let scratch = TestDir::new();
+// What a program wrote beside its data, what is hidden, excluded, or a corpus is left, each with its reason.
+corpusdb_test!(files_of_a_folder_are_read_or_skipped_with_a_reason, |scratch| {
     let inner = scratch.arg("in/inner");
     init(&inner, &[]);
     scratch.write("in/_SUCCESS", "");
@@ -315,12 +299,10 @@ fn files_of_a_folder_are_read_or_skipped_with_a_reason() {
     let book = fresh(&scratch, "books");
     let report = ingest(&book, &[&scratch.arg("book")], &["--source", "book"]);
     assert_eq!(files(&report), [2, 2, 0, 0]);
-}
+});
 
-/// Folders say fields, from whichever argument the file is reached, unless a record has them; own exports come back.
-#[test]
-fn folders_of_partitions_are_fields_of_their_records() {
-    let scratch = TestDir::new();
+// Folders say fields, from whichever argument the file is reached, unless a record has them; own exports come back.
+corpusdb_test!(folders_of_partitions_are_fields_of_their_records, |scratch| {
     scratch.write("in/lang=de/dump=2024-10/a.jsonl", line(1));
     scratch.write(
         "in/lang=fr/dump=2024-10/a.jsonl",
@@ -362,12 +344,10 @@ fn folders_of_partitions_are_fields_of_their_records() {
     let count = "SELECT count(*) AS n FROM documents WHERE lang IN ('de', 'it')";
     let found = json_lines(&corpusdb(&["sql", &back, count, "--format", "json"]).good().stdout);
     assert_eq!(found, [json!({"n": 2})]);
-}
+});
 
-/// A dataset that is a choice of rows of its files is not read as all of them.
-#[test]
-fn a_saved_dataset_with_a_choice_of_rows_is_refused() {
-    let scratch = TestDir::new();
+// A dataset that is a choice of rows of its files is not read as all of them.
+corpusdb_test!(a_saved_dataset_with_a_choice_of_rows_is_refused, |scratch| {
     let folder = repository("tests/corpora/inputs/dataset");
     for file in std::fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
@@ -381,12 +361,10 @@ fn a_saved_dataset_with_a_choice_of_rows_is_refused() {
     let corpus = fresh(&scratch, "corpus");
     corpusdb(&["ingest", &corpus, &scratch.arg("in"), "--source", "web"])
         .fails(&["_indices_data_files", "flatten_indices"]);
-}
+});
 
-/// Every format that documents are exported to comes back as the same keys and texts.
-#[test]
-fn every_export_is_read_again() {
-    let scratch = TestDir::new();
+// Every format that documents are exported to comes back as the same keys and texts.
+corpusdb_test!(every_export_is_read_again, |scratch| {
     let corpus = fresh(&scratch, "corpus");
     let odd = [
         "plain",
@@ -417,7 +395,7 @@ fn every_export_is_read_again() {
         ingest(&again, &[&answer], &["--source", "web", "--id-field", "key"]);
         assert_eq!(texts(&again), texts(&corpus), "answer as {format}");
     }
-}
+});
 
 /// The rows of "Case by case" in the page of inputs, by how they begin, and where the test of each stands.
 const CASES: [(&str, &str, &str); 19] = [

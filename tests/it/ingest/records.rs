@@ -1,8 +1,8 @@
 //! Records handed over by a program come to what the same records come to in a file.
 
 use crate::support::{
-    MEMORY, Page, TestDir, crawl, keyed_options, lines, make, pour, prose, reader, sound_digest,
-    writer,
+    MEMORY, Page, corpusdb_test, crawl, keyed_options, lines, make, pour, prose, reader,
+    sound_digest, writer,
 };
 use arrow::array::{
     ArrayRef, BinaryArray, DictionaryArray, Int64Array, LargeStringArray, RecordBatch,
@@ -100,9 +100,7 @@ fn documents(corpus: &Corpus) -> Vec<String> {
     corpus.select(None).unwrap().iter().map(shown).collect()
 }
 
-#[test]
-fn records_from_memory_are_those_of_a_file_however_they_are_cut() {
-    let scratch = TestDir::new();
+corpusdb_test!(records_from_memory_are_those_of_a_file_however_they_are_cut, |scratch| {
     let pages = crawl(41, 500, true);
     let file = scratch.write("a.jsonl", lines(&pages));
     let mut of_file = made(&scratch.path("file"));
@@ -126,11 +124,9 @@ fn records_from_memory_are_those_of_a_file_however_they_are_cut() {
         assert_eq!(sound_digest(&reader(&path)), sound_digest(&of_file));
         assert!(documents(&reader(&path)) == documents(&of_file), "other documents");
     }
-}
+});
 
-#[test]
-fn record_batches_equal_the_same_rows_one_by_one() {
-    let scratch = TestDir::new();
+corpusdb_test!(record_batches_equal_the_same_rows_one_by_one, |scratch| {
     let pages = crawl(42, 300, true);
     let plain = |page: &Page| {
         let fields = [("url", page.fields["url"].clone()), ("year", page.fields["year"].clone())];
@@ -156,11 +152,9 @@ fn record_batches_equal_the_same_rows_one_by_one() {
         drop(writer);
         assert_eq!(sound_digest(&reader(&path)), digest, "{rows} rows a batch");
     }
-}
+});
 
-#[test]
-fn texts_of_every_column_of_strings_are_read() {
-    let scratch = TestDir::new();
+corpusdb_test!(texts_of_every_column_of_strings_are_read, |scratch| {
     let mut writer = made(&scratch.path("corpus"));
     let texts = ["first text", "second text", "first text"];
     let columns: [ArrayRef; 5] = [
@@ -185,11 +179,9 @@ fn texts_of_every_column_of_strings_are_read() {
     assert_eq!(corpus.count("text = 'first text'").unwrap(), 10);
     assert_eq!(corpus.count("kept").unwrap(), 2);
     sound_digest(&corpus);
-}
+});
 
-#[test]
-fn an_ingest_resumes_behind_a_failed_iterator() {
-    let scratch = TestDir::new();
+corpusdb_test!(an_ingest_resumes_behind_a_failed_iterator, |scratch| {
     let pages: Vec<Page> =
         (0..200).map(|n| Page::keyed(format!("page-{n}"), format!("text number {n}"))).collect();
     let mut whole = made(&scratch.path("whole"));
@@ -226,11 +218,9 @@ fn an_ingest_resumes_behind_a_failed_iterator() {
     drop(writer);
     let digests = ["corpus", "whole"].map(|name| sound_digest(&reader(&scratch.path(name))));
     assert_eq!(digests[0], digests[1]);
-}
+});
 
-#[test]
-fn records_without_a_key_are_known_by_number_and_content() {
-    let scratch = TestDir::new();
+corpusdb_test!(records_without_a_key_are_known_by_number_and_content, |scratch| {
     let mut writer = made(&scratch.path("corpus"));
     let keyless = IngestOptions::new("web");
     let texts = || (0..3).map(|n| Record::new(format!("page {n}")));
@@ -264,11 +254,9 @@ fn records_without_a_key_are_known_by_number_and_content() {
     assert_eq!(told, [("c", 3, bad), ("c", 4, long)]);
     assert_eq!(rejects[1].raw, b"longer than is allowed here");
     sound_digest(&corpus);
-}
+});
 
-#[test]
-fn records_without_a_name_or_batches_without_a_text_are_refused() {
-    let scratch = TestDir::new();
+corpusdb_test!(records_without_a_name_or_batches_without_a_text_are_refused, |scratch| {
     let mut writer = made(&scratch.path("corpus"));
     let options = IngestOptions::new("web");
     let nameless = hand_over(&mut writer, Records::new("", [Record::new("x")]), &options);
@@ -285,11 +273,9 @@ fn records_without_a_name_or_batches_without_a_text_are_refused() {
     let error = hand_over(&mut writer, lying, &options).unwrap_err();
     assert!(error.to_string().starts_with("t: no text field among `n`"), "{error}");
     assert_eq!(writer.view().documents(), 2);
-}
+});
 
-#[test]
-fn conversations_come_from_the_fields_of_records() {
-    let scratch = TestDir::new();
+corpusdb_test!(conversations_come_from_the_fields_of_records, |scratch| {
     let mut writer = made(&scratch.path("corpus"));
     let template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}";
     let chat = ChatOptions {
@@ -305,7 +291,7 @@ fn conversations_come_from_the_fields_of_records() {
     let report = hand_over(&mut writer, Records::new("chats", chats), &options).unwrap();
     assert_eq!((report.added, report.rejected), (1, 1));
     assert_eq!(writer.view().text(DocId(0)).unwrap(), "user: hello\n");
-}
+});
 
 /// Asks for a stop when the first batch is committed.
 struct StopAtOnce<'a>(&'a Interrupt);
@@ -320,9 +306,7 @@ impl Progress for StopAtOnce<'_> {
     fn note(&self, _message: &str) {}
 }
 
-#[test]
-fn records_are_asked_for_when_there_is_room_for_them() {
-    let scratch = TestDir::new();
+corpusdb_test!(records_are_asked_for_when_there_is_room_for_them, |scratch| {
     let text = prose(&mut crate::support::Random::new(1), 0, 20);
     for given in [2_000, 4_000] {
         let mut writer = made(&scratch.path(&format!("corpus-{given}")));
@@ -342,7 +326,7 @@ fn records_are_asked_for_when_there_is_room_for_them() {
         let asked = asked.into_inner();
         assert!(asked <= 10 * 12, "{asked} of {given} records");
     }
-}
+});
 
 fn options_of(batch_bytes: u64) -> IngestOptions {
     IngestOptions { batch_bytes, ..IngestOptions::new("web") }
@@ -375,10 +359,8 @@ fn by_id() -> IngestOptions {
     IngestOptions { read, ..IngestOptions::new("web") }
 }
 
-/// Which record has no text was not said.
-#[test]
-fn a_record_without_a_text_is_refused_by_its_number() {
-    let scratch = TestDir::new();
+// Which record has no text was not said.
+corpusdb_test!(a_record_without_a_text_is_refused_by_its_number, |scratch| {
     make(&scratch.path("corpus"), DedupMode::None, 0.8);
     let mut writer = writer(&scratch.path("corpus"));
     let given = vec![Ok(Err("no mapping".to_owned())), good(fields(r#"{"title":"x"}"#))];
@@ -387,11 +369,9 @@ fn a_record_without_a_text_is_refused_by_its_number() {
     assert!(error.to_string().starts_with(told), "{error}");
     let details = error.details().unwrap();
     assert_eq!((details.file.as_deref(), details.record), (Some("crawl"), Some(1)));
-}
+});
 
-#[test]
-fn mappings_equal_the_lines_of_a_file() {
-    let scratch = TestDir::new();
+corpusdb_test!(mappings_equal_the_lines_of_a_file, |scratch| {
     let text = lines(&crawl(43, 200, true));
     let file = scratch.write("crawl", &text);
     let options = IngestOptions {
@@ -414,11 +394,9 @@ fn mappings_equal_the_lines_of_a_file() {
         shown.map(|it| (it.key.clone(), it.text, it.metadata.get().to_owned())).collect()
     };
     assert!(shown("file") == shown("mappings"), "other documents");
-}
+});
 
-#[test]
-fn non_records_become_rejects() {
-    let scratch = TestDir::new();
+corpusdb_test!(non_records_become_rejects, |scratch| {
     make(&scratch.path("corpus"), DedupMode::Witness, 0.8);
     let mut writer = writer(&scratch.path("corpus"));
     let given = vec![
@@ -445,11 +423,9 @@ fn non_records_become_rejects() {
         (4, "id field `id` is absent, blank, or neither a string nor an integer"),
     ];
     assert_eq!(reasons, told.map(|(number, why)| (number, why.to_owned())));
-}
+});
 
-#[test]
-fn values_from_a_program_are_joined_as_those_of_a_file() {
-    let scratch = TestDir::new();
+corpusdb_test!(values_from_a_program_are_joined_as_those_of_a_file, |scratch| {
     let path = scratch.path("corpus");
     let declared = [("quality".to_owned(), FieldKind::Float)];
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &declared).unwrap();
@@ -467,4 +443,4 @@ fn values_from_a_program_are_joined_as_those_of_a_file() {
     assert_eq!((report.records, report.changed, report.unknown), (3, 1, 1));
     assert_eq!(writer.corpus().count("quality = 1.5").unwrap(), 1);
     sound_digest(&writer.corpus());
-}
+});

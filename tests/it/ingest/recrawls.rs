@@ -1,8 +1,8 @@
 //! The same keys again and again: what it costs, and whose content wins.
 
 use crate::support::{
-    Page, Random, StopAt, StopWhen, TestDir, edited, keyed_options, lines, make, pour, prose,
-    reader, seeds, sound_digest, writer,
+    Page, Random, StopAt, StopWhen, TestDir, corpusdb_test, edited, keyed_options, lines, make,
+    pour, prose, reader, seeds, sound_digest, writer,
 };
 use corpusdb::dedup::Standing;
 use corpusdb::ingest::{InputFormat, ReadOptions, TextUnit};
@@ -25,9 +25,7 @@ fn pages(seed: u64, count: usize) -> Vec<Page> {
 
 // ---- whose content wins ----
 
-#[test]
-fn a_repeated_file_wins_its_keys_back() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_repeated_file_wins_its_keys_back, |scratch| {
     let corpus = scratch.path("corpus");
     make(&corpus, DedupMode::Witness, 0.8);
     let mut writer = writer(&corpus);
@@ -69,11 +67,9 @@ fn a_repeated_file_wins_its_keys_back() {
     assert_eq!(stands(&writer), told(&new));
     assert_eq!(writer.view().documents(), 40 + 60 + 40 + 40, "no id is used twice");
     sound_digest(&reader(&corpus));
-}
+});
 
-#[test]
-fn files_that_share_keys_are_unchanged_the_second_time() {
-    let scratch = TestDir::new();
+corpusdb_test!(files_that_share_keys_are_unchanged_the_second_time, |scratch| {
     let corpus = scratch.path("corpus");
     make(&corpus, DedupMode::Witness, 0.8);
     let mut writer = writer(&corpus);
@@ -88,7 +84,7 @@ fn files_that_share_keys_are_unchanged_the_second_time() {
     let report = pour(&mut writer, &files, &keyed_options(4 << 10));
     assert_eq!((report.added, report.read, report.unchanged), (30, 30, 90));
     assert_eq!(pour(&mut writer, &files, &keyed_options(4 << 10)).commits, 0);
-}
+});
 
 #[test]
 fn a_key_twice_in_a_file_adds_nothing_the_second_time() {
@@ -114,9 +110,7 @@ fn a_key_twice_in_a_file_adds_nothing_the_second_time() {
     }
 }
 
-#[test]
-fn reading_again_that_is_interrupted_ends_as_if_it_had_not_been() {
-    let scratch = TestDir::new();
+corpusdb_test!(reading_again_that_is_interrupted_ends_as_if_it_had_not_been, |scratch| {
     let (old, new) = (pages(1, 300), pages(2, 300));
     let (a, b) = (scratch.write("a.jsonl", lines(&old)), scratch.write("b.jsonl", lines(&new)));
     let mut digests = Vec::new();
@@ -144,7 +138,7 @@ fn reading_again_that_is_interrupted_ends_as_if_it_had_not_been() {
         digests.push(sound_digest(&reader(&corpus)));
     }
     assert_eq!(digests[0], digests[1]);
-}
+});
 
 // ---- what it costs ----
 
@@ -213,9 +207,7 @@ fn hub(spokes: usize) -> Vec<Page> {
     pages
 }
 
-#[test]
-fn a_hub_crawled_again_reads_standings_once_a_commit() {
-    let mut standings = Vec::new();
+corpusdb_test!(a_hub_crawled_again_reads_standings_once_a_commit, Vec::new(), |mut standings| {
     for spokes in [100, 200] {
         let scratch = TestDir::new();
         let corpus = scratch.path("corpus");
@@ -232,7 +224,7 @@ fn a_hub_crawled_again_reads_standings_once_a_commit() {
         sound_digest(&reader(&corpus));
     }
     assert!(standings[3] <= standings[1] * 5 / 2, "{standings:?}");
-}
+});
 
 /// Pages of which each differs from the first in one place: near duplicates of one another.
 fn alike(seed: u64, count: usize) -> Vec<Page> {
@@ -241,10 +233,8 @@ fn alike(seed: u64, count: usize) -> Vec<Page> {
     (0..count).map(|at| Page::keyed(format!("k{at}"), edited(&mut random, &base, 1))).collect()
 }
 
-/// Each batch took the witness of all others away, which were decided again: half the pages a batch.
-#[test]
-fn equal_pages_crawled_again_are_decided_once_each() {
-    let scratch = TestDir::new();
+// Each batch took the witness of all others away, which were decided again: half the pages a batch.
+corpusdb_test!(equal_pages_crawled_again_are_decided_once_each, |scratch| {
     let mut digests = Vec::new();
     for (count, batch_bytes) in [(300, 16 << 10), (600, 16 << 10), (600, 8 << 10), (600, 1 << 30)] {
         let corpus = scratch.path(&format!("corpus-{count}-{batch_bytes}"));
@@ -278,11 +268,9 @@ fn equal_pages_crawled_again_are_decided_once_each() {
         digests.push((count, sound_digest(&reader(&corpus))));
     }
     assert!(digests[1..].iter().all(|other| *other == digests[1]), "batches matter");
-}
+});
 
-#[test]
-fn changing_one_of_many_equal_texts_reads_no_crowded_bucket() {
-    let mut read = Vec::new();
+corpusdb_test!(changing_one_of_many_equal_texts_reads_no_crowded_bucket, Vec::new(), |mut read| {
     for count in [100_u64, 200] {
         let scratch = TestDir::new();
         let corpus = scratch.path("corpus");
@@ -301,11 +289,9 @@ fn changing_one_of_many_equal_texts_reads_no_crowded_bucket() {
         sound_digest(&reader(&corpus));
     }
     assert!(read[1] <= read[0] * 5 / 2, "members read, of twice as many documents: {read:?}");
-}
+});
 
-#[test]
-fn restored_documents_are_found_again() {
-    let scratch = TestDir::new();
+corpusdb_test!(restored_documents_are_found_again, |scratch| {
     let corpus = scratch.path("corpus");
     make(&corpus, DedupMode::Witness, 0.8);
     let mut writer = writer(&corpus);
@@ -331,7 +317,7 @@ fn restored_documents_are_found_again() {
     let report = pour(&mut writer, &[file], &keyed_options(1 << 20));
     assert_eq!((report.added, report.kept), (30, 0));
     sound_digest(&reader(&corpus));
-}
+});
 
 /// The texts in force, in their order.
 fn texts_in_force(writer: &CorpusWriter) -> Vec<String> {
@@ -410,10 +396,8 @@ fn a_growing_file_ends_as_its_last_state() {
     }
 }
 
-/// A list that a program appends to is read on, from behind its last value.
-#[test]
-fn a_list_that_has_grown_is_read_on() {
-    let scratch = TestDir::new();
+// A list that a program appends to is read on, from behind its last value.
+corpusdb_test!(a_list_that_has_grown_is_read_on, |scratch| {
     make(&scratch.path("corpus"), DedupMode::None, 0.8);
     let mut writer = writer(&scratch.path("corpus"));
     let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
@@ -427,7 +411,7 @@ fn a_list_that_has_grown_is_read_on() {
         assert_eq!((report.read, report.added), (read, read));
     }
     assert_eq!(texts_in_force(&writer), ["state 4 of a page", "state 5 of a page"]);
-}
+});
 
 /// Shards that share keys: reading them again changes nothing, in their order or in another one.
 #[test]

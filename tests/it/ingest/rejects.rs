@@ -35,12 +35,8 @@ fn record(number: u64) -> String {
 
 // ---- settling ----
 
-/// One typo in `--id-field` left a reject a record for ever.
-#[test]
-fn a_right_ingest_of_a_file_settles_the_rejects_of_a_wrong_one() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// One typo in `--id-field` left a reject a record for ever.
+corpusdb_test!(a_right_ingest_of_a_file_settles_the_rejects_of_a_wrong_one, |scratch, corpus| {
     let file = scratch.write("a.jsonl", (0..300).map(record).collect::<String>());
     let other = scratch.write("b.jsonl", "bad\n");
     let wrong = |field: &str| {
@@ -71,11 +67,9 @@ fn a_right_ingest_of_a_file_settles_the_rejects_of_a_wrong_one() {
     );
     assert_eq!(corpusdb(&["info", &corpus, "--json"]).good().json()["rejects"], 301);
     sound(&corpus);
-}
+});
 
-#[test]
-fn torn_records_of_a_growing_file_are_settled_when_whole() {
-    let scratch = TestDir::new();
+corpusdb_test!(torn_records_of_a_growing_file_are_settled_when_whole, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let with = ["--source", "web", "--id-field", "id"];
@@ -93,13 +87,9 @@ fn torn_records_of_a_growing_file_are_settled_when_whole() {
     }
     assert_eq!(corpusdb(&["count", &corpus]).good().stdout, "5\n");
     sound(&corpus);
-}
+});
 
-#[test]
-fn rejects_are_settled_by_their_own_file_alone() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(rejects_are_settled_by_their_own_file_alone, |scratch, corpus| {
     let with = ["--source", "web"];
     let bad = format!("{}bad one\n{}bad two\nbad three\n", record(1), record(2));
     let file = scratch.write("a.jsonl", &bad);
@@ -136,7 +126,7 @@ fn rejects_are_settled_by_their_own_file_alone() {
     assert_eq!(ingest(&corpus, &[&file], &with)["commits"], 0);
     assert_eq!(digest(&corpus), before);
     sound(&corpus);
-}
+});
 
 /// Names that are no UTF-8 look alike among rejects.
 #[test]
@@ -275,9 +265,7 @@ fn with_every(nth: u64, bad: &str, count: u64) -> String {
     (0..count).map(|at| if at % nth == 0 { format!("{bad}\n") } else { record(at) }).collect()
 }
 
-#[test]
-fn a_batch_with_which_too_many_records_are_rejected_is_refused() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_batch_with_which_too_many_records_are_rejected_is_refused, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let many = scratch.write("many.jsonl", with_every(5, "{\"text\":\"no id\",\"uid\":7}", 3000));
@@ -303,11 +291,9 @@ fn a_batch_with_which_too_many_records_are_rejected_is_refused() {
     corpusdb(&["ingest", &corpus, &few, "--source", "web", "--max-rejected", "1.2"])
         .fails(&["not between 0 and 1"]);
     sound(&corpus);
-}
+});
 
-#[test]
-fn many_rejects_and_missing_ids_raise_an_alarm() {
-    let scratch = TestDir::new();
+corpusdb_test!(many_rejects_and_missing_ids_raise_an_alarm, |scratch| {
     let alarms = |name: &str, lines: String, id_field: &str| {
         let corpus = scratch.arg(&format!("{name}.corpus"));
         init(&corpus, &["--mode", "none"]);
@@ -348,13 +334,11 @@ fn many_rejects_and_missing_ids_raise_an_alarm() {
     ] {
         of(name, lines, "id", "", &[]);
     }
-}
+});
 
 // ---- forgetting ----
 
-#[test]
-fn rejects_are_dropped_by_source_and_path() {
-    let scratch = TestDir::new();
+corpusdb_test!(rejects_are_dropped_by_source_and_path, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     for (name, source) in [("in/a", "web"), ("in/b", "web"), ("in-c", "web"), ("d", "books")] {
@@ -404,7 +388,7 @@ fn rejects_are_dropped_by_source_and_path() {
     let report = ingest(&corpus, &[&scratch.arg("in-c.jsonl")], &again);
     assert_eq!(numbers(&report, ["read", "rejected", "rejected_before"]), [3, 2, 0]);
     sound(&corpus);
-}
+});
 
 // What cannot be read: bad records become rejects, and damaged files are errors that name them.
 

@@ -2,7 +2,8 @@
 
 use crate::support::server::{Framing, Server, State};
 use crate::support::{
-    Page, TestDir, command, corpusdb, crawl, digest, init, lines, numbers, ran, repository, sound,
+    Page, TestDir, command, corpusdb, corpusdb_test, crawl, digest, init, lines, numbers, ran,
+    repository, sound, with_corpus,
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::remote::ObjectStores;
@@ -61,9 +62,7 @@ fn bucket(server: &Server) {
     }
 }
 
-#[test]
-fn objects_are_read_as_files_are_from_web_servers_and_buckets() {
-    let scratch = TestDir::new();
+corpusdb_test!(objects_are_read_as_files_are_from_web_servers_and_buckets, |scratch| {
     let expected = expected(&scratch);
     let server = Server::start(State::default());
     for (name, bytes) in files() {
@@ -97,11 +96,9 @@ fn objects_are_read_as_files_are_from_web_servers_and_buckets() {
         sound(&corpus);
     }
     assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "{digests:?}");
-}
+});
 
-#[test]
-fn connections_that_are_cut_go_on_at_the_byte_reached() {
-    let scratch = TestDir::new();
+corpusdb_test!(connections_that_are_cut_go_on_at_the_byte_reached, |scratch| {
     let expected = expected(&scratch);
     let size: usize = files().iter().map(|(_, bytes)| bytes.len()).sum();
     for no_ranges in [false, true] {
@@ -126,11 +123,9 @@ fn connections_that_are_cut_go_on_at_the_byte_reached() {
         assert_eq!(server.state().cuts.0, 0, "nothing was cut");
         assert_eq!(rows(&corpus), expected);
     }
-}
+});
 
-#[test]
-fn a_parquet_object_is_read_from_its_end_and_needs_ranges() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_parquet_object_is_read_from_its_end_and_needs_ranges, |scratch| {
     let file = repository("tests/corpora/inputs/hub/data/train-00000-of-00002.parquet");
     let bytes = std::fs::read(&file).unwrap();
     let server = Server::start(State { cuts: (2, 100), ..State::default() });
@@ -151,12 +146,10 @@ fn a_parquet_object_is_read_from_its_end_and_needs_ranges() {
     let url = server.url("x/rows.parquet");
     let words = ["ignores Range", "rows.parquet"];
     with(&server, &[&["ingest", &remote, &url], &id[..]].concat()).fails(&words);
-}
+});
 
-/// Regression: an Arrow file of Polars has the dictionaries of its categories behind its batches.
-#[test]
-fn an_arrow_object_is_read_in_the_order_of_its_footer() {
-    let scratch = TestDir::new();
+// Regression: an Arrow file of Polars has the dictionaries of its categories behind its batches.
+corpusdb_test!(an_arrow_object_is_read_in_the_order_of_its_footer, |scratch| {
     let file = repository("tests/corpora/inputs/polars-categories.arrow");
     let server = Server::start(State { cuts: (2, 100), ..State::default() });
     server.state().files.insert("x/rows.arrow".to_owned(), std::fs::read(&file).unwrap());
@@ -177,11 +170,9 @@ fn an_arrow_object_is_read_in_the_order_of_its_footer() {
     let fresh = scratch.arg("fresh");
     init(&fresh, &[]);
     with(&server, &[&["ingest", &fresh, &url], &id[..]].concat()).fails(&words);
-}
+});
 
-#[test]
-fn an_object_replaced_while_read_is_read_again() {
-    let scratch = TestDir::new();
+corpusdb_test!(an_object_replaced_while_read_is_read_again, |scratch| {
     let line = |n: usize, word: &str| {
         format!("{{\"id\":\"{n}\",\"text\":\"{word} {n} {}\"}}\n", "long ".repeat(200))
     };
@@ -208,11 +199,9 @@ fn an_object_replaced_while_read_is_read_again() {
     };
     assert_eq!(kept(&corpus), kept(&expected));
     sound(&corpus);
-}
+});
 
-#[test]
-fn missing_and_forbidden_objects_get_the_way_out() {
-    let scratch = TestDir::new();
+corpusdb_test!(missing_and_forbidden_objects_get_the_way_out, |scratch| {
     let server = Server::start(State::default());
     bucket(&server);
     let corpus = scratch.arg("corpus");
@@ -228,12 +217,10 @@ fn missing_and_forbidden_objects_get_the_way_out() {
     fails(&server.url("crawl/"), &["does not list its files"]);
     fails("https://127.0.0.1:1/x.jsonl", &["gave up", "after 7 attempts"]);
     assert_eq!(corpusdb(&["count", &corpus]).good().stdout.trim(), "0");
-}
+});
 
-/// A server that answers nothing holds nobody up who wants to stop.
-#[test]
-fn a_stop_is_heard_while_a_server_is_silent() {
-    let scratch = TestDir::new();
+// A server that answers nothing holds nobody up who wants to stop.
+corpusdb_test!(a_stop_is_heard_while_a_server_is_silent, |scratch| {
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
     let server = Server::start(State { silent: true, ..State::default() });
@@ -256,12 +243,10 @@ fn a_stop_is_heard_while_a_server_is_silent() {
         assert!(error.contains("interrupted"), "{error}");
         assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     }
-}
+});
 
-/// A file that has grown is read on: what stands before is proved by its hash, and nothing comes twice.
-#[test]
-fn an_object_that_has_grown_or_was_read_in_part_is_read_on() {
-    let scratch = TestDir::new();
+// A file that has grown is read on: what stands before is proved by its hash, and nothing comes twice.
+corpusdb_test!(an_object_that_has_grown_or_was_read_in_part_is_read_on, |scratch| {
     let pages: Vec<Page> = crawl(3, 900, true);
     let (first, all) = (lines(&pages[..500]), lines(&pages));
     let server = Server::start(State::default());
@@ -279,12 +264,10 @@ fn an_object_that_has_grown_or_was_read_in_part_is_read_on() {
     crate::support::ingest(&expected, &[&file], &["--source", "web", "--id-field", "id"]);
     assert_eq!(rows(&corpus), rows(&expected));
     sound(&corpus);
-}
+});
 
-/// A web server is asked as curl asks it: with the login, for the path as it is written, by GET.
-#[test]
-fn addresses_go_out_as_they_are_written() {
-    let scratch = TestDir::new();
+// A web server is asked as curl asks it: with the login, for the path as it is written, by GET.
+corpusdb_test!(addresses_go_out_as_they_are_written, |scratch| {
     let text = lines(&crawl(5, 40, true));
     let login = "Basic am9lOnNlYzpyZXQvMQ==".to_owned();
     let server = Server::start(State { login: Some(login), no_heads: true, ..State::default() });
@@ -311,12 +294,10 @@ fn addresses_go_out_as_they_are_written() {
     let corpus = scratch.arg("refused");
     init(&corpus, &[]);
     with(&server, &["ingest", &corpus, &refused, "--source", "web"]).fails(&["401", "login"]);
-}
+});
 
-/// A server may make its answer as it goes: then its end is the end of the file, and a cut is none.
-#[test]
-fn answers_without_a_length_are_read_to_their_end() {
-    let scratch = TestDir::new();
+// A server may make its answer as it goes: then its end is the end of the file, and a cut is none.
+corpusdb_test!(answers_without_a_length_are_read_to_their_end, |scratch| {
     let expected = expected(&scratch);
     for framing in [Framing::Chunked, Framing::UntilClosed] {
         let state = State { no_lengths: Some(framing), no_tags: true, ..State::default() };
@@ -349,12 +330,10 @@ fn answers_without_a_length_are_read_to_their_end() {
         let url = server.url("x.parquet");
         with(&server, &["ingest", &corpus, &url, "--source", "web"]).fails(&["ignores Range"]);
     }
-}
+});
 
-/// One name that no request can ask for costs its own object, and is told.
-#[test]
-fn odd_names_of_a_bucket_cost_themselves() {
-    let scratch = TestDir::new();
+// One name that no request can ask for costs its own object, and is told.
+corpusdb_test!(odd_names_of_a_bucket_cost_themselves, |scratch| {
     let server = Server::start(State::default());
     let text = |n: usize| lines(&crawl(n as u64 + 1, 10, true)).into_bytes();
     let odd = ["a//x.jsonl", "a/../y.jsonl", "a/./z.jsonl", "a/t/", "a/c\u{1}.jsonl", "a/s.jsonl "];
@@ -399,12 +378,10 @@ fn odd_names_of_a_bucket_cost_themselves() {
     fails("s3://c/x/", &["s3://c/x//y", "no object there can be requested"]);
     with(&server, &["export", &corpus, "--to", "s3://b//x/", "--format", "jsonl"])
         .fails(&["slash"]);
-}
+});
 
-/// A store that put the parts together and whose answer was lost knows nothing of the upload any more.
-#[test]
-fn a_completion_whose_answer_is_lost_is_looked_for() {
-    let scratch = TestDir::new();
+// A store that put the parts together and whose answer was lost knows nothing of the upload any more.
+corpusdb_test!(a_completion_whose_answer_is_lost_is_looked_for, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let page = |n: usize| {
@@ -425,14 +402,13 @@ fn a_completion_whose_answer_is_lost_is_looked_for() {
     server.state().uploads_vanish = true;
     with(&server, &export).fails(&["s3://b/x.jsonl"]);
     assert!(!server.state().files.contains_key("b/x.jsonl"));
-}
+});
 
-/// An uplink that takes a part in more than half a minute works, and so does a completion that takes as long.
-#[test]
-fn slow_stores_are_waited_for() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &["--mode", "none"]);
+// An uplink that takes a part in more than half a minute works, and so does a completion that takes as long.
+corpusdb_test!(slow_stores_are_waited_for, with_corpus(&["--mode", "none"]), |(
+    scratch,
+    corpus,
+)| {
     let page = |n: usize| {
         format!("{{\"id\":\"{n}\",\"text\":\"{n} {}\"}}\n", format!("{n:x} word ").repeat(30_000))
     };
@@ -441,12 +417,10 @@ fn slow_stores_are_waited_for() {
     let server = Server::start(State { delay: Duration::from_secs(31), ..State::default() });
     with(&server, &["export", &corpus, "--to", "s3://b/x.jsonl", "--memory", "256MiB"]).good();
     assert!(server.state().files["b/x.jsonl"].len() > 8 << 20);
-}
+});
 
-/// Addresses that differ in more than their secrets are two files, and those that differ in nothing else are refused.
-#[test]
-fn a_signature_hides_no_other_file() {
-    let scratch = TestDir::new();
+// Addresses that differ in more than their secrets are two files, and those that differ in nothing else are refused.
+corpusdb_test!(a_signature_hides_no_other_file, |scratch| {
     let server = Server::start(State::default());
     let texts = [3, 4].map(|seed| lines(&crawl(seed, 30, true)).into_bytes());
     let [one, two] = texts;
@@ -470,12 +444,10 @@ fn a_signature_hides_no_other_file() {
     init(&other, &["--mode", "none"]);
     let report = ingest(&server, &other, &[&clash[0], &clash[1]]);
     assert_eq!(numbers(&report, ["read"]), [30], "{report}");
-}
+});
 
-/// `no_proxy=*` means every server, those that are named by figures too.
-#[test]
-fn no_proxy_for_all_means_all() {
-    let scratch = TestDir::new();
+// `no_proxy=*` means every server, those that are named by figures too.
+corpusdb_test!(no_proxy_for_all_means_all, |scratch| {
     let server = Server::start(State::default());
     server.state().files.insert("b/x.jsonl".to_owned(), lines(&crawl(5, 40, true)).into_bytes());
     for (at, (name, hosts)) in
@@ -494,12 +466,10 @@ fn no_proxy_for_all_means_all() {
             assert_eq!(numbers(&report, ["read"]), [40], "{report}");
         }
     }
-}
+});
 
-/// A prefix of a bucket is a folder: what describes data is left, folders say fields, and a saved dataset is its files.
-#[test]
-fn a_prefix_is_a_folder_with_the_rules_of_one() {
-    let scratch = TestDir::new();
+// A prefix of a bucket is a folder: what describes data is left, folders say fields, and a saved dataset is its files.
+corpusdb_test!(a_prefix_is_a_folder_with_the_rules_of_one, |scratch| {
     let server = Server::start(State::default());
     let text = |n: usize| lines(&crawl(n as u64 + 1, 10, true)).into_bytes();
     let put = |name: &str, bytes: Vec<u8>| server.state().files.insert(format!("b/{name}"), bytes);
@@ -532,4 +502,4 @@ fn a_prefix_is_a_folder_with_the_rules_of_one() {
     put("saved/other.jsonl", text(3));
     with(&server, &["ingest", &corpus, "s3://b/saved", "--source", "web"])
         .fails(&["s3://b/saved/a.arrow"]);
-}
+});

@@ -263,9 +263,7 @@ fn scored(count: usize, strange: bool) -> String {
     (0..count).map(line).collect()
 }
 
-#[test]
-fn only_records_for_which_the_condition_is_true_come_in() {
-    let scratch = TestDir::new();
+corpusdb_test!(only_records_for_which_the_condition_is_true_come_in, |scratch| {
     let (sifted, expected) = (scratch.arg("sifted"), scratch.arg("expected"));
     let all = scored(700, false);
     let is_in = |line: &&str| {
@@ -300,13 +298,9 @@ fn only_records_for_which_the_condition_is_true_come_in() {
     assert_eq!(numbers(&none, ["added", "filtered"]), [0, 700], "{none}");
     assert_eq!(corpusdb(&["count", &sifted]).good().stdout.trim(), "350");
     sound(&sifted);
-}
+});
 
-#[test]
-fn records_without_an_answer_become_rejects() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(records_without_an_answer_become_rejects, |scratch, corpus| {
     let file = scratch.write("a.jsonl", scored(70, true));
     let with = |condition: &'static str| ["--source", "web", "--where", condition];
     let report = ingest(&corpus, &[&file], &with("CAST(score AS DOUBLE) > 0.5"));
@@ -326,11 +320,9 @@ fn records_without_an_answer_become_rejects() {
     wrong("random() > 0.5", &["another value each time"]);
     wrong("score > (SELECT max(id) FROM documents)", &["a subquery"]);
     sound(&corpus);
-}
+});
 
-#[test]
-fn the_condition_sees_fields_as_they_are_kept_of_every_format() {
-    let scratch = TestDir::new();
+corpusdb_test!(the_condition_sees_fields_as_they_are_kept_of_every_format, |scratch| {
     let table =
         scratch.write("a.csv", "text,lang,n\nfirst one,de,1\nsecond one,en,2\nthird one,de,\n");
     let list = scratch.write(
@@ -358,12 +350,10 @@ fn the_condition_sees_fields_as_they_are_kept_of_every_format() {
     // One that is not of the form asked for is no reject where it does not come in.
     let fail = ["--chat", "prompt-completion", "--on-error", "fail"];
     case("chat", &chats, "n = 1", &fail, [2, 1, 1, 0]);
-}
+});
 
-/// However it is cut, read and resumed: the same corpus.
-#[test]
-fn no_cut_of_the_input_changes_the_selection() {
-    let scratch = TestDir::new();
+// However it is cut, read and resumed: the same corpus.
+corpusdb_test!(no_cut_of_the_input_changes_the_selection, |scratch| {
     let mut random = Random::new(7);
     let pages: Vec<Page> = crawl(7, 600, true);
     let mut all = lines(&pages);
@@ -399,11 +389,9 @@ fn no_cut_of_the_input_changes_the_selection() {
         digests.push((sums, sound_digest(&writer.corpus())));
     }
     assert!(digests.windows(2).all(|pair| pair[0] == pair[1]), "{digests:?}");
-}
+});
 
-#[test]
-fn an_ingest_resumes_behind_filtered_records() {
-    let scratch = TestDir::new();
+corpusdb_test!(an_ingest_resumes_behind_filtered_records, |scratch| {
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.7);
     let mut writer = Corpus::options().memory(MEMORY).threads(2).open_writer(&path).unwrap();
@@ -426,7 +414,7 @@ fn an_ingest_resumes_behind_filtered_records() {
     let report = ingest(&mut writer, format!("{good}{mended}\n{more}")).unwrap();
     assert_eq!((report.read, report.added, report.filtered), (11, 1, 10), "{report:?}");
     sound_digest(&writer.corpus());
-}
+});
 
 // Dry runs, and files of decisions: what an ingest would do and has done, record by record.
 

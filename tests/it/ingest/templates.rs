@@ -1,7 +1,7 @@
 //! Chat templates: conversations under one system prompt, unknown templates, and values as Jinja writes them.
 
 use crate::support::{
-    CHATML, Random, TestDir, corpusdb, digest, ingest, init, numbers, seeds, sound,
+    CHATML, Random, TestDir, corpusdb, corpusdb_test, digest, ingest, init, numbers, seeds, sound,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -26,10 +26,8 @@ fn lines(records: &[Value]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()
 }
 
-/// Of 1,000 conversations with one system prompt of 1,971 words 447 were removed as near duplicates, unsaid.
-#[test]
-fn profile_chat_ignores_a_common_system_prompt() {
-    let scratch = TestDir::new();
+// Of 1,000 conversations with one system prompt of 1,971 words 447 were removed as near duplicates, unsaid.
+corpusdb_test!(profile_chat_ignores_a_common_system_prompt, |scratch| {
     let template = scratch.write("chatml.jinja", CHATML);
     let mut records: Vec<Value> = (0..60).map(conversation).collect();
     // One with other spaces and capitals, one with another prompt, one of another shape.
@@ -75,12 +73,10 @@ fn profile_chat_ignores_a_common_system_prompt() {
     assert!(told.contains("system messages"), "{told}");
     let info = corpusdb(&["info", &corpus]).good().stdout;
     assert!(info.contains("the content of turns"), "{info}");
-}
+});
 
-/// GPT-2 read `<|im_start|>` as seven ordinary tokens, and nothing was said.
-#[test]
-fn templates_need_markers_that_the_tokenizer_has() {
-    let scratch = TestDir::new();
+// GPT-2 read `<|im_start|>` as seven ordinary tokens, and nothing was said.
+corpusdb_test!(templates_need_markers_that_the_tokenizer_has, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--profile", "chat"]);
     let plain = json!({
@@ -110,11 +106,9 @@ fn templates_need_markers_that_the_tokenizer_has() {
     let ran = corpusdb(&["tokenizer", "add", &corpus, "late", &late]).good();
     assert!(ran.stderr.contains("<|im_end|>") && ran.stderr.contains("<|im_start|>"), "{ran}");
     sound(&corpus);
-}
+});
 
-#[test]
-fn input_cannot_set_the_compared_text_of_a_conversation() {
-    let scratch = TestDir::new();
+corpusdb_test!(input_cannot_set_the_compared_text_of_a_conversation, |scratch| {
     let template = scratch.write("chatml.jinja", CHATML);
     let corpus = scratch.arg("chats");
     init(&corpus, &["--profile", "chat", "--field", "instruction:keyword", "--field", "n:int"]);
@@ -133,7 +127,7 @@ fn input_cannot_set_the_compared_text_of_a_conversation() {
     assert_eq!(digest(&corpus), before);
     set("n").good();
     sound(&corpus);
-}
+});
 
 // Numbers, texts and objects as chat templates write them, held against Jinja under Python where that is there.
 

@@ -2,8 +2,8 @@
 
 use crate::support::scenarios::{FamilyCorpus, common_bands, family_words};
 use crate::support::{
-    Page, TestDir, corpusdb, corpusdb_reading, crawl, ingest, init, lines, make, pour, reader,
-    writer,
+    Page, TestDir, corpusdb, corpusdb_reading, corpusdb_test, crawl, ingest, init, lines, make,
+    pour, reader, writer,
 };
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
@@ -15,9 +15,7 @@ use serde_json::{Value, json};
 
 // Duplicates: summaries, the list, and one document beside its witness.
 
-#[test]
-fn a_summary_counts_every_duplicate_once() {
-    let place = FamilyCorpus::new();
+corpusdb_test!(a_summary_counts_every_duplicate_once, FamilyCorpus::new(), |place| {
     let found = place.json(&["duplicates"]);
     assert_eq!(found["type"], "duplicates");
     assert_eq!((&found["documents"], &found["kept"]), (&json!(13), &json!(5)));
@@ -100,7 +98,7 @@ fn a_summary_counts_every_duplicate_once() {
     ] {
         assert!(text.contains(line), "no `{line}` in\n{text}");
     }
-}
+});
 
 #[test]
 fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
@@ -182,10 +180,8 @@ fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
     fails(&["--by", "quality"], &["`quality`", "`source`, `language`, `month`, `day`"]);
 }
 
-/// They were listed as they are spelled: 10 before 2.
-#[test]
-fn a_summary_by_an_integer_is_in_the_order_of_its_values() {
-    let scratch = TestDir::new();
+// They were listed as they are spelled: 10 before 2.
+corpusdb_test!(a_summary_by_an_integer_is_in_the_order_of_its_values, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "day:int"]);
     let mut lines = String::new();
@@ -203,11 +199,9 @@ fn a_summary_by_an_integer_is_in_the_order_of_its_values() {
     let rows = matrix.lines().skip_while(|line| !line.trim().starts_with("day")).skip(1);
     let days: Vec<&str> = rows.filter_map(|row| row.split_whitespace().next()).collect();
     assert_eq!(days, ["-3", "2", "10", "100"]);
-}
+});
 
-#[test]
-fn a_summary_agrees_with_the_list_on_a_crawl() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_summary_agrees_with_the_list_on_a_crawl, |scratch| {
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.7);
     let mut writer = writer(&path);
@@ -255,55 +249,59 @@ fn a_summary_agrees_with_the_list_on_a_crawl() {
     let largest: Vec<(u64, u64)> =
         found.largest.iter().map(|cluster| (cluster.id, cluster.size)).collect();
     assert_eq!(largest, ordered[..3]);
-}
+});
 
-#[test]
-fn a_removed_document_shows_witness_bands_and_difference() {
-    let place = FamilyCorpus::new();
-    let found = place.json(&["duplicates", "5", "--diff"]);
-    assert_eq!(found["type"], "document_duplicates");
-    assert_eq!(
-        (&found["id"], &found["standing"], &found["bands"]),
-        (&json!(5), &json!("near"), &json!(32))
-    );
-    let witness = &found["witness"];
-    assert_eq!((&witness["witness"], &witness["witness_key"]), (&json!(0), &json!("a")));
-    assert_eq!(witness["jaccard"], json!(95.0 / 105.0));
-    let contained = (&witness["containment_removed"], &witness["containment_witness"]);
-    assert_eq!(contained, (&json!(0.95), &json!(0.95)));
-    let expected = common_bands(&family_words("a", &[]), &family_words("a", &[50]));
-    assert!(!expected.is_empty() && expected.len() < 32);
-    assert_eq!(witness["shared_bands"], json!(expected));
-    let diff: Vec<&Value> =
-        witness["diff"].as_array().unwrap().iter().filter(|part| part["part"] != "same").collect();
-    let part = |kind: &str, text: &str| json!({ "part": kind, "text": text });
-    assert_eq!(diff, [&part("removed", "a50"), &part("added", "other50")]);
-    let cluster = &found["cluster"];
-    assert_eq!((&cluster["id"], &cluster["size"]), (&json!(0), &json!(5)));
-    let members: Vec<&Value> =
-        cluster["members"].as_array().unwrap().iter().map(|member| &member["id"]).collect();
-    assert_eq!(members, [2, 3, 4, 5]);
-    let listed = place.json(&["duplicates", "5", "--limit", "1"]);
-    assert_eq!(listed["cluster"]["members"].as_array().unwrap().len(), 1);
-    assert_eq!(listed["cluster"]["size"], 5);
+corpusdb_test!(
+    a_removed_document_shows_witness_bands_and_difference,
+    FamilyCorpus::new(),
+    |place| {
+        let found = place.json(&["duplicates", "5", "--diff"]);
+        assert_eq!(found["type"], "document_duplicates");
+        assert_eq!(
+            (&found["id"], &found["standing"], &found["bands"]),
+            (&json!(5), &json!("near"), &json!(32))
+        );
+        let witness = &found["witness"];
+        assert_eq!((&witness["witness"], &witness["witness_key"]), (&json!(0), &json!("a")));
+        assert_eq!(witness["jaccard"], json!(95.0 / 105.0));
+        let contained = (&witness["containment_removed"], &witness["containment_witness"]);
+        assert_eq!(contained, (&json!(0.95), &json!(0.95)));
+        let expected = common_bands(&family_words("a", &[]), &family_words("a", &[50]));
+        assert!(!expected.is_empty() && expected.len() < 32);
+        assert_eq!(witness["shared_bands"], json!(expected));
+        let diff: Vec<&Value> = witness["diff"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|part| part["part"] != "same")
+            .collect();
+        let part = |kind: &str, text: &str| json!({ "part": kind, "text": text });
+        assert_eq!(diff, [&part("removed", "a50"), &part("added", "other50")]);
+        let cluster = &found["cluster"];
+        assert_eq!((&cluster["id"], &cluster["size"]), (&json!(0), &json!(5)));
+        let members: Vec<&Value> =
+            cluster["members"].as_array().unwrap().iter().map(|member| &member["id"]).collect();
+        assert_eq!(members, [2, 3, 4, 5]);
+        let listed = place.json(&["duplicates", "5", "--limit", "1"]);
+        assert_eq!(listed["cluster"]["members"].as_array().unwrap().len(), 1);
+        assert_eq!(listed["cluster"]["size"], 5);
 
-    // The same by key, and in text.
-    assert_eq!(place.json(&["duplicates", "w5", "--diff"]), found);
-    let text = corpusdb(&["duplicates", &place.corpus, "w5", "--diff"]).good().stdout;
-    for part in [
-        "0.9048",
-        "95.0 % of its shingles",
-        "of 32 bands shared",
-        "[-a50-]{+other50+}",
-        "cluster 0 of 5",
-    ] {
-        assert!(text.contains(part), "no `{part}` in\n{text}");
+        // The same by key, and in text.
+        assert_eq!(place.json(&["duplicates", "w5", "--diff"]), found);
+        let text = corpusdb(&["duplicates", &place.corpus, "w5", "--diff"]).good().stdout;
+        for part in [
+            "0.9048",
+            "95.0 % of its shingles",
+            "of 32 bands shared",
+            "[-a50-]{+other50+}",
+            "cluster 0 of 5",
+        ] {
+            assert!(text.contains(part), "no `{part}` in\n{text}");
+        }
     }
-}
+);
 
-#[test]
-fn documents_of_every_standing_can_be_looked_at() {
-    let place = FamilyCorpus::new();
+corpusdb_test!(documents_of_every_standing_can_be_looked_at, FamilyCorpus::new(), |place| {
     let of = |id: &str| place.json(&["duplicates", id]);
     assert_eq!(of("0")["cluster"]["size"], 5);
     assert_eq!(of("0")["witness"], Value::Null);
@@ -336,11 +334,9 @@ fn documents_of_every_standing_can_be_looked_at() {
     corpusdb(&["duplicates", &place.corpus, "--diff"]).fails(&["--diff", "--list"]);
     corpusdb(&["duplicates", &place.corpus, "5", "--list"])
         .fails(&["--list", "cannot be used with"]);
-}
+});
 
-#[test]
-fn a_corpus_without_duplicates_says_so() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_corpus_without_duplicates_says_so, |scratch| {
     let corpus = scratch.arg("corpus");
     for mode in ["witness", "exact", "none"] {
         let corpus = format!("{corpus}-{mode}");
@@ -350,7 +346,7 @@ fn a_corpus_without_duplicates_says_so() {
         let list = corpusdb(&["duplicates", &corpus, "--list"]).good();
         assert_eq!((list.stdout.as_str(), list.stderr.as_str()), ("", "no duplicates\n"));
     }
-}
+});
 
 // Documents that are similar to a text: which, in which order, and by which bands.
 
@@ -364,9 +360,7 @@ fn similar(place: &FamilyCorpus, more: &[&str]) -> Vec<(u64, f64)> {
         .collect()
 }
 
-#[test]
-fn similar_documents_are_ranked_by_exact_similarity() {
-    let place = FamilyCorpus::new();
+corpusdb_test!(similar_documents_are_ranked_by_exact_similarity, FamilyCorpus::new(), |place| {
     let one_word = 95.0 / 105.0;
     assert_eq!(similar(&place, &["5"]), [(0, one_word)]);
     assert_eq!(similar(&place, &["w5"]), [(0, one_word)]);
@@ -411,24 +405,24 @@ fn similar_documents_are_ranked_by_exact_similarity() {
     assert!(shown.stdout.starts_with("0.905  0 a (books) duplicate\n"), "{shown}");
     assert!(shown.stderr.contains("candidates in 32 buckets: 1, read in full: 1;"), "{shown}");
     assert_eq!(reader(&place.scratch.path("corpus")).view().documents(), 13, "nothing is ingested");
-}
+});
 
-#[test]
-fn a_text_shorter_than_a_shingle_matches_only_as_a_whole() {
-    let place = FamilyCorpus::new();
-    let found = place.json(&["similar", "--text", "Only THREE, words"]);
-    assert_eq!((&found["by"], &found["found"][0]["id"]), (&json!("equal-text"), &json!(9)));
-    assert_eq!(found["found"][0]["jaccard"], json!(1.0));
-    let talk = corpusdb(&["similar", &place.corpus, "--text", "Only THREE, words"]).good();
-    assert!(talk.stderr.contains("3 tokens, fewer than a shingle of 5"), "{talk}");
-    let none = corpusdb(&["similar", &place.corpus, "--text", "only three"]);
-    assert_eq!((none.code, none.stdout.as_str()), (Some(1), ""), "{none}");
-    assert!(none.stderr.contains("nothing similar found"));
-}
+corpusdb_test!(
+    a_text_shorter_than_a_shingle_matches_only_as_a_whole,
+    FamilyCorpus::new(),
+    |place| {
+        let found = place.json(&["similar", "--text", "Only THREE, words"]);
+        assert_eq!((&found["by"], &found["found"][0]["id"]), (&json!("equal-text"), &json!(9)));
+        assert_eq!(found["found"][0]["jaccard"], json!(1.0));
+        let talk = corpusdb(&["similar", &place.corpus, "--text", "Only THREE, words"]).good();
+        assert!(talk.stderr.contains("3 tokens, fewer than a shingle of 5"), "{talk}");
+        let none = corpusdb(&["similar", &place.corpus, "--text", "only three"]);
+        assert_eq!((none.code, none.stdout.as_str()), (Some(1), ""), "{none}");
+        assert!(none.stderr.contains("nothing similar found"));
+    }
+);
 
-#[test]
-fn impossible_searches_say_why() {
-    let place = FamilyCorpus::new();
+corpusdb_test!(impossible_searches_say_why, FamilyCorpus::new(), |place| {
     let corpus = &*place.corpus;
     corpusdb(&["similar", corpus, "--text", " \n"]).fails(&["no words", "`web@2`"]);
     corpusdb(&["similar", corpus, "77"]).fails(&["no document 77", "`key:77`"]);
@@ -453,7 +447,7 @@ fn impossible_searches_say_why() {
     let other = corpusdb(&["similar", &exact, "--text", "Some bytes"]);
     assert_eq!(other.code, Some(1), "{other}");
     assert!(other.stderr.contains("mode exact has no near duplicates"), "{other}");
-}
+});
 
 /// Kept documents that share a band with a text or equal it, most similar first.
 fn by_brute_force(corpus: &Corpus, own: u64, all: &[(Standing, Fingerprint)]) -> Vec<(u64, f64)> {
@@ -476,9 +470,7 @@ fn by_brute_force(corpus: &Corpus, own: u64, all: &[(Standing, Fingerprint)]) ->
     found
 }
 
-#[test]
-fn similar_documents_share_a_band_in_any_number() {
-    let scratch = TestDir::new();
+corpusdb_test!(similar_documents_share_a_band_in_any_number, |scratch| {
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.9);
     let file = scratch.write("pages.jsonl", lines(&crawl(73, 400, false)));
@@ -509,7 +501,7 @@ fn similar_documents_share_a_band_in_any_number() {
         several > 20,
         "{several} documents with several similar ones are too few to mean anything"
     );
-}
+});
 
 // What the library gives one by one: rows of a statement, documents, duplicates, rejects.
 
@@ -521,9 +513,7 @@ fn corpus_of(scratch: &TestDir, pages: &[Page]) -> Corpus {
     reader(&path)
 }
 
-#[test]
-fn rows_of_a_statement_end_when_dropped() {
-    let scratch = TestDir::new();
+corpusdb_test!(rows_of_a_statement_end_when_dropped, |scratch| {
     let corpus = corpus_of(&scratch, &crawl(91, 300, false));
     let names = |sql: &str| {
         let schema = corpus.sql(sql).unwrap().schema();
@@ -554,11 +544,9 @@ fn rows_of_a_statement_end_when_dropped() {
         .flat_map(|batch| batch.unwrap().column(0).as_primitive::<UInt64Type>().values().to_vec())
         .collect();
     assert_eq!(ids, (0..300).collect::<Vec<_>>());
-}
+});
 
-#[test]
-fn rows_of_a_statement_can_be_ingested_into_another_corpus() {
-    let scratch = TestDir::new();
+corpusdb_test!(rows_of_a_statement_can_be_ingested_into_another_corpus, |scratch| {
     let corpus = corpus_of(&scratch, &crawl(92, 120, false));
     make(&scratch.path("kept"), DedupMode::Exact, 0.8);
     let rows = corpus.sql("SELECT id, text, source AS origin FROM documents WHERE kept").unwrap();
@@ -577,11 +565,9 @@ fn rows_of_a_statement_can_be_ingested_into_another_corpus() {
         let of = corpus.show(DocId(document.key.parse().unwrap())).unwrap();
         assert_eq!((document.text, document.metadata.get()), (of.text, "{\"origin\":\"web\"}"));
     }
-}
+});
 
-#[test]
-fn documents_duplicates_and_rejects_come_one_by_one() {
-    let scratch = TestDir::new();
+corpusdb_test!(documents_duplicates_and_rejects_come_one_by_one, |scratch| {
     let corpus = corpus_of(&scratch, &crawl(93, 200, false));
     let removed = "standing = 'near' OR standing = 'exact'";
     let shown: Vec<_> = corpus.documents(removed).unwrap().map(Result::unwrap).collect();
@@ -602,4 +588,4 @@ fn documents_duplicates_and_rejects_come_one_by_one() {
         corpus.rejects(limit).unwrap().map(|reject| reject.unwrap().number).collect()
     };
     assert_eq!((numbers(10), numbers(1), numbers(0)), (vec![200, 201], vec![200], vec![]));
-}
+});

@@ -1,6 +1,8 @@
 //! Duplicates by group: how much of each was there already, and in which one, against pairs read one by one.
 
-use crate::support::{Page, Random, TestDir, corpusdb, edited, ingest, init, lines, prose, sound};
+use crate::support::{
+    Page, Random, TestDir, corpusdb, corpusdb_test, edited, ingest, init, lines, prose, sound,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -193,9 +195,7 @@ fn cells_equal_a_recount_of_pairs_after_any_history() {
     }
 }
 
-#[test]
-fn rows_and_columns_are_in_the_order_of_their_values() {
-    let mut place = Crawls::new(5);
+corpusdb_test!(rows_and_columns_are_in_the_order_of_their_values, Crawls::new(5), |mut place| {
     // In another order than that of their names.
     for source in ["mar", "jan", "feb"] {
         place.crawl(source, 60);
@@ -229,11 +229,9 @@ fn rows_and_columns_are_in_the_order_of_their_values() {
         })
         .collect();
     assert!(places.is_sorted());
-}
+});
 
-#[test]
-fn unsuitable_columns_are_refused_with_the_way_out() {
-    let place = Crawls::new(2);
+corpusdb_test!(unsuitable_columns_are_refused_with_the_way_out, Crawls::new(2), |place| {
     let many: String = (0..1001)
         .map(|rank| format!("{}\n", json!({ "text": format!("page {rank}"), "rank": rank })))
         .collect();
@@ -259,12 +257,10 @@ fn unsuitable_columns_are_refused_with_the_way_out() {
     corpusdb(&["duplicates", &place.corpus, "--matrix", "--list"]).fails(&["--list"]);
     let none = corpusdb(&["duplicates", &place.corpus, "--matrix"]).good();
     assert_eq!(none.stdout, "0 of 1,001 documents are duplicates, 0.0 %\n");
-}
+});
 
-/// A matrix that is wider than the terminal was one line of many columns, broken by the terminal where it ended.
-#[test]
-fn a_wide_matrix_is_folded_and_loses_no_cell() {
-    let scratch = TestDir::new();
+// A matrix that is wider than the terminal was one line of many columns, broken by the terminal where it ended.
+corpusdb_test!(a_wide_matrix_is_folded_and_loses_no_cell, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "site:keyword", "--field", "day:int"]);
     let mut random = Random::new(1);
@@ -314,13 +310,11 @@ fn a_wide_matrix_is_folded_and_loses_no_cell() {
     let told = corpusdb(&["duplicates", &corpus, "--matrix", "--by", "site"]).good().stdout;
     assert!(told.contains("  [1] https://a-long-name.example/0\n"), "{told}");
     assert!(told.contains("mirror         30       30  100.0 %"), "{told}");
-}
+});
 
-/// What was counted by one field can be by several, and moments by their months, in what is told of all duplicates and
-/// of snapshots too.
-#[test]
-fn summaries_and_snapshots_are_by_several_fields_too() {
-    let mut place = Crawls::new(4);
+// What was counted by one field can be by several, and moments by their months, in what is told of all duplicates and
+// of snapshots too.
+corpusdb_test!(summaries_and_snapshots_are_by_several_fields_too, Crawls::new(4), |mut place| {
     place.crawl("jan", 60);
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
     place.crawl("feb", 60);
@@ -351,4 +345,4 @@ fn summaries_and_snapshots_are_by_several_fields_too() {
     let added: u64 =
         lines[1..].iter().map(|line| line["added"]["documents"].as_u64().unwrap()).sum();
     assert_eq!(lines[0]["added"]["documents"], added);
-}
+});

@@ -2,8 +2,8 @@
 
 use crate::support::scenarios::{FamilyCorpus, family_words};
 use crate::support::{
-    MEMORY, Page, TestDir, corpusdb, corpusdb_reading, ingest, init, lines, make, pour, reader,
-    writer,
+    MEMORY, Page, TestDir, corpusdb, corpusdb_reading, corpusdb_test, ingest, init, lines, make,
+    pour, reader, writer,
 };
 use corpusdb::dedup::{DedupScope, KeepOrder, Profile};
 use corpusdb::dedup::{Fingerprinter, bands};
@@ -17,9 +17,7 @@ fn policy_of(scratch: &TestDir, name: &str, flags: &[&str]) -> Policy {
     Corpus::options().memory(MEMORY).open(scratch.path(name)).unwrap().view().policy().clone()
 }
 
-#[test]
-fn flags_change_single_settings_of_a_profile() {
-    let scratch = TestDir::new();
+corpusdb_test!(flags_change_single_settings_of_a_profile, |scratch| {
     for profile in Profile::ALL {
         let made = policy_of(&scratch, profile.name(), &["--profile", profile.name()]);
         assert_eq!(made, Policy::of(profile));
@@ -59,11 +57,9 @@ fn flags_change_single_settings_of_a_profile() {
     made(&["--hashes", "5", "--bands", "2", "--rows", "2", "--shingle", "3"], &|policy| {
         (policy.hashes, policy.bands, policy.rows, policy.shingle) = (5, 2, 2, 3);
     });
-}
+});
 
-#[test]
-fn settings_that_do_not_go_together_make_nothing() {
-    let scratch = TestDir::new();
+corpusdb_test!(settings_that_do_not_go_together_make_nothing, |scratch| {
     let fresh = scratch.arg("fresh");
     let init = |flags: &[&str]| corpusdb(&[&["init", &fresh], flags].concat());
     init(&["--keep", "field:quality"]).fails(&[
@@ -91,11 +87,9 @@ fn settings_that_do_not_go_together_make_nothing() {
     assert!(noted.stderr.contains("--threshold has no effect in mode exact"), "{noted}");
     let noted = corpusdb(&["init", &scratch.arg("few"), "--bands", "2", "--rows", "8"]).good();
     assert!(noted.stderr.contains("2 bands of 8 rows find a pair of similarity 0.8"), "{noted}");
-}
+});
 
-#[test]
-fn info_explains_every_setting() {
-    let scratch = TestDir::new();
+corpusdb_test!(info_explains_every_setting, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--keep", "longest", "--scope", "per-source"]);
     let text = corpusdb(&["info", &corpus]).good().stdout;
@@ -133,7 +127,7 @@ fn info_explains_every_setting() {
         (&json!("longest"), &json!("per-source"))
     );
     assert_eq!(found["policy_settings"]["bands"], 32);
-}
+});
 
 // ---- explain ----
 
@@ -168,9 +162,7 @@ fn a_policy_is_explained_before_it_is_chosen() {
     }
 }
 
-#[test]
-fn explain_estimates_the_cost_of_another_threshold() {
-    let place = FamilyCorpus::new();
+corpusdb_test!(explain_estimates_the_cost_of_another_threshold, FamilyCorpus::new(), |place| {
     let explain = |flags: &[&str]| {
         corpusdb(&[&["dedup", "explain", &place.corpus], flags, &["--json"]].concat()).good().json()
     };
@@ -220,11 +212,9 @@ fn explain_estimates_the_cost_of_another_threshold() {
         corpusdb(&["dedup", "explain", &exact, "--json"]).good().json()["sample"],
         Value::Null
     );
-}
+});
 
-#[test]
-fn candidates_are_counted_by_looking_up_kept_documents() {
-    let scratch = TestDir::new();
+corpusdb_test!(candidates_are_counted_by_looking_up_kept_documents, |scratch| {
     let path = scratch.path("corpus");
     // Nothing but equal shingle sets is removed: similar documents stay, and are each other's candidates.
     make(&path, DedupMode::Witness, 1.0);
@@ -258,12 +248,10 @@ fn candidates_are_counted_by_looking_up_kept_documents() {
     other.set_threshold(0.8).unwrap();
     let after = corpus.explain_dedup(Some(&other)).unwrap().sample.unwrap().candidates_after;
     assert_eq!(after, Some(meetings(&policy, Some(&other)) as f64 / 4.0));
-}
+});
 
-/// Only the first 1,024 documents of a bucket were looked at, whatever they were.
-#[test]
-fn the_likeliest_of_all_members_of_a_crowded_bucket_are_found() {
-    let scratch = TestDir::new();
+// Only the first 1,024 documents of a bucket were looked at, whatever they were.
+corpusdb_test!(the_likeliest_of_all_members_of_a_crowded_bucket_are_found, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--threshold", "0.95"]);
     // Fills of one template: all share buckets, no two are duplicates.
@@ -288,14 +276,10 @@ fn the_likeliest_of_all_members_of_a_crowded_bucket_are_found() {
         explained.stdout.contains("only the first 1,024 documents of each were counted"),
         "{explained}"
     );
-}
+});
 
-/// A file that is written again each day, and standard input: many documents were read at one place.
-#[test]
-fn documents_without_a_key_get_unique_keys_in_exports() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// A file that is written again each day, and standard input: many documents were read at one place.
+corpusdb_test!(documents_without_a_key_get_unique_keys_in_exports, |scratch, corpus| {
     let source = ["ingest", corpus.as_str(), "-", "--source", "web"];
     for day in ["the first day has one text of its own", "the second day another, quite unlike it"]
     {
@@ -343,4 +327,4 @@ fn documents_without_a_key_get_unique_keys_in_exports() {
     corpusdb(&["purge", &corpus, "--", "-:0@0"]).good();
     let left = sql(&corpus, "SELECT id FROM documents WHERE standing <> 'purged' ORDER BY id");
     assert_eq!(left, [json!({"id": 1}), json!({"id": 2}), json!({"id": 3})]);
-}
+});

@@ -1,7 +1,7 @@
 //! The data card: what it tells is computed again from the rows of `sql`, the page is written whole, and nothing of it
 //! grows with the corpus.
 
-use crate::support::{Random, TestDir, corpusdb, init, sql};
+use crate::support::{Random, TestDir, corpusdb, corpusdb_test, init, sql};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -54,9 +54,10 @@ fn place() -> (TestDir, String) {
     (scratch, corpus)
 }
 
-#[test]
-fn sizes_duplicates_and_domains_are_those_of_the_rows() {
-    let (_scratch, corpus) = place();
+corpusdb_test!(sizes_duplicates_and_domains_are_those_of_the_rows, place(), |(
+    _scratch,
+    corpus,
+)| {
     let told = report(&corpus, &[]);
     assert_eq!((&told["type"], &told["name"]), (&json!("report"), &json!("crawl")));
     let documents = sql(
@@ -121,11 +122,9 @@ fn sizes_duplicates_and_domains_are_those_of_the_rows() {
     let few = report(&corpus, &["--domains", "2"]);
     assert_eq!(few["domains"]["top"].as_array().unwrap().len(), 2);
     assert_eq!(few["domains"]["top"][1], told["domains"]["top"][1]);
-}
+});
 
-#[test]
-fn figures_of_a_source_equal_its_own_stats() {
-    let (_scratch, corpus) = place();
+corpusdb_test!(figures_of_a_source_equal_its_own_stats, place(), |(_scratch, corpus)| {
     let told = report(&corpus, &[]);
     let spreads = told["spreads"]["by_source"].as_array().unwrap();
     let mut seen = 0;
@@ -145,11 +144,9 @@ fn figures_of_a_source_equal_its_own_stats() {
     }
     assert_eq!(seen, spreads.len());
     assert!(seen >= 12);
-}
+});
 
-#[test]
-fn commits_and_snapshots_are_listed_in_order() {
-    let (_scratch, corpus) = place();
+corpusdb_test!(commits_and_snapshots_are_listed_in_order, place(), |(_scratch, corpus)| {
     let told = report(&corpus, &[]);
     let stretches = told["timeline"]["stretches"].as_array().unwrap();
     let commits = sql(&corpus, "SELECT commit, kind, added, kept FROM commits ORDER BY commit");
@@ -170,11 +167,9 @@ fn commits_and_snapshots_are_listed_in_order() {
     assert_eq!(told["snapshots"][0]["name"], "june");
     assert_eq!(told["rejects"]["shown"][0]["records"], 2);
     assert_eq!(told["about"]["rejects"], 9);
-}
+});
 
-#[test]
-fn the_mix_along_a_run_follows_the_recipe_to_its_end() {
-    let (scratch, corpus) = place();
+corpusdb_test!(the_mix_along_a_run_follows_the_recipe_to_its_end, place(), |(scratch, corpus)| {
     let file = r#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
         {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;
     let tokenizer = scratch.write("tokenizer.json", file);
@@ -221,12 +216,10 @@ fn the_mix_along_a_run_follows_the_recipe_to_its_end() {
     let unknown = corpusdb(&["report", &corpus, "--plan", "7"]);
     assert_eq!(unknown.code, Some(2));
     assert!(unknown.stderr.contains("no plan `7`"), "{}", unknown.stderr);
-}
+});
 
-/// Nothing of a card may grow with sources, domains, reasons, languages, commits or the length of names and texts.
-#[test]
-fn a_card_does_not_grow_with_the_corpus() {
-    let scratch = TestDir::new();
+// Nothing of a card may grow with sources, domains, reasons, languages, commits or the length of names and texts.
+corpusdb_test!(a_card_does_not_grow_with_the_corpus, |scratch| {
     let corpus = scratch.arg("many");
     init(&corpus, &[]);
     let long = "name ".repeat(200);
@@ -256,11 +249,12 @@ fn a_card_does_not_grow_with_the_corpus() {
     assert_eq!(told["duplicates"]["matrix"]["removed"].as_array().unwrap().len(), 13);
     assert_eq!(told["domains"]["top"].as_array().unwrap().len(), 50);
     assert!(std::fs::metadata(&page).unwrap().len() < 500_000);
-}
+});
 
-#[test]
-fn a_description_keeps_filled_parts_and_names_the_blanks() {
-    let (scratch, corpus) = place();
+corpusdb_test!(a_description_keeps_filled_parts_and_names_the_blanks, place(), |(
+    scratch,
+    corpus,
+)| {
     let (file, summary) = (scratch.arg("croissant.json"), scratch.arg("summary.md"));
     let line = ["report", &corpus, "--croissant", &file, "--eu-summary", &summary];
     let ran = corpusdb(&line).good();
@@ -309,11 +303,9 @@ fn a_description_keeps_filled_parts_and_names_the_blanks() {
         assert!(refused.stderr.contains("the existing description is not "), "{}", refused.stderr);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), other);
     }
-}
+});
 
-#[test]
-fn the_summary_has_the_sections_of_the_template() {
-    let (scratch, corpus) = place();
+corpusdb_test!(the_summary_has_the_sections_of_the_template, place(), |(scratch, corpus)| {
     let summary = scratch.arg("summary.md");
     corpusdb(&["report", &corpus, "--eu-summary", &summary]).good();
     let told = std::fs::read_to_string(&summary).unwrap();
@@ -354,12 +346,10 @@ fn the_summary_has_the_sections_of_the_template() {
             "{told}"
         );
     }
-}
+});
 
-/// What a person has filled in of a summary is theirs: writing it again changes the counts alone.
-#[test]
-fn the_summary_keeps_filled_parts() {
-    let (scratch, corpus) = place();
+// What a person has filled in of a summary is theirs: writing it again changes the counts alone.
+corpusdb_test!(the_summary_keeps_filled_parts, place(), |(scratch, corpus)| {
     let summary = scratch.arg("summary.md");
     let write = || {
         corpusdb(&["report", &corpus, "--eu-summary", &summary]).good();
@@ -381,11 +371,9 @@ fn the_summary_keeps_filled_parts() {
     let again = write();
     assert_ne!(commit(&again), commit(&filled));
     assert_eq!(again.replace(&commit(&again), &commit(&filled)), filled);
-}
+});
 
-#[test]
-fn parts_of_the_card_stand_alone() {
-    let (scratch, corpus) = place();
+corpusdb_test!(parts_of_the_card_stand_alone, place(), |(scratch, corpus)| {
     let file = r#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
         {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;
     let tokenizer = scratch.write("tokenizer.json", file);
@@ -414,11 +402,9 @@ fn parts_of_the_card_stand_alone() {
     assert!(duplicates.matches("<section").count() == 1 && epoch.matches("<section").count() == 1);
     // A list is no page.
     assert_eq!(corpusdb(&["duplicates", &corpus, "--list", "--html", "x.html"]).code, Some(2));
-}
+});
 
-#[test]
-fn suites_are_shown_as_counts_and_never_as_items() {
-    let (scratch, corpus) = place();
+corpusdb_test!(suites_are_shown_as_counts_and_never_as_items, place(), |(scratch, corpus)| {
     assert_eq!(report(&corpus, &[])["contamination"]["suites"], json!([]));
     let text =
         corpusdb(&["sql", &corpus, "SELECT text FROM documents WHERE kept LIMIT 1", "--json"])
@@ -458,4 +444,4 @@ fn suites_are_shown_as_counts_and_never_as_items() {
     assert_eq!(found["worst"], json!([]));
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("1 of its 2 items (50.0 %)") && !html.contains("unheard words"));
-}
+});

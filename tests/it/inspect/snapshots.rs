@@ -2,7 +2,8 @@
 
 use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::{
-    Page, Ran, Random, TestDir, corpusdb, crawl, digest, edited, ingest, init, lines, prose, sound,
+    Page, Ran, Random, TestDir, corpusdb, corpusdb_test, crawl, digest, edited, ingest, init,
+    lines, prose, sound,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -35,9 +36,7 @@ fn snapshot(verb: &[&str], corpus: &str, rest: &[&str]) -> Ran {
     corpusdb(&[&["snapshot"], verb, &[corpus], rest].concat())
 }
 
-#[test]
-fn a_snapshot_equals_info_at_its_moment() {
-    let place = EpochCorpus::holding(90);
+corpusdb_test!(a_snapshot_equals_info_at_its_moment, EpochCorpus::holding(90), |place| {
     let info = corpusdb(&["info", &place.corpus, "--json"]).good().json();
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
     moved(&place);
@@ -63,11 +62,9 @@ fn a_snapshot_equals_info_at_its_moment() {
     }
     snapshot(&["show"], &place.corpus, &["never"])
         .fails(&["no snapshot `never`; there are `june`, `then`"]);
-}
+});
 
-#[test]
-fn changes_are_listed_with_their_reason() {
-    let place = EpochCorpus::holding(60);
+corpusdb_test!(changes_are_listed_with_their_reason, EpochCorpus::holding(60), |place| {
     moved(&place);
     let lines = snapshot(&["diff"], &place.corpus, &["june", "--json"]).good().json_lines();
     let (all, groups) = lines.split_first().unwrap();
@@ -124,7 +121,7 @@ fn changes_are_listed_with_their_reason() {
     assert!(text.lines().any(|line| line.starts_with("not kept: near") && line.ends_with(" p1")));
     let text = snapshot(&["diff"], &place.corpus, &["june", "june"]).good().stdout;
     assert!(text.ends_with("no document changed\n"), "{text}");
-}
+});
 
 #[test]
 fn moments_and_groups_that_there_are_not_are_refused() {
@@ -220,9 +217,7 @@ fn a_plan_gives_the_same_bytes_when_its_snapshot_is_gone() {
     sound(&place.corpus);
 }
 
-#[test]
-fn names_are_changed_and_given_back() {
-    let place = EpochCorpus::holding(60);
+corpusdb_test!(names_are_changed_and_given_back, EpochCorpus::holding(60), |place| {
     moved(&place);
     corpusdb(&["snapshot", "create", &place.corpus, "july"]).good();
     let rename = |old: &str, new: &str| snapshot(&["rename"], &place.corpus, &[old, new]);
@@ -253,7 +248,7 @@ fn names_are_changed_and_given_back() {
     let planned = place.recipe("plan", SPECIALS, &["--json"]).good().json();
     assert_eq!(planned["plan"]["snapshot"]["name"], format!("commit-{}-2", commit + 2));
     sound(&place.corpus);
-}
+});
 
 // `stats` after a history of ingests, crawls that come again, removals and another policy: all that it tells is
 // computed again from the rows of `sql`.
@@ -537,9 +532,7 @@ fn rejects_are_counted_by_reason_and_fit_the_terminal() {
     corpusdb(&["stats", &corpus, "--where", "nope"]).fails(&["`nope`"]);
 }
 
-#[test]
-fn stats_of_an_empty_and_of_a_multilingual_corpus() {
-    let scratch = TestDir::new();
+corpusdb_test!(stats_of_an_empty_and_of_a_multilingual_corpus, |scratch| {
     let empty = scratch.arg("empty");
     init(&empty, &[]);
     let told = stats(&empty, &[]);
@@ -568,4 +561,4 @@ fn stats_of_an_empty_and_of_a_multilingual_corpus() {
         (few["groups"].as_array().unwrap().len(), &few["is_by_source_alone"]),
         (900, &json!(false))
     );
-}
+});

@@ -1,6 +1,6 @@
 //! The kernel decides as an ingest of the same documents does, row for row.
 
-use crate::support::{Page, Random, TestDir, crawl, lines, policies, pour, writer};
+use crate::support::{Page, Random, TestDir, corpusdb_test, crawl, lines, policies, pour, writer};
 use corpusdb::dedup::{Sketch, Standing, estimate_floor};
 use corpusdb::kernel::{Edge, GraphMember, Rank, TextComparer, TextPrint, TextPrinter, decide};
 use corpusdb::{Corpus, DedupMode, DocId, FieldKind, IngestOptions, Policy};
@@ -92,9 +92,7 @@ fn is_candidate(a: &TextPrint, b: &TextPrint, policy: &Policy) -> bool {
         && (policy.mode == DedupMode::Lsh || is_close(one, other))
 }
 
-#[test]
-fn the_kernel_decides_as_an_ingest_does() {
-    let mut standings = BTreeMap::new();
+corpusdb_test!(the_kernel_decides_as_an_ingest_does, BTreeMap::new(), |mut standings| {
     for (seed, policy) in (0..).zip(policies()) {
         let mut random = Random::new(seed + 900);
         let mut pages = crawl(seed + 900, 160, false);
@@ -115,4 +113,4 @@ fn the_kernel_decides_as_an_ingest_does() {
     for standing in [Standing::Kept, Standing::Exact, Standing::Near, Standing::Empty] {
         assert!(standings.get(&standing).is_some_and(|count| *count > 10), "{standings:?}");
     }
-}
+});

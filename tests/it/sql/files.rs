@@ -1,6 +1,6 @@
 //! Files beside the corpus: `read_csv`, `read_json` and `read_parquet` read what an ingest reads, and DuckDB agrees.
 
-use crate::support::{TestDir, corpusdb, gzip, ingest, init, json_lines};
+use crate::support::{TestDir, corpusdb, corpusdb_test, gzip, ingest, init, json_lines};
 use arrow::array::{
     ArrayRef, BinaryArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
     StringArray, StructArray, TimestampMicrosecondArray,
@@ -234,9 +234,7 @@ fn taken_back(row: &Value, stored: &Map<String, Value>) -> Map<String, Value> {
     row
 }
 
-#[test]
-fn a_statement_reads_files_as_an_ingest_does() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_statement_reads_files_as_an_ingest_does, |scratch| {
     for (number, (name, function, files)) in tables().into_iter().enumerate() {
         let folder = format!("t{number}");
         for (file, bytes) in &files {
@@ -261,7 +259,7 @@ fn a_statement_reads_files_as_an_ingest_does() {
             );
         }
     }
-}
+});
 
 /// Asks DuckDB for the same rows, where `python3` has it.
 #[test]
@@ -327,11 +325,7 @@ for one, other in zip(ours, theirs):
     assert!(judged > 5);
 }
 
-#[test]
-fn leading_zeros_join_with_keys_as_texts() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(leading_zeros_join_with_keys_as_texts, |scratch, corpus| {
     let lines = ["1", "01", "001", "2"].map(|key| {
         format!(
             "{}\n",
@@ -349,13 +343,9 @@ fn leading_zeros_join_with_keys_as_texts() {
     scratch.write("n.csv", "key\n1\n2\n");
     let numbers = joined.replace("w.csv", "n.csv").replace(", s.score", "");
     refused(&corpus, &numbers, &["`key` is text", "CAST(s.key AS VARCHAR)"]);
-}
+});
 
-#[test]
-fn a_value_of_another_type_ends_the_statement_with_its_place() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(a_value_of_another_type_ends_the_statement_with_its_place, |scratch, corpus| {
     // Longer than what is looked at of the beginning.
     let many = 5 << 20;
     let csv = |row: &str| row.repeat(many / row.len());
@@ -406,11 +396,9 @@ fn a_value_of_another_type_ends_the_statement_with_its_place() {
     scratch.write("p/b.parquet", parquet(vec![("n", Arc::new(b))], 10));
     let statement = format!("SELECT n FROM read_parquet('{}')", scratch.arg("p"));
     refused(&corpus, &statement, &["a.parquet", "column `n`", "9007199254740993"]);
-}
+});
 
-#[test]
-fn directories_of_a_partitioned_export_are_columns() {
-    let scratch = TestDir::new();
+corpusdb_test!(directories_of_a_partitioned_export_are_columns, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "lang:keyword", "--field", "kind:keyword"]);
     let kinds = [
@@ -453,13 +441,9 @@ fn directories_of_a_partitioned_export_are_columns() {
     let expected = [("a", json!("fr")), ("b", json!("007")), ("c", json!(null))];
     let expected = expected.map(|(key, lang)| json!({ "key": key, "lang": lang }));
     assert_eq!(rows(&corpus, &statement), expected);
-}
+});
 
-#[test]
-fn row_groups_that_a_condition_excludes_are_not_read() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(row_groups_that_a_condition_excludes_are_not_read, |scratch, corpus| {
     let numbers: Vec<i32> = (0..4000).collect();
     let moments: Vec<i64> = (0..4000).map(|n| 1_700_000_000_000_000 + n * 1_000_000).collect();
     let words: Vec<String> = (0..4000).map(|n| format!("word {n} of many")).collect();
@@ -508,4 +492,4 @@ fn row_groups_that_a_condition_excludes_are_not_read() {
     }
     let all = format!("SELECT sum(n) FROM read_parquet('{}')", scratch.arg("bad"));
     refused(&corpus, &all, &["a.parquet", "rows from 1 on"]);
-}
+});

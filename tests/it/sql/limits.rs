@@ -1,6 +1,6 @@
 //! Statements that ask for much: memory is bounded, depth and size are refused, tables say what they are.
 
-use crate::support::{TestDir, corpusdb, corpusdb_within, ingest, init};
+use crate::support::{TestDir, corpusdb, corpusdb_test, corpusdb_within, ingest, init};
 use arrow::array::AsArray;
 use corpusdb::Corpus;
 use serde_json::{Value, json};
@@ -117,14 +117,12 @@ fn statements_without_end_are_refused_before_anything_recurses() {
     corpusdb(&sql(&corpus, &chain)).good();
 }
 
-#[test]
-fn a_regular_expression_that_is_too_large_is_said_to_be_so() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_regular_expression_that_is_too_large_is_said_to_be_so, |scratch| {
     let corpus = skewed(&scratch);
     let statement = "SELECT count(*) FROM documents WHERE regexp_like(text, '(a{1,1000}){1,1000}')";
     let ran = corpusdb(&sql(&corpus, statement)).fails(&["regular expression", "smaller counts"]);
     assert!(!ran.stderr.contains("bug"), "{}", ran.stderr);
-}
+});
 
 #[test]
 fn texts_that_a_statement_makes_are_bounded() {
@@ -292,11 +290,9 @@ fn errors_and_notes_are_objects_under_json() {
     assert_eq!(note, json!({ "type": "note", "message": "no document has the key no-such-key" }));
 }
 
-/// `SELECT id, cluster FROM documents` was a parse error: after a comma the word was taken for the beginning of
-/// a clause, and only first in the list for a column; so was `offset` of `rejects`.
-#[test]
-fn every_column_can_be_selected_in_any_place_of_a_list() {
-    let scratch = TestDir::new();
+// `SELECT id, cluster FROM documents` was a parse error: after a comma the word was taken for the beginning of
+// a clause, and only first in the list for a column; so was `offset` of `rejects`.
+corpusdb_test!(every_column_can_be_selected_in_any_place_of_a_list, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "lang:keyword"]);
     let line =
@@ -340,7 +336,7 @@ fn every_column_can_be_selected_in_any_place_of_a_list() {
     // What may be said of documents in a condition is parsed alike.
     let held = "id IN (SELECT x FROM (SELECT id AS x, cluster FROM documents))";
     assert_eq!(corpus.count(held).unwrap(), 3);
-}
+});
 
 fn tables_of(corpus: &Corpus) -> Vec<String> {
     let mut names = Vec::new();

@@ -1,7 +1,8 @@
 //! Conditions select the same documents whether the indexes answer them, the engine does, or another engine.
 
 use crate::support::{
-    MEMORY, Ran, Random, TestDir, corpusdb, fixture, ingest, init, json_lines, prose, seeds, sound,
+    MEMORY, Ran, Random, TestDir, corpusdb, corpusdb_test, fixture, ingest, init, json_lines,
+    prose, seeds, sound,
 };
 use corpusdb::Corpus;
 use corpusdb::query::{Format, Printer};
@@ -386,9 +387,7 @@ fn nulls_are_values_to_distinct_from_and_it_ends_before_and() {
     assert_eq!(place.count("b IS DISTINCT FROM FALSE OR TRUE"), 380);
 }
 
-#[test]
-fn zero_equals_negative_zero() {
-    let place = TypedCorpus::new();
+corpusdb_test!(zero_equals_negative_zero, TypedCorpus::new(), |place| {
     let zeros = place.count("f = 0");
     assert!(zeros > 0);
     for condition in [
@@ -407,11 +406,9 @@ fn zero_equals_negative_zero() {
     let groups = place.open();
     let groups = ids(&groups, "SELECT count(*) AS id FROM documents WHERE f = 0 GROUP BY f");
     assert_eq!(groups, [zeros]);
-}
+});
 
-#[test]
-fn keys_compare_by_their_shown_spelling() {
-    let place = TypedCorpus::new();
+corpusdb_test!(keys_compare_by_their_shown_spelling, TypedCorpus::new(), |place| {
     let own = place.scratch.write("one.txt", "the only text of a file of its own\n");
     ingest(&place.corpus, &[&own], &["--source", "texts"]);
     // Two names that are shown alike, since neither is UTF-8: the documents have keys of their own.
@@ -453,7 +450,7 @@ fn keys_compare_by_their_shown_spelling() {
     let few: Vec<String> = list.take(200).collect();
     let expected: usize = documents.values().take(200).map(Vec::len).sum();
     assert_eq!(place.count(&format!("key IN ({})", few.join(", "))), expected as u64);
-}
+});
 
 #[test]
 fn older_versions_keep_their_key_when_the_newest_is_purged() {
@@ -474,9 +471,7 @@ fn older_versions_keep_their_key_when_the_newest_is_purged() {
     sound(&place.corpus);
 }
 
-#[test]
-fn a_key_is_not_compared_with_a_number() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_key_is_not_compared_with_a_number, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "n:int"]);
     let pages: String = ["1", "01", "001", "x"]
@@ -529,11 +524,9 @@ fn a_key_is_not_compared_with_a_number() {
     for (condition, count) in [("key = '1'", "1\n"), ("TRY_CAST(key AS BIGINT) = 1", "3\n")] {
         assert_eq!(corpusdb(&["count", &corpus, "--where", condition]).good().stdout, count);
     }
-}
+});
 
-#[test]
-fn verbs_that_change_count_matches_first() {
-    let place = TypedCorpus::new();
+corpusdb_test!(verbs_that_change_count_matches_first, TypedCorpus::new(), |place| {
     let condition = "f > 0";
     let taken = place.count(condition);
     let nulls = place.count("f IS NULL");
@@ -563,4 +556,4 @@ fn verbs_that_change_count_matches_first() {
     // A list of documents is what was asked for: there is nothing to tell.
     let named = corpusdb(&["remove", &place.corpus, "3", "--json"]).good();
     assert!(named.json()["selection"].is_null());
-}
+});

@@ -1,8 +1,8 @@
 //! Many statements: in scripts and files, and again and again over corpora that are held open.
 
 use crate::support::{
-    Page, Random, TestDir, command, corpusdb, corpusdb_reading, ingest, init, interrupt, lines,
-    reader, seeds, sound, writer,
+    Page, Random, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, ingest, init,
+    interrupt, lines, reader, seeds, sound, writer,
 };
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
@@ -92,9 +92,7 @@ fn a_failed_statement_keeps_earlier_answers_and_its_place() {
 const ALL: &str =
     "SELECT id, key, rank, text, bytes / 7.0 AS share, kept FROM documents ORDER BY id";
 
-#[test]
-fn answers_are_written_in_every_form_and_read_back() {
-    let (scratch, corpus) = place();
+corpusdb_test!(answers_are_written_in_every_form_and_read_back, place(), |(scratch, corpus)| {
     let write = |name: &str, more: &[&str]| {
         let path = scratch.arg(name);
         let ran = corpusdb(&[&["sql", &corpus, ALL, "-o", &path], more].concat()).good();
@@ -138,11 +136,12 @@ fn answers_are_written_in_every_form_and_read_back() {
     corpusdb(&["sql", &corpus, "SELECT id FROM documents WHERE id > 99", "-o", &none]).good();
     let none = ParquetRecordBatchReader::try_new(File::open(none).unwrap(), 5).unwrap();
     assert_eq!(ids(none.map(Result::unwrap).collect()), Vec::<u64>::new());
-}
+});
 
-#[test]
-fn an_output_is_whole_or_absent_and_nothing_is_covered() {
-    let (scratch, corpus) = place();
+corpusdb_test!(an_output_is_whole_or_absent_and_nothing_is_covered, place(), |(
+    scratch,
+    corpus,
+)| {
     let out = scratch.arg("out.csv");
     let sql = |statement: &str, more: &[&str]| {
         corpusdb(&[&["sql", &corpus, statement, "-o", &out], more].concat())
@@ -181,11 +180,9 @@ fn an_output_is_whole_or_absent_and_nothing_is_covered() {
     }
     corpusdb(&["sql", &corpus, "SELECT 1", "--format", "parquet"]).fails(&["--output FILE"]);
     assert_eq!(left(), ["a.jsonl", "corpus", "out.csv"]);
-}
+});
 
-#[test]
-fn ctrl_c_leaves_no_piece_of_an_output() {
-    let (scratch, corpus) = place();
+corpusdb_test!(ctrl_c_leaves_no_piece_of_an_output, place(), |(scratch, corpus)| {
     let out = scratch.arg("out.parquet");
     // Minutes of work without a row.
     let many = "SELECT count(*) AS n FROM documents a, documents b, documents c, documents d, documents e, documents f, \
@@ -208,12 +205,10 @@ fn ctrl_c_leaves_no_piece_of_an_output() {
     interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!staged() && !scratch.path("out.parquet").exists());
-}
+});
 
-/// Every reader of JSON keeps one of two members of one name, and the other value was lost without a word.
-#[test]
-fn duplicate_column_names_are_refused_under_json() {
-    let (_scratch, corpus) = place();
+// Every reader of JSON keeps one of two members of one name, and the other value was lost without a word.
+corpusdb_test!(duplicate_column_names_are_refused_under_json, place(), |(_scratch, corpus)| {
     let joined = "SELECT a.id, b.id FROM documents a JOIN documents b ON b.id = a.id + 1";
     let nested = "SELECT [named_struct('x', 1, 'y', 2)] AS list, 1 AS x";
     for form in
@@ -231,7 +226,7 @@ fn duplicate_column_names_are_refused_under_json() {
     for form in ["table", "line", "markdown"] {
         corpusdb(&["sql", &corpus, joined, "--format", form]).good();
     }
-}
+});
 
 // Statements that are run again and again over corpora that are held open: each shows the moment of its corpus.
 
@@ -364,10 +359,8 @@ fn an_open_corpus_keeps_showing_its_moment() {
     }
 }
 
-/// Threads that ask the same corpus at once, of blocks that nobody has asked for yet.
-#[test]
-fn concurrent_queries_get_the_same_answers() {
-    let scratch = TestDir::new();
+// Threads that ask the same corpus at once, of blocks that nobody has asked for yet.
+corpusdb_test!(concurrent_queries_get_the_same_answers, |scratch| {
     let path = scratch.path("corpus");
     let fields = ["a", "b", "c"].map(|name| (name.to_owned(), FieldKind::Int));
     Corpus::init(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &fields).unwrap();
@@ -394,12 +387,10 @@ fn concurrent_queries_get_the_same_answers() {
             });
         }
     });
-}
+});
 
-/// The clock, and the names that the engine makes up, are each statement's own.
-#[test]
-fn a_statement_leaves_nothing_to_the_next() {
-    let scratch = TestDir::new();
+// The clock, and the names that the engine makes up, are each statement's own.
+corpusdb_test!(a_statement_leaves_nothing_to_the_next, |scratch| {
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
     let corpus = reader(&path);
@@ -430,4 +421,4 @@ fn a_statement_leaves_nothing_to_the_next() {
         "SELECT count(*) FROM information_schema.routines WHERE routine_name = 'json_get_str'";
     assert!(numbers(&corpus, functions, &SqlQuery::default())[0].is_some_and(|count| count > 0));
     corpusdb(&["sql", &path.display().to_string(), functions]).good();
-}
+});

@@ -2,7 +2,8 @@
 //! all that with its recipes.
 
 use crate::support::{
-    HELD, MEMORY, TestDir, corpusdb, corpusdb_within, crawl, ingest, init, lines, repository,
+    HELD, MEMORY, TestDir, corpusdb, corpusdb_test, corpusdb_within, crawl, ingest, init, lines,
+    repository,
 };
 use corpusdb::Corpus;
 use corpusdb::query::{DocumentFilter, Format, Printer, SqlParameters, SqlQuery, SqlValue};
@@ -85,9 +86,7 @@ fn empty() -> (TestDir, Corpus) {
     (scratch, corpus)
 }
 
-#[test]
-fn every_recipe_of_the_page_answers_rows() {
-    let library = Library::new();
+corpusdb_test!(every_recipe_of_the_page_answers_rows, Library::new(), |library| {
     let corpus = library.open();
     let text = std::fs::read_to_string(repository("docs/reference/sql.md")).unwrap();
     let recipes: Vec<&str> =
@@ -102,7 +101,7 @@ fn every_recipe_of_the_page_answers_rows() {
         let found = found.unwrap_or_else(|why| panic!("{recipe}\n{why}"));
         assert!(!found.is_empty(), "no rows: {recipe}");
     }
-}
+});
 
 #[test]
 fn members_of_json_are_found_by_one_rule() {
@@ -152,9 +151,7 @@ fn members_of_json_are_found_by_one_rule() {
     }
 }
 
-#[test]
-fn metadata_answers_as_the_records_have_it() {
-    let library = Library::new();
+corpusdb_test!(metadata_answers_as_the_records_have_it, Library::new(), |library| {
     let corpus = library.open();
     let found = rows(
         &corpus,
@@ -186,11 +183,9 @@ fn metadata_answers_as_the_records_have_it() {
         rows(&corpus, "EXPLAIN SELECT meta ->> 'license' FROM documents WHERE source = 'web'");
     let plan: String = plan.iter().map(Value::to_string).collect();
     assert!(plan.contains("columns=[meta]"), "{plan}");
-}
+});
 
-#[test]
-fn lists_hashes_dates_and_percentiles_answer() {
-    let library = Library::new();
+corpusdb_test!(lists_hashes_dates_and_percentiles_answer, Library::new(), |library| {
     let corpus = library.open();
     for (expression, expected) in [
         ("md5('abc')", json!("900150983cd24fb0d6963f7d28e17f72")),
@@ -235,11 +230,9 @@ fn lists_hashes_dates_and_percentiles_answer() {
         "SELECT date_part('month', crawled) AS m, count(*) AS n FROM documents GROUP BY m ORDER BY m",
     );
     assert_eq!(months.len(), 12);
-}
+});
 
-#[test]
-fn lists_that_a_statement_makes_are_bounded() {
-    let scratch = TestDir::new();
+corpusdb_test!(lists_that_a_statement_makes_are_bounded, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let mut text = format!("{}\n", json!({ "text": "word ".repeat(400_000) }));
@@ -273,11 +266,9 @@ fn lists_that_a_statement_makes_are_bounded() {
     let good = "SELECT count(*) AS n FROM (SELECT id, unnest(string_to_array(text, ' ')) AS w FROM documents) WHERE w = 'word'";
     let (ran, _) = corpusdb_within(&["sql", &corpus, good, "--memory", "64MB", "--json"], HELD);
     assert_eq!(ran.good().json(), json!({ "n": 400_000 }));
-}
+});
 
-#[test]
-fn files_are_read_where_they_are_allowed() {
-    let library = Library::new();
+corpusdb_test!(files_are_read_where_they_are_allowed, Library::new(), |library| {
     let corpus = library.open();
     let scratch = &library.scratch;
     let allowed = SqlQuery::default().files(true);
@@ -331,11 +322,9 @@ fn files_are_read_where_they_are_allowed() {
     }
     // The command reads files, since whoever runs it may.
     assert_eq!(corpusdb(&["sql", &library.corpus, &wanted, "--json"]).good().json_lines().len(), 2);
-}
+});
 
-#[test]
-fn a_filter_joins_condition_source_and_snapshot() {
-    let library = Library::new();
+corpusdb_test!(a_filter_joins_condition_source_and_snapshot, Library::new(), |library| {
     let corpus = library.open();
     let ids = |filter: DocumentFilter| -> Vec<u64> {
         let found: Vec<u64> = corpus.select(&filter).unwrap().iter().collect();
@@ -378,11 +367,9 @@ fn a_filter_joins_condition_source_and_snapshot() {
     assert_eq!(why(lost.in_snapshot("may")), "no snapshot `may`; there are `july`, `june`");
     let stats = corpus.stats(DocumentFilter::from("bytes > 300").of_source("feed")).unwrap();
     assert_eq!(stats.all.documents, corpus.count("bytes > 300 AND source = 'feed'").unwrap());
-}
+});
 
-#[test]
-fn a_snapshot_is_asked_as_count_has_it() {
-    let library = Library::new();
+corpusdb_test!(a_snapshot_is_asked_as_count_has_it, Library::new(), |library| {
     let corpus = library.open();
     let june = SqlQuery::default().snapshot("june");
     let ids = |sql: &str, query: &SqlQuery| -> Vec<u64> {
@@ -421,11 +408,9 @@ fn a_snapshot_is_asked_as_count_has_it() {
     assert_eq!(counted.good().json()["n"].as_u64(), Some(expected));
     command(&["SELECT 1", "--snapshot", "may"])
         .fails(&["no snapshot `may`; there are `july`, `june`"]);
-}
+});
 
-#[test]
-fn listed_tables_and_columns_can_be_queried() {
-    let library = Library::new();
+corpusdb_test!(listed_tables_and_columns_can_be_queried, Library::new(), |library| {
     let corpus = library.open();
     let names = corpus.sql_names().unwrap();
     assert!(names.tables.iter().any(|table| table.name == "documents"));
@@ -440,11 +425,9 @@ fn listed_tables_and_columns_can_be_queried() {
     }
     let shown = rows(&corpus, "SHOW FUNCTIONS");
     assert!(shown.len() > 250 && shown.iter().any(|row| row["function"] == "json_get_int"));
-}
+});
 
-#[test]
-fn info_states_the_rule_of_tokens() {
-    let library = Library::new();
+corpusdb_test!(info_states_the_rule_of_tokens, Library::new(), |library| {
     let told = corpusdb(&["info", &library.corpus]).good().stdout;
     assert!(told.contains("`tokens` is NULL for documents that the tokenizer has not encoded"));
     let corpus = library.open();
@@ -452,11 +435,9 @@ fn info_states_the_rule_of_tokens() {
     assert_eq!(corpus.count("kept AND tokens IS NULL").unwrap(), 0);
     assert!(corpus.count("standing = 'removed' AND tokens IS NOT NULL").unwrap() > 0);
     assert!(corpus.count("standing = 'near' AND tokens IS NULL").unwrap() > 0);
-}
+});
 
-#[test]
-fn parameters_are_bound_as_values() {
-    let library = Library::new();
+corpusdb_test!(parameters_are_bound_as_values, Library::new(), |library| {
     let corpus = Corpus::options().memory(MEMORY).open(&library.corpus).unwrap();
     let in_order =
         |values: Vec<SqlValue>| SqlQuery::default().parameters(SqlParameters::in_order(values));
@@ -528,11 +509,9 @@ fn parameters_are_bound_as_values() {
         let refused = try_rows(&corpus, statement, &options).unwrap_err();
         assert!(refused.contains(why), "{statement}: {refused}");
     }
-}
+});
 
-#[test]
-fn conditions_take_parameters_too() {
-    let library = Library::new();
+corpusdb_test!(conditions_take_parameters_too, Library::new(), |library| {
     let corpus = Corpus::options().memory(MEMORY).open(&library.corpus).unwrap();
     let values = |values: Vec<(&'static str, SqlValue)>| SqlParameters::by_name(values);
     let filter = DocumentFilter::from("source = $s AND id < $n");
@@ -546,4 +525,4 @@ fn conditions_take_parameters_too() {
     assert_eq!(none, corpus.count(DocumentFilter::from("id < 9").in_snapshot("june")).unwrap());
     let refused = corpus.count(&filter).unwrap_err().to_string();
     assert!(refused.contains("no value was given for `$n`, `$s`"), "{refused}");
-}
+});

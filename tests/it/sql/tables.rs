@@ -2,7 +2,8 @@
 
 use crate::support::scenarios::TabledCorpus;
 use crate::support::{
-    Page, Random, TestDir, corpusdb, crawl, ingest, init, json_lines, lines, prose, sound,
+    Page, Random, TestDir, corpusdb, corpusdb_test, crawl, ingest, init, json_lines, lines, prose,
+    sound,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,9 +11,7 @@ use std::path::Path;
 
 // ---- tables ----
 
-#[test]
-fn documents_have_the_texts_and_fields_that_came_in() {
-    let place = TabledCorpus::new();
+corpusdb_test!(documents_have_the_texts_and_fields_that_came_in, TabledCorpus::new(), |place| {
     let rows = place.all();
     // The last record of a key is its document; before the same key of another source.
     let mut last: BTreeMap<(&str, &str), &Page> = BTreeMap::new();
@@ -44,11 +43,9 @@ fn documents_have_the_texts_and_fields_that_came_in() {
     }
     assert!(wrong_years > 5);
     sound(&place.corpus);
-}
+});
 
-#[test]
-fn values_of_another_type_than_declared_are_null() {
-    let scratch = TestDir::new();
+corpusdb_test!(values_of_another_type_than_declared_are_null, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "n:int", "--field", "x:float", "--field", "k:keyword"]);
     let cases = [
@@ -77,11 +74,9 @@ fn values_of_another_type_than_declared_are_null() {
         assert_eq!(json!([row["n"], row["x"], row["k"]]), *expected, "{fields}");
     }
     sound(&corpus);
-}
+});
 
-#[test]
-fn the_small_tables_match_the_corpus() {
-    let place = TabledCorpus::new();
+corpusdb_test!(the_small_tables_match_the_corpus, TabledCorpus::new(), |place| {
     let documents = place.all();
     let of = |source: &str, kept: bool| {
         let own = documents.iter().filter(|row| row["source"] == source);
@@ -139,11 +134,9 @@ fn the_small_tables_match_the_corpus() {
     assert_eq!(plan["snapshot"]["name"], snapshots[1]["name"]);
     let hash = blake3::hash(epochs[0]["plan"].as_str().unwrap().as_bytes()).to_hex();
     assert_eq!(epochs[0]["hash"], *hash.as_str());
-}
+});
 
-#[test]
-fn info_adds_up() {
-    let place = TabledCorpus::new();
+corpusdb_test!(info_adds_up, TabledCorpus::new(), |place| {
     let documents = place.all();
     let info = corpusdb(&["info", &place.corpus, "--json"]).good().json();
     let kept: Vec<&Value> = documents.iter().filter(|row| row["kept"] == true).collect();
@@ -186,11 +179,9 @@ fn info_adds_up() {
     {
         assert!(text.contains(word), "no {word} in\n{text}");
     }
-}
+});
 
-#[test]
-fn results_are_the_same_in_every_format() {
-    let place = TabledCorpus::new();
+corpusdb_test!(results_are_the_same_in_every_format, TabledCorpus::new(), |place| {
     let statement = "SELECT source, count(*) AS n, sum(tokens) AS t, min(quality) AS q FROM documents \
                      WHERE kept GROUP BY source ORDER BY source";
     let rows = place.sql(statement);
@@ -210,13 +201,11 @@ fn results_are_the_same_in_every_format() {
         rows,
         json_lines(&corpusdb(&["sql", &place.corpus, statement, "--json"]).good().stdout)
     );
-}
+});
 
 // ---- samples ----
 
-#[test]
-fn samples_are_a_function_of_the_seed() {
-    let place = TabledCorpus::new();
+corpusdb_test!(samples_are_a_function_of_the_seed, TabledCorpus::new(), |place| {
     let sample = |n: &str, seed: &str, more: &[&str]| -> Vec<Value> {
         let arguments = ["sample", &place.corpus, "-n", n, "--seed", seed, "--json"];
         corpusdb(&[&arguments[..], more].concat()).good().json_lines()
@@ -237,11 +226,9 @@ fn samples_are_a_function_of_the_seed() {
     assert_eq!(ids, expected.iter().collect(), "all of them when there are fewer, each once");
     assert_eq!(ids.len(), some.len());
     assert!(sample("5", "1", &["--where", "id < 0"]).is_empty());
-}
+});
 
-#[test]
-fn samples_are_uniform() {
-    let place = TabledCorpus::new();
+corpusdb_test!(samples_are_uniform, TabledCorpus::new(), |place| {
     let corpus = place.open();
     let kept = corpus.count("kept").unwrap();
     let (draws, each) = (800_u64, 6_u64);
@@ -258,7 +245,7 @@ fn samples_are_uniform() {
     let (square, freedom) = (square + missing, (kept - 1) as f64);
     // Five standard deviations on either side; the seeds are fixed, so this holds for ever or never.
     assert!((square - freedom).abs() < 5.0 * (2.0 * freedom).sqrt(), "{square} for {freedom}");
-}
+});
 
 #[test]
 fn info_and_sql_agree_on_the_tokens_of_kept_documents() {
@@ -291,9 +278,7 @@ fn info_and_sql_agree_on_the_tokens_of_kept_documents() {
 
 // ---- one document ----
 
-#[test]
-fn show_by_id_and_by_key_equals_the_table() {
-    let place = TabledCorpus::new();
+corpusdb_test!(show_by_id_and_by_key_equals_the_table, TabledCorpus::new(), |place| {
     let rows = place.all();
     let mut by_key: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for row in &rows {
@@ -350,11 +335,9 @@ fn show_by_id_and_by_key_equals_the_table() {
     let plain = corpusdb(&["show", &place.corpus, key, "--json"]).good().json_lines();
     assert_eq!(plain, shown_by_key);
     corpusdb(&["show", &place.corpus, "999999"]).fails(&["no document 999999", "below"]);
-}
+});
 
-#[test]
-fn differences_of_duplicates_rebuild_both_texts() {
-    let place = TabledCorpus::new();
+corpusdb_test!(differences_of_duplicates_rebuild_both_texts, TabledCorpus::new(), |place| {
     let rows = place.all();
     let text = |id: &Value| rows[id.as_u64().unwrap() as usize]["text"].as_str().unwrap();
     let listed =
@@ -425,13 +408,11 @@ fn differences_of_duplicates_rebuild_both_texts() {
     let diff = corpusdb(&["duplicates", &place.corpus, "--list", "--diff"]).good().stdout;
     assert!(diff.contains("{+") && diff.contains("[-") && !diff.contains('\x1b'));
     corpusdb(&["duplicates", &place.corpus, "999999"]).fails(&["no document 999999"]);
-}
+});
 
 // ---- errors ----
 
-#[test]
-fn errors_of_queries_list_valid_names() {
-    let place = TabledCorpus::new();
+corpusdb_test!(errors_of_queries_list_valid_names, TabledCorpus::new(), |place| {
     let sql = |statement: &str| corpusdb(&["sql", &place.corpus, statement]);
     sql("SELECT lenght FROM documents").fails(&["no column `lenght`", "`bytes`", "and 11 more"]);
     sql("SELECT * FROM pages").fails(&["no table `pages`", "`documents`, `duplicates`, `sources`"]);
@@ -471,4 +452,4 @@ fn errors_of_queries_list_valid_names() {
         let arguments = [&verb[..1], &[&*place.corpus], &verb[1..], &["--where", "nope"]].concat();
         corpusdb(&arguments).fails(&["`nope` is not a column", "cluster_size"]);
     }
-}
+});

@@ -1,8 +1,8 @@
 //! Backups: one commit, taken beside a writer; restored whole or not at all; damage, kills and careless uses.
 
 use crate::support::{
-    MEMORY, Page, Random, TestDir, command, corpusdb, crawl, digest, ingest, init, lines, reader,
-    seeds, sound, sound_digest, writer,
+    MEMORY, Page, Random, TestDir, command, corpusdb, corpusdb_test, crawl, digest, ingest, init,
+    lines, reader, seeds, sound, sound_digest, writer,
 };
 use corpusdb::curate::BlockReach;
 use corpusdb::ingest::ReadOptions;
@@ -34,9 +34,7 @@ fn files(below: &Path) -> Vec<PathBuf> {
     found
 }
 
-#[test]
-fn a_backup_is_one_commit_and_restores_with_a_new_identity() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_backup_is_one_commit_and_restores_with_a_new_identity, |scratch| {
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     let pages = crawl(5, 400, true);
     init(&corpus, &["--field", "year:int"]);
@@ -83,11 +81,9 @@ fn a_backup_is_one_commit_and_restores_with_a_new_identity() {
     corpusdb(&["backup", "verify", &directory]).good();
     corpusdb(&["backup", "drop", &directory, &first])
         .fails(&["no backup of commit", &taken[1].0.to_string()]);
-}
+});
 
-#[test]
-fn beside_a_working_writer_every_backup_is_a_commit_of_it() {
-    let scratch = TestDir::new();
+corpusdb_test!(beside_a_working_writer_every_backup_is_a_commit_of_it, |scratch| {
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     init(&corpus, &[]);
     let file = scratch.write("pages.jsonl", lines(&crawl(8, 3000, true)));
@@ -122,11 +118,9 @@ fn beside_a_working_writer_every_backup_is_a_commit_of_it() {
         }
         std::fs::remove_dir_all(&target).unwrap();
     }
-}
+});
 
-#[test]
-fn killed_at_any_moment_a_backup_harms_none_before_it() {
-    let scratch = TestDir::new();
+corpusdb_test!(killed_at_any_moment_a_backup_harms_none_before_it, |scratch| {
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     init(&corpus, &[]);
     let mut random = Random::new(31);
@@ -170,11 +164,9 @@ fn killed_at_any_moment_a_backup_harms_none_before_it() {
         left.filter(|entry| entry.file_name().to_string_lossy().starts_with("opening")).count()
             == 0
     );
-}
+});
 
-#[test]
-fn damaged_backups_are_named_and_not_restored() {
-    let scratch = TestDir::new();
+corpusdb_test!(damaged_backups_are_named_and_not_restored, |scratch| {
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     init(&corpus, &[]);
     ingest(&corpus, &[&scratch.write("a.jsonl", lines(&crawl(3, 200, true)))], &HOW);
@@ -221,11 +213,9 @@ fn damaged_backups_are_named_and_not_restored() {
     corpusdb(&["backup", "restore", &directory, &target]).good();
     let left: Vec<_> = std::fs::read_dir(scratch.path("")).unwrap().flatten().collect();
     assert!(left.iter().all(|entry| !entry.file_name().to_string_lossy().contains("restoring")));
-}
+});
 
-#[test]
-fn a_directory_for_backups_is_for_those_of_one_corpus_alone() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_directory_for_backups_is_for_those_of_one_corpus_alone, |scratch| {
     let (corpus, other, directory) =
         (scratch.arg("corpus"), scratch.arg("other"), scratch.arg("backups"));
     init(&corpus, &[]);
@@ -248,12 +238,10 @@ fn a_directory_for_backups_is_for_those_of_one_corpus_alone() {
     std::fs::create_dir(scratch.path("empty")).unwrap();
     corpusdb(&["backup", "restore", &directory, &scratch.arg("empty")]).good();
     sound(&scratch.arg("empty"));
-}
+});
 
-/// A restore that was killed leaves what it had made beside its target; the next one to that target clears it.
-#[test]
-fn leftovers_of_a_killed_restore_are_cleared_by_the_next() {
-    let scratch = TestDir::new();
+// A restore that was killed leaves what it had made beside its target; the next one to that target clears it.
+corpusdb_test!(leftovers_of_a_killed_restore_are_cleared_by_the_next, |scratch| {
     let (corpus, directory, target) =
         (scratch.arg("corpus"), scratch.arg("backups"), scratch.arg("restored"));
     init(&corpus, &[]);
@@ -289,12 +277,10 @@ fn leftovers_of_a_killed_restore_are_cleared_by_the_next() {
     assert_eq!(left(), 0);
     assert_eq!(digest(&target), digest(&corpus));
     assert!(!Path::new(&target).join("alive").exists());
-}
+});
 
-/// A copy that was made file by file beside a writer is no backup, and says so when it is opened.
-#[test]
-fn an_incomplete_copy_is_refused_with_the_way_out() {
-    let scratch = TestDir::new();
+// A copy that was made file by file beside a writer is no backup, and says so when it is opened.
+corpusdb_test!(an_incomplete_copy_is_refused_with_the_way_out, |scratch| {
     let (corpus, copy) = (scratch.path("corpus"), scratch.path("copy"));
     init(corpus.to_str().unwrap(), &[]);
     let file = scratch.write("a.jsonl", lines(&crawl(4, 50, true)));
@@ -304,7 +290,7 @@ fn an_incomplete_copy_is_refused_with_the_way_out() {
     std::fs::copy(corpus.join("journal"), copy.join("journal")).unwrap();
     corpusdb(&["info", copy.to_str().unwrap()])
         .fails(&["lost acknowledged commits", "backup create"]);
-}
+});
 
 /// Runs the command, and kills it within that time; answers whether it was still running.
 fn killed(words: &[&str], random: &mut Random, within: Duration) -> bool {

@@ -1,7 +1,7 @@
 //! Damage on disk: every answer is the right one or an error, never a shorter one, never a panic.
 
-use crate::support::trained;
 use crate::support::{Random, TestDir, copy, corpusdb, crawl, lines, make, writer};
+use crate::support::{corpusdb_test, trained};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, DedupMode, DocId, Error, IngestOptions};
@@ -231,9 +231,7 @@ impl Bench {
     }
 }
 
-#[test]
-fn a_flipped_bit_in_any_file_is_an_error_or_harmless() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_flipped_bit_in_any_file_is_an_error_or_harmless, |scratch| {
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let mut bench = Bench::new(&corpus);
@@ -245,11 +243,9 @@ fn a_flipped_bit_in_any_file_is_an_error_or_harmless() {
         }
     }
     bench.done();
-}
+});
 
-#[test]
-fn a_damaged_band_run_is_an_error_or_harmless() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_damaged_band_run_is_an_error_or_harmless, |scratch| {
     let corpus = scratch.path("corpus");
     make(&corpus, DedupMode::Witness, 0.7);
     let file = scratch.write("a.jsonl", lines(&crawl(95, 500, true)));
@@ -276,11 +272,9 @@ fn a_damaged_band_run_is_an_error_or_harmless() {
         }
     }
     bench.done();
-}
+});
 
-#[test]
-fn a_file_cut_or_gone_is_an_error_or_harmless() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_file_cut_or_gone_is_an_error_or_harmless, |scratch| {
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let mut bench = Bench::new(&corpus);
@@ -296,11 +290,9 @@ fn a_file_cut_or_gone_is_an_error_or_harmless() {
         }
     }
     bench.done();
-}
+});
 
-#[test]
-fn a_manifest_cut_anywhere_is_an_error_or_harmless() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_manifest_cut_anywhere_is_an_error_or_harmless, |scratch| {
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let mut bench = Bench::new(&corpus);
@@ -314,7 +306,7 @@ fn a_manifest_cut_anywhere_is_an_error_or_harmless() {
         bench.cut(&manifest, at);
     }
     bench.done();
-}
+});
 
 /// A corpus whose newest commits are in the log only: its writer was killed.
 fn killed(scratch: &TestDir, corpus: &Path) {
@@ -345,9 +337,7 @@ fn killed(scratch: &TestDir, corpus: &Path) {
     child.wait().unwrap();
 }
 
-#[test]
-fn a_damaged_log_loses_no_acknowledged_commit_in_silence() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_damaged_log_loses_no_acknowledged_commit_in_silence, |scratch| {
     let corpus = scratch.path("corpus");
     killed(&scratch, &corpus);
     let log = data_files(&corpus)
@@ -373,11 +363,9 @@ fn a_damaged_log_loses_no_acknowledged_commit_in_silence() {
     bench.cut(&log, length - 1);
     bench.try_with(&log, None, "gone");
     bench.done();
-}
+});
 
-#[test]
-fn a_damaged_journal_changes_no_answer() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_damaged_journal_changes_no_answer, |scratch| {
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let journal = corpus.join("journal");
@@ -409,11 +397,9 @@ fn a_damaged_journal_changes_no_answer() {
     ] {
         corpusdb(verb).fails(&["lost acknowledged commits", "restore a backup"]);
     }
-}
+});
 
-#[test]
-fn the_command_fails_loudly_on_damage_and_names_the_file() {
-    let scratch = TestDir::new();
+corpusdb_test!(the_command_fails_loudly_on_damage_and_names_the_file, |scratch| {
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let name = corpus.display().to_string();
@@ -464,11 +450,9 @@ fn the_command_fails_loudly_on_damage_and_names_the_file() {
         tables.len() / 5
     );
     assert_eq!(corpusdb(verbs[0]).good().stdout, whole[0]);
-}
+});
 
-#[test]
-fn a_writer_refuses_a_damaged_corpus_or_writes_nothing_wrong() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_writer_refuses_a_damaged_corpus_or_writes_nothing_wrong, |scratch| {
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let file = scratch.write("more.jsonl", lines(&crawl(94, 30, true)));
@@ -499,4 +483,4 @@ fn a_writer_refuses_a_damaged_corpus_or_writes_nothing_wrong() {
         }
         std::fs::remove_dir_all(&damaged).unwrap();
     }
-}
+});

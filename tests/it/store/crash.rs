@@ -1,10 +1,10 @@
 //! Ingests that are killed and interrupted end as undisturbed ones do; compaction changes nothing and hears a stop.
 
-use crate::support::trained;
 use crate::support::{
     Random, TestDir, command, copy, corpusdb, crawl, digest, ingest, init, init_with_tokenizer,
     lines, make, pour, ran, reader, seeds, sound, sound_digest, writer,
 };
+use crate::support::{corpusdb_test, trained};
 use corpusdb::{Context, DedupMode, IngestOptions, Interrupt, Progress, ProgressTally};
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -99,9 +99,7 @@ fn wait_for(child: &mut Child, corpus: &str, commits: u64) -> bool {
     true
 }
 
-#[test]
-fn killed_ingest_rerun_gives_same_digest() {
-    let job = Job::new();
+corpusdb_test!(killed_ingest_rerun_gives_same_digest, Job::new(), |job| {
     let whole = job.corpus("whole");
     let before = journal(&whole);
     job.finish(&whole);
@@ -141,11 +139,9 @@ fn killed_ingest_rerun_gives_same_digest() {
         std::fs::remove_dir_all(&corpus).unwrap();
     }
     assert!(killed >= 7, "only {killed} of the kills came before the end");
-}
+});
 
-#[test]
-fn interrupted_it_exits_with_130_and_the_same_command_goes_on() {
-    let job = Job::new();
+corpusdb_test!(interrupted_it_exits_with_130_and_the_same_command_goes_on, Job::new(), |job| {
     let whole = job.corpus("whole");
     job.finish(&whole);
     for signal in ["INT", "TERM", "HUP"] {
@@ -169,12 +165,10 @@ fn interrupted_it_exits_with_130_and_the_same_command_goes_on() {
         job.finish(&corpus);
         assert_eq!(digest(&corpus), digest(&whole), "{signal}");
     }
-}
+});
 
-/// `nohup`, and `&` in a script, start the command with signals ignored: it took them for a stop all the same.
-#[test]
-fn a_signal_that_was_ignored_from_the_start_stops_nothing() {
-    let job = Job::new();
+// `nohup`, and `&` in a script, start the command with signals ignored: it took them for a stop all the same.
+corpusdb_test!(a_signal_that_was_ignored_from_the_start_stops_nothing, Job::new(), |job| {
     let whole = job.corpus("whole");
     job.finish(&whole);
     for signal in ["HUP", "INT", "TERM"] {
@@ -195,11 +189,9 @@ fn a_signal_that_was_ignored_from_the_start_stops_nothing() {
         assert_eq!(ran.code, Some(0), "{signal}: {ran}");
         assert_eq!(digest(&corpus), digest(&whole), "{signal}");
     }
-}
+});
 
-#[test]
-fn an_ingest_finishes_a_killed_tokenizer_registration() {
-    let job = Job::new();
+corpusdb_test!(an_ingest_finishes_a_killed_tokenizer_registration, Job::new(), |job| {
     let [plain, packed] = &job.paths;
     let first = job.scratch.arg("first");
     init(&first, &[]);
@@ -232,11 +224,9 @@ fn an_ingest_finishes_a_killed_tokenizer_registration() {
         sound(&corpus);
         assert_eq!(digest(&corpus), expected, "round {round}");
     }
-}
+});
 
-#[test]
-fn a_corpus_killed_in_init_is_refused() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_corpus_killed_in_init_is_refused, |scratch| {
     for round in 0..6 {
         let corpus = scratch.arg(&format!("corpus-{round}"));
         let mut child = command(&["init", &corpus])
@@ -258,11 +248,9 @@ fn a_corpus_killed_in_init_is_refused() {
             corpusdb(&[verb, &corpus]).fails(&["is not a corpus", "corpusdb init"]);
         }
     }
-}
+});
 
-#[test]
-fn killed_while_it_folds_band_runs_every_bucket_is_whole() {
-    let scratch = TestDir::new();
+corpusdb_test!(killed_while_it_folds_band_runs_every_bucket_is_whole, |scratch| {
     let pages = crawl(72, 640, true);
     let large = scratch.write("large.jsonl", lines(&pages[..400]));
     let small = scratch.write("small.jsonl", lines(&pages[400..]));
@@ -310,12 +298,10 @@ fn killed_while_it_folds_band_runs_every_bucket_is_whole() {
         std::fs::remove_dir_all(&corpus).unwrap();
     }
     assert!(folding >= 4 && left >= 1, "{folding} of 8 were killed, {left} while they folded");
-}
+});
 
-/// Verbs about fields in many small commits: killed at any of them and run again, they end where one run ends.
-#[test]
-fn fields_are_whole_whenever_their_verbs_were_killed() {
-    let scratch = TestDir::new();
+// Verbs about fields in many small commits: killed at any of them and run again, they end where one run ends.
+corpusdb_test!(fields_are_whole_whenever_their_verbs_were_killed, |scratch| {
     let pages = crawl(72, 300, true);
     let file = scratch.write("pages.jsonl", lines(&pages));
     let scores: String = (0..300)
@@ -380,7 +366,7 @@ fn fields_are_whole_whenever_their_verbs_were_killed() {
         }
     }
     assert!(killed >= 16, "only {killed} of the kills came before the end");
-}
+});
 
 // Compaction: what is stored stays the same, and a stop is heard between its pieces.
 
@@ -415,10 +401,8 @@ impl Progress for StopAfterFamily {
     fn note(&self, _: &str) {}
 }
 
-/// `compact` in Python ignored Ctrl-C until every family was rewritten.
-#[test]
-fn a_stopped_compaction_loses_nothing_and_runs_again() {
-    let scratch = TestDir::new();
+// `compact` in Python ignored Ctrl-C until every family was rewritten.
+corpusdb_test!(a_stopped_compaction_loses_nothing_and_runs_again, |scratch| {
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.8);
     let mut writer = writer(&path);
@@ -461,4 +445,4 @@ fn a_stopped_compaction_loses_nothing_and_runs_again() {
     assert_eq!(writer.view().commit().0, commit.0 + 2);
     drop(writer);
     assert_eq!(digest(&scratch.arg("corpus")), grown);
-}
+});

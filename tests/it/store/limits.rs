@@ -1,8 +1,8 @@
 //! Limits: of files and directories, memory of verbs and control groups, room on a disk.
 
 use crate::support::{
-    HELD, Page, Ran, Random, TestDir, copy, corpusdb, corpusdb_within, crawl, digest, ingest, init,
-    lines, numbers, prose, ran, repository, sound, writer,
+    HELD, Page, Ran, Random, TestDir, copy, corpusdb, corpusdb_test, corpusdb_within, crawl,
+    digest, ingest, init, lines, numbers, prose, ran, repository, sound, writer,
 };
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use corpusdb::Corpus;
@@ -33,9 +33,7 @@ fn tables(corpus: &str) -> usize {
         .count()
 }
 
-#[test]
-fn many_tables_raise_the_soft_limit_of_open_files() {
-    let scratch = TestDir::new();
+corpusdb_test!(many_tables_raise_the_soft_limit_of_open_files, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "url:keyword", "--field", "year:int"]);
     for part in 0..3 {
@@ -51,11 +49,9 @@ fn many_tables_raise_the_soft_limit_of_open_files() {
     let more = ["ingest", &corpus, &file, "--source", "web"];
     limited(&format!("-n {limit}"), &more).fails(&["open files", "ulimit -n"]);
     sound(&corpus);
-}
+});
 
-#[test]
-fn an_ingest_resumes_after_a_file_size_limit() {
-    let scratch = TestDir::new();
+corpusdb_test!(an_ingest_resumes_after_a_file_size_limit, |scratch| {
     let (corpus, whole) = (scratch.arg("corpus"), scratch.arg("whole"));
     let file = scratch.write("a.jsonl", lines(&crawl(5, 900, true)));
     let arguments = |corpus: &str| {
@@ -73,7 +69,7 @@ fn an_ingest_resumes_after_a_file_size_limit() {
     sound(&corpus);
     corpusdb(&words).good();
     assert_eq!(digest(&corpus), digest(&whole));
-}
+});
 
 /// What is in the corpus directory.
 fn names(corpus: &Path) -> Vec<String> {
@@ -84,9 +80,7 @@ fn names(corpus: &Path) -> Vec<String> {
     names
 }
 
-#[test]
-fn a_trial_on_a_corpus_of_an_older_format_does_not_migrate_it() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_trial_on_a_corpus_of_an_older_format_does_not_migrate_it, |scratch| {
     let path = scratch.path("corpus");
     copy(&repository("tests/formats/v3/corpus"), &path);
     let format = std::fs::read(path.join("FORMAT")).unwrap();
@@ -105,11 +99,9 @@ fn a_trial_on_a_corpus_of_an_older_format_does_not_migrate_it() {
     let golden = std::fs::read_to_string(repository("tests/formats/v3/digest")).unwrap();
     drop(writer(&path));
     assert_eq!(digest(&corpus), golden.trim());
-}
+});
 
-#[test]
-fn the_next_writer_removes_the_twin_of_a_killed_process() {
-    let scratch = TestDir::new();
+corpusdb_test!(the_next_writer_removes_the_twin_of_a_killed_process, |scratch| {
     let path = scratch.path("corpus");
     init(&scratch.arg("corpus"), &[]);
     let stale = [
@@ -146,7 +138,7 @@ fn the_next_writer_removes_the_twin_of_a_killed_process() {
     std::fs::create_dir(path.join("dry-runs")).unwrap();
     drop(writer(&path));
     assert!(path.join("dry-runs").exists());
-}
+});
 
 // What the machine gives: memory of a control group, and room on a disk that is known to be too little.
 
@@ -233,12 +225,8 @@ fn with_disk(size: &str, disk: &str, arguments: &[&str]) -> Option<Ran> {
     Some(ran(arguments, output))
 }
 
-/// Each of them wrote until the disk was full.
-#[test]
-fn writes_without_room_are_refused_before_they_begin() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// Each of them wrote until the disk was full.
+corpusdb_test!(writes_without_room_are_refused_before_they_begin, |scratch, corpus| {
     let random = &mut Random::new(9);
     let pages: Vec<Page> = (0..150).map(|at| Page::new(prose(random, at, 6_000))).collect();
     let file = scratch.write("pages.jsonl", lines(&pages));
@@ -268,14 +256,10 @@ fn writes_without_room_are_refused_before_they_begin() {
     corpusdb(&["export", &corpus, "--to", &plain]).good();
     corpusdb(&["backup", "restore", &backups, &again]).good();
     corpusdb(&["epoch", "build", &corpus, &recipe, "--out", &epoch]).good();
-}
+});
 
-/// With `--json` and with `--no-progress` it was not said.
-#[test]
-fn a_possible_lack_of_room_is_noted_also_under_json() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// With `--json` and with `--no-progress` it was not said.
+corpusdb_test!(a_possible_lack_of_room_is_noted_also_under_json, |scratch, corpus| {
     let random = &mut Random::new(11);
     let pages: Vec<Page> = (0..150).map(|at| Page::new(prose(random, at, 6_000))).collect();
     let file = scratch.write("pages.jsonl", lines(&pages));
@@ -296,7 +280,7 @@ fn a_possible_lack_of_room_is_noted_also_under_json() {
             assert!(note.starts_with("the copy may need up to"), "{note}");
         }
     }
-}
+});
 
 // Memory of the verbs, with records that are very long, or of very different lengths.
 
@@ -309,10 +293,8 @@ fn ingest_within(scratch: &TestDir, path: &str) -> u64 {
     ran.good().json()["added"].as_u64().unwrap()
 }
 
-/// Rows were decoded many at a time by their average length: 1.5 GB of the long ones among short ones.
-#[test]
-fn parquet_rows_of_very_different_length_stay_within_memory() {
-    let scratch = TestDir::new();
+// Rows were decoded many at a time by their average length: 1.5 GB of the long ones among short ones.
+corpusdb_test!(parquet_rows_of_very_different_length_stay_within_memory, |scratch| {
     let path = scratch.path("skewed.parquet");
     let short = (0..20_000).map(|n| format!("a short text, number {n}"));
     let long = (0..500).map(|n| format!("{n} {}", "x".repeat(1 << 20)));
@@ -334,14 +316,10 @@ fn parquet_rows_of_very_different_length_stay_within_memory() {
     }
     writer.close().unwrap();
     assert_eq!(ingest_within(&scratch, &path.display().to_string()), 20_500);
-}
+});
 
-/// Verification read 512 rows at a time, whatever their length: 2.29 GB of rows of 262,144 tokens.
-#[test]
-fn epochs_of_very_long_rows_stay_within_memory() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// Verification read 512 rows at a time, whatever their length: 2.29 GB of rows of 262,144 tokens.
+corpusdb_test!(epochs_of_very_long_rows_stay_within_memory, |scratch, corpus| {
     let text = prose(&mut Random::new(3), 0, 130_000);
     let file = scratch.write("long.jsonl", lines(&[Page::new(text), Page::new("a few words")]));
     corpusdb(&["ingest", &corpus, &file, "--source", "main"]).good();
@@ -359,7 +337,7 @@ fn epochs_of_very_long_rows_stay_within_memory() {
     assert!(verified.stdout.contains("48 segments"), "{}", verified.stdout);
     within(&["stream", &corpus, "1", "--batches", "12", "--format", "arrow"]);
     within(&["row", &corpus, "1", "40"]);
-}
+});
 
 /// What a command with `--memory 64MB` may hold: the least that its parts take, the program with its threads,
 /// and a few texts of a megabyte.
@@ -402,10 +380,8 @@ fn within(arguments: &[&str]) -> Ran {
     ran
 }
 
-/// Most verbs were never measured: one that held what it goes through would have gone unseen.
-#[test]
-fn verbs_that_read_long_texts_stay_within_the_memory_given() {
-    let scratch = TestDir::new();
+// Most verbs were never measured: one that held what it goes through would have gone unseen.
+corpusdb_test!(verbs_that_read_long_texts_stay_within_the_memory_given, |scratch| {
     let corpus = long_texts(&scratch);
     let page = scratch.write("page.txt", "long3 of word3 and term3 ".repeat(40_000));
     let all = "SELECT id, text FROM documents";
@@ -431,11 +407,9 @@ fn verbs_that_read_long_texts_stay_within_the_memory_given() {
     ] {
         within(arguments);
     }
-}
+});
 
-#[test]
-fn changes_of_long_texts_stay_within_memory() {
-    let scratch = TestDir::new();
+corpusdb_test!(changes_of_long_texts_stay_within_memory, |scratch| {
     let corpus = long_texts(&scratch);
     let file = scratch.arg("tokenizer.json");
     within(&["tokenizer", "export", &corpus, "own", &file]);
@@ -461,15 +435,11 @@ fn changes_of_long_texts_stay_within_memory() {
     ] {
         within(arguments);
     }
-}
+});
 
-/// A Unigram looked at all of a text at once, and the other models listed all of its words: 1.4 GB and 0.6 GB of
-/// 60 MB under `--memory 256MB`.
-#[test]
-fn one_very_long_text_is_encoded_within_the_memory_given() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// A Unigram looked at all of a text at once, and the other models listed all of its words: 1.4 GB and 0.6 GB of
+// 60 MB under `--memory 256MB`.
+corpusdb_test!(one_very_long_text_is_encoded_within_the_memory_given, |scratch, corpus| {
     let mut random = Random::new(11);
     let page = |random: &mut Random| Page::new(prose(random, 0, 300));
     let short: Vec<Page> = (0..100).map(|_| page(&mut random)).collect();
@@ -482,4 +452,4 @@ fn one_very_long_text_is_encoded_within_the_memory_given() {
     let text = words.join(" ").repeat(12_000_000 / words.concat().len());
     let long = scratch.write("long.jsonl", format!("{}\n", json!({ "text": text })));
     within(&["ingest", &corpus, &long, "--source", "main"]);
-}
+});

@@ -1,8 +1,8 @@
 //! Opening: options with defaults, and one writer beside many readers.
 
 use crate::support::{
-    Page, Random, TestDir, copy, corpusdb, crawl, digest, ingest, init, keyed_options, lines, make,
-    pour, prose, reader, repository, sound, sound_digest, writer,
+    Page, Random, TestDir, copy, corpusdb, corpusdb_test, crawl, digest, ingest, init,
+    keyed_options, lines, make, pour, prose, reader, repository, sound, sound_digest, writer,
 };
 use corpusdb::store::{CheckDepth, StoreError};
 use corpusdb::tokenizer::TokenizerError;
@@ -21,9 +21,7 @@ fn pour_one(writer: &mut CorpusWriter, scratch: &TestDir, name: &str) {
     writer.ingest(&paths, &options, &Context::new()).unwrap();
 }
 
-#[test]
-fn a_writer_reads_its_commits_without_reopening() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_writer_reads_its_commits_without_reopening, |scratch| {
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
     let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path).unwrap();
@@ -36,11 +34,9 @@ fn a_writer_reads_its_commits_without_reopening() {
     assert_eq!(first.count(None).unwrap(), 1);
     let opened = Corpus::open(path.to_str().unwrap()).unwrap();
     assert_eq!(opened.count(None).unwrap(), 2);
-}
+});
 
-#[test]
-fn an_error_is_of_the_kind_of_its_call() {
-    let scratch = TestDir::new();
+corpusdb_test!(an_error_is_of_the_kind_of_its_call, |scratch| {
     let path = scratch.path("corpus");
     let error = Corpus::open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
@@ -61,7 +57,7 @@ fn an_error_is_of_the_kind_of_its_call() {
     assert_eq!(CorpusWriter::open(&path).unwrap_err().kind(), ErrorKind::Locked);
     drop(corpus);
     CorpusWriter::open(&path).unwrap();
-}
+});
 
 /// An open corpus of no document took 12 MiB: RocksDB allocates logs and manifests ahead of what is written.
 #[cfg(target_os = "linux")]
@@ -180,9 +176,7 @@ fn lost_logs_are_named(scratch: &TestDir, corpus: &str) {
     corpusdb(&["count", &restored]).fails(&["lost acknowledged commits"]);
 }
 
-#[test]
-fn a_writer_makes_a_copy_to_try_on_and_keeps_its_lock() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_writer_makes_a_copy_to_try_on_and_keeps_its_lock, |scratch| {
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
     let mut writer = CorpusWriter::open(&path).unwrap();
@@ -210,11 +204,9 @@ fn a_writer_makes_a_copy_to_try_on_and_keeps_its_lock() {
     assert_eq!(writer.view().documents(), 6);
     drop(writer);
     sound(path.to_str().unwrap());
-}
+});
 
-#[test]
-fn a_writer_opens_its_corpus_again_under_its_lock() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_writer_opens_its_corpus_again_under_its_lock, |scratch| {
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
     let mut writer = CorpusWriter::open(&path).unwrap();
@@ -230,13 +222,11 @@ fn a_writer_opens_its_corpus_again_under_its_lock() {
     assert_eq!(writer.view().documents(), 3);
     drop(writer);
     sound(path.to_str().unwrap());
-}
+});
 
 // One writer and many readers: the lock, views beside a writer, and what is no corpus.
 
-#[test]
-fn a_second_writer_is_refused_and_readers_go_on() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_second_writer_is_refused_and_readers_go_on, |scratch| {
     let path = scratch.path("corpus");
     let corpus = scratch.arg("corpus");
     make(&path, DedupMode::Witness, 0.8);
@@ -258,11 +248,9 @@ fn a_second_writer_is_refused_and_readers_go_on() {
     drop(writer);
     assert_eq!(digest(&corpus), before);
     corpusdb(&["snapshot", "create", &corpus, "now"]).good();
-}
+});
 
-#[test]
-fn readers_beside_an_ingest_see_committed_states_only() {
-    let scratch = TestDir::new();
+corpusdb_test!(readers_beside_an_ingest_see_committed_states_only, |scratch| {
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.7);
     let pages = crawl(82, 1200, true);
@@ -339,11 +327,9 @@ fn readers_beside_an_ingest_see_committed_states_only() {
     let moments: BTreeSet<_> = seen.iter().flatten().collect();
     assert!(moments.len() > 5, "the readers saw {} moments only", moments.len());
     sound_digest(&reader(&path));
-}
+});
 
-#[test]
-fn other_directories_are_refused_with_the_way_out() {
-    let scratch = TestDir::new();
+corpusdb_test!(other_directories_are_refused_with_the_way_out, |scratch| {
     let absent = scratch.arg("absent");
     std::fs::create_dir(scratch.path("empty")).unwrap();
     scratch.write("other/file", "x");
@@ -374,25 +360,17 @@ fn other_directories_are_refused_with_the_way_out() {
     init(&scratch.arg("empty"), &[]);
     corpusdb(&["init", &scratch.arg("empty")]).fails(&["already exists"]);
     sound(&scratch.arg("empty"));
-}
+});
 
-#[test]
-fn a_half_made_directory_is_no_corpus() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(a_half_made_directory_is_no_corpus, |scratch, corpus| {
     std::fs::remove_file(scratch.path("corpus/FORMAT")).unwrap();
     for verb in ["info", "count", "check"] {
         corpusdb(&[verb, &corpus]).fails(&["is not a corpus"]);
     }
     corpusdb(&["init", &corpus]).fails(&["a corpus whose creation was interrupted"]);
-}
+});
 
-#[test]
-fn a_newer_format_is_refused_with_the_release_to_use() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+corpusdb_test!(a_newer_format_is_refused_with_the_release_to_use, |_scratch, corpus| {
     let format = Path::new(&corpus).join("FORMAT");
     let ours = std::fs::read_to_string(&format).unwrap();
     assert_eq!(
@@ -422,23 +400,17 @@ fn a_newer_format_is_refused_with_the_release_to_use() {
     }
     std::fs::write(&format, ours).unwrap();
     sound(&corpus);
-}
+});
 
-/// What cannot be looked at was said to be no corpus.
-#[test]
-fn a_format_that_cannot_be_read_is_no_absent_one() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// What cannot be looked at was said to be no corpus.
+corpusdb_test!(a_format_that_cannot_be_read_is_no_absent_one, |scratch, corpus| {
     std::fs::rename(scratch.path("corpus/FORMAT"), scratch.path("FORMAT")).unwrap();
     std::fs::create_dir(scratch.path("corpus/FORMAT")).unwrap();
     let refused = corpusdb(&["info", &corpus]).fails(&["reading", "FORMAT"]);
     assert!(!refused.stderr.contains("is not a corpus"), "{refused}");
-}
+});
 
-#[test]
-fn a_second_writer_of_one_process_names_this_process() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_second_writer_of_one_process_names_this_process, |scratch| {
     init(&scratch.arg("corpus"), &[]);
     let first = crate::support::writer(&scratch.path("corpus"));
     let refused = corpusdb::CorpusWriter::open(scratch.path("corpus")).unwrap_err();
@@ -446,7 +418,7 @@ fn a_second_writer_of_one_process_names_this_process() {
     assert!(refused.hint().unwrap().text.contains("with the handle that has it open"));
     corpusdb(&["compact", &scratch.arg("corpus")]).fails(&["is being written by process "]);
     drop(first);
-}
+});
 
 /// Files of the database are for the group where the umask says so.
 #[test]

@@ -2,8 +2,8 @@
 
 use crate::support::server::{Server, State};
 use crate::support::{
-    Ran, Random, StopAt, StopWhen, TestDir, command, crawl, digest, ingest, init, lines, ran,
-    reader, seeds, sound,
+    Ran, Random, StopAt, StopWhen, TestDir, command, corpusdb_test, crawl, digest, ingest, init,
+    lines, ran, reader, seeds, sound,
 };
 use corpusdb::remote::ObjectStores;
 use corpusdb::{Backups, Context, Error};
@@ -59,9 +59,7 @@ fn more(scratch: &TestDir, corpus: &str, seed: u64, count: usize) {
     ingest(corpus, &[&file], &HOW);
 }
 
-#[test]
-fn backups_in_a_bucket_are_those_of_a_directory() {
-    let scratch = TestDir::new();
+corpusdb_test!(backups_in_a_bucket_are_those_of_a_directory, |scratch| {
     // Without conditions, too, and with connections that are cut.
     for no_conditions in [false, true] {
         let server = bucket(State { no_conditions, cuts: (6, 2000), ..State::default() });
@@ -122,11 +120,9 @@ fn backups_in_a_bucket_are_those_of_a_directory() {
         assert_eq!(objects(&server, ""), BTreeSet::from(["corpusdb-backups".to_owned()]));
         assert!(server.state().files.contains_key("b/other"));
     }
-}
+});
 
-#[test]
-fn damaged_and_missing_objects_are_named_and_not_restored() {
-    let scratch = TestDir::new();
+corpusdb_test!(damaged_and_missing_objects_are_named_and_not_restored, |scratch| {
     let server = bucket(State::default());
     let (corpus, target) = (scratch.arg("corpus"), scratch.arg("restored"));
     init(&corpus, &[]);
@@ -173,11 +169,9 @@ fn damaged_and_missing_objects_are_named_and_not_restored() {
     create(&server, &corpus);
     backup(&server, &["restore", PLACE, &target]).good();
     assert_eq!(digest(&target), digest(&corpus));
-}
+});
 
-#[test]
-fn nobody_drops_beside_one_who_adds() {
-    let scratch = TestDir::new();
+corpusdb_test!(nobody_drops_beside_one_who_adds, |scratch| {
     let server = bucket(State::default());
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -214,12 +208,10 @@ fn nobody_drops_beside_one_who_adds() {
     assert_eq!(backup(&server, &["unlock", PLACE, "--json"]).good().json()["marks"], 0);
     backup(&server, &["drop", PLACE, &first]).good();
     create(&server, &corpus);
-}
+});
 
-/// Marks that are cleared while their process lives, and a drop then: the backup says so, and is not there.
-#[test]
-fn a_backup_fails_when_its_files_were_dropped_meanwhile() {
-    let scratch = TestDir::new();
+// Marks that are cleared while their process lives, and a drop then: the backup says so, and is not there.
+corpusdb_test!(a_backup_fails_when_its_files_were_dropped_meanwhile, |scratch| {
     let server = bucket(State::default());
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -242,11 +234,9 @@ fn a_backup_fails_when_its_files_were_dropped_meanwhile() {
     assert_eq!(backup(&server, &["verify", PLACE]).good().stdout, "1 backup: whole\n");
     create(&server, &corpus);
     backup(&server, &["verify", PLACE]).good();
-}
+});
 
-#[test]
-fn a_killed_backup_in_a_bucket_harms_no_earlier_one() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_killed_backup_in_a_bucket_harms_no_earlier_one, |scratch| {
     let server = bucket(State { put_delay: Duration::from_millis(3), ..State::default() });
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -289,11 +279,9 @@ fn a_killed_backup_in_a_bucket_harms_no_earlier_one() {
         }
     }
     assert!(killed * 3 > seeds(9), "only {killed} were killed before their end");
-}
+});
 
-#[test]
-fn a_stop_leaves_no_mark_and_no_part_of_an_object() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_stop_leaves_no_mark_and_no_part_of_an_object, |scratch| {
     let server = bucket(State::default());
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
@@ -355,14 +343,12 @@ fn a_stop_leaves_no_mark_and_no_part_of_an_object() {
     assert!(backups.verify(&Context::new()).unwrap().faults.is_empty());
     backups.drop_backup(commit, &Context::new()).unwrap();
     assert_eq!(objects(&server, "files/"), BTreeSet::new());
-}
+});
 
 /// A call of the library that can be stopped.
 type Call<'c> = &'c dyn Fn(&Context<'_>) -> Result<(), Error>;
 
-#[test]
-fn a_silent_or_absent_store_is_an_error_in_time() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_silent_or_absent_store_is_an_error_in_time, |scratch| {
     let server = bucket(State::default());
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -403,4 +389,4 @@ fn a_silent_or_absent_store_is_an_error_in_time() {
         assert!(started.elapsed() < Duration::from_secs(10), "{name}: {:?}", started.elapsed());
     }
     assert!(!scratch.path("new").exists());
-}
+});

@@ -1,10 +1,10 @@
 //! Repair and salvage: whatever byte of whatever table is bad, the corpus is as before, or what is lost is named.
 
-use crate::support::tables;
 use crate::support::{
     Page, Random, StopAt, StopWhen, TestDir, command, copy, corpusdb, corpusdb_reading, crawl,
     digest, edited, lines, policies, prose, reader, repository, seeds, shard, sound_digest, writer,
 };
+use crate::support::{corpusdb_test, tables};
 use corpusdb::curate::BlockReach;
 use corpusdb::store::table::FAMILIES;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, DedupMode, DocId, FieldKind, Policy};
@@ -198,9 +198,7 @@ fn bad_bytes(
     told
 }
 
-#[test]
-fn a_bad_byte_in_any_family_is_repaired_or_its_loss_named() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_bad_byte_in_any_family_is_repaired_or_its_loss_named, |scratch| {
     let corpus = scratch.path("corpus");
     make(&corpus);
     let mut random = Random::new(71 + shard());
@@ -218,11 +216,9 @@ fn a_bad_byte_in_any_family_is_repaired_or_its_loss_named() {
     told.extend(bad_bytes(&scratch, &corpus, &["dicts"], &mut random));
     println!("{}", told.join("\n"));
     assert_eq!(told.len(), FAMILIES.len(), "{told:#?}");
-}
+});
 
-#[test]
-fn a_missing_table_is_repaired_without_readers() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_missing_table_is_repaired_without_readers, |scratch| {
     let corpus = scratch.path("corpus");
     make(&corpus);
     let expected = sound_digest(&reader(&corpus));
@@ -256,11 +252,9 @@ fn a_missing_table_is_repaired_without_readers() {
     }
     assert!(stops > 2, "{stops}");
     assert_eq!(digest(&name), expected);
-}
+});
 
-#[test]
-fn a_repair_that_is_killed_anywhere_goes_on() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_repair_that_is_killed_anywhere_goes_on, |scratch| {
     let corpus = scratch.path("corpus");
     make(&corpus);
     let expected = sound_digest(&reader(&corpus));
@@ -303,11 +297,9 @@ fn a_repair_that_is_killed_anywhere_goes_on() {
         assert_eq!(sound_digest(&reader(&corpus)), expected);
     }
     corpusdb(&["compact", &name]).good();
-}
+});
 
-#[test]
-fn verbs_name_the_family_and_the_way_out_and_others_go_on() {
-    let scratch = TestDir::new();
+corpusdb_test!(verbs_name_the_family_and_the_way_out_and_others_go_on, |scratch| {
     let corpus = scratch.path("corpus");
     make(&corpus);
     let name = corpus.display().to_string();
@@ -348,16 +340,14 @@ fn verbs_name_the_family_and_the_way_out_and_others_go_on() {
     // Careless: a target that is taken, the same corpus, none.
     corpusdb(&["check", &name, "--salvage", &target]).fails(&["already exists"]);
     corpusdb(&["check", &scratch.arg("none"), "--repair"]).fails(&["is not a corpus"]);
-}
+});
 
-#[test]
-fn a_sound_corpus_has_nothing_to_repair() {
-    let scratch = TestDir::new();
+corpusdb_test!(a_sound_corpus_has_nothing_to_repair, |scratch| {
     let corpus = scratch.path("corpus");
     crate::support::make(&corpus, DedupMode::Witness, 0.7);
     let report = options().repair(&corpus, &Context::new()).unwrap();
     assert!(report.is_sound() && report.repaired.is_empty());
-}
+});
 
 /// How each document stands.
 fn standings(corpus: &Path) -> Vec<String> {

@@ -159,6 +159,15 @@ impl TestDir {
     }
 }
 
+/// A directory with a corpus that `init` made with these arguments, and the path of the corpus.
+#[track_caller]
+pub fn with_corpus(more: &[&str]) -> (TestDir, String) {
+    let scratch = TestDir::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, more);
+    (scratch, corpus)
+}
+
 /// A file or directory of the repository in which the tests run. The place is asked for at run time: clones
 /// share a target directory, so these tests may have been compiled in a clone that is gone.
 pub fn repository(path: impl AsRef<Path>) -> PathBuf {

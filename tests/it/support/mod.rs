@@ -23,14 +23,22 @@ pub use command::*;
 pub use corpus::*;
 pub use pages::*;
 
-/// A test with an empty directory in which its commands run:
-/// `corpusdb_test!(an_empty_corpus_counts_zero, |t| { t.run("init c"); t.run("count c").is("0"); });`
+/// A test with a directory in which its commands run, one with a corpus there, or one with another fixture:
+/// * `corpusdb_test!(an_empty_corpus_counts_zero, |t| { t.run("init c"); t.run("count c").is("0"); });`
+/// * `corpusdb_test!(an_empty_corpus_is_sound, |scratch, corpus| { sound(&corpus); });`
+/// * `corpusdb_test!(plans_have_numbers, EpochCorpus::holding(60), |place| { place.plan("1"); });`
 macro_rules! corpusdb_test {
     ($(#[$meta:meta])* $name:ident, |$t:ident| $body:block) => {
+        $crate::support::corpusdb_test!($(#[$meta])* $name, $crate::support::TestDir::new(), |$t| $body);
+    };
+    ($name:ident, |$scratch:ident, $corpus:ident| $body:block) => {
+        $crate::support::corpusdb_test!($name, $crate::support::with_corpus(&[]), |($scratch, $corpus)| $body);
+    };
+    ($(#[$meta:meta])* $name:ident, $fixture:expr, |$made:pat_param| $body:block) => {
         $(#[$meta])*
         #[test]
         fn $name() {
-            let $t = $crate::support::TestDir::new();
+            let $made = $fixture;
             $body
         }
     };

@@ -1,10 +1,10 @@
 //! Token ids: those of the reference library, SentencePiece's too, and texts that are refused.
 
-use crate::support::ids_as_reference;
 use crate::support::{
     MEMORY, Page, Ran, Random, TestDir, corpusdb, crawl, edited, ingest, init, json_lines, lines,
     prose, sound, writer,
 };
+use crate::support::{corpusdb_test, ids_as_reference};
 use corpusdb::Corpus;
 use corpusdb::tokenizer::{
     REFERENCE, SENTENCEPIECE, TokenizerInput, TokenizerRegistration, convert,
@@ -111,9 +111,7 @@ fn keyed(texts: Vec<String>, name: &str) -> Vec<Page> {
     texts.into_iter().enumerate().map(keyed).collect()
 }
 
-#[test]
-fn ids_equal_the_reference_library() {
-    let place = EncodedCorpus::new();
+corpusdb_test!(ids_equal_the_reference_library, EncodedCorpus::new(), |place| {
     let pages = crawl(41, 200, true);
     place.pour("a.jsonl", &pages[..120], &[]);
     // Hostile texts that come before a tokenizer and after it, and some that it was trained on.
@@ -154,11 +152,9 @@ fn ids_equal_the_reference_library() {
         corpus.view().tokens(id, document, &mut ids).unwrap();
         ids.len()
     });
-}
+});
 
-#[test]
-fn gpt2_files_give_the_ids_of_the_library() {
-    let place = EncodedCorpus::new();
+corpusdb_test!(gpt2_files_give_the_ids_of_the_library, EncodedCorpus::new(), |place| {
     place.pour("a.jsonl", &crawl(45, 80, true), &[]);
     place.train("own", "500", &[]);
     let file: Value = serde_json::from_slice(&place.file("own")).unwrap();
@@ -176,7 +172,7 @@ fn gpt2_files_give_the_ids_of_the_library() {
     as_reference(&place.corpus);
     let rows = corpusdb(&["count", &place.corpus, "--where", "kept AND tokens_own <> tokens_gpt2"]);
     assert_eq!(rows.good().stdout, "0\n");
-}
+});
 
 #[test]
 fn training_is_the_same_for_any_batches_and_threads() {
@@ -195,9 +191,7 @@ fn training_is_the_same_for_any_batches_and_threads() {
     assert_eq!(first, train(200, "9kB", "2"));
 }
 
-#[test]
-fn a_tokenizer_name_cannot_be_reused() {
-    let place = EncodedCorpus::new();
+corpusdb_test!(a_tokenizer_name_cannot_be_reused, EncodedCorpus::new(), |place| {
     place.pour("a.jsonl", &crawl(49, 60, true), &[]);
     place.train("own", "400", &[]);
     let before = place.listed();
@@ -225,7 +219,7 @@ fn a_tokenizer_name_cannot_be_reused() {
         .fails(&["100", "257"]);
     assert_eq!(place.listed().len(), 2);
     sound(&place.corpus);
-}
+});
 
 #[test]
 fn an_ingest_with_an_unknown_tokenizer_names_those_there_are() {
@@ -245,9 +239,7 @@ fn an_ingest_with_an_unknown_tokenizer_names_those_there_are() {
     as_reference(&place.corpus);
 }
 
-#[test]
-fn a_document_that_is_kept_again_has_its_ids() {
-    let place = EncodedCorpus::new();
+corpusdb_test!(a_document_that_is_kept_again_has_its_ids, EncodedCorpus::new(), |place| {
     let mut random = Random::new(53);
     let mut pages = Vec::new();
     for number in 0..30 {
@@ -274,12 +266,10 @@ fn a_document_that_is_kept_again_has_its_ids() {
     assert_eq!(corpusdb(&["count", &place.corpus, "--where", again]).good().stdout, "30\n");
     assert_eq!(as_reference(&place.corpus), 120, "60 documents for two tokenizers");
     sound(&place.corpus);
-}
+});
 
-/// Each commit took 32 MiB of text whatever the memory was: half a gigabyte under a limit of 128 MB.
-#[test]
-fn backfill_commits_within_the_memory() {
-    let place = EncodedCorpus::new();
+// Each commit took 32 MiB of text whatever the memory was: half a gigabyte under a limit of 128 MB.
+corpusdb_test!(backfill_commits_within_the_memory, EncodedCorpus::new(), |place| {
     place.pour("a.jsonl", &crawl(53, 40, true), &[]);
     place.train("own", "400", &[]);
     let text = |number: u32| -> String {
@@ -300,7 +290,7 @@ fn backfill_commits_within_the_memory() {
     };
     let (few, many) = (commits("roomy", "4GiB"), commits("tight", "32MiB"));
     assert!(few <= 2 && many >= few + 2, "{few} and {many}");
-}
+});
 
 // Texts that a tokenizer refuses, and tokenizers that refuse texts.
 
@@ -329,10 +319,8 @@ fn tokens(corpus: &str) -> Vec<Value> {
     json_lines(&rows.stdout).iter().map(|row| row["n"].clone()).collect()
 }
 
-/// The error named neither file nor record, and came again with every later ingest.
-#[test]
-fn texts_refused_by_a_tokenizer_are_stored_without_ids() {
-    let scratch = TestDir::new();
+// The error named neither file nor record, and came again with every later ingest.
+corpusdb_test!(texts_refused_by_a_tokenizer_are_stored_without_ids, |scratch| {
     let (corpus, tokenizer) = (scratch.arg("corpus"), scratch.write("picky.json", picky()));
     init(&corpus, &[]);
     corpusdb(&["tokenizer", "add", &corpus, "picky", &tokenizer]).good();
@@ -351,12 +339,10 @@ fn texts_refused_by_a_tokenizer_are_stored_without_ids() {
     let next = scratch.write("b.jsonl", record("4", "four"));
     assert_eq!(ingest(&corpus, &[&next], &more)["kept"], 1);
     sound(&corpus);
-}
+});
 
-/// A document that was removed as similar has no ids; when its witness goes it is kept, and encoded then.
-#[test]
-fn texts_refused_late_stop_nothing() {
-    let scratch = TestDir::new();
+// A document that was removed as similar has no ids; when its witness goes it is kept, and encoded then.
+corpusdb_test!(texts_refused_late_stop_nothing, |scratch| {
     let (corpus, tokenizer) = (scratch.arg("corpus"), scratch.write("picky.json", picky()));
     init(&corpus, &[]);
     corpusdb(&["tokenizer", "add", &corpus, "picky", &tokenizer]).good();
@@ -374,14 +360,10 @@ fn texts_refused_late_stop_nothing() {
     assert_eq!(added["refused"]["documents"], 1, "{added}");
     assert_eq!(tokens(&corpus), [json!(0), json!(1)]);
     sound(&corpus);
-}
+});
 
-/// It was accepted, and then no document could be stored.
-#[test]
-fn partial_tokenizers_are_refused_on_add() {
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// It was accepted, and then no document could be stored.
+corpusdb_test!(partial_tokenizers_are_refused_on_add, |scratch, corpus| {
     let without_unk = picky()
         .replace("[UNK]\",", "a\",")
         .replace("\"unk_token\":\"[UNK]\"", "\"unk_token\":\"missing\"");
@@ -393,7 +375,7 @@ fn partial_tokenizers_are_refused_on_add() {
         .fails(&["cannot encode every text", "another split pattern"]);
     let listed = corpusdb(&["tokenizer", "list", &corpus]).good();
     assert!(!listed.stdout.contains("words") && !listed.stdout.contains("runs"), "{listed}");
-}
+});
 
 // SentencePiece models: their ids, what is stored of them, and what becomes of those that older releases registered.
 

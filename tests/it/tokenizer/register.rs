@@ -1,10 +1,10 @@
 //! Tokenizers as things of their own: their files, registering without encoding, dropping, asking.
 
-use crate::support::ids_as_reference;
 use crate::support::{
     MEMORY, Page, Ran, TestDir, command, corpusdb, corpusdb_reading, crawl, digest, ingest, init,
     lines, sound,
 };
+use crate::support::{corpusdb_test, ids_as_reference};
 use corpusdb::{Corpus, DocId};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -63,9 +63,7 @@ fn small(scratch: &TestDir) -> String {
     scratch.write("small.json", std::fs::read(other.file("own")).unwrap())
 }
 
-#[test]
-fn backfill_equals_add() {
-    let place = RegisterCorpus::new(&crawl(71, 90, true));
+corpusdb_test!(backfill_equals_add, RegisterCorpus::new(&crawl(71, 90, true)), |place| {
     let file = small(&place.scratch);
     let late = place.tokenizer("add", &["t", &file, "--no-backfill", "--json"]).good().json();
     assert_eq!((&late["complete"], &late["encoded_tokens"]), (&json!(false), &json!(null)));
@@ -89,7 +87,7 @@ fn backfill_equals_add() {
     assert_eq!(by_ingest.tokenizer("list", &["--json"]).good().json()["complete"], true);
     sound(&by_ingest.corpus);
     place.tokenizer("backfill", &["u"]).fails(&["no tokenizer `u`; there is `t`"]);
-}
+});
 
 #[test]
 fn drop_is_refused_while_a_plan_uses_it() {
@@ -336,79 +334,85 @@ fn extended_tokenizers_store_their_settings() {
     assert_eq!(lineage, "base grown, 30 new ids");
 }
 
-#[test]
-fn extension_copies_unchanged_ids() {
-    let place = RegisterCorpus::new(&crawl(79, 150, true));
-    place.train("base", &["--vocab-size", "500"]);
-    let corpus = place.open();
-    // Words that stand in few documents.
-    let texts: Vec<String> = corpus
-        .select("kept")
-        .unwrap()
-        .iter()
-        .map(|document| corpus.view().text(DocId(document)).unwrap())
-        .collect();
-    let words: Vec<&str> = texts[..3]
-        .iter()
-        .flat_map(|text| text.split_whitespace())
-        .filter(|word| word.len() > 6 && word.chars().all(char::is_alphabetic))
-        .take(4)
-        .collect();
-    assert!(!words.is_empty());
-    let terms = place.scratch.write("terms.txt", format!("{}\nnot one word\n", words.join("\n")));
-    let out = place.scratch.arg("longer");
-    let told = place
-        .tokenizer("extend", &["base", "longer", "--terms", &terms, "--out", &out, "--json"])
-        .good()
-        .json();
-    assert_eq!(told["type"], "tokenizer");
-    // One object, of the terms and of the tokenizer.
-    let refused = &told["terms"].as_array().unwrap()[words.len()];
-    assert_eq!(refused["term"], "not one word");
-    let [encoded, copied] =
-        ["encoded_documents", "copied_documents"].map(|key| told[key].as_u64().unwrap());
-    assert!(encoded > 0 && copied > encoded, "{encoded} encoded, {copied} copied");
-    assert_eq!(as_reference(&place, "longer") as u64, encoded + copied);
-    for word in &words {
-        let told = place.tokenizer("encode", &["longer", "--text", word, "--json"]).good().json();
-        assert_eq!(told["tokens"].as_array().unwrap().len(), 1, "{word}");
+corpusdb_test!(
+    extension_copies_unchanged_ids,
+    RegisterCorpus::new(&crawl(79, 150, true)),
+    |place| {
+        place.train("base", &["--vocab-size", "500"]);
+        let corpus = place.open();
+        // Words that stand in few documents.
+        let texts: Vec<String> = corpus
+            .select("kept")
+            .unwrap()
+            .iter()
+            .map(|document| corpus.view().text(DocId(document)).unwrap())
+            .collect();
+        let words: Vec<&str> = texts[..3]
+            .iter()
+            .flat_map(|text| text.split_whitespace())
+            .filter(|word| word.len() > 6 && word.chars().all(char::is_alphabetic))
+            .take(4)
+            .collect();
+        assert!(!words.is_empty());
+        let terms =
+            place.scratch.write("terms.txt", format!("{}\nnot one word\n", words.join("\n")));
+        let out = place.scratch.arg("longer");
+        let told = place
+            .tokenizer("extend", &["base", "longer", "--terms", &terms, "--out", &out, "--json"])
+            .good()
+            .json();
+        assert_eq!(told["type"], "tokenizer");
+        // One object, of the terms and of the tokenizer.
+        let refused = &told["terms"].as_array().unwrap()[words.len()];
+        assert_eq!(refused["term"], "not one word");
+        let [encoded, copied] =
+            ["encoded_documents", "copied_documents"].map(|key| told[key].as_u64().unwrap());
+        assert!(encoded > 0 && copied > encoded, "{encoded} encoded, {copied} copied");
+        assert_eq!(as_reference(&place, "longer") as u64, encoded + copied);
+        for word in &words {
+            let told =
+                place.tokenizer("encode", &["longer", "--text", word, "--json"]).good().json();
+            assert_eq!(told["tokens"].as_array().unwrap().len(), 1, "{word}");
+        }
+        let file = std::fs::read(Path::new(&out).join("tokenizer.json")).unwrap();
+        assert_eq!(file, std::fs::read(place.file("longer")).unwrap());
+        let map = std::fs::read_to_string(Path::new(&out).join("embedding_map.jsonl")).unwrap();
+        let first: Value = serde_json::from_str(map.lines().next().unwrap()).unwrap();
+        assert_eq!(first["id"], 500);
+        assert!(Path::new(&out).join("embedding_map.safetensors").exists());
+
+        let diff = place.tokenizer("diff", &["base", "longer", "--json"]).good().json();
+        assert_eq!((&diff["kept"], &diff["keeps_old_ids"]), (&json!(500), &json!(true)));
+        assert_eq!(diff["added"].as_array().unwrap().len(), map.lines().count());
+
+        let grown = place.scratch.arg("grown");
+        let told = place
+            .tokenizer("extend", &["base", "grown", "--grow", "60", "--out", &grown, "--json"])
+            .good()
+            .json();
+        assert_eq!(told["vocab_size"], 560);
+        assert!(as_reference(&place, "grown") > 40);
+        // Going on is what training to that size at once would have given.
+        place.train("at-once", &["--vocab-size", "560", "--no-backfill"]);
+        let merges = |name: &str| -> Value {
+            let json: Value =
+                serde_json::from_slice(&std::fs::read(place.file(name)).unwrap()).unwrap();
+            json["model"]["merges"].clone()
+        };
+        assert_eq!(merges("grown"), merges("at-once"));
+        sound(&place.corpus);
+
+        place
+            .tokenizer("extend", &["base", "x", "--terms", &terms, "--out", &out])
+            .fails(&["longer"]);
+        let none = place.scratch.write("none.txt", "\n");
+        let other = place.scratch.arg("other");
+        place
+            .tokenizer("extend", &["base", "x", "--terms", &none, "--out", &other])
+            .fails(&["none.txt", "no term"]);
+        assert!(!Path::new(&other).exists(), "a failure leaves nothing");
     }
-    let file = std::fs::read(Path::new(&out).join("tokenizer.json")).unwrap();
-    assert_eq!(file, std::fs::read(place.file("longer")).unwrap());
-    let map = std::fs::read_to_string(Path::new(&out).join("embedding_map.jsonl")).unwrap();
-    let first: Value = serde_json::from_str(map.lines().next().unwrap()).unwrap();
-    assert_eq!(first["id"], 500);
-    assert!(Path::new(&out).join("embedding_map.safetensors").exists());
-
-    let diff = place.tokenizer("diff", &["base", "longer", "--json"]).good().json();
-    assert_eq!((&diff["kept"], &diff["keeps_old_ids"]), (&json!(500), &json!(true)));
-    assert_eq!(diff["added"].as_array().unwrap().len(), map.lines().count());
-
-    let grown = place.scratch.arg("grown");
-    let told = place
-        .tokenizer("extend", &["base", "grown", "--grow", "60", "--out", &grown, "--json"])
-        .good()
-        .json();
-    assert_eq!(told["vocab_size"], 560);
-    assert!(as_reference(&place, "grown") > 40);
-    // Going on is what training to that size at once would have given.
-    place.train("at-once", &["--vocab-size", "560", "--no-backfill"]);
-    let merges = |name: &str| -> Value {
-        let json: Value =
-            serde_json::from_slice(&std::fs::read(place.file(name)).unwrap()).unwrap();
-        json["model"]["merges"].clone()
-    };
-    assert_eq!(merges("grown"), merges("at-once"));
-    sound(&place.corpus);
-
-    place.tokenizer("extend", &["base", "x", "--terms", &terms, "--out", &out]).fails(&["longer"]);
-    let none = place.scratch.write("none.txt", "\n");
-    let other = place.scratch.arg("other");
-    place
-        .tokenizer("extend", &["base", "x", "--terms", &none, "--out", &other])
-        .fails(&["none.txt", "no term"]);
-    assert!(!Path::new(&other).exists(), "a failure leaves nothing");
-}
+);
 
 /// A tokenizer of no new id was registered under the new name, and its documents encoded, as if it were one.
 #[test]
