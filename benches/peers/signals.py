@@ -1,6 +1,7 @@
 """Judges the quality functions document by document against datatrove's filters, and races them.
 
-    VENV/bin/python benches/peers/signals.py CORPUSDB DATA [--work DIR] [--limit N] [--speed BYTES] [--languages]
+    VENV/bin/python benches/peers/signals.py CORPUSDB DATA [--work DIR] [--limit N]
+        [--speed BYTES] [--languages] [--personal]
 
 VENV has `datatrove` 0.10.1, `numpy` and `spacy`, on Python 3.11; DATA has `code`, `peps` and `tldr` as `.jsonl.zst`;
 CORPUSDB is the command. Every function is asked of every document, and its value is held against datatrove's own
@@ -11,7 +12,8 @@ these. How many verdicts differ with datatrove's own words (spaCy's for English)
 `--speed` times the filters of datatrove on so many bytes of each input, by its own words and by white space, and on all
 of it what CORPUSDB has for the same: 27 functions in one statement, each by itself, and `signals report`, which finds the
 28 numbers of all sets together; each on one core: megabytes of text a second of CPU. `--languages` tells how often
-`lang` names the language of the pages of `tldr`.
+`lang` names the language of the pages of `tldr`. `--personal` holds the places of e-mail and public IPv4 addresses
+against those that datatrove's PIIFormatter would replace, of every document, and prints those that one alone has.
 """
 
 import argparse
@@ -38,6 +40,7 @@ from datatrove.pipeline.filters.gopher_repetition_filter import (
     find_top_duplicate,
     get_n_grams,
 )
+from datatrove.pipeline.formatters import PIIFormatter
 from datatrove.utils import text as datatrove_text
 from datatrove.utils.text import PUNCTUATION_SET, TERMINAL_PUNCTUATION
 
@@ -358,6 +361,36 @@ def languages(corpusdb, corpus):
         print("  ", language, dict(found.most_common(3)))
 
 
+def personal(corpusdb, corpus, data):
+    """Places of e-mail and public IPv4 addresses: those of datatrove and ours, by the characters that they share."""
+    formatter = PIIFormatter()
+    replacers = {"email": formatter.emails_replacer, "ipv4": formatter.ip_replacer}
+    counts, alone = collections.Counter(), []
+    for name in INPUTS:
+        statement = f"SELECT key, pii_spans(text) AS s FROM documents WHERE source = '{name}' ORDER BY id"
+        asked = subprocess.Popen(
+            [corpusdb, "sql", str(corpus), statement, "--format", "jsonl"], stdout=subprocess.PIPE, text=True
+        )
+        for (key, text), line in zip(documents(data / f"{name}.jsonl.zst", 0), asked.stdout):
+            row = json.loads(line)
+            assert row["key"] == key, (row["key"], key)
+            for kind, replacer in replacers.items():
+                ours = [(s["start"] - 1, s["start"] - 1 + s["length"]) for s in row["s"] if s["kind"] == kind]
+                matches = replacer.regex.finditer(text)
+                theirs = [m.span() for m in matches if not replacer.validator or replacer.validator(m.group())]
+                for who, spans, others in (("corpusdb", ours, theirs), ("datatrove", theirs, ours)):
+                    for start, end in spans:
+                        shared = any(start < other_end and other < end for other, other_end in others)
+                        counts[kind, name, "both" if shared else f"{who} alone"] += who == "corpusdb" or not shared
+                        if not shared:
+                            alone.append((who, kind, name, key, text[max(0, start - 12) : end + 12]))
+        asked.wait()
+    for (kind, name, who), count in sorted(counts.items()):
+        print(f"{kind} in {name}: {who} {count}")
+    for example in sorted(alone):
+        print("  ", *map(repr, example))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpusdb")
@@ -367,10 +400,13 @@ def main():
     parser.add_argument("--speed", type=int, default=0, help="bytes of each input that datatrove reads")
     parser.add_argument("--own-words", type=int, default=0, help="documents whose verdicts by spaCy's words are counted")
     parser.add_argument("--languages", action="store_true")
+    parser.add_argument("--personal", action="store_true")
     given = parser.parse_args()
     corpus = fill(given.corpusdb, given.data, given.work)
     if given.languages:
         return languages(given.corpusdb, corpus)
+    if given.personal:
+        return personal(given.corpusdb, corpus, given.data)
     if given.own_words:
         return own_words(given.corpusdb, given.data, given.own_words)
     if given.speed:
