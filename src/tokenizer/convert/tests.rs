@@ -10,6 +10,7 @@ use crate::tokenizer::{Tokenizer, TokenizerError};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use proptest::prelude::*;
+use prost::Message as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -67,7 +68,7 @@ fn damaged_models_are_errors() {
         }
         let mut bytes = model.to_vec();
         bytes.truncate(model.len() / 2 + 1);
-        while SentencePieceModel::decode(&bytes).is_ok() {
+        while SentencePieceModel::decode(bytes.as_slice()).is_ok() {
             bytes.pop();
         }
         let error = convert(TokenizerInput::SentencePiece(&bytes)).expect_err("is cut").to_string();

@@ -13,6 +13,7 @@ use crate::tokenizer::sentencepiece::proto::{
 };
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use prost::Message as _;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 

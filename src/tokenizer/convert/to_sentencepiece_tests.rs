@@ -5,6 +5,7 @@ use crate::tokenizer::convert::{TokenizerInput, convert};
 use crate::tokenizer::engine::hostile_texts::hostile_texts;
 use crate::tokenizer::sentencepiece::proto::{SentencePieceKind, SentencePieceModel};
 use crate::tokenizer::{Tokenizer, TokenizerError};
+use prost::Message as _;
 use serde_json::{Value, json};
 
 const BPE: &[u8] = include_bytes!("vectors/bpe.model");
@@ -30,7 +31,7 @@ fn a_model_that_was_read_is_written_as_it_was() {
         let json = read(original);
         let written = to_sentencepiece(&json).expect("writes").bytes;
         let (ours, theirs) = (
-            SentencePieceModel::decode(&written).expect("reads"),
+            SentencePieceModel::decode(written.as_slice()).expect("reads"),
             SentencePieceModel::decode(original).expect("reads"),
         );
         assert_eq!(ours.pieces.len(), theirs.pieces.len());
@@ -86,7 +87,7 @@ fn llama(change: impl FnOnce(&mut Value)) -> Vec<u8> {
 fn a_trained_bpe_is_written_with_its_kinds_and_reads_back() {
     let json = llama(|_| ());
     let written = to_sentencepiece(&json).expect("writes").bytes;
-    let model = SentencePieceModel::decode(&written).expect("reads");
+    let model = SentencePieceModel::decode(written.as_slice()).expect("reads");
     let kinds: Vec<Option<SentencePieceKind>> =
         model.pieces.iter().map(|piece| piece.known_kind()).collect();
     assert_eq!(

@@ -9,6 +9,7 @@ use super::segment::{PieceSpan, SegmentScratch, Segmenter};
 use super::word_cache::WordCache;
 use crate::tokenizer::TokenizerError;
 use crate::tokenizer::models::trie::PieceTrie;
+use prost::Message as _;
 
 /// A `.model`, ready to encode.
 pub(in crate::tokenizer) struct SentencePiece {

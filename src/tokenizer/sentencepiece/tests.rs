@@ -9,6 +9,7 @@ use crate::tokenizer::TokenizerError;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use proptest::prelude::*;
+use prost::Message as _;
 use serde::Deserialize;
 
 /// Small models of every type and setting. A row: text, ids, places, text of the ids; no places where bytes are, for
