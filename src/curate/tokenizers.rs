@@ -43,6 +43,21 @@ impl Corpus {
         Ok(self.view().tokenizer_file(find(self.view(), name)?.0)?)
     }
 
+    /// A text to which the library gives other ids by the `tokenizer.json` than the tokenizer does; only one that was
+    /// registered from a SentencePiece model has such texts.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when a file cannot be read.
+    pub fn tokenizer_json_difference(&self, name: &str) -> Result<Option<String>, Error> {
+        let (id, record) = find(self.view(), name)?;
+        if !is_sentencepiece_reference(&record.reference) {
+            return Ok(None);
+        }
+        let (json, model) =
+            (self.view().tokenizer_file(id)?, self.view().tokenizer_original(id, 0)?);
+        Ok(tokenizer::library_difference(&json, &model)?)
+    }
+
     /// The files that a tokenizer was registered with, by name; its `tokenizer.json` when that is all.
     ///
     /// # Errors

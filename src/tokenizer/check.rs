@@ -187,6 +187,16 @@ fn fault(what: impl Into<String>) -> CheckFinding {
     (CheckVerdict::Fault, what.into())
 }
 
+/// A hostile text to which the library gives other ids by the `tokenizer.json` than SentencePiece by its model.
+///
+/// # Errors
+/// A [`TokenizerError`] when either cannot be loaded.
+pub fn library_difference(json: &[u8], model: &[u8]) -> Result<Option<String>, TokenizerError> {
+    let (library, model) = (LibraryReference::load(json)?, SentencePiece::load(model)?);
+    let difference = difference_from_sentencepiece(&library, &model, &hostile_texts());
+    Ok(difference.map(|difference| excerpt(&difference.text)))
+}
+
 /// Whether SentencePiece and the library give the same ids, by the model and by the `tokenizer.json` made of it.
 fn sentencepiece(subject: &CheckSubject<'_>, model: &[u8], sample: &[&str]) -> CheckFinding {
     let (library, model) = match (LibraryReference::load(subject.json), SentencePiece::load(model))

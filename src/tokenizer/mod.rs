@@ -44,7 +44,7 @@ mod vocabulary;
 mod tests;
 
 pub use check::{CheckCase, CheckVerdict, EncoderLibrary, TokenizerCheck};
-pub(crate) use check::{CheckSubject, check};
+pub(crate) use check::{CheckSubject, check, library_difference};
 pub(crate) use convert::original_model;
 pub use convert::to_sentencepiece::WrittenModel;
 pub(crate) use convert::to_sentencepiece::to_sentencepiece;

@@ -580,6 +580,11 @@ impl Verb for TokenizerExportArgs {
             model.bytes.len()
         } else {
             let json = corpus.tokenizer_json(&self.name)?;
+            if let Some(text) = corpus.tokenizer_json_difference(&self.name)? {
+                call.note(&format!(
+                    "by this file the tokenizers library gives other ids than SentencePiece, as on {text}; give other programs NAME.model"
+                ));
+            }
             is_streamed = file == Path::new("-") && call.session.is_some();
             match is_streamed {
                 true => output::stdout().write_all(&json)?,

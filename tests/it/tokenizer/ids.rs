@@ -449,7 +449,8 @@ fn a_model_is_exported_as_it_was_and_is_no_tokenizer_json() {
     assert_eq!(std::fs::read(&again).unwrap(), UNIGRAM);
     // The file that was made of it decides other ids, and is another tokenizer.
     let json = home.scratch.arg("tokenizer.json");
-    home.tokenizer("export", &["piece", &json]).good();
+    let exported = home.tokenizer("export", &["piece", &json]).good();
+    assert!(exported.stderr.contains("give other programs NAME.model"), "{}", exported.stderr);
     let library = home.tokenizer("add", &["library", &json, "--json"]).good().json();
     assert_eq!(library["reference"], REFERENCE);
     assert_ne!(library["hash"], added["hash"]);
