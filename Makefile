@@ -27,8 +27,8 @@ CORPUSDB := $(CARGO_TARGET_DIR)/release/corpusdb
 VENV ?= $(HOME)/.cache/corpusdb/venv
 WHEELS := $(CARGO_TARGET_DIR)/wheels
 
-.PHONY: help setup rocksdb build demo python test test-python test-integrations test-remote test-spark check quick lint fmt soak \
-	bench bench-peers bench-growth bench-nightly bench-fields docs surface
+.PHONY: help setup rocksdb build demo python test test-python test-integrations test-remote test-formats test-spark check \
+	quick lint fmt soak bench bench-peers bench-growth bench-nightly bench-fields docs surface
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -122,6 +122,13 @@ REMOTE ?= $(HOME)/.cache/corpusdb/venv-remote
 test-remote: rocksdb ## Test buckets with moto's S3 server: cuts, kills, missing credentials, exports
 	$(call WHEEL_OF_TESTS,$(REMOTE),python/requirements-test.txt python/requirements-remote.txt)
 	cd python/tests && "$(REMOTE)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= remote
+
+# The writers and readers of MosaicML Streaming, litdata, Megatron, datatrove and datasets, which bring torch.
+FORMATS ?= $(HOME)/.cache/corpusdb/formats
+
+test-formats: build ## Hold every output format to its reference writer and reader (6 GB)
+	work="$$(mktemp -d)" && trap 'rm -rf "$$work"' EXIT && python="$$(benches/peers/formats/setup.sh "$(FORMATS)")" && \
+		"$$python" benches/peers/formats/compare.py --corpusdb $(CORPUSDB) --work "$$work"
 
 # Spark names its package as the client does that `test` has for Sail: an environment of its own.
 SPARK ?= $(HOME)/.cache/corpusdb/venv-spark-jvm

@@ -1,8 +1,8 @@
 """Every output format against the reference writer and the reference reader of it, on one corpus.
 
-    python compare.py --corpusdb BINARY --corpus CORPUS --work DIRECTORY [--tokens N] [--speed]
+    python compare.py --corpusdb BINARY [--corpus CORPUS] --work DIRECTORY [--tokens N] [--speed]
 
-An epoch is built in every format with `corpusdb epoch build`. Rows are taken from the Parquet build
+Without CORPUS one is made: documents of made-up words, seeded, and a tokenizer that is trained on them. An epoch is built in every format with `corpusdb epoch build`. Rows are taken from the Parquet build
 by pyarrow, written again by the reference writer, and the files compared byte by byte; where the reference does
 not fix its bytes (Arrow messages, the time in litdata's index) what they hold is compared. Then the
 reference reader opens our files and must give the same rows. `--speed` prints what each writer takes: ours with reading the
@@ -13,6 +13,7 @@ import argparse
 import gzip
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -398,10 +399,27 @@ def parquet(options, rows):
         timed(options, f"parquet {compression}", build, time.time() - start, size_of(out))
 
 
+def made_corpus(options):
+    """A corpus of 3,000 made-up documents in three sources, with one tokenizer of 2,000 tokens."""
+    corpus = Path(options.work) / "corpus"
+    if corpus.exists():
+        return str(corpus)
+    dice = random.Random(2026)
+    words = ["".join(dice.choices("etaoinshrdlcumwfgypbvkäüжд漢", k=dice.randint(1, 9))) for _ in range(4_000)]
+    run = lambda *words, **more: subprocess.run([options.corpusdb, *words], check=True, stdout=subprocess.DEVNULL, **more)  # noqa: E731
+    run("init", str(corpus))
+    for source in ["web", "books", "code"]:
+        pages = [" ".join(dice.choices(words, k=dice.choice([1, 12, 90, 900]))) for _ in range(1_000)]
+        lines = "".join(json.dumps({"key": f"{source}/{at}", "text": page}) + "\n" for at, page in enumerate(pages))
+        run("ingest", str(corpus), "-", "--source", source, input=lines.encode())
+    run("tokenizer", "train", str(corpus), "own", "--vocab-size", "2000", "--special", options.eos)
+    return str(corpus)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--corpusdb", required=True)
-    parser.add_argument("--corpus", required=True, help="a corpus with one tokenizer")
+    parser.add_argument("--corpus", help="one with one tokenizer; made by default")
     parser.add_argument("--work", required=True)
     parser.add_argument("--tokens", type=int, default=0, help="of the epoch; everything by default")
     parser.add_argument("--shard-bytes", type=int, default=2_000_000)
@@ -410,6 +428,7 @@ if __name__ == "__main__":
     parser.add_argument("formats", nargs="*")
     options = parser.parse_args()
     Path(options.work).mkdir(parents=True, exist_ok=True)
+    options.corpus = options.corpus or made_corpus(options)
     made = subprocess.run([options.corpusdb, "snapshot", "create", options.corpus, "formats"], capture_output=True, text=True)
     if made.returncode and "exists" not in made.stderr:
         sys.exit(made.stderr)
