@@ -14,8 +14,9 @@ if ! cmp -s "$here/requirements.txt" "$place/requirements.txt"; then
     while read -r package; do
         "$place/bin/uv" pip install --quiet --python "$place/bin/python" "$package" >&2
     done < <(grep -v '^#' "$here/requirements.txt")
-    # What MosaicML Streaming holds back is too old for the huggingface-hub that datasets needs.
-    "$place/bin/uv" pip install --quiet --python "$place/bin/python" --no-deps transformers==5.23.0 tokenizers==0.23.3 >&2
+    # What MosaicML Streaming and Megatron hold back is too old for datasets.
+    "$place/bin/uv" pip install --quiet --python "$place/bin/python" --no-deps \
+        transformers==5.23.0 tokenizers==0.23.3 huggingface-hub==2.4.0 >&2
     cp "$here/requirements.txt" "$place/requirements.txt"
 fi
 echo "$place/bin/python"
