@@ -1,8 +1,8 @@
 //! Signals: functions over texts in SQL, fields through the life of a corpus, and the report of them.
 
 use crate::support::{
-    Page, StopAt, StopWhen, TestDir, corpusdb, corpusdb_test, crawl, digest, ingest, init, lines,
-    sound, sql, writer,
+    Page, StopAt, StopWhen, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, crawl, digest, ingest,
+    init, lines, sound, sql, writer,
 };
 use corpusdb::curate::NewSignals;
 use corpusdb::signals::{Signal, SignalSet};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 fn asked(corpus: &str, expression: &str) -> Value {
     let statement = format!("SELECT {expression} AS v");
-    corpusdb(&["sql", corpus, &statement, "--json"]).good().json_lines()[0]["v"].clone()
+    sql(corpus, &statement)[0]["v"].clone()
 }
 
 corpusdb_test!(functions_score_texts_and_give_null_for_nulls, |_scratch, corpus| {
@@ -71,7 +71,7 @@ corpusdb_test!(functions_work_in_conditions_and_ingest_filters, |scratch, corpus
     ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id", "--where", condition]);
     let keys = |condition: &str| {
         let statement = format!("SELECT key FROM documents WHERE {condition} ORDER BY id");
-        let rows = corpusdb(&["sql", &corpus, &statement, "--json"]).good().json_lines();
+        let rows = sql(&corpus, &statement);
         rows.iter().map(|row| row["key"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(keys("true"), ["a", "c"]);
@@ -238,11 +238,7 @@ corpusdb_test!(conflicting_declarations_are_refused_by_name, |scratch| {
         fields: json!({"lang": "mine", "word_count": "many"}),
         ..Page::keyed("a", "one two three")
     };
-    ingest(
-        &corpus,
-        &[&scratch.write("a.jsonl", lines(&[page]))],
-        &["--source", "web", "--id-field", "id"],
-    );
+    ingest(&corpus, &[&scratch.write("a.jsonl", lines(&[page]))], &WEB_BY_ID);
     corpusdb(&["signals", "add", &corpus, "--set", "all"])
         .fails(&["`lang` is declared already", "one by one"]);
     assert_eq!(rows_of_list(&corpus, "other").len(), 1);
@@ -272,11 +268,7 @@ corpusdb_test!(presets_select_by_their_rules_also_in_plans, |scratch, corpus| {
         + "There one can see ships that come and go with the wind and have much to tell. \
            Few go in to ask what they saw. So it was. And so it will be for long, we are told.";
     let pages = [Page::keyed("good", sentences), Page::keyed("bad", "buy now {cheap}")];
-    ingest(
-        &corpus,
-        &[&scratch.write("a.jsonl", lines(&pages))],
-        &["--source", "web", "--id-field", "id"],
-    );
+    ingest(&corpus, &[&scratch.write("a.jsonl", lines(&pages))], &WEB_BY_ID);
     let on_text = corpusdb(&["signals", "show", "c4", "--on-text"]).good().stdout;
     let on_fields = corpusdb(&["signals", "show", "c4"]).good().stdout;
     let count = |condition: &str| {
@@ -547,8 +539,7 @@ corpusdb_test!(the_page_and_the_terminal_show_hostile_words_as_words, |scratch, 
         Page::keyed(hostile, format!("{hostile} is what it says to me and to you of that")),
         Page::keyed("b", "It is so. It was so. They say so. Is it so? It will be so for ever."),
     ];
-    let file = scratch.write("a.jsonl", lines(&pages));
-    ingest(&corpus, &[&file], &["--source", "<b>&web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "a.jsonl", lines(&pages), &["--source", "<b>&web", "--id-field", "id"]);
     let page = scratch.arg("signals.html");
     let told =
         corpusdb(&["signals", "report", &corpus, "--set", "c4", "--html", &page]).good().stdout;

@@ -215,8 +215,7 @@ corpusdb_test!(duplicates_mark_only_differences_and_name_the_nearest, |scratch, 
     let words = text(1);
     let pages = [words.clone(), format!("{words}\n\nmore"), text(900)];
     let records: String = pages.iter().map(|text| format!("{}\n", json!({"text": text}))).collect();
-    let file = scratch.write("a.jsonl", records);
-    ingest(&corpus, &[&file], &["--source", "web"]);
+    scratch.ingest(&corpus, "a.jsonl", records, &["--source", "web"]);
     let lone = corpusdb(&["duplicates", &corpus, "2"]).good();
     says(&lone, &["it has no duplicates", "(`corpusdb similar CORPUS 2` shows the nearest)"]);
     let near = corpusdb(&["similar", &corpus, "2"]);
@@ -236,8 +235,7 @@ corpusdb_test!(errors_of_epochs_name_all_short_sources, |scratch, corpus| {
         let pages: String = (at..at + 40 + at / 20)
             .map(|number| format!("{}\n", json!({ "text": text(number) })))
             .collect();
-        let file = scratch.write(source, pages);
-        ingest(&corpus, &[&file], &["--source", source, "--format", "jsonl"]);
+        scratch.ingest(&corpus, source, pages, &["--source", source, "--format", "jsonl"]);
     }
     let train = ["--vocab-size", "300", "--special", "<|endoftext|>"];
     corpusdb(&[&["tokenizer", "train", &corpus, "own"][..], &train].concat()).good();

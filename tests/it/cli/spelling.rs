@@ -1,8 +1,8 @@
 //! How options and texts are written: in the names of fields, and as editors on Windows write them.
 
 use crate::support::{
-    MEMORY, Page, TestDir, assert_none, corpusdb, corpusdb_reading, corpusdb_test, crawl, ingest,
-    init, json_lines, lines, repository,
+    MEMORY, Page, TestDir, WEB_BY_ID, assert_none, corpusdb, corpusdb_reading, corpusdb_test,
+    crawl, ingest, init, json_lines, lines, repository,
 };
 use corpusdb::cli::rows::{Face, spell_message};
 use corpusdb::tokenizer::{TokenizerInput, convert};
@@ -299,8 +299,7 @@ const MARK: &str = "\u{feff}";
 fn corpus(scratch: &TestDir) -> String {
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
-    let file = scratch.write("pages.jsonl", lines(&crawl(7, 40, true)));
-    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "pages.jsonl", lines(&crawl(7, 40, true)), &WEB_BY_ID);
     corpus
 }
 

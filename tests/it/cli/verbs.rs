@@ -4,7 +4,7 @@ use crate::support::{
     TestDir, assert_none, command, corpusdb, corpusdb_reading, corpusdb_test, crawl, ingest, init,
     interrupt, lines, repository,
 };
-use crate::support::{assert_fits, line_misfits, resolved, schema};
+use crate::support::{WEB_BY_ID, assert_fits, line_misfits, resolved, schema};
 use corpusdb::near_names::UnknownName;
 use corpusdb::query::QueryError;
 use corpusdb::store::StoreError;
@@ -50,7 +50,7 @@ impl VerbCorpus {
         let corpus = scratch.arg("corpus");
         init(&corpus, &["--field", "year:int"]);
         let file = scratch.write("a.jsonl", format!("{}oops\n", lines(&crawl(61, count, true))));
-        ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        ingest(&corpus, &[&file], &WEB_BY_ID);
         corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).good();
         Self { scratch, corpus }
     }

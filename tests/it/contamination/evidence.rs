@@ -3,8 +3,9 @@
 use crate::support::epochs::{EpochCorpus, SPECIALS};
 use crate::support::{ANSWER, QUESTION, around, corpusdb_test, suite};
 use crate::support::{
-    Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_reading, digest, ingest,
-    init, lines, numbers, prose, reader, repository, seeds, sound, sound_digest, sql, writer,
+    Page, Random, StopAt, StopWhen, TestDir, WEB_BY_ID, copy, corpusdb, corpusdb_reading, digest,
+    ingest, init, lines, numbers, prose, reader, repository, seeds, sound, sound_digest, sql,
+    writer,
 };
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use corpusdb::Context;
@@ -34,8 +35,7 @@ corpusdb_test!(sql_and_verbs_show_evidence_of_old_and_new_documents, |scratch, c
         ),
         Page::keyed("verbatim", around(QUESTION)),
     ];
-    let file = scratch.write("old.jsonl", lines(&old));
-    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "old.jsonl", lines(&old), &WEB_BY_ID);
     assert!(
         !corpusdb(&["sql", &corpus, "DESCRIBE documents"])
             .good()
@@ -75,8 +75,7 @@ corpusdb_test!(sql_and_verbs_show_evidence_of_old_and_new_documents, |scratch, c
             ),
         ),
     ];
-    let file = scratch.write("new.jsonl", lines(&new));
-    ingest(&corpus, &[&file], &["--source", "books", "--id-field", "id"]);
+    scratch.ingest(&corpus, "new.jsonl", lines(&new), &["--source", "books", "--id-field", "id"]);
     let rows = sql(
         &corpus,
         "SELECT d.key, c.item, c.part, c.score, c.longest_run, c.weak, c.contaminated FROM contamination c \
@@ -165,8 +164,7 @@ corpusdb_test!(texts_that_are_not_stored_are_checked_and_nothing_is_written, |sc
 });
 
 corpusdb_test!(suites_are_read_from_lines_tables_and_parquet, |scratch, corpus| {
-    let page = scratch.write("page.txt", around(QUESTION));
-    ingest(&corpus, &[&page], &["--source", "web", "--format", "text"]);
+    scratch.ingest(&corpus, "page.txt", around(QUESTION), &["--source", "web", "--format", "text"]);
     let table = format!("question,A,B,answer\n\"{QUESTION}\",71,72,B\n");
     let table = scratch.write("mmlu.csv", table);
     let batch = RecordBatch::try_from_iter([
@@ -279,8 +277,7 @@ corpusdb_test!(ngrams_of_very_many_documents_are_ignored, |scratch| {
     };
     // Forty documents of two sources: not enough of either.
     assert_eq!((documents(&[]), documents(&["--common-documents", "40"])), (40, 40));
-    let file = scratch.write("c.jsonl", lines(&pages(40)));
-    ingest(&corpus, &[&file], &["--source", "c", "--id-field", "id"]);
+    scratch.ingest(&corpus, "c.jsonl", lines(&pages(40)), &["--source", "c", "--id-field", "id"]);
     assert_eq!((documents(&[]), documents(&["--common-documents", "61"])), (0, 60));
     // However many copies there are of a page: it is one text.
     let copies = |n: usize| Page::keyed(format!("copy{n}"), format!("{ANSWER} a page of its own"));
@@ -311,8 +308,7 @@ corpusdb_test!(an_interrupted_search_resumes_alone_and_with_an_ingest, |scratch|
             )
         })
         .collect();
-    let file = scratch.write("pages.jsonl", lines(&pages));
-    ingest(&name, &[&file], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&name, "pages.jsonl", lines(&pages), &WEB_BY_ID);
     copy(&whole, &cut);
     let items = scratch.write("suite.jsonl", suite());
     let files = [items.clone()];
@@ -335,7 +331,7 @@ corpusdb_test!(an_interrupted_search_resumes_alone_and_with_an_ingest, |scratch|
     assert_eq!(sound_digest(&reader(&cut)), sound_digest(&reader(&whole)));
     // An ingest finishes it first.
     let nothing = scratch.write("more.jsonl", lines(&pages[..1]));
-    ingest(&other.display().to_string(), &[&nothing], &["--source", "web", "--id-field", "id"]);
+    ingest(&other.display().to_string(), &[&nothing], &WEB_BY_ID);
     assert!(reader(&other).suites().unwrap()[0].complete);
     assert_eq!(by_text(&other.display().to_string()), by_text(&name));
     sound_digest(&reader(&other));
@@ -563,8 +559,7 @@ corpusdb_test!(a_purge_drops_evidence_and_keeps_items_of_suites, |scratch, corpu
         Page::keyed("twin", around(QUESTION)),
         Page::keyed("other", around(ANSWER)),
     ];
-    let file = scratch.write("pages.jsonl", lines(&pages));
-    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "pages.jsonl", lines(&pages), &WEB_BY_ID);
     let documents = || -> Vec<u64> {
         let rows = sql(&corpus, "SELECT DISTINCT document FROM contamination ORDER BY document");
         rows.iter().map(|row| row["document"].as_u64().unwrap()).collect()
@@ -624,8 +619,7 @@ fn epochs_exclude_contaminated_documents_of_named_suites() {
     let corpus = &place.corpus;
     let pages =
         [Page::keyed("full", around(QUESTION)), Page::keyed("half", around(&QUESTION[..32]))];
-    let file = place.scratch.write("tainted.jsonl", lines(&pages));
-    ingest(corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    place.scratch.ingest(corpus, "tainted.jsonl", lines(&pages), &WEB_BY_ID);
     let items = place.scratch.write("suite.jsonl", suite());
     corpusdb(&["contamination", "add", corpus, "ours", &items]).good();
     corpusdb(&["snapshot", "create", corpus, "then"]).good();
@@ -648,7 +642,7 @@ fn epochs_exclude_contaminated_documents_of_named_suites() {
     let hashes = || sql(corpus, "SELECT hash FROM epochs ORDER BY number");
     let more = [Page::keyed("full", "it says something else now")];
     let more = place.scratch.write("more.jsonl", lines(&more));
-    ingest(corpus, &[&more], &["--source", "web", "--id-field", "id"]);
+    ingest(corpus, &[&more], &WEB_BY_ID);
     let first = hashes();
     // The same plan is stored once.
     place.recipe("plan", &recipe(lower), &[]).good();

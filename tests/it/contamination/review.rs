@@ -3,8 +3,8 @@
 use crate::support::epochs::{EpochCorpus, SPECIALS};
 use crate::support::{ANSWER, QUESTION, around, corpusdb_test, suite};
 use crate::support::{
-    Page, Random, TestDir, corpusdb, corpusdb_reading, digest, ingest, init, lines, numbers, prose,
-    seeds, sound, sql,
+    Page, Random, TestDir, corpusdb, corpusdb_reading, digest, init, lines, numbers, prose, seeds,
+    sound, sql,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,8 +31,7 @@ corpusdb_test!(pairs_are_shown_and_judged_by_the_command, |scratch| {
         Page::keyed("twin", around(&format!("<script>alert(1)</script> {}", &QUESTION[..90]))),
         Page::keyed("clean", "nothing of it stands here, whatever is asked about this page"),
     ];
-    let file = scratch.write("pages.jsonl", lines(&pages));
-    ingest(&corpus, &[&file], &KEYED);
+    scratch.ingest(&corpus, "pages.jsonl", lines(&pages), &KEYED);
     let items = scratch.write("suite.jsonl", suite());
     corpusdb(&["contamination", "add", &corpus, "ours", &items]).good();
 
@@ -142,11 +141,12 @@ corpusdb_test!(pairs_are_shown_and_judged_by_the_command, |scratch| {
 });
 
 corpusdb_test!(verdicts_on_unknown_pairs_are_refused_and_not_stored, |scratch, corpus| {
-    let file = scratch.write(
+    scratch.ingest(
+        &corpus,
         "pages.jsonl",
         lines(&[Page::keyed("a", around(QUESTION)), Page::keyed("b", "other things")]),
+        &KEYED,
     );
-    ingest(&corpus, &[&file], &KEYED);
     let accept = |pair: &str| corpusdb(&["contamination", "review", &corpus, "--accept", pair]);
     accept("ours:rolls=0").fails(&["not SUITE:ITEM=ID|KEY", "none"]);
     let items = scratch.write("suite.jsonl", suite());
@@ -225,8 +225,7 @@ fn a_verdict_belongs_to_a_text_in_every_history() {
                         Page::keyed(format!("k{}", random.below(12)), text)
                     };
                     let pages: Vec<Page> = (0..8).map(page).collect();
-                    let name = scratch.write(&format!("{step}.jsonl"), lines(&pages));
-                    ingest(&corpus, &[&name], &KEYED);
+                    scratch.ingest(&corpus, &format!("{step}.jsonl"), lines(&pages), &KEYED);
                 }
                 3 => drop(corpusdb(&[
                     "remove",
@@ -311,8 +310,7 @@ fn a_verdict_belongs_to_a_text_in_every_history() {
 corpusdb_test!(plans_pin_the_verdicts_that_epochs_follow, EpochCorpus::holding(40), |place| {
     let corpus = &place.corpus;
     let pages = [Page::keyed("one", around(QUESTION)), Page::keyed("two", around(&QUESTION[..90]))];
-    let file = place.scratch.write("tainted.jsonl", lines(&pages));
-    ingest(corpus, &[&file], &KEYED);
+    place.scratch.ingest(corpus, "tainted.jsonl", lines(&pages), &KEYED);
     let items = place.scratch.write("suite.jsonl", suite());
     corpusdb(&["contamination", "add", corpus, "ours", &items]).good();
     corpusdb(&["snapshot", "create", corpus, "then"]).good();

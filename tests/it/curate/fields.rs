@@ -1,6 +1,8 @@
 //! Declared fields, as queries give them back.
 
-use crate::support::{TestDir, corpusdb, corpusdb_test, digest, ingest, init, numbers, sound, sql};
+use crate::support::{
+    TestDir, WEB_BY_ID, corpusdb, corpusdb_test, digest, ingest, init, numbers, sound, sql,
+};
 use serde_json::{Value, json};
 
 // A keyword of 1,500 bytes came back as 1,017 characters and a hash: a comparison that the index answered
@@ -17,7 +19,7 @@ corpusdb_test!(a_long_keyword_comes_back_whole_and_is_found_either_way, |scratch
     ingest(&corpus, &[&path], &["--source", "main"]);
     let rows = |condition: &str| -> Vec<Value> {
         let query = format!("SELECT url, language FROM documents WHERE {condition}");
-        corpusdb(&["sql", &corpus, &query, "--format", "json"]).good().json_lines()
+        sql(&corpus, &query)
     };
     for condition in
         ["url = '{}'", "concat(url, '') = '{}'", "url IN ('{}', 'other')", "url LIKE '{}%'"]
@@ -28,7 +30,7 @@ corpusdb_test!(a_long_keyword_comes_back_whole_and_is_found_either_way, |scratch
     }
     assert_eq!(rows(&format!("url <> '{}'", url(1))).len(), 8);
     let groups = "SELECT url, count(*) AS n FROM documents GROUP BY url ORDER BY url";
-    let groups = corpusdb(&["sql", &corpus, groups, "--format", "json"]).good().json_lines();
+    let groups = sql(&corpus, groups);
     assert_eq!(groups.len(), 3);
     let shown = corpusdb(&["show", &corpus, "4", "--json"]).good().json();
     assert_eq!((&shown["fields"]["url"], &shown["language"]), (&json!(url(1)), &json!(url(9))));
@@ -59,7 +61,7 @@ fn pages(scratch: &TestDir, count: usize) -> String {
 fn corpus_of(scratch: &TestDir, count: usize) -> String {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
-    ingest(&corpus, &[&pages(scratch, count)], &["--source", "web", "--id-field", "id"]);
+    ingest(&corpus, &[&pages(scratch, count)], &WEB_BY_ID);
     corpus
 }
 
@@ -133,8 +135,7 @@ corpusdb_test!(fields_of_every_type_are_added_to_a_filled_corpus, |scratch| {
     assert_eq!((&shown["fields"]["fine"], &shown["language"]), (&json!(false), &json!("de")));
     // What comes later is indexed as it comes.
     let later = json!({ "id": "later", "text": "some more", "lang": "fr", "scores": { "edu": -1 }, "fine": true });
-    let later = scratch.write("later.jsonl", format!("{later}\n"));
-    ingest(&corpus, &[&later], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "later.jsonl", format!("{later}\n"), &WEB_BY_ID);
     assert_eq!(
         sql(&corpus, "SELECT id FROM documents WHERE language = 'fr' AND edu < 0 AND fine").len(),
         1

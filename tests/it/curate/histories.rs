@@ -2,8 +2,8 @@
 
 use crate::support::scenarios::having;
 use crate::support::{
-    Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_test, crawl, ingest, init,
-    lines, pour, reader, seeds, sound_digest, sql, writer,
+    Page, Random, StopAt, StopWhen, TestDir, WEB_BY_ID, copy, corpusdb, corpusdb_test, crawl,
+    ingest, init, lines, pour, reader, seeds, sound_digest, sql, writer,
 };
 use base64::Engine;
 use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
@@ -370,8 +370,7 @@ fn corpus(scratch: &TestDir) -> PathBuf {
     }
     let mut text = lines(&pages);
     text.push_str("no record\n{\"text\": 1}\n");
-    let file = scratch.write("pages.jsonl", text);
-    ingest(&name, &[&file], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&name, "pages.jsonl", text, &WEB_BY_ID);
     let removed = (0..4).collect();
     let mut open = writer(&path);
     open.remove(&removed, BlockReach::Similar, &Context::new()).unwrap();

@@ -3,8 +3,8 @@
 use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::scenarios::{KEY, Story, VALUE, count, having};
 use crate::support::{
-    CHATML, Page, Random, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, digest,
-    ingest, init, lines, numbers, prose, seeds, sound, sql, tokenizer_of_chats,
+    CHATML, Page, Random, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_reading, corpusdb_test,
+    digest, ingest, init, lines, numbers, prose, seeds, sound, sql, tokenizer_of_chats,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -19,8 +19,7 @@ corpusdb_test!(removals_record_reason_condition_time_and_documents, |scratch, co
             Page::keyed(format!("page-{n}"), format!("page {n} says {} and no more", n * 7919))
         })
         .collect();
-    let path = scratch.write("pages.jsonl", lines(&pages));
-    ingest(&corpus, &[&path], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "pages.jsonl", lines(&pages), &WEB_BY_ID);
     let before = digest(&corpus);
     let why = ["--reason", "asked for by its author"];
     corpusdb(&[&["remove", &corpus, "page-1"][..], &why].concat()).good();
@@ -267,8 +266,7 @@ fn rejected_records_go_that_quote_in_any_spelling() {
     let text = "Иван said \"no\" and left; nobody knew why / or where to, 100% sure";
     let key = "https://a.example/page/17?of=me";
     let pages = [Page::keyed(key, text), Page::keyed("other", "words that nobody asked to erase")];
-    let path = scratch.write("pages.jsonl", lines(&pages));
-    ingest(&corpus, &[&path], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "pages.jsonl", lines(&pages), &WEB_BY_ID);
     let ascii: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
     let percent: String = key.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let encoded = base64::engine::general_purpose::STANDARD.encode(text);
@@ -301,7 +299,7 @@ fn rejected_records_go_that_quote_in_any_spelling() {
 
 corpusdb_test!(a_dry_run_under_way_refuses_the_certificate, |scratch, corpus| {
     let path = scratch.write("pages.jsonl", lines(&[Page::keyed("a", "words of one document")]));
-    ingest(&corpus, &[&path], &["--source", "web", "--id-field", "id"]);
+    ingest(&corpus, &[&path], &WEB_BY_ID);
     let twin = corpusdb::store::DryRunCorpus::make(Path::new(&corpus)).unwrap();
     let proof = scratch.arg("proof.json");
     let told = corpusdb(&["purge", &corpus, "a", "--prove", &proof, "--json"]);
@@ -447,8 +445,7 @@ fn a_corpus_of_twice_the_size_takes_as_many_commits() {
                 format!("{}\n", json!({ "id": n, "text": format!("page {n} says {}", n * 7919) }))
             })
             .collect();
-        let file = scratch.write("pages.jsonl", lines);
-        ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        scratch.ingest(&corpus, "pages.jsonl", lines, &WEB_BY_ID);
         let told = corpusdb(&["purge", &corpus, "--where", "id < 40", "--json"]).good().json();
         assert_eq!(numbers(&told, ["purged"]), [40]);
         numbers(&told, ["commits", "texts_rewritten", "dictionaries"])
@@ -504,8 +501,7 @@ corpusdb_test!(certificates_name_files_of_documents_without_a_key, |scratch, cor
     ingest(&corpus, &[&notes], &["--source", "notes"]);
     let keyed =
         "{\"id\":\"printed-page-77\",\"text\":\"and this is what she printed and gave away\"}\n";
-    let pages = scratch.write("pages.jsonl", keyed);
-    ingest(&corpus, &[&pages], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "pages.jsonl", keyed, &WEB_BY_ID);
     let proof = scratch.arg("proof.json");
     corpusdb(&["purge", &corpus, "0", "1", "--prove", &proof]).good();
     let proof: Value = serde_json::from_slice(&std::fs::read(&proof).unwrap()).unwrap();

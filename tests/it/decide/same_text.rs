@@ -1,7 +1,9 @@
 //! Which texts are the same: by the normaliser, and for a removal; until it is taken back.
 
 use crate::support::world::{World, corpus_writer, policy};
-use crate::support::{Page, Ran, TestDir, corpusdb, corpusdb_test, ingest, init, lines, sound};
+use crate::support::{
+    Page, Ran, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, ingest, init, lines, sound, sql,
+};
 use corpusdb::curate::BlockReach;
 use corpusdb::dedup::Standing;
 use corpusdb::{Context, DedupMode, DocId, Interrupt};
@@ -37,7 +39,7 @@ fn records<'t>(texts: impl IntoIterator<Item = (String, &'t str)>) -> String {
 /// The value of a column for all documents, by key.
 fn of(corpus: &str, column: &str) -> Vec<(String, Value)> {
     let query = format!("SELECT key, {column} AS found FROM documents ORDER BY id");
-    let rows = corpusdb(&["sql", corpus, &query, "--json"]).good().json_lines();
+    let rows = sql(corpus, &query);
     rows.iter().map(|row| (row["key"].as_str().unwrap().to_owned(), row["found"].clone())).collect()
 }
 
@@ -48,8 +50,7 @@ fn standing(corpus: &str, key: &str) -> String {
 }
 
 fn pour(corpus: &str, scratch: &TestDir, name: &str, records: &str) {
-    let path = scratch.write(name, records);
-    ingest(corpus, &[&path], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(corpus, name, records, &WEB_BY_ID);
 }
 
 fn normaliser(corpus: &str) -> Value {
@@ -258,7 +259,7 @@ corpusdb_test!(a_corpus_keeps_its_normaliser_until_a_redo, |scratch| {
 fn told(corpus: &str) -> (Vec<Value>, String) {
     let query = "SELECT key, standing, kept, dup_of, jaccard FROM documents ORDER BY id";
     let Ran { stdout, .. } = corpusdb(&["similar", corpus, "--text", TWINS[0].2, "--json"]).good();
-    (corpusdb(&["sql", corpus, query, "--json"]).good().json_lines(), stdout)
+    (sql(corpus, query), stdout)
 }
 
 corpusdb_test!(a_corpus_that_went_over_is_as_one_that_was_made_so, |scratch| {

@@ -1,6 +1,8 @@
 //! What the documents say is what there is: the command's reference, the table of families, paths, verbs.
 
-use crate::support::{corpusdb, corpusdb_test, crawl, ingest, init, lines, repository};
+use crate::support::{
+    WEB_BY_ID, corpusdb, corpusdb_test, crawl, ingest, init, lines, repository, sql,
+};
 use corpusdb::store::table::FAMILIES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -207,7 +209,7 @@ fn the_page_of_verbs_lists_every_verb() {
 corpusdb_test!(verbs_count_stored_or_kept_documents_as_the_page_says, |scratch, corpus| {
     for seed in [91, 92] {
         let file = scratch.write(&format!("{seed}.jsonl"), lines(&crawl(seed, 60, true)));
-        ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        ingest(&corpus, &[&file], &WEB_BY_ID);
     }
     corpusdb(&["remove", &corpus, "0"]).good();
     let info = corpusdb(&["info", &corpus, "--json"]).good().json();
@@ -256,11 +258,9 @@ fn recipes_in_documents_are_recipes() {
 corpusdb_test!(the_page_of_sql_lists_every_function_and_table, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "FIELD:keyword"]);
-    let file = scratch.write("a.jsonl", lines(&crawl(84, 30, false)));
-    ingest(&corpus, &[&file], &["--source", "web"]);
+    scratch.ingest(&corpus, "a.jsonl", lines(&crawl(84, 30, false)), &["--source", "web"]);
     corpusdb(&["tokenizer", "train", &corpus, "NAME", "--vocab-size", "280"]).good();
-    let rows =
-        |statement: &str| corpusdb(&["sql", &corpus, statement, "--json"]).good().json_lines();
+    let rows = |statement: &str| sql(&corpus, statement);
     let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for function in rows("SHOW FUNCTIONS") {
         let [name, group] = ["function", "group"].map(|key| function[key].as_str().unwrap());
@@ -313,7 +313,7 @@ corpusdb_test!(conditions_treat_nulls_as_the_page_says, |scratch| {
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         let condition = cells[0].trim_matches('`');
         let select = format!("SELECT id FROM documents WHERE {condition} ORDER BY id");
-        let found = corpusdb(&["sql", &corpus, &select, "--json"]).good().json_lines();
+        let found = sql(&corpus, &select);
         let found: Vec<u64> = found.iter().map(|row| row["id"].as_u64().unwrap()).collect();
         let expected: Vec<u64> = (0..3).filter(|id| cells[1 + *id as usize] == "taken").collect();
         assert_eq!(found, expected, "{condition}");

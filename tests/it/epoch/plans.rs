@@ -5,7 +5,7 @@ use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::outputs::rows;
 use crate::support::{
     MEMORY, Page, Random, StopAt, StopWhen, command, copy, corpusdb, corpusdb_test, ingest, lines,
-    outputs, prose, repository, sound, writer,
+    outputs, prose, repository, sound, sql, writer,
 };
 use corpusdb::{Context, Corpus, DocId, Recipe};
 use serde_json::Value;
@@ -59,11 +59,12 @@ fn planning_that_is_stopped_leaves_neither_plan_nor_snapshot() {
 #[test]
 fn a_refused_plan_leaves_no_snapshot_and_names_the_null_field() {
     let place = EpochCorpus::holding(60);
-    let file = place.scratch.write(
+    place.scratch.ingest(
+        &place.corpus,
         "odd.jsonl",
         "{\"id\": \"x\", \"text\": \"seven words that stand in no other file\"}\n",
+        &["--source", "odd", "--id-field", "id"],
     );
-    ingest(&place.corpus, &[&file], &["--source", "odd", "--id-field", "id"]);
     let snapshots =
         || corpusdb(&["snapshot", "list", &place.corpus, "--json"]).good().json_lines().len();
     let sources = "[[source]]\nname = \"web\"\n[[source]]\nname = \"odd\"\n";
@@ -323,7 +324,7 @@ fn columns_of(
 ) -> Vec<serde_json::Value> {
     let path = place.path.to_str().unwrap();
     let statement = "SELECT * FROM documents ORDER BY id";
-    let rows = corpusdb(&["sql", path, statement, "--format", "json"]).good().json_lines();
+    let rows = sql(path, statement);
     let is_asked = |row: &serde_json::Value| documents.contains(row["id"].as_u64().unwrap());
     rows.into_iter().filter(is_asked).collect()
 }

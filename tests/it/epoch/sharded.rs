@@ -3,8 +3,8 @@
 use crate::support::epochs::{EOS, SPECIALS};
 use crate::support::outputs::{Row, files, manifest, rows};
 use crate::support::{
-    MEMORY, Page, Ran, Random, TestDir, copy, corpusdb, corpusdb_test, fixture, ingest, init,
-    lines, prose,
+    MEMORY, Page, Ran, Random, TestDir, WEB_BY_ID, copy, corpusdb, corpusdb_test, fixture, ingest,
+    init, lines, prose, sql,
 };
 use corpusdb::epoch::Corpora;
 use corpusdb::store::TokenizerId;
@@ -337,8 +337,7 @@ corpusdb_test!(a_plan_over_shards_stays_the_same_as_they_grow, Sharded::new(), |
             Page::keyed(&key, prose(&mut random, shard, 90)),
             Page::keyed(format!("later {shard}"), prose(&mut random, shard, 70)),
         ];
-        let file = place.scratch.write(&format!("later-{shard}.jsonl"), lines(&pages));
-        ingest(corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        place.scratch.ingest(corpus, &format!("later-{shard}.jsonl"), lines(&pages), &WEB_BY_ID);
         corpusdb(&["remove", corpus, &format!("key {}", 3 + shard)]).good();
         corpusdb(&["dedup", "redo", corpus, "--threshold", "0.6"]).good();
         corpusdb(&["compact", corpus]).good();
@@ -415,8 +414,7 @@ corpusdb_test!(curricula_repeats_and_conditions_see_all_shards, Sharded::new(), 
     let recipe = place.recipe(&format!("{}{conditions}", recipe_of("greedy", "parquet")));
     let directory = place.build(&recipe, "conditions");
     let statement = "SELECT key FROM documents WHERE kept AND year IN (2001, 2002)";
-    let expected =
-        corpusdb(&["sql", &place.whole, statement, "--format", "json"]).good().json_lines();
+    let expected = sql(&place.whole, statement);
     let mut expected: Vec<String> =
         expected.iter().map(|row| row["key"].as_str().unwrap().to_owned()).collect();
     expected.sort();

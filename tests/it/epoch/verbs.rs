@@ -5,7 +5,7 @@ use crate::support::epochs::{
 };
 use crate::support::outputs::{self, Row, columns, files, manifest, rows};
 use crate::support::{
-    MEMORY, Page, Random, corpusdb, corpusdb_test, ingest, lines, prose, repository, sound,
+    MEMORY, Page, Random, WEB_BY_ID, corpusdb, corpusdb_test, lines, prose, repository, sound,
 };
 use corpusdb::Corpus;
 use corpusdb::store::TokenizerId;
@@ -390,8 +390,7 @@ corpusdb_test!(
             let text = prose(&mut random, number, 90);
             later.push(Page::keyed(format!("late-{number}"), text));
         }
-        let file = place.scratch.write("later.jsonl", lines(&later));
-        let report = ingest(&place.corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        let report = place.scratch.ingest(&place.corpus, "later.jsonl", lines(&later), &WEB_BY_ID);
         assert_eq!(report["updated"], 40);
         corpusdb(&["tokenizer", "train", &place.corpus, "other", "--vocab-size", "300"]).good();
         let after = Stored::of(&place.corpus);

@@ -180,8 +180,7 @@ fn corpus(scratch: &TestDir, name: &str) -> String {
         &["--field", "perplexity:float", "--field", "topic:keyword", "--field", "grade:int"],
     );
     let lines: String = (0..COUNT).map(|number| line(number, ",\"odd\":1.50")).collect();
-    let file = scratch.write("pages.jsonl", lines);
-    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "url"]);
+    scratch.ingest(&corpus, "pages.jsonl", lines, &["--source", "web", "--id-field", "url"]);
     corpus
 }
 

@@ -2,7 +2,8 @@
 //! which were null without a word.
 
 use crate::support::{
-    TestDir, copy, corpusdb, corpusdb_test, digest, ingest, init, numbers, repository, sound, sql,
+    TestDir, WEB_BY_ID, copy, corpusdb, corpusdb_test, digest, ingest, init, numbers, repository,
+    sound, sql,
 };
 use arrow::array::{Array, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -35,7 +36,7 @@ fn parquet(scratch: &TestDir, name: &str, columns: Vec<(&str, Arc<dyn Array>)>) 
 }
 
 fn options(more: &[&'static str]) -> Vec<&'static str> {
-    [&["--source", "web", "--id-field", "id"], more].concat()
+    [&WEB_BY_ID, more].concat()
 }
 
 corpusdb_test!(values_in_the_spellings_of_other_programs_are_taken, |scratch| {
@@ -138,8 +139,7 @@ corpusdb_test!(an_absent_field_gets_the_nearest_name, |scratch| {
     // Where earlier documents have values it is told of a similar name alone: `field set` may have given them.
     let corpus = scratch.arg("known");
     init(&corpus, &["--mode", "none", "--field", "edu:float"]);
-    let first = scratch.write("first.jsonl", records(1, |_| json!({ "edu": 1 })));
-    ingest(&corpus, &[&first], &options(&[]));
+    scratch.ingest(&corpus, "first.jsonl", records(1, |_| json!({ "edu": 1 })), &options(&[]));
     let later = |name: &str, of: fn(usize) -> Value| {
         let lines = records(120, of).replace("\"k", &format!("\"{name}-"));
         ingest(&corpus, &[&scratch.write(name, lines)], &options(&[]))["alarms"].clone()
@@ -221,8 +221,7 @@ corpusdb_test!(nans_of_parquet_are_counted_and_erase_nothing, |scratch| {
     let numbers_of = [Some(9.5), Some(f64::INFINITY), None, Some(f64::NAN)];
     let scores = || Arc::new(Float64Array::from(numbers_of.to_vec()));
     let texts = Arc::new(StringArray::from((0..4).map(text).collect::<Vec<_>>()));
-    let file = scratch.write("a.jsonl", records(4, |_| json!({ "ppl": 1.5 })));
-    ingest(&corpus, &[&file], &options(&[]));
+    scratch.ingest(&corpus, "a.jsonl", records(4, |_| json!({ "ppl": 1.5 })), &options(&[]));
     let from = parquet(&scratch, "scores.parquet", vec![("key", ids()), ("score", scores())]);
     let set = ["field", "set", &corpus, "--from", &from, "--on", "key", "--columns", "ppl=score"];
     let before = digest(&corpus);

@@ -1,8 +1,8 @@
 //! Files of other people: what each is read as, what damage costs, what of a folder is left and why.
 
 use crate::support::{
-    TestDir, corpusdb, corpusdb_reading, corpusdb_test, digest, gzip, ingest, init, json_lines,
-    numbers, repository,
+    TestDir, WEB_BY_ID, corpusdb, corpusdb_reading, corpusdb_test, digest, gzip, ingest, init,
+    json_lines, numbers, repository, sql,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -114,7 +114,7 @@ corpusdb_test!(an_arrow_file_is_read_in_the_order_of_its_table_of_contents, |scr
         assert_eq!(numbers(&report, ["added", "unchanged"]), expected, "{report}");
     }
     let query = "SELECT lang, meta FROM documents ORDER BY id LIMIT 1";
-    let rows = corpusdb(&["sql", &corpus, query, "--format", "json"]).good().json_lines();
+    let rows = sql(&corpus, query);
     assert_eq!(rows[0]["lang"], "de", "{rows:?}");
     let piped = fresh(&scratch, "piped");
     let bytes = std::fs::read(&file).unwrap();
@@ -318,7 +318,7 @@ corpusdb_test!(folders_of_partitions_are_fields_of_their_records, |scratch| {
     let pattern = scratch.arg("in/**/a.jsonl");
     for (name, argument) in [("folder", &folder), ("pattern", &pattern)] {
         let corpus = fresh(&scratch, name);
-        ingest(&corpus, &[argument], &["--source", "web", "--id-field", "id"]);
+        ingest(&corpus, &[argument], &WEB_BY_ID);
         let query = "SELECT key, lang, meta ->> 'dump' AS dump FROM documents ORDER BY id";
         let found =
             json_lines(&corpusdb(&["sql", &corpus, query, "--format", "json"]).good().stdout);
@@ -380,8 +380,7 @@ corpusdb_test!(every_export_is_read_again, |scratch| {
             format!("{}\n", json!({"id": format!("k{n}"), "text": text, "lang": "de"}))
         })
         .collect();
-    let path = scratch.write("in.jsonl", lines);
-    ingest(&corpus, &[&path], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "in.jsonl", lines, &WEB_BY_ID);
     for format in ["jsonl", "csv", "parquet", "arrow"] {
         let out = scratch.arg(&format!("out.{format}"));
         corpusdb(&["export", &corpus, "--all", "--to", &out]).good();

@@ -4,7 +4,7 @@ use crate::support::parquet_of_pages;
 use crate::support::{
     MEMORY, Page, Random, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, crawl,
     digest, gzip, ingest, init, lines, numbers, ran, reader, repository, seeds, sound,
-    sound_digest, zstd,
+    sound_digest, sql, zstd,
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::{Context, Corpus, DedupMode, IngestOptions, IngestReport, Policy};
@@ -78,8 +78,7 @@ corpusdb_test!(torn_records_of_a_growing_file_are_settled_when_whole, |scratch| 
     // The last line is torn at three places, then whole, then one behind it is torn.
     for (to, rejected) in [(first + 20, 1), (first + 40, 1), (first * 2 + 10, 1), (whole.len(), 0)]
     {
-        let file = scratch.write("log.jsonl", &whole[..to]);
-        ingest(&corpus, &[&file], &with);
+        scratch.ingest(&corpus, "log.jsonl", &whole[..to], &with);
         let left = listed(&corpus);
         assert!(left.len() <= rejected, "{left:?} of {to} bytes");
         let torn = whole[..to].rfind('\n').map_or(0, |at| at + 1);
@@ -376,7 +375,7 @@ corpusdb_test!(rejects_are_dropped_by_source_and_path, |scratch| {
     assert_eq!(dropped(&[]), [2, 8, 0, 1]);
     assert_eq!(corpusdb(&["info", &corpus, "--json"]).good().json()["rejects"], 0);
     let commits = "SELECT subject, condition IS NULL AS whole FROM commits WHERE kind = 'rejects'";
-    let rows = corpusdb(&["sql", &corpus, commits, "--format", "json"]).good().json_lines();
+    let rows = sql(&corpus, commits);
     let told: Vec<_> = rows.iter().map(|row| (&row["subject"], &row["whole"])).collect();
     let [web, books] = ["", "books"].map(Value::from);
     assert_eq!(told, [(&web, &false.into()), (&books, &true.into()), (&web, &true.into())]);

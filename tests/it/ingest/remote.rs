@@ -2,8 +2,8 @@
 
 use crate::support::server::{Framing, Server, State};
 use crate::support::{
-    Page, TestDir, command, corpusdb, corpusdb_test, crawl, digest, init, lines, numbers, ran,
-    repository, sound, with_corpus,
+    Page, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_test, crawl, digest, init, lines,
+    numbers, ran, repository, sound, with_corpus,
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::remote::ObjectStores;
@@ -50,7 +50,7 @@ fn expected(scratch: &TestDir) -> String {
     let paths: Vec<String> =
         files().iter().map(|(name, bytes)| scratch.write(&format!("in/{name}"), bytes)).collect();
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    crate::support::ingest(&corpus, &paths, &["--source", "web", "--id-field", "id"]);
+    crate::support::ingest(&corpus, &paths, &WEB_BY_ID);
     rows(&corpus)
 }
 
@@ -261,7 +261,7 @@ corpusdb_test!(an_object_that_has_grown_or_was_read_in_part_is_read_on, |scratch
     let [read, unchanged] = numbers(&report, ["read", "unchanged"]);
     assert!(read == 400 && unchanged >= 500, "{report}");
     let file = scratch.write("x.jsonl", all);
-    crate::support::ingest(&expected, &[&file], &["--source", "web", "--id-field", "id"]);
+    crate::support::ingest(&expected, &[&file], &WEB_BY_ID);
     assert_eq!(rows(&corpus), rows(&expected));
     sound(&corpus);
 });
@@ -319,7 +319,7 @@ corpusdb_test!(answers_without_a_length_are_read_to_their_end, |scratch| {
         assert_eq!(rows(&corpus), expected, "{framing:?}");
         // Nothing tells a version: the files are read again.
         assert_eq!(numbers(&ingest(&server, &corpus, &urls), ["read"]), [1200]);
-        let always = [&["ingest", &corpus, urls[0]], &["--source", "web", "--id-field", "id"][..]];
+        let always = [&["ingest", &corpus, urls[0]], &WEB_BY_ID[..]];
         if framing == Framing::Chunked {
             server.state().cuts = (1000, 3000);
             with(&server, &always.concat()).fails(&["gave up"]);
@@ -388,7 +388,7 @@ corpusdb_test!(a_completion_whose_answer_is_lost_is_looked_for, |scratch| {
         format!("{{\"id\":\"{n}\",\"text\":\"{n} {}\"}}\n", format!("{n:x} word ").repeat(30_000))
     };
     let file = scratch.write("x.jsonl", (0..40).map(page).collect::<String>());
-    crate::support::ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    crate::support::ingest(&corpus, &[&file], &WEB_BY_ID);
     let server = Server::start(State { lost_completions: 1, ..State::default() });
     let export = ["export", &corpus, "--to", "s3://b/x.jsonl", "--memory", "256MiB"];
     with(&server, &export).good();
@@ -413,7 +413,7 @@ corpusdb_test!(slow_stores_are_waited_for, with_corpus(&["--mode", "none"]), |(
         format!("{{\"id\":\"{n}\",\"text\":\"{n} {}\"}}\n", format!("{n:x} word ").repeat(30_000))
     };
     let file = scratch.write("x.jsonl", (0..40).map(page).collect::<String>());
-    crate::support::ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    crate::support::ingest(&corpus, &[&file], &WEB_BY_ID);
     let server = Server::start(State { delay: Duration::from_secs(31), ..State::default() });
     with(&server, &["export", &corpus, "--to", "s3://b/x.jsonl", "--memory", "256MiB"]).good();
     assert!(server.state().files["b/x.jsonl"].len() > 8 << 20);

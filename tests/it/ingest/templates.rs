@@ -58,8 +58,7 @@ corpusdb_test!(profile_chat_ignores_a_common_system_prompt, |scratch| {
     // New content under known keys, in another shape of the same text.
     let split = json!({"id": "pair", "messages": [
         {"role": "user", "content": words(70, 9)}, {"role": "assistant", "content": words(71, 9)}]});
-    let next = scratch.write("b.jsonl", lines(&[split, conversation(3)]));
-    ingest(&corpus, &[&next], &chat);
+    scratch.ingest(&corpus, "b.jsonl", lines(&[split, conversation(3)]), &chat);
     sound(&corpus);
     let before = digest(&corpus);
     corpusdb(&["dedup", "redo", &corpus]).good();

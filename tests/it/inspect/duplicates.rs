@@ -112,8 +112,7 @@ fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
     };
     let pour = |source: &str, pages: &[Value]| {
         let lines: String = pages.iter().map(|page| format!("{page}\n")).collect();
-        let file = scratch.write(&format!("{source}.jsonl"), lines);
-        ingest(&corpus, &[&file], &["--source", source]);
+        scratch.ingest(&corpus, &format!("{source}.jsonl"), lines, &["--source", source]);
     };
     pour(
         "books",
@@ -440,8 +439,7 @@ corpusdb_test!(impossible_searches_say_why, FamilyCorpus::new(), |place| {
     corpusdb(&["similar", &none, "--text", "x"]).fails(&["mode `none`", "--mode witness"]);
     let exact = place.scratch.arg("exact");
     init(&exact, &["--mode", "exact"]);
-    let file = place.scratch.write("x.jsonl", "{\"text\":\"some bytes\"}\n");
-    ingest(&exact, &[&file], &["--source", "web"]);
+    place.scratch.ingest(&exact, "x.jsonl", "{\"text\":\"some bytes\"}\n", &["--source", "web"]);
     let found = corpusdb(&["similar", &exact, "--text", "some bytes", "--json"]).good().json();
     assert_eq!((&found["by"], &found["found"][0]["jaccard"]), (&json!("equal-bytes"), &json!(1.0)));
     let other = corpusdb(&["similar", &exact, "--text", "Some bytes"]);

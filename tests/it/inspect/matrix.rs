@@ -235,8 +235,7 @@ corpusdb_test!(unsuitable_columns_are_refused_with_the_way_out, Crawls::new(2), 
     let many: String = (0..1001)
         .map(|rank| format!("{}\n", json!({ "text": format!("page {rank}"), "rank": rank })))
         .collect();
-    let file = place.scratch.write("many.jsonl", many);
-    ingest(&place.corpus, &[&file], &["--source", "many"]);
+    place.scratch.ingest(&place.corpus, "many.jsonl", many, &["--source", "many"]);
     let fails = |by: &str, words: &[&str]| {
         for more in [&["--matrix"][..], &[]] {
             corpusdb(&[&["duplicates", &place.corpus, "--by", by], more].concat()).fails(words);
@@ -274,8 +273,7 @@ corpusdb_test!(a_wide_matrix_is_folded_and_loses_no_cell, |scratch| {
         all.push(page);
     }
     all.sort_by_key(|page| page.fields["day"].as_u64());
-    let file = scratch.write("pages.jsonl", lines(&all));
-    ingest(&corpus, &[&file], &["--source", "web"]);
+    scratch.ingest(&corpus, "pages.jsonl", lines(&all), &["--source", "web"]);
     let told = corpusdb(&["duplicates", &corpus, "--matrix", "--by", "day"]).good().stdout;
     let (first, table) = told.split_once('\n').unwrap();
     assert_eq!(first, "30 of 60 documents are duplicates, 50.0 %");

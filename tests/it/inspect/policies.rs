@@ -260,8 +260,7 @@ corpusdb_test!(the_likeliest_of_all_members_of_a_crowded_bucket_are_found, |scra
         format!("{words} {}", (0..9).map(|at| format!("fill{n}x{at} ")).collect::<String>())
     };
     let lines: String = (0..1900).map(|n| format!("{}\n", json!({ "text": fill(n) }))).collect();
-    let file = scratch.write("fills.jsonl", lines);
-    let report = ingest(&corpus, &[&file], &["--source", "web"]);
+    let report = scratch.ingest(&corpus, "fills.jsonl", lines, &["--source", "web"]);
     assert_eq!(report["kept"], json!(1900));
     // One word of the last of them is another.
     let text = fill(1899).replace("fill1899x5", "other");

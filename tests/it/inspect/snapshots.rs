@@ -3,7 +3,7 @@
 use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::{
     Page, Ran, Random, TestDir, corpusdb, corpusdb_test, crawl, digest, edited, ingest, init,
-    lines, prose, sound,
+    lines, prose, sound, sql,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -274,7 +274,7 @@ fn rows(corpus: &str, condition: &str) -> Vec<Value> {
         "SELECT id, source, language, standing, kept, bytes, chars, tokens_own, year, quality, seen \
          FROM documents WHERE {condition}"
     );
-    corpusdb(&["sql", corpus, &statement, "--json"]).good().json_lines()
+    sql(corpus, &statement)
 }
 
 /// Pages with fields of every kind, the ids of each source its own.
@@ -338,8 +338,7 @@ impl StatsCorpus {
             .take(60)
             .map(|page| Page { text: edited(&mut random, &page.text, 9), ..page.clone() })
             .collect();
-        let again = scratch.write("again.jsonl", lines(&again));
-        ingest(&corpus, &[&again], &keyed("web"));
+        scratch.ingest(&corpus, "again.jsonl", lines(&again), &keyed("web"));
         corpusdb(&["remove", &corpus, "--where", "kept AND id % 17 = 3"]).good();
         corpusdb(&["snapshot", "create", &corpus, "before"]).good();
         let then = stats(&corpus, &[]);
@@ -550,8 +549,7 @@ corpusdb_test!(stats_of_an_empty_and_of_a_multilingual_corpus, |scratch| {
             ..Page::new(format!("text {n}"))
         })
         .collect();
-    let file = scratch.write("many.jsonl", lines(&pages));
-    ingest(&many, &[&file], &["--source", "web"]);
+    scratch.ingest(&many, "many.jsonl", lines(&pages), &["--source", "web"]);
     let told = stats(&many, &[]);
     assert_eq!(told["is_by_source_alone"], true);
     assert_eq!(told["groups"].as_array().unwrap().len(), 1);

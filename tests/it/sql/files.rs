@@ -1,6 +1,6 @@
 //! Files beside the corpus: `read_csv`, `read_json` and `read_parquet` read what an ingest reads, and DuckDB agrees.
 
-use crate::support::{TestDir, corpusdb, corpusdb_test, gzip, ingest, init, json_lines};
+use crate::support::{TestDir, WEB_BY_ID, corpusdb, corpusdb_test, gzip, ingest, init, json_lines};
 use arrow::array::{
     ArrayRef, BinaryArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
     StringArray, StructArray, TimestampMicrosecondArray,
@@ -332,8 +332,7 @@ corpusdb_test!(leading_zeros_join_with_keys_as_texts, |scratch, corpus| {
             json!({ "id": key, "text": format!("{key} ropes lie on the quay of {key}") })
         )
     });
-    let file = scratch.write("in.jsonl", lines.concat());
-    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "in.jsonl", lines.concat(), &WEB_BY_ID);
     scratch.write("w.csv", "key,score\n001,5\n");
     let joined = format!(
         "SELECT d.key, s.score FROM documents d JOIN read_csv('{}') s ON d.key = s.key",
@@ -417,7 +416,7 @@ corpusdb_test!(directories_of_a_partitioned_export_are_columns, |scratch| {
         })
         .collect();
     let file = scratch.write("in.jsonl", lines);
-    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    ingest(&corpus, &[&file], &WEB_BY_ID);
     let expected = rows(&corpus, "SELECT key, lang, kind FROM documents ORDER BY key");
     for (format, function) in [("parquet", "read_parquet"), ("jsonl", "read_json")] {
         let out = scratch.arg(format);

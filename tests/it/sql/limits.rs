@@ -18,8 +18,7 @@ fn skewed(scratch: &TestDir) -> String {
         writeln!(lines, "{}", json!({ "text": format!("a short text of number {n}\nin lines") }))
             .unwrap();
     }
-    let file = scratch.write("a.jsonl", lines);
-    ingest(&corpus, &[&file], &["--source", "web"]);
+    scratch.ingest(&corpus, "a.jsonl", lines, &["--source", "web"]);
     corpus
 }
 
@@ -56,8 +55,7 @@ fn rejects_are_read_a_few_at_a_time() {
         writeln!(lines, "not JSON {n} {}", "raw bytes ".repeat(100_000)).unwrap();
     }
     lines.push_str("{\"text\": \"one that can be read\"}\n");
-    let file = scratch.write("a.jsonl", lines);
-    ingest(&corpus, &[&file], &["--source", "web", "--on-error", "reject"]);
+    scratch.ingest(&corpus, "a.jsonl", lines, &["--source", "web", "--on-error", "reject"]);
     for (statement, answer) in [
         ("SELECT count(*) AS n FROM rejects", json!({ "n": 250 })),
         ("SELECT count(raw) AS n, max(number) AS m FROM rejects", json!({ "n": 250, "m": 249 })),
@@ -201,8 +199,7 @@ fn a_sort_of_more_text_than_memory_spills() {
         let text = format!("{:08x} {}", n.wrapping_mul(2_654_435_761), "of a text ".repeat(3000));
         writeln!(lines, "{}", json!({ "text": text })).unwrap();
     }
-    let file = scratch.write("a.jsonl", lines);
-    ingest(&corpus, &[&file], &["--source", "web"]);
+    scratch.ingest(&corpus, "a.jsonl", lines, &["--source", "web"]);
     let sorted = "SELECT substr(text, 1, 8) AS first FROM documents ORDER BY text";
     let (ran, _) = corpusdb_within(&[&sql(&corpus, sorted)[..], &["--json"]].concat(), HELD);
     let rows = ran.good().json_lines();
@@ -225,8 +222,7 @@ fn a_sort_of_many_short_texts_spills() {
         let text = format!("{:08x} {}", n.wrapping_mul(2_654_435_761), "short ".repeat(40));
         writeln!(lines, "{}", json!({ "text": text })).unwrap();
     }
-    let file = scratch.write("a.jsonl", lines);
-    ingest(&corpus, &[&file], &["--source", "web"]);
+    scratch.ingest(&corpus, "a.jsonl", lines, &["--source", "web"]);
     let sorted = "SELECT substr(text, 1, 8) AS first FROM documents ORDER BY text";
     let rows = corpusdb(&["sql", &corpus, sorted, "--memory", "256MB", "--json"]);
     let rows = rows.good().json_lines();
@@ -247,8 +243,7 @@ fn a_sort_of_texts_of_uneven_lengths_spills() {
         let text = format!("{:08x} {words}", n.wrapping_mul(2_654_435_761));
         writeln!(lines, "{}", json!({ "text": text })).unwrap();
     }
-    let file = scratch.write("a.jsonl", lines);
-    ingest(&corpus, &[&file], &["--source", "web"]);
+    scratch.ingest(&corpus, "a.jsonl", lines, &["--source", "web"]);
     let first = "SELECT substr(text, 1, 8) AS first, length(text) AS length FROM documents";
     let sorted = |order: &str| {
         let statement = format!("{first} ORDER BY {order}");

@@ -1,8 +1,8 @@
 //! Conditions select the same documents whether the indexes answer them, the engine does, or another engine.
 
 use crate::support::{
-    MEMORY, Ran, Random, TestDir, corpusdb, corpusdb_test, fixture, ingest, init, json_lines,
-    prose, seeds, sound,
+    MEMORY, Ran, Random, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, fixture, ingest, init,
+    json_lines, prose, seeds, sound,
 };
 use corpusdb::Corpus;
 use corpusdb::query::{Format, Printer};
@@ -52,13 +52,11 @@ impl TypedCorpus {
             });
             writeln!(pages, "{page}").unwrap();
         }
-        let pages = scratch.write("pages.jsonl", pages);
-        ingest(corpus, &[&pages], &["--source", "web", "--id-field", "id"]);
+        scratch.ingest(corpus, "pages.jsonl", pages, &WEB_BY_ID);
         let plain: String = (0..20)
             .map(|number| format!("{}\n", json!({ "text": prose(&mut random, 1, 20 + number) })))
             .collect();
-        let plain = scratch.write("plain.jsonl", plain);
-        ingest(corpus, &[&plain], &["--source", "a feed"]);
+        scratch.ingest(corpus, "plain.jsonl", plain, &["--source", "a feed"]);
         corpusdb(&["remove", corpus, "--where", "id % 41 = 0"]).good();
     }
 
@@ -478,7 +476,7 @@ corpusdb_test!(a_key_is_not_compared_with_a_number, |scratch| {
         .map(|key| format!("{}\n", json!({ "id": key, "text": format!("text of {key}"), "n": 1 })))
         .concat();
     let pages = scratch.write("pages.jsonl", pages);
-    ingest(&corpus, &[&pages], &["--source", "web", "--id-field", "id"]);
+    ingest(&corpus, &[&pages], &WEB_BY_ID);
     let refused = |ran: Ran| {
         ran.fails(&["`key` is text", "texts are compared, with CAST(key AS BIGINT) numbers"]);
     };

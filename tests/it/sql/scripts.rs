@@ -1,7 +1,7 @@
 //! Many statements: in scripts and files, and again and again over corpora that are held open.
 
 use crate::support::{
-    Page, Random, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, ingest, init,
+    Page, Random, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_reading, corpusdb_test, init,
     interrupt, lines, reader, seeds, sound, writer,
 };
 use arrow::array::AsArray;
@@ -27,8 +27,7 @@ fn place() -> (TestDir, String) {
         fields: json!({ "rank": (!n.is_multiple_of(3)).then_some(n) }),
         ..Page::keyed(format!("k{n}"), format!("text; \"{n}\",\nof two lines"))
     };
-    let file = scratch.write("a.jsonl", lines(&(0..12).map(page).collect::<Vec<_>>()));
-    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "a.jsonl", lines(&(0..12).map(page).collect::<Vec<_>>()), &WEB_BY_ID);
     (scratch, corpus)
 }
 

@@ -240,8 +240,7 @@ corpusdb_test!(lists_that_a_statement_makes_are_bounded, |scratch| {
         writeln!(text, "{}", json!({ "text": format!("a short text of number {n}\nin lines") }))
             .unwrap();
     }
-    let file = scratch.write("a.jsonl", text);
-    ingest(&corpus, &[&file], &["--source", "web"]);
+    scratch.ingest(&corpus, "a.jsonl", text, &["--source", "web"]);
     for (statement, word) in [
         ("SELECT range(1, 9000000000)", "`range` would make"),
         ("SELECT array_length(array_repeat(text, 1000000)) FROM documents", "`array_repeat` would"),

@@ -2,8 +2,8 @@
 
 use crate::support::scenarios::TabledCorpus;
 use crate::support::{
-    Page, Random, TestDir, corpusdb, corpusdb_test, crawl, ingest, init, json_lines, lines, prose,
-    sound,
+    Page, Random, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, crawl, init, json_lines, lines,
+    prose, sound,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,8 +66,7 @@ corpusdb_test!(values_of_another_type_than_declared_are_null, |scratch| {
             format!("{{\"text\":\"{}\",\"n\":{fields}}}\n", prose(&mut random, 0, 20))
         })
         .collect();
-    let file = scratch.write("a.jsonl", file);
-    let report = ingest(&corpus, &[&file], &["--source", "web"]);
+    let report = scratch.ingest(&corpus, "a.jsonl", file, &["--source", "web"]);
     assert_eq!(report["kept"], cases.len());
     let rows = corpusdb(&["sql", &corpus, "SELECT n, x, k FROM documents ORDER BY id", "--json"]);
     for (row, (fields, expected)) in rows.good().json_lines().iter().zip(&cases) {
@@ -257,14 +256,12 @@ fn info_and_sql_agree_on_the_tokens_of_kept_documents() {
     for (n, page) in pages.iter_mut().enumerate() {
         page.id = Some(format!("key {n}"));
     }
-    let file = scratch.write("a.jsonl", lines(&pages));
-    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "a.jsonl", lines(&pages), &WEB_BY_ID);
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "400"]).good();
     for (n, page) in pages.iter_mut().enumerate() {
         page.text = format!("quite another text of {n} {}", page.text);
     }
-    let file = scratch.write("b.jsonl", lines(&pages));
-    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    scratch.ingest(&corpus, "b.jsonl", lines(&pages), &WEB_BY_ID);
     let sql = |statement: &str| corpusdb(&["sql", &corpus, statement, "--json"]).good().json();
     let info = corpusdb(&["info", &corpus, "--json"]).good().json();
     let told = &info["sources"][0]["tokens"]["own"];

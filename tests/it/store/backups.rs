@@ -40,8 +40,7 @@ corpusdb_test!(a_backup_is_one_commit_and_restores_with_a_new_identity, |scratch
     init(&corpus, &["--field", "year:int"]);
     let mut taken = Vec::new();
     for (at, part) in pages.chunks(100).enumerate() {
-        let file = scratch.write(&format!("{at}.jsonl"), lines(part));
-        ingest(&corpus, &[&file], &HOW);
+        scratch.ingest(&corpus, &format!("{at}.jsonl"), lines(part), &HOW);
         let report = create(&corpus, &directory);
         taken.push((report["commit"].as_u64().unwrap(), digest(&corpus)));
         let documents = reader(Path::new(&corpus)).view().documents();
@@ -65,8 +64,7 @@ corpusdb_test!(a_backup_is_one_commit_and_restores_with_a_new_identity, |scratch
         drop(found);
         // It goes on as a corpus of its own: its backups are no others'.
         corpusdb(&["backup", "create", &target, &directory]).fails(&["backups of another corpus"]);
-        let file = scratch.write("more.jsonl", lines(&crawl(*commit, 20, true)));
-        ingest(&target, &[&file], &HOW);
+        scratch.ingest(&target, "more.jsonl", lines(&crawl(*commit, 20, true)), &HOW);
         corpusdb(&["compact", &target]).good();
         sound(&target);
     }
@@ -127,8 +125,7 @@ corpusdb_test!(killed_at_any_moment_a_backup_harms_none_before_it, |scratch| {
     let (mut whole, mut count) = (BTreeMap::new(), 0);
     for round in 0..seeds(12) {
         let pages = crawl(100 + round, 60, true);
-        let file = scratch.write(&format!("{round}.jsonl"), lines(&pages));
-        ingest(&corpus, &[&file], &HOW);
+        scratch.ingest(&corpus, &format!("{round}.jsonl"), lines(&pages), &HOW);
         let words = ["backup", "create", &corpus, &directory];
         count += u64::from(killed(&words, &mut random, Duration::from_millis(60)));
         let expected = digest(&corpus);

@@ -1,10 +1,10 @@
 //! Ingests that are killed and interrupted end as undisturbed ones do; compaction changes nothing and hears a stop.
 
+use crate::support::{Random, WEB_BY_ID, corpusdb_test, seeds, trained};
 use crate::support::{
-    Random, TestDir, command, copy, corpusdb, crawl, digest, ingest, init, init_with_tokenizer,
-    lines, make, pour, ran, reader, seeds, sound, sound_digest, writer,
+    TestDir, command, copy, corpusdb, crawl, digest, ingest, init, init_with_tokenizer, lines,
+    make, pour, ran, reader, sound, sound_digest, writer,
 };
-use crate::support::{corpusdb_test, trained};
 use corpusdb::{Context, DedupMode, IngestOptions, Interrupt, Progress, ProgressTally};
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -201,8 +201,7 @@ corpusdb_test!(an_ingest_finishes_a_killed_tokenizer_registration, Job::new(), |
         job.scratch.arg(name)
     };
     let add = |corpus: &str| ["tokenizer", "add", corpus, "own", &job.tokenizer].map(str::to_owned);
-    let rest =
-        |corpus: &str| drop(ingest(corpus, &[packed], &["--source", "web", "--id-field", "id"]));
+    let rest = |corpus: &str| drop(ingest(corpus, &[packed], &WEB_BY_ID));
     let whole = make("whole");
     corpusdb(&add(&whole)).good();
     rest(&whole);
@@ -311,7 +310,7 @@ corpusdb_test!(fields_are_whole_whenever_their_verbs_were_killed, |scratch| {
     let scores = scratch.write("scores.jsonl", scores);
     let first = scratch.arg("first");
     init(&first, &["--field", "perplexity:float", "--field", "grade:keyword", "--mode", "none"]);
-    ingest(&first, &[&file], &["--source", "web", "--id-field", "id"]);
+    ingest(&first, &[&file], &WEB_BY_ID);
     let made = |name: &str| {
         copy(Path::new(&first), &scratch.path(name));
         scratch.arg(name)

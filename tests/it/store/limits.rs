@@ -229,8 +229,7 @@ fn with_disk(size: &str, disk: &str, arguments: &[&str]) -> Option<Ran> {
 corpusdb_test!(writes_without_room_are_refused_before_they_begin, |scratch, corpus| {
     let random = &mut Random::new(9);
     let pages: Vec<Page> = (0..150).map(|at| Page::new(prose(random, at, 6_000))).collect();
-    let file = scratch.write("pages.jsonl", lines(&pages));
-    ingest(&corpus, &[&file], &["--source", "web"]);
+    scratch.ingest(&corpus, "pages.jsonl", lines(&pages), &["--source", "web"]);
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).good();
     let (backups, disk) = (scratch.arg("backups"), scratch.arg("disk"));
     corpusdb(&["backup", "create", &corpus, &backups]).good();
@@ -262,8 +261,7 @@ corpusdb_test!(writes_without_room_are_refused_before_they_begin, |scratch, corp
 corpusdb_test!(a_possible_lack_of_room_is_noted_also_under_json, |scratch, corpus| {
     let random = &mut Random::new(11);
     let pages: Vec<Page> = (0..150).map(|at| Page::new(prose(random, at, 6_000))).collect();
-    let file = scratch.write("pages.jsonl", lines(&pages));
-    ingest(&corpus, &[&file], &["--source", "web"]);
+    scratch.ingest(&corpus, "pages.jsonl", lines(&pages), &["--source", "web"]);
     corpusdb(&["compact", &corpus]).good();
     std::fs::create_dir(scratch.path("disk")).unwrap();
     let (disk, new) = (scratch.arg("disk"), scratch.arg("disk/new"));

@@ -55,8 +55,7 @@ fn objects(server: &Server, below: &str) -> BTreeSet<String> {
 }
 
 fn more(scratch: &TestDir, corpus: &str, seed: u64, count: usize) {
-    let file = scratch.write(&format!("{seed}.jsonl"), lines(&crawl(seed, count, true)));
-    ingest(corpus, &[&file], &HOW);
+    scratch.ingest(corpus, &format!("{seed}.jsonl"), lines(&crawl(seed, count, true)), &HOW);
 }
 
 corpusdb_test!(backups_in_a_bucket_are_those_of_a_directory, |scratch| {

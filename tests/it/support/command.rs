@@ -14,6 +14,9 @@ use std::time::Duration;
 /// What a command with `--memory 256MB` may hold resident: its caches and work, and the program with its threads.
 pub const HELD: u64 = 512 << 20;
 
+/// Arguments of an ingest of records with keys under the source `web`.
+pub const WEB_BY_ID: [&str; 4] = ["--source", "web", "--id-field", "id"];
+
 /// The command, not yet started.
 pub fn command<S: AsRef<OsStr>>(arguments: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_corpusdb"));
@@ -207,6 +210,18 @@ impl TestDir {
     #[track_caller]
     pub fn run(&self, line: &str) -> Ran {
         self.ran(line).good()
+    }
+
+    /// Writes a file and ingests it with further arguments; the report.
+    #[track_caller]
+    pub fn ingest(
+        &self,
+        corpus: &str,
+        name: &str,
+        bytes: impl AsRef<[u8]>,
+        more: &[&str],
+    ) -> Value {
+        ingest(corpus, &[&self.write(name, bytes)], more)
     }
 
     /// Expects that the two corpora have one digest.

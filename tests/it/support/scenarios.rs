@@ -3,8 +3,8 @@
 use crate::support::checker::corpus::plan;
 use crate::support::trained;
 use crate::support::{
-    MEMORY, Page, Random, TestDir, corpusdb, crawl, fixture, ingest, init, init_with_tokenizer,
-    lines, prose, sql, train,
+    MEMORY, Page, Random, TestDir, WEB_BY_ID, corpusdb, crawl, fixture, ingest, init,
+    init_with_tokenizer, lines, prose, sql, train,
 };
 use corpusdb::dedup::{Fingerprint, Fingerprinter, KeepOrder, Profile, bands};
 use corpusdb::{
@@ -56,10 +56,9 @@ impl FamilyCorpus {
         ];
         let web: Vec<Page> =
             (2..).zip(web).map(|(id, text)| Page::keyed(format!("w{id}"), text)).collect();
-        let file = scratch.write("web.jsonl", lines(&web));
-        ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        scratch.ingest(&corpus, "web.jsonl", lines(&web), &WEB_BY_ID);
         let file = scratch.write("new.jsonl", Page::keyed("w11", family_words("e", &[])).line());
-        ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        ingest(&corpus, &[&file], &WEB_BY_ID);
         Self { scratch, corpus }
     }
 
@@ -107,8 +106,7 @@ impl TabledCorpus {
         init(corpus, &fields);
         let (web, feed) = pages.split_at(300);
         let bad = "not json\n{\"id\":\"x\",\"text\":5}\n";
-        let web = scratch.write("web.jsonl", format!("{}{bad}", lines(web)));
-        ingest(corpus, &[&web], &["--source", "web", "--id-field", "id"]);
+        scratch.ingest(corpus, "web.jsonl", format!("{}{bad}", lines(web)), &WEB_BY_ID);
         corpusdb(&["tokenizer", "train", corpus, "own", "--vocab-size", "400"]).good();
         corpusdb(&["snapshot", "create", corpus, "first"]).good();
         let feed = scratch.write("feed.jsonl", lines(feed));

@@ -1,10 +1,10 @@
 //! Token ids: those of the reference library, SentencePiece's too, and texts that are refused.
 
 use crate::support::{
-    MEMORY, Page, Ran, Random, TestDir, corpusdb, crawl, edited, ingest, init, json_lines, lines,
-    prose, sound, writer,
+    MEMORY, Page, Ran, TestDir, corpusdb, crawl, edited, ingest, init, json_lines, lines, prose,
+    sound, writer,
 };
-use crate::support::{corpusdb_test, ids_as_reference};
+use crate::support::{Random, WEB_BY_ID, corpusdb_test, ids_as_reference, sql};
 use corpusdb::Corpus;
 use corpusdb::tokenizer::{
     REFERENCE, SENTENCEPIECE, TokenizerInput, TokenizerRegistration, convert,
@@ -86,7 +86,7 @@ impl EncodedCorpus {
 
     fn pour(&self, name: &str, pages: &[Page], more: &[&str]) -> Value {
         let file = self.scratch.write(name, lines(pages));
-        ingest(&self.corpus, &[&file], &[&["--source", "web", "--id-field", "id"], more].concat())
+        ingest(&self.corpus, &[&file], &[&WEB_BY_ID, more].concat())
     }
 
     fn train(&self, name: &str, size: &str, more: &[&str]) -> Value {
@@ -284,8 +284,7 @@ corpusdb_test!(backfill_commits_within_the_memory, EncodedCorpus::new(), |place|
     let commits = |name: &str, memory: &str| {
         corpusdb(&["tokenizer", "add", &place.corpus, name, &own, "--memory", memory]).good();
         let counted = format!("SELECT count(*) AS n FROM commits WHERE subject = '{name}'");
-        let rows =
-            corpusdb(&["sql", &place.corpus, &counted, "--format", "json"]).good().json_lines();
+        let rows = sql(&place.corpus, &counted);
         rows[0]["n"].as_u64().unwrap()
     };
     let (few, many) = (commits("roomy", "4GiB"), commits("tight", "32MiB"));
@@ -349,8 +348,7 @@ corpusdb_test!(texts_refused_late_stop_nothing, |scratch| {
     let more = ["--source", "main", "--id-field", "id"];
     let path = scratch.write("a.jsonl", record("1", &"q".repeat(60)) + &record("2", &bad()));
     assert_eq!(ingest(&corpus, &[&path], &more)["near_duplicates"], 1);
-    let next = scratch.write("b.jsonl", record("1", "another text"));
-    let report = ingest(&corpus, &[&next], &more);
+    let report = scratch.ingest(&corpus, "b.jsonl", record("1", "another text"), &more);
     assert_eq!(report["refused"]["picky"]["documents"], 1, "{report}");
     assert_eq!(tokens(&corpus), [json!(0), json!(1)]);
     sound(&corpus);
@@ -394,8 +392,7 @@ impl ModelCorpus {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &["--threshold", "0.7"]);
-        let file = scratch.write("pages.jsonl", lines(pages));
-        ingest(&corpus, &[&file], &["--source", "web"]);
+        scratch.ingest(&corpus, "pages.jsonl", lines(pages), &["--source", "web"]);
         Self { scratch, corpus }
     }
 

@@ -4,7 +4,7 @@ use crate::support::{
     MEMORY, Page, Ran, TestDir, command, corpusdb, corpusdb_reading, crawl, digest, ingest, init,
     lines, sound,
 };
-use crate::support::{corpusdb_test, ids_as_reference};
+use crate::support::{WEB_BY_ID, corpusdb_test, ids_as_reference};
 use corpusdb::{Corpus, DocId};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -26,8 +26,7 @@ impl RegisterCorpus {
     }
 
     pub fn pour(&self, name: &str, pages: &[Page]) {
-        let file = self.scratch.write(name, lines(pages));
-        ingest(&self.corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        self.scratch.ingest(&self.corpus, name, lines(pages), &WEB_BY_ID);
     }
 
     /// Runs a verb of `tokenizer` on the corpus.
