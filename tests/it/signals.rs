@@ -214,8 +214,7 @@ corpusdb_test!(an_addition_that_was_stopped_goes_on_and_comes_to_the_same, |scra
     // Two signals are further than the rest.
     stopped(SignalSet::Gopher.signals()[..2].to_vec());
     stopped(SignalSet::Gopher.signals());
-    let filling = rows_of_list(&other, "filling");
-    assert_eq!(filling.len(), SignalSet::Gopher.signals().len());
+    assert_eq!(rows_of_list(&other, "filling").len(), SignalSet::Gopher.signals().len());
     // Documents that come meanwhile are not given what nobody sees.
     ingest(&other, &[&second], &how);
     add(&other, &["--set", "gopher"]);

@@ -75,8 +75,7 @@ const LEFT: &[(&str, &str)] = &[
 
 /// The examples of the reference, lines that go on joined.
 fn examples() -> Vec<String> {
-    let output = command(&["reference"]).output().unwrap();
-    let reference = String::from_utf8(output.stdout).unwrap();
+    let reference = String::from_utf8(command(&["reference"]).output().unwrap().stdout).unwrap();
     let (mut found, mut is_example, mut joined) = (Vec::new(), false, String::new());
     for line in reference.lines() {
         match line {

@@ -55,8 +55,7 @@ corpusdb_test!(updates_of_fields_alone_are_an_alarm_that_names_the_fields, |scra
         let with = [&keyed[..], &["--batch-bytes", batch]].concat();
         assert_eq!(alarms(&ingest(&corpus, &[&june], &with)), [""; 0]);
         let ran = corpusdb(&[&["ingest", &corpus, &july, "--dry-run"][..], &with].concat());
-        let words = ["150 of 150 updates have the same text", "(day, score)", "--drop-fields"];
-        says(&ran, &words);
+        says(&ran, &["150 of 150 updates have the same text", "(day, score)", "--drop-fields"]);
         let report = ingest(&corpus, &[&july], &with);
         assert_eq!(numbers(&report, ["added", "updated"]), [150, 150]);
         told.push(report["alarms"].clone());

@@ -60,8 +60,7 @@ fn library_lines() -> Vec<(String, usize, String)> {
 
 /// The options in backticks of a line: name and value.
 fn options(line: &str) -> Vec<(&str, &str)> {
-    let parts = line.split('`').skip(1).step_by(2);
-    let named = parts.filter_map(|part| part.split_once('='));
+    let named = line.split('`').skip(1).step_by(2).filter_map(|part| part.split_once('='));
     let is_field = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     named.filter(|(name, _)| !name.is_empty() && name.chars().all(is_field)).collect()
 }
@@ -264,8 +263,7 @@ fn verbs_in_messages_exist_and_python_has_their_methods() {
         if OTHER_TEXTS.contains(&file.as_str()) {
             continue;
         }
-        let in_backticks = line.split('`').skip(1).step_by(2);
-        for part in in_backticks.filter(|part| part.contains(' ')) {
+        for part in line.split('`').skip(1).step_by(2).filter(|part| part.contains(' ')) {
             if verbs.iter().any(|verb| verb == part) {
                 faults.push(format!("{file}:{number}: `{part}` without `corpusdb`"));
             }

@@ -366,8 +366,7 @@ corpusdb_test!(a_reader_that_goes_away_is_no_failure, VerbCorpus::new(120), |pla
         drop(out);
         let mut said = String::new();
         child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        let code = child.wait().unwrap().code();
-        assert_eq!((code, said.as_str()), (Some(0), ""), "{arguments:?}");
+        assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""), "{arguments:?}");
         assert!(!first.is_empty(), "{arguments:?}");
     }
     // Nobody listens from the start.

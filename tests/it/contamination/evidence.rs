@@ -384,8 +384,7 @@ fn code_with_renamed_identifiers_is_contaminated() {
     assert!(shown.contains("C/0 (question)") && shown.contains("contaminated"), "{shown}");
     let pairs = corpusdb(&["contamination", "review", &corpus, "--json"]).good().json_lines();
     assert_eq!(pairs.len(), 2);
-    let accepted = ["contamination", "review", &corpus, "--accept", "tasks:C/0=new-renamed"];
-    corpusdb(&accepted).good();
+    corpusdb(&["contamination", "review", &corpus, "--accept", "tasks:C/0=new-renamed"]).good();
     sound(&corpus);
 }
 

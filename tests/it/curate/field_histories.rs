@@ -137,8 +137,7 @@ fn within<'v>(of: &'v Map<String, Value>, path: &str) -> Option<&'v Value> {
 }
 
 fn value(of: &Map<String, Value>, name: &str, kind: FieldKind, path: Option<&str>) -> Value {
-    let member = path.unwrap_or(name);
-    let found = of.get(member).or_else(|| within(of, path?));
+    let found = of.get(path.unwrap_or(name)).or_else(|| within(of, path?));
     let Some(found) = found else { return Value::Null };
     match (kind, found) {
         (FieldKind::Keyword, Value::String(_)) => found.clone(),
@@ -322,12 +321,10 @@ impl FieldCorpus {
                 writer.drop_field(name, false, context)?;
             }
             FieldStep::Remove(ids) => {
-                let ids = ids.iter().copied().collect();
-                writer.remove(&ids, false, &Context::new())?;
+                writer.remove(&ids.iter().copied().collect(), false, &Context::new())?;
             }
             FieldStep::Restore(ids) => {
-                let ids = ids.iter().copied().collect();
-                writer.restore(&ids, &Context::new())?;
+                writer.restore(&ids.iter().copied().collect(), &Context::new())?;
             }
             FieldStep::Redo(threshold) => {
                 let policy = Policy::new(DedupMode::Witness, *threshold).unwrap();

@@ -30,8 +30,7 @@ corpusdb_test!(a_long_keyword_comes_back_whole_and_is_found_either_way, |scratch
     }
     assert_eq!(rows(&format!("url <> '{}'", url(1))).len(), 8);
     let groups = "SELECT url, count(*) AS n FROM documents GROUP BY url ORDER BY url";
-    let groups = sql(&corpus, groups);
-    assert_eq!(groups.len(), 3);
+    assert_eq!(sql(&corpus, groups).len(), 3);
     let shown = corpusdb(&["show", &corpus, "4", "--json"]).good().json();
     assert_eq!((&shown["fields"]["url"], &shown["language"]), (&json!(url(1)), &json!(url(9))));
     sound(&corpus);
@@ -81,8 +80,7 @@ corpusdb_test!(fields_of_every_type_are_added_to_a_filled_corpus, |scratch| {
     field(&corpus, "add", &["language:keyword", "--from-meta", "lang"]);
     sound(&corpus);
     // The same again does nothing; another type is refused.
-    let again = field(&corpus, "add", &["stars:int"]);
-    assert_eq!(numbers(&again, ["commits"]), [0]);
+    assert_eq!(numbers(&field(&corpus, "add", &["stars:int"]), ["commits"]), [0]);
     let other = ["field", "add", &corpus, "stars:float"];
     corpusdb(&other).fails(&["`stars` is declared already as int", "field drop"]);
     let language = ["field", "add", &corpus, "language:keyword"];
@@ -197,12 +195,10 @@ corpusdb_test!(values_of_an_expression_are_stored_as_a_field, |scratch| {
     let wrong = "SELECT id FROM documents WHERE half IS DISTINCT FROM chars / 2.0";
     assert_eq!(sql(&corpus, wrong).len(), 0);
     let once = digest(&corpus);
-    let again = field(&corpus, "compute", &["half", "chars / 2.0"]);
-    assert_eq!(numbers(&again, ["changed"]), [0]);
+    assert_eq!(numbers(&field(&corpus, "compute", &["half", "chars / 2.0"]), ["changed"]), [0]);
     assert_eq!(digest(&corpus), once);
     let noon = "to_timestamp_micros(1714564800000000 + CAST(id AS BIGINT) * 86400000000)";
-    let report = field(&corpus, "compute", &["noon", noon]);
-    assert_eq!(report["kind"], "timestamp");
+    assert_eq!(field(&corpus, "compute", &["noon", noon])["kind"], "timestamp");
     let report = field(&corpus, "compute", &["number", "substr(key, 2)", "--type", "int"]);
     assert_eq!(numbers(&report, ["values", "ill_typed"]), [30, 0]);
     let report = field(

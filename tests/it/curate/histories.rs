@@ -381,8 +381,7 @@ corpusdb_test!(a_change_that_is_complete_is_not_interrupted, |scratch| {
     let corpus = corpus(&scratch);
     let some = || (2..9).collect();
     let everywhere = |name: &str, change: Change<'_>| {
-        let stopped = stopped_everywhere(&scratch, &corpus, name, change);
-        assert!(stopped > 0, "{name} hears no stop");
+        assert!(stopped_everywhere(&scratch, &corpus, name, change) > 0, "{name} hears no stop");
     };
     everywhere("remove", &|writer, context| {
         writer.remove(&some(), BlockReach::Similar, context).map(drop)

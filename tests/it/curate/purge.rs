@@ -112,8 +112,7 @@ corpusdb_test!(purged_texts_are_in_no_file_and_are_blocked, Story::new(), |story
     let told = story.pour("first.jsonl", &lines(&story.pages), "web");
     assert_eq!(numbers(&told, ["added", "purged", "unchanged"]), [0, 1, 30], "{told}");
     // Asked again, there is nothing to do; nothing of it can be taken back.
-    let told = story.purge(&[]);
-    assert_eq!(numbers(&told, ["purged"]), [0]);
+    assert_eq!(numbers(&story.purge(&[]), ["purged"]), [0]);
     corpusdb(&["restore", corpus, "9"]).fails(&["1 of these documents were purged"]);
     // Nothing is written into a purged document.
     corpusdb(&["field", "compute", corpus, "letters", "char_length(text)"]).good();
@@ -169,8 +168,7 @@ fn purges_of_documents_in_snapshots_and_plans_need_force() {
     let snapshots = sql(corpus, "SELECT kept, purged FROM snapshots");
     assert_eq!(snapshots.iter().map(|row| row["purged"].as_u64().unwrap()).max(), Some(1));
     // The plan that never had it gives the same bytes.
-    let plans = sql(corpus, "SELECT number FROM epochs ORDER BY number");
-    let first = plans[0]["number"].to_string();
+    let first = sql(corpus, "SELECT number FROM epochs ORDER BY number")[0]["number"].to_string();
     let after = place.scratch.path("after");
     place.run("build", &first, &["--out", after.to_str().unwrap()]).good();
     same_files(&before, &after);
@@ -420,8 +418,7 @@ corpusdb_test!(purge_trials_change_nothing_and_their_copies_are_removed, Story::
         left += entries.filter(|entry| name(entry).contains("dry-run")).count();
     }
     assert!(left > 0, "no trial was killed while it had its copy");
-    let told = story.purge(&[]);
-    assert_eq!(numbers(&told, ["purged"]), [2]);
+    assert_eq!(numbers(&story.purge(&[]), ["purged"]), [2]);
     for needle in &needles {
         assert_eq!(having(corpus, needle), [""; 0], "{}", String::from_utf8_lossy(needle));
     }

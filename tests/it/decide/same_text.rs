@@ -38,8 +38,7 @@ fn records<'t>(texts: impl IntoIterator<Item = (String, &'t str)>) -> String {
 
 /// The value of a column for all documents, by key.
 fn of(corpus: &str, column: &str) -> Vec<(String, Value)> {
-    let query = format!("SELECT key, {column} AS found FROM documents ORDER BY id");
-    let rows = sql(corpus, &query);
+    let rows = sql(corpus, &format!("SELECT key, {column} AS found FROM documents ORDER BY id"));
     rows.iter().map(|row| (row["key"].as_str().unwrap().to_owned(), row["found"].clone())).collect()
 }
 
@@ -430,8 +429,7 @@ corpusdb_test!(the_command_blocks_near_copies_and_says_why, |scratch, corpus| {
         Page::keyed("capitals", format!("{}!", original.to_uppercase())),
         Page::keyed("longer", format!("{original} and more")),
     ];
-    let file = scratch.write("b.jsonl", lines(&again));
-    assert_eq!(ingest(&file).json()["kept"], 0);
+    assert_eq!(ingest(&scratch.write("b.jsonl", lines(&again))).json()["kept"], 0);
     let shown = corpusdb(&["show", &corpus, "1"]).good().stdout;
     assert!(shown.contains("standing: blocked"), "{shown}");
     assert!(shown.contains("removal of document 0 (first), by normalised text"), "{shown}");

@@ -428,8 +428,7 @@ corpusdb_test!(export, |scratch| {
     crawl(&scratch);
     let told = run_commands(&scratch, "export.md", "crawl");
     assert!(told.contains("kept.jsonl.zst: 590 rows, "), "{told}");
-    let errors = told.lines().filter(|line| line.starts_with("error:"));
-    assert_eq!(errors.count(), 0, "{told}");
+    assert_eq!(told.lines().filter(|line| line.starts_with("error:")).count(), 0, "{told}");
 });
 
 corpusdb_test!(ask, |scratch| {

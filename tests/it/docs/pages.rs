@@ -159,8 +159,7 @@ fn anchor(heading: &str) -> String {
 fn links_into_pages_name_a_heading() {
     let mut checked = 0;
     for page in pages() {
-        let text = read(&page);
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        for link in read(&page).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let Some((target, name)) = link.split_once('#').filter(|_| !link.contains("://"))
             else {
                 continue;

@@ -307,8 +307,7 @@ fn given(corpus: &Corpus, planned: &Planned, epoch: u64, row: usize) -> (Vec<Epo
 }
 
 fn extended(writer: &mut CorpusWriter, from: u32, row: u64, text: &str) -> (u32, Planned) {
-    let recipe = recipe(text);
-    let found = writer.extend(from, row, Some(&recipe), &Context::new());
+    let found = writer.extend(from, row, Some(&recipe(text)), &Context::new());
     let (record, planned) = found.unwrap_or_else(|error| panic!("{error}, row {row}\n{text}"));
     (record.number, planned)
 }
@@ -366,8 +365,7 @@ fn chain(number: usize, (order, pack, batch): (&str, &str, &str)) {
         place.pour(&mut writer, "web", &new);
         if link % 2 == 1 {
             let kept = place.reader().select("kept and source = 'code'").unwrap();
-            let some = kept.iter().take(3).collect();
-            writer.remove(&some, true, &Context::new()).unwrap();
+            writer.remove(&kept.iter().take(3).collect(), true, &Context::new()).unwrap();
         }
         let text = of("tokens = 600", order, pack, batch);
         (plan_number, planned) = extended(&mut writer, plan_number, run_row, &text);

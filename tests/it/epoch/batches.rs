@@ -100,15 +100,13 @@ fn stream(place: &CheckedCorpus, recipe: &str, more: &[&str]) -> Ran {
 corpusdb_test!(empty_batches_and_ends_are_said, CheckedCorpus::of(82, &THREE), |place| {
     let corpus = place.reader();
     let text = format!("{PADDED}{NONE}[batch]\nmax_tokens = 300\n");
-    let planned = plan(&corpus, &text).unwrap();
-    let batches = open(&corpus, &planned, 0).batches();
+    let batches = open(&corpus, &plan(&corpus, &text).unwrap(), 0).batches();
     let world = batches + 1;
     let told = world.to_string();
     let mut empty = 0;
     for rank in [0, 1, batches] {
         let rank = rank.to_string();
-        let ran = stream(&place, &text, &["--world", &told, "--rank", &rank]).good();
-        let lines = ran.json_lines();
+        let lines = stream(&place, &text, &["--world", &told, "--rank", &rank]).good().json_lines();
         assert!(!lines.is_empty(), "a rank without a word");
         for line in lines.iter().filter(|line| line["row"].is_null()) {
             assert_eq!(line["input_ids"], json!([]));
@@ -260,8 +258,7 @@ fn rows_are_padded_to_the_longest_of_their_batch() {
         }
         for (number, output) in ["parquet", "arrow", "jsonl", "mds"].into_iter().enumerate() {
             let planned = plan(&corpus, &text(&format!("format = \"{output}\""))).unwrap();
-            let name = format!("{side}-{number}");
-            let out = built(&place, &corpus, &planned, 0, &name, 2);
+            let out = built(&place, &corpus, &planned, 0, &format!("{side}-{number}"), 2);
             let totals = &outputs::manifest(&out)["totals"];
             let rows = given.iter().flat_map(|batch| &batch.rows);
             let places: usize = rows.clone().map(|row| row.ids().len()).sum();
@@ -339,8 +336,7 @@ fn streams_carry_the_views_that_are_asked_for() {
     pour_chats(&place, true);
     let corpus = place.reader();
     let text = format!("{PADDED}[pack]\nlength = 96\n[batch]\nrows = 4\n");
-    let planned = plan(&corpus, &text).unwrap();
-    let given = batches(&corpus, &planned, 0, 1);
+    let given = batches(&corpus, &plan(&corpus, &text).unwrap(), 0, 1);
     let names =
         "cu_seqlens,max_seqlen,segment_ids,seq_idx,position_ids,attention_mask,loss_weights";
     let lines = stream(&place, &text, &["--views", names]).good().json_lines();
@@ -475,8 +471,7 @@ fn manifests_count_in_the_unit_of_the_mix_and_every_row() {
         let text = format!(
             "{PADDED}[mix]\nunit = \"{unit}\"\ntokens = {tokens}\n[pack]\nlength = 64\n{sources}"
         );
-        let planned = plan(&corpus, &text).unwrap();
-        let out = built(&place, &corpus, &planned, 0, unit, 2);
+        let out = built(&place, &corpus, &plan(&corpus, &text).unwrap(), 0, unit, 2);
         for source in outputs::manifest(&out)["sources"].as_array().unwrap() {
             let share = source["achieved_share"].as_f64().unwrap();
             assert!((share - 0.5).abs() < 0.04, "{unit}: {share}");

@@ -249,8 +249,7 @@ fn random_history(keep: &KeepOrder, seed: u64) {
                 let some: Vec<u64> = (0..4).map(|_| *random.pick(&kept)).collect();
                 removed.extend(&some);
                 let mut writer = pages.writer();
-                let selection = some.into_iter().collect();
-                writer.remove(&selection, false, &Context::new()).unwrap();
+                writer.remove(&some.into_iter().collect(), false, &Context::new()).unwrap();
             }
             4 if !removed.is_empty() => {
                 let some = removed.drain(..removed.len().div_ceil(2)).collect();
@@ -360,8 +359,7 @@ fn documents_on_neither_side_are_counted_and_said() {
     let narrow = plan(&corpus, text).unwrap();
     let of = kept.iter().filter(|id| **id < 45 && !train.contains(id) && !held.contains(id));
     assert_eq!(corpus.undecided(&narrow).unwrap(), Some(of.count() as u64));
-    let plain = plan(&corpus, "").unwrap();
-    assert_eq!(corpus.undecided(&plain).unwrap(), None);
+    assert_eq!(corpus.undecided(&plan(&corpus, "").unwrap()).unwrap(), None);
 }
 
 // The border to a holdout where contents move from key to key within one commit.

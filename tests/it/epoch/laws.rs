@@ -445,8 +445,7 @@ fn rows_that_were_given_are_found_in_the_run() {
         for from in 0..3_usize {
             let mut given = 0;
             for (at, epoch) in opened.iter().enumerate().skip(from) {
-                let all = rows(epoch);
-                let real = all.iter().filter(|row| row.source().is_some()).count() as u64;
+                let real = rows(epoch).iter().filter(|row| row.source().is_some()).count() as u64;
                 for row in [1, real / 2, real - 1, real, epoch.rows()] {
                     let found = run_row(from as u64, given + row).unwrap();
                     // Rows of pads end an epoch and are none of the run.
@@ -527,8 +526,7 @@ corpusdb_test!(ranks_are_balanced_to_within_a_row, CheckedCorpus::of(4, &THREE),
             .replace("length = 96", &format!("length = 96\nkind = \"{pack}\""))
             .replace("rows = 12", "rows = 24")
             .replace("balance = 100", &format!("balance = {linear}"));
-        let planned = plan(&corpus, &text).unwrap();
-        let epoch = open(&corpus, &planned, 0);
+        let epoch = open(&corpus, &plan(&corpus, &text).unwrap(), 0);
         let cost = |row: &EpochRow| {
             let lengths = row.segments().iter().map(|segment| u128::from(segment.length));
             lengths.clone().map(|length| length * length).sum::<u128>()

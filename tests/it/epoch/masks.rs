@@ -110,8 +110,7 @@ corpusdb_test!(exports_that_would_lose_trained_spans_are_refused, place(false), 
         {
             assert!(error.contains(word), "{output}: {error}");
         }
-        let told = format!("{output}\nignore_loss = true");
-        let planned = plan(&corpus, &recipe(&told)).unwrap();
+        let planned = plan(&corpus, &recipe(&format!("{output}\nignore_loss = true"))).unwrap();
         let out = built(&place, &corpus, &planned, 0, &format!("bare-{number}"), 2);
         // What documents say is kept where no loader reads it.
         let rows = rows(&open(&corpus, &planned, 0));
@@ -176,8 +175,7 @@ corpusdb_test!(weights_reach_every_format_that_has_columns, place(true), |place|
                     .iter()
                     .flat_map(|path| outputs::open(path).build().unwrap())
                     .flat_map(|batch| {
-                        let batch = batch.unwrap();
-                        let lists = batch["loss_weights"].as_list::<i32>().clone();
+                        let lists = batch.unwrap()["loss_weights"].as_list::<i32>().clone();
                         lists.values().as_primitive::<Float32Type>().values().to_vec()
                     })
                     .collect();
@@ -244,10 +242,8 @@ fn streams_that_would_lose_masks_or_weights_are_refused() {
             (&[LossMask, PositionIds], halves),
             (&[LossWeights], None),
         ];
-        let planned = plan(&corpus, &recipe("")).unwrap();
-        let epoch = open(&corpus, &planned, 0);
-        let told = plan(&corpus, &recipe("ignore_loss = true")).unwrap();
-        let ignoring = open(&corpus, &told, 0);
+        let epoch = open(&corpus, &plan(&corpus, &recipe("")).unwrap(), 0);
+        let ignoring = open(&corpus, &plan(&corpus, &recipe("ignore_loss = true")).unwrap(), 0);
         for (columns, refused) in choices {
             let named: Vec<&str> = columns.iter().map(|column| column.name()).collect();
             let chosen =

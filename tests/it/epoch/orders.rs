@@ -305,8 +305,7 @@ fn an_exponential_curriculum_has_every_document_once() {
         "[pack]\nkind = \"none\"\nlength = 4096\n[order]\nkind = \"curriculum\"\ncurriculum = {{ by = \"tokens\", \
          pacing = \"exp\", c0 = 0.0, strata = {STRATA} }}\n"
     );
-    let planned = plan(&corpus, &text).unwrap();
-    let rows = rows(&open(&corpus, &planned, 0));
+    let rows = rows(&open(&corpus, &plan(&corpus, &text).unwrap(), 0));
     let share = |t: f64| (1.0 - (-3.0 * t).exp()) / (1.0 - (-3.0_f64).exp());
     assert_eq!(check_pace(&lengths, &tokens, &rows, share, (whole as f64, false)), STRATA - 1);
     let mut given: Vec<u64> =

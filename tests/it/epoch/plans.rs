@@ -294,8 +294,7 @@ fn changing_columns_are_refused_over_an_old_snapshot() {
     let again = Page::keyed(key, format!("{} with something at its end", text(1)));
     let mut writer = place.writer();
     place.pour(&mut writer, "web", &[copy, again]);
-    let removed = std::iter::once(2).collect();
-    writer.remove(&removed, false, &Context::new()).unwrap();
+    writer.remove(&std::iter::once(2).collect(), false, &Context::new()).unwrap();
     drop(writer);
     let after = columns_of(&place, &kept);
     let names: Vec<&String> = before[0].as_object().unwrap().keys().collect();
@@ -323,8 +322,7 @@ fn columns_of(
     documents: &roaring::RoaringTreemap,
 ) -> Vec<serde_json::Value> {
     let path = place.path.to_str().unwrap();
-    let statement = "SELECT * FROM documents ORDER BY id";
-    let rows = sql(path, statement);
+    let rows = sql(path, "SELECT * FROM documents ORDER BY id");
     let is_asked = |row: &serde_json::Value| documents.contains(row["id"].as_u64().unwrap());
     rows.into_iter().filter(is_asked).collect()
 }

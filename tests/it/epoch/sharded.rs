@@ -196,8 +196,7 @@ corpusdb_test!(an_epoch_over_shards_equals_one_over_a_merged_corpus, Sharded::ne
     for (pack, format) in PACKS.into_iter().zip(["parquet", "megatron", "raw", "parquet"]) {
         let recipe = place.recipe(&recipe_of(pack, format));
         let directory = place.build(&recipe, &format!("{pack}-shards"));
-        let written = rows(&directory);
-        assert_eq!(keys(&written, &stored, eos(&directory)), all, "{pack}");
+        assert_eq!(keys(&rows(&directory), &stored, eos(&directory)), all, "{pack}");
         let out = place.scratch.arg(&format!("{pack}-whole"));
         corpusdb(&["epoch", "build", &place.whole, &recipe, "--out", &out]).good();
         let (ours, one) = (manifest(&directory), manifest(Path::new(&out)));
@@ -291,8 +290,7 @@ corpusdb_test!(other_shards_than_those_of_the_plan_are_refused, Sharded::new(), 
     corpusdb(&["check", first, "--deep"]).good();
     build(&[first, second, third]).good();
     // One more is no matter: the plan draws nothing from it.
-    let more = over("verify", &[first, second, third, &place.whole], &out, &[]);
-    more.good();
+    over("verify", &[first, second, third, &place.whole], &out, &[]).good();
 
     let named = place.recipe(&format!("snapshot = \"june\"\n{SPECIALS}"));
     corpusdb(&["snapshot", "create", first, "june"]).good();
@@ -407,8 +405,7 @@ corpusdb_test!(curricula_repeats_and_conditions_see_all_shards, Sharded::new(), 
         let order = format!(
             "[order]\nkind = \"curriculum\"\ncurriculum = {{ by = \"{by}\", strata = 4, c0 = 0.5 }}\n"
         );
-        let recipe = place.recipe(&format!("{order}{}", recipe_of("greedy", "parquet")));
-        place.build(&recipe, by);
+        place.build(&place.recipe(&format!("{order}{}", recipe_of("greedy", "parquet"))), by);
     }
     let conditions = "[select]\nwhere = \"year < 2003\"\nrepeat = \"CASE WHEN year = 2000 THEN 0 ELSE 1 END\"\n[[source]]\nname = \"web\"\n[[source]]\nname = \"text\"\nfrom = [\"b*\", \"code\"]\n";
     let recipe = place.recipe(&format!("{}{conditions}", recipe_of("greedy", "parquet")));

@@ -39,8 +39,7 @@ fn recipes() -> [(String, bool); 6] {
 /// Every recipe with its second epoch, which is as long as it says and divided unevenly where it must be.
 fn each(corpus: &Corpus, check: impl Fn(&str, &Epoch)) {
     for (text, _) in recipes() {
-        let planned = plan(corpus, &text).unwrap();
-        let epoch = open(corpus, &planned, 1);
+        let epoch = open(corpus, &plan(corpus, &text).unwrap(), 1);
         assert!(epoch.batches() >= 7, "{text}");
         check(&text, &epoch);
     }
@@ -352,8 +351,7 @@ fn trained_spans_of_conversations_survive_ids_from_files() {
         let stored = open(&corpus, &planned, 0);
         let said = |row: &EpochRow| row.trained().is_some_and(|of| !of.is_empty());
         assert!(rows(&stored).iter().any(said));
-        let given = stored.clone().from_files(&out).unwrap();
-        check(&stored, &given, &mut Random::new(62), &text);
+        check(&stored, &stored.clone().from_files(&out).unwrap(), &mut Random::new(62), &text);
     }
 }
 

@@ -58,8 +58,7 @@ fn every_packing(format: &str) {
         check_mix(&rows, &tokens_of(&rows, &["web", "books", "code"]), 128);
         check_packing(&rows, pack);
         check_manifest(&out, &rows, &stored);
-        let single = place.build(&recipe, &format!("{name}-1"), &["--threads", "1"]);
-        same_files(&out, &single);
+        same_files(&out, &place.build(&recipe, &format!("{name}-1"), &["--threads", "1"]));
     }
     sound(&place.corpus);
 }
@@ -491,8 +490,7 @@ corpusdb_test!(bad_recipes_are_refused_with_the_way_out, EpochCorpus::holding(60
         ),
     ];
     for (recipe, words) in cases {
-        let ran = place.recipe("explain", recipe, &[]);
-        ran.fails(words);
+        place.recipe("explain", recipe, &[]).fails(words);
     }
     let version = place.scratch.write("version.toml", "version = 2\n");
     place.run("explain", &version, &[]).fails(&["version 2", "reads version 1"]);
@@ -519,8 +517,7 @@ fn an_epoch_of_another_corpus_is_refused() {
 
 corpusdb_test!(explanations_and_manifests_agree, EpochCorpus::holding(240), |place| {
     let recipe = format!("{SPECIALS}[pack]\nlength = 128\n");
-    let explained = place.recipe("explain", &recipe, &["--json"]).good().json();
-    assert_eq!(explained["type"], "explanation");
+    assert_eq!(place.recipe("explain", &recipe, &["--json"]).good().json()["type"], "explanation");
     let built = place.recipe("build", &recipe, &["--json", "--out", &place.scratch.arg("out")]);
     let built = built.good().json();
     assert_eq!(built["type"], "build");

@@ -142,8 +142,7 @@ corpusdb_test!(bad_conversations_are_rejected_with_their_reason, ChatCorpus::new
         json!({"messages": [{"role": "user", "content": "<|im_end|>"}, {"role": "assistant", "content": "x"}]}),
         json!({"other": 1}),
     ];
-    let report = place.chat(&records, &[]);
-    assert_eq!(numbers(&report, ["added", "rejected"]), [1, 2]);
+    assert_eq!(numbers(&place.chat(&records, &[]), ["added", "rejected"]), [1, 2]);
     let reasons = place.reasons().join("\n");
     assert!(
         reasons.contains("special token `<|im_end|>`") && reasons.contains("not a conversation"),

@@ -113,8 +113,7 @@ corpusdb_test!(an_arrow_file_is_read_in_the_order_of_its_table_of_contents, |scr
         let report = ingest(&corpus, &[&file], &["--source", "web", "--reread"]);
         assert_eq!(numbers(&report, ["added", "unchanged"]), expected, "{report}");
     }
-    let query = "SELECT lang, meta FROM documents ORDER BY id LIMIT 1";
-    let rows = sql(&corpus, query);
+    let rows = sql(&corpus, "SELECT lang, meta FROM documents ORDER BY id LIMIT 1");
     assert_eq!(rows[0]["lang"], "de", "{rows:?}");
     let piped = fresh(&scratch, "piped");
     let bytes = std::fs::read(&file).unwrap();
@@ -297,8 +296,7 @@ corpusdb_test!(files_of_a_folder_are_read_or_skipped_with_a_reason, |scratch| {
     scratch.write("book/README.md", "# About this book\n");
     scratch.write("book/chapter.md", "It was a dark and stormy night.\n");
     let book = fresh(&scratch, "books");
-    let report = ingest(&book, &[&scratch.arg("book")], &["--source", "book"]);
-    assert_eq!(files(&report), [2, 2, 0, 0]);
+    assert_eq!(files(&ingest(&book, &[&scratch.arg("book")], &["--source", "book"])), [2, 2, 0, 0]);
 });
 
 // Folders say fields, from whichever argument the file is reached, unless a record has them; own exports come back.

@@ -199,8 +199,7 @@ corpusdb_test!(an_ingest_resumes_behind_a_failed_iterator, |scratch| {
         error.to_string(),
         "crawl: reading record 90 (counted from 0) failed; the records before were read"
     );
-    let source = std::error::Error::source(&error).unwrap().to_string();
-    assert_eq!(source, "the line went dead");
+    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "the line went dead");
     assert_eq!(error.kind(), ErrorKind::BadInput);
     assert!(matches!(error.origin(), Some(ReadError::Records { .. })));
     assert_eq!(writer.view().documents(), 90);

@@ -92,13 +92,11 @@ corpusdb_test!(rejects_are_settled_by_their_own_file_alone, |scratch, corpus| {
     let with = ["--source", "web"];
     let bad = format!("{}bad one\n{}bad two\nbad three\n", record(1), record(2));
     let file = scratch.write("a.jsonl", &bad);
-    let report = ingest(&corpus, &[&file], &with);
-    assert_eq!(numbers(&report, COUNTS), [2, 0, 3, 0, 0]);
+    assert_eq!(numbers(&ingest(&corpus, &[&file], &with), COUNTS), [2, 0, 3, 0, 0]);
     // Mended in place: the others come again, each as one row.
     let mended = bad.replace("bad one\n", &record(3));
     scratch.write("a.jsonl", &mended);
-    let report = ingest(&corpus, &[&file], &with);
-    assert_eq!(numbers(&report, COUNTS), [1, 2, 0, 2, 1]);
+    assert_eq!(numbers(&ingest(&corpus, &[&file], &with), COUNTS), [1, 2, 0, 2, 1]);
     // Read again as it is, nothing happens.
     let report = ingest(&corpus, &[&file], &["--source", "web", "--reread"]);
     assert_eq!(numbers(&report, COUNTS), [0, 3, 0, 2, 0]);
@@ -114,8 +112,7 @@ corpusdb_test!(rejects_are_settled_by_their_own_file_alone, |scratch, corpus| {
     assert_eq!((reasons("bad three"), reasons("{\"text\":5}"), listed(&corpus).len()), (1, 1, 2));
     // The file shrinks, and is empty at last.
     scratch.write("a.jsonl", record(1));
-    let report = ingest(&corpus, &[&file], &with);
-    assert_eq!(numbers(&report, COUNTS), [0, 1, 0, 0, 1]);
+    assert_eq!(numbers(&ingest(&corpus, &[&file], &with), COUNTS), [0, 1, 0, 0, 1]);
     scratch.write("a.jsonl", format!("{}worse\n", record(1)));
     ingest(&corpus, &[&file], &with);
     scratch.write("a.jsonl", "");
@@ -240,8 +237,7 @@ fn rejects_are_those_of_the_last_read_after_any_history() {
                 continue;
             }
             // A fresh ingest of every file, as it was read last.
-            let fresh = scratch.path(&format!("fresh-{step}"));
-            let mut again = corpus_at(&fresh);
+            let mut again = corpus_at(&scratch.path(&format!("fresh-{step}")));
             for (at, state) in last.iter().enumerate() {
                 let Some((options, text)) = state else { continue };
                 let path = scratch.write(&format!("in/{at}.jsonl"), text);

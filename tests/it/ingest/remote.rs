@@ -422,8 +422,7 @@ corpusdb_test!(slow_stores_are_waited_for, with_corpus(&["--mode", "none"]), |(
 // Addresses that differ in more than their secrets are two files, and those that differ in nothing else are refused.
 corpusdb_test!(a_signature_hides_no_other_file, |scratch| {
     let server = Server::start(State::default());
-    let texts = [3, 4].map(|seed| lines(&crawl(seed, 30, true)).into_bytes());
-    let [one, two] = texts;
+    let [one, two] = [3, 4].map(|seed| lines(&crawl(seed, 30, true)).into_bytes());
     server.state().by_query = true;
     for (query, bytes) in
         [("file=1&token=a", &one), ("file=2&token=a", &two), ("key=1", &one), ("key=2", &two)]
@@ -488,8 +487,7 @@ corpusdb_test!(a_prefix_is_a_folder_with_the_rules_of_one, |scratch| {
         .iter()
         .map(|file| &file["path"])
         .collect();
-    let expected = ["s3://b/set/.cache/x.jsonl", "s3://b/set/README.md", "s3://b/set/_SUCCESS"];
-    assert_eq!(left, expected);
+    assert_eq!(left, ["s3://b/set/.cache/x.jsonl", "s3://b/set/README.md", "s3://b/set/_SUCCESS"]);
     let count = corpusdb(&["count", &corpus, "--where", "lang = 'fr'"]).good().stdout;
     assert_ne!(count.trim(), "0", "a folder says the field");
     put("none/.hidden.jsonl", text(4));

@@ -212,8 +212,7 @@ corpusdb_test!(rows_and_columns_are_in_the_order_of_their_values, Crawls::new(5)
     let one = |names: &[&str]| -> Vec<Group> {
         names.iter().map(|name| vec![Some((*name).to_owned())]).collect()
     };
-    let sources = place.matrix(&[]);
-    assert_eq!(groups(&sources, "groups"), one(&["feb", "jan", "mar"]));
+    assert_eq!(groups(&place.matrix(&[]), "groups"), one(&["feb", "jan", "mar"]));
     let ranks = place.matrix(&["--by", "rank"]);
     let mut values = vec![vec![None]];
     values.extend((-3..9).map(|rank: i64| vec![Some(rank.to_string())]));

@@ -154,8 +154,7 @@ fn a_policy_is_explained_before_it_is_chosen() {
     let bytes = |flags: &[&str]| explain(flags)["bytes"]["total"].as_f64().unwrap();
     assert!(bytes(&["--threshold", "0.5"]) > bytes(&[]), "a lower threshold needs more bands");
     // A threshold between the steps has a line of its own.
-    let lines = explain(&["--threshold", "0.77"])["detection"].as_array().unwrap().len();
-    assert_eq!(lines, 16);
+    assert_eq!(explain(&["--threshold", "0.77"])["detection"].as_array().unwrap().len(), 16);
     let text = corpusdb(&["dedup", "explain", "--threshold", "0.7"]).good().stdout;
     for part in ["42 x 6", "0.7 = T", "candidates in a million pairs", "bytes a document"] {
         assert!(text.contains(part), "no `{part}` in\n{text}");

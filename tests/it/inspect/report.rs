@@ -182,8 +182,7 @@ corpusdb_test!(the_mix_along_a_run_follows_the_recipe_to_its_end, place(), |(scr
     );
     corpusdb(&["epoch", "plan", &corpus, &recipe]).good();
     let page = scratch.arg("card.html");
-    let told = report(&corpus, &["--plan", "1", "-o", &page]);
-    let epoch = &told["plan"]["epoch"];
+    let epoch = &report(&corpus, &["--plan", "1", "-o", &page])["plan"]["epoch"];
     let along = epoch["along"].as_array().unwrap();
     let amounts = |point: &Value, of: &str| -> Vec<u64> {
         point[of].as_array().unwrap().iter().map(|it| it.as_u64().unwrap()).collect()
@@ -429,8 +428,7 @@ corpusdb_test!(suites_are_shown_as_counts_and_never_as_items, place(), |(scratch
         "answer",
     ])
     .good();
-    let told = report(&corpus, &["-o", &page]);
-    let found = &told["contamination"]["suites"][0];
+    let found = &report(&corpus, &["-o", &page])["contamination"]["suites"][0];
     assert_eq!(
         (&found["suite"], &found["items"], &found["is_complete"]),
         (&json!("quiz"), &json!(2), &json!(true))

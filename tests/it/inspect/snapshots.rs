@@ -329,8 +329,7 @@ impl StatsCorpus {
         let file = scratch.write("web.jsonl", file);
         let keyed = |source| ["--source", source, "--id-field", "id", "--on-error", "reject"];
         ingest(&corpus, &[&file], &keyed("web"));
-        let train = ["tokenizer", "train", &corpus, "own", "--vocab-size", "400"];
-        corpusdb(&train).good();
+        corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "400"]).good();
         let books = scratch.write("books.jsonl", lines(&pages(&mut random, "books", 9, 90)));
         ingest(&corpus, &[&books], &keyed("books"));
         let again: Vec<Page> = web

@@ -60,8 +60,7 @@ fn a_load_equals_its_ingest_and_so_do_later_changes() {
         let scratch = TestDir::new();
         let rows = decide(&policy, documents(seed + 500, 150));
         let directory = scratch.path("load");
-        let parts = [random.between(1, 60), random.between(1, 60)];
-        write_load(&directory, &policy, &rows, &parts);
+        write_load(&directory, &policy, &rows, &[random.between(1, 60), random.between(1, 60)]);
         let mut ingested = make(&scratch.path("ingested"), &policy);
         same_ingest(&mut ingested, &directory);
         let expected = sound_digest(&ingested.corpus());

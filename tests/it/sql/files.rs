@@ -360,8 +360,7 @@ corpusdb_test!(a_value_of_another_type_ends_the_statement_with_its_place, |scrat
     // What is not asked for is not decoded, and a limit ends the reading.
     let others = format!("SELECT count(pad) AS n FROM read_csv('{path}')");
     assert_eq!(rows(&corpus, &others)[0]["n"], json!(rows_of(&row) + 2));
-    let few = format!("SELECT n FROM read_csv('{path}') LIMIT 2");
-    assert_eq!(rows(&corpus, &few).len(), 2);
+    assert_eq!(rows(&corpus, &format!("SELECT n FROM read_csv('{path}') LIMIT 2")).len(), 2);
     let line = format!("{{\"n\":1,\"o\":{{\"a\":[1]}},\"pad\":\"{filler}\"}}\n");
     scratch.write(
         "n.jsonl",

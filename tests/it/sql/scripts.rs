@@ -214,8 +214,7 @@ corpusdb_test!(duplicate_column_names_are_refused_under_json, place(), |(_scratc
         [&["--format", "json"][..], &["--format", "jsonl"], &["--format", "csv"], &["--json"]]
     {
         let sql = |statement: &str| corpusdb(&[&["sql", &corpus, statement], form].concat());
-        let ran = sql(joined).fails(&["two columns named `id`", "AS"]);
-        assert_eq!(ran.stdout, "");
+        assert_eq!(sql(joined).fails(&["two columns named `id`", "AS"]).stdout, "");
         // Also where no row is there to lose a value of.
         sql(&format!("{joined} WHERE a.id < 0")).fails(&["two columns named `id`"]);
         sql(&joined.replace("b.id FROM", "b.id AS next FROM")).good();
@@ -258,8 +257,7 @@ impl WarmModel {
 /// The whole numbers of an answer of one column.
 #[track_caller]
 fn numbers(corpus: &Corpus, statement: &str, query: &SqlQuery) -> Vec<Option<i64>> {
-    let rows = corpus.sql(query.clone().text(statement)).unwrap();
-    let batches = rows.map(|batch| batch.unwrap());
+    let batches = corpus.sql(query.clone().text(statement)).unwrap().map(|batch| batch.unwrap());
     batches
         .flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().iter().collect::<Vec<_>>())
         .collect()

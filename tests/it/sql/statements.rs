@@ -208,8 +208,7 @@ corpusdb_test!(lists_hashes_dates_and_percentiles_answer, Library::new(), |libra
     ] {
         assert_eq!(value(&corpus, expression), expected, "{expression}");
     }
-    let series = rows(&corpus, "SELECT * FROM GENERATE_SERIES(1, 3)");
-    assert_eq!(series.len(), 3);
+    assert_eq!(rows(&corpus, "SELECT * FROM GENERATE_SERIES(1, 3)").len(), 3);
     let words = rows(
         &corpus,
         "SELECT sum(n) AS n FROM (SELECT id, array_length(string_to_array(text, ' ')) AS n FROM documents)",
@@ -254,8 +253,7 @@ corpusdb_test!(lists_that_a_statement_makes_are_bounded, |scratch| {
             "",
         ),
     ] {
-        let arguments = ["sql", &corpus, statement, "--memory", "64MB"];
-        let (ran, _) = corpusdb_within(&arguments, HELD);
+        let (ran, _) = corpusdb_within(&["sql", &corpus, statement, "--memory", "64MB"], HELD);
         if word.is_empty() {
             assert!(ran.code == Some(0) || ran.stderr.contains("--memory"), "{ran}");
         } else {
@@ -398,8 +396,7 @@ corpusdb_test!(a_snapshot_is_asked_as_count_has_it, Library::new(), |library| {
         ("SELECT 1 AS id", &SqlQuery::default().snapshot("may")),
         ("SELECT id FROM documents_at('may')", &SqlQuery::default()),
     ] {
-        let why = try_rows(&corpus, sql, query).unwrap_err();
-        assert_eq!(why, "no snapshot `may`");
+        assert_eq!(try_rows(&corpus, sql, query).unwrap_err(), "no snapshot `may`");
     }
     let command = |rest: &[&str]| corpusdb(&[&["sql", &library.corpus], rest].concat());
     let counted = command(&["SELECT count(*) AS n FROM documents", "--snapshot", "june", "--json"]);

@@ -66,8 +66,7 @@ corpusdb_test!(values_of_another_type_than_declared_are_null, |scratch| {
             format!("{{\"text\":\"{}\",\"n\":{fields}}}\n", prose(&mut random, 0, 20))
         })
         .collect();
-    let report = scratch.ingest(&corpus, "a.jsonl", file, &["--source", "web"]);
-    assert_eq!(report["kept"], cases.len());
+    assert_eq!(scratch.ingest(&corpus, "a.jsonl", file, &["--source", "web"])["kept"], cases.len());
     let rows = corpusdb(&["sql", &corpus, "SELECT n, x, k FROM documents ORDER BY id", "--json"]);
     for (row, (fields, expected)) in rows.good().json_lines().iter().zip(&cases) {
         assert_eq!(json!([row["n"], row["x"], row["k"]]), *expected, "{fields}");
@@ -329,8 +328,7 @@ corpusdb_test!(show_by_id_and_by_key_equals_the_table, TabledCorpus::new(), |pla
     assert_eq!((none.code, none.stdout.as_str()), (Some(1), ""));
     assert!(none.stderr.contains("no document has the key never"), "{none}");
     // A key was to be a number: `invalid digit found in string`.
-    let plain = corpusdb(&["show", &place.corpus, key, "--json"]).good().json_lines();
-    assert_eq!(plain, shown_by_key);
+    assert_eq!(corpusdb(&["show", &place.corpus, key, "--json"]).good().json_lines(), shown_by_key);
     corpusdb(&["show", &place.corpus, "999999"]).fails(&["no document 999999", "below"]);
 });
 

@@ -346,8 +346,7 @@ corpusdb_test!(a_damaged_log_loses_no_acknowledged_commit_in_silence, |scratch| 
     let log = log.max_by_key(|path| std::fs::metadata(path).unwrap().len()).unwrap();
     let length = std::fs::metadata(&log).unwrap().len() as usize;
     assert!(length > 50_000, "the log is {length} bytes");
-    let journal = corpus.join("journal");
-    let records = std::fs::read(&journal).unwrap().len() / 48;
+    let records = std::fs::read(corpus.join("journal")).unwrap().len() / 48;
     let commit = Corpus::options().memory(MEMORY).open(&corpus).unwrap().view().commit().0;
     if commit > records as u64 {
         // The kill came between the two writes: a commit that was never acknowledged may be lost.

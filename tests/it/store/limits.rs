@@ -353,8 +353,7 @@ fn long_texts(scratch: &TestDir) -> String {
     }
     let short = scratch.write("short.jsonl", &lines);
     within(&["ingest", &corpus, &short, "--source", "short", "--id-field", "id"]);
-    let train = ["tokenizer", "train", &corpus, "own", "--model", "bpe", "--vocab-size", "300"];
-    within(&train);
+    within(&["tokenizer", "train", &corpus, "own", "--model", "bpe", "--vocab-size", "300"]);
     lines.clear();
     for n in 0..120 {
         let text = format!("long{n} of word{n} and term{n} ").repeat(40_000);

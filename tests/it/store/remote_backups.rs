@@ -69,8 +69,7 @@ corpusdb_test!(backups_in_a_bucket_are_those_of_a_directory, |scratch| {
         for seed in 1..4 {
             more(&scratch, &corpus, seed, 150);
             let report = create(&server, &corpus);
-            let local = crate::support::corpusdb(&["backup", "create", &corpus, &directory]);
-            local.good();
+            crate::support::corpusdb(&["backup", "create", &corpus, &directory]).good();
             taken.push((report["commit"].as_u64().unwrap(), digest(&corpus)));
             assert_eq!(create(&server, &corpus)["new_files"], 0);
         }

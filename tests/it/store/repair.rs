@@ -49,8 +49,7 @@ fn make(path: &Path) {
         for (at, reach) in
             [(3, BlockReach::Similar), (9, BlockReach::Exact), (15, BlockReach::Nothing)]
         {
-            let documents = nth(&writer, at, 2);
-            writer.remove(&documents, reach, &context).unwrap();
+            writer.remove(&nth(&writer, at, 2), reach, &context).unwrap();
         }
         let documents = nth(&writer, 20, 2);
         writer.remove(&documents, BlockReach::Similar, &context).unwrap();
@@ -237,8 +236,7 @@ corpusdb_test!(a_missing_table_is_repaired_without_readers, |scratch| {
     let mut stops = 0;
     loop {
         let stopping = StopAt::new(StopWhen::Told(1 + 2 * stops));
-        let report = options().repair(&corpus, &stopping.context());
-        let Err(error) = report else { break };
+        let Err(error) = options().repair(&corpus, &stopping.context()) else { break };
         assert!(error.is_interrupt(), "{error}");
         stops += 1;
         assert!(stops < 100, "never ends");

@@ -224,8 +224,7 @@ pub fn fixture(recipe: &str, to: &Path, make: impl FnOnce(&Path)) {
 /// are removed.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let mut hasher = blake3::Hasher::new();
-    let programs = [std::env::current_exe().unwrap(), env!("CARGO_BIN_EXE_corpusdb").into()];
-    for program in programs {
+    for program in [std::env::current_exe().unwrap(), env!("CARGO_BIN_EXE_corpusdb").into()] {
         let about = std::fs::metadata(&program).unwrap();
         hasher.update(format!("{program:?} {} {:?}", about.len(), about.modified()).as_bytes());
     }

@@ -95,8 +95,7 @@ impl EpochCorpus {
     /// Verification as a report of its failed checks.
     #[track_caller]
     pub fn verified(&self, out: &str) {
-        let ran = self.run("verify", &self.scratch.arg(out), &["--json"]).good();
-        let report = ran.json();
+        let report = self.run("verify", &self.scratch.arg(out), &["--json"]).good().json();
         assert_eq!(report["type"], "verification");
         assert!(report["rows"].as_u64().unwrap() > 0);
         for check in report["checks"].as_array().unwrap() {

@@ -58,8 +58,7 @@ pub fn documents(seed: u64, count: usize) -> Vec<Value> {
 }
 
 pub fn make(path: &Path, policy: &Policy) -> CorpusWriter {
-    let fields = FIELDS.map(|(name, kind)| (name.to_owned(), kind));
-    Corpus::init(path, policy, &fields).unwrap();
+    Corpus::init(path, policy, &FIELDS.map(|(name, kind)| (name.to_owned(), kind))).unwrap();
     writer(path)
 }
 

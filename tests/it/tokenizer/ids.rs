@@ -260,8 +260,7 @@ corpusdb_test!(a_document_that_is_kept_again_has_its_ids, EncodedCorpus::new(), 
     let news: Vec<Page> = (0..30)
         .map(|number| Page::keyed(format!("first-{number}"), prose(&mut random, number + 1, 60)))
         .collect();
-    let report = place.pour("b.jsonl", &news, &[]);
-    assert_eq!(report["updated"], 30);
+    assert_eq!(place.pour("b.jsonl", &news, &[])["updated"], 30);
     let again = "kept AND key LIKE 'second-%'";
     assert_eq!(corpusdb(&["count", &place.corpus, "--where", again]).good().stdout, "30\n");
     assert_eq!(as_reference(&place.corpus), 120, "60 documents for two tokenizers");

@@ -70,8 +70,7 @@ corpusdb_test!(backfill_equals_add, RegisterCorpus::new(&crawl(71, 90, true)), |
     let done = place.tokenizer("backfill", &["t", "--json"]).good().json();
     assert_eq!(done["complete"], true);
     assert!(done["encoded_tokens"].as_u64().unwrap() > 1000);
-    let again = place.tokenizer("backfill", &["t", "--json"]).good().json();
-    assert_eq!(again["encoded_tokens"], 0);
+    assert_eq!(place.tokenizer("backfill", &["t", "--json"]).good().json()["encoded_tokens"], 0);
     sound(&place.corpus);
 
     let backfilled = digest(&place.corpus);
@@ -90,8 +89,7 @@ corpusdb_test!(backfill_equals_add, RegisterCorpus::new(&crawl(71, 90, true)), |
 
 #[test]
 fn drop_is_refused_while_a_plan_uses_it() {
-    let pages = crawl(72, 90, true);
-    let place = RegisterCorpus::new(&pages);
+    let place = RegisterCorpus::new(&crawl(72, 90, true));
     let bare = digest(&place.corpus);
     let file = small(&place.scratch);
     place.tokenizer("add", &["t", &file]).good();
@@ -192,8 +190,7 @@ fn a_text_is_shown_as_tokens_and_ids_as_text() {
 
 #[test]
 fn a_later_tokenizer_encodes_kept_documents_of_snapshots() {
-    let pages = crawl(76, 60, true);
-    let place = RegisterCorpus::new(&pages);
+    let place = RegisterCorpus::new(&crawl(76, 60, true));
     corpusdb(&["snapshot", "create", &place.corpus, "before"]).good();
     let documents = place.open().select("kept").unwrap();
     let first = DocId(documents.min().unwrap());
@@ -266,8 +263,7 @@ fn training_follows_options_and_refuses_bad_ones() {
     assert_ne!(some["selection"], all["selection"]);
     let sampled = train("sampled", &["--sample-bytes", "10kB"]);
     assert!(sampled["bytes"].as_u64().unwrap() <= 10_000 && sampled["of_bytes"] == all["bytes"]);
-    let again = train("again", &["--by", "source", "--threads", "1"]);
-    assert_eq!(again["hash"], all["hash"]);
+    assert_eq!(train("again", &["--by", "source", "--threads", "1"])["hash"], all["hash"]);
 
     let seeds = place.scratch.write("seeds.txt", "zyxwvut\n antidisestablish\n");
     let seeded = train("seeded", &["--seed-tokens", &seeds]);
@@ -543,8 +539,7 @@ fn an_exported_tokenizer_is_reported() {
     assert_eq!(told["type"], "tokenizer_export");
     assert_eq!((&told["to"], &told["bytes"]), (&json!(to), &json!(bytes.len())));
     // To standard output it is the file and nothing else.
-    let printed = place.tokenizer("export", &["own", "-"]).good().stdout;
-    assert_eq!(printed.as_bytes(), bytes);
+    assert_eq!(place.tokenizer("export", &["own", "-"]).good().stdout.as_bytes(), bytes);
     let files = place.scratch.arg("files");
     place.tokenizer("export", &["own", &files, "--originals"]).good();
     assert_eq!(std::fs::read(Path::new(&files).join("tokenizer.json")).unwrap(), bytes);
