@@ -102,7 +102,6 @@ mod inspect {
 
 /// Decisions made elsewhere come in as an ingest of the same documents would have stored them.
 mod load {
-    mod kernel;
     mod loads;
     mod reloads;
 }
