@@ -541,7 +541,7 @@ corpusdb_test!(the_kernel_decides_as_an_ingest_does, BTreeMap::new(), |mut stand
         }
         // Without keys, a record that comes again word for word is a document of its own.
         let cut = random.between(40, 120);
-        let parts = [(SOURCES[0], &pages[..cut]), (SOURCES[1], &pages[cut..])];
+        let parts = [("web", &pages[..cut]), ("books", &pages[cut..])];
         let expected = stored_rows(&policy, &parts);
         assert_eq!(computed(&policy, &parts), expected, "{policy}");
         expected.iter().for_each(|row| *standings.entry(row.standing).or_insert(0) += 1);

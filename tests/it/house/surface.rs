@@ -1,5 +1,6 @@
 //! The names: the public surface as a file, and tests whose names say behaviour.
 
+use crate::support::sources::{File, files, module};
 use crate::support::{assert_none, repository};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -34,27 +35,10 @@ struct Item {
 // ---- reading ----
 
 fn sources() -> BTreeMap<Path, Module> {
-    let root = repository("src");
-    let mut waiting = vec![root.clone()];
     let mut found = BTreeMap::new();
-    while let Some(folder) = waiting.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                waiting.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().replace('\\', "/");
-            let Some(name) = name.strip_suffix(".rs") else { continue };
-            if name == "main" || name.starts_with("cli/") || name.ends_with("tests") {
-                continue;
-            }
-            let name = name.strip_suffix("/mod").unwrap_or(name);
-            let at: Path = match name {
-                "lib" => Vec::new(),
-                name => name.split('/').map(str::to_owned).collect(),
-            };
-            read(&at, &std::fs::read_to_string(&path).unwrap(), &mut found);
+    for File { path, text } in files(&["src"]) {
+        if let Some(at) = module(&path).filter(|_| !path.ends_with("tests.rs")) {
+            read(&at, &text, &mut found);
         }
     }
     found
@@ -438,18 +422,6 @@ const LONGEST: usize = 60;
 /// Words that riddle: who does what, and when, says more.
 const RIDDLES: [&str; 4] = ["told", "anew", "of_which", "is_none"];
 
-/// The sources below a folder: path and text.
-fn sources_below(folder: &str) -> Vec<(String, String)> {
-    let root = repository(folder);
-    let files = walkdir::WalkDir::new(&root).sort_by_file_name().into_iter();
-    let files = files.map(|entry| entry.unwrap().into_path());
-    let files = files.filter(|path| path.extension().is_some_and(|end| end == "rs"));
-    let named = |path: &std::path::Path| {
-        format!("{folder}/{}", path.strip_prefix(&root).unwrap().display())
-    };
-    files.map(|path| (named(&path), std::fs::read_to_string(&path).unwrap())).collect()
-}
-
 /// The identifier with which a text begins.
 fn identifier(text: &str) -> &str {
     let end = text.find(|sign: char| !sign.is_alphanumeric() && sign != '_');
@@ -481,9 +453,10 @@ fn is_riddle(name: &str) -> bool {
 
 #[test]
 fn names_of_tests_are_short_and_say_behaviour() {
-    let all = [sources_below("src"), sources_below("tests/it")].concat();
-    let named =
-        all.iter().flat_map(|(path, text)| tests(text).into_iter().map(move |of| (path, of)));
+    let all = files(&["src", "tests/it"]);
+    let named = all
+        .iter()
+        .flat_map(|File { path, text }| tests(text).into_iter().map(move |of| (path, of)));
     let named: Vec<_> = named.collect();
     assert!(named.len() > 1_400, "{}", named.len());
     let faults = named.iter().filter(|(_, name)| name.len() > LONGEST || is_riddle(name));
@@ -493,7 +466,7 @@ fn names_of_tests_are_short_and_say_behaviour() {
 
 #[test]
 fn tests_import_from_support_alone() {
-    let faults = sources_below("tests/it").into_iter().flat_map(|(path, text)| {
+    let faults = files(&["tests/it"]).into_iter().flat_map(|File { path, text }| {
         let is_helper = path.starts_with("tests/it/support/");
         let stranger = |line: &&str| {
             let from = line.strip_prefix("use crate::").map(identifier);
@@ -507,7 +480,7 @@ fn tests_import_from_support_alone() {
 #[test]
 fn no_type_of_the_tests_is_defined_twice() {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (path, text) in sources_below("tests/it") {
+    for File { path, text } in files(&["tests/it"]) {
         for line in text.lines() {
             let line = line.strip_prefix("pub ").unwrap_or(line);
             let name = line.strip_prefix("struct ").or_else(|| line.strip_prefix("enum "));

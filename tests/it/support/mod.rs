@@ -17,6 +17,7 @@ pub mod outputs;
 pub mod pages;
 pub mod scenarios;
 pub mod server;
+pub mod sources;
 pub mod world;
 
 pub use command::*;
