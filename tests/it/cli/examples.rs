@@ -1,7 +1,8 @@
 //! What the program shows people: the examples of its help, and `corpusdb demo`.
 
 use crate::support::{
-    Page, Random, TestDir, command, copy, corpusdb_test, json_lines, lines, prose, repository,
+    Page, Random, TestDir, command, copy, corpusdb_test, json_lines, lines, paths_below, prose,
+    repository,
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -424,12 +425,8 @@ corpusdb_test!(a_demo_in_a_rust_project_works_on_its_crates, |scratch| {
     assert!(told.contains("Gather real text") && told.contains("name = \"licenses\""), "{told}");
     let crawl = |number: u32| {
         let root = scratch.path(&format!("project/corpusdb-demo/crawl-{number}"));
-        let mut files: Vec<String> = walk(&root)
-            .iter()
-            .map(|path| path.strip_prefix(&root).unwrap().display().to_string())
-            .collect();
-        files.sort();
-        files
+        let below = |path: PathBuf| path.strip_prefix(&root).unwrap().display().to_string();
+        paths_below(&root).into_iter().map(below).collect::<Vec<_>>()
     };
     let of = |name: &str| {
         [
@@ -442,13 +439,3 @@ corpusdb_test!(a_demo_in_a_rust_project_works_on_its_crates, |scratch| {
     both.sort();
     assert_eq!((crawl(1), crawl(2)), (both, of("base-64-0.2.0").to_vec()));
 });
-
-/// All files below a directory.
-fn walk(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(root).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(walk(&path)) } else { found.push(path) }
-    }
-    found
-}

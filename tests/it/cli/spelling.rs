@@ -1,14 +1,14 @@
 //! How options and texts are written: in the names of fields, and as editors on Windows write them.
 
+use crate::support::sources::{File, files};
 use crate::support::{
     MEMORY, Page, TestDir, WEB_BY_ID, assert_none, corpusdb, corpusdb_reading, corpusdb_test,
-    crawl, ingest, init, json_lines, lines, repository,
+    crawl, ingest, init, json_lines, lines,
 };
 use corpusdb::cli::rows::{Face, spell_message};
 use corpusdb::tokenizer::{TokenizerInput, convert};
 use corpusdb::{Corpus, ErrorKind, Recipe};
 use serde_json::json;
-use std::path::{Path, PathBuf};
 
 // Options in the words of the library: by the names of their fields, which each face writes as its users do.
 
@@ -28,28 +28,13 @@ const STORED: [&str; 12] = [
     "src/model/error.rs",
 ];
 
-fn sources(below: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(below).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// Lines of the library, without the command, comments and tests: file, number, line.
 fn library_lines() -> Vec<(String, usize, String)> {
-    let (root, mut files) = (repository(""), Vec::new());
-    sources(&root.join("src"), &mut files);
     let mut found = Vec::new();
-    for file in files {
-        let name = file.strip_prefix(&root).unwrap().display().to_string();
+    for File { path: name, text } in files(&["src"]) {
         if name.starts_with("src/cli/") || name.contains("tests") {
             continue;
         }
-        let text = std::fs::read_to_string(&file).unwrap();
         let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         let lines = (1..).zip(text.lines());
         let lines = lines.filter(|(_, line)| !line.trim_start().starts_with("//"));

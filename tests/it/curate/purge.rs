@@ -4,11 +4,12 @@ use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::scenarios::{KEY, Story, VALUE, count, having};
 use crate::support::{
     CHATML, Page, Random, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_reading, corpusdb_test,
-    digest, ingest, init, lines, numbers, prose, seeds, sound, sql, tokenizer_of_chats,
+    digest, ingest, init, kill, lines, numbers, prose, seeds, silent, sound, sql,
+    tokenizer_of_chats,
 };
 use serde_json::{Value, json};
 use std::path::Path;
-use std::process::Stdio;
+
 use std::time::Duration;
 
 // Removals on record, and purges: what is erased is in no file any more, and all else is as it was.
@@ -214,8 +215,7 @@ fn a_purge_that_is_killed_is_finished_by_the_next_one() {
             .spawn()
             .unwrap();
         std::thread::sleep(std::time::Duration::from_millis(random.below(400) as u64));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(&mut child);
         sound(corpus);
         let proof = story.scratch.arg("proof.json");
         // The key may be gone: whoever asks with it again is answered all the same.
@@ -409,11 +409,9 @@ corpusdb_test!(purge_trials_change_nothing_and_their_copies_are_removed, Story::
     let mut left = 0;
     for pause in [20, 60, 120, 200, 300, 450] {
         let words = ["dedup", "redo", corpus, "--threshold", "0.9", "--dry-run"];
-        let quiet = || Stdio::null();
-        let mut child = command(&words).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+        let mut child = silent(&words);
         std::thread::sleep(Duration::from_millis(pause));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(&mut child);
         let entries = std::fs::read_dir(corpus).unwrap();
         left += entries.filter(|entry| name(entry).contains("dry-run")).count();
     }

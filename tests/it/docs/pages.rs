@@ -1,7 +1,7 @@
 //! What the documents say is what there is: the command's reference, the table of families, paths, verbs.
 
 use crate::support::{
-    WEB_BY_ID, corpusdb, corpusdb_test, crawl, ingest, init, lines, repository, sql,
+    WEB_BY_ID, corpusdb, corpusdb_test, crawl, ingest, init, lines, paths_below, repository, sql,
 };
 use corpusdb::store::table::FAMILIES;
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,25 +109,11 @@ fn the_table_of_families_is_the_list_of_columns() {
     );
 }
 
-/// The pages under a folder, those of its folders included.
-fn pages_under(folder: &str, pages: &mut Vec<String>) {
-    for entry in std::fs::read_dir(repository(folder)).unwrap() {
-        let entry = entry.unwrap();
-        let path = format!("{folder}/{}", entry.file_name().to_str().unwrap());
-        if entry.file_type().unwrap().is_dir() {
-            pages_under(&path, pages);
-        } else if path.ends_with(".md") {
-            pages.push(path);
-        }
-    }
-}
-
-/// The pages of `docs/`, in order.
 fn pages() -> Vec<String> {
-    let mut pages = Vec::new();
-    pages_under("docs", &mut pages);
-    pages.sort();
-    pages
+    let root = repository("");
+    let below = paths_below(&root.join("docs")).into_iter();
+    let pages = below.map(|path| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned());
+    pages.filter(|path| path.ends_with(".md")).collect()
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use crate::support::epochs::{EOS, SPECIALS, same_files};
 use crate::support::{
-    Ran, TestDir, command, copy, corpusdb, crawl, digest, fixture, ingest, init, lines, ran,
-    repository, sound, writer,
+    Ran, TestDir, command, copy, corpusdb, crawl, digest, file_names, fixture, ingest, init, lines,
+    paths_below, ran, repository, sound, writer,
 };
 use corpusdb::CorpusWriter;
 use corpusdb::store::StoreError;
@@ -339,10 +339,8 @@ const FOUND: [Case; 15] = [
     ("…: … is not what was backed up", |place| {
         let (corpus, directory) = (place.again("damaged"), place.scratch.arg("backups"));
         corpusdb(&["backup", "create", &corpus, &directory]).good();
-        for folder in std::fs::read_dir(place.scratch.path("backups/files")).unwrap() {
-            for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
-                std::fs::write(file.unwrap().path(), "x").unwrap();
-            }
+        for file in paths_below(&place.scratch.path("backups/files")) {
+            std::fs::write(file, "x").unwrap();
         }
         corpusdb(&["backup", "restore", &directory, &place.scratch.arg("new")]).into()
     }),
@@ -384,7 +382,7 @@ fn manifest(corpus: &str) -> PathBuf {
 
 /// The file of that kind with the highest number.
 fn newest(directory: &Path, kind: &str) -> PathBuf {
-    let paths = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let paths = paths_below(directory).into_iter();
     paths.filter(|path| path.extension().is_some_and(|end| end == kind)).max().unwrap()
 }
 
@@ -490,9 +488,8 @@ fn backups_and_restores_on_a_full_disk_change_nothing() {
         corpusdb(&["backup", "verify", &directory]).good();
         let words = ["backup", "restore", &directory, &place.scratch.arg("new")];
         place.refusing(&refuse, "restoring", &words).fails(&["No space left", "free space"]);
-        let left = std::fs::read_dir(place.scratch.path("")).unwrap().flatten();
-        let is_left = |name: &str| name.starts_with("new");
-        assert_eq!(left.filter(|entry| is_left(&entry.file_name().to_string_lossy())).count(), 0);
+        let mut left = file_names(place.scratch.path("")).into_iter();
+        assert!(!left.any(|name| name.starts_with("new")));
     }
     corpusdb(&["backup", "create", &corpus, &directory]).good();
     corpusdb(&["backup", "restore", &directory, &place.scratch.arg("new")]).good();
@@ -517,8 +514,8 @@ fn exports_and_backups_need_no_links_and_no_sync_of_directories() {
         corpusdb(&["backup", "restore", &arg("backups"), &place.scratch.arg("restored")]).good();
         assert_eq!(digest(&place.scratch.arg("restored")), expected);
         std::fs::remove_dir_all(place.scratch.path("restored")).unwrap();
-        let left = std::fs::read_dir(place.scratch.path(&format!("share-{at}"))).unwrap().flatten();
-        assert!(left.into_iter().all(|entry| !entry.file_name().to_string_lossy().contains("tmp")));
+        let left = file_names(place.scratch.path(&format!("share-{at}")));
+        assert!(left.iter().all(|name| !name.contains("tmp")), "{left:?}");
     }
     // The corpus itself: a dry run and a backup copy its tables.
     let words = place.more(&corpus, &place.scratch.arg("b.jsonl")).map(str::to_owned);

@@ -255,16 +255,12 @@ fn plans_without_marks_go_on_working_and_get_them_when_asked() {
 
 /// Every file of a directory, with its length and when it was written to last.
 fn files_with_times(directory: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
-    let mut found = BTreeMap::new();
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let entry = entry.unwrap();
+    let entries = walkdir::WalkDir::new(directory).into_iter().map(|entry| entry.unwrap());
+    let about = |entry: walkdir::DirEntry| {
         let about = entry.metadata().unwrap();
-        found.insert(entry.path(), (about.len(), about.modified().unwrap()));
-        if about.is_dir() {
-            found.extend(files_with_times(&entry.path()));
-        }
-    }
-    found
+        (entry.into_path(), (about.len(), about.modified().unwrap()))
+    };
+    entries.map(about).collect()
 }
 
 /// A corpus may lie on a file system that takes no writes: readers make no lock, no log and no directory.

@@ -556,13 +556,7 @@ corpusdb_test!(a_plan_stays_the_same_when_fields_change, EpochCorpus::holding(12
         let directory = place.scratch.arg(out);
         place.run("build", &number, &["--out", &directory]).good();
         place.verified(out);
-        let mut files: Vec<_> = std::fs::read_dir(&directory)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .map(|path| (path.file_name().unwrap().to_owned(), std::fs::read(&path).unwrap()))
-            .collect();
-        files.sort();
-        files
+        outputs::files(Path::new(&directory))
     };
     let before = built("before");
     let scores: String =

@@ -1,14 +1,14 @@
 //! Conversations and token ids on their way in: text, special tokens, trained tokens, and what comes after.
 
 use crate::support::{
-    CHATML, Random, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, digest, fixture,
-    init, json_lines, numbers, prose, seeds, sound, tokenizer_of_chats,
+    CHATML, Random, TestDir, corpusdb, corpusdb_reading, corpusdb_test, digest, fixture, init,
+    json_lines, numbers, prose, seeds, silent, sound, tokenizer_of_chats,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::process::Stdio;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -322,11 +322,7 @@ corpusdb_test!(a_killed_ingest_rerun_gives_the_same_trained_tokens, ChatCorpus::
     for round in 0..seeds(4) {
         let corpus = fresh(&format!("killed-{round}"));
         let before = std::fs::metadata(format!("{corpus}/journal")).unwrap().len();
-        let mut child = command(&arguments(&corpus))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = silent(&arguments(&corpus));
         while std::fs::metadata(format!("{corpus}/journal")).unwrap().len()
             < before + 24 * (round + 1)
             && child.try_wait().unwrap().is_none()

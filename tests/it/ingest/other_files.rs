@@ -1,8 +1,8 @@
 //! Files of other people: what each is read as, what damage costs, what of a folder is left and why.
 
 use crate::support::{
-    TestDir, WEB_BY_ID, corpusdb, corpusdb_reading, corpusdb_test, digest, gzip, ingest, init,
-    json_lines, numbers, repository, sql,
+    TestDir, WEB_BY_ID, copy, corpusdb, corpusdb_reading, corpusdb_test, digest, gzip, ingest,
+    init, json_lines, numbers, repository, sql,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -347,11 +347,7 @@ corpusdb_test!(folders_of_partitions_are_fields_of_their_records, |scratch| {
 // A dataset that is a choice of rows of its files is not read as all of them.
 corpusdb_test!(a_saved_dataset_with_a_choice_of_rows_is_refused, |scratch| {
     let folder = repository("tests/corpora/inputs/dataset");
-    for file in std::fs::read_dir(folder).unwrap() {
-        let path = file.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        scratch.write(&format!("in/{name}"), std::fs::read(&path).unwrap());
-    }
+    copy(&folder, &scratch.path("in"));
     let state = std::fs::read_to_string(scratch.path("in/state.json")).unwrap();
     let mut state: Value = serde_json::from_str(&state).unwrap();
     state["_indices_data_files"] = json!([{"filename": "indices.arrow"}]);

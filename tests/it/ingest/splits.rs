@@ -2,8 +2,9 @@
 
 use crate::support::trained;
 use crate::support::{
-    MEMORY, Page, Random, TestDir, command, corpusdb, corpusdb_test, crawl, fixture, gzip, ingest,
-    init, interrupt, json_lines, lines, make, numbers, reader, seeds, sound, sound_digest, writer,
+    MEMORY, Page, Random, TestDir, command, corpusdb, corpusdb_test, crawl, file_names, fixture,
+    gzip, ingest, init, interrupt, json_lines, lines, make, numbers, reader, seeds, sound,
+    sound_digest, writer,
 };
 use corpusdb::ingest::{OnError, ReadOptions};
 use corpusdb::store::CheckDepth;
@@ -427,12 +428,9 @@ corpusdb_test!(a_dry_run_reports_the_same_and_changes_nothing, |t| {
         |file: &str| format!("ingest c {file} --source web --id-field id --batch-bytes 2kB --json");
     t.run(&ingest("first.jsonl"));
     let state = || {
-        let entries = std::fs::read_dir(t.path("c")).unwrap();
-        let mut entries: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
-        entries.sort();
         let shown =
             ["check c --digest", "sql c 'SELECT * FROM commits' --format csv", "rejects c --json"];
-        (entries, shown.map(|line| t.run(line).stdout))
+        (file_names(t.path("c")), shown.map(|line| t.run(line).stdout))
     };
     let before = state();
     let second = ingest("second.jsonl");

@@ -1,11 +1,11 @@
 //! Chat templates: conversations under one system prompt, unknown templates, and values as Jinja writes them.
 
 use crate::support::{
-    CHATML, Random, TestDir, corpusdb, corpusdb_test, digest, ingest, init, numbers, seeds, sound,
+    CHATML, Random, TestDir, corpusdb, corpusdb_test, digest, ingest, init, numbers, python,
+    python_has, seeds, sound,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::process::{Command, Stdio};
 
 // Conversations that share a system prompt, and templates that a tokenizer does not know.
 
@@ -220,11 +220,6 @@ fn number(random: &mut Random) -> String {
 
 #[test]
 fn templates_write_ten_thousand_values_as_jinja_does() {
-    let python = |script: &str| {
-        let mut command = Command::new("python3");
-        command.args(["-c", script]).stdin(Stdio::null());
-        command
-    };
     let mut random = Random::new(12);
     let mut lines = String::new();
     for record in 0..seeds(500) {
@@ -247,9 +242,7 @@ fn templates_write_ten_thousand_values_as_jinja_does() {
     assert_eq!(report["rejected"], 0, "{report}");
     let export = ["export", &corpus, "--to", "-", "--format", "jsonl", "--columns", "key,text"];
     let texts = scratch.write("texts.jsonl", corpusdb(&export).good().stdout);
-    if !python("import jinja2").stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-    {
-        println!("not judged by Jinja, which python3 has not");
+    if !python_has("jinja2") {
         return;
     }
     let judged = python(JUDGE).args([lines, template, texts]).output().unwrap();

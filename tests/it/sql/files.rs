@@ -1,6 +1,8 @@
 //! Files beside the corpus: `read_csv`, `read_json` and `read_parquet` read what an ingest reads, and DuckDB agrees.
 
-use crate::support::{TestDir, WEB_BY_ID, corpusdb, corpusdb_test, gzip, ingest, init, json_lines};
+use crate::support::{
+    TestDir, WEB_BY_ID, corpusdb, corpusdb_test, gzip, ingest, init, json_lines, python, python_has,
+};
 use arrow::array::{
     ArrayRef, BinaryArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
     StringArray, StructArray, TimestampMicrosecondArray,
@@ -9,7 +11,6 @@ use arrow::datatypes::{DataType, Field, Int64Type};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use serde_json::{Map, Value, json};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 /// Rows as a statement prints them.
@@ -264,14 +265,7 @@ corpusdb_test!(a_statement_reads_files_as_an_ingest_does, |scratch| {
 /// Asks DuckDB for the same rows, where `python3` has it.
 #[test]
 fn duckdb_reads_the_same_rows_of_the_same_files() {
-    let python = |script: &str| {
-        let mut command = Command::new("python3");
-        command.args(["-c", script]).stdin(Stdio::null());
-        command
-    };
-    let is_there = python("import duckdb").stderr(Stdio::null()).status();
-    if !is_there.is_ok_and(|status| status.success()) {
-        println!("not judged by DuckDB, which python3 has not");
+    if !python_has("duckdb") {
         return;
     }
     let scratch = TestDir::new();

@@ -2,7 +2,7 @@
 
 use crate::support::{
     MEMORY, Ran, Random, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, fixture, ingest, init,
-    json_lines, prose, seeds, sound,
+    json_lines, prose, python, python_has, seeds, sound,
 };
 use corpusdb::Corpus;
 use corpusdb::query::{Format, Printer};
@@ -12,7 +12,6 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// Two sources: one with keys, fields of every type, duplicates, newer versions and removals; one without keys.
 struct TypedCorpus {
@@ -312,14 +311,7 @@ fn random_conditions_are_answered_alike_by_indexes_and_engines() {
 
 /// Asks DuckDB the same conditions of the same rows, where `python3` has it.
 fn judged_by_duckdb(place: &TypedCorpus, answered: &[(String, Vec<u64>)]) {
-    let python = |script: &str| {
-        let mut command = Command::new("python3");
-        command.args(["-c", script]).stdin(Stdio::null());
-        command
-    };
-    let is_there = python("import duckdb").stderr(Stdio::null()).status();
-    if !is_there.is_ok_and(|status| status.success()) {
-        println!("not judged by DuckDB, which python3 has not");
+    if !python_has("duckdb") {
         return;
     }
     let columns = [NUMBERS.as_slice(), &TEXTS, &TRUTHS, &["t"]].concat().join(", ");

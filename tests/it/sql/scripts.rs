@@ -1,8 +1,8 @@
 //! Many statements: in scripts and files, and again and again over corpora that are held open.
 
 use crate::support::{
-    Page, Random, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_reading, corpusdb_test, init,
-    interrupt, lines, reader, seeds, sound, writer,
+    Page, Random, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_reading, corpusdb_test,
+    file_names, init, interrupt, lines, reader, seeds, sound, writer,
 };
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
@@ -147,14 +147,7 @@ corpusdb_test!(an_output_is_whole_or_absent_and_nothing_is_covered, place(), |(
     };
     // It fails in its middle: a division by zero behind the first rows.
     sql("SELECT id, 1 / (11 - CAST(id AS BIGINT)) AS x FROM documents", &[]).fails(&["zero"]);
-    let left = || {
-        let mut names: Vec<String> = std::fs::read_dir(scratch.path("."))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    };
+    let left = || file_names(scratch.path("."));
     assert_eq!(left(), ["a.jsonl", "corpus"]);
     sql("SELECT 1 AS a", &[]).good();
     sql("SELECT 2 AS a", &[]).fails(&["out.csv exists", "--force"]);

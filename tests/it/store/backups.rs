@@ -1,8 +1,8 @@
 //! Backups: one commit, taken beside a writer; restored whole or not at all; damage, kills and careless uses.
 
 use crate::support::{
-    MEMORY, Page, Random, TestDir, command, corpusdb, corpusdb_test, crawl, digest, ingest, init,
-    lines, reader, seeds, sound, sound_digest, writer,
+    MEMORY, Page, Random, TestDir, corpusdb, corpusdb_test, crawl, digest, file_names, ingest,
+    init, kill, lines, paths_below, reader, seeds, silent, sound, sound_digest, writer,
 };
 use corpusdb::curate::BlockReach;
 use corpusdb::ingest::ReadOptions;
@@ -10,7 +10,7 @@ use corpusdb::{Backups, Context, Corpus, IngestOptions};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+
 use std::time::Duration;
 
 const HOW: [&str; 4] = ["--source", "web", "--id-field", "id"];
@@ -21,17 +21,6 @@ fn create(corpus: &str, directory: &str) -> Value {
 
 fn restored(directory: &str, target: &str, commit: u64) {
     corpusdb(&["backup", "restore", directory, target, "--id", &commit.to_string()]).good();
-}
-
-/// All files below a directory, with their bytes.
-fn files(below: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(below).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
-    }
-    found.sort();
-    found
 }
 
 corpusdb_test!(a_backup_is_one_commit_and_restores_with_a_new_identity, |scratch| {
@@ -72,7 +61,7 @@ corpusdb_test!(a_backup_is_one_commit_and_restores_with_a_new_identity, |scratch
     let newest = scratch.arg("newest");
     corpusdb(&["backup", "restore", &directory, &newest]).good();
     assert_eq!(digest(&newest), taken[3].1);
-    let (first, size) = (taken[0].0.to_string(), || files(Path::new(&directory)).len());
+    let (first, size) = (taken[0].0.to_string(), || paths_below(Path::new(&directory)).len());
     let before = size();
     let dropped = corpusdb(&["backup", "drop", &directory, &first, "--json"]).good().json();
     assert_eq!(size() as u64 + dropped["files"].as_u64().unwrap() + 1, before as u64);
@@ -87,12 +76,7 @@ corpusdb_test!(beside_a_working_writer_every_backup_is_a_commit_of_it, |scratch|
     let file = scratch.write("pages.jsonl", lines(&crawl(8, 3000, true)));
     let work =
         ["ingest", &corpus, &file, "--batch-bytes", "4kB", "--source", "web", "--id-field", "id"];
-    let mut child = command(&work)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = silent(&work);
     let mut commits = BTreeMap::new();
     while child.try_wait().unwrap().is_none() {
         let report = create(&corpus, &directory);
@@ -156,11 +140,7 @@ corpusdb_test!(killed_at_any_moment_a_backup_harms_none_before_it, |scratch| {
     assert!(count * 3 > seeds(12), "only {count} were killed before their end");
     // What the killed ones held of the corpus is swept by the next writer.
     ingest(&corpus, &[&scratch.write("last.jsonl", lines(&crawl(7, 5, true)))], &HOW);
-    let left = std::fs::read_dir(&corpus).unwrap().flatten();
-    assert!(
-        left.filter(|entry| entry.file_name().to_string_lossy().starts_with("opening")).count()
-            == 0
-    );
+    assert!(!file_names(&corpus).iter().any(|name| name.starts_with("opening")));
 });
 
 corpusdb_test!(damaged_backups_are_named_and_not_restored, |scratch| {
@@ -170,7 +150,7 @@ corpusdb_test!(damaged_backups_are_named_and_not_restored, |scratch| {
     let commit = create(&corpus, &directory)["commit"].as_u64().unwrap();
     let target = scratch.arg("restored");
     let mut random = Random::new(77);
-    for file in files(&Path::new(&directory).join("files")) {
+    for file in paths_below(&Path::new(&directory).join("files")) {
         let sound = std::fs::read(&file).unwrap();
         if sound.is_empty() {
             continue;
@@ -208,8 +188,7 @@ corpusdb_test!(damaged_backups_are_named_and_not_restored, |scratch| {
     corpusdb(&["backup", "restore", &directory, &target]).fails(&[&format!("{commit}.json")]);
     std::fs::write(&manifest, text).unwrap();
     corpusdb(&["backup", "restore", &directory, &target]).good();
-    let left: Vec<_> = std::fs::read_dir(scratch.path("")).unwrap().flatten().collect();
-    assert!(left.iter().all(|entry| !entry.file_name().to_string_lossy().contains("restoring")));
+    assert!(file_names(scratch.path("")).iter().all(|name| !name.contains("restoring")));
 });
 
 corpusdb_test!(a_directory_for_backups_is_for_those_of_one_corpus_alone, |scratch| {
@@ -245,20 +224,14 @@ corpusdb_test!(leftovers_of_a_killed_restore_are_cleared_by_the_next, |scratch| 
     ingest(&corpus, &[&scratch.write("a.jsonl", lines(&crawl(3, 2000, true)))], &HOW);
     create(&corpus, &directory);
     let left = || {
-        let entries = std::fs::read_dir(scratch.path("")).unwrap().flatten();
-        entries.filter(|entry| entry.file_name().to_string_lossy().contains("restoring")).count()
+        let names = file_names(scratch.path("")).into_iter();
+        names.filter(|name| name.contains("restoring")).count()
     };
     let mut random = Random::new(5);
     for _ in 0..seeds(60) {
-        let mut child = command(&["backup", "restore", &directory, &target])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = silent(&["backup", "restore", &directory, &target]);
         std::thread::sleep(Duration::from_micros(random.below(40_000) as u64));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(&mut child);
         // Whole, or not there.
         match Path::new(&target).exists() {
             true => std::fs::remove_dir_all(&target).unwrap(),
@@ -291,16 +264,10 @@ corpusdb_test!(an_incomplete_copy_is_refused_with_the_way_out, |scratch| {
 
 /// Runs the command, and kills it within that time; answers whether it was still running.
 fn killed(words: &[&str], random: &mut Random, within: Duration) -> bool {
-    let mut child = command(words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = silent(words);
     std::thread::sleep(Duration::from_micros(random.below(within.as_micros() as usize) as u64));
     let was_over = child.try_wait().unwrap().is_some();
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(&mut child);
     !was_over
 }
 

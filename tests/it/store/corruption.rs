@@ -1,7 +1,7 @@
 //! Damage on disk: every answer is the right one or an error, never a shorter one, never a panic.
 
 use crate::support::{Random, TestDir, copy, corpusdb, crawl, lines, make, writer};
-use crate::support::{corpusdb_test, trained};
+use crate::support::{corpusdb_test, kill, paths_below, trained};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, DedupMode, DocId, Error, IngestOptions};
@@ -136,8 +136,7 @@ fn honest(whole: &Answers, damaged: &Path, what: &str, faults: &mut Vec<String>)
 
 /// Files of the database that hold data: not its diary, nor what it wrote for people.
 fn data_files(corpus: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(corpus.join("db")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files = paths_below(&corpus.join("db"));
     files.retain(|path| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         name.ends_with(".sst")
@@ -145,7 +144,6 @@ fn data_files(corpus: &Path) -> Vec<PathBuf> {
             || name.starts_with("MANIFEST")
             || name == "CURRENT"
     });
-    files.sort();
     files
 }
 
@@ -333,8 +331,7 @@ fn killed(scratch: &TestDir, corpus: &Path) {
     while std::fs::metadata(corpus.join("journal")).unwrap().len() < 48 * 20 {
         std::thread::sleep(std::time::Duration::from_micros(200));
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(&mut child);
 }
 
 corpusdb_test!(a_damaged_log_loses_no_acknowledged_commit_in_silence, |scratch| {

@@ -2,8 +2,8 @@
 
 use crate::support::{Random, WEB_BY_ID, corpusdb_test, seeds, trained};
 use crate::support::{
-    TestDir, command, copy, corpusdb, crawl, digest, ingest, init, init_with_tokenizer, lines,
-    make, pour, ran, reader, sound, sound_digest, writer,
+    TestDir, command, copy, corpusdb, crawl, digest, ingest, init, init_with_tokenizer, kill,
+    lines, make, pour, ran, reader, silent, sound, sound_digest, writer,
 };
 use corpusdb::{Context, DedupMode, IngestOptions, Interrupt, Progress, ProgressTally};
 use std::path::Path;
@@ -117,8 +117,7 @@ corpusdb_test!(killed_ingest_rerun_gives_same_digest, Job::new(), |job| {
             let mut child = job.start(&corpus);
             let runs = wait_for(&mut child, &corpus, moment);
             std::thread::sleep(Duration::from_micros(random.below(4000) as u64));
-            child.kill().unwrap();
-            child.wait().unwrap();
+            kill(&mut child);
             killed += u64::from(runs);
             // What is there is sound before anyone repairs it, and stands where the journal says or one ahead.
             let found = reader(Path::new(&corpus));
@@ -210,12 +209,10 @@ corpusdb_test!(an_ingest_finishes_a_killed_tokenizer_registration, Job::new(), |
     for round in 0..4 {
         let corpus = make(&format!("killed-{round}"));
         let start = journal(&corpus);
-        let mut child =
-            command(&add(&corpus)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = silent(&add(&corpus));
         wait_for(&mut child, &corpus, start + 1);
         std::thread::sleep(Duration::from_micros(random.below(3000) as u64));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(&mut child);
         if round % 2 == 0 {
             corpusdb(&add(&corpus)).good();
         }
@@ -228,17 +225,12 @@ corpusdb_test!(an_ingest_finishes_a_killed_tokenizer_registration, Job::new(), |
 corpusdb_test!(a_corpus_killed_in_init_is_refused, |scratch| {
     for round in 0..6 {
         let corpus = scratch.arg(&format!("corpus-{round}"));
-        let mut child = command(&["init", &corpus])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = silent(&["init", &corpus]);
         while !Path::new(&corpus).exists() && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_micros(100));
         }
         std::thread::sleep(Duration::from_millis(5 * round));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(&mut child);
         if Path::new(&corpus).join("FORMAT").exists() {
             sound(&corpus);
             continue;
@@ -279,16 +271,14 @@ corpusdb_test!(killed_while_it_folds_band_runs_every_bucket_is_whole, |scratch| 
     for round in 0..seeds(8) {
         let corpus = make(&format!("killed-{round}"));
         let arguments: Vec<String> = ingest(&corpus, &small, "300");
-        let mut child =
-            command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = silent(&arguments);
         let folder = Path::new(&corpus).join("folding");
         while !folder.exists() && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_micros(100));
         }
         std::thread::sleep(Duration::from_micros(random.below(12_000) as u64));
         folding += u64::from(child.try_wait().unwrap().is_none());
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(&mut child);
         left += u64::from(folder.exists());
         sound_digest(&reader(Path::new(&corpus)));
         corpusdb(&arguments).good();
@@ -354,8 +344,7 @@ corpusdb_test!(fields_are_whole_whenever_their_verbs_were_killed, |scratch| {
                     command(&words(&corpus, verb)).stdout(Stdio::null()).spawn().unwrap();
                 let runs = wait_for(&mut child, &corpus, moment);
                 std::thread::sleep(Duration::from_micros(random.below(3000) as u64));
-                child.kill().unwrap();
-                child.wait().unwrap();
+                kill(&mut child);
                 killed += u64::from(runs);
                 sound_digest(&reader(Path::new(&corpus)));
             }

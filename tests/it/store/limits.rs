@@ -2,7 +2,7 @@
 
 use crate::support::{
     HELD, Page, Ran, Random, TestDir, copy, corpusdb, corpusdb_test, corpusdb_within, crawl,
-    digest, ingest, init, lines, numbers, prose, ran, repository, sound, writer,
+    digest, file_names, ingest, init, lines, numbers, prose, ran, repository, sound, writer,
 };
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use corpusdb::Corpus;
@@ -27,10 +27,8 @@ fn limited(limit: &str, arguments: &[&str]) -> Ran {
 }
 
 fn tables(corpus: &str) -> usize {
-    let entries = std::fs::read_dir(Path::new(corpus).join("db")).unwrap();
-    entries
-        .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|e| e == "sst"))
-        .count()
+    let names = file_names(Path::new(corpus).join("db")).into_iter();
+    names.filter(|name| name.ends_with(".sst")).count()
 }
 
 corpusdb_test!(many_tables_raise_the_soft_limit_of_open_files, |scratch| {
@@ -71,27 +69,18 @@ corpusdb_test!(an_ingest_resumes_after_a_file_size_limit, |scratch| {
     assert_eq!(digest(&corpus), digest(&whole));
 });
 
-/// What is in the corpus directory.
-fn names(corpus: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(corpus).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
-}
-
 corpusdb_test!(a_trial_on_a_corpus_of_an_older_format_does_not_migrate_it, |scratch| {
     let path = scratch.path("corpus");
     copy(&repository("tests/formats/v3/corpus"), &path);
     let format = std::fs::read(path.join("FORMAT")).unwrap();
-    let before = names(&path);
+    let before = file_names(&path);
     let file = scratch.write("a.jsonl", lines(&[Page::keyed("new", "a page that is new to it")]));
     let corpus = scratch.arg("corpus");
     let words =
         ["ingest", &corpus, &file, "--source", "web", "--id-field", "id", "--dry-run", "--json"];
     assert_eq!(corpusdb(&words).good().json()["added"], 1);
     assert_eq!(std::fs::read(path.join("FORMAT")).unwrap(), format);
-    let after = names(&path).into_iter().filter(|name| name != "writer.lock");
+    let after = file_names(&path).into_iter().filter(|name| name != "writer.lock");
     assert_eq!(
         after.collect::<Vec<_>>(),
         before.into_iter().filter(|n| n != "writer.lock").collect::<Vec<_>>()
@@ -118,7 +107,7 @@ corpusdb_test!(the_next_writer_removes_the_twin_of_a_killed_process, |scratch| {
         std::fs::create_dir_all(path.join("dry-run-77-0/db")).unwrap();
     };
     let litter = || {
-        names(&path)
+        file_names(&path)
             .into_iter()
             .filter(|n| n.starts_with("dry-run") || n.starts_with("opening"))
             .count()

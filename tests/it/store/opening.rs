@@ -2,7 +2,8 @@
 
 use crate::support::{
     Page, Random, TestDir, copy, corpusdb, corpusdb_test, crawl, digest, ingest, init,
-    keyed_options, lines, make, pour, prose, reader, repository, sound, sound_digest, writer,
+    keyed_options, lines, make, paths_below, pour, prose, reader, repository, sound, sound_digest,
+    writer,
 };
 use corpusdb::store::{CheckDepth, StoreError};
 use corpusdb::tokenizer::TokenizerError;
@@ -79,11 +80,8 @@ fn an_open_corpus_allocates_no_space_ahead() {
 
 /// The files of the database with that ending, in order.
 fn files(corpus: &str, end: &str) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(Path::new(corpus).join("db")).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    let mut found: Vec<PathBuf> =
-        paths.filter(|path| path.extension().is_some_and(|found| found == end)).collect();
-    found.sort();
+    let mut found = paths_below(&Path::new(corpus).join("db"));
+    found.retain(|path| path.extension().is_some_and(|found| found == end));
     found
 }
 

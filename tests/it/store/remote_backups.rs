@@ -3,7 +3,7 @@
 use crate::support::server::{Server, State};
 use crate::support::{
     Ran, Random, StopAt, StopWhen, TestDir, command, corpusdb_test, crawl, digest, ingest, init,
-    lines, ran, reader, seeds, sound,
+    kill, lines, paths_below, ran, reader, seeds, sound,
 };
 use corpusdb::remote::ObjectStores;
 use corpusdb::{Backups, Context, Error};
@@ -75,15 +75,12 @@ corpusdb_test!(backups_in_a_bucket_are_those_of_a_directory, |scratch| {
         }
         assert_eq!(server.state().cuts.0, 0, "nothing was cut");
         let mut local = BTreeSet::new();
-        for folder in std::fs::read_dir(Path::new(&directory).join("files")).unwrap() {
-            for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
-                let path = file.unwrap().path();
-                let name = path.strip_prefix(&directory).unwrap().to_str().unwrap().to_owned();
-                let bytes = std::fs::read(&path).unwrap();
-                let key = format!("b/backups/crawl/{name}");
-                assert!(server.state().files[&key] == bytes, "{name} has other bytes");
-                local.insert(name);
-            }
+        for path in paths_below(&Path::new(&directory).join("files")) {
+            let name = path.strip_prefix(&directory).unwrap().to_str().unwrap().to_owned();
+            let bytes = std::fs::read(&path).unwrap();
+            let key = format!("b/backups/crawl/{name}");
+            assert!(server.state().files[&key] == bytes, "{name} has other bytes");
+            local.insert(name);
         }
         assert_eq!(objects(&server, "files/"), local);
         assert_eq!(objects(&server, "marks/"), BTreeSet::new());
@@ -245,8 +242,7 @@ corpusdb_test!(a_killed_backup_in_a_bucket_harms_no_earlier_one, |scratch| {
         let mut child = begun(&server, &["create", &corpus, PLACE]);
         std::thread::sleep(Duration::from_micros(random.below(150_000) as u64));
         killed += u64::from(child.try_wait().unwrap().is_none());
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(&mut child);
         if !objects(&server, "").contains("corpusdb-backups") {
             continue;
         }

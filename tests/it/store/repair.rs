@@ -1,17 +1,17 @@
 //! Repair and salvage: whatever byte of whatever table is bad, the corpus is as before, or what is lost is named.
 
 use crate::support::{
-    Page, Random, StopAt, StopWhen, TestDir, command, copy, corpusdb, corpusdb_reading, crawl,
-    digest, edited, lines, policies, prose, reader, repository, seeds, shard, sound_digest, writer,
+    Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_reading, crawl, digest,
+    edited, lines, policies, prose, reader, repository, seeds, shard, sound_digest, writer,
 };
-use crate::support::{corpusdb_test, tables};
+use crate::support::{corpusdb_test, silent, tables};
 use corpusdb::curate::BlockReach;
 use corpusdb::store::table::FAMILIES;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, DedupMode, DocId, FieldKind, Policy};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+
 use std::time::{Duration, Instant};
 
 /// Little, so that files are read and not remembered.
@@ -271,11 +271,7 @@ corpusdb_test!(a_repair_that_is_killed_anywhere_goes_on, |scratch| {
         }
         let mut tries = 0;
         loop {
-            let mut child = command(&["check", &name, "--repair"])
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
+            let mut child = silent(&["check", &name, "--repair"]);
             tries += 1;
             // Longer and longer: a slow machine gets to the end too.
             let limit = 40.0 * 1.6_f64.powi(tries);

@@ -24,6 +24,36 @@ pub fn command<S: AsRef<OsStr>>(arguments: &[S]) -> Command {
     command
 }
 
+/// The command, started; nobody hears what it says.
+pub fn silent<S: AsRef<OsStr>>(arguments: &[S]) -> Child {
+    let mut command = command(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// Kills a process and waits for its end.
+pub fn kill(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// `python3 -c SCRIPT`, not yet started.
+pub fn python(script: &str) -> Command {
+    let mut command = Command::new("python3");
+    command.args(["-c", script]).stdin(Stdio::null());
+    command
+}
+
+/// Whether `python3` has the module of a judge; says so where it has not.
+pub fn python_has(module: &str) -> bool {
+    let import = python(&format!("import {module}")).stderr(Stdio::null()).status();
+    let is_there = import.is_ok_and(|status| status.success());
+    if !is_there {
+        println!("not judged by {module}, which python3 has not");
+    }
+    is_there
+}
+
 /// Ctrl-C for a process. The shell has `kill` built in: a small system has no program of that name.
 pub fn interrupt(child: &Child) {
     let kill = format!("kill -INT {}", child.id());

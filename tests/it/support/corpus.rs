@@ -175,6 +175,20 @@ pub fn repository(path: impl AsRef<Path>) -> PathBuf {
     std::path::absolute(root).unwrap().join(path)
 }
 
+/// The files below a directory, in order.
+pub fn paths_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = walkdir::WalkDir::new(directory).sort_by_file_name().into_iter();
+    let paths = entries.map(|entry| entry.unwrap().into_path());
+    paths.filter(|path| !path.is_dir()).collect()
+}
+
+/// The names of what stands in a directory, in order.
+pub fn file_names(directory: impl AsRef<Path>) -> Vec<String> {
+    let entries = walkdir::WalkDir::new(directory).min_depth(1).max_depth(1).sort_by_file_name();
+    let names = entries.into_iter().map(|entry| entry.unwrap().file_name().to_owned());
+    names.map(|name| name.into_string().unwrap()).collect()
+}
+
 /// Copies a directory with all that is in it.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();

@@ -1,7 +1,7 @@
 //! Directories of documents with their decisions, as a cluster writes them, and the ingest that stands for a load.
 
 use crate::support::{
-    Page, Random, TestDir, command, corpusdb, crawl, digest, pour, sound, writer,
+    Page, Random, TestDir, corpusdb, crawl, digest, kill, pour, silent, sound, writer,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::json::ReaderBuilder;
@@ -12,7 +12,7 @@ use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::Path;
-use std::process::Stdio;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -218,13 +218,11 @@ pub fn kill_anywhere(
     for round in 0..rounds {
         let corpus = made(&format!("killed-{round}"));
         let moment = before + random.below((commits - before) as usize) as u64;
-        let mut child =
-            command(&words(&corpus)).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = silent(&words(&corpus));
         while journal(&corpus) < moment && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_micros(300));
         }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(&mut child);
         killed += u64::from(journal(&corpus) < commits);
         sound(&corpus);
         corpusdb(&words(&corpus)).good();

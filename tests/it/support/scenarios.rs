@@ -4,7 +4,7 @@ use crate::support::checker::corpus::plan;
 use crate::support::trained;
 use crate::support::{
     MEMORY, Page, Random, TestDir, WEB_BY_ID, corpusdb, crawl, fixture, ingest, init,
-    init_with_tokenizer, lines, prose, sql, train,
+    init_with_tokenizer, lines, paths_below, prose, sql, train,
 };
 use corpusdb::dedup::{Fingerprint, Fingerprinter, KeepOrder, Profile, bands};
 use corpusdb::{
@@ -227,16 +227,8 @@ pub fn first_crawl(random: &mut Random, count: usize) -> Vec<Page> {
 
 /// Every file below a directory with its bytes.
 pub fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else {
-            found.push((path.display().to_string(), std::fs::read(&path).unwrap()));
-        }
-    }
-    found
+    let read = |path: PathBuf| (path.display().to_string(), std::fs::read(&path).unwrap());
+    paths_below(directory).into_iter().map(read).collect()
 }
 
 /// The files that have these bytes, by a search that knows nothing of the one that is tested.
