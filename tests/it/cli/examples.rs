@@ -71,7 +71,7 @@ const SMALLER: &[(&str, &str)] = &[
 const LEFT: &[(&str, &str)] = &[
     ("s3://", "a store of the net"),
     ("corpusdb bulk-load", "a load that Spark wrote: python/tests/spark makes one"),
-    ("corpusdb demo", "a minute, in tests/it/cli/demo.rs"),
+    ("corpusdb demo", "a minute, in tests/it/cli/examples.rs"),
 ];
 
 /// The examples of the reference, lines that go on joined.

@@ -84,6 +84,11 @@ impl Trouble {
         self.refusing(refuse, within, &["count", &corpus]).into()
     }
 
+    /// The command beside the corpus.
+    fn ran(&self, line: &str) -> Told {
+        self.scratch.ran(line).into()
+    }
+
     fn read(&self, corpus: &str) -> Told {
         corpusdb(&["count", corpus]).into()
     }
@@ -129,14 +134,10 @@ type Case = (&'static str, fn(&Trouble) -> Told);
 /// What people meet on their first days: a word that is wrong, a file that is another one, what is missing.
 const EVERYDAY: [Case; 23] = [
     ("unexpected argument … found", |place| {
-        let file = place.scratch.arg("b.jsonl");
-        let corpus = place.scratch.arg("corpus");
-        corpusdb(&["ingest", &corpus, &file, "--source", "web", "--id-fild", "id"]).into()
+        place.ran("ingest corpus b.jsonl --source web --id-fild id")
     }),
-    ("unrecognized subcommand …", |_| corpusdb(&["injest"]).into()),
-    ("the following required arguments were not provided:", |place| {
-        corpusdb(&["export", &place.scratch.arg("corpus")]).into()
-    }),
+    ("unrecognized subcommand …", |place| place.ran("injest")),
+    ("the following required arguments were not provided:", |place| place.ran("export corpus")),
     ("…: no such file or directory", |place| place.ingest(&place.scratch.arg("c.jsonl"), &[])),
     ("…: no file matches the pattern", |place| {
         place.ingest(&place.scratch.arg("c-*.jsonl"), &[])
@@ -163,41 +164,25 @@ const EVERYDAY: [Case; 23] = [
         let file = place.scratch.write("c.jsonl", "{\"text\": \"a page again\"}\n".repeat(130));
         place.ingest(&file, &[])
     }),
-    ("no document has the key …", |place| {
-        corpusdb(&["show", &place.scratch.arg("corpus"), "--key", "nobody"]).into()
-    }),
-    ("no source …", |place| {
-        corpusdb(&["stats", &place.scratch.arg("corpus"), "--source", "wbe"]).into()
-    }),
-    ("cannot use the expression …", |place| {
-        corpusdb(&["count", &place.scratch.arg("corpus"), "--where", "qualty > 0.5"]).into()
-    }),
+    ("no document has the key …", |place| place.ran("show corpus --key nobody")),
+    ("no source …", |place| place.ran("stats corpus --source wbe")),
+    ("cannot use the expression …", |place| place.ran("count corpus --where 'qualty > 0.5'")),
     ("cannot run …: no column …", |place| {
-        corpusdb(&["sql", &place.scratch.arg("corpus"), "SELECT lenght FROM documents"]).into()
+        place.ran("sql corpus 'SELECT lenght FROM documents'")
     }),
-    ("refused …: only one SELECT, …", |place| {
-        corpusdb(&["sql", &place.scratch.arg("corpus"), "DELETE FROM documents"]).into()
-    }),
-    ("no snapshot …", |place| {
-        corpusdb(&["count", &place.scratch.arg("corpus"), "--snapshot", "june"]).into()
-    }),
-    ("no tokenizer …", |place| {
-        corpusdb(&["tokenizer", "show", &place.scratch.arg("corpus"), "gpt2"]).into()
-    }),
+    ("refused …: only one SELECT, …", |place| place.ran("sql corpus 'DELETE FROM documents'")),
+    ("no snapshot …", |place| place.ran("count corpus --snapshot june")),
+    ("no tokenizer …", |place| place.ran("tokenizer show corpus gpt2")),
     ("… the corpus has no tokenizer; …", |place| place.plan("version = 1\n")),
     ("… recipe: TOML …", |place| place.plan("version = 1\nsead = 2\n")),
     (
         "format … writes rows of equal length and source … has … rows that are not full: …",
         |place| {
-            let train = ["tokenizer", "train", &place.scratch.arg("corpus"), "own"];
-            corpusdb(&[&train[..], &["--vocab-size", "300"]].concat()).good();
+            place.scratch.run("tokenizer train corpus own --vocab-size 300");
             place.plan("version = 1\n[pack]\nlength = 64\n[output]\nformat = \"megatron\"\n")
         },
     ),
-    ("… exists; …", |place| {
-        let (corpus, out) = (place.scratch.arg("corpus"), place.scratch.arg("b.jsonl"));
-        corpusdb(&["export", &corpus, "--to", &out]).into()
-    }),
+    ("… exists; …", |place| place.ran("export corpus --to b.jsonl")),
 ];
 
 /// Room, limits, rights, processes and file systems; `ulimit` itself is in `limits`, kills are in `crash`.
@@ -253,11 +238,10 @@ const REFUSED: [Case; 18] = [
         StoreError::Restless { path: place.scratch.path("c"), why: "a table".to_owned() }.into()
     }),
     ("…: another process adds backups or drops them; wait for it to end", |place| {
-        let (corpus, directory) = (place.again("held"), place.scratch.arg("backups"));
-        corpusdb(&["backup", "create", &corpus, &directory]).good();
+        place.scratch.run("backup create corpus backups");
         let lock = std::fs::File::create(place.scratch.path("backups/lock")).unwrap();
         lock.lock().unwrap();
-        corpusdb(&["backup", "create", &corpus, &directory]).into()
+        place.ran("backup create corpus backups")
     }),
     ("locking …: No locks available (os error 37)", |place| {
         place.write_refused("flock:37", "refused")
@@ -337,12 +321,11 @@ const FOUND: [Case; 15] = [
         StoreError::Corrupt { what, family, key, offset: 0, why }.into()
     }),
     ("…: … is not what was backed up", |place| {
-        let (corpus, directory) = (place.again("damaged"), place.scratch.arg("backups"));
-        corpusdb(&["backup", "create", &corpus, &directory]).good();
+        place.scratch.run("backup create corpus backups");
         for file in paths_below(&place.scratch.path("backups/files")) {
             std::fs::write(file, "x").unwrap();
         }
-        corpusdb(&["backup", "restore", &directory, &place.scratch.arg("new")]).into()
+        place.ran("backup restore backups new")
     }),
     ("… is not a corpus", |place| place.read(&place.scratch.arg("nothing"))),
     ("… already exists and is not an empty directory", |place| {
@@ -351,7 +334,7 @@ const FOUND: [Case; 15] = [
     ("… has a corpus whose creation was interrupted", |place| {
         let corpus = place.scratch.arg("half-made");
         place.refusing("write:28", ".log", &["init", &corpus]).fails(&["No space left"]);
-        corpusdb(&["init", &corpus]).into()
+        place.ran("init half-made")
     }),
     (
         "… has store format …, this release reads up to …; it was last written by corpusdb …",
@@ -367,10 +350,9 @@ const FOUND: [Case; 15] = [
         place.read(&corpus.display().to_string())
     }),
     ("…: it has backups of another corpus: use one directory for each corpus", |place| {
-        let (corpus, directory) = (place.scratch.arg("other"), place.scratch.arg("backups"));
-        init(&corpus, &[]);
-        corpusdb(&["backup", "create", &corpus, &directory]).good();
-        corpusdb(&["backup", "create", &place.again("held"), &directory]).into()
+        place.scratch.run("init other");
+        place.scratch.run("backup create other backups");
+        place.ran("backup create corpus backups")
     }),
 ];
 

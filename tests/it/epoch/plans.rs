@@ -7,10 +7,12 @@ use crate::support::{
     MEMORY, Page, Random, StopAt, StopWhen, command, copy, corpusdb, corpusdb_test, ingest, lines,
     outputs, prose, repository, sound, sql, writer,
 };
+use corpusdb::CorpusWriter;
 use corpusdb::{Context, Corpus, DocId, Recipe};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Child;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -436,6 +438,25 @@ fn a_plan_that_another_goes_on_from_is_dropped_after_it() {
     sound(&place.corpus);
 }
 
+fn waiting(arguments: &[&str]) -> Child {
+    let mut command = command(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Expects that commands wait for a writer, and end well once it is gone.
+fn ended_after(writer: CorpusWriter, mut waiting: Vec<Child>) {
+    std::thread::sleep(Duration::from_millis(400));
+    for child in &mut waiting {
+        assert!(child.try_wait().unwrap().is_none(), "it waits for the writer");
+    }
+    drop(writer);
+    for child in waiting {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
 // The second of two builds from recipes failed on the lock, though planning is short.
 corpusdb_test!(builds_from_recipes_wait_for_any_writer, EpochCorpus::holding(60), |place| {
     let builds: Vec<_> = (0..2)
@@ -447,23 +468,11 @@ corpusdb_test!(builds_from_recipes_wait_for_any_writer, EpochCorpus::holding(60)
         })
         .collect();
     let writer = Corpus::options().memory(MEMORY).threads(1).open_writer(&place.corpus).unwrap();
-    let mut children: Vec<_> = builds
+    let children = builds
         .iter()
-        .map(|(_, file, out)| {
-            let mut command = command(&["epoch", "build", &place.corpus, file, "--out", out]);
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-            command.spawn().unwrap()
-        })
-        .collect();
-    std::thread::sleep(Duration::from_millis(400));
-    for child in &mut children {
-        assert!(child.try_wait().unwrap().is_none(), "it waits for the writer");
-    }
-    drop(writer);
-    for child in children {
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    }
+        .map(|(_, file, out)| waiting(&["epoch", "build", &place.corpus, file, "--out", out]));
+    let children = children.collect();
+    ended_after(writer, children);
     for (seed, ..) in &builds {
         place.verified(&format!("at-once-{seed}"));
     }
@@ -479,7 +488,7 @@ corpusdb_test!(short_writes_wait_for_another_writer, EpochCorpus::holding(20), |
     let suite = place.scratch.write("suite.jsonl", "{\"question\":\"How deep is it there?\"}\n");
     corpusdb(&["contamination", "add", corpus, "ours", &suite]).good();
     let writer = Corpus::options().memory(MEMORY).threads(1).open_writer(corpus).unwrap();
-    let mut children: Vec<_> = [
+    let children = [
         &["snapshot", "create", corpus, "second"][..],
         &["snapshot", "drop", corpus, "first"],
         &["field", "drop", corpus, "stars"],
@@ -487,22 +496,8 @@ corpusdb_test!(short_writes_wait_for_another_writer, EpochCorpus::holding(20), |
         &["contamination", "drop", corpus, "ours"],
         &["rejects", "drop", corpus],
     ]
-    .iter()
-    .map(|arguments| {
-        let mut command = command(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        command.spawn().unwrap()
-    })
-    .collect();
-    std::thread::sleep(Duration::from_millis(400));
-    for child in &mut children {
-        assert!(child.try_wait().unwrap().is_none(), "it waits for the writer");
-    }
-    drop(writer);
-    for child in children {
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    }
+    .map(waiting);
+    ended_after(writer, children.into());
     sound(corpus);
 });
 

@@ -390,31 +390,21 @@ corpusdb_test!(every_export_is_read_again, |scratch| {
     }
 });
 
+const HERE: &str = "tests/it/ingest/other_files.rs";
+
 /// The rows of "Case by case" in the page of inputs, by how they begin, and where the test of each stands.
 const CASES: [(&str, &str, &str); 19] = [
-    (
-        "with `--format`",
-        "tests/it/ingest/other_files.rs",
-        "unread_files_are_named_with_the_way_out",
-    ),
-    (
-        "with an ending",
-        "tests/it/ingest/other_files.rs",
-        "a_file_is_recognised_behind_a_bad_first_record",
-    ),
+    ("with `--format`", HERE, "unread_files_are_named_with_the_way_out"),
+    ("with an ending", HERE, "a_file_is_recognised_behind_a_bad_first_record"),
     (
         "with the first bytes",
         "src/input/arrow_tests.rs",
         "arrow_files_feather_and_streams_give_their_rows",
     ),
-    (
-        "with objects on",
-        "tests/it/ingest/other_files.rs",
-        "a_file_is_recognised_behind_a_bad_first_record",
-    ),
+    ("with objects on", HERE, "a_file_is_recognised_behind_a_bad_first_record"),
     (
         "standard input",
-        "tests/it/ingest/inputs.rs",
+        "tests/it/ingest/formats.rs",
         "a_table_is_ingested_by_columns_from_file_and_pipe",
     ),
     (
@@ -422,44 +412,16 @@ const CASES: [(&str, &str, &str); 19] = [
         "src/input/tests.rs",
         "compression_is_recognised_by_content_in_members_and_frames",
     ),
-    (
-        "with zeros",
-        "tests/it/ingest/other_files.rs",
-        "padding_behind_frames_is_ignored_and_other_bytes_warned_of",
-    ),
-    (
-        "without an ending",
-        "tests/it/ingest/other_files.rs",
-        "a_file_is_recognised_behind_a_bad_first_record",
-    ),
-    (
-        "empty",
-        "tests/it/ingest/other_files.rs",
-        "an_input_without_a_byte_adds_nothing_and_is_named",
-    ),
-    (
-        "with a line of 20 MB",
-        "tests/it/ingest/other_files.rs",
-        "a_file_is_recognised_behind_a_bad_first_record",
-    ),
-    ("in UTF-16", "tests/it/ingest/other_files.rs", "unread_files_are_named_with_the_way_out"),
-    (
-        "a table with carriage",
-        "tests/it/ingest/other_files.rs",
-        "a_file_is_recognised_behind_a_bad_first_record",
-    ),
-    ("ARC", "tests/it/ingest/other_files.rs", "unread_files_are_named_with_the_way_out"),
+    ("with zeros", HERE, "padding_behind_frames_is_ignored_and_other_bytes_warned_of"),
+    ("without an ending", HERE, "a_file_is_recognised_behind_a_bad_first_record"),
+    ("empty", HERE, "an_input_without_a_byte_adds_nothing_and_is_named"),
+    ("with a line of 20 MB", HERE, "a_file_is_recognised_behind_a_bad_first_record"),
+    ("in UTF-16", HERE, "unread_files_are_named_with_the_way_out"),
+    ("a table with carriage", HERE, "a_file_is_recognised_behind_a_bad_first_record"),
+    ("ARC", HERE, "unread_files_are_named_with_the_way_out"),
     ("a web archive", "src/input/warc_reader.rs", "chunked_bodies_are_joined_and_others_left"),
-    (
-        "a folder that Spark",
-        "tests/it/ingest/other_files.rs",
-        "files_of_a_folder_are_read_or_skipped_with_a_reason",
-    ),
-    (
-        "folders of partitions",
-        "tests/it/ingest/other_files.rs",
-        "folders_of_partitions_are_fields_of_their_records",
-    ),
+    ("a folder that Spark", HERE, "files_of_a_folder_are_read_or_skipped_with_a_reason"),
+    ("folders of partitions", HERE, "folders_of_partitions_are_fields_of_their_records"),
     ("a clone", "src/input/format_tests.rs", "folders_of_datasets_give_their_records_alone"),
     ("a dataset", "src/input/format_tests.rs", "folders_of_datasets_give_their_records_alone"),
     (

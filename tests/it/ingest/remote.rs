@@ -9,6 +9,7 @@ use corpusdb::ingest::ReadOptions;
 use corpusdb::remote::ObjectStores;
 use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Interrupt, Policy};
 use serde_json::Value;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -125,6 +126,20 @@ corpusdb_test!(connections_that_are_cut_go_on_at_the_byte_reached, |scratch| {
     }
 });
 
+/// Expects that a file and objects with its bytes come to the same rows.
+fn same_from_anywhere(server: &Server, scratch: &TestDir, file: &Path, id: &str, paths: &[&str]) {
+    let (local, remote) = (scratch.arg("local"), scratch.arg("remote"));
+    let keyed = ["--source", "web", "--id-field", id];
+    init(&local, &[]);
+    crate::support::ingest(&local, &[&file.display().to_string()], &keyed);
+    for path in paths {
+        let _ = std::fs::remove_dir_all(&remote);
+        init(&remote, &[]);
+        with(server, &[&["ingest", &remote, path], &keyed[..]].concat()).good();
+        assert_eq!(rows(&remote), rows(&local), "{path}");
+    }
+}
+
 corpusdb_test!(a_parquet_object_is_read_from_its_end_and_needs_ranges, |scratch| {
     let file = repository("tests/corpora/inputs/hub/data/train-00000-of-00002.parquet");
     let bytes = std::fs::read(&file).unwrap();
@@ -132,20 +147,17 @@ corpusdb_test!(a_parquet_object_is_read_from_its_end_and_needs_ranges, |scratch|
     for name in ["x/rows.parquet", "x/rows"] {
         server.state().files.insert(name.to_owned(), bytes.clone());
     }
-    let (local, remote) = (scratch.arg("local"), scratch.arg("remote"));
-    let id = ["--source", "web", "--id-field", "url"];
-    init(&local, &[]);
-    crate::support::ingest(&local, &[&file.display().to_string()], &id);
-    for path in [server.url("x/rows"), "s3://x/rows.parquet".to_owned()] {
-        let _ = std::fs::remove_dir_all(&remote);
-        init(&remote, &[]);
-        with(&server, &[&["ingest", &remote, &path], &id[..]].concat()).good();
-        assert_eq!(rows(&remote), rows(&local), "{path}");
-    }
+    same_from_anywhere(
+        &server,
+        &scratch,
+        &file,
+        "url",
+        &[&server.url("x/rows"), "s3://x/rows.parquet"],
+    );
     server.state().no_ranges = true;
-    let url = server.url("x/rows.parquet");
+    let (remote, url) = (scratch.arg("remote"), server.url("x/rows.parquet"));
     let words = ["ignores Range", "rows.parquet"];
-    with(&server, &[&["ingest", &remote, &url], &id[..]].concat()).fails(&words);
+    with(&server, &["ingest", &remote, &url, "--source", "web", "--id-field", "url"]).fails(&words);
 });
 
 // Regression: an Arrow file of Polars has the dictionaries of its categories behind its batches.
@@ -153,23 +165,14 @@ corpusdb_test!(an_arrow_object_is_read_in_the_order_of_its_footer, |scratch| {
     let file = repository("tests/corpora/inputs/polars-categories.arrow");
     let server = Server::start(State { cuts: (2, 100), ..State::default() });
     server.state().files.insert("x/rows.arrow".to_owned(), std::fs::read(&file).unwrap());
-    let (local, remote) = (scratch.arg("local"), scratch.arg("remote"));
-    let id = ["--source", "web", "--id-field", "id"];
-    init(&local, &[]);
-    crate::support::ingest(&local, &[&file.display().to_string()], &id);
-    for path in [server.url("x/rows.arrow"), "s3://x/rows.arrow".to_owned()] {
-        let _ = std::fs::remove_dir_all(&remote);
-        init(&remote, &[]);
-        with(&server, &[&["ingest", &remote, &path], &id[..]].concat()).good();
-        assert_eq!(rows(&remote), rows(&local), "{path}");
-    }
+    let url = server.url("x/rows.arrow");
+    same_from_anywhere(&server, &scratch, &file, "id", &[&url, "s3://x/rows.arrow"]);
     // Without ranges it comes from its beginning on, as from a pipe.
     server.state().no_ranges = true;
     let words = ["rows.arrow", "after the batches"];
-    let url = server.url("x/rows.arrow");
     let fresh = scratch.arg("fresh");
     init(&fresh, &[]);
-    with(&server, &[&["ingest", &fresh, &url], &id[..]].concat()).fails(&words);
+    with(&server, &[&["ingest", &fresh, &url], &WEB_BY_ID[..]].concat()).fails(&words);
 });
 
 corpusdb_test!(an_object_replaced_while_read_is_read_again, |scratch| {
