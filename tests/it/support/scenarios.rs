@@ -3,8 +3,8 @@
 use crate::support::checker::corpus::plan;
 use crate::support::trained;
 use crate::support::{
-    MEMORY, Page, Random, TestDir, WEB_BY_ID, corpusdb, crawl, fixture, ingest, init,
-    init_with_tokenizer, lines, paths_below, prose, sql, train,
+    MEMORY, Page, Ran, Random, TestDir, WEB_BY_ID, corpusdb, crawl, fixture, ingest, init,
+    init_with_tokenizer, lines, paths_below, prose, reader, sql, train, with_corpus,
 };
 use corpusdb::dedup::{Fingerprint, Fingerprinter, KeepOrder, Profile, bands};
 use corpusdb::{
@@ -334,5 +334,60 @@ impl Story {
 
     pub fn proof(&self) -> Value {
         serde_json::from_slice(&std::fs::read(self.scratch.path("proof.json")).unwrap()).unwrap()
+    }
+}
+
+/// A corpus of pages to which tokenizers come.
+pub struct TokenizerCorpus {
+    pub scratch: TestDir,
+    pub corpus: String,
+}
+
+impl TokenizerCorpus {
+    pub fn new() -> Self {
+        let (scratch, corpus) = with_corpus(&[]);
+        Self { scratch, corpus }
+    }
+
+    /// With pages, of which few are duplicates of others.
+    pub fn of(pages: &[Page]) -> Self {
+        let (scratch, corpus) = with_corpus(&["--threshold", "0.7"]);
+        let place = Self { scratch, corpus };
+        place.pour("pages.jsonl", pages, &[]);
+        place
+    }
+
+    pub fn pour(&self, name: &str, pages: &[Page], more: &[&str]) -> Value {
+        self.scratch.ingest(&self.corpus, name, lines(pages), &[&WEB_BY_ID, more].concat())
+    }
+
+    /// Runs a verb of `tokenizer` on the corpus.
+    pub fn tokenizer(&self, verb: &str, more: &[&str]) -> Ran {
+        corpusdb(&[&["tokenizer", verb, &self.corpus], more].concat())
+    }
+
+    pub fn train(&self, name: &str, more: &[&str]) -> Value {
+        self.tokenizer("train", &[&[name, "--json"], more].concat()).good().json()
+    }
+
+    pub fn listed(&self) -> Vec<Value> {
+        self.tokenizer("list", &["--json"]).good().json_lines()
+    }
+
+    pub fn open(&self) -> Corpus {
+        reader(Path::new(&self.corpus))
+    }
+
+    /// A tokenizer's `tokenizer.json`, out of the corpus.
+    pub fn file(&self, name: &str) -> Vec<u8> {
+        let corpus = self.open();
+        let (id, _) = corpus.view().tokenizer_named(name).unwrap();
+        corpus.view().tokenizer_file(id).unwrap()
+    }
+
+    /// Plans an epoch.
+    pub fn plan(&self, recipe: &str) -> Ran {
+        let file = self.scratch.write("recipe.toml", format!("version = 1\n{recipe}"));
+        corpusdb(&["epoch", "plan", &self.corpus, &file, "--json"])
     }
 }

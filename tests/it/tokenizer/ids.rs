@@ -1,10 +1,10 @@
 //! Token ids: those of the reference library, SentencePiece's too, and texts that are refused.
 
+use crate::support::scenarios::TokenizerCorpus;
 use crate::support::{
-    MEMORY, Page, Ran, TestDir, corpusdb, crawl, edited, ingest, init, json_lines, lines, prose,
-    sound, writer,
+    MEMORY, Page, corpusdb, crawl, edited, ingest, init, json_lines, lines, prose, sound, writer,
 };
-use crate::support::{Random, WEB_BY_ID, corpusdb_test, ids_as_reference, sql};
+use crate::support::{Random, corpusdb_test, ids_as_reference, sql};
 use corpusdb::Corpus;
 use corpusdb::tokenizer::{
     REFERENCE, SENTENCEPIECE, TokenizerInput, TokenizerRegistration, convert,
@@ -71,53 +71,20 @@ fn as_reference(corpus: &str) -> usize {
     compared
 }
 
-struct EncodedCorpus {
-    scratch: TestDir,
-    corpus: String,
-}
-
-impl EncodedCorpus {
-    fn new() -> Self {
-        let scratch = TestDir::new();
-        let corpus = scratch.arg("corpus");
-        init(&corpus, &[]);
-        Self { scratch, corpus }
-    }
-
-    fn pour(&self, name: &str, pages: &[Page], more: &[&str]) -> Value {
-        let file = self.scratch.write(name, lines(pages));
-        ingest(&self.corpus, &[&file], &[&WEB_BY_ID, more].concat())
-    }
-
-    fn train(&self, name: &str, size: &str, more: &[&str]) -> Value {
-        let arguments = ["tokenizer", "train", &self.corpus, name, "--vocab-size", size, "--json"];
-        corpusdb(&[&arguments[..], more].concat()).good().json()
-    }
-
-    fn listed(&self) -> Vec<Value> {
-        corpusdb(&["tokenizer", "list", &self.corpus, "--json"]).good().json_lines()
-    }
-
-    /// A tokenizer's file, out of the corpus.
-    fn file(&self, name: &str) -> Vec<u8> {
-        let corpus = Corpus::options().memory(MEMORY).open(&self.corpus).unwrap();
-        let (id, _) = corpus.view().tokenizer_named(name).unwrap();
-        corpus.view().tokenizer_file(id).unwrap()
-    }
-}
-
 fn keyed(texts: Vec<String>, name: &str) -> Vec<Page> {
     let keyed = |(number, text)| Page::keyed(format!("{name}-{number}"), text);
     texts.into_iter().enumerate().map(keyed).collect()
 }
 
-corpusdb_test!(ids_equal_the_reference_library, EncodedCorpus::new(), |place| {
+corpusdb_test!(ids_equal_the_reference_library, TokenizerCorpus::new(), |place| {
     let pages = crawl(41, 200, true);
     place.pour("a.jsonl", &pages[..120], &[]);
     // Hostile texts that come before a tokenizer and after it, and some that it was trained on.
     place.pour("hostile.jsonl", &keyed(hostile(), "early"), &[]);
-    let trained =
-        place.train("own", "700", &["--special", "<|endoftext|>", "--special", "<|pad|>"]);
+    let trained = place.train(
+        "own",
+        &["--vocab-size", "700", "--special", "<|endoftext|>", "--special", "<|pad|>"],
+    );
     assert_eq!((&trained["type"], &trained["complete"]), (&json!("tokenizer"), &json!(true)));
     assert!(trained["encoded_tokens"].as_u64().unwrap() > 1000);
     let again: Vec<String> = hostile()
@@ -128,9 +95,9 @@ corpusdb_test!(ids_equal_the_reference_library, EncodedCorpus::new(), |place| {
     place.pour("b.jsonl", &pages[120..], &["--threads", "1", "--batch-bytes", "2kB"]);
     assert!(report["tokens"]["own"].as_u64().unwrap() > 1000);
     // Another model, added to all of it from a file.
-    let other = EncodedCorpus::new();
+    let other = TokenizerCorpus::new();
     other.pour("other.jsonl", &crawl(43, 60, true), &[]);
-    other.train("small", "300", &["--special", "<|endoftext|>"]);
+    other.train("small", &["--vocab-size", "300", "--special", "<|endoftext|>"]);
     let file = place.scratch.write("small.json", other.file("small"));
     corpusdb(&["tokenizer", "add", &place.corpus, "small", &file]).good();
     let compared = as_reference(&place.corpus);
@@ -154,9 +121,9 @@ corpusdb_test!(ids_equal_the_reference_library, EncodedCorpus::new(), |place| {
     });
 });
 
-corpusdb_test!(gpt2_files_give_the_ids_of_the_library, EncodedCorpus::new(), |place| {
+corpusdb_test!(gpt2_files_give_the_ids_of_the_library, TokenizerCorpus::new(), |place| {
     place.pour("a.jsonl", &crawl(45, 80, true), &[]);
-    place.train("own", "500", &[]);
+    place.train("own", &["--vocab-size", "500"]);
     let file: Value = serde_json::from_slice(&place.file("own")).unwrap();
     let vocab = place.scratch.write("vocab.json", file["model"]["vocab"].to_string());
     let merges: String = file["model"]["merges"]
@@ -178,11 +145,11 @@ corpusdb_test!(gpt2_files_give_the_ids_of_the_library, EncodedCorpus::new(), |pl
 fn training_is_the_same_for_any_batches_and_threads() {
     let pages = crawl(47, 250, true);
     let train = |cut: usize, batch: &str, threads: &str| {
-        let place = EncodedCorpus::new();
+        let place = TokenizerCorpus::new();
         let more = ["--batch-bytes", batch, "--threads", threads];
         place.pour("a.jsonl", &pages[..cut], &more);
         place.pour("b.jsonl", &pages[cut..], &more);
-        let trained = place.train("own", "600", &["--threads", threads]);
+        let trained = place.train("own", &["--vocab-size", "600", "--threads", threads]);
         (trained["hash"].clone(), trained["vocab_size"].clone(), place.file("own"))
     };
     let first = train(125, "64MB", "2");
@@ -191,9 +158,9 @@ fn training_is_the_same_for_any_batches_and_threads() {
     assert_eq!(first, train(200, "9kB", "2"));
 }
 
-corpusdb_test!(a_tokenizer_name_cannot_be_reused, EncodedCorpus::new(), |place| {
+corpusdb_test!(a_tokenizer_name_cannot_be_reused, TokenizerCorpus::new(), |place| {
     place.pour("a.jsonl", &crawl(49, 60, true), &[]);
-    place.train("own", "400", &[]);
+    place.train("own", &["--vocab-size", "400"]);
     let before = place.listed();
     let own = place.scratch.write("own.json", place.file("own"));
     let other = place.scratch.write("other.json", [place.file("own"), b"\n".to_vec()].concat());
@@ -223,14 +190,14 @@ corpusdb_test!(a_tokenizer_name_cannot_be_reused, EncodedCorpus::new(), |place| 
 
 #[test]
 fn an_ingest_with_an_unknown_tokenizer_names_those_there_are() {
-    let place = EncodedCorpus::new();
+    let place = TokenizerCorpus::new();
     let file = place.scratch.write("a.jsonl", lines(&crawl(51, 40, true)));
     let ingest = |name: &str| {
         corpusdb(&["ingest", &place.corpus, &file, "--source", "web", "--tokenizer", name])
     };
     ingest("gpt2").fails(&["no tokenizer `gpt2`", "there is none", "corpusdb tokenizer add"]);
     place.pour("b.jsonl", &crawl(52, 40, true), &[]);
-    place.train("own", "300", &[]);
+    place.train("own", &["--vocab-size", "300"]);
     let before = corpusdb(&["count", &place.corpus]).good().stdout;
     ingest("gpt2").fails(&["no tokenizer `gpt2`", "there is `own`"]);
     let after = corpusdb(&["count", &place.corpus]).good().stdout;
@@ -239,7 +206,7 @@ fn an_ingest_with_an_unknown_tokenizer_names_those_there_are() {
     as_reference(&place.corpus);
 }
 
-corpusdb_test!(a_document_that_is_kept_again_has_its_ids, EncodedCorpus::new(), |place| {
+corpusdb_test!(a_document_that_is_kept_again_has_its_ids, TokenizerCorpus::new(), |place| {
     let mut random = Random::new(53);
     let mut pages = Vec::new();
     for number in 0..30 {
@@ -249,11 +216,11 @@ corpusdb_test!(a_document_that_is_kept_again_has_its_ids, EncodedCorpus::new(), 
         pages.push(Page::keyed(format!("second-{number}"), near));
     }
     place.pour("a.jsonl", &pages, &[]);
-    place.train("early", "500", &[]);
+    place.train("early", &["--vocab-size", "500"]);
     let removed = corpusdb(&["count", &place.corpus, "--where", "standing = 'near'"]).good().stdout;
     let removed: usize = removed.trim().parse().unwrap();
     assert!(removed >= 20, "{removed}");
-    place.train("late", "300", &[]);
+    place.train("late", &["--vocab-size", "300"]);
     let none = "NOT kept AND (tokens_early IS NOT NULL OR tokens_late IS NOT NULL)";
     assert_eq!(corpusdb(&["count", &place.corpus, "--where", none]).good().stdout, "0\n");
     // Every witness gets other words; what it removed stands for itself again.
@@ -268,9 +235,9 @@ corpusdb_test!(a_document_that_is_kept_again_has_its_ids, EncodedCorpus::new(), 
 });
 
 // Each commit took 32 MiB of text whatever the memory was: half a gigabyte under a limit of 128 MB.
-corpusdb_test!(backfill_commits_within_the_memory, EncodedCorpus::new(), |place| {
+corpusdb_test!(backfill_commits_within_the_memory, TokenizerCorpus::new(), |place| {
     place.pour("a.jsonl", &crawl(53, 40, true), &[]);
-    place.train("own", "400", &[]);
+    place.train("own", &["--vocab-size", "400"]);
     let text = |number: u32| -> String {
         (0..60_000).map(|at| format!("{} ", (number * 60_000 + at) * 7919 % 1_000_003)).collect()
     };
@@ -381,33 +348,10 @@ const BPE: &[u8] = include_bytes!("../../../src/tokenizer/convert/vectors/bpe.mo
 const UNIGRAM: &[u8] = include_bytes!("../../../src/tokenizer/convert/vectors/unigram.model");
 const IDS: &str = include_str!("../../../src/tokenizer/convert/vectors/ids.json");
 
-struct ModelCorpus {
-    scratch: TestDir,
-    corpus: String,
-}
-
-impl ModelCorpus {
-    fn new(pages: &[Page]) -> Self {
-        let scratch = TestDir::new();
-        let corpus = scratch.arg("corpus");
-        init(&corpus, &["--threshold", "0.7"]);
-        scratch.ingest(&corpus, "pages.jsonl", lines(pages), &["--source", "web"]);
-        Self { scratch, corpus }
-    }
-
-    fn tokenizer(&self, verb: &str, more: &[&str]) -> Ran {
-        corpusdb(&[&["tokenizer", verb, &self.corpus], more].concat())
-    }
-
-    fn open(&self) -> Corpus {
-        Corpus::options().memory(MEMORY).open(&self.corpus).unwrap()
-    }
-}
-
 #[test]
 fn a_model_has_the_ids_of_sentencepiece() {
     let golden: Value = serde_json::from_str(IDS).unwrap();
-    let home = ModelCorpus::new(&crawl(71, 40, true));
+    let home = TokenizerCorpus::of(&crawl(71, 40, true));
     for (name, model) in [("bpe", BPE), ("unigram", UNIGRAM)] {
         let file = home.scratch.write(&format!("{name}.model"), model);
         let added = home.tokenizer("add", &[name, &file, "--json"]).good().json();
@@ -437,7 +381,7 @@ fn a_model_has_the_ids_of_sentencepiece() {
 
 #[test]
 fn a_model_is_exported_as_it_was_and_is_no_tokenizer_json() {
-    let home = ModelCorpus::new(&crawl(72, 20, true));
+    let home = TokenizerCorpus::of(&crawl(72, 20, true));
     let file = home.scratch.write("spiece.model", UNIGRAM);
     let added = home.tokenizer("add", &["piece", &file, "--json"]).good().json();
     let again = home.scratch.arg("again.model");
@@ -459,7 +403,7 @@ fn a_model_is_exported_as_it_was_and_is_no_tokenizer_json() {
 
 #[test]
 fn a_model_that_an_older_release_registered_keeps_its_ids() {
-    let home = ModelCorpus::new(&crawl(73, 20, true));
+    let home = TokenizerCorpus::of(&crawl(73, 20, true));
     let mut json: Value =
         serde_json::from_slice(&convert(TokenizerInput::SentencePiece(UNIGRAM)).unwrap().json)
             .unwrap();
@@ -501,7 +445,7 @@ fn a_model_that_an_older_release_registered_keeps_its_ids() {
 
 #[test]
 fn an_extension_of_a_model_takes_over_no_ids() {
-    let home = ModelCorpus::new(&crawl(74, 20, true));
+    let home = TokenizerCorpus::of(&crawl(74, 20, true));
     let file = home.scratch.write("spiece.model", BPE);
     let added = home.tokenizer("add", &["piece", &file, "--json"]).good().json();
     let terms = home.scratch.write("terms.txt", "zyzzyva\n");
@@ -519,7 +463,7 @@ fn an_extension_of_a_model_takes_over_no_ids() {
 fn no_vocabulary_with_marks_for_spaces_has_a_nul() {
     let mut pages = crawl(75, 40, true);
     pages.iter_mut().for_each(|page| page.text.push_str(" end\0of\0text"));
-    let home = ModelCorpus::new(&pages);
+    let home = TokenizerCorpus::of(&pages);
     for model in ["unigram", "bpe"] {
         let options = ["--vocab-size", "500", "--byte-fallback", "--character-coverage", "1"];
         home.tokenizer("train", &[&[model, "--model", model], &options[..]].concat()).good();

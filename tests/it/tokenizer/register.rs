@@ -1,68 +1,23 @@
 //! Tokenizers as things of their own: their files, registering without encoding, dropping, asking.
 
+use crate::support::scenarios::TokenizerCorpus;
 use crate::support::{
-    MEMORY, Page, Ran, TestDir, command, corpusdb, corpusdb_reading, crawl, digest, ingest, init,
-    lines, sound,
+    TestDir, command, corpusdb, corpusdb_reading, crawl, digest, ingest, lines, sound,
 };
-use crate::support::{WEB_BY_ID, corpusdb_test, ids_as_reference};
-use corpusdb::{Corpus, DocId};
+use crate::support::{corpusdb_test, ids_as_reference};
+use corpusdb::DocId;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Stdio;
 
-pub struct RegisterCorpus {
-    pub scratch: TestDir,
-    pub corpus: String,
-}
-
-impl RegisterCorpus {
-    pub fn new(pages: &[Page]) -> Self {
-        let scratch = TestDir::new();
-        let corpus = scratch.arg("corpus");
-        init(&corpus, &["--threshold", "0.7"]);
-        let place = Self { scratch, corpus };
-        place.pour("pages.jsonl", pages);
-        place
-    }
-
-    pub fn pour(&self, name: &str, pages: &[Page]) {
-        self.scratch.ingest(&self.corpus, name, lines(pages), &WEB_BY_ID);
-    }
-
-    /// Runs a verb of `tokenizer` on the corpus.
-    pub fn tokenizer(&self, verb: &str, more: &[&str]) -> Ran {
-        corpusdb(&[&["tokenizer", verb, &self.corpus], more].concat())
-    }
-
-    pub fn train(&self, name: &str, more: &[&str]) -> Value {
-        self.tokenizer("train", &[&[name, "--json"], more].concat()).good().json()
-    }
-
-    pub fn open(&self) -> Corpus {
-        Corpus::options().memory(MEMORY).open(&self.corpus).unwrap()
-    }
-
-    /// A tokenizer's `tokenizer.json`, written beside the corpus.
-    pub fn file(&self, name: &str) -> String {
-        let corpus = self.open();
-        let (id, _) = corpus.view().tokenizer_named(name).unwrap();
-        self.scratch.write(&format!("{name}.json"), corpus.view().tokenizer_file(id).unwrap())
-    }
-
-    fn plan(&self, recipe: &str) -> Ran {
-        let file = self.scratch.write("recipe.toml", format!("version = 1\n{recipe}"));
-        corpusdb(&["epoch", "plan", &self.corpus, &file, "--json"])
-    }
-}
-
 /// The file of a small tokenizer, trained on other pages.
 fn small(scratch: &TestDir) -> String {
-    let other = RegisterCorpus::new(&crawl(70, 60, true));
+    let other = TokenizerCorpus::of(&crawl(70, 60, true));
     other.train("own", &["--vocab-size", "420"]);
-    scratch.write("small.json", std::fs::read(other.file("own")).unwrap())
+    scratch.write("small.json", other.file("own"))
 }
 
-corpusdb_test!(backfill_equals_add, RegisterCorpus::new(&crawl(71, 90, true)), |place| {
+corpusdb_test!(backfill_equals_add, TokenizerCorpus::of(&crawl(71, 90, true)), |place| {
     let file = small(&place.scratch);
     let late = place.tokenizer("add", &["t", &file, "--no-backfill", "--json"]).good().json();
     assert_eq!((&late["complete"], &late["encoded_tokens"]), (&json!(false), &json!(null)));
@@ -79,9 +34,9 @@ corpusdb_test!(backfill_equals_add, RegisterCorpus::new(&crawl(71, 90, true)), |
     assert_eq!(digest(&place.corpus), backfilled);
     // An ingest finishes what was left.
     let pages = crawl(71, 90, true);
-    let by_ingest = RegisterCorpus::new(&pages[..40]);
+    let by_ingest = TokenizerCorpus::of(&pages[..40]);
     by_ingest.tokenizer("add", &["t", &file, "--no-backfill"]).good();
-    by_ingest.pour("pages.jsonl", &pages);
+    by_ingest.pour("pages.jsonl", &pages, &[]);
     assert_eq!(by_ingest.tokenizer("list", &["--json"]).good().json()["complete"], true);
     sound(&by_ingest.corpus);
     place.tokenizer("backfill", &["u"]).fails(&["no tokenizer `u`; there is `t`"]);
@@ -89,7 +44,7 @@ corpusdb_test!(backfill_equals_add, RegisterCorpus::new(&crawl(71, 90, true)), |
 
 #[test]
 fn drop_is_refused_while_a_plan_uses_it() {
-    let place = RegisterCorpus::new(&crawl(72, 90, true));
+    let place = TokenizerCorpus::of(&crawl(72, 90, true));
     let bare = digest(&place.corpus);
     let file = small(&place.scratch);
     place.tokenizer("add", &["t", &file]).good();
@@ -111,7 +66,7 @@ fn drop_is_refused_while_a_plan_uses_it() {
 
     // The name is free again, its ids are new ones; what is dropped stays dropped.
     place.tokenizer("add", &["u", &file]).good();
-    place.pour("more.jsonl", &crawl(73, 40, true));
+    place.pour("more.jsonl", &crawl(73, 40, true), &[]);
     let corpus = place.open();
     let (id, _) = corpus.view().tokenizer_named("u").unwrap();
     assert_eq!(id.0, 2);
@@ -120,7 +75,7 @@ fn drop_is_refused_while_a_plan_uses_it() {
 
 #[test]
 fn the_files_that_were_given_are_kept_as_they_were() {
-    let place = RegisterCorpus::new(&crawl(74, 60, true));
+    let place = TokenizerCorpus::of(&crawl(74, 60, true));
     let json: Value =
         serde_json::from_slice(&std::fs::read(small(&place.scratch)).unwrap()).unwrap();
     let vocab = serde_json::to_string(&json["model"]["vocab"]).unwrap();
@@ -150,7 +105,7 @@ fn the_files_that_were_given_are_kept_as_they_were() {
 
 #[test]
 fn a_text_is_shown_as_tokens_and_ids_as_text() {
-    let place = RegisterCorpus::new(&crawl(75, 60, true));
+    let place = TokenizerCorpus::of(&crawl(75, 60, true));
     let file = small(&place.scratch);
     place.tokenizer("add", &["t", &file]).good();
     let text = "the naïve 語 <|endoftext|> end";
@@ -190,7 +145,7 @@ fn a_text_is_shown_as_tokens_and_ids_as_text() {
 
 #[test]
 fn a_later_tokenizer_encodes_kept_documents_of_snapshots() {
-    let place = RegisterCorpus::new(&crawl(76, 60, true));
+    let place = TokenizerCorpus::of(&crawl(76, 60, true));
     corpusdb(&["snapshot", "create", &place.corpus, "before"]).good();
     let documents = place.open().select("kept").unwrap();
     let first = DocId(documents.min().unwrap());
@@ -211,13 +166,13 @@ fn a_later_tokenizer_encodes_kept_documents_of_snapshots() {
 
 /// Every kept document has the reference's ids of this tokenizer. How many were compared.
 #[track_caller]
-fn as_reference(place: &RegisterCorpus, name: &str) -> usize {
+fn as_reference(place: &TokenizerCorpus, name: &str) -> usize {
     ids_as_reference(&place.open(), name).len()
 }
 
 #[test]
 fn trained_models_of_every_kind_equal_the_reference() {
-    let place = RegisterCorpus::new(&crawl(77, 150, true));
+    let place = TokenizerCorpus::of(&crawl(77, 150, true));
     let kinds: [(&str, &[&str]); 5] = [
         ("bytes", &["--vocab-size", "500", "--pattern", "llama3", "--digits", "single"]),
         ("characters", &["--vocab-size", "700", "--byte-fallback", "--reserve", "3"]),
@@ -252,7 +207,7 @@ fn trained_models_of_every_kind_equal_the_reference() {
 fn training_follows_options_and_refuses_bad_ones() {
     let mut pages = crawl(78, 120, true);
     pages.truncate(100);
-    let place = RegisterCorpus::new(&pages);
+    let place = TokenizerCorpus::of(&pages);
     let train = |name: &str, more: &[&str]| {
         place.train(name, &[&["--vocab-size", "420", "--no-backfill"], more].concat());
         place.tokenizer("show", &[name, "--json"]).good().json()["decisions"].clone()
@@ -288,7 +243,7 @@ fn training_follows_options_and_refuses_bad_ones() {
 /// The command and programs store the same, key by key.
 #[test]
 fn extended_tokenizers_store_their_settings() {
-    let place = RegisterCorpus::new(&crawl(80, 60, true));
+    let place = TokenizerCorpus::of(&crawl(80, 60, true));
     place.train("base", &["--vocab-size", "400"]);
     let terms = place.scratch.write("terms.txt", "zyzzyva\nnot one word\n");
     let extend = |name: &str, more: &[&str]| -> (Value, Value) {
@@ -331,7 +286,7 @@ fn extended_tokenizers_store_their_settings() {
 
 corpusdb_test!(
     extension_copies_unchanged_ids,
-    RegisterCorpus::new(&crawl(79, 150, true)),
+    TokenizerCorpus::of(&crawl(79, 150, true)),
     |place| {
         place.train("base", &["--vocab-size", "500"]);
         let corpus = place.open();
@@ -370,7 +325,7 @@ corpusdb_test!(
             assert_eq!(told["tokens"].as_array().unwrap().len(), 1, "{word}");
         }
         let file = std::fs::read(Path::new(&out).join("tokenizer.json")).unwrap();
-        assert_eq!(file, std::fs::read(place.file("longer")).unwrap());
+        assert_eq!(file, place.file("longer"));
         let map = std::fs::read_to_string(Path::new(&out).join("embedding_map.jsonl")).unwrap();
         let first: Value = serde_json::from_str(map.lines().next().unwrap()).unwrap();
         assert_eq!(first["id"], 500);
@@ -390,8 +345,7 @@ corpusdb_test!(
         // Going on is what training to that size at once would have given.
         place.train("at-once", &["--vocab-size", "560", "--no-backfill"]);
         let merges = |name: &str| -> Value {
-            let json: Value =
-                serde_json::from_slice(&std::fs::read(place.file(name)).unwrap()).unwrap();
+            let json: Value = serde_json::from_slice(&place.file(name)).unwrap();
             json["model"]["merges"].clone()
         };
         assert_eq!(merges("grown"), merges("at-once"));
@@ -412,7 +366,7 @@ corpusdb_test!(
 /// A tokenizer of no new id was registered under the new name, and its documents encoded, as if it were one.
 #[test]
 fn an_empty_extension_registers_nothing() {
-    let place = RegisterCorpus::new(&crawl(79, 30, true));
+    let place = TokenizerCorpus::of(&crawl(79, 30, true));
     place.train("base", &["--vocab-size", "400", "--no-backfill"]);
     let out = place.scratch.arg("out");
     let told = |arguments: &[&str]| {
@@ -446,7 +400,7 @@ fn an_empty_extension_registers_nothing() {
 /// registered: who closed standard output got exit code 0, and half of the work.
 #[test]
 fn who_closes_standard_output_gets_the_whole_work() {
-    let place = RegisterCorpus::new(&crawl(81, 60, true));
+    let place = TokenizerCorpus::of(&crawl(81, 60, true));
     let closed = |verb: &str, more: &[&str]| {
         let arguments = [&["tokenizer", verb, &place.corpus], more].concat();
         let mut child =
@@ -480,7 +434,7 @@ fn who_closes_standard_output_gets_the_whole_work() {
 /// A name that another tokenizer had was refused after the whole training.
 #[test]
 fn names_in_use_are_refused_before_the_training() {
-    let place = RegisterCorpus::new(&crawl(82, 60, true));
+    let place = TokenizerCorpus::of(&crawl(82, 60, true));
     place.train("own", &["--vocab-size", "400", "--no-backfill"]);
     // Training would find nothing to train on.
     let taken = ["own", "--vocab-size", "400", "--where", "false"];
@@ -510,7 +464,7 @@ fn names_in_use_are_refused_before_the_training() {
 
 #[test]
 fn weights_and_tokens_are_given_one_by_one_or_in_files() {
-    let place = RegisterCorpus::new(&crawl(83, 60, true));
+    let place = TokenizerCorpus::of(&crawl(83, 60, true));
     let books = place.scratch.write("books.jsonl", lines(&crawl(183, 20, true)));
     ingest(&place.corpus, &[&books], &["--source", "books"]);
     let weights = place.scratch.write("weights.json", "{\"web\": 3.0, \"books\": 0.5}");
@@ -531,7 +485,7 @@ fn weights_and_tokens_are_given_one_by_one_or_in_files() {
 /// It printed nothing.
 #[test]
 fn an_exported_tokenizer_is_reported() {
-    let place = RegisterCorpus::new(&crawl(84, 60, true));
+    let place = TokenizerCorpus::of(&crawl(84, 60, true));
     place.train("own", &["--vocab-size", "400", "--no-backfill"]);
     let to = place.scratch.arg("own.json");
     let told = place.tokenizer("export", &["own", &to, "--json"]).good().json();
@@ -547,7 +501,7 @@ fn an_exported_tokenizer_is_reported() {
 
 #[test]
 fn analysis_counts_stored_texts_on_a_page_of_its_own() {
-    let place = RegisterCorpus::new(&crawl(80, 150, true));
+    let place = TokenizerCorpus::of(&crawl(80, 150, true));
     place.train("a", &["--vocab-size", "600"]);
     place.train("b", &["--model", "wordpiece", "--vocab-size", "600"]);
     place.train("c", &["--model", "unigram", "--vocab-size", "600"]);
