@@ -149,9 +149,7 @@ corpusdb_test!(a_text_that_others_have_too_stays_theirs, Story::new(), |story| {
     sound(corpus);
 });
 
-#[test]
-fn purges_of_documents_in_snapshots_and_plans_need_force() {
-    let place = EpochCorpus::holding(60);
+corpusdb_test!(purges_from_snapshots_and_plans_need_force, EpochCorpus::holding(60), |place| {
     let corpus = &place.corpus;
     let recipe = |seed: u64| format!("seed = {seed}\n{SPECIALS}[pack]\nlength = 96\n");
     let kept = sql(corpus, "SELECT id FROM documents WHERE kept AND bytes > 40 ORDER BY id");
@@ -174,7 +172,7 @@ fn purges_of_documents_in_snapshots_and_plans_need_force() {
     place.run("build", &first, &["--out", after.to_str().unwrap()]).good();
     same_files(&before, &after);
     sound(corpus);
-}
+});
 
 corpusdb_test!(plans_warn_of_refuse_or_drop_removed_documents, EpochCorpus::holding(60), |place| {
     let corpus = &place.corpus;
@@ -449,46 +447,40 @@ fn a_corpus_of_twice_the_size_takes_as_many_commits() {
 }
 
 // An expression, a recipe and a training condition had the key for ever, and the certificate was never clean.
-corpusdb_test!(
-    stored_expressions_that_quote_a_key_are_redacted,
-    EpochCorpus::holding(60),
-    |place| {
-        let corpus = &place.corpus;
-        // The second key is too short for a run that is told from chance.
-        for victim in ["books-12", "web-7"] {
-            let condition = format!("key <> '{victim}'");
-            let name = victim.replace('-', "_");
-            corpusdb(&["field", "compute", corpus, &format!("not_{name}"), &condition]).good();
-            let train = ["tokenizer", "train", corpus, &name, "--vocab-size", "500"];
-            corpusdb(&[&train[..], &["--where", &condition]].concat()).good();
-            let select = format!("[select]\nwhere = \"{condition}\"\n");
-            let recipe =
-                format!("seed = 3\n{SPECIALS}name = \"own\"\n[pack]\nlength = 96\n{select}");
-            let number =
-                place.recipe("plan", &recipe, &["--json"]).good().json()["number"].to_string();
-            corpusdb(&["purge", corpus, victim]).fails(&[
-                &format!("the expression of field `not_{name}` quotes one"),
-                &format!("the recipe of plan {number} quotes one"),
-                &format!("the record of how tokenizer `{name}` was made quotes one"),
-                "--force",
-            ]);
-            assert_eq!(count(corpus, &condition.replace("<>", "=")), 1);
+corpusdb_test!(stored_expressions_with_a_key_are_redacted, EpochCorpus::holding(60), |place| {
+    let corpus = &place.corpus;
+    // The second key is too short for a run that is told from chance.
+    for victim in ["books-12", "web-7"] {
+        let condition = format!("key <> '{victim}'");
+        let name = victim.replace('-', "_");
+        corpusdb(&["field", "compute", corpus, &format!("not_{name}"), &condition]).good();
+        let train = ["tokenizer", "train", corpus, &name, "--vocab-size", "500"];
+        corpusdb(&[&train[..], &["--where", &condition]].concat()).good();
+        let select = format!("[select]\nwhere = \"{condition}\"\n");
+        let recipe = format!("seed = 3\n{SPECIALS}name = \"own\"\n[pack]\nlength = 96\n{select}");
+        let number = place.recipe("plan", &recipe, &["--json"]).good().json()["number"].to_string();
+        corpusdb(&["purge", corpus, victim]).fails(&[
+            &format!("the expression of field `not_{name}` quotes one"),
+            &format!("the recipe of plan {number} quotes one"),
+            &format!("the record of how tokenizer `{name}` was made quotes one"),
+            "--force",
+        ]);
+        assert_eq!(count(corpus, &condition.replace("<>", "=")), 1);
 
-            let proof = place.scratch.arg("proof.json");
-            let purge = ["purge", corpus, victim, "--force", "--prove", &proof, "--json"];
-            let report = corpusdb(&purge).good().json();
-            assert_eq!((&report["redacted"], &report["proof"]["clean"]), (&json!(3), &json!(true)));
-            assert_eq!(having(corpus, format!("'{victim}'").as_bytes()), [""; 0]);
-            let out = place.scratch.arg("never");
-            place
-                .run("build", &number, &["--out", &out])
-                .fails(&["the recipe of the plan quoted a purged document"]);
-            let fields = corpusdb(&["field", "list", corpus, "--json"]).good().stdout;
-            assert!(fields.contains("(quoted what was purged)"), "{fields}");
-        }
-        sound(corpus);
+        let proof = place.scratch.arg("proof.json");
+        let purge = ["purge", corpus, victim, "--force", "--prove", &proof, "--json"];
+        let report = corpusdb(&purge).good().json();
+        assert_eq!((&report["redacted"], &report["proof"]["clean"]), (&json!(3), &json!(true)));
+        assert_eq!(having(corpus, format!("'{victim}'").as_bytes()), [""; 0]);
+        let out = place.scratch.arg("never");
+        place
+            .run("build", &number, &["--out", &out])
+            .fails(&["the recipe of the plan quoted a purged document"]);
+        let fields = corpusdb(&["field", "list", corpus, "--json"]).good().stdout;
+        assert!(fields.contains("(quoted what was purged)"), "{fields}");
     }
-);
+    sound(corpus);
+});
 
 corpusdb_test!(certificates_name_files_of_documents_without_a_key, |scratch, corpus| {
     let keyless = "{\"text\":\"joan wrote this down for nobody else to read\"}\n";

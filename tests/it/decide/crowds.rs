@@ -18,15 +18,13 @@ fn removed(world: &World) -> usize {
     world.told().iter().filter(|(standing, _)| *standing == Standing::Near).count()
 }
 
-#[test]
-fn a_twin_is_found_in_a_family_larger_than_a_bucket() {
-    let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+corpusdb_test!(a_twin_is_found_in_a_family_larger_than_a_bucket, World::witness(), |mut world| {
     let pages = Template::new(1).pages(500);
     world.pour("web", &pages, 1 << 30);
     world.agrees("one commit");
     assert_eq!(removed(&world), 50);
     world.digest();
-}
+});
 
 #[test]
 fn crowded_buckets_decide_the_same_under_any_policy_and_split() {
@@ -52,9 +50,7 @@ fn crowded_buckets_decide_the_same_under_any_policy_and_split() {
     }
 }
 
-#[test]
-fn a_family_is_found_again_by_the_next_process() {
-    let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+corpusdb_test!(a_family_is_found_again_by_the_next_process, World::witness(), |mut world| {
     let template = Template::new(5);
     let pages = template.pages(300);
     world.pour("web", &pages[..300], 100 << 10);
@@ -64,12 +60,12 @@ fn a_family_is_found_again_by_the_next_process() {
     }
     world.agrees("after reopening");
     assert_eq!(removed(&world), 30);
-}
+});
 
 #[test]
 fn a_family_crawled_again_costs_and_keeps_the_same() {
     let compared = |count: usize| -> (u64, u64) {
-        let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+        let mut world = World::witness();
         let mut pages = Template::new(7).pages(count);
         for (at, page) in pages.iter_mut().enumerate() {
             page.id = Some(format!("k{at}"));
@@ -149,7 +145,7 @@ fn mixed(template: &Template, random: &mut Random, count: usize) -> Vec<Page> {
 
 #[test]
 fn components_find_a_twin_in_a_family_larger_than_a_bucket() {
-    let mut world = World::new(&policy(DedupMode::Components, 0.8));
+    let mut world = World::components();
     let report = world.pour("web", &Template::new(1).pages(400), 1 << 30);
     world.agrees("one commit");
     let near = |(standing, _): &(Standing, _)| *standing == Standing::Near;
@@ -191,7 +187,7 @@ corpusdb_test!(a_document_joins_a_large_cluster_by_its_last_member, Template::ne
     let of = |number: usize| [format!("a{number}"), format!("x{number}"), format!("y{number}")];
     let late: Vec<Page> = (210..230).map(|number| Page::new(template.with(of(number)))).collect();
     for batch in [1 << 30, 20 << 10] {
-        let mut world = World::new(&policy(DedupMode::Components, 0.8));
+        let mut world = World::components();
         world.pour("web", &pages, batch);
         assert_eq!(world.writer.view().kept().unwrap().len(), 1);
         world.reopen();
@@ -211,7 +207,7 @@ corpusdb_test!(a_document_joins_a_large_cluster_by_its_last_member, Template::ne
 #[test]
 fn a_near_copy_costs_one_link_however_many_there_are() {
     let cost = |count: usize| -> (u64, u64) {
-        let mut world = World::new(&policy(DedupMode::Components, 0.8));
+        let mut world = World::components();
         let template = Template::new(4);
         let text =
             |number: usize| template.with(["one", "two", &format!("c{number}")].map(String::from));

@@ -1,7 +1,7 @@
 //! What a commit changes: between snapshots, against any history; one that loses too much is refused.
 
 use crate::support::world::{SOURCES, World, kin, options, page_of, policies, policy};
-use crate::support::{Page, Random, corpusdb, lines, reader, sound, train};
+use crate::support::{Page, Random, corpusdb, corpusdb_test, lines, reader, sound, train};
 use corpusdb::dedup::{MatchKind, Standing};
 use corpusdb::query::{ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges};
 use corpusdb::roaring::RoaringTreemap;
@@ -340,9 +340,7 @@ fn templates(fresh: usize, made: usize) -> Vec<Page> {
     own.chain(made).collect()
 }
 
-#[test]
-fn the_loss_limit_refuses_a_batch_and_names_the_undo() {
-    let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+corpusdb_test!(the_loss_limit_refuses_a_batch_and_names_the_undo, World::witness(), |mut world| {
     world.pour("web", &[Page::new("a page that was here before and is to stay here")], 1 << 20);
     let pages = templates(5_200, 5_600);
     let file = world.scratch.write("templates.jsonl", lines(&pages));
@@ -373,7 +371,7 @@ fn the_loss_limit_refuses_a_batch_and_names_the_undo() {
     let kept = corpusdb(&["count", &corpus, "--where", "kept"]).good().stdout;
     assert_eq!(kept.trim().parse::<u64>().unwrap(), stored - half);
     sound(&corpus);
-}
+});
 
 /// The pages have none of the declared fields, which is told too.
 fn about_duplicates(alarms: &Value) -> Vec<Value> {
@@ -381,9 +379,7 @@ fn about_duplicates(alarms: &Value) -> Vec<Value> {
     alarms.filter(|alarm| alarm["kind"] != "field-absent").cloned().collect()
 }
 
-#[test]
-fn a_warning_names_a_source_that_is_nearly_gone() {
-    let world = World::new(&policy(DedupMode::Witness, 0.8));
+corpusdb_test!(a_warning_names_a_source_that_is_nearly_gone, World::witness(), |world| {
     let corpus = world.path.display().to_string();
     drop(world.writer);
     let words = |at| (0..40).map(move |part| format!("own{at}part{part}"));
@@ -408,11 +404,9 @@ fn a_warning_names_a_source_that_is_nearly_gone() {
     let stored = ["count", &corpus, "--where", "source = 'mirror' AND NOT kept"];
     assert_eq!(corpusdb(&stored).good().stdout, format!("{removed}\n"));
     assert!(removed >= 117 && alarm["example"]["removed_text"].is_string(), "{alarm}");
-}
+});
 
-#[test]
-fn below_the_limit_a_large_cluster_is_only_a_warning() {
-    let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+corpusdb_test!(below_the_limit_a_large_cluster_is_only_a_warning, World::witness(), |mut world| {
     let pages = templates(9_000, 3_000);
     let file = world.scratch.write("templates.jsonl", lines(&pages));
     let batches = IngestOptions { max_removed: Some(0.5), ..options("web", 256 << 10, &pages) };
@@ -429,4 +423,4 @@ fn below_the_limit_a_large_cluster_is_only_a_warning() {
         assert_eq!(beginning("witness_text"), beginning("removed_text"), "{alarm}");
     }
     world.digest();
-}
+});

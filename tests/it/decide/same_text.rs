@@ -390,7 +390,7 @@ fn stored_near_copies_are_blocked_with_a_removed_document() {
 
 #[test]
 fn documents_restored_together_do_not_keep_each_other_out() {
-    let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+    let mut world = World::witness();
     // More than one commit takes, all similar in pairs: the first of a pair comes back in an earlier commit.
     let pages: Vec<Page> = (0..2300)
         .map(|at| {
@@ -494,26 +494,29 @@ fn near_copies_stay_blocked_when_the_original_is_purged() {
     }
 }
 
-/// What the first commit kept again and the second one removed was counted as both.
-#[test]
-fn a_removal_of_several_commits_counts_its_final_result() {
-    let mut world = World::new(&policy(DedupMode::Witness, 0.8));
-    let half = 2_100;
-    let pages: Vec<Page> =
-        (0..2 * half).map(|at| Page::new(format!("page {} of many pages", at % half))).collect();
-    world.pour("web", &pages, 1 << 20);
-    let (all, nothing) = ((0..2 * half).collect(), Interrupt::default());
-    let report = world
-        .writer
-        .remove(&all, BlockReach::Similar, &Context::new().with_interrupt(&nothing))
-        .unwrap();
-    assert!(report.commits > 1);
-    let counts = (report.changed, report.kept_again, report.no_longer_kept, report.copies);
-    assert_eq!(counts, (2 * half, 0, half, 0));
-    let back = world.writer.restore(&all, &Context::new().with_interrupt(&nothing)).unwrap();
-    let counts = (back.changed, back.kept_again, back.no_longer_kept, back.blocked);
-    assert_eq!(counts, (2 * half, half, 0, 0));
-}
+// What the first commit kept again and the second one removed was counted as both.
+corpusdb_test!(
+    a_removal_of_several_commits_counts_its_final_result,
+    World::witness(),
+    |mut world| {
+        let half = 2_100;
+        let pages: Vec<Page> = (0..2 * half)
+            .map(|at| Page::new(format!("page {} of many pages", at % half)))
+            .collect();
+        world.pour("web", &pages, 1 << 20);
+        let (all, nothing) = ((0..2 * half).collect(), Interrupt::default());
+        let report = world
+            .writer
+            .remove(&all, BlockReach::Similar, &Context::new().with_interrupt(&nothing))
+            .unwrap();
+        assert!(report.commits > 1);
+        let counts = (report.changed, report.kept_again, report.no_longer_kept, report.copies);
+        assert_eq!(counts, (2 * half, 0, half, 0));
+        let back = world.writer.restore(&all, &Context::new().with_interrupt(&nothing)).unwrap();
+        let counts = (back.changed, back.kept_again, back.no_longer_kept, back.blocked);
+        assert_eq!(counts, (2 * half, half, 0, 0));
+    }
+);
 
 /// One of two mirrors came back in place of what was removed, without a word.
 #[test]
@@ -522,7 +525,7 @@ fn a_removal_says_how_many_copies_of_its_documents_stand() {
     let mirror = format!("{original} and more");
     let pages = [&original, &mirror, &mirror, &text("other", 40)].map(Page::new);
     for (reach, copies) in [(BlockReach::Exact, 2), (BlockReach::Similar, 0)] {
-        let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+        let mut world = World::witness();
         world.pour("web", &pages, 1 << 20);
         let (first, nothing) = ([0].into_iter().collect(), Interrupt::default());
         let report =

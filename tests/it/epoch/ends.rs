@@ -5,6 +5,7 @@ use crate::support::checker::corpus::{
     CheckedCorpus, CheckedDocument, THREE, built, content, open, plan, recipe, rows, stored,
 };
 use crate::support::checker::row::Rules;
+use crate::support::corpusdb_test;
 use corpusdb::epoch::recipe::OrderKind;
 use corpusdb::epoch::{EpochRow, Planned};
 use corpusdb::{Context, Corpus};
@@ -104,11 +105,9 @@ fn check(corpus: &Corpus, planned: &Planned, all: &[CheckedDocument], epochs: u6
     ended
 }
 
-/// A recipe of `concat` for Megatron without a pad token was refused because of the one row of each pass that is
-/// not full.
-#[test]
-fn the_partial_row_of_concat_is_left_out_and_counted() {
-    let place = CheckedCorpus::of(61, &THREE);
+// A recipe of `concat` for Megatron without a pad token was refused because of the one row of each pass that is
+// not full.
+corpusdb_test!(a_partial_row_of_concat_is_counted_only, CheckedCorpus::of(61, &THREE), |place| {
     let corpus = place.reader();
     let all = stored(&corpus);
     let recipe = text(EOS, "tokens = 2500", "", "[output]\nformat = \"megatron\"\n", 3);
@@ -149,13 +148,11 @@ fn the_partial_row_of_concat_is_left_out_and_counted() {
     let long = recipe.replace("length = 48", "length = 1000000");
     let error = plan(&corpus, &long).unwrap_err().to_string();
     assert!(error.contains("fill no row of 1000000") && error.contains("pack.length"), "{error}");
-}
+});
 
-/// With a token more for the last target, rows did not share it, so that the first token of each row but the first
-/// was predicted by none.
-#[test]
-fn rows_with_a_last_target_overlap_where_asked_for() {
-    let place = CheckedCorpus::of(62, &THREE);
+// With a token more for the last target, rows did not share it, so that the first token of each row but the first
+// was predicted by none.
+corpusdb_test!(rows_with_a_last_target_overlap_on_demand, CheckedCorpus::of(62, &THREE), |place| {
     let corpus = place.reader();
     let all = stored(&corpus);
     let curriculum =
@@ -201,12 +198,10 @@ fn rows_with_a_last_target_overlap_where_asked_for() {
         let error = corpusdb::Recipe::parse(&format!("version = 1\n[pack]\n{pack}\n")).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
     }
-}
+});
 
-/// What is consumed of a plan and what its child has are everything once more than passes are over.
-#[test]
-fn extensions_of_overlapping_rows_have_every_token_once() {
-    let place = CheckedCorpus::of(63, &THREE);
+// What is consumed of a plan and what its child has are everything once more than passes are over.
+corpusdb_test!(extended_overlapping_rows_repeat_no_token, CheckedCorpus::of(63, &THREE), |place| {
     let mut writer = place.writer();
     for (specials, pack, more) in [
         (EOS_PAD, OVERLAP, ""),
@@ -284,4 +279,4 @@ fn extensions_of_overlapping_rows_have_every_token_once() {
             }
         }
     }
-}
+});

@@ -2,7 +2,7 @@
 
 use crate::support::checker::corpus::{CheckedCorpus, THREE, built, open, plan, rows, stored};
 use crate::support::checker::run::Run;
-use crate::support::{Page, Random};
+use crate::support::{Page, Random, corpusdb_test};
 use corpusdb::epoch::{EpochError, EpochRow, torch};
 use corpusdb::{Context, Corpus};
 use std::collections::BTreeMap;
@@ -367,9 +367,7 @@ fn listed(repeats: u32, of: impl Fn(usize) -> String) -> String {
     sources.collect()
 }
 
-#[test]
-fn a_schedule_changes_weights_and_loses_no_document() {
-    let place = CheckedCorpus::of(31, &THREE);
+corpusdb_test!(a_schedule_changes_weights_alone, CheckedCorpus::of(31, &THREE), |place| {
     let corpus = place.reader();
     let all = stored(&corpus);
     for (pack, ramp) in
@@ -401,12 +399,10 @@ fn a_schedule_changes_weights_and_loses_no_document() {
             }
         }
     }
-}
+});
 
-/// Of what a budget cannot be had, the error says of which source and how much could be; that then can.
-#[test]
-fn an_unreachable_budget_names_its_source_and_the_largest() {
-    let place = CheckedCorpus::of(32, &THREE);
+// Of what a budget cannot be had, the error says of which source and how much could be; that then can.
+corpusdb_test!(an_unreachable_budget_names_the_largest, CheckedCorpus::of(32, &THREE), |place| {
     let corpus = place.reader();
     let mut random = Random::new(32);
     for number in 0..24 {
@@ -460,11 +456,9 @@ fn an_unreachable_budget_names_its_source_and_the_largest() {
         };
         plan(&corpus, &text(1_000_000, &more)).unwrap_or_else(|error| panic!("{told}\n{error}"));
     }
-}
+});
 
-#[test]
-fn temperature_and_unimax_share_by_their_definitions() {
-    let place = CheckedCorpus::of(33, &THREE);
+corpusdb_test!(temperature_and_unimax_share_as_defined, CheckedCorpus::of(33, &THREE), |place| {
     let corpus = place.reader();
     let all = stored(&corpus);
     let shares = |text: &str| -> BTreeMap<String, f64> {
@@ -518,4 +512,4 @@ fn temperature_and_unimax_share_by_their_definitions() {
     for (at, (name, ..)) in THREE.iter().enumerate() {
         near(found[*name], sizes[at] / sizes.iter().sum::<f64>());
     }
-}
+});

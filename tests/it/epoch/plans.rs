@@ -34,10 +34,8 @@ corpusdb_test!(a_build_into_a_directory_in_use_leaves_no_plan, EpochCorpus::hold
     assert_eq!(plans(&place), 1);
 });
 
-/// The first Ctrl-C ended `epoch plan` there and then, and the snapshot that it had made stayed.
-#[test]
-fn planning_that_is_stopped_leaves_neither_plan_nor_snapshot() {
-    let place = EpochCorpus::holding(60);
+// The first Ctrl-C ended `epoch plan` there and then, and the snapshot that it had made stayed.
+corpusdb_test!(stopped_planning_leaves_no_plan_nor_snapshot, EpochCorpus::holding(60), |place| {
     let recipe = Recipe::parse(&format!("version = 1\n{SPECIALS}")).unwrap();
     let snapshots =
         || corpusdb(&["snapshot", "list", &place.corpus, "--json"]).good().json_lines().len();
@@ -55,12 +53,10 @@ fn planning_that_is_stopped_leaves_neither_plan_nor_snapshot() {
     // Before each of three sources, at least.
     assert!(stopped >= 3, "{stopped}");
     assert_eq!((plans(&place), snapshots()), (1, 1));
-}
+});
 
-/// A snapshot was made for a plan that could not be had, and stayed; the reason did not say that the field is null.
-#[test]
-fn a_refused_plan_leaves_no_snapshot_and_names_the_null_field() {
-    let place = EpochCorpus::holding(60);
+// A snapshot was made for a plan that could not be had, and stayed; the reason did not say that the field is null.
+corpusdb_test!(a_refused_plan_leaves_none_and_names_the_null, EpochCorpus::holding(60), |place| {
     place.scratch.ingest(
         &place.corpus,
         "odd.jsonl",
@@ -97,12 +93,10 @@ fn a_refused_plan_leaves_no_snapshot_and_names_the_null_field() {
         .fails(&["min_tokens"]);
     place.run("extend", "1", &["--consumed", "100000000"]).fails(&["row"]);
     assert_eq!((plans(&place), snapshots()), (1, 1));
-}
+});
 
-/// It said that the plan does not fit this corpus, and to plan again.
-#[test]
-fn a_plan_that_another_one_goes_on_from_is_dropped_after_it() {
-    let place = EpochCorpus::holding(60);
+// It said that the plan does not fit this corpus, and to plan again.
+corpusdb_test!(a_plan_is_dropped_after_its_continuation, EpochCorpus::holding(60), |place| {
     place.recipe("plan", SPECIALS, &[]).good();
     place.run("extend", "1", &["--consumed", "1"]).good();
     let refused = place.run("drop", "1", &[]);
@@ -111,7 +105,7 @@ fn a_plan_that_another_one_goes_on_from_is_dropped_after_it() {
     place.run("drop", "2", &[]).good();
     place.run("drop", "1", &[]).good();
     assert_eq!(plans(&place), 0);
-}
+});
 
 /// A corpus with a source for each month, besides those that it has.
 fn months(place: &EpochCorpus, months: &[&str]) {
@@ -144,106 +138,95 @@ fn draws_from(explanation: &Value, at: usize) -> Vec<String> {
     serde_json::from_value(explanation["sources"][at]["draws_from"].clone()).unwrap_or_default()
 }
 
-corpusdb_test!(
-    patterns_and_lists_name_sources_of_the_snapshot,
-    EpochCorpus::holding(60),
-    |place| {
-        months(&place, &["2024-02", "2024-01", "2025-01"]);
-        corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
-        let of = |snapshot: &str| {
-            let snapshot = if snapshot.is_empty() {
-                String::new()
-            } else {
-                format!("snapshot = \"{snapshot}\"\n")
-            };
-            format!(
-                "{snapshot}{SPECIALS}[[source]]\nname = \"year\"\nfrom = [\"2024-*\"]\n\
+corpusdb_test!(patterns_and_lists_name_sources, EpochCorpus::holding(60), |place| {
+    months(&place, &["2024-02", "2024-01", "2025-01"]);
+    corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
+    let of = |snapshot: &str| {
+        let snapshot = if snapshot.is_empty() {
+            String::new()
+        } else {
+            format!("snapshot = \"{snapshot}\"\n")
+        };
+        format!(
+            "{snapshot}{SPECIALS}[[source]]\nname = \"year\"\nfrom = [\"2024-*\"]\n\
              [[source]]\nname = \"rest\"\nfrom = [\"code\", \"20[!23]?*\", \"20?5-0[1-3]\", \"books\"]\n\
              [[source]]\nname = \"web\"\n"
-            )
-        };
-        // `20[!23]?*` names nothing here.
-        place.recipe("explain", &of("then"), &[]).fails(&[
-            "no source `20[!23]?*`",
-            "`2024-01`",
-            "`web`",
-        ]);
-        let of = |snapshot: &str| of(snapshot).replace(", \"20[!23]?*\"", "");
-        let explained = place.recipe("explain", &of("then"), &["--json"]).good().json();
-        assert_eq!(draws_from(&explained, 0), ["2024-01", "2024-02"]);
-        assert_eq!(draws_from(&explained, 1), ["2025-01", "books", "code"]);
-        assert!(explained["sources"][2].get("draws_from").is_none());
-        let text = place.recipe("explain", &of("then"), &[]).good().stdout;
-        assert!(text.contains("year draws from 2: 2024-01, 2024-02\n"), "{text}");
-        place.build(&of("then"), "first", &[]);
-        place.verified("first");
-        let years = ids_of(&place, &["2024-01", "2024-02"]);
-        assert!(years.len() > 30);
-        assert_eq!(packed(&place, "first", "year"), years);
-        assert_eq!(packed(&place, "first", "rest"), ids_of(&place, &["2025-01", "books", "code"]));
+        )
+    };
+    // `20[!23]?*` names nothing here.
+    place.recipe("explain", &of("then"), &[]).fails(&[
+        "no source `20[!23]?*`",
+        "`2024-01`",
+        "`web`",
+    ]);
+    let of = |snapshot: &str| of(snapshot).replace(", \"20[!23]?*\"", "");
+    let explained = place.recipe("explain", &of("then"), &["--json"]).good().json();
+    assert_eq!(draws_from(&explained, 0), ["2024-01", "2024-02"]);
+    assert_eq!(draws_from(&explained, 1), ["2025-01", "books", "code"]);
+    assert!(explained["sources"][2].get("draws_from").is_none());
+    let text = place.recipe("explain", &of("then"), &[]).good().stdout;
+    assert!(text.contains("year draws from 2: 2024-01, 2024-02\n"), "{text}");
+    place.build(&of("then"), "first", &[]);
+    place.verified("first");
+    let years = ids_of(&place, &["2024-01", "2024-02"]);
+    assert!(years.len() > 30);
+    assert_eq!(packed(&place, "first", "year"), years);
+    assert_eq!(packed(&place, "first", "rest"), ids_of(&place, &["2025-01", "books", "code"]));
 
-        // Months that come later are none of the snapshot's: the same recipe is the same plan.
-        months(&place, &["2024-03"]);
-        let again = place.recipe("plan", &of("then"), &["--json"]).good().json();
-        assert_eq!(again["hash"], explained["plan"]);
-        assert_eq!(plans(&place), 1);
-        place.run("build", "1", &["--out", &place.scratch.arg("again")]).good();
-        same_files(&place.path("first"), &place.path("again"));
-        corpusdb(&["snapshot", "create", &place.corpus, "later"]).good();
-        let now = place.recipe("explain", &of("later"), &["--json"]).good().json();
-        assert_eq!(draws_from(&now, 0), ["2024-01", "2024-02", "2024-03"]);
-        // What goes on from a plan takes in what its patterns name by now.
-        let extended = place.run("extend", "1", &["--consumed", "2", "--json"]).good().json();
-        let explained =
-            place.run("explain", &extended["number"].to_string(), &["--json"]).good().json();
-        assert_eq!(draws_from(&explained, 0), ["2024-01", "2024-02", "2024-03"]);
-        // A stored plan knows what it draws from, whatever comes.
-        let first = place.run("explain", "1", &["--json"]).good().json();
-        assert_eq!(draws_from(&first, 0), ["2024-01", "2024-02"]);
-    }
-);
+    // Months that come later are none of the snapshot's: the same recipe is the same plan.
+    months(&place, &["2024-03"]);
+    let again = place.recipe("plan", &of("then"), &["--json"]).good().json();
+    assert_eq!(again["hash"], explained["plan"]);
+    assert_eq!(plans(&place), 1);
+    place.run("build", "1", &["--out", &place.scratch.arg("again")]).good();
+    same_files(&place.path("first"), &place.path("again"));
+    corpusdb(&["snapshot", "create", &place.corpus, "later"]).good();
+    let now = place.recipe("explain", &of("later"), &["--json"]).good().json();
+    assert_eq!(draws_from(&now, 0), ["2024-01", "2024-02", "2024-03"]);
+    // What goes on from a plan takes in what its patterns name by now.
+    let extended = place.run("extend", "1", &["--consumed", "2", "--json"]).good().json();
+    let explained =
+        place.run("explain", &extended["number"].to_string(), &["--json"]).good().json();
+    assert_eq!(draws_from(&explained, 0), ["2024-01", "2024-02", "2024-03"]);
+    // A stored plan knows what it draws from, whatever comes.
+    let first = place.run("explain", "1", &["--json"]).good().json();
+    assert_eq!(draws_from(&first, 0), ["2024-01", "2024-02"]);
+});
 
-corpusdb_test!(
-    patterns_and_lists_without_a_meaning_are_refused,
-    EpochCorpus::holding(60),
-    |place| {
-        months(&place, &["2024-01"]);
-        corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
-        months(&place, &["2024-02"]);
-        let fails = |sources: &str, words: &[&str]| {
-            place.recipe("explain", &format!("{SPECIALS}{sources}"), &[]).fails(words);
-        };
-        let source = |name: &str, rest: &str| format!("[[source]]\nname = \"{name}\"\n{rest}\n");
-        let two = |first: &str, second: &str| source("a", first) + &source("b", second);
-        fails(&source("a", "from = \"2026-*\""), &["no source `2026-*`", "`2024-01`, `2024-02`"]);
-        fails(&source("a", "from = [\"2024-*\", \"wbe\"]"), &["no source `wbe`"]);
-        fails(&source("a", "from = \"2024-[\""), &["source `a`", "`2024-[`", "not closed"]);
-        fails(&source("a", "from = []"), &["empty list", "line"]);
-        fails(&source("a", "from = 2024"), &["a pattern such as \"2024-*\"", "line"]);
-        fails(&source("a", "from = [\"web\", \"web\"]"), &["`web` is in the list twice"]);
-        let claimed =
-            ["sources `a` and `b` of the recipe both draw from `2024-01`, `2024-02`; leave"];
-        fails(&two("from = \"2024-*\"", "from = [\"*-0?\", \"web\"]"), &claimed);
-        fails(&two("from = \"2024-*\"", "from = \"2024-01\""), &["both draw from `2024-01`;"]);
-        let condition = "where = \"tokens % 2 = 0\"";
-        fails(
-            &two(&format!("from = \"2024-*\"\n{condition}"), "from = \"2024-01\""),
-            &["both draw"],
-        );
-        let others = "from = \"2024-01\"\nwhere = \"tokens % 2 = 1\"";
-        let parted =
-            format!("{SPECIALS}{}", two(&format!("from = \"2024-*\"\n{condition}"), others));
-        place.recipe("explain", &parted, &[]).good();
-        let both = "from = \"2024-01\"\nwhere = \"tokens % 4 = 0\"";
-        fails(&two(&format!("from = \"2024-*\"\n{condition}"), both), &["overlap in"]);
-        // Two by name that draw from one source stay what they were.
-        fails(&two("from = \"web\"", "from = \"web\""), &["overlap in"]);
-        let younger = source("a", "from = [\"2024-02\", \"web\"]");
-        place
-            .recipe("explain", &format!("snapshot = \"then\"\n{SPECIALS}{younger}"), &[])
-            .fails(&["`2024-02`", "source `a`", "ingested after the snapshot `then`"]);
-    }
-);
+corpusdb_test!(senseless_patterns_and_lists_are_refused, EpochCorpus::holding(60), |place| {
+    months(&place, &["2024-01"]);
+    corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
+    months(&place, &["2024-02"]);
+    let fails = |sources: &str, words: &[&str]| {
+        place.recipe("explain", &format!("{SPECIALS}{sources}"), &[]).fails(words);
+    };
+    let source = |name: &str, rest: &str| format!("[[source]]\nname = \"{name}\"\n{rest}\n");
+    let two = |first: &str, second: &str| source("a", first) + &source("b", second);
+    fails(&source("a", "from = \"2026-*\""), &["no source `2026-*`", "`2024-01`, `2024-02`"]);
+    fails(&source("a", "from = [\"2024-*\", \"wbe\"]"), &["no source `wbe`"]);
+    fails(&source("a", "from = \"2024-[\""), &["source `a`", "`2024-[`", "not closed"]);
+    fails(&source("a", "from = []"), &["empty list", "line"]);
+    fails(&source("a", "from = 2024"), &["a pattern such as \"2024-*\"", "line"]);
+    fails(&source("a", "from = [\"web\", \"web\"]"), &["`web` is in the list twice"]);
+    let claimed = ["sources `a` and `b` of the recipe both draw from `2024-01`, `2024-02`; leave"];
+    fails(&two("from = \"2024-*\"", "from = [\"*-0?\", \"web\"]"), &claimed);
+    fails(&two("from = \"2024-*\"", "from = \"2024-01\""), &["both draw from `2024-01`;"]);
+    let condition = "where = \"tokens % 2 = 0\"";
+    fails(&two(&format!("from = \"2024-*\"\n{condition}"), "from = \"2024-01\""), &["both draw"]);
+    let others = "from = \"2024-01\"\nwhere = \"tokens % 2 = 1\"";
+    let parted = format!("{SPECIALS}{}", two(&format!("from = \"2024-*\"\n{condition}"), others));
+    place.recipe("explain", &parted, &[]).good();
+    let both = "from = \"2024-01\"\nwhere = \"tokens % 4 = 0\"";
+    fails(&two(&format!("from = \"2024-*\"\n{condition}"), both), &["overlap in"]);
+    // Two by name that draw from one source stay what they were.
+    fails(&two("from = \"web\"", "from = \"web\""), &["overlap in"]);
+    let younger = source("a", "from = [\"2024-02\", \"web\"]");
+    place.recipe("explain", &format!("snapshot = \"then\"\n{SPECIALS}{younger}"), &[]).fails(&[
+        "`2024-02`",
+        "source `a`",
+        "ingested after the snapshot `then`",
+    ]);
+});
 
 // Such a name was taken as it is before there were patterns, and is.
 corpusdb_test!(a_source_named_like_a_pattern_is_that_source, EpochCorpus::holding(60), |place| {
@@ -392,9 +375,7 @@ fn listed(place: &EpochCorpus) -> Vec<u64> {
     ran.json_lines().iter().map(|line| number(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
-#[test]
-fn a_dropped_plan_is_gone_once_and_its_number_with_it() {
-    let place = EpochCorpus::holding(60);
+corpusdb_test!(a_dropped_plan_is_gone_with_its_number, EpochCorpus::holding(60), |place| {
     let (one, two) = (planned(&place, 1), planned(&place, 2));
     let out = place.scratch.arg("out");
     place.run("build", &one.to_string(), &["--out", &out]).good();
@@ -414,11 +395,9 @@ fn a_dropped_plan_is_gone_once_and_its_number_with_it() {
     place.run("drop", &three.to_string(), &[]).good();
     assert!(listed(&place).is_empty());
     sound(&place.corpus);
-}
+});
 
-#[test]
-fn a_plan_that_another_goes_on_from_is_dropped_after_it() {
-    let place = EpochCorpus::holding(60);
+corpusdb_test!(plans_are_dropped_after_their_continuations, EpochCorpus::holding(60), |place| {
     let parent = planned(&place, 1).to_string();
     let extend = |from: &str| {
         let ran = place.run("extend", from, &["--consumed", "3", "--json"]).good();
@@ -436,7 +415,7 @@ fn a_plan_that_another_goes_on_from_is_dropped_after_it() {
     }
     assert!(listed(&place).is_empty());
     sound(&place.corpus);
-}
+});
 
 fn waiting(arguments: &[&str]) -> Child {
     let mut command = command(arguments);

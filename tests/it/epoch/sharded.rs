@@ -354,28 +354,24 @@ corpusdb_test!(a_plan_over_shards_stays_the_same_as_they_grow, Sharded::new(), |
         .fails(&["1 documents that were purged"]);
 });
 
-corpusdb_test!(
-    an_extension_goes_on_over_shards_and_takes_in_another_one,
-    Sharded::new(),
-    |place| {
-        let recipe = place.recipe(&recipe_of("best-fit", "parquet"));
-        let [first, second, third] = &place.shards[..] else { panic!("three") };
-        let two = [first.as_str(), second];
-        let out = place.scratch.arg("first");
-        over("build", &two, &recipe, &["--out", &out]).good();
-        let begun = rows(Path::new(&out));
-        let consumed = begun.len() / 3;
-        let rest = place.recipe(&recipe_of("best-fit", "parquet"));
-        over("extend", &[first, second, third], "1", &["--consumed", &consumed.to_string(), &rest])
-            .good();
-        let directory = place.build("2", "rest");
-        let left = rows(&directory);
-        let given: Vec<Row> = begun[..consumed].iter().chain(&left).cloned().collect();
-        assert_eq!(keys(&given, &place.stored(), eos(&directory)), kept(&place.whole));
-        over("build", &two, "2", &["--out", &place.scratch.arg("two")])
-            .fails(&["draws from 3 corpora"]);
-    }
-);
+corpusdb_test!(an_extension_over_shards_takes_in_another_one, Sharded::new(), |place| {
+    let recipe = place.recipe(&recipe_of("best-fit", "parquet"));
+    let [first, second, third] = &place.shards[..] else { panic!("three") };
+    let two = [first.as_str(), second];
+    let out = place.scratch.arg("first");
+    over("build", &two, &recipe, &["--out", &out]).good();
+    let begun = rows(Path::new(&out));
+    let consumed = begun.len() / 3;
+    let rest = place.recipe(&recipe_of("best-fit", "parquet"));
+    over("extend", &[first, second, third], "1", &["--consumed", &consumed.to_string(), &rest])
+        .good();
+    let directory = place.build("2", "rest");
+    let left = rows(&directory);
+    let given: Vec<Row> = begun[..consumed].iter().chain(&left).cloned().collect();
+    assert_eq!(keys(&given, &place.stored(), eos(&directory)), kept(&place.whole));
+    over("build", &two, "2", &["--out", &place.scratch.arg("two")])
+        .fails(&["draws from 3 corpora"]);
+});
 
 corpusdb_test!(both_sides_of_a_holdout_are_all_documents_of_all_shards, Sharded::new(), |place| {
     let stored = place.stored();

@@ -98,9 +98,7 @@ corpusdb_test!(steps_are_the_batches_of_streams, CheckedCorpus::of(41, &THREE), 
     });
 });
 
-#[test]
-fn skipping_steps_equals_reading_and_dropping_them() {
-    let place = CheckedCorpus::of(42, &THREE);
+corpusdb_test!(skipped_steps_equal_steps_that_are_read, CheckedCorpus::of(42, &THREE), |place| {
     let mut random = Random::new(42);
     let draws: Vec<u64> = (0..64).map(|_| random.below(4) as u64).collect();
     each(&place.reader(), |text, epoch| {
@@ -138,7 +136,7 @@ fn skipping_steps_equals_reading_and_dropping_them() {
             assert!(last.next().is_some() && last.next().is_none(), "{text}");
         }
     });
-}
+});
 
 fn steps(epoch: &Epoch, from: u64, rank: u64, world: u64) -> EpochSteps {
     epoch.steps(&part(from, rank, world)).unwrap()

@@ -155,67 +155,59 @@ fn documented(heading: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-corpusdb_test!(
-    columns_and_types_are_those_of_the_documentation,
-    EpochCorpus::holding(60),
-    |place| {
-        let expected = documented("## `parquet`");
-        assert_eq!(expected.len(), 9);
-        let out = place.build("[pack]\nlength = 2\n", "parquet", &[]);
-        let mut total = 0;
-        for shard in outputs::shards(&out, ".parquet") {
-            let file = outputs::open(&shard);
-            assert_eq!(columns(file.schema()), expected);
-            for group in file.metadata().row_groups() {
-                assert!(group.num_rows() <= 1000);
-                total += group.num_rows();
-            }
+corpusdb_test!(columns_and_types_are_documented, EpochCorpus::holding(60), |place| {
+    let expected = documented("## `parquet`");
+    assert_eq!(expected.len(), 9);
+    let out = place.build("[pack]\nlength = 2\n", "parquet", &[]);
+    let mut total = 0;
+    for shard in outputs::shards(&out, ".parquet") {
+        let file = outputs::open(&shard);
+        assert_eq!(columns(file.schema()), expected);
+        for group in file.metadata().row_groups() {
+            assert!(group.num_rows() <= 1000);
+            total += group.num_rows();
         }
-        assert!(total > 1000, "several row groups: {total} rows");
-        let recipe = format!("{SPECIALS}[output]\nformat = \"megatron\"\n");
-        let out = place.build(&recipe, "megatron", &[]);
-        let table = outputs::open(&out.join("shard-00000.segments.parquet"));
-        let segments = ["seq_lengths", "source", "doc_ids", "doc_offsets"];
-        let expected = expected.into_iter().filter(|(name, _)| segments.contains(&name.as_str()));
-        let mut wanted = vec![("row".to_owned(), "u64".to_owned())];
-        wanted.extend(expected);
-        assert_eq!(columns(table.schema()), wanted);
     }
-);
+    assert!(total > 1000, "several row groups: {total} rows");
+    let recipe = format!("{SPECIALS}[output]\nformat = \"megatron\"\n");
+    let out = place.build(&recipe, "megatron", &[]);
+    let table = outputs::open(&out.join("shard-00000.segments.parquet"));
+    let segments = ["seq_lengths", "source", "doc_ids", "doc_offsets"];
+    let expected = expected.into_iter().filter(|(name, _)| segments.contains(&name.as_str()));
+    let mut wanted = vec![("row".to_owned(), "u64".to_owned())];
+    wanted.extend(expected);
+    assert_eq!(columns(table.schema()), wanted);
+});
 
-corpusdb_test!(
-    rows_without_a_pad_token_are_shorter_or_refused,
-    EpochCorpus::holding(120),
-    |place| {
-        let stored = Stored::of(&place.corpus);
-        let recipe = |format: &str, pack: &str| {
-            format!("[pack]\nkind = \"{pack}\"\nlength = 64\n[output]\nformat = \"{format}\"\n")
-        };
-        for pack in PACKS {
-            let out = place.build(&recipe("parquet", pack), pack, &[]);
-            place.verified(pack);
-            let rows = rows(&out);
-            check_rows(&out, &rows, &stored, pack);
-            check_conservation(&rows, &stored, false, 64, 1);
-        }
-        for format in ["megatron", "raw"] {
-            place
-                .recipe("build", &recipe(format, "greedy"), &["--out", &place.scratch.arg("no")])
-                .fails(&[
-                    format,
-                    "rows that are not full",
-                    "tokenizer.specials.pad",
-                    "output.format = \"parquet\"",
-                ]);
-            // A row a document has no fixed length, so nothing is to be filled.
-            let name = format!("{format}-none");
-            let out = place.build(&recipe(format, "none"), &name, &[]);
-            place.verified(&name);
-            check_conservation(&outputs::rows(&out), &stored, false, 64, 1);
-        }
-        assert!(!place.path("no").exists());
+corpusdb_test!(rows_without_a_pad_are_shorter_or_refused, EpochCorpus::holding(120), |place| {
+    let stored = Stored::of(&place.corpus);
+    let recipe = |format: &str, pack: &str| {
+        format!("[pack]\nkind = \"{pack}\"\nlength = 64\n[output]\nformat = \"{format}\"\n")
+    };
+    for pack in PACKS {
+        let out = place.build(&recipe("parquet", pack), pack, &[]);
+        place.verified(pack);
+        let rows = rows(&out);
+        check_rows(&out, &rows, &stored, pack);
+        check_conservation(&rows, &stored, false, 64, 1);
     }
-);
+    for format in ["megatron", "raw"] {
+        place
+            .recipe("build", &recipe(format, "greedy"), &["--out", &place.scratch.arg("no")])
+            .fails(&[
+                format,
+                "rows that are not full",
+                "tokenizer.specials.pad",
+                "output.format = \"parquet\"",
+            ]);
+        // A row a document has no fixed length, so nothing is to be filled.
+        let name = format!("{format}-none");
+        let out = place.build(&recipe(format, "none"), &name, &[]);
+        place.verified(&name);
+        check_conservation(&outputs::rows(&out), &stored, false, 64, 1);
+    }
+    assert!(!place.path("no").exists());
+});
 
 corpusdb_test!(long_documents_selections_and_orders_are_as_asked, EpochCorpus::new(), |place| {
     let stored = Stored::of(&place.corpus);
@@ -340,9 +332,7 @@ corpusdb_test!(weights_are_kept_at_every_prefix_and_epochs_go_on, EpochCorpus::n
     assert!(!place.path("no").exists());
 });
 
-#[test]
-fn a_second_natural_epoch_reorders_the_same_documents() {
-    let place = EpochCorpus::holding(240);
+corpusdb_test!(a_second_natural_epoch_reorders_documents, EpochCorpus::holding(240), |place| {
     let stored = Stored::of(&place.corpus);
     let once = format!("{SPECIALS}[pack]\nlength = 128\n");
     let second = ["--epoch", "1", "--out", &place.scratch.arg("no")].map(str::to_owned);
@@ -357,67 +347,62 @@ fn a_second_natural_epoch_reorders_the_same_documents() {
     place.verified("1");
     assert_ne!(first, second);
     check_conservation(&[first, second].concat(), &stored, true, 128, 2);
-}
+});
 
-corpusdb_test!(
-    a_plan_gives_the_same_bytes_after_later_changes,
-    EpochCorpus::holding(240),
-    |place| {
-        corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
-        let recipes = ["parquet", "megatron"].map(|format| {
+corpusdb_test!(plans_give_the_same_bytes_after_changes, EpochCorpus::holding(240), |place| {
+    corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
+    let recipes = ["parquet", "megatron"].map(|format| {
         format!(
             "snapshot = \"then\"\n{SPECIALS}[pack]\nlength = 128\n[output]\nformat = \"{format}\"\n"
         )
     });
-        for (number, recipe) in ["1", "2"].into_iter().zip(&recipes) {
-            let planned = place.recipe("plan", recipe, &["--json"]).good().json();
-            assert_eq!(
-                (&planned["type"], planned["number"].to_string().as_str()),
-                (&json!("plan"), number)
-            );
-            place
-                .run("build", number, &["--out", &place.scratch.arg(&format!("before-{number}"))])
-                .good();
-        }
-        let before = Stored::of(&place.corpus);
-        // New documents, new content under old keys (whose duplicates are kept again), a new tokenizer.
-        let mut random = Random::new(9);
-        let mut later: Vec<Page> = Vec::new();
-        for number in 0..40 {
-            let text = prose(&mut random, number, 40);
-            later.push(Page::keyed(format!("web-{number}"), text));
-            let text = prose(&mut random, number, 90);
-            later.push(Page::keyed(format!("late-{number}"), text));
-        }
-        let report = place.scratch.ingest(&place.corpus, "later.jsonl", lines(&later), &WEB_BY_ID);
-        assert_eq!(report["updated"], 40);
-        corpusdb(&["tokenizer", "train", &place.corpus, "other", "--vocab-size", "300"]).good();
-        let after = Stored::of(&place.corpus);
-        let lost = (0..before.kept.len()).filter(|at| before.kept[*at] && !after.kept[*at]).count();
-        let regained =
-            (0..before.kept.len()).filter(|at| !before.kept[*at] && after.kept[*at]).count();
-        assert!(lost >= 38 && regained > 0, "{lost} lost, {regained} regained");
-
-        for (number, recipe) in ["1", "2"].into_iter().zip(&recipes) {
-            let name = format!("after-{number}");
-            place.run("build", number, &["--out", &place.scratch.arg(&name)]).good();
-            same_files(&place.path(&format!("before-{number}")), &place.path(&name));
-            place.verified(&format!("before-{number}"));
-            // The recipe names the snapshot and, with it, the same plan.
-            let recipe = recipe.replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
-            let planned = place.recipe("plan", &recipe, &["--json"]).good().json();
-            assert_eq!(planned["number"].to_string(), number);
-        }
-        // Without the snapshot it is another plan: this moment's.
-        let now = recipes[0]
-            .replace("snapshot = \"then\"\n", "")
-            .replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
-        let out = place.build(&now, "now", &[]);
-        place.verified("now");
-        check_conservation(&rows(&out), &after, true, 128, 1);
-        sound(&place.corpus);
+    for (number, recipe) in ["1", "2"].into_iter().zip(&recipes) {
+        let planned = place.recipe("plan", recipe, &["--json"]).good().json();
+        assert_eq!(
+            (&planned["type"], planned["number"].to_string().as_str()),
+            (&json!("plan"), number)
+        );
+        place
+            .run("build", number, &["--out", &place.scratch.arg(&format!("before-{number}"))])
+            .good();
     }
-);
+    let before = Stored::of(&place.corpus);
+    // New documents, new content under old keys (whose duplicates are kept again), a new tokenizer.
+    let mut random = Random::new(9);
+    let mut later: Vec<Page> = Vec::new();
+    for number in 0..40 {
+        let text = prose(&mut random, number, 40);
+        later.push(Page::keyed(format!("web-{number}"), text));
+        let text = prose(&mut random, number, 90);
+        later.push(Page::keyed(format!("late-{number}"), text));
+    }
+    let report = place.scratch.ingest(&place.corpus, "later.jsonl", lines(&later), &WEB_BY_ID);
+    assert_eq!(report["updated"], 40);
+    corpusdb(&["tokenizer", "train", &place.corpus, "other", "--vocab-size", "300"]).good();
+    let after = Stored::of(&place.corpus);
+    let lost = (0..before.kept.len()).filter(|at| before.kept[*at] && !after.kept[*at]).count();
+    let regained = (0..before.kept.len()).filter(|at| !before.kept[*at] && after.kept[*at]).count();
+    assert!(lost >= 38 && regained > 0, "{lost} lost, {regained} regained");
+
+    for (number, recipe) in ["1", "2"].into_iter().zip(&recipes) {
+        let name = format!("after-{number}");
+        place.run("build", number, &["--out", &place.scratch.arg(&name)]).good();
+        same_files(&place.path(&format!("before-{number}")), &place.path(&name));
+        place.verified(&format!("before-{number}"));
+        // The recipe names the snapshot and, with it, the same plan.
+        let recipe = recipe.replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
+        let planned = place.recipe("plan", &recipe, &["--json"]).good().json();
+        assert_eq!(planned["number"].to_string(), number);
+    }
+    // Without the snapshot it is another plan: this moment's.
+    let now = recipes[0]
+        .replace("snapshot = \"then\"\n", "")
+        .replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
+    let out = place.build(&now, "now", &[]);
+    place.verified("now");
+    check_conservation(&rows(&out), &after, true, 128, 1);
+    sound(&place.corpus);
+});
 
 corpusdb_test!(bad_recipes_are_refused_with_the_way_out, EpochCorpus::holding(60), |place| {
     let cases: &[(&str, &[&str])] = &[

@@ -84,38 +84,34 @@ fn dialogue(asked: &str, answered: &str) -> Value {
         {"role": "user", "content": asked}, {"role": "assistant", "content": answered}]})
 }
 
-corpusdb_test!(
-    conversations_are_stored_as_their_template_writes_them,
-    ChatCorpus::new(),
-    |place| {
-        let record = dialogue("What is the sea?", "Salt water, Größe zählt: 海。");
-        let report = place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);
-        assert_eq!(numbers(&report, ["added", "rejected"]), [1, 0]);
-        let shown = place.show(0);
-        assert_eq!(
-            shown["text"],
-            "<|im_start|>user\nWhat is the sea?<|im_end|>\n<|im_start|>assistant\nSalt water, Größe zählt: 海。<|im_end|>\n"
-        );
-        assert_eq!(shown["key"], "What is the sea?");
-        assert_eq!(shown["chat_template"]["source"], CHATML);
-        assert_eq!(shown["chat_template"]["variables"], json!({}));
-        assert_eq!(shown["metadata"]["messages"], record["messages"]);
-        assert_eq!(shown["metadata"]["topic"], "t");
-        let tokens = place.tokens(0, "own");
-        // The template's special tokens are single ids.
-        let ids: Vec<u64> = tokens.iter().map(|token| token["id"].as_u64().unwrap()).collect();
-        assert_eq!(
-            (ids.iter().filter(|id| **id == 1).count(), ids.iter().filter(|id| **id == 2).count()),
-            (2, 2)
-        );
-        let spelled: String = tokens.iter().map(|token| token["text"].as_str().unwrap()).collect();
-        assert_eq!(spelled, shown["text"].as_str().unwrap());
-        assert_eq!(place.trained(0, "own"), "Salt water, Größe zählt: 海。<|im_end|>\n");
-        let plain = corpusdb(&["show", &place.corpus, "0", "--tokens"]).good().stdout;
-        assert!(plain.contains("⟦<|im_start|>|") && plain.contains("⟧S"), "{plain}");
-        sound(&place.corpus);
-    }
-);
+corpusdb_test!(conversations_are_stored_as_templates_write_them, ChatCorpus::new(), |place| {
+    let record = dialogue("What is the sea?", "Salt water, Größe zählt: 海。");
+    let report = place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);
+    assert_eq!(numbers(&report, ["added", "rejected"]), [1, 0]);
+    let shown = place.show(0);
+    assert_eq!(
+        shown["text"],
+        "<|im_start|>user\nWhat is the sea?<|im_end|>\n<|im_start|>assistant\nSalt water, Größe zählt: 海。<|im_end|>\n"
+    );
+    assert_eq!(shown["key"], "What is the sea?");
+    assert_eq!(shown["chat_template"]["source"], CHATML);
+    assert_eq!(shown["chat_template"]["variables"], json!({}));
+    assert_eq!(shown["metadata"]["messages"], record["messages"]);
+    assert_eq!(shown["metadata"]["topic"], "t");
+    let tokens = place.tokens(0, "own");
+    // The template's special tokens are single ids.
+    let ids: Vec<u64> = tokens.iter().map(|token| token["id"].as_u64().unwrap()).collect();
+    assert_eq!(
+        (ids.iter().filter(|id| **id == 1).count(), ids.iter().filter(|id| **id == 2).count()),
+        (2, 2)
+    );
+    let spelled: String = tokens.iter().map(|token| token["text"].as_str().unwrap()).collect();
+    assert_eq!(spelled, shown["text"].as_str().unwrap());
+    assert_eq!(place.trained(0, "own"), "Salt water, Größe zählt: 海。<|im_end|>\n");
+    let plain = corpusdb(&["show", &place.corpus, "0", "--tokens"]).good().stdout;
+    assert!(plain.contains("⟦<|im_start|>|") && plain.contains("⟧S"), "{plain}");
+    sound(&place.corpus);
+});
 
 corpusdb_test!(a_later_tokenizer_finds_the_same_trained_text, ChatCorpus::new(), |place| {
     place.chat(
@@ -249,9 +245,7 @@ corpusdb_test!(supplied_ids_are_stored_also_of_removed_documents, ChatCorpus::ne
     .fails(&["`none`", "own"]);
 });
 
-#[test]
-fn a_changed_weight_is_new_content_and_weights_reach_the_tokens() {
-    let place = ChatCorpus::new();
+corpusdb_test!(a_changed_weight_is_new_content_and_reaches_tokens, ChatCorpus::new(), |place| {
     let mut record = dialogue("same", "words");
     place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);
     record["messages"][1]["weight"] = json!(0.25);
@@ -263,7 +257,7 @@ fn a_changed_weight_is_new_content_and_weights_reach_the_tokens() {
     let report = place.chat(&[record], &["--id-field", "id"]);
     assert_eq!(numbers(&report, ["added", "unchanged"]), [0, 1]);
     sound(&place.corpus);
-}
+});
 
 /// Several hundred conversations, of which some are duplicates and some are refused.
 fn many() -> String {

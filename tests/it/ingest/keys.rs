@@ -82,50 +82,43 @@ fn table(ids: ArrayRef) -> Vec<u8> {
     bytes
 }
 
-corpusdb_test!(
-    /// Each blank id superseded the record before, and a double was another key than the number that it is.
-    empty_keys_are_refused_in_every_format,
-    |t| {
-        let strings = [Some(""), Some("  "), None, Some("007"), Some("a"), Some("NaN")];
-        let doubles = [1001.0, f64::NAN, 1.5, 9_007_199_254_740_992.0, -7.0, f64::INFINITY];
-        let whole = [7, 0, -1, 9_007_199_254_740_993, i64::MAX, 1001];
-        let spelled =
-            ["\"\"", "\" \"", "null", "\"007\"", "1001.0", "1.5", "1e3", "-0", "1e400", "true"];
-        let line = |(at, id): (usize, &&str)| format!("{{\"id\":{id},\"text\":\"text {at}\"}}\n");
-        let json: String = spelled.iter().enumerate().map(line).collect();
-        let csv = "id,text\n,a 1\n\"  \",a 2\n007,a 3\n1001.0,a 4\n\"1001.0\",a 5\n1.10,a 6\n";
-        let cases: [(&str, Vec<u8>, &[&str]); 5] = [
-            (
-                "strings.parquet",
-                table(Arc::new(StringArray::from_iter(strings))),
-                &["007", "a", "NaN"],
-            ),
-            (
-                "doubles.parquet",
-                table(Arc::new(Float64Array::from_iter_values(doubles))),
-                &["1001", "-7"],
-            ),
-            (
-                "whole.parquet",
-                table(Arc::new(Int64Array::from_iter_values(whole))),
-                &["7", "0", "-1", "9007199254740993", "9223372036854775807", "1001"],
-            ),
-            ("lines.jsonl", json.into(), &["007", "1001", "1000", "0"]),
-            ("table.csv", csv.into(), &["007", "1001", "1001.0", "1.10"]),
-        ];
-        for (name, bytes, expected) in cases {
-            let corpus = format!("of-{name}");
-            t.write(name, bytes);
-            t.run(&format!("init {corpus} --mode none"));
-            let ran = t.run(&format!("ingest {corpus} {name} --source web --id-field id --json"));
-            let keys = t.column(&corpus, "SELECT key FROM documents ORDER BY id");
-            assert_eq!(keys, expected, "{name}");
-            let report = ran.counts("updated 0").json();
-            let rejected = report["read"].as_u64().unwrap() - expected.len() as u64;
-            assert_eq!(report["rejected"], rejected, "{name}");
-        }
+// Each blank id superseded the record before, and a double was another key than the number that it is.
+corpusdb_test!(empty_keys_are_refused_in_every_format, |t| {
+    let strings = [Some(""), Some("  "), None, Some("007"), Some("a"), Some("NaN")];
+    let doubles = [1001.0, f64::NAN, 1.5, 9_007_199_254_740_992.0, -7.0, f64::INFINITY];
+    let whole = [7, 0, -1, 9_007_199_254_740_993, i64::MAX, 1001];
+    let spelled =
+        ["\"\"", "\" \"", "null", "\"007\"", "1001.0", "1.5", "1e3", "-0", "1e400", "true"];
+    let line = |(at, id): (usize, &&str)| format!("{{\"id\":{id},\"text\":\"text {at}\"}}\n");
+    let json: String = spelled.iter().enumerate().map(line).collect();
+    let csv = "id,text\n,a 1\n\"  \",a 2\n007,a 3\n1001.0,a 4\n\"1001.0\",a 5\n1.10,a 6\n";
+    let cases: [(&str, Vec<u8>, &[&str]); 5] = [
+        ("strings.parquet", table(Arc::new(StringArray::from_iter(strings))), &["007", "a", "NaN"]),
+        (
+            "doubles.parquet",
+            table(Arc::new(Float64Array::from_iter_values(doubles))),
+            &["1001", "-7"],
+        ),
+        (
+            "whole.parquet",
+            table(Arc::new(Int64Array::from_iter_values(whole))),
+            &["7", "0", "-1", "9007199254740993", "9223372036854775807", "1001"],
+        ),
+        ("lines.jsonl", json.into(), &["007", "1001", "1000", "0"]),
+        ("table.csv", csv.into(), &["007", "1001", "1001.0", "1.10"]),
+    ];
+    for (name, bytes, expected) in cases {
+        let corpus = format!("of-{name}");
+        t.write(name, bytes);
+        t.run(&format!("init {corpus} --mode none"));
+        let ran = t.run(&format!("ingest {corpus} {name} --source web --id-field id --json"));
+        let keys = t.column(&corpus, "SELECT key FROM documents ORDER BY id");
+        assert_eq!(keys, expected, "{name}");
+        let report = ran.counts("updated 0").json();
+        let rejected = report["read"].as_u64().unwrap() - expected.len() as u64;
+        assert_eq!(report["rejected"], rejected, "{name}");
     }
-);
+});
 
 corpusdb_test!(oversized_keys_and_fields_are_whole_rejects, |t| {
     t.run("init c");

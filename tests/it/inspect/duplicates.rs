@@ -250,55 +250,47 @@ corpusdb_test!(a_summary_agrees_with_the_list_on_a_crawl, |scratch| {
     assert_eq!(largest, ordered[..3]);
 });
 
-corpusdb_test!(
-    a_removed_document_shows_witness_bands_and_difference,
-    FamilyCorpus::new(),
-    |place| {
-        let found = place.json(&["duplicates", "5", "--diff"]);
-        assert_eq!(found["type"], "document_duplicates");
-        assert_eq!(
-            (&found["id"], &found["standing"], &found["bands"]),
-            (&json!(5), &json!("near"), &json!(32))
-        );
-        let witness = &found["witness"];
-        assert_eq!((&witness["witness"], &witness["witness_key"]), (&json!(0), &json!("a")));
-        assert_eq!(witness["jaccard"], json!(95.0 / 105.0));
-        let contained = (&witness["containment_removed"], &witness["containment_witness"]);
-        assert_eq!(contained, (&json!(0.95), &json!(0.95)));
-        let expected = common_bands(&family_words("a", &[]), &family_words("a", &[50]));
-        assert!(!expected.is_empty() && expected.len() < 32);
-        assert_eq!(witness["shared_bands"], json!(expected));
-        let diff: Vec<&Value> = witness["diff"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|part| part["part"] != "same")
-            .collect();
-        let part = |kind: &str, text: &str| json!({ "part": kind, "text": text });
-        assert_eq!(diff, [&part("removed", "a50"), &part("added", "other50")]);
-        let cluster = &found["cluster"];
-        assert_eq!((&cluster["id"], &cluster["size"]), (&json!(0), &json!(5)));
-        let members: Vec<&Value> =
-            cluster["members"].as_array().unwrap().iter().map(|member| &member["id"]).collect();
-        assert_eq!(members, [2, 3, 4, 5]);
-        let listed = place.json(&["duplicates", "5", "--limit", "1"]);
-        assert_eq!(listed["cluster"]["members"].as_array().unwrap().len(), 1);
-        assert_eq!(listed["cluster"]["size"], 5);
+corpusdb_test!(a_removed_document_shows_its_difference, FamilyCorpus::new(), |place| {
+    let found = place.json(&["duplicates", "5", "--diff"]);
+    assert_eq!(found["type"], "document_duplicates");
+    assert_eq!(
+        (&found["id"], &found["standing"], &found["bands"]),
+        (&json!(5), &json!("near"), &json!(32))
+    );
+    let witness = &found["witness"];
+    assert_eq!((&witness["witness"], &witness["witness_key"]), (&json!(0), &json!("a")));
+    assert_eq!(witness["jaccard"], json!(95.0 / 105.0));
+    let contained = (&witness["containment_removed"], &witness["containment_witness"]);
+    assert_eq!(contained, (&json!(0.95), &json!(0.95)));
+    let expected = common_bands(&family_words("a", &[]), &family_words("a", &[50]));
+    assert!(!expected.is_empty() && expected.len() < 32);
+    assert_eq!(witness["shared_bands"], json!(expected));
+    let diff: Vec<&Value> =
+        witness["diff"].as_array().unwrap().iter().filter(|part| part["part"] != "same").collect();
+    let part = |kind: &str, text: &str| json!({ "part": kind, "text": text });
+    assert_eq!(diff, [&part("removed", "a50"), &part("added", "other50")]);
+    let cluster = &found["cluster"];
+    assert_eq!((&cluster["id"], &cluster["size"]), (&json!(0), &json!(5)));
+    let members: Vec<&Value> =
+        cluster["members"].as_array().unwrap().iter().map(|member| &member["id"]).collect();
+    assert_eq!(members, [2, 3, 4, 5]);
+    let listed = place.json(&["duplicates", "5", "--limit", "1"]);
+    assert_eq!(listed["cluster"]["members"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["cluster"]["size"], 5);
 
-        // The same by key, and in text.
-        assert_eq!(place.json(&["duplicates", "w5", "--diff"]), found);
-        let text = corpusdb(&["duplicates", &place.corpus, "w5", "--diff"]).good().stdout;
-        for part in [
-            "0.9048",
-            "95.0 % of its shingles",
-            "of 32 bands shared",
-            "[-a50-]{+other50+}",
-            "cluster 0 of 5",
-        ] {
-            assert!(text.contains(part), "no `{part}` in\n{text}");
-        }
+    // The same by key, and in text.
+    assert_eq!(place.json(&["duplicates", "w5", "--diff"]), found);
+    let text = corpusdb(&["duplicates", &place.corpus, "w5", "--diff"]).good().stdout;
+    for part in [
+        "0.9048",
+        "95.0 % of its shingles",
+        "of 32 bands shared",
+        "[-a50-]{+other50+}",
+        "cluster 0 of 5",
+    ] {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
     }
-);
+});
 
 corpusdb_test!(documents_of_every_standing_can_be_looked_at, FamilyCorpus::new(), |place| {
     let of = |id: &str| place.json(&["duplicates", id]);
@@ -406,20 +398,16 @@ corpusdb_test!(similar_documents_are_ranked_by_exact_similarity, FamilyCorpus::n
     assert_eq!(reader(&place.scratch.path("corpus")).view().documents(), 13, "nothing is ingested");
 });
 
-corpusdb_test!(
-    a_text_shorter_than_a_shingle_matches_only_as_a_whole,
-    FamilyCorpus::new(),
-    |place| {
-        let found = place.json(&["similar", "--text", "Only THREE, words"]);
-        assert_eq!((&found["by"], &found["found"][0]["id"]), (&json!("equal-text"), &json!(9)));
-        assert_eq!(found["found"][0]["jaccard"], json!(1.0));
-        let talk = corpusdb(&["similar", &place.corpus, "--text", "Only THREE, words"]).good();
-        assert!(talk.stderr.contains("3 tokens, fewer than a shingle of 5"), "{talk}");
-        let none = corpusdb(&["similar", &place.corpus, "--text", "only three"]);
-        assert_eq!((none.code, none.stdout.as_str()), (Some(1), ""), "{none}");
-        assert!(none.stderr.contains("nothing similar found"));
-    }
-);
+corpusdb_test!(a_text_below_a_shingle_matches_as_a_whole, FamilyCorpus::new(), |place| {
+    let found = place.json(&["similar", "--text", "Only THREE, words"]);
+    assert_eq!((&found["by"], &found["found"][0]["id"]), (&json!("equal-text"), &json!(9)));
+    assert_eq!(found["found"][0]["jaccard"], json!(1.0));
+    let talk = corpusdb(&["similar", &place.corpus, "--text", "Only THREE, words"]).good();
+    assert!(talk.stderr.contains("3 tokens, fewer than a shingle of 5"), "{talk}");
+    let none = corpusdb(&["similar", &place.corpus, "--text", "only three"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(1), ""), "{none}");
+    assert!(none.stderr.contains("nothing similar found"));
+});
 
 corpusdb_test!(impossible_searches_say_why, FamilyCorpus::new(), |place| {
     let corpus = &*place.corpus;

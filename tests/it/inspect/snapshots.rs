@@ -123,9 +123,7 @@ corpusdb_test!(changes_are_listed_with_their_reason, EpochCorpus::holding(60), |
     assert!(text.ends_with("no document changed\n"), "{text}");
 });
 
-#[test]
-fn moments_and_groups_that_there_are_not_are_refused() {
-    let place = EpochCorpus::holding(60);
+corpusdb_test!(unknown_moments_and_groups_are_refused, EpochCorpus::holding(60), |place| {
     moved(&place);
     corpusdb(&["snapshot", "create", &place.corpus, "july"]).good();
     let diff = |rest: &[&str]| snapshot(&["diff"], &place.corpus, rest);
@@ -142,11 +140,9 @@ fn moments_and_groups_that_there_are_not_are_refused() {
         diff(&[rest, &["--json"]].concat()).good().json_lines()[0]["later"]["commit"].clone()
     };
     assert_eq!(commit(&["june", "now"]).as_u64(), commit(&["june"]).as_u64().map(|now| now - 1));
-}
+});
 
-#[test]
-fn conditions_count_and_draw_kept_documents_of_a_snapshot() {
-    let place = EpochCorpus::holding(60);
+corpusdb_test!(conditions_count_and_draw_kept_documents, EpochCorpus::holding(60), |place| {
     moved(&place);
     let count = |rest: &[&str]| {
         let ran = corpusdb(&[&["count", &place.corpus], rest].concat()).good();
@@ -165,11 +161,9 @@ fn conditions_count_and_draw_kept_documents_of_a_snapshot() {
     let told = corpusdb(&["count", &place.corpus, "--snapshot", "june", "--json"]).good().json();
     assert_eq!((&told["snapshot"], &told["documents"]), (&json!("june"), &june["kept"]));
     corpusdb(&["sample", &place.corpus, "--snapshot", "may"]).fails(&["no snapshot `may`"]);
-}
+});
 
-#[test]
-fn a_plan_gives_the_same_bytes_when_its_snapshot_is_gone() {
-    let place = EpochCorpus::holding(120);
+corpusdb_test!(a_plan_gives_the_same_bytes_without_snapshot, EpochCorpus::holding(120), |place| {
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
     let packs = ["kind = \"best-fit\"", "kind = \"concat\""].map(|pack| {
         let holdout = "[select]\nholdout = { share = 0.3 }\n";
@@ -215,7 +209,7 @@ fn a_plan_gives_the_same_bytes_when_its_snapshot_is_gone() {
     }
     assert_eq!(digest(&place.corpus), before);
     sound(&place.corpus);
-}
+});
 
 corpusdb_test!(names_are_changed_and_given_back, EpochCorpus::holding(60), |place| {
     moved(&place);

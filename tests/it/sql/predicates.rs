@@ -270,11 +270,9 @@ fn condition(random: &mut Random, depth: usize) -> Condition {
     }
 }
 
-/// Every operator, over every type of column, NULL and casts among the literals, nested: what the indexes answer as far
-/// as they can, and what the engine answers alone, are the same documents; those of DuckDB where Python has it.
-#[test]
-fn random_conditions_are_answered_alike_by_indexes_and_engines() {
-    let place = TypedCorpus::new();
+// Every operator, over every type of column, NULL and casts among the literals, nested: what the indexes answer as far
+// as they can, and what the engine answers alone, are the same documents; those of DuckDB where Python has it.
+corpusdb_test!(indexes_and_engines_answer_random_conditions_alike, TypedCorpus::new(), |place| {
     let corpus = place.open();
     let seed = 45;
     let mut random = Random::new(seed);
@@ -307,7 +305,7 @@ fn random_conditions_are_answered_alike_by_indexes_and_engines() {
     let some = answered.iter().filter(|(_, ids)| !ids.is_empty() && ids.len() < 380).count();
     assert!(some * 5 > answered.len() * 2, "{some} of {} tell documents apart", answered.len());
     judged_by_duckdb(&place, &answered);
-}
+});
 
 /// Asks DuckDB the same conditions of the same rows, where `python3` has it.
 fn judged_by_duckdb(place: &TypedCorpus, answered: &[(String, Vec<u64>)]) {
@@ -356,9 +354,7 @@ print(agreed, refused)
 
 // ---- what went wrong once ----
 
-#[test]
-fn nulls_are_values_to_distinct_from_and_it_ends_before_and() {
-    let place = TypedCorpus::new();
+corpusdb_test!(nulls_are_values_to_distinct_from_up_to_and, TypedCorpus::new(), |place| {
     for column in ["n", "f", "b", "t", "w", "language", "jaccard", "cluster"] {
         let (nulls, others) = (
             place.count(&format!("{column} IS NULL")),
@@ -375,7 +371,7 @@ fn nulls_are_values_to_distinct_from_and_it_ends_before_and() {
     assert_eq!(place.count("b IS DISTINCT FROM FALSE AND id < 10"), few);
     assert_eq!(place.count("id < 10 AND b IS DISTINCT FROM FALSE"), few);
     assert_eq!(place.count("b IS DISTINCT FROM FALSE OR TRUE"), 380);
-}
+});
 
 corpusdb_test!(zero_equals_negative_zero, TypedCorpus::new(), |place| {
     let zeros = place.count("f = 0");
@@ -442,9 +438,7 @@ corpusdb_test!(keys_compare_by_their_shown_spelling, TypedCorpus::new(), |place|
     assert_eq!(place.count(&format!("key IN ({})", few.join(", "))), expected as u64);
 });
 
-#[test]
-fn older_versions_keep_their_key_when_the_newest_is_purged() {
-    let place = TypedCorpus::new();
+corpusdb_test!(older_versions_keep_the_key_of_a_purged_one, TypedCorpus::new(), |place| {
     let versions = place.open().select("key = 'k7'").unwrap();
     assert_eq!(versions.len(), 2);
     let newest = versions.max().unwrap().to_string();
@@ -459,7 +453,7 @@ fn older_versions_keep_their_key_when_the_newest_is_purged() {
     assert_eq!(place.count("key = 'k7'"), 0);
     assert_eq!(place.count(&format!("id = {older} AND standing = 'purged'")), 1);
     sound(&place.corpus);
-}
+});
 
 corpusdb_test!(a_key_is_not_compared_with_a_number, |scratch| {
     let corpus = scratch.arg("corpus");

@@ -339,70 +339,60 @@ corpusdb_test!(random_columns_and_groups_equal_a_recount, TabledCorpus::new(), |
     }
 });
 
-corpusdb_test!(
-    lists_of_one_column_that_may_be_null_keep_their_nulls,
-    TabledCorpus::new(),
-    |place| {
-        let rows = place.all();
-        let corpus = place.open();
-        let mut maker = Maker { random: Random::new(5), rows: rows.clone(), narrow: true };
-        for number in 0..seeds(400) as usize {
-            let (expression, test) = maker.predicate(1 + number % 4);
-            let expected: Vec<Truth> = rows.iter().map(test).collect();
-            let trues = expected.iter().filter(|truth| **truth == Some(true)).count() as u64;
-            assert_eq!(corpus.count(&expression).expect(&expression), trues, "{expression}");
-            let statement = format!("SELECT ({expression}) AS truth FROM documents ORDER BY id");
-            let mut found: Vec<Truth> = Vec::new();
-            for batch in corpus.sql(&statement).expect(&expression) {
-                let batch = batch.expect(&expression);
-                match batch.column(0).as_any().downcast_ref::<arrow::array::BooleanArray>() {
-                    Some(truths) => found.extend(truths.iter()),
-                    // An expression that is null whatever the row is of no type.
-                    None => found.extend(std::iter::repeat_n(None, batch.num_rows())),
-                }
+corpusdb_test!(lists_of_one_nullable_column_keep_their_nulls, TabledCorpus::new(), |place| {
+    let rows = place.all();
+    let corpus = place.open();
+    let mut maker = Maker { random: Random::new(5), rows: rows.clone(), narrow: true };
+    for number in 0..seeds(400) as usize {
+        let (expression, test) = maker.predicate(1 + number % 4);
+        let expected: Vec<Truth> = rows.iter().map(test).collect();
+        let trues = expected.iter().filter(|truth| **truth == Some(true)).count() as u64;
+        assert_eq!(corpus.count(&expression).expect(&expression), trues, "{expression}");
+        let statement = format!("SELECT ({expression}) AS truth FROM documents ORDER BY id");
+        let mut found: Vec<Truth> = Vec::new();
+        for batch in corpus.sql(&statement).expect(&expression) {
+            let batch = batch.expect(&expression);
+            match batch.column(0).as_any().downcast_ref::<arrow::array::BooleanArray>() {
+                Some(truths) => found.extend(truths.iter()),
+                // An expression that is null whatever the row is of no type.
+                None => found.extend(std::iter::repeat_n(None, batch.num_rows())),
             }
-            assert_eq!(found, expected, "{expression}");
         }
+        assert_eq!(found, expected, "{expression}");
     }
-);
+});
 
-corpusdb_test!(
-    count_select_and_a_recount_agree_on_random_predicates,
-    TabledCorpus::new(),
-    |place| {
-        let rows = place.all();
-        let corpus = place.open();
-        let mut maker = Maker { random: Random::new(77), rows: rows.clone(), narrow: false };
-        let mut sizes = BTreeSet::new();
-        for number in 0..seeds(400) as usize {
-            let (expression, test) = maker.predicate(number % 4);
-            let expected: Vec<u64> = rows
-                .iter()
-                .filter(|row| test(row) == Some(true))
-                .map(|row| row["id"].as_u64().unwrap())
-                .collect();
-            let selected = corpus.select(&expression).expect(&expression);
-            let selected: Vec<u64> = selected.iter().collect();
-            assert_eq!(selected, expected, "select of {expression}");
-            let count = corpus.count(&expression).expect(&expression);
-            assert_eq!(count, expected.len() as u64, "count of {expression}");
-            let mut counted = None;
-            let statement = format!("SELECT count(*) FROM documents WHERE {expression}");
-            for batch in corpus.sql(&statement).expect(&expression) {
-                let batch = batch.expect(&expression);
-                let column = batch.column(0).as_any().downcast_ref::<arrow::array::Int64Array>();
-                counted = Some(column.unwrap().value(0));
-            }
-            assert_eq!(counted, Some(expected.len() as i64), "sql of {expression}");
-            sizes.insert(expected.len());
+corpusdb_test!(count_select_and_recount_agree_on_predicates, TabledCorpus::new(), |place| {
+    let rows = place.all();
+    let corpus = place.open();
+    let mut maker = Maker { random: Random::new(77), rows: rows.clone(), narrow: false };
+    let mut sizes = BTreeSet::new();
+    for number in 0..seeds(400) as usize {
+        let (expression, test) = maker.predicate(number % 4);
+        let expected: Vec<u64> = rows
+            .iter()
+            .filter(|row| test(row) == Some(true))
+            .map(|row| row["id"].as_u64().unwrap())
+            .collect();
+        let selected = corpus.select(&expression).expect(&expression);
+        let selected: Vec<u64> = selected.iter().collect();
+        assert_eq!(selected, expected, "select of {expression}");
+        let count = corpus.count(&expression).expect(&expression);
+        assert_eq!(count, expected.len() as u64, "count of {expression}");
+        let mut counted = None;
+        let statement = format!("SELECT count(*) FROM documents WHERE {expression}");
+        for batch in corpus.sql(&statement).expect(&expression) {
+            let batch = batch.expect(&expression);
+            let column = batch.column(0).as_any().downcast_ref::<arrow::array::Int64Array>();
+            counted = Some(column.unwrap().value(0));
         }
-        assert!(sizes.len() > 100, "the predicates tell documents apart: {} results", sizes.len());
+        assert_eq!(counted, Some(expected.len() as i64), "sql of {expression}");
+        sizes.insert(expected.len());
     }
-);
+    assert!(sizes.len() > 100, "the predicates tell documents apart: {} results", sizes.len());
+});
 
-#[test]
-fn count_through_the_command_equals_sql_through_the_command() {
-    let place = TabledCorpus::new();
+corpusdb_test!(count_equals_sql_through_the_command, TabledCorpus::new(), |place| {
     for condition in [
         "kept",
         "NOT kept AND language IS NULL",
@@ -421,4 +411,4 @@ fn count_through_the_command_equals_sql_through_the_command() {
     }
     let all = corpusdb(&["count", &place.corpus]).good().stdout;
     assert_eq!(all.trim(), place.all().len().to_string());
-}
+});

@@ -31,9 +31,7 @@ fn place() -> (TestDir, String) {
     (scratch, corpus)
 }
 
-#[test]
-fn statements_run_one_after_another_from_wherever_they_come() {
-    let (scratch, corpus) = place();
+corpusdb_test!(statements_run_in_turn_wherever_they_come_from, place(), |(scratch, corpus)| {
     let script = "SELECT count(*) AS n -- all; of them\nFROM documents\n  WHERE text LIKE '%;%';\n\nSELECT $$;$$ AS sign; DESCRIBE sources;";
     let file = scratch.write("report.sql", script);
     let expected = corpusdb(&["sql", &corpus, script, "--format", "csv"]).good().stdout;
@@ -57,11 +55,9 @@ fn statements_run_one_after_another_from_wherever_they_come() {
     assert_eq!(json.stdout, "{\"a\":1}\n{\"b\":2}\n");
     let markdown = corpusdb(&["sql", &corpus, "SELECT 'x|y' AS a", "--format", "markdown"]).good();
     assert_eq!(markdown.stdout, "| a |\n| --- |\n| x\\|y |\n");
-}
+});
 
-#[test]
-fn a_failed_statement_keeps_earlier_answers_and_its_place() {
-    let (scratch, corpus) = place();
+corpusdb_test!(a_failed_statement_keeps_earlier_answers, place(), |(scratch, corpus)| {
     let file = scratch.write(
         "report.sql",
         "SELECT 1 AS a;\n\n  /* é */ SELECT nope\nFROM documents;\nSELECT 2 AS b;",
@@ -86,7 +82,7 @@ fn a_failed_statement_keeps_earlier_answers_and_its_place() {
     corpusdb(&["sql", &corpus, ""]).fails(&["refused ``"]);
     // One statement is told as it always was.
     corpusdb(&["sql", &corpus, "SELEC 1;"]).fails(&["error: cannot run `SELEC 1;`"]);
-}
+});
 
 const ALL: &str =
     "SELECT id, key, rank, text, bytes / 7.0 AS share, kept FROM documents ORDER BY id";

@@ -357,6 +357,10 @@ impl TokenizerCorpus {
         place
     }
 
+    pub fn crawl(seed: u64, count: usize) -> Self {
+        Self::of(&crawl(seed, count, true))
+    }
+
     pub fn pour(&self, name: &str, pages: &[Page], more: &[&str]) -> Value {
         self.scratch.ingest(&self.corpus, name, lines(pages), &[&WEB_BY_ID, more].concat())
     }

@@ -73,6 +73,16 @@ pub struct World {
 }
 
 impl World {
+    /// Under the policy that is the default.
+    pub fn witness() -> Self {
+        Self::new(&policy(DedupMode::Witness, 0.8))
+    }
+
+    /// Where a chain of similar documents is one cluster.
+    pub fn components() -> Self {
+        Self::new(&policy(DedupMode::Components, 0.8))
+    }
+
     pub fn new(policy: &Policy) -> Self {
         let scratch = TestDir::new();
         let path = scratch.path("corpus");

@@ -188,9 +188,7 @@ corpusdb_test!(a_tokenizer_name_cannot_be_reused, TokenizerCorpus::new(), |place
     sound(&place.corpus);
 });
 
-#[test]
-fn an_ingest_with_an_unknown_tokenizer_names_those_there_are() {
-    let place = TokenizerCorpus::new();
+corpusdb_test!(an_unknown_tokenizer_of_an_ingest_is_named, TokenizerCorpus::new(), |place| {
     let file = place.scratch.write("a.jsonl", lines(&crawl(51, 40, true)));
     let ingest = |name: &str| {
         corpusdb(&["ingest", &place.corpus, &file, "--source", "web", "--tokenizer", name])
@@ -204,7 +202,7 @@ fn an_ingest_with_an_unknown_tokenizer_names_those_there_are() {
     assert_eq!(after, before, "refused before anything was read");
     ingest("own").good();
     as_reference(&place.corpus);
-}
+});
 
 corpusdb_test!(a_document_that_is_kept_again_has_its_ids, TokenizerCorpus::new(), |place| {
     let mut random = Random::new(53);
@@ -351,7 +349,7 @@ const IDS: &str = include_str!("../../../src/tokenizer/convert/vectors/ids.json"
 #[test]
 fn a_model_has_the_ids_of_sentencepiece() {
     let golden: Value = serde_json::from_str(IDS).unwrap();
-    let home = TokenizerCorpus::of(&crawl(71, 40, true));
+    let home = TokenizerCorpus::crawl(71, 40);
     for (name, model) in [("bpe", BPE), ("unigram", UNIGRAM)] {
         let file = home.scratch.write(&format!("{name}.model"), model);
         let added = home.tokenizer("add", &[name, &file, "--json"]).good().json();
@@ -379,9 +377,7 @@ fn a_model_has_the_ids_of_sentencepiece() {
     sound(&home.corpus);
 }
 
-#[test]
-fn a_model_is_exported_as_it_was_and_is_no_tokenizer_json() {
-    let home = TokenizerCorpus::of(&crawl(72, 20, true));
+corpusdb_test!(a_model_is_exported_as_it_was, TokenizerCorpus::crawl(72, 20), |home| {
     let file = home.scratch.write("spiece.model", UNIGRAM);
     let added = home.tokenizer("add", &["piece", &file, "--json"]).good().json();
     let again = home.scratch.arg("again.model");
@@ -399,11 +395,9 @@ fn a_model_is_exported_as_it_was_and_is_no_tokenizer_json() {
     assert_eq!((&same["hash"], &same["encoded_tokens"]), (&added["hash"], &json!(0)));
     home.tokenizer("add", &["piece", &json]).fails(&["piece"]);
     sound(&home.corpus);
-}
+});
 
-#[test]
-fn a_model_that_an_older_release_registered_keeps_its_ids() {
-    let home = TokenizerCorpus::of(&crawl(73, 20, true));
+corpusdb_test!(models_of_older_releases_keep_their_ids, TokenizerCorpus::crawl(73, 20), |home| {
     let mut json: Value =
         serde_json::from_slice(&convert(TokenizerInput::SentencePiece(UNIGRAM)).unwrap().json)
             .unwrap();
@@ -441,11 +435,9 @@ fn a_model_that_an_older_release_registered_keeps_its_ids() {
     let new = home.tokenizer("add", &["new", &file, "--json"]).good().json();
     assert_eq!(new["reference"], SENTENCEPIECE);
     sound(&home.corpus);
-}
+});
 
-#[test]
-fn an_extension_of_a_model_takes_over_no_ids() {
-    let home = TokenizerCorpus::of(&crawl(74, 20, true));
+corpusdb_test!(an_extension_of_a_model_takes_over_no_ids, TokenizerCorpus::crawl(74, 20), |home| {
     let file = home.scratch.write("spiece.model", BPE);
     let added = home.tokenizer("add", &["piece", &file, "--json"]).good().json();
     let terms = home.scratch.write("terms.txt", "zyzzyva\n");
@@ -457,7 +449,7 @@ fn an_extension_of_a_model_takes_over_no_ids() {
     assert_eq!((&more["copied_documents"], &more["reference"]), (&json!(0), &json!(REFERENCE)));
     assert_eq!(more["encoded_documents"], added["encoded_documents"]);
     sound(&home.corpus);
-}
+});
 
 #[test]
 fn no_vocabulary_with_marks_for_spaces_has_a_nul() {

@@ -12,12 +12,12 @@ use std::process::Stdio;
 
 /// The file of a small tokenizer, trained on other pages.
 fn small(scratch: &TestDir) -> String {
-    let other = TokenizerCorpus::of(&crawl(70, 60, true));
+    let other = TokenizerCorpus::crawl(70, 60);
     other.train("own", &["--vocab-size", "420"]);
     scratch.write("small.json", other.file("own"))
 }
 
-corpusdb_test!(backfill_equals_add, TokenizerCorpus::of(&crawl(71, 90, true)), |place| {
+corpusdb_test!(backfill_equals_add, TokenizerCorpus::crawl(71, 90), |place| {
     let file = small(&place.scratch);
     let late = place.tokenizer("add", &["t", &file, "--no-backfill", "--json"]).good().json();
     assert_eq!((&late["complete"], &late["encoded_tokens"]), (&json!(false), &json!(null)));
@@ -42,9 +42,7 @@ corpusdb_test!(backfill_equals_add, TokenizerCorpus::of(&crawl(71, 90, true)), |
     place.tokenizer("backfill", &["u"]).fails(&["no tokenizer `u`; there is `t`"]);
 });
 
-#[test]
-fn drop_is_refused_while_a_plan_uses_it() {
-    let place = TokenizerCorpus::of(&crawl(72, 90, true));
+corpusdb_test!(drop_is_refused_while_a_plan_uses_it, TokenizerCorpus::crawl(72, 90), |place| {
     let bare = digest(&place.corpus);
     let file = small(&place.scratch);
     place.tokenizer("add", &["t", &file]).good();
@@ -71,11 +69,9 @@ fn drop_is_refused_while_a_plan_uses_it() {
     let (id, _) = corpus.view().tokenizer_named("u").unwrap();
     assert_eq!(id.0, 2);
     sound(&place.corpus);
-}
+});
 
-#[test]
-fn the_files_that_were_given_are_kept_as_they_were() {
-    let place = TokenizerCorpus::of(&crawl(74, 60, true));
+corpusdb_test!(registered_files_are_kept_as_they_were, TokenizerCorpus::crawl(74, 60), |place| {
     let json: Value =
         serde_json::from_slice(&std::fs::read(small(&place.scratch)).unwrap()).unwrap();
     let vocab = serde_json::to_string(&json["model"]["vocab"]).unwrap();
@@ -101,51 +97,56 @@ fn the_files_that_were_given_are_kept_as_they_were() {
     assert_eq!(told["originals"][1]["name"], "merges.txt");
     assert_eq!(told["reference"], "tokenizers 0.23.2");
     place.tokenizer("show", &["g"]).good();
-}
+});
 
-#[test]
-fn a_text_is_shown_as_tokens_and_ids_as_text() {
-    let place = TokenizerCorpus::of(&crawl(75, 60, true));
-    let file = small(&place.scratch);
-    place.tokenizer("add", &["t", &file]).good();
-    let text = "the naïve 語 <|endoftext|> end";
-    let told = place.tokenizer("encode", &["t", "--text", text, "--json"]).good().json();
-    let pieces = told["tokens"].as_array().unwrap();
-    let joined: String = pieces.iter().map(|piece| piece["text"].as_str().unwrap()).collect();
-    assert_eq!(joined, text);
-    let ids: Vec<u32> =
-        pieces.iter().map(|piece| piece["id"].as_u64().unwrap().try_into().unwrap()).collect();
-    let mut oracle = tokenizers::Tokenizer::from_bytes(std::fs::read(&file).unwrap()).unwrap();
-    let special = oracle.encode(text, false).unwrap().get_ids().to_vec();
-    oracle.set_encode_special_tokens(true);
-    assert_eq!(ids, oracle.encode(text, false).unwrap().get_ids());
+corpusdb_test!(
+    a_text_is_shown_as_tokens_and_ids_as_text,
+    TokenizerCorpus::crawl(75, 60),
+    |place| {
+        let file = small(&place.scratch);
+        place.tokenizer("add", &["t", &file]).good();
+        let text = "the naïve 語 <|endoftext|> end";
+        let told = place.tokenizer("encode", &["t", "--text", text, "--json"]).good().json();
+        let pieces = told["tokens"].as_array().unwrap();
+        let joined: String = pieces.iter().map(|piece| piece["text"].as_str().unwrap()).collect();
+        assert_eq!(joined, text);
+        let ids: Vec<u32> =
+            pieces.iter().map(|piece| piece["id"].as_u64().unwrap().try_into().unwrap()).collect();
+        let mut oracle = tokenizers::Tokenizer::from_bytes(std::fs::read(&file).unwrap()).unwrap();
+        let special = oracle.encode(text, false).unwrap().get_ids().to_vec();
+        oracle.set_encode_special_tokens(true);
+        assert_eq!(ids, oracle.encode(text, false).unwrap().get_ids());
 
-    let specials =
-        place.tokenizer("encode", &["t", "--text", text, "--specials", "--json"]).good().json();
-    let specials: Vec<Value> =
-        specials["tokens"].as_array().unwrap().iter().map(|piece| piece["id"].clone()).collect();
-    assert_eq!(specials, special.iter().map(|id| json!(id)).collect::<Vec<_>>());
+        let specials =
+            place.tokenizer("encode", &["t", "--text", text, "--specials", "--json"]).good().json();
+        let specials: Vec<Value> = specials["tokens"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|piece| piece["id"].clone())
+            .collect();
+        assert_eq!(specials, special.iter().map(|id| json!(id)).collect::<Vec<_>>());
 
-    let words: Vec<String> = ids.iter().map(u32::to_string).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let back = place.tokenizer("decode", &[&["t", "--json"], &words[..]].concat()).good().json();
-    assert_eq!(back["text"], text);
-    let joined = words.join(", ");
-    let back = place.tokenizer("decode", &["t", "--json", "--text", &joined]).good().json();
-    assert_eq!(back["text"], text);
-    place.tokenizer("decode", &["t", "--text", "1 two"]).fails(&["`two` is not an id"]);
-    place.tokenizer("decode", &["t", "420"]).fails(&["420 is not an id"]);
-    place
-        .tokenizer("encode", &["nobody", "--text", "x"])
-        .fails(&["no tokenizer `nobody`; there is `t`"]);
-    let read = ["tokenizer", "encode", &place.corpus, "t", "--json"];
-    let told = corpusdb_reading(&read, text.as_bytes()).good().json();
-    assert_eq!(told["tokens"].as_array().unwrap().len(), ids.len());
-}
+        let words: Vec<String> = ids.iter().map(u32::to_string).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let back =
+            place.tokenizer("decode", &[&["t", "--json"], &words[..]].concat()).good().json();
+        assert_eq!(back["text"], text);
+        let joined = words.join(", ");
+        let back = place.tokenizer("decode", &["t", "--json", "--text", &joined]).good().json();
+        assert_eq!(back["text"], text);
+        place.tokenizer("decode", &["t", "--text", "1 two"]).fails(&["`two` is not an id"]);
+        place.tokenizer("decode", &["t", "420"]).fails(&["420 is not an id"]);
+        place
+            .tokenizer("encode", &["nobody", "--text", "x"])
+            .fails(&["no tokenizer `nobody`; there is `t`"]);
+        let read = ["tokenizer", "encode", &place.corpus, "t", "--json"];
+        let told = corpusdb_reading(&read, text.as_bytes()).good().json();
+        assert_eq!(told["tokens"].as_array().unwrap().len(), ids.len());
+    }
+);
 
-#[test]
-fn a_later_tokenizer_encodes_kept_documents_of_snapshots() {
-    let place = TokenizerCorpus::of(&crawl(76, 60, true));
+corpusdb_test!(late_tokenizers_encode_kept_of_snapshots, TokenizerCorpus::crawl(76, 60), |place| {
     corpusdb(&["snapshot", "create", &place.corpus, "before"]).good();
     let documents = place.open().select("kept").unwrap();
     let first = DocId(documents.min().unwrap());
@@ -162,7 +163,7 @@ fn a_later_tokenizer_encodes_kept_documents_of_snapshots() {
     let planned: u64 = planned.plan.sources.iter().map(|source| source.documents).sum();
     assert_eq!(planned, documents.len());
     sound(&place.corpus);
-}
+});
 
 /// Every kept document has the reference's ids of this tokenizer. How many were compared.
 #[track_caller]
@@ -170,38 +171,40 @@ fn as_reference(place: &TokenizerCorpus, name: &str) -> usize {
     ids_as_reference(&place.open(), name).len()
 }
 
-#[test]
-fn trained_models_of_every_kind_equal_the_reference() {
-    let place = TokenizerCorpus::of(&crawl(77, 150, true));
-    let kinds: [(&str, &[&str]); 5] = [
-        ("bytes", &["--vocab-size", "500", "--pattern", "llama3", "--digits", "single"]),
-        ("characters", &["--vocab-size", "700", "--byte-fallback", "--reserve", "3"]),
-        ("words", &["--model", "wordpiece", "--vocab-size", "600", "--normalizer", "nfc"]),
-        ("unigram", &["--model", "unigram", "--vocab-size", "500"]),
-        ("fallback", &["--model", "unigram", "--vocab-size", "800", "--byte-fallback"]),
-    ];
-    for (name, options) in kinds {
-        let trained = place.train(name, options);
-        assert_eq!(trained["complete"], true, "{name}");
-        assert!(as_reference(&place, name) > 40);
-        let told = place.tokenizer("show", &[name, "--json"]).good().json();
-        let decisions = &told["decisions"];
-        assert_eq!(decisions["kind"], "trained");
-        assert_eq!(decisions["hash"], told["hash"]);
-        assert_eq!(decisions["report"]["scale"], 1.0);
-        assert!(!decisions["report"]["groups"].as_array().unwrap().is_empty());
+corpusdb_test!(
+    models_of_every_kind_equal_the_reference,
+    TokenizerCorpus::crawl(77, 150),
+    |place| {
+        let kinds: [(&str, &[&str]); 5] = [
+            ("bytes", &["--vocab-size", "500", "--pattern", "llama3", "--digits", "single"]),
+            ("characters", &["--vocab-size", "700", "--byte-fallback", "--reserve", "3"]),
+            ("words", &["--model", "wordpiece", "--vocab-size", "600", "--normalizer", "nfc"]),
+            ("unigram", &["--model", "unigram", "--vocab-size", "500"]),
+            ("fallback", &["--model", "unigram", "--vocab-size", "800", "--byte-fallback"]),
+        ];
+        for (name, options) in kinds {
+            let trained = place.train(name, options);
+            assert_eq!(trained["complete"], true, "{name}");
+            assert!(as_reference(&place, name) > 40);
+            let told = place.tokenizer("show", &[name, "--json"]).good().json();
+            let decisions = &told["decisions"];
+            assert_eq!(decisions["kind"], "trained");
+            assert_eq!(decisions["hash"], told["hash"]);
+            assert_eq!(decisions["report"]["scale"], 1.0);
+            assert!(!decisions["report"]["groups"].as_array().unwrap().is_empty());
+        }
+        let pieces = |name: &str, text: &str| -> Vec<String> {
+            let told = place.tokenizer("encode", &[name, "--text", text, "--json"]).good().json();
+            let pieces = told["tokens"].as_array().unwrap();
+            pieces.iter().map(|piece| piece["text"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(pieces("bytes", "2024"), ["2", "0", "2", "4"]);
+        let told = place.tokenizer("show", &["characters", "--json"]).good().json();
+        assert_eq!(told["decisions"]["options"]["reserve"], 3);
+        place.tokenizer("show", &["characters"]).good();
+        sound(&place.corpus);
     }
-    let pieces = |name: &str, text: &str| -> Vec<String> {
-        let told = place.tokenizer("encode", &[name, "--text", text, "--json"]).good().json();
-        let pieces = told["tokens"].as_array().unwrap();
-        pieces.iter().map(|piece| piece["text"].as_str().unwrap().to_owned()).collect()
-    };
-    assert_eq!(pieces("bytes", "2024"), ["2", "0", "2", "4"]);
-    let told = place.tokenizer("show", &["characters", "--json"]).good().json();
-    assert_eq!(told["decisions"]["options"]["reserve"], 3);
-    place.tokenizer("show", &["characters"]).good();
-    sound(&place.corpus);
-}
+);
 
 #[test]
 fn training_follows_options_and_refuses_bad_ones() {
@@ -240,10 +243,8 @@ fn training_follows_options_and_refuses_bad_ones() {
     fails(&["--alpha=-3"], &["alpha"]);
 }
 
-/// The command and programs store the same, key by key.
-#[test]
-fn extended_tokenizers_store_their_settings() {
-    let place = TokenizerCorpus::of(&crawl(80, 60, true));
+// The command and programs store the same, key by key.
+corpusdb_test!(extended_tokenizers_store_their_settings, TokenizerCorpus::crawl(80, 60), |place| {
     place.train("base", &["--vocab-size", "400"]);
     let terms = place.scratch.write("terms.txt", "zyzzyva\nnot one word\n");
     let extend = |name: &str, more: &[&str]| -> (Value, Value) {
@@ -282,91 +283,81 @@ fn extended_tokenizers_store_their_settings() {
     });
     assert_eq!(decisions.to_string(), expected.to_string());
     assert_eq!(lineage, "base grown, 30 new ids");
-}
+});
 
-corpusdb_test!(
-    extension_copies_unchanged_ids,
-    TokenizerCorpus::of(&crawl(79, 150, true)),
-    |place| {
-        place.train("base", &["--vocab-size", "500"]);
-        let corpus = place.open();
-        // Words that stand in few documents.
-        let texts: Vec<String> = corpus
-            .select("kept")
-            .unwrap()
-            .iter()
-            .map(|document| corpus.view().text(DocId(document)).unwrap())
-            .collect();
-        let words: Vec<&str> = texts[..3]
-            .iter()
-            .flat_map(|text| text.split_whitespace())
-            .filter(|word| word.len() > 6 && word.chars().all(char::is_alphabetic))
-            .take(4)
-            .collect();
-        assert!(!words.is_empty());
-        let terms =
-            place.scratch.write("terms.txt", format!("{}\nnot one word\n", words.join("\n")));
-        let out = place.scratch.arg("longer");
-        let told = place
-            .tokenizer("extend", &["base", "longer", "--terms", &terms, "--out", &out, "--json"])
-            .good()
-            .json();
-        assert_eq!(told["type"], "tokenizer");
-        // One object, of the terms and of the tokenizer.
-        let refused = &told["terms"].as_array().unwrap()[words.len()];
-        assert_eq!(refused["term"], "not one word");
-        let [encoded, copied] =
-            ["encoded_documents", "copied_documents"].map(|key| told[key].as_u64().unwrap());
-        assert!(encoded > 0 && copied > encoded, "{encoded} encoded, {copied} copied");
-        assert_eq!(as_reference(&place, "longer") as u64, encoded + copied);
-        for word in &words {
-            let told =
-                place.tokenizer("encode", &["longer", "--text", word, "--json"]).good().json();
-            assert_eq!(told["tokens"].as_array().unwrap().len(), 1, "{word}");
-        }
-        let file = std::fs::read(Path::new(&out).join("tokenizer.json")).unwrap();
-        assert_eq!(file, place.file("longer"));
-        let map = std::fs::read_to_string(Path::new(&out).join("embedding_map.jsonl")).unwrap();
-        let first: Value = serde_json::from_str(map.lines().next().unwrap()).unwrap();
-        assert_eq!(first["id"], 500);
-        assert!(Path::new(&out).join("embedding_map.safetensors").exists());
-
-        let diff = place.tokenizer("diff", &["base", "longer", "--json"]).good().json();
-        assert_eq!((&diff["kept"], &diff["keeps_old_ids"]), (&json!(500), &json!(true)));
-        assert_eq!(diff["added"].as_array().unwrap().len(), map.lines().count());
-
-        let grown = place.scratch.arg("grown");
-        let told = place
-            .tokenizer("extend", &["base", "grown", "--grow", "60", "--out", &grown, "--json"])
-            .good()
-            .json();
-        assert_eq!(told["vocab_size"], 560);
-        assert!(as_reference(&place, "grown") > 40);
-        // Going on is what training to that size at once would have given.
-        place.train("at-once", &["--vocab-size", "560", "--no-backfill"]);
-        let merges = |name: &str| -> Value {
-            let json: Value = serde_json::from_slice(&place.file(name)).unwrap();
-            json["model"]["merges"].clone()
-        };
-        assert_eq!(merges("grown"), merges("at-once"));
-        sound(&place.corpus);
-
-        place
-            .tokenizer("extend", &["base", "x", "--terms", &terms, "--out", &out])
-            .fails(&["longer"]);
-        let none = place.scratch.write("none.txt", "\n");
-        let other = place.scratch.arg("other");
-        place
-            .tokenizer("extend", &["base", "x", "--terms", &none, "--out", &other])
-            .fails(&["none.txt", "no term"]);
-        assert!(!Path::new(&other).exists(), "a failure leaves nothing");
+corpusdb_test!(extension_copies_unchanged_ids, TokenizerCorpus::crawl(79, 150), |place| {
+    place.train("base", &["--vocab-size", "500"]);
+    let corpus = place.open();
+    // Words that stand in few documents.
+    let texts: Vec<String> = corpus
+        .select("kept")
+        .unwrap()
+        .iter()
+        .map(|document| corpus.view().text(DocId(document)).unwrap())
+        .collect();
+    let words: Vec<&str> = texts[..3]
+        .iter()
+        .flat_map(|text| text.split_whitespace())
+        .filter(|word| word.len() > 6 && word.chars().all(char::is_alphabetic))
+        .take(4)
+        .collect();
+    assert!(!words.is_empty());
+    let terms = place.scratch.write("terms.txt", format!("{}\nnot one word\n", words.join("\n")));
+    let out = place.scratch.arg("longer");
+    let told = place
+        .tokenizer("extend", &["base", "longer", "--terms", &terms, "--out", &out, "--json"])
+        .good()
+        .json();
+    assert_eq!(told["type"], "tokenizer");
+    // One object, of the terms and of the tokenizer.
+    let refused = &told["terms"].as_array().unwrap()[words.len()];
+    assert_eq!(refused["term"], "not one word");
+    let [encoded, copied] =
+        ["encoded_documents", "copied_documents"].map(|key| told[key].as_u64().unwrap());
+    assert!(encoded > 0 && copied > encoded, "{encoded} encoded, {copied} copied");
+    assert_eq!(as_reference(&place, "longer") as u64, encoded + copied);
+    for word in &words {
+        let told = place.tokenizer("encode", &["longer", "--text", word, "--json"]).good().json();
+        assert_eq!(told["tokens"].as_array().unwrap().len(), 1, "{word}");
     }
-);
+    let file = std::fs::read(Path::new(&out).join("tokenizer.json")).unwrap();
+    assert_eq!(file, place.file("longer"));
+    let map = std::fs::read_to_string(Path::new(&out).join("embedding_map.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(map.lines().next().unwrap()).unwrap();
+    assert_eq!(first["id"], 500);
+    assert!(Path::new(&out).join("embedding_map.safetensors").exists());
 
-/// A tokenizer of no new id was registered under the new name, and its documents encoded, as if it were one.
-#[test]
-fn an_empty_extension_registers_nothing() {
-    let place = TokenizerCorpus::of(&crawl(79, 30, true));
+    let diff = place.tokenizer("diff", &["base", "longer", "--json"]).good().json();
+    assert_eq!((&diff["kept"], &diff["keeps_old_ids"]), (&json!(500), &json!(true)));
+    assert_eq!(diff["added"].as_array().unwrap().len(), map.lines().count());
+
+    let grown = place.scratch.arg("grown");
+    let told = place
+        .tokenizer("extend", &["base", "grown", "--grow", "60", "--out", &grown, "--json"])
+        .good()
+        .json();
+    assert_eq!(told["vocab_size"], 560);
+    assert!(as_reference(&place, "grown") > 40);
+    // Going on is what training to that size at once would have given.
+    place.train("at-once", &["--vocab-size", "560", "--no-backfill"]);
+    let merges = |name: &str| -> Value {
+        let json: Value = serde_json::from_slice(&place.file(name)).unwrap();
+        json["model"]["merges"].clone()
+    };
+    assert_eq!(merges("grown"), merges("at-once"));
+    sound(&place.corpus);
+
+    place.tokenizer("extend", &["base", "x", "--terms", &terms, "--out", &out]).fails(&["longer"]);
+    let none = place.scratch.write("none.txt", "\n");
+    let other = place.scratch.arg("other");
+    place
+        .tokenizer("extend", &["base", "x", "--terms", &none, "--out", &other])
+        .fails(&["none.txt", "no term"]);
+    assert!(!Path::new(&other).exists(), "a failure leaves nothing");
+});
+
+// A tokenizer of no new id was registered under the new name, and its documents encoded, as if it were one.
+corpusdb_test!(an_empty_extension_registers_nothing, TokenizerCorpus::crawl(79, 30), |place| {
     place.train("base", &["--vocab-size", "400", "--no-backfill"]);
     let out = place.scratch.arg("out");
     let told = |arguments: &[&str]| {
@@ -394,13 +385,11 @@ fn an_empty_extension_registers_nothing() {
     let new = place.scratch.write("new.txt", "a\nCOVID-19\nzyxwvu\n");
     place.tokenizer("extend", &["base", "longer", "--terms", &new, "--out", &out]).good();
     assert!(Path::new(&out).join("tokenizer.json").exists());
-}
+});
 
-/// The groups were printed before what is stored was encoded, and an extension made its directory before it was
-/// registered: who closed standard output got exit code 0, and half of the work.
-#[test]
-fn who_closes_standard_output_gets_the_whole_work() {
-    let place = TokenizerCorpus::of(&crawl(81, 60, true));
+// The groups were printed before what is stored was encoded, and an extension made its directory before it was
+// registered: who closed standard output got exit code 0, and half of the work.
+corpusdb_test!(a_closed_pipe_gets_the_whole_work, TokenizerCorpus::crawl(81, 60), |place| {
     let closed = |verb: &str, more: &[&str]| {
         let arguments = [&["tokenizer", verb, &place.corpus], more].concat();
         let mut child =
@@ -429,12 +418,12 @@ fn who_closes_standard_output_gets_the_whole_work() {
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(1));
     sound(&place.corpus);
-}
+});
 
 /// A name that another tokenizer had was refused after the whole training.
 #[test]
 fn names_in_use_are_refused_before_the_training() {
-    let place = TokenizerCorpus::of(&crawl(82, 60, true));
+    let place = TokenizerCorpus::crawl(82, 60);
     place.train("own", &["--vocab-size", "400", "--no-backfill"]);
     // Training would find nothing to train on.
     let taken = ["own", "--vocab-size", "400", "--where", "false"];
@@ -462,30 +451,30 @@ fn names_in_use_are_refused_before_the_training() {
     assert_eq!(place.tokenizer("list", &["--json"]).good().json_lines().len(), 2);
 }
 
-#[test]
-fn weights_and_tokens_are_given_one_by_one_or_in_files() {
-    let place = TokenizerCorpus::of(&crawl(83, 60, true));
-    let books = place.scratch.write("books.jsonl", lines(&crawl(183, 20, true)));
-    ingest(&place.corpus, &[&books], &["--source", "books"]);
-    let weights = place.scratch.write("weights.json", "{\"web\": 3.0, \"books\": 0.5}");
-    let seeds = place.scratch.write("seeds.txt", "zyxwvut\n");
-    let fixed = ["--vocab-size", "420", "--by", "source", "--no-backfill"];
-    let more = ["--weights", &weights, "--weight", "web=2", "--seed-tokens", &seeds];
-    let seed = ["--seed-token", "antidis"];
-    let trained = place.train("own", &[&fixed[..], &more, &seed].concat());
-    let options = &trained["decisions"]["options"];
-    assert_eq!(options["weights"], json!({ "web": 2.0, "books": 0.5 }));
-    assert_eq!(options["seed_tokens"], json!(["zyxwvut", "antidis"]));
-    let bad = ["t", "--weight", "web"];
-    place.tokenizer("train", &bad).fails(&["--weight", "`web` is not GROUP=FACTOR"]);
-    place.tokenizer("train", &["t", "--weight", "web=much"]).fails(&["`much`", "not a number"]);
-    place.tokenizer("train", &["t", "--weight", "web=-1"]).fails(&["weights"]);
-}
+corpusdb_test!(
+    weights_and_tokens_come_singly_or_in_files,
+    TokenizerCorpus::crawl(83, 60),
+    |place| {
+        let books = place.scratch.write("books.jsonl", lines(&crawl(183, 20, true)));
+        ingest(&place.corpus, &[&books], &["--source", "books"]);
+        let weights = place.scratch.write("weights.json", "{\"web\": 3.0, \"books\": 0.5}");
+        let seeds = place.scratch.write("seeds.txt", "zyxwvut\n");
+        let fixed = ["--vocab-size", "420", "--by", "source", "--no-backfill"];
+        let more = ["--weights", &weights, "--weight", "web=2", "--seed-tokens", &seeds];
+        let seed = ["--seed-token", "antidis"];
+        let trained = place.train("own", &[&fixed[..], &more, &seed].concat());
+        let options = &trained["decisions"]["options"];
+        assert_eq!(options["weights"], json!({ "web": 2.0, "books": 0.5 }));
+        assert_eq!(options["seed_tokens"], json!(["zyxwvut", "antidis"]));
+        let bad = ["t", "--weight", "web"];
+        place.tokenizer("train", &bad).fails(&["--weight", "`web` is not GROUP=FACTOR"]);
+        place.tokenizer("train", &["t", "--weight", "web=much"]).fails(&["`much`", "not a number"]);
+        place.tokenizer("train", &["t", "--weight", "web=-1"]).fails(&["weights"]);
+    }
+);
 
-/// It printed nothing.
-#[test]
-fn an_exported_tokenizer_is_reported() {
-    let place = TokenizerCorpus::of(&crawl(84, 60, true));
+// It printed nothing.
+corpusdb_test!(an_exported_tokenizer_is_reported, TokenizerCorpus::crawl(84, 60), |place| {
     place.train("own", &["--vocab-size", "400", "--no-backfill"]);
     let to = place.scratch.arg("own.json");
     let told = place.tokenizer("export", &["own", &to, "--json"]).good().json();
@@ -497,11 +486,9 @@ fn an_exported_tokenizer_is_reported() {
     let files = place.scratch.arg("files");
     place.tokenizer("export", &["own", &files, "--originals"]).good();
     assert_eq!(std::fs::read(Path::new(&files).join("tokenizer.json")).unwrap(), bytes);
-}
+});
 
-#[test]
-fn analysis_counts_stored_texts_on_a_page_of_its_own() {
-    let place = TokenizerCorpus::of(&crawl(80, 150, true));
+corpusdb_test!(analysis_counts_stored_texts_on_a_page, TokenizerCorpus::crawl(80, 150), |place| {
     place.train("a", &["--vocab-size", "600"]);
     place.train("b", &["--model", "wordpiece", "--vocab-size", "600"]);
     place.train("c", &["--model", "unigram", "--vocab-size", "600"]);
@@ -536,4 +523,4 @@ fn analysis_counts_stored_texts_on_a_page_of_its_own() {
     place.tokenizer("analyse", &["a", "nobody"]).fails(&["`nobody`"]);
     place.tokenizer("analyse", &["a", "--reference", "b"]).fails(&["`b`"]);
     place.tokenizer("analyse", &["a", "--where", "false"]).fails(&["nothing to analyse"]);
-}
+});
