@@ -376,71 +376,61 @@ corpusdb_test!(a_migrated_store_takes_suites, |scratch| {
     sound(&name);
 });
 
-corpusdb_test!(
-    epochs_exclude_contaminated_documents_of_suites,
-    EpochCorpus::holding(60),
-    |place| {
-        let corpus = &place.corpus;
-        let pages =
-            [Page::keyed("full", around(QUESTION)), Page::keyed("half", around(&QUESTION[..32]))];
-        place.scratch.ingest(corpus, "tainted.jsonl", lines(&pages), &WEB_BY_ID);
-        let items = place.scratch.write("suite.jsonl", suite());
-        corpusdb(&["contamination", "add", corpus, "ours", &items]).good();
-        corpusdb(&["snapshot", "create", corpus, "then"]).good();
-        let recipe = |select: &str| {
-            format!("snapshot = \"then\"\n{SPECIALS}[pack]\nlength = 96\n[select]\n{select}\n")
-        };
-        let documents = |select: &str| {
-            let told = place.recipe("explain", &recipe(select), &["--json"]).good().json();
-            let sources = told["sources"].as_array().unwrap_or_else(|| panic!("{told}"));
-            sources.iter().map(|source| source["documents"].as_u64().unwrap()).sum::<u64>()
-        };
-        let all = documents("");
-        assert_eq!(documents("exclude_contaminated = [\"ours\"]"), all - 1);
-        let lower = "exclude_contaminated = [{ suite = \"ours\", score = 0.2, tokens = 8 }]";
-        assert_eq!(documents(lower), all - 2);
-        assert_eq!(documents("exclude_contaminated = [{ suite = \"ours\", tokens = 500 }]"), all);
+corpusdb_test!(epochs_exclude_documents_of_suites, EpochCorpus::holding(60), |place| {
+    let corpus = &place.corpus;
+    let pages =
+        [Page::keyed("full", around(QUESTION)), Page::keyed("half", around(&QUESTION[..32]))];
+    place.scratch.ingest(corpus, "tainted.jsonl", lines(&pages), &WEB_BY_ID);
+    let items = place.scratch.write("suite.jsonl", suite());
+    corpusdb(&["contamination", "add", corpus, "ours", &items]).good();
+    corpusdb(&["snapshot", "create", corpus, "then"]).good();
+    let recipe = |select: &str| {
+        format!("snapshot = \"then\"\n{SPECIALS}[pack]\nlength = 96\n[select]\n{select}\n")
+    };
+    let documents = |select: &str| {
+        let told = place.recipe("explain", &recipe(select), &["--json"]).good().json();
+        let sources = told["sources"].as_array().unwrap_or_else(|| panic!("{told}"));
+        sources.iter().map(|source| source["documents"].as_u64().unwrap()).sum::<u64>()
+    };
+    let all = documents("");
+    assert_eq!(documents("exclude_contaminated = [\"ours\"]"), all - 1);
+    let lower = "exclude_contaminated = [{ suite = \"ours\", score = 0.2, tokens = 8 }]";
+    assert_eq!(documents(lower), all - 2);
+    assert_eq!(documents("exclude_contaminated = [{ suite = \"ours\", tokens = 500 }]"), all);
 
-        // The plan pins it: neither a snapshot's age nor what comes afterwards changes it.
-        place.recipe("plan", &recipe(lower), &[]).good();
-        let hashes = || sql(corpus, "SELECT hash FROM epochs ORDER BY number");
-        let more = [Page::keyed("full", "it says something else now")];
-        let more = place.scratch.write("more.jsonl", lines(&more));
-        ingest(corpus, &[&more], &WEB_BY_ID);
-        let first = hashes();
-        // The same plan is stored once.
-        place.recipe("plan", &recipe(lower), &[]).good();
-        assert_eq!((hashes().len(), hashes()), (1, first));
-        place.recipe("plan", &recipe(""), &[]).good();
-        assert_eq!(hashes().len(), 2);
-        let plan = sql(corpus, "SELECT plan FROM epochs WHERE number = 1")[0]["plan"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        let plan: Value = serde_json::from_str(&plan).unwrap();
-        let pinned = &plan["recipe"]["select"]["exclude_contaminated"][0];
-        assert_eq!((&pinned["score"], &pinned["tokens"]), (&json!(0.2), &json!(8)));
-        let other = format!(
-            "exclude_contaminated = [{{ suite = \"ours\", items = \"{}\" }}]",
-            "0".repeat(64)
-        );
-        place
-            .recipe("plan", &recipe(&other), &[])
-            .fails(&["the items of suite `ours` changed since"]);
+    // The plan pins it: neither a snapshot's age nor what comes afterwards changes it.
+    place.recipe("plan", &recipe(lower), &[]).good();
+    let hashes = || sql(corpus, "SELECT hash FROM epochs ORDER BY number");
+    let more = [Page::keyed("full", "it says something else now")];
+    let more = place.scratch.write("more.jsonl", lines(&more));
+    ingest(corpus, &[&more], &WEB_BY_ID);
+    let first = hashes();
+    // The same plan is stored once.
+    place.recipe("plan", &recipe(lower), &[]).good();
+    assert_eq!((hashes().len(), hashes()), (1, first));
+    place.recipe("plan", &recipe(""), &[]).good();
+    assert_eq!(hashes().len(), 2);
+    let plan = sql(corpus, "SELECT plan FROM epochs WHERE number = 1")[0]["plan"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let plan: Value = serde_json::from_str(&plan).unwrap();
+    let pinned = &plan["recipe"]["select"]["exclude_contaminated"][0];
+    assert_eq!((&pinned["score"], &pinned["tokens"]), (&json!(0.2), &json!(8)));
+    let other =
+        format!("exclude_contaminated = [{{ suite = \"ours\", items = \"{}\" }}]", "0".repeat(64));
+    place.recipe("plan", &recipe(&other), &[]).fails(&["the items of suite `ours` changed since"]);
 
-        // The suite itself, ingested under any name.
-        ingest(corpus, &[&items], &["--source", "homework", "--text-field", "question"]);
-        let now = |more: &str| format!("{SPECIALS}[pack]\nlength = 96\n{more}");
-        place
-            .recipe("explain", &now(""), &[])
-            .fails(&["source `homework` is the suite `ours`", "[[source]]"]);
-        let pattern = "[[source]]\nname = \"any\"\nfrom = \"[hw]*\"\n";
-        place
-            .recipe("explain", &now(pattern), &[])
-            .fails(&["source `homework` is the suite `ours`"]);
-        place.recipe("explain", &now("[[source]]\nname = \"homework\"\n"), &[]).good();
-        place.recipe("explain", &now("[select]\nwhere = \"source <> 'homework'\"\n"), &[]).good();
-        corpusdb(&["contamination", "drop", corpus, "ours"]).good();
-        place.recipe("explain", &now(""), &[]).good();
-    }
-);
+    // The suite itself, ingested under any name.
+    ingest(corpus, &[&items], &["--source", "homework", "--text-field", "question"]);
+    let now = |more: &str| format!("{SPECIALS}[pack]\nlength = 96\n{more}");
+    place
+        .recipe("explain", &now(""), &[])
+        .fails(&["source `homework` is the suite `ours`", "[[source]]"]);
+    let pattern = "[[source]]\nname = \"any\"\nfrom = \"[hw]*\"\n";
+    place.recipe("explain", &now(pattern), &[]).fails(&["source `homework` is the suite `ours`"]);
+    place.recipe("explain", &now("[[source]]\nname = \"homework\"\n"), &[]).good();
+    place.recipe("explain", &now("[select]\nwhere = \"source <> 'homework'\"\n"), &[]).good();
+    corpusdb(&["contamination", "drop", corpus, "ours"]).good();
+    place.recipe("explain", &now(""), &[]).good();
+});

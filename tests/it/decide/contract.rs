@@ -86,22 +86,18 @@ fn contract(world: &World, what: &str) -> (BTreeMap<&'static str, usize>, usize)
     (counts, missed)
 }
 
-corpusdb_test!(
-    removed_have_kept_witnesses_and_kept_are_dissimilar,
-    World::witness(),
-    |mut world| {
-        world.pour("web", &crawl(1, 450, false), 32 << 10);
-        world.agrees("contract");
-        let (counts, missed) = contract(&world, "contract");
-        // The bands find a pair at the threshold with probability 0.997.
-        assert!(missed <= 1, "{missed} similar pairs never met in a band");
-        // The crawl is what it should be: of everything some.
-        for (standing, least) in [("kept", 150), ("exact", 20), ("near", 40), ("empty", 5)] {
-            assert!(counts[standing] >= least, "{counts:?}");
-        }
-        world.digest();
+corpusdb_test!(removed_have_witnesses_and_kept_are_dissimilar, World::witness(), |mut world| {
+    world.pour("web", &crawl(1, 450, false), 32 << 10);
+    world.agrees("contract");
+    let (counts, missed) = contract(&world, "contract");
+    // The bands find a pair at the threshold with probability 0.997.
+    assert!(missed <= 1, "{missed} similar pairs never met in a band");
+    // The crawl is what it should be: of everything some.
+    for (standing, least) in [("kept", 150), ("exact", 20), ("near", 40), ("empty", 5)] {
+        assert!(counts[standing] >= least, "{counts:?}");
     }
-);
+    world.digest();
+});
 
 #[test]
 fn the_contract_holds_in_every_keep_order_and_scope() {

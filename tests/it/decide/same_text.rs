@@ -495,28 +495,23 @@ fn near_copies_stay_blocked_when_the_original_is_purged() {
 }
 
 // What the first commit kept again and the second one removed was counted as both.
-corpusdb_test!(
-    a_removal_of_several_commits_counts_its_final_result,
-    World::witness(),
-    |mut world| {
-        let half = 2_100;
-        let pages: Vec<Page> = (0..2 * half)
-            .map(|at| Page::new(format!("page {} of many pages", at % half)))
-            .collect();
-        world.pour("web", &pages, 1 << 20);
-        let (all, nothing) = ((0..2 * half).collect(), Interrupt::default());
-        let report = world
-            .writer
-            .remove(&all, BlockReach::Similar, &Context::new().with_interrupt(&nothing))
-            .unwrap();
-        assert!(report.commits > 1);
-        let counts = (report.changed, report.kept_again, report.no_longer_kept, report.copies);
-        assert_eq!(counts, (2 * half, 0, half, 0));
-        let back = world.writer.restore(&all, &Context::new().with_interrupt(&nothing)).unwrap();
-        let counts = (back.changed, back.kept_again, back.no_longer_kept, back.blocked);
-        assert_eq!(counts, (2 * half, half, 0, 0));
-    }
-);
+corpusdb_test!(a_removal_of_several_commits_counts_its_result, World::witness(), |mut world| {
+    let half = 2_100;
+    let pages: Vec<Page> =
+        (0..2 * half).map(|at| Page::new(format!("page {} of many pages", at % half))).collect();
+    world.pour("web", &pages, 1 << 20);
+    let (all, nothing) = ((0..2 * half).collect(), Interrupt::default());
+    let report = world
+        .writer
+        .remove(&all, BlockReach::Similar, &Context::new().with_interrupt(&nothing))
+        .unwrap();
+    assert!(report.commits > 1);
+    let counts = (report.changed, report.kept_again, report.no_longer_kept, report.copies);
+    assert_eq!(counts, (2 * half, 0, half, 0));
+    let back = world.writer.restore(&all, &Context::new().with_interrupt(&nothing)).unwrap();
+    let counts = (back.changed, back.kept_again, back.no_longer_kept, back.blocked);
+    assert_eq!(counts, (2 * half, half, 0, 0));
+});
 
 /// One of two mirrors came back in place of what was removed, without a word.
 #[test]

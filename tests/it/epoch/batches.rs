@@ -28,73 +28,65 @@ fn batches(corpus: &Corpus, planned: &Planned, rank: u64, world: u64) -> Vec<Epo
 
 // Batches of a token budget gave one rank of eight rows in 14 of 305 batches and another in all of them, and an
 // epoch without batches gave the last rank every row: ranks that wait for each other hang.
-corpusdb_test!(
-    ranks_have_equal_batches_and_shares_of_rows,
-    CheckedCorpus::of(81, &THREE),
-    |place| {
-        let corpus = place.reader();
-        let grouped = "[order]\nkind = \"length-grouped\"\n";
-        let recipes = [
-            (format!("{PADDED}{NONE}"), true),
-            (format!("{PADDED}[pack]\nlength = 64\n"), true),
-            (
-                format!("{PADDED}{NONE}{grouped}[batch]\nmax_tokens = 300\ncount = \"padded\"\n"),
-                true,
-            ),
-            (format!("{PADDED}{NONE}[batch]\nmax_tokens = 300\n"), true),
-            (format!("{PADDED}{NONE}{grouped}[batch]\nrows = 24\n"), false),
-            (format!("{PADDED}[pack]\nlength = 64\n[batch]\nrows = 24\nbalance = 100\n"), false),
-        ];
-        for (text, dealt) in recipes {
-            let planned = plan(&corpus, &text).unwrap();
-            let all = rows(&open(&corpus, &planned, 0)).len();
-            let one = batches(&corpus, &planned, 0, 1);
-            for world in [2, 3, 8] {
-                let ranks: Vec<Vec<EpochBatch>> =
-                    (0..world).map(|rank| batches(&corpus, &planned, rank, world)).collect();
-                let steps = if dealt { one.len().div_ceil(world as usize) } else { one.len() };
-                assert!(ranks.iter().all(|batches| batches.len() == steps), "{text}");
-                let given: Vec<usize> = ranks
-                    .iter()
-                    .map(|batches| batches.iter().map(|batch| batch.rows.len()).sum())
-                    .collect();
-                assert_eq!(given.iter().sum::<usize>(), all);
-                let empty = ranks.iter().flatten().filter(|batch| batch.rows.is_empty()).count();
-                assert!(empty < world as usize, "{text}: {empty} batches without rows");
-                if !dealt {
-                    assert!(given.iter().all(|given| *given == all / world as usize));
-                } else if planned.plan.recipe.batch.is_none() {
-                    assert!(given.iter().all(|given| given.abs_diff(all / world as usize) <= 1));
-                } else {
-                    // Whole batches of the one sequence, and not always the longest to the same rank.
-                    let firsts = ranks.iter().filter(|batches| {
-                        let first: usize =
-                            batches.iter().filter(|of| of.number % world == 0).count();
-                        first > 0
-                    });
-                    assert_eq!(firsts.count(), steps.min(world as usize), "{text}");
-                    for batch in ranks.iter().flatten().filter(|batch| !batch.rows.is_empty()) {
-                        let of = &one[batch.number as usize];
-                        assert_eq!(lengths(batch), lengths(of));
-                    }
+corpusdb_test!(ranks_have_equal_batches_and_shares, CheckedCorpus::of(81, &THREE), |place| {
+    let corpus = place.reader();
+    let grouped = "[order]\nkind = \"length-grouped\"\n";
+    let recipes = [
+        (format!("{PADDED}{NONE}"), true),
+        (format!("{PADDED}[pack]\nlength = 64\n"), true),
+        (format!("{PADDED}{NONE}{grouped}[batch]\nmax_tokens = 300\ncount = \"padded\"\n"), true),
+        (format!("{PADDED}{NONE}[batch]\nmax_tokens = 300\n"), true),
+        (format!("{PADDED}{NONE}{grouped}[batch]\nrows = 24\n"), false),
+        (format!("{PADDED}[pack]\nlength = 64\n[batch]\nrows = 24\nbalance = 100\n"), false),
+    ];
+    for (text, dealt) in recipes {
+        let planned = plan(&corpus, &text).unwrap();
+        let all = rows(&open(&corpus, &planned, 0)).len();
+        let one = batches(&corpus, &planned, 0, 1);
+        for world in [2, 3, 8] {
+            let ranks: Vec<Vec<EpochBatch>> =
+                (0..world).map(|rank| batches(&corpus, &planned, rank, world)).collect();
+            let steps = if dealt { one.len().div_ceil(world as usize) } else { one.len() };
+            assert!(ranks.iter().all(|batches| batches.len() == steps), "{text}");
+            let given: Vec<usize> = ranks
+                .iter()
+                .map(|batches| batches.iter().map(|batch| batch.rows.len()).sum())
+                .collect();
+            assert_eq!(given.iter().sum::<usize>(), all);
+            let empty = ranks.iter().flatten().filter(|batch| batch.rows.is_empty()).count();
+            assert!(empty < world as usize, "{text}: {empty} batches without rows");
+            if !dealt {
+                assert!(given.iter().all(|given| *given == all / world as usize));
+            } else if planned.plan.recipe.batch.is_none() {
+                assert!(given.iter().all(|given| given.abs_diff(all / world as usize) <= 1));
+            } else {
+                // Whole batches of the one sequence, and not always the longest to the same rank.
+                let firsts = ranks.iter().filter(|batches| {
+                    let first: usize = batches.iter().filter(|of| of.number % world == 0).count();
+                    first > 0
+                });
+                assert_eq!(firsts.count(), steps.min(world as usize), "{text}");
+                for batch in ranks.iter().flatten().filter(|batch| !batch.rows.is_empty()) {
+                    let of = &one[batch.number as usize];
+                    assert_eq!(lengths(batch), lengths(of));
                 }
             }
         }
-        // What does not divide is refused, or shared in turns.
-        let planned =
-            plan(&corpus, &format!("{PADDED}[pack]\nlength = 64\n[batch]\nrows = 10\n")).unwrap();
-        let epoch = open(&corpus, &planned, 0);
-        let error = epoch.stream(&StreamOptions::of_rank(0, 3)).err().unwrap().to_string();
-        assert!(error.contains("10 rows do not divide evenly among 3 ranks"), "{error}");
-        let mut given = [0; 3];
-        for (rank, given) in given.iter_mut().enumerate() {
-            let stream = epoch.stream(&part(0, rank as u64, 3)).unwrap();
-            *given = stream.map(|batch| batch.unwrap().rows.len()).sum::<usize>();
-        }
-        let spread = given.iter().max().unwrap() - given.iter().min().unwrap();
-        assert!(spread <= 2, "{given:?}: the same ranks have more");
     }
-);
+    // What does not divide is refused, or shared in turns.
+    let planned =
+        plan(&corpus, &format!("{PADDED}[pack]\nlength = 64\n[batch]\nrows = 10\n")).unwrap();
+    let epoch = open(&corpus, &planned, 0);
+    let error = epoch.stream(&StreamOptions::of_rank(0, 3)).err().unwrap().to_string();
+    assert!(error.contains("10 rows do not divide evenly among 3 ranks"), "{error}");
+    let mut given = [0; 3];
+    for (rank, given) in given.iter_mut().enumerate() {
+        let stream = epoch.stream(&part(0, rank as u64, 3)).unwrap();
+        *given = stream.map(|batch| batch.unwrap().rows.len()).sum::<usize>();
+    }
+    let spread = given.iter().max().unwrap() - given.iter().min().unwrap();
+    assert!(spread <= 2, "{given:?}: the same ranks have more");
+});
 
 fn stream(place: &CheckedCorpus, recipe: &str, more: &[&str]) -> Ran {
     let corpus = place.path.display().to_string();
@@ -427,47 +419,37 @@ fn streams_carry_the_views_that_are_asked_for() {
 }
 
 // `doc_multiple` was ignored where nothing could fill it up, and one more token a row broke it.
-corpusdb_test!(
-    multiples_need_pads_beside_the_last_target,
-    CheckedCorpus::of(89, &THREE),
-    |place| {
-        let corpus = place.reader();
-        let refused = [
-            ("[pack]\nlength = 64\noptions = { doc_multiple = 8 }\n".to_owned(), "specials.pad"),
-            (
-                format!("{PADDED}{NONE}options = {{ doc_multiple = 8 }}\n"),
-                "batch.pad = \"longest\"",
-            ),
-            (
-                format!("{PADDED}[pack]\nlength = 60\noptions = {{ doc_multiple = 8 }}\n"),
-                "not divide",
-            ),
-        ];
-        for (text, word) in refused {
-            let error = corpusdb::Recipe::parse(&format!("version = 1\n{text}")).unwrap_err();
-            assert!(error.to_string().contains(word), "{error}");
-        }
-        for side in ["right", "left"] {
-            for pack in ["best-fit", "greedy", "concat"] {
-                let text = format!(
-                    "{PADDED}[pack]\nkind = \"{pack}\"\nlength = 64\noptions = {{ target = \"extra\", doc_multiple = 8, pad_side = \"{side}\" }}\n"
-                );
-                let planned = plan(&corpus, &text).unwrap();
-                let rows = rows(&open(&corpus, &planned, 0));
-                let pad = planned.plan.tokenizer.specials.pad.unwrap();
-                for row in &rows {
-                    assert_eq!(row.ids().len(), 65);
-                    assert_eq!(row.ids()[64], pad, "the place of the last target");
-                    for span in &row.shape().spans {
-                        let place = if side == "left" { span.end() } else { span.start };
-                        assert_eq!(place % 8, 0);
-                    }
+corpusdb_test!(multiples_need_pads_and_no_last_target, CheckedCorpus::of(89, &THREE), |place| {
+    let corpus = place.reader();
+    let refused = [
+        ("[pack]\nlength = 64\noptions = { doc_multiple = 8 }\n".to_owned(), "specials.pad"),
+        (format!("{PADDED}{NONE}options = {{ doc_multiple = 8 }}\n"), "batch.pad = \"longest\""),
+        (format!("{PADDED}[pack]\nlength = 60\noptions = {{ doc_multiple = 8 }}\n"), "not divide"),
+    ];
+    for (text, word) in refused {
+        let error = corpusdb::Recipe::parse(&format!("version = 1\n{text}")).unwrap_err();
+        assert!(error.to_string().contains(word), "{error}");
+    }
+    for side in ["right", "left"] {
+        for pack in ["best-fit", "greedy", "concat"] {
+            let text = format!(
+                "{PADDED}[pack]\nkind = \"{pack}\"\nlength = 64\noptions = {{ target = \"extra\", doc_multiple = 8, pad_side = \"{side}\" }}\n"
+            );
+            let planned = plan(&corpus, &text).unwrap();
+            let rows = rows(&open(&corpus, &planned, 0));
+            let pad = planned.plan.tokenizer.specials.pad.unwrap();
+            for row in &rows {
+                assert_eq!(row.ids().len(), 65);
+                assert_eq!(row.ids()[64], pad, "the place of the last target");
+                for span in &row.shape().spans {
+                    let place = if side == "left" { span.end() } else { span.start };
+                    assert_eq!(place % 8, 0);
                 }
-                built(&place, &corpus, &planned, 0, &format!("{side}-{pack}"), 2);
             }
+            built(&place, &corpus, &planned, 0, &format!("{side}-{pack}"), 2);
         }
     }
-);
+});
 
 /// Shares were told in tokens whatever the mix counts, and rows of pads were in the file and not in the manifest.
 #[test]

@@ -320,49 +320,45 @@ fn the_sides_of_a_snapshot_never_change() {
 }
 
 // Documents with a family on each side were left out of both without a report.
-corpusdb_test!(
-    documents_on_neither_side_are_counted,
-    Pages::new(&KeepOrder::First),
-    |mut pages| {
-        let mut random = Random::new(77);
-        let first = first_crawl(&mut random, 60);
-        pages.pour(&first);
-        // Half of the keys come again with what the other half says: each of those has two lineages from then on.
-        let moved = first.iter().zip(&first[30..]).map(|(page, other)| {
-            let text = edited(&mut random, &other.text, 1);
-            Page { text, ..page.clone() }
-        });
-        let moved: Vec<Page> = moved.collect();
-        pages.pour(&moved);
-        let (train, held) = pages.sides();
-        let corpus = Corpus::options().memory(MEMORY).open(&pages.path).unwrap();
-        let kept: BTreeSet<u64> = corpus.select("kept").unwrap().iter().collect();
-        let neither = kept.iter().filter(|id| !train.contains(id) && !held.contains(id)).count();
-        assert!(neither > 3, "{neither} of {}", kept.len());
-        let told = format!("holdout: {neither} documents are on neither side");
-        for take in ["train", "holdout"] {
-            let text = format!("[select]\nholdout = {{ share = {SHARE}, take = \"{take}\" }}\n");
-            let planned = plan(&corpus, &text).unwrap();
-            assert_eq!(corpus.undecided(&planned).unwrap(), Some(neither as u64));
-            assert!(!planned.plan.to_json().contains("undecided"), "it is no part of the plan");
-            let explained = corpus.explain(&planned, &Context::new()).unwrap();
-            assert_eq!(explained.undecided_documents, Some(neither as u64));
-            assert!(explained.to_string().contains(&told), "{explained}");
-            let file = pages.scratch.write(&format!("{take}.toml"), format!("version = 1\n{text}"));
-            let path = pages.path.display().to_string();
-            let said = corpusdb(&["epoch", "plan", &path, &file]).good().stdout;
-            assert!(said.contains(&told), "{said}");
-            let said = corpusdb(&["epoch", "plan", &path, &file, "--json"]).good().json();
-            assert_eq!(said["undecided_documents"], neither);
-        }
-        // What a condition leaves out is not missed.
-        let text = "[select]\nwhere = \"id < 45\"\nholdout = { share = 0.3, take = \"train\" }\n";
-        let narrow = plan(&corpus, text).unwrap();
-        let of = kept.iter().filter(|id| **id < 45 && !train.contains(id) && !held.contains(id));
-        assert_eq!(corpus.undecided(&narrow).unwrap(), Some(of.count() as u64));
-        assert_eq!(corpus.undecided(&plan(&corpus, "").unwrap()).unwrap(), None);
+corpusdb_test!(documents_on_no_side_are_counted, Pages::new(&KeepOrder::First), |mut pages| {
+    let mut random = Random::new(77);
+    let first = first_crawl(&mut random, 60);
+    pages.pour(&first);
+    // Half of the keys come again with what the other half says: each of those has two lineages from then on.
+    let moved = first.iter().zip(&first[30..]).map(|(page, other)| {
+        let text = edited(&mut random, &other.text, 1);
+        Page { text, ..page.clone() }
+    });
+    let moved: Vec<Page> = moved.collect();
+    pages.pour(&moved);
+    let (train, held) = pages.sides();
+    let corpus = Corpus::options().memory(MEMORY).open(&pages.path).unwrap();
+    let kept: BTreeSet<u64> = corpus.select("kept").unwrap().iter().collect();
+    let neither = kept.iter().filter(|id| !train.contains(id) && !held.contains(id)).count();
+    assert!(neither > 3, "{neither} of {}", kept.len());
+    let told = format!("holdout: {neither} documents are on neither side");
+    for take in ["train", "holdout"] {
+        let text = format!("[select]\nholdout = {{ share = {SHARE}, take = \"{take}\" }}\n");
+        let planned = plan(&corpus, &text).unwrap();
+        assert_eq!(corpus.undecided(&planned).unwrap(), Some(neither as u64));
+        assert!(!planned.plan.to_json().contains("undecided"), "it is no part of the plan");
+        let explained = corpus.explain(&planned, &Context::new()).unwrap();
+        assert_eq!(explained.undecided_documents, Some(neither as u64));
+        assert!(explained.to_string().contains(&told), "{explained}");
+        let file = pages.scratch.write(&format!("{take}.toml"), format!("version = 1\n{text}"));
+        let path = pages.path.display().to_string();
+        let said = corpusdb(&["epoch", "plan", &path, &file]).good().stdout;
+        assert!(said.contains(&told), "{said}");
+        let said = corpusdb(&["epoch", "plan", &path, &file, "--json"]).good().json();
+        assert_eq!(said["undecided_documents"], neither);
     }
-);
+    // What a condition leaves out is not missed.
+    let text = "[select]\nwhere = \"id < 45\"\nholdout = { share = 0.3, take = \"train\" }\n";
+    let narrow = plan(&corpus, text).unwrap();
+    let of = kept.iter().filter(|id| **id < 45 && !train.contains(id) && !held.contains(id));
+    assert_eq!(corpus.undecided(&narrow).unwrap(), Some(of.count() as u64));
+    assert_eq!(corpus.undecided(&plan(&corpus, "").unwrap()).unwrap(), None);
+});
 
 // The border to a holdout where contents move from key to key within one commit.
 

@@ -125,87 +125,79 @@ fn more_recipes_drawn_by_chance_hold_every_property() {
 
 // Marks that are stored with plans: an epoch opened by them is the epoch that is walked, whatever the recipe.
 
-corpusdb_test!(
-    epochs_with_marks_are_those_that_are_walked,
-    CheckedCorpus::of(5, &THREE),
-    |place| {
-        let mut writer = place.writer();
-        writer.create_snapshot("then").unwrap();
-        let (mut random, interrupt) = (Random::new(1234), Interrupt::default());
-        let (mut met, mut tried) = (0, 0);
-        while met < 14 && tried < 80 {
-            tried += 1;
-            let text = format!("snapshot = \"then\"\n{}", drawn(&mut random));
-            let corpus = writer.corpus();
-            let Some(walked) = feasible(&corpus, &text) else { continue };
-            let Ok(told) = corpus.explain(&walked, &Context::new()) else { continue };
-            let epochs = told.epochs.min(3);
-            drop(corpus);
-            // The one that `feasible` lowered, where it did.
-            let planned = recipe(&text);
-            let Ok((record, stored)) =
-                writer.plan_epochs(&planned, epochs, &Context::new().with_interrupt(&interrupt))
-            else {
+corpusdb_test!(epochs_with_marks_are_the_walked_ones, CheckedCorpus::of(5, &THREE), |place| {
+    let mut writer = place.writer();
+    writer.create_snapshot("then").unwrap();
+    let (mut random, interrupt) = (Random::new(1234), Interrupt::default());
+    let (mut met, mut tried) = (0, 0);
+    while met < 14 && tried < 80 {
+        tried += 1;
+        let text = format!("snapshot = \"then\"\n{}", drawn(&mut random));
+        let corpus = writer.corpus();
+        let Some(walked) = feasible(&corpus, &text) else { continue };
+        let Ok(told) = corpus.explain(&walked, &Context::new()) else { continue };
+        let epochs = told.epochs.min(3);
+        drop(corpus);
+        // The one that `feasible` lowered, where it did.
+        let planned = recipe(&text);
+        let Ok((record, stored)) =
+            writer.plan_epochs(&planned, epochs, &Context::new().with_interrupt(&interrupt))
+        else {
+            continue;
+        };
+        assert_eq!(stored.number(), Some(record.number));
+        met += 1;
+        let corpus = writer.corpus();
+        let stored = corpus.stored_plan(record.number).unwrap();
+        assert_eq!(stored.number(), Some(record.number));
+        let walked = corpus.plan(&planned, &Context::new()).unwrap();
+        assert_eq!((walked.number(), walked.plan.hash()), (None, record.hash));
+        for number in 0..epochs {
+            let (Ok(by), Ok(anew)) = (
+                corpus.epoch(&stored, number, &Context::new()),
+                corpus.epoch(&walked, number, &Context::new()),
+            ) else {
+                // Too few rows for a batch, which marks do not change.
+                assert!(corpus.epoch(&stored, number, &Context::new()).is_err(), "{text}");
+                assert!(corpus.epoch(&walked, number, &Context::new()).is_err(), "{text}");
                 continue;
             };
-            assert_eq!(stored.number(), Some(record.number));
-            met += 1;
-            let corpus = writer.corpus();
-            let stored = corpus.stored_plan(record.number).unwrap();
-            assert_eq!(stored.number(), Some(record.number));
-            let walked = corpus.plan(&planned, &Context::new()).unwrap();
-            assert_eq!((walked.number(), walked.plan.hash()), (None, record.hash));
-            for number in 0..epochs {
-                let (Ok(by), Ok(anew)) = (
-                    corpus.epoch(&stored, number, &Context::new()),
-                    corpus.epoch(&walked, number, &Context::new()),
-                ) else {
-                    // Too few rows for a batch, which marks do not change.
-                    assert!(corpus.epoch(&stored, number, &Context::new()).is_err(), "{text}");
-                    assert!(corpus.epoch(&walked, number, &Context::new()).is_err(), "{text}");
-                    continue;
-                };
-                let facts = |epoch: &corpusdb::epoch::Epoch| {
-                    (epoch.rows(), epoch.batches(), epoch.first_run_row())
-                };
-                assert_eq!(facts(&by), facts(&anew), "epoch {number} of {text}");
-                let (found, expected) = (rows(&by), rows(&anew));
-                assert!(found.iter().map(content).eq(expected.iter().map(content)), "{text}");
-                assert!(found.iter().zip(&expected).all(|(a, b)| a.ids() == b.ids()), "{text}");
-                let from = random.below(by.batches() as usize) as u64;
-                let step = |epoch: &corpusdb::epoch::Epoch| {
-                    let mut stream =
-                        epoch.stream(&StreamOptions { prefetch: 1, ..part(from, 0, 1) }).unwrap();
-                    let first = stream.next().unwrap().unwrap();
-                    (
-                        first.number,
-                        first.rows.iter().map(content).collect::<Vec<_>>(),
-                        stream.state(),
-                    )
-                };
-                assert_eq!(step(&by), step(&anew), "batch {from} of {text}");
-                let after = by.rows() + 1;
-                let row = |epoch: &corpusdb::epoch::Epoch| {
-                    epoch.run_row_after(after, &Context::new()).map_err(|error| error.to_string())
-                };
-                assert_eq!(row(&by), row(&anew));
-            }
+            let facts = |epoch: &corpusdb::epoch::Epoch| {
+                (epoch.rows(), epoch.batches(), epoch.first_run_row())
+            };
+            assert_eq!(facts(&by), facts(&anew), "epoch {number} of {text}");
+            let (found, expected) = (rows(&by), rows(&anew));
+            assert!(found.iter().map(content).eq(expected.iter().map(content)), "{text}");
+            assert!(found.iter().zip(&expected).all(|(a, b)| a.ids() == b.ids()), "{text}");
+            let from = random.below(by.batches() as usize) as u64;
+            let step = |epoch: &corpusdb::epoch::Epoch| {
+                let mut stream =
+                    epoch.stream(&StreamOptions { prefetch: 1, ..part(from, 0, 1) }).unwrap();
+                let first = stream.next().unwrap().unwrap();
+                (first.number, first.rows.iter().map(content).collect::<Vec<_>>(), stream.state())
+            };
+            assert_eq!(step(&by), step(&anew), "batch {from} of {text}");
+            let after = by.rows() + 1;
+            let row = |epoch: &corpusdb::epoch::Epoch| {
+                epoch.run_row_after(after, &Context::new()).map_err(|error| error.to_string())
+            };
+            assert_eq!(row(&by), row(&anew));
         }
-        assert_eq!(met, 14, "recipes of {tried} that could be met");
-        // Marks are compared with a walk there.
-        let corpus = writer.corpus();
-        assert_eq!(corpus.check(CheckDepth::Deep, &Context::new()).unwrap(), []);
-        let last = corpus.epochs().unwrap().last().unwrap().number;
-        drop(corpus);
-        assert_eq!(
-            writer.mark_epochs(last, 1, &Context::new().with_interrupt(&interrupt)).unwrap(),
-            0,
-            "they are there"
-        );
-        writer.drop_plan(last).unwrap();
-        assert!(writer.mark_epochs(last, 1, &Context::new().with_interrupt(&interrupt)).is_err());
     }
-);
+    assert_eq!(met, 14, "recipes of {tried} that could be met");
+    // Marks are compared with a walk there.
+    let corpus = writer.corpus();
+    assert_eq!(corpus.check(CheckDepth::Deep, &Context::new()).unwrap(), []);
+    let last = corpus.epochs().unwrap().last().unwrap().number;
+    drop(corpus);
+    assert_eq!(
+        writer.mark_epochs(last, 1, &Context::new().with_interrupt(&interrupt)).unwrap(),
+        0,
+        "they are there"
+    );
+    writer.drop_plan(last).unwrap();
+    assert!(writer.mark_epochs(last, 1, &Context::new().with_interrupt(&interrupt)).is_err());
+});
 
 // What was planned without marks gets them later, and an extension of it goes on at the same row.
 corpusdb_test!(plans_without_marks_work_and_get_them_late, CheckedCorpus::of(6, &THREE), |place| {

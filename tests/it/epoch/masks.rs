@@ -292,29 +292,22 @@ fn streams_that_would_lose_masks_or_weights_are_refused() {
 }
 
 // Files of masks appeared in an epoch of plain text once conversations had been ingested beside it.
-corpusdb_test!(
-    later_ingests_change_nothing,
-    CheckedCorpus::of(72, &[("web", 20, 3, 40)]),
-    |place| {
-        place.writer().create_snapshot("then").unwrap();
-        let build = |output: &str, name: &str| {
-            let corpus = place.reader();
-            let text =
-                format!("snapshot = \"then\"\n{}[[source]]\nname = \"web\"\n", recipe(output));
-            let planned = plan(&corpus, &text).unwrap();
-            outputs::files(&built(&place, &corpus, &planned, 0, name, 2))
-        };
-        let outputs = [MASKED[1], MASKED[0], WEIGHTED[0], WEIGHTED[3]];
-        let before: Vec<_> =
-            (0..).zip(outputs).map(|(n, o)| build(o, &format!("then-{n}"))).collect();
-        pour_chats(&place, true);
-        let after: Vec<_> =
-            (0..).zip(outputs).map(|(n, o)| build(o, &format!("now-{n}"))).collect();
-        for (before, after) in before.iter().zip(&after) {
-            assert!(before == after);
-        }
+corpusdb_test!(later_ingests_are_ignored, CheckedCorpus::of(72, &[("web", 20, 3, 40)]), |place| {
+    place.writer().create_snapshot("then").unwrap();
+    let build = |output: &str, name: &str| {
+        let corpus = place.reader();
+        let text = format!("snapshot = \"then\"\n{}[[source]]\nname = \"web\"\n", recipe(output));
+        let planned = plan(&corpus, &text).unwrap();
+        outputs::files(&built(&place, &corpus, &planned, 0, name, 2))
+    };
+    let outputs = [MASKED[1], MASKED[0], WEIGHTED[0], WEIGHTED[3]];
+    let before: Vec<_> = (0..).zip(outputs).map(|(n, o)| build(o, &format!("then-{n}"))).collect();
+    pour_chats(&place, true);
+    let after: Vec<_> = (0..).zip(outputs).map(|(n, o)| build(o, &format!("now-{n}"))).collect();
+    for (before, after) in before.iter().zip(&after) {
+        assert!(before == after);
     }
-);
+});
 
 corpusdb_test!(explain_lists_trained_and_ignored_spans, place(true), |place| {
     let corpus = place.reader();

@@ -99,52 +99,43 @@ corpusdb_test!(registered_files_are_kept_as_they_were, TokenizerCorpus::crawl(74
     place.tokenizer("show", &["g"]).good();
 });
 
-corpusdb_test!(
-    a_text_is_shown_as_tokens_and_ids_as_text,
-    TokenizerCorpus::crawl(75, 60),
-    |place| {
-        let file = small(&place.scratch);
-        place.tokenizer("add", &["t", &file]).good();
-        let text = "the naïve 語 <|endoftext|> end";
-        let told = place.tokenizer("encode", &["t", "--text", text, "--json"]).good().json();
-        let pieces = told["tokens"].as_array().unwrap();
-        let joined: String = pieces.iter().map(|piece| piece["text"].as_str().unwrap()).collect();
-        assert_eq!(joined, text);
-        let ids: Vec<u32> =
-            pieces.iter().map(|piece| piece["id"].as_u64().unwrap().try_into().unwrap()).collect();
-        let mut oracle = tokenizers::Tokenizer::from_bytes(std::fs::read(&file).unwrap()).unwrap();
-        let special = oracle.encode(text, false).unwrap().get_ids().to_vec();
-        oracle.set_encode_special_tokens(true);
-        assert_eq!(ids, oracle.encode(text, false).unwrap().get_ids());
+corpusdb_test!(texts_are_shown_as_tokens_ids_as_text, TokenizerCorpus::crawl(75, 60), |place| {
+    let file = small(&place.scratch);
+    place.tokenizer("add", &["t", &file]).good();
+    let text = "the naïve 語 <|endoftext|> end";
+    let told = place.tokenizer("encode", &["t", "--text", text, "--json"]).good().json();
+    let pieces = told["tokens"].as_array().unwrap();
+    let joined: String = pieces.iter().map(|piece| piece["text"].as_str().unwrap()).collect();
+    assert_eq!(joined, text);
+    let ids: Vec<u32> =
+        pieces.iter().map(|piece| piece["id"].as_u64().unwrap().try_into().unwrap()).collect();
+    let mut oracle = tokenizers::Tokenizer::from_bytes(std::fs::read(&file).unwrap()).unwrap();
+    let special = oracle.encode(text, false).unwrap().get_ids().to_vec();
+    oracle.set_encode_special_tokens(true);
+    assert_eq!(ids, oracle.encode(text, false).unwrap().get_ids());
 
-        let specials =
-            place.tokenizer("encode", &["t", "--text", text, "--specials", "--json"]).good().json();
-        let specials: Vec<Value> = specials["tokens"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|piece| piece["id"].clone())
-            .collect();
-        assert_eq!(specials, special.iter().map(|id| json!(id)).collect::<Vec<_>>());
+    let specials =
+        place.tokenizer("encode", &["t", "--text", text, "--specials", "--json"]).good().json();
+    let specials: Vec<Value> =
+        specials["tokens"].as_array().unwrap().iter().map(|piece| piece["id"].clone()).collect();
+    assert_eq!(specials, special.iter().map(|id| json!(id)).collect::<Vec<_>>());
 
-        let words: Vec<String> = ids.iter().map(u32::to_string).collect();
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let back =
-            place.tokenizer("decode", &[&["t", "--json"], &words[..]].concat()).good().json();
-        assert_eq!(back["text"], text);
-        let joined = words.join(", ");
-        let back = place.tokenizer("decode", &["t", "--json", "--text", &joined]).good().json();
-        assert_eq!(back["text"], text);
-        place.tokenizer("decode", &["t", "--text", "1 two"]).fails(&["`two` is not an id"]);
-        place.tokenizer("decode", &["t", "420"]).fails(&["420 is not an id"]);
-        place
-            .tokenizer("encode", &["nobody", "--text", "x"])
-            .fails(&["no tokenizer `nobody`; there is `t`"]);
-        let read = ["tokenizer", "encode", &place.corpus, "t", "--json"];
-        let told = corpusdb_reading(&read, text.as_bytes()).good().json();
-        assert_eq!(told["tokens"].as_array().unwrap().len(), ids.len());
-    }
-);
+    let words: Vec<String> = ids.iter().map(u32::to_string).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let back = place.tokenizer("decode", &[&["t", "--json"], &words[..]].concat()).good().json();
+    assert_eq!(back["text"], text);
+    let joined = words.join(", ");
+    let back = place.tokenizer("decode", &["t", "--json", "--text", &joined]).good().json();
+    assert_eq!(back["text"], text);
+    place.tokenizer("decode", &["t", "--text", "1 two"]).fails(&["`two` is not an id"]);
+    place.tokenizer("decode", &["t", "420"]).fails(&["420 is not an id"]);
+    place
+        .tokenizer("encode", &["nobody", "--text", "x"])
+        .fails(&["no tokenizer `nobody`; there is `t`"]);
+    let read = ["tokenizer", "encode", &place.corpus, "t", "--json"];
+    let told = corpusdb_reading(&read, text.as_bytes()).good().json();
+    assert_eq!(told["tokens"].as_array().unwrap().len(), ids.len());
+});
 
 corpusdb_test!(late_tokenizers_encode_kept_of_snapshots, TokenizerCorpus::crawl(76, 60), |place| {
     corpusdb(&["snapshot", "create", &place.corpus, "before"]).good();
@@ -171,40 +162,36 @@ fn as_reference(place: &TokenizerCorpus, name: &str) -> usize {
     ids_as_reference(&place.open(), name).len()
 }
 
-corpusdb_test!(
-    models_of_every_kind_equal_the_reference,
-    TokenizerCorpus::crawl(77, 150),
-    |place| {
-        let kinds: [(&str, &[&str]); 5] = [
-            ("bytes", &["--vocab-size", "500", "--pattern", "llama3", "--digits", "single"]),
-            ("characters", &["--vocab-size", "700", "--byte-fallback", "--reserve", "3"]),
-            ("words", &["--model", "wordpiece", "--vocab-size", "600", "--normalizer", "nfc"]),
-            ("unigram", &["--model", "unigram", "--vocab-size", "500"]),
-            ("fallback", &["--model", "unigram", "--vocab-size", "800", "--byte-fallback"]),
-        ];
-        for (name, options) in kinds {
-            let trained = place.train(name, options);
-            assert_eq!(trained["complete"], true, "{name}");
-            assert!(as_reference(&place, name) > 40);
-            let told = place.tokenizer("show", &[name, "--json"]).good().json();
-            let decisions = &told["decisions"];
-            assert_eq!(decisions["kind"], "trained");
-            assert_eq!(decisions["hash"], told["hash"]);
-            assert_eq!(decisions["report"]["scale"], 1.0);
-            assert!(!decisions["report"]["groups"].as_array().unwrap().is_empty());
-        }
-        let pieces = |name: &str, text: &str| -> Vec<String> {
-            let told = place.tokenizer("encode", &[name, "--text", text, "--json"]).good().json();
-            let pieces = told["tokens"].as_array().unwrap();
-            pieces.iter().map(|piece| piece["text"].as_str().unwrap().to_owned()).collect()
-        };
-        assert_eq!(pieces("bytes", "2024"), ["2", "0", "2", "4"]);
-        let told = place.tokenizer("show", &["characters", "--json"]).good().json();
-        assert_eq!(told["decisions"]["options"]["reserve"], 3);
-        place.tokenizer("show", &["characters"]).good();
-        sound(&place.corpus);
+corpusdb_test!(every_model_equals_the_reference, TokenizerCorpus::crawl(77, 150), |place| {
+    let kinds: [(&str, &[&str]); 5] = [
+        ("bytes", &["--vocab-size", "500", "--pattern", "llama3", "--digits", "single"]),
+        ("characters", &["--vocab-size", "700", "--byte-fallback", "--reserve", "3"]),
+        ("words", &["--model", "wordpiece", "--vocab-size", "600", "--normalizer", "nfc"]),
+        ("unigram", &["--model", "unigram", "--vocab-size", "500"]),
+        ("fallback", &["--model", "unigram", "--vocab-size", "800", "--byte-fallback"]),
+    ];
+    for (name, options) in kinds {
+        let trained = place.train(name, options);
+        assert_eq!(trained["complete"], true, "{name}");
+        assert!(as_reference(&place, name) > 40);
+        let told = place.tokenizer("show", &[name, "--json"]).good().json();
+        let decisions = &told["decisions"];
+        assert_eq!(decisions["kind"], "trained");
+        assert_eq!(decisions["hash"], told["hash"]);
+        assert_eq!(decisions["report"]["scale"], 1.0);
+        assert!(!decisions["report"]["groups"].as_array().unwrap().is_empty());
     }
-);
+    let pieces = |name: &str, text: &str| -> Vec<String> {
+        let told = place.tokenizer("encode", &[name, "--text", text, "--json"]).good().json();
+        let pieces = told["tokens"].as_array().unwrap();
+        pieces.iter().map(|piece| piece["text"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(pieces("bytes", "2024"), ["2", "0", "2", "4"]);
+    let told = place.tokenizer("show", &["characters", "--json"]).good().json();
+    assert_eq!(told["decisions"]["options"]["reserve"], 3);
+    place.tokenizer("show", &["characters"]).good();
+    sound(&place.corpus);
+});
 
 #[test]
 fn training_follows_options_and_refuses_bad_ones() {
@@ -451,27 +438,23 @@ fn names_in_use_are_refused_before_the_training() {
     assert_eq!(place.tokenizer("list", &["--json"]).good().json_lines().len(), 2);
 }
 
-corpusdb_test!(
-    weights_and_tokens_come_singly_or_in_files,
-    TokenizerCorpus::crawl(83, 60),
-    |place| {
-        let books = place.scratch.write("books.jsonl", lines(&crawl(183, 20, true)));
-        ingest(&place.corpus, &[&books], &["--source", "books"]);
-        let weights = place.scratch.write("weights.json", "{\"web\": 3.0, \"books\": 0.5}");
-        let seeds = place.scratch.write("seeds.txt", "zyxwvut\n");
-        let fixed = ["--vocab-size", "420", "--by", "source", "--no-backfill"];
-        let more = ["--weights", &weights, "--weight", "web=2", "--seed-tokens", &seeds];
-        let seed = ["--seed-token", "antidis"];
-        let trained = place.train("own", &[&fixed[..], &more, &seed].concat());
-        let options = &trained["decisions"]["options"];
-        assert_eq!(options["weights"], json!({ "web": 2.0, "books": 0.5 }));
-        assert_eq!(options["seed_tokens"], json!(["zyxwvut", "antidis"]));
-        let bad = ["t", "--weight", "web"];
-        place.tokenizer("train", &bad).fails(&["--weight", "`web` is not GROUP=FACTOR"]);
-        place.tokenizer("train", &["t", "--weight", "web=much"]).fails(&["`much`", "not a number"]);
-        place.tokenizer("train", &["t", "--weight", "web=-1"]).fails(&["weights"]);
-    }
-);
+corpusdb_test!(weights_and_tokens_come_in_files_too, TokenizerCorpus::crawl(83, 60), |place| {
+    let books = place.scratch.write("books.jsonl", lines(&crawl(183, 20, true)));
+    ingest(&place.corpus, &[&books], &["--source", "books"]);
+    let weights = place.scratch.write("weights.json", "{\"web\": 3.0, \"books\": 0.5}");
+    let seeds = place.scratch.write("seeds.txt", "zyxwvut\n");
+    let fixed = ["--vocab-size", "420", "--by", "source", "--no-backfill"];
+    let more = ["--weights", &weights, "--weight", "web=2", "--seed-tokens", &seeds];
+    let seed = ["--seed-token", "antidis"];
+    let trained = place.train("own", &[&fixed[..], &more, &seed].concat());
+    let options = &trained["decisions"]["options"];
+    assert_eq!(options["weights"], json!({ "web": 2.0, "books": 0.5 }));
+    assert_eq!(options["seed_tokens"], json!(["zyxwvut", "antidis"]));
+    let bad = ["t", "--weight", "web"];
+    place.tokenizer("train", &bad).fails(&["--weight", "`web` is not GROUP=FACTOR"]);
+    place.tokenizer("train", &["t", "--weight", "web=much"]).fails(&["`much`", "not a number"]);
+    place.tokenizer("train", &["t", "--weight", "web=-1"]).fails(&["weights"]);
+});
 
 // It printed nothing.
 corpusdb_test!(an_exported_tokenizer_is_reported, TokenizerCorpus::crawl(84, 60), |place| {
