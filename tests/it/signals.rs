@@ -370,10 +370,8 @@ fn place(scratch: &TestDir) -> String {
 /// is true of.
 fn told_by_sql(corpus: &str, set: SignalSet, within: &str) -> Vec<Value> {
     let rules = set.rules();
-    let rules = rules
-        .iter()
-        .enumerate()
-        .map(|(at, rule)| format!("({}) IS TRUE AS rule_{at}", rule.condition(true)));
+    let rules = rules.iter().enumerate();
+    let rules = rules.map(|(at, rule)| format!("({}) IS TRUE AS rule_{at}", rule.condition(true)));
     let scores = set.signals();
     let scores = scores.iter().map(|signal| format!("{} AS of_{}", signal.expression, signal.name));
     let columns: Vec<String> = rules.chain(scores).collect();

@@ -310,10 +310,8 @@ corpusdb_test!(statements_and_conditions_may_start_with_a_byte_order_mark, |scra
 
 corpusdb_test!(text_in_utf_16_is_called_by_its_name, |scratch| {
     let corpus = corpus(&scratch);
-    let bytes: Vec<u8> = std::iter::once(0xfeff)
-        .chain("SELECT 1".encode_utf16())
-        .flat_map(u16::to_le_bytes)
-        .collect();
+    let bytes = std::iter::once(0xfeff).chain("SELECT 1".encode_utf16());
+    let bytes: Vec<u8> = bytes.flat_map(u16::to_le_bytes).collect();
     let file = scratch.write("q.sql", bytes);
     corpusdb(&["sql", &corpus, "-f", &file]).fails(&["q.sql is UTF-16", "UTF-8"]);
     corpusdb(&["epoch", "explain", &corpus, &file]).fails(&["q.sql is UTF-16"]);

@@ -44,10 +44,8 @@ corpusdb_test!(sql_and_verbs_show_evidence_of_old_and_new_documents, |scratch, c
     let items = scratch.write("suite.jsonl", suite());
     let added =
         corpusdb(&["contamination", "add", &corpus, "ours", &items, "--json"]).good().json();
-    assert_eq!(
-        numbers(&added, ["items", "weak", "unsearchable", "searched", "sighted"]),
-        [4, 1, 1, 2, 1]
-    );
+    let found = numbers(&added, ["items", "weak", "unsearchable", "searched", "sighted"]);
+    assert_eq!(found, [4, 1, 1, 2, 1]);
     // The same again changes nothing; other items under the name are refused.
     let again =
         corpusdb(&["contamination", "add", &corpus, "ours", &items, "--json"]).good().json();
@@ -149,10 +147,8 @@ corpusdb_test!(texts_that_are_not_stored_are_checked_and_nothing_is_written, |sc
     );
     assert_eq!(ran.code, Some(1), "{ran}");
     let told = ran.json_lines();
-    assert_eq!(
-        (told.len(), &told[0]["text"], &told[0]["contaminated"]),
-        (2, &json!("a"), &json!(true))
-    );
+    let found = (told.len(), &told[0]["text"], &told[0]["contaminated"]);
+    assert_eq!(found, (2, &json!("a"), &json!(true)));
     assert_eq!(told[0]["evidence"][0]["part"], "answer");
     assert_eq!(numbers(&told[1], ["texts", "contaminated"]), [2, 1]);
     let clean = scratch.write("clean.txt", "a text of which nothing is in any suite");
@@ -190,11 +186,8 @@ corpusdb_test!(suites_are_read_from_lines_tables_and_parquet, |scratch, corpus| 
     ] {
         let added =
             corpusdb(&[&["contamination", "add", &corpus, name, file, "--json"], more].concat());
-        assert_eq!(
-            numbers(&added.good().json(), ["items", "weak", "sighted"]),
-            [1, 0, 1],
-            "{name}"
-        );
+        let found = numbers(&added.good().json(), ["items", "weak", "sighted"]);
+        assert_eq!(found, [1, 0, 1], "{name}");
     }
     let items =
         sql(&corpus, "SELECT item FROM contamination WHERE part = 'question' ORDER BY suite");
@@ -572,11 +565,8 @@ corpusdb_test!(a_purge_drops_evidence_and_keeps_items_of_suites, |scratch, corpu
     let proof = scratch.arg("proof.json");
     corpusdb(&["purge", &corpus, "--prove", &proof]).good();
     let proof: Value = serde_json::from_str(&std::fs::read_to_string(&proof).unwrap()).unwrap();
-    assert_eq!(
-        (&proof["clean"], proof["suite_runs"].as_u64() > Some(0)),
-        (&json!(true), true),
-        "{proof}"
-    );
+    let found = (&proof["clean"], proof["suite_runs"].as_u64() > Some(0));
+    assert_eq!(found, (&json!(true), true), "{proof}");
     assert!(corpusdb(&["contamination", "list", &corpus]).good().stdout.contains("ours"));
 });
 

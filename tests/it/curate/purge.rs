@@ -65,11 +65,8 @@ corpusdb_test!(purged_texts_are_in_no_file_and_are_blocked, Story::new(), |story
     let found = needles.iter().filter(|needle| !having(corpus, needle).is_empty()).count();
     assert!(found >= 5, "what is searched for is found while it is there: {found}");
     let told = story.purge(&[]);
-    assert_eq!(
-        numbers(&told, ["selected", "purged", "removed", "rejects"]),
-        [2, 2, 1, 1],
-        "{told}"
-    );
+    let shown = numbers(&told, ["selected", "purged", "removed", "rejects"]);
+    assert_eq!(shown, [2, 2, 1, 1], "{told}");
     for needle in &needles {
         assert_eq!(having(corpus, needle), [""; 0], "{}", String::from_utf8_lossy(needle));
     }
@@ -88,16 +85,12 @@ corpusdb_test!(purged_texts_are_in_no_file_and_are_blocked, Story::new(), |story
         "SELECT id, bytes, text, meta FROM documents WHERE standing = 'purged' ORDER BY id",
     );
     assert_eq!(purged.len(), 2);
-    assert_eq!(
-        (&purged[0]["bytes"], &purged[0]["text"], &purged[0]["meta"]),
-        (&json!(0), &json!(""), &json!("{}"))
-    );
+    let shown = (&purged[0]["bytes"], &purged[0]["text"], &purged[0]["meta"]);
+    assert_eq!(shown, (&json!(0), &json!(""), &json!("{}")));
     // The certificate says what, why, and where was searched.
     let proof = story.proof();
-    assert_eq!(
-        (&proof["clean"], &proof["found"], &proof["purged"]),
-        (&json!(true), &json!(0), &json!(2))
-    );
+    let shown = (&proof["clean"], &proof["found"], &proof["purged"]);
+    assert_eq!(shown, (&json!(true), &json!(0), &json!(2)));
     assert!(proof["runs"].as_u64().unwrap() > 30, "{proof}");
     assert_eq!(proof["digest"], json!(digest(corpus)));
     assert_eq!(proof["documents"][1]["reason"], "request 7");

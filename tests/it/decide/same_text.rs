@@ -339,11 +339,8 @@ fn variants_are_blocked_as_far_as_the_removal_reaches() {
             for (id, expected) in (1..).zip(expected) {
                 let shown = corpus.show(DocId(id)).unwrap();
                 let is_blocked = expected == Blocked;
-                assert_eq!(
-                    shown.blocked_by.len(),
-                    usize::from(is_blocked),
-                    "{mode:?}, {reach:?}, {id}"
-                );
+                let found = shown.blocked_by.len();
+                assert_eq!(found, usize::from(is_blocked), "{mode:?}, {reach:?}, {id}");
             }
             if reach != BlockReach::Similar {
                 continue;

@@ -182,11 +182,8 @@ fn pages_say_who_they_are_for_and_fit_the_screen() {
 #[test]
 fn the_page_of_verbs_lists_every_verb() {
     let page = read("docs/reference/verbs.md");
-    let listed: BTreeSet<String> = table(&page, "| verb | does |")
-        .into_iter()
-        .filter_map(verb_of)
-        .map(str::to_owned)
-        .collect();
+    let listed = table(&page, "| verb | does |").into_iter().filter_map(verb_of);
+    let listed: BTreeSet<String> = listed.map(str::to_owned).collect();
     assert_eq!(listed, verbs(&reference()), "docs/reference/verbs.md, then the command");
 }
 

@@ -194,10 +194,8 @@ fn check_case(number: usize, case: &Case) {
             place.pour(&mut writer, name, &new);
         }
         let length = [64, 96, 48, 200, 33][at];
-        let pack = case
-            .pack
-            .replace("= 64", &format!("= {length}"))
-            .replace("= 48", &format!("= {length}"));
+        let pack = case.pack.replace("= 64", &format!("= {length}"));
+        let pack = pack.replace("= 48", &format!("= {length}"));
         let pack = pack.replace("= 96", &format!("= {length}"));
         let pack = if length % 8 == 0 {
             pack

@@ -190,11 +190,8 @@ corpusdb_test!(epochs_with_marks_are_the_walked_ones, CheckedCorpus::of(5, &THRE
     assert_eq!(corpus.check(CheckDepth::Deep, &Context::new()).unwrap(), []);
     let last = corpus.epochs().unwrap().last().unwrap().number;
     drop(corpus);
-    assert_eq!(
-        writer.mark_epochs(last, 1, &Context::new().with_interrupt(&interrupt)).unwrap(),
-        0,
-        "they are there"
-    );
+    let shown = writer.mark_epochs(last, 1, &Context::new().with_interrupt(&interrupt)).unwrap();
+    assert_eq!(shown, 0, "they are there");
     writer.drop_plan(last).unwrap();
     assert!(writer.mark_epochs(last, 1, &Context::new().with_interrupt(&interrupt)).is_err());
 });

@@ -152,20 +152,15 @@ fn the_length_grouped_sampler_is_reproduced_index_for_index() {
         )
     };
     let batch = 3;
-    assert_eq!(
-        order_of(&corpus, &text(batch, ", mega_batch_mult = 2", 42), 0, first),
-        [7, 6, 2, 8, 0, 1, 5, 11, 4, 9, 10, 3]
-    );
-    assert_eq!(
-        order_of(&corpus, &text(batch, "", 42), 0, first),
-        [7, 8, 1, 6, 2, 0, 11, 4, 10, 5, 9, 3]
-    );
+    let found = order_of(&corpus, &text(batch, ", mega_batch_mult = 2", 42), 0, first);
+    assert_eq!(found, [7, 6, 2, 8, 0, 1, 5, 11, 4, 9, 10, 3]);
+    let found = order_of(&corpus, &text(batch, "", 42), 0, first);
+    assert_eq!(found, [7, 8, 1, 6, 2, 0, 11, 4, 10, 5, 9, 3]);
     // Any other: as the sampler orders the lengths, over rows of a larger corpus.
     for (seed, batch, mult) in [(0, 2, None), (7, 3, Some(1)), (123, 4, Some(3)), (9, 1, None)] {
         let more = mult.map_or(String::new(), |mult| format!(", mega_batch_mult = {mult}"));
-        let text = text(batch, &more, seed)
-            .replace("\"lengths\"", "\"other\"")
-            .replace("\"carry\"", "\"drop\"");
+        let text = text(batch, &more, seed).replace("\"lengths\"", "\"other\"");
+        let text = text.replace("\"carry\"", "\"drop\"");
         let all = stored(&corpus);
         let ids: Vec<u64> = (0..)
             .zip(&all)
@@ -278,11 +273,8 @@ fn a_curriculum_opens_no_stratum_before_its_time() {
                     assert!(mean(&first) > mean(&last), "{text}");
                     continue;
                 }
-                assert_eq!(
-                    check_pace(&signed, &tokens, &rows, share, (whole as f64, false)),
-                    STRATA - 1,
-                    "{text}"
-                );
+                let found = check_pace(&signed, &tokens, &rows, share, (whole as f64, false));
+                assert_eq!(found, STRATA - 1, "{text}");
             }
         }
     }

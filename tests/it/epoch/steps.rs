@@ -291,11 +291,8 @@ fn check_ids(given: &Epoch, (rank, world): (u64, u64), random: &mut Random, text
             for (row, wanted) in unread.rows.iter().zip(&wanted.rows) {
                 assert!(row.ids().is_empty(), "{text}");
                 assert_eq!(row.number(), wanted.number(), "{text}");
-                assert_eq!(
-                    (row.source(), row.batch()),
-                    (wanted.source(), wanted.batch()),
-                    "{text}"
-                );
+                let found = (row.source(), row.batch());
+                assert_eq!(found, (wanted.source(), wanted.batch()), "{text}");
                 assert_eq!((row.segments(), row.shape()), (wanted.segments(), wanted.shape()));
             }
             assert_eq!(unread.rows.len(), wanted.rows.len(), "{text}");

@@ -395,9 +395,8 @@ corpusdb_test!(plans_give_the_same_bytes_after_changes, EpochCorpus::holding(240
         assert_eq!(planned["number"].to_string(), number);
     }
     // Without the snapshot it is another plan: this moment's.
-    let now = recipes[0]
-        .replace("snapshot = \"then\"\n", "")
-        .replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
+    let now = recipes[0].replace("snapshot = \"then\"\n", "");
+    let now = now.replace("[tokenizer]\n", "[tokenizer]\nname = \"own\"\n");
     let out = place.build(&now, "now", &[]);
     place.verified("now");
     check_conservation(&rows(&out), &after, true, 128, 1);

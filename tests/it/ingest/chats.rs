@@ -195,11 +195,8 @@ corpusdb_test!(supplied_ids_are_stored_also_of_removed_documents, ChatCorpus::ne
     // Another division of the same text: the encoder would not give these ids.
     let odd: Vec<u64> = vec![3 + u64::from(b'a' - b'!'), 3 + u64::from(b'b' - b'!'), 2];
     let labels: Vec<i64> = vec![-100, odd[1].cast_signed(), 2];
-    let half: Vec<i64> = ids
-        .iter()
-        .enumerate()
-        .map(|(at, id)| if at < 4 { -100 } else { id.cast_signed() })
-        .collect();
+    let half = ids.iter().enumerate().map(|(at, id)| if at < 4 { -100 } else { id.cast_signed() });
+    let half: Vec<i64> = half.collect();
     let records = [
         json!({"input_ids": odd, "labels": labels, "kind": "odd"}),
         // A duplicate of the conversation: removed, its ids stay.
@@ -220,10 +217,8 @@ corpusdb_test!(supplied_ids_are_stored_also_of_removed_documents, ChatCorpus::ne
     }
     let shown = place.tokens(1, "own");
     assert_eq!(shown.iter().map(|token| token["id"].clone()).collect::<Vec<_>>(), odd);
-    assert_eq!(
-        shown.iter().map(|token| token["trained"] == true).collect::<Vec<_>>(),
-        [false, true, true]
-    );
+    let found = shown.iter().map(|token| token["trained"] == true).collect::<Vec<_>>();
+    assert_eq!(found, [false, true, true]);
     assert_eq!(place.show(1)["metadata"], json!({"kind": "odd"}));
     assert_eq!(place.show(2)["standing"], "exact");
     assert_eq!(place.tokens(2, "own").len(), ids.len());
@@ -343,10 +338,8 @@ corpusdb_test!(a_document_kept_again_has_its_own_trained_tokens, ChatCorpus::new
     corpusdb(&never).fails(&["never encoded", "`own`"]);
     let is_right = || {
         assert_eq!(place.trained(0, "own"), "so it is and so it stays<|im_end|>\n");
-        assert_eq!(
-            (place.show(1)["standing"].clone(), place.trained(1, "own")),
-            (json!("kept"), String::new())
-        );
+        let found = (place.show(1)["standing"].clone(), place.trained(1, "own"));
+        assert_eq!(found, (json!("kept"), String::new()));
         sound(&place.corpus);
     };
     corpusdb(&["dedup", "redo", &place.corpus, "--mode", "none"]).good();

@@ -146,10 +146,8 @@ corpusdb_test!(an_absent_field_gets_the_nearest_name, |scratch| {
     };
     assert_eq!(later("without.jsonl", |_| json!({ "topic": 1 })), json!([]));
     assert_eq!(later("misspelt.jsonl", |_| json!({ "edv": 1 }))[0]["similar"], "edv");
-    assert_eq!(
-        later("in-part.jsonl", |at| if at == 7 { json!({ "edu": 2 }) } else { json!({}) }),
-        json!([])
-    );
+    let found = later("in-part.jsonl", |at| if at == 7 { json!({ "edu": 2 }) } else { json!({}) });
+    assert_eq!(found, json!([]));
 });
 
 corpusdb_test!(a_field_most_of_whose_values_are_of_another_type_is_an_alarm, |scratch| {

@@ -60,11 +60,8 @@ corpusdb_test!(a_right_ingest_of_a_file_settles_the_rejects_of_a_wrong_one, |scr
     assert!(report["commits"].as_u64().unwrap() > 3);
     let left = listed(&corpus);
     let of = |source: &str| left.iter().filter(|it| it["source"] == source).count();
-    assert_eq!(
-        (of("web"), of("books")),
-        (1, 300),
-        "the reject of the other file, and those of the other source"
-    );
+    let found = (of("web"), of("books"));
+    assert_eq!(found, (1, 300), "the reject of the other file, and those of the other source");
     assert_eq!(corpusdb(&["info", &corpus, "--json"]).good().json()["rejects"], 301);
     sound(&corpus);
 });
@@ -360,10 +357,8 @@ corpusdb_test!(rejects_are_dropped_by_source_and_path, |scratch| {
         let output = command(&asked).current_dir(scratch.path(directory)).output().unwrap();
         ran(&asked, output).good().json()["dropped"].as_u64().unwrap()
     };
-    assert_eq!(
-        ["d.jsonl", "./d.jsonl", ".", "in/.."].map(|path| forgotten("", path)),
-        [2, 2, 4, 4]
-    );
+    let found = ["d.jsonl", "./d.jsonl", ".", "in/.."].map(|path| forgotten("", path));
+    assert_eq!(found, [2, 2, 4, 4]);
     assert_eq!(["..", "../in-c.jsonl", "."].map(|path| forgotten("in", path)), [4, 2, 0]);
     assert_eq!(dropped(&["--path", &scratch.arg("d.jsonl"), "--source", "web"]), [0, 0, 4, 0]);
     let told = corpusdb(&["rejects", "drop", &corpus, "--source", "books"]).good().stdout;
@@ -409,10 +404,8 @@ corpusdb_test!(bad_records_become_rejects_once_with_reason_and_bytes, |t| {
     ];
     assert_eq!(rejects.len(), reasons.len());
     for (reject, (number, reason)) in rejects.iter().zip(reasons) {
-        assert_eq!(
-            (reject["number"].as_u64(), &reject["path"], &reject["source"]),
-            (Some(number), &odd.clone().into(), &"odd".into())
-        );
+        let found = (reject["number"].as_u64(), &reject["path"], &reject["source"]);
+        assert_eq!(found, (Some(number), &odd.clone().into(), &"odd".into()));
         assert!(reject["reason"].as_str().unwrap().contains(reason), "{reject}");
         let [offset, length] = numbers(reject, ["offset", "bytes"]).map(|number| number as usize);
         let raw = String::from_utf8_lossy(&bytes[offset..offset + length]);

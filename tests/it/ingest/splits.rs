@@ -112,10 +112,8 @@ impl Input {
             Cut::Growing => {
                 for (name, bytes) in files.zip(&self.files) {
                     // Not in the middle of a line, which would be a bad record of its own.
-                    let half = bytes[..bytes.len() / 2]
-                        .iter()
-                        .rposition(|byte| *byte == b'\n')
-                        .map_or(0, |at| at + 1);
+                    let half = bytes[..bytes.len() / 2].iter().rposition(|byte| *byte == b'\n');
+                    let half = half.map_or(0, |at| at + 1);
                     for part in [&bytes[..half], bytes] {
                         if !part.is_empty() {
                             ingest(&mut writer, &[scratch.write(&name, part)]);

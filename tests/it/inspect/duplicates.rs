@@ -49,17 +49,13 @@ corpusdb_test!(a_summary_counts_every_duplicate_once, FamilyCorpus::new(), |plac
         json!([pair("books", 5, 1, from_books), pair("web", 1, 0, from_web)])
     );
 
-    assert_eq!(
-        (&found["similarity"]["exact"], &found["similarity"]["same_shingles"]),
-        (&json!(1), &json!(1))
-    );
+    let shown = (&found["similarity"]["exact"], &found["similarity"]["same_shingles"]);
+    assert_eq!(shown, (&json!(1), &json!(1)));
     let bins = found["similarity"]["bins"].as_array().unwrap();
     let counts: Vec<u64> = bins.iter().map(|bin| bin["documents"].as_u64().unwrap()).collect();
     assert_eq!(counts, [1, 0, 0, 0, 0, 1, 0, 0, 0, 2]);
-    assert_eq!(
-        (&bins[0]["from"], &bins[5]["from"], &bins[9]["to"]),
-        (&json!(0.8), &json!(0.9), &json!(1.0))
-    );
+    let shown = (&bins[0]["from"], &bins[5]["from"], &bins[9]["to"]);
+    assert_eq!(shown, (&json!(0.8), &json!(0.9), &json!(1.0)));
 
     assert_eq!(found["clusters"], 3);
     let sizes = |from: u32, to: u32, clusters: u32, documents: u32| json!({ "from": from, "to": to, "clusters": clusters, "documents": documents });
@@ -155,10 +151,8 @@ fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
     assert_eq!((&may["documents"], &may["removed"]), (&json!(3), &json!(1)));
     let feed = json(&["--source", "feed"]);
     assert_eq!(pairs(&feed), [of("feed", "books")]);
-    assert_eq!(
-        (&feed["documents"], &feed["kept"], &feed["clusters"]),
-        (&json!(2), &json!(1), &json!(1))
-    );
+    let shown = (&feed["documents"], &feed["kept"], &feed["clusters"]);
+    assert_eq!(shown, (&json!(2), &json!(1), &json!(1)));
     assert_eq!(feed["removed"], json!([{ "kind": "exact", "documents": 1 }]));
     assert_eq!(pairs(&json(&["--source", "web", "--by", "day"])), [of("3", "1"), of("3", "2")]);
     let listed =
@@ -167,10 +161,8 @@ fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
     assert_eq!((&listed["source"], &listed["id"]), (&json!("web"), &json!(2)));
     let matrix = corpusdb(&["duplicates", &corpus, "--matrix", "--by", "month"]).good().stdout;
     let row = matrix.lines().find(|line| line.trim().starts_with("may")).unwrap();
-    assert_eq!(
-        row.split_whitespace().collect::<Vec<_>>(),
-        ["may", "3", "1", "33.3", "%", ".", "1", "33.3", "%"]
-    );
+    let shown = row.split_whitespace().collect::<Vec<_>>();
+    assert_eq!(shown, ["may", "3", "1", "33.3", "%", ".", "1", "33.3", "%"]);
     let fails = |more: &[&str], words: &[&str]| {
         corpusdb(&[&["duplicates", &corpus], more].concat()).fails(words);
     };
@@ -239,10 +231,8 @@ corpusdb_test!(a_summary_agrees_with_the_list_on_a_crawl, |scratch| {
         *sizes.entry(pair.witness).or_insert(1) += 1;
     }
     assert_eq!(found.clusters, sizes.len() as u64);
-    assert_eq!(
-        found.cluster_sizes.iter().map(|bin| bin.documents).sum::<u64>(),
-        sizes.values().sum::<u64>()
-    );
+    let shown = found.cluster_sizes.iter().map(|bin| bin.documents).sum::<u64>();
+    assert_eq!(shown, sizes.values().sum::<u64>());
     let mut ordered: Vec<(u64, u64)> = sizes.into_iter().collect();
     ordered.sort_by_key(|(id, size)| (std::cmp::Reverse(*size), *id));
     let largest: Vec<(u64, u64)> =
@@ -253,10 +243,8 @@ corpusdb_test!(a_summary_agrees_with_the_list_on_a_crawl, |scratch| {
 corpusdb_test!(a_removed_document_shows_its_difference, FamilyCorpus::new(), |place| {
     let found = place.json(&["duplicates", "5", "--diff"]);
     assert_eq!(found["type"], "document_duplicates");
-    assert_eq!(
-        (&found["id"], &found["standing"], &found["bands"]),
-        (&json!(5), &json!("near"), &json!(32))
-    );
+    let shown = (&found["id"], &found["standing"], &found["bands"]);
+    assert_eq!(shown, (&json!(5), &json!("near"), &json!(32)));
     let witness = &found["witness"];
     assert_eq!((&witness["witness"], &witness["witness_key"]), (&json!(0), &json!("a")));
     assert_eq!(witness["jaccard"], json!(95.0 / 105.0));
@@ -297,10 +285,8 @@ corpusdb_test!(documents_of_every_standing_can_be_looked_at, FamilyCorpus::new()
     assert_eq!(of("0")["cluster"]["size"], 5);
     assert_eq!(of("0")["witness"], Value::Null);
     let exact = of("2");
-    assert_eq!(
-        (&exact["witness"]["kind"], &exact["witness"]["jaccard"]),
-        (&json!("exact"), &json!(1.0))
-    );
+    let found = (&exact["witness"]["kind"], &exact["witness"]["jaccard"]);
+    assert_eq!(found, (&json!("exact"), &json!(1.0)));
     assert_eq!(exact["witness"]["shared_bands"].as_array().unwrap().len(), 32);
     assert_eq!(of("12")["cluster"]["size"], 1);
     let empty = of("10");
@@ -375,23 +361,17 @@ corpusdb_test!(similar_documents_are_ranked_by_exact_similarity, FamilyCorpus::n
 
     let found = place.json(&["similar", "5"]);
     let first = &found["found"][0];
-    assert_eq!(
-        (&found["tokens"], &found["shingles"], &found["by"]),
-        (&json!(104), &json!(100), &json!("bands"))
-    );
-    assert_eq!(
-        (&found["buckets"], &found["capped"], &found["candidates"]),
-        (&json!(32), &json!(0), &json!(1))
-    );
+    let given = (&found["tokens"], &found["shingles"], &found["by"]);
+    assert_eq!(given, (&json!(104), &json!(100), &json!("bands")));
+    let given = (&found["buckets"], &found["capped"], &found["candidates"]);
+    assert_eq!(given, (&json!(32), &json!(0), &json!(1)));
     let policy = Policy::of(Profile::Web);
     assert_eq!(first["detection"], json!(policy.detection(one_word)));
     assert_eq!(found["found_at_threshold"], json!(policy.detection(0.8)));
     assert_eq!(first["shared_bands"], json!(common_bands(&text, &family_words("a", &[50])).len()));
     assert_eq!((&first["standing"], &first["duplicate"]), (&json!("kept"), &json!(true)));
-    assert_eq!(
-        (&first["containment_text"], &first["containment_document"]),
-        (&json!(0.95), &json!(0.95))
-    );
+    let given = (&first["containment_text"], &first["containment_document"]);
+    assert_eq!(given, (&json!(0.95), &json!(0.95)));
     let shown = corpusdb(&["similar", &place.corpus, "5"]).good();
     assert!(shown.stdout.starts_with("0.905  0 a (books) duplicate\n"), "{shown}");
     assert!(shown.stderr.contains("candidates in 32 buckets: 1, read in full: 1;"), "{shown}");
@@ -508,10 +488,8 @@ corpusdb_test!(rows_of_a_statement_end_when_dropped, |scratch| {
     let mut none = corpus.sql("SELECT id, text AS words FROM documents WHERE id > 1000").unwrap();
     assert!(none.next().is_none() && none.next().is_none());
     assert_eq!(names("SELECT id, text AS words FROM documents WHERE id > 1000"), ["id", "words"]);
-    assert_eq!(
-        names("SHOW TABLES").len(),
-        corpus.sql("SHOW TABLES").unwrap().schema().fields().len()
-    );
+    let found = names("SHOW TABLES").len();
+    assert_eq!(found, corpus.sql("SHOW TABLES").unwrap().schema().fields().len());
     // Eight thousand million rows: who drops it does not wait for them.
     let many = "SELECT a.id FROM documents a, documents b, documents c, documents d";
     let first = corpus.sql(many).unwrap().next().unwrap().unwrap();

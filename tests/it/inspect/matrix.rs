@@ -89,10 +89,8 @@ impl Crawls {
                 let mut asked = vec!["--by", names.as_str()];
                 asked.extend(only.iter().flat_map(|source| ["--source", *source]));
                 let found = self.matrix(&asked);
-                assert_eq!(
-                    (&found["type"], &found["by"]),
-                    (&json!("duplicates_matrix"), &json!(by))
-                );
+                let shown = (&found["type"], &found["by"]);
+                assert_eq!(shown, (&json!("duplicates_matrix"), &json!(by)));
                 check_matrix(&found, &documents, &pairs, by, only);
             }
         }

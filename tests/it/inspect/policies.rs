@@ -122,10 +122,8 @@ corpusdb_test!(info_explains_every_setting, |scratch| {
         bands["meaning"].as_str().unwrap().contains("found with probability 0.9972 at 0.8"),
         "{bands}"
     );
-    assert_eq!(
-        (&settings[7]["value"], &settings[8]["value"]),
-        (&json!("longest"), &json!("per-source"))
-    );
+    let given = (&settings[7]["value"], &settings[8]["value"]);
+    assert_eq!(given, (&json!("longest"), &json!("per-source")));
     assert_eq!(found["policy_settings"]["bands"], 32);
 });
 
@@ -176,16 +174,12 @@ corpusdb_test!(explain_estimates_the_cost_of_another_threshold, FamilyCorpus::ne
 
     let other = explain(&["--threshold", "0.7"]);
     assert_eq!(other["policy_settings"]["bands"], 42);
-    assert_eq!(
-        (&other["change"]["new_bands"], &other["change"]["band_rows"]),
-        (&json!(true), &json!(5 * 42))
-    );
+    let shown = (&other["change"]["new_bands"], &other["change"]["band_rows"]);
+    assert_eq!(shown, (&json!(true), &json!(5 * 42)));
     assert_eq!(other["sample"]["candidates_after"], json!(0.0));
     let other = explain(&["--keep", "longest"]);
-    assert_eq!(
-        (&other["change"]["new_bands"], &other["change"]["band_rows"]),
-        (&json!(false), &json!(0))
-    );
+    let shown = (&other["change"]["new_bands"], &other["change"]["band_rows"]);
+    assert_eq!(shown, (&json!(false), &json!(0)));
     let text = corpusdb(&["dedup", "explain", &place.corpus, "--threshold", "0.7"]).good().stdout;
     for part in ["cost of a change to this policy:", "the sketches stay", "210 rows of buckets"] {
         assert!(text.contains(part), "no `{part}` in\n{text}");

@@ -110,10 +110,8 @@ corpusdb_test!(sizes_duplicates_and_domains_are_those_of_the_rows, place(), |(
         *count += 1;
         *size += bytes(row);
     }
-    assert_eq!(
-        (&told["domains"]["domains"], &told["domains"]["is_complete"]),
-        (&json!(9), &json!(true))
-    );
+    let found = (&told["domains"]["domains"], &told["domains"]["is_complete"]);
+    assert_eq!(found, (&json!(9), &json!(true)));
     for domain in told["domains"]["top"].as_array().unwrap() {
         let (count, size) = domains.remove(domain["domain"].as_str().unwrap()).unwrap();
         assert_eq!((&domain["documents"], &domain["bytes"]), (&json!(count), &json!(size)));
@@ -189,12 +187,8 @@ corpusdb_test!(the_mix_along_a_run_follows_the_recipe_to_its_end, place(), |(scr
     };
     assert_eq!((&along[0]["row"], &along[0]["given"]), (&json!(0), &json!(0)));
     let last = along.last().unwrap();
-    let tokens: Vec<u64> = epoch["sources"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["epoch_tokens"].as_u64().unwrap())
-        .collect();
+    let tokens = epoch["sources"].as_array().unwrap().iter();
+    let tokens: Vec<u64> = tokens.map(|it| it["epoch_tokens"].as_u64().unwrap()).collect();
     assert_eq!(amounts(last, "achieved"), tokens);
     for point in along {
         let given: u64 = amounts(point, "achieved").iter().sum();
@@ -239,10 +233,8 @@ corpusdb_test!(a_card_does_not_grow_with_the_corpus, |scratch| {
     let page = scratch.arg("card.html");
     let told = report(&corpus, &["-o", &page]);
     let groups = &told["sizes"]["groups"];
-    assert_eq!(
-        (groups["shown"].as_array().unwrap().len(), &groups["left_out"]),
-        (100, &json!(500))
-    );
+    let found = (groups["shown"].as_array().unwrap().len(), &groups["left_out"]);
+    assert_eq!(found, (100, &json!(500)));
     assert_eq!(groups["others"]["all"]["documents"], 500);
     assert_eq!(told["duplicates"]["matrix"]["left_out"], 588);
     assert_eq!(told["duplicates"]["matrix"]["removed"].as_array().unwrap().len(), 13);
@@ -394,10 +386,8 @@ corpusdb_test!(parts_of_the_card_stand_alone, place(), |(scratch, corpus)| {
     };
     let (card, epoch, duplicates) = (read(&card), read(&epoch), read(&duplicates));
     assert_eq!(section(&duplicates, "duplicates"), section(&card, "duplicates"));
-    assert_eq!(
-        section(&epoch, "plan"),
-        section(&card, "plan").replace("Plan 1 draws", "The plan draws")
-    );
+    let found = section(&epoch, "plan");
+    assert_eq!(found, section(&card, "plan").replace("Plan 1 draws", "The plan draws"));
     assert!(duplicates.matches("<section").count() == 1 && epoch.matches("<section").count() == 1);
     // A list is no page.
     assert_eq!(corpusdb(&["duplicates", &corpus, "--list", "--html", "x.html"]).code, Some(2));
@@ -429,10 +419,8 @@ corpusdb_test!(suites_are_shown_as_counts_and_never_as_items, place(), |(scratch
     ])
     .good();
     let found = &report(&corpus, &["-o", &page])["contamination"]["suites"][0];
-    assert_eq!(
-        (&found["suite"], &found["items"], &found["is_complete"]),
-        (&json!("quiz"), &json!(2), &json!(true))
-    );
+    let shown = (&found["suite"], &found["items"], &found["is_complete"]);
+    assert_eq!(shown, (&json!("quiz"), &json!(2), &json!(true)));
     let numbers = corpusdb(&["contamination", "report", &corpus, "--json"]).good().json();
     for member in ["contaminated_items", "documents", "removed_documents", "sources"] {
         let told_alone = numbers.get(member).or_else(|| numbers["suites"][0].get(member)).unwrap();

@@ -41,10 +41,8 @@ corpusdb_test!(a_snapshot_equals_info_at_its_moment, EpochCorpus::holding(90), |
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
     moved(&place);
     let shown = snapshot(&["show"], &place.corpus, &["then", "--json"]).good().json();
-    assert_eq!(
-        (&shown["type"], &shown["name"], &shown["plans"]),
-        (&json!("snapshot_details"), &json!("then"), &json!([]))
-    );
+    let found = (&shown["type"], &shown["name"], &shown["plans"]);
+    assert_eq!(found, (&json!("snapshot_details"), &json!("then"), &json!([])));
     for name in ["commit", "documents", "kept", "kept_bytes"] {
         assert_eq!(shown[name], info[name], "{name}");
     }
@@ -75,10 +73,8 @@ corpusdb_test!(changes_are_listed_with_their_reason, EpochCorpus::holding(60), |
     assert_eq!((&all["earlier"]["name"], &all["later"]["name"]), (&json!("june"), &json!("now")));
     assert_eq!(parts(all), [2, 0, 2, 2].map(|count| json!(count)));
     assert_eq!((groups.len(), &groups[0]["group"]), (1, &json!("news")));
-    assert_eq!(
-        (&groups[0]["type"], parts(&groups[0])),
-        (&json!("snapshot_diff_group"), parts(all))
-    );
+    let found = (&groups[0]["type"], parts(&groups[0]));
+    assert_eq!(found, (&json!("snapshot_diff_group"), parts(all)));
     let reasons = |name: &str| -> Vec<(&str, u64)> {
         let all = all[name].as_array().unwrap().iter();
         all.map(|of| (of["reason"].as_str().unwrap(), of["documents"].as_u64().unwrap())).collect()
@@ -528,10 +524,8 @@ corpusdb_test!(stats_of_an_empty_and_of_a_multilingual_corpus, |scratch| {
     let empty = scratch.arg("empty");
     init(&empty, &[]);
     let told = stats(&empty, &[]);
-    assert_eq!(
-        (&told["all"]["documents"], &told["groups"], &told["losses"]),
-        (&json!(0), &json!([]), &json!([]))
-    );
+    let found = (&told["all"]["documents"], &told["groups"], &told["losses"]);
+    assert_eq!(found, (&json!(0), &json!([]), &json!([])));
     corpusdb(&["stats", &empty]).good();
 
     let many = scratch.arg("many");
@@ -548,8 +542,6 @@ corpusdb_test!(stats_of_an_empty_and_of_a_multilingual_corpus, |scratch| {
     assert_eq!(told["groups"].as_array().unwrap().len(), 1);
     assert_eq!(told["groups"][0]["all"]["documents"], 1500);
     let few = stats(&many, &["--where", "id < 900"]);
-    assert_eq!(
-        (few["groups"].as_array().unwrap().len(), &few["is_by_source_alone"]),
-        (900, &json!(false))
-    );
+    let found = (few["groups"].as_array().unwrap().len(), &few["is_by_source_alone"]);
+    assert_eq!(found, (900, &json!(false)));
 });

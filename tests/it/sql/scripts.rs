@@ -91,11 +91,8 @@ corpusdb_test!(answers_are_written_in_every_form_and_read_back, place(), |(scrat
     let write = |name: &str, more: &[&str]| {
         let path = scratch.arg(name);
         let ran = corpusdb(&[&["sql", &corpus, ALL, "-o", &path], more].concat()).good();
-        assert_eq!(
-            ran.stdout.split(": ").nth(1).unwrap().split(", ").next(),
-            Some("12 rows"),
-            "{ran}"
-        );
+        let found = ran.stdout.split(": ").nth(1).unwrap().split(", ").next();
+        assert_eq!(found, Some("12 rows"), "{ran}");
         path
     };
     let ids = |batches: Vec<arrow::array::RecordBatch>| -> Vec<u64> {
@@ -150,10 +147,8 @@ corpusdb_test!(an_output_is_whole_or_absent_and_nothing_is_covered, place(), |(
     sql("SELECT nope FROM documents", &["--force"]).fails(&["nope"]);
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "a\n1\n");
     let json = sql("SELECT 2 AS a", &["--force", "--json"]).good().json();
-    assert_eq!(
-        (&json["type"], &json["rows"], &json["bytes"]),
-        (&json!("sql"), &json!(1), &json!(4))
-    );
+    let found = (&json["type"], &json["rows"], &json["bytes"]);
+    assert_eq!(found, (&json!("sql"), &json!(1), &json!(4)));
     assert_eq!(left(), ["a.jsonl", "corpus", "out.csv"]);
 
     sql("SELECT 1 AS a; SELECT 2 AS a", &["--force"]).fails(&["one statement, and there are 2"]);

@@ -94,9 +94,8 @@ corpusdb_test!(every_recipe_of_the_page_answers_rows, Library::new(), |library| 
     assert!(recipes.len() >= 20, "{}", recipes.len());
     let here = library.scratch.arg("");
     for recipe in recipes {
-        let statement = recipe
-            .replace("'scores.parquet'", &format!("'{here}/scores.parquet'"))
-            .replace("'wanted.csv'", &format!("'{here}/wanted.csv'"));
+        let statement = recipe.replace("'scores.parquet'", &format!("'{here}/scores.parquet'"));
+        let statement = statement.replace("'wanted.csv'", &format!("'{here}/wanted.csv'"));
         let found = try_rows(&corpus, &statement, &SqlQuery::default().files(true));
         let found = found.unwrap_or_else(|why| panic!("{recipe}\n{why}"));
         assert!(!found.is_empty(), "no rows: {recipe}");
@@ -328,12 +327,8 @@ corpusdb_test!(a_filter_joins_condition_source_and_snapshot, Library::new(), |li
         assert_eq!(corpus.count(&filter).unwrap(), found.len() as u64, "{filter:?}");
         let shown = corpus.documents(&filter).unwrap().map(|shown| shown.unwrap().id);
         assert_eq!(shown.collect::<Vec<_>>(), found, "{filter:?}");
-        let mut drawn: Vec<u64> = corpus
-            .sample(&filter, u64::MAX, 1)
-            .unwrap()
-            .into_iter()
-            .map(|document| document.0)
-            .collect();
+        let drawn = corpus.sample(&filter, u64::MAX, 1).unwrap().into_iter();
+        let mut drawn: Vec<u64> = drawn.map(|document| document.0).collect();
         drawn.sort_unstable();
         assert_eq!(drawn, found, "{filter:?}");
         found
@@ -344,10 +339,8 @@ corpusdb_test!(a_filter_joins_condition_source_and_snapshot, Library::new(), |li
     let feed = ids(DocumentFilter::default().of_source("feed"));
     assert_eq!(feed, ids("source = 'feed'".into()));
     assert!(!feed.is_empty() && feed.len() < all.len());
-    assert_eq!(
-        ids(DocumentFilter::from("kept").of_source("web")),
-        ids("kept AND source = 'web'".into())
-    );
+    let given = ids(DocumentFilter::from("kept").of_source("web"));
+    assert_eq!(given, ids("kept AND source = 'web'".into()));
     // What June kept of the web and is not kept today: the documents that were removed since.
     let lost = DocumentFilter::from("NOT kept").of_source("web").in_snapshot("june");
     let june = ids(DocumentFilter::default().in_snapshot("june"));
@@ -376,11 +369,8 @@ corpusdb_test!(a_snapshot_is_asked_as_count_has_it, Library::new(), |library| {
     for condition in
         ["true", "kept", "NOT kept", "source = 'web' AND bytes > 300", "text LIKE '%ba%'"]
     {
-        let expected: Vec<u64> = corpus
-            .select(DocumentFilter::from(condition).in_snapshot("june"))
-            .unwrap()
-            .iter()
-            .collect();
+        let expected = corpus.select(DocumentFilter::from(condition).in_snapshot("june")).unwrap();
+        let expected: Vec<u64> = expected.iter().collect();
         let sql = format!("SELECT id FROM documents WHERE {condition} ORDER BY id");
         assert_eq!(ids(&sql, &june), expected, "{condition}");
         let at = sql.replace("documents", "documents_at('june')");

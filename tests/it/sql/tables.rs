@@ -304,10 +304,8 @@ corpusdb_test!(show_by_id_and_by_key_equals_the_table, TabledCorpus::new(), |pla
         let found = &shown["match"];
         match row["standing"].as_str().unwrap() {
             "near" | "exact" => {
-                assert_eq!(
-                    (&found["witness"], &found["jaccard"]),
-                    (&row["dup_of"], &row["jaccard"])
-                );
+                let given = (&found["witness"], &found["jaccard"]);
+                assert_eq!(given, (&row["dup_of"], &row["jaccard"]));
                 assert_eq!(found["kind"], row["standing"]);
             }
             "superseded" => {
@@ -352,10 +350,8 @@ corpusdb_test!(differences_of_duplicates_rebuild_both_texts, TabledCorpus::new()
         assert_eq!((&pair["kind"], &pair["jaccard"]), (&row["standing"], &row["jaccard"]));
         let witness = &rows[pair["witness"].as_u64().unwrap() as usize];
         assert_eq!((&pair["key"], &pair["source"]), (&row["key"], &row["source"]));
-        assert_eq!(
-            (&pair["witness_key"], &pair["witness_source"]),
-            (&witness["key"], &witness["source"])
-        );
+        let shown = (&pair["witness_key"], &pair["witness_source"]);
+        assert_eq!(shown, (&witness["key"], &witness["source"]));
         assert_eq!((&witness["kept"], row["kept"].as_bool()), (&json!(true), Some(false)));
         assert!(pair["jaccard"].as_f64().unwrap() >= 0.8);
         if pair["kind"] == "exact" {
@@ -388,16 +384,11 @@ corpusdb_test!(differences_of_duplicates_rebuild_both_texts, TabledCorpus::new()
         found.good().json()
     };
     let members = of(&witness.to_string())["cluster"]["members"].clone();
-    assert_eq!(
-        members.as_array().unwrap().iter().map(pair_of).collect::<Vec<_>>(),
-        pairs.iter().map(|pair| pair_of(pair)).collect::<Vec<_>>()
-    );
+    let shown = members.as_array().unwrap().iter().map(pair_of).collect::<Vec<_>>();
+    assert_eq!(shown, pairs.iter().map(|pair| pair_of(pair)).collect::<Vec<_>>());
     assert_eq!(pair_of(&of(&pairs[1]["id"].to_string())["witness"]), pair_of(pairs[1]));
-    assert_eq!(
-        rows[*witness as usize]["cluster_size"].as_u64().unwrap(),
-        pairs.len() as u64 + 1,
-        "a cluster is the witness and what it removed"
-    );
+    let shown = rows[*witness as usize]["cluster_size"].as_u64().unwrap();
+    assert_eq!(shown, pairs.len() as u64 + 1, "a cluster is the witness and what it removed");
     let limited = corpusdb(&["duplicates", &place.corpus, "--list", "--limit", "3"]).good().stdout;
     assert_eq!(limited.lines().count(), 3);
     let diff = corpusdb(&["duplicates", &place.corpus, "--list", "--diff"]).good().stdout;

@@ -130,11 +130,8 @@ corpusdb_test!(killed_ingest_rerun_gives_same_digest, Job::new(), |job| {
         assert_eq!(sound_digest(&found), expected, "round {round}");
         assert_eq!(found.rejects(10).unwrap().count(), 1, "round {round}");
         let again = corpusdb(&job.arguments(&corpus)).good().json();
-        assert_eq!(
-            (again["added"].as_u64(), again["commits"].as_u64()),
-            (Some(0), Some(0)),
-            "round {round}"
-        );
+        let shown = (again["added"].as_u64(), again["commits"].as_u64());
+        assert_eq!(shown, (Some(0), Some(0)), "round {round}");
         std::fs::remove_dir_all(&corpus).unwrap();
     }
     assert!(killed >= 7, "only {killed} of the kills came before the end");

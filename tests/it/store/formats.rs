@@ -82,10 +82,8 @@ fn pages() -> Vec<Page> {
 fn shows_what_was_put_in(corpus: &Path, format: u32) {
     let corpus = reader(corpus);
     let info = corpus.info().unwrap();
-    assert_eq!(
-        info.sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>(),
-        ["web", "notes"]
-    );
+    let shown = info.sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>();
+    assert_eq!(shown, ["web", "notes"]);
     assert_eq!((info.tokenizers.len(), info.snapshots.len(), info.rejects), (1, 1, 1));
     assert!(
         info.standings.iter().filter(|count| count.documents > 0).count() >= 5,

@@ -236,10 +236,8 @@ corpusdb_test!(a_second_writer_is_refused_and_readers_go_on, |scratch| {
     corpusdb(&["ingest", &corpus, &file, "--source", "web", "--dry-run"]).fails(&words);
     corpusdb(&["snapshot", "create", &corpus, "now"]).fails(&words);
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).fails(&words);
-    assert_eq!(
-        corpusdb(&["count", &corpus]).good().stdout,
-        format!("{}\n", writer.view().documents())
-    );
+    let found = corpusdb(&["count", &corpus]).good().stdout;
+    assert_eq!(found, format!("{}\n", writer.view().documents()));
     sound(&corpus);
     let before = digest(&corpus);
     drop(writer);

@@ -323,10 +323,8 @@ impl Model {
                 matched: self.documents[id].successor.map(|next| (MatchKind::Superseded, next)),
             })
             .collect();
-        let mut eligible: Vec<Rank> = (0..outcome.len())
-            .filter(|id| outcome[*id].standing == Standing::Kept)
-            .map(|id| self.rank(id as u64))
-            .collect();
+        let eligible = (0..outcome.len()).filter(|id| outcome[*id].standing == Standing::Kept);
+        let mut eligible: Vec<Rank> = eligible.map(|id| self.rank(id as u64)).collect();
         eligible.sort_unstable();
         let mut of_text: HashMap<usize, Vec<Rank>> = HashMap::new();
         for rank in &eligible {

@@ -87,10 +87,8 @@ corpusdb_test!(ids_equal_the_reference_library, TokenizerCorpus::new(), |place| 
     );
     assert_eq!((&trained["type"], &trained["complete"]), (&json!("tokenizer"), &json!(true)));
     assert!(trained["encoded_tokens"].as_u64().unwrap() > 1000);
-    let again: Vec<String> = hostile()
-        .into_iter()
-        .map(|text| format!("later words here {text} and there too"))
-        .collect();
+    let again = hostile().into_iter().map(|text| format!("later words here {text} and there too"));
+    let again: Vec<String> = again.collect();
     let report = place.pour("again.jsonl", &keyed(again, "late"), &["--tokenizer", "own"]);
     place.pour("b.jsonl", &pages[120..], &["--threads", "1", "--batch-bytes", "2kB"]);
     assert!(report["tokens"]["own"].as_u64().unwrap() > 1000);
@@ -294,10 +292,8 @@ corpusdb_test!(texts_refused_by_a_tokenizer_are_stored_without_ids, |scratch| {
     fails.fails(&["a.jsonl", "record 1", "picky", "--on-error reject"]);
     let report = ingest(&corpus, &[&path], &more);
     assert_eq!((&report["kept"], &report["rejected"]), (&json!(3), &json!(0)));
-    assert_eq!(
-        (&report["refused"]["picky"]["documents"], &report["refused"]["picky"]["first"]),
-        (&json!(1), &json!(1))
-    );
+    let found = (&report["refused"]["picky"]["documents"], &report["refused"]["picky"]["first"]);
+    assert_eq!(found, (&json!(1), &json!(1)));
     assert_eq!(tokens(&corpus), [json!(1), json!(0), json!(1)]);
     let next = scratch.write("b.jsonl", record("4", "four"));
     assert_eq!(ingest(&corpus, &[&next], &more)["kept"], 1);
@@ -326,9 +322,8 @@ corpusdb_test!(texts_refused_late_stop_nothing, |scratch| {
 
 // It was accepted, and then no document could be stored.
 corpusdb_test!(partial_tokenizers_are_refused_on_add, |scratch, corpus| {
-    let without_unk = picky()
-        .replace("[UNK]\",", "a\",")
-        .replace("\"unk_token\":\"[UNK]\"", "\"unk_token\":\"missing\"");
+    let without_unk = picky().replace("[UNK]\",", "a\",");
+    let without_unk = without_unk.replace("\"unk_token\":\"[UNK]\"", "\"unk_token\":\"missing\"");
     let path = scratch.write("unk.json", without_unk);
     corpusdb(&["tokenizer", "add", &corpus, "words", &path])
         .fails(&["cannot encode every text", "unknown token"]);
@@ -353,10 +348,8 @@ fn a_model_has_the_ids_of_sentencepiece() {
     for (name, model) in [("bpe", BPE), ("unigram", UNIGRAM)] {
         let file = home.scratch.write(&format!("{name}.model"), model);
         let added = home.tokenizer("add", &[name, &file, "--json"]).good().json();
-        assert_eq!(
-            (&added["backend"], &added["reference"]),
-            (&json!("sentencepiece"), &json!(SENTENCEPIECE))
-        );
+        let shown = (&added["backend"], &added["reference"]);
+        assert_eq!(shown, (&json!("sentencepiece"), &json!(SENTENCEPIECE)));
         let engines = &added["engines"];
         assert_eq!((&engines["fast"], &engines["reference"]), (&json!(0), &json!(0)));
         assert_eq!(engines["sentencepiece"], added["encoded_documents"]);
