@@ -3,8 +3,8 @@
 use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::scenarios::{KEY, Story, VALUE, count, having};
 use crate::support::{
-    CHATML, Page, Random, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_reading, corpusdb_test,
-    digest, ingest, init, kill, lines, numbers, prose, seeds, silent, sound, sql,
+    CHATML, Page, Random, TestDir, WEB_BY_ID, assert_has, command, corpusdb, corpusdb_reading,
+    corpusdb_test, digest, ingest, init, kill, lines, numbers, prose, seeds, silent, sound, sql,
     tokenizer_of_chats,
 };
 use serde_json::{Value, json};
@@ -85,12 +85,10 @@ corpusdb_test!(purged_texts_are_in_no_file_and_are_blocked, Story::new(), |story
         "SELECT id, bytes, text, meta FROM documents WHERE standing = 'purged' ORDER BY id",
     );
     assert_eq!(purged.len(), 2);
-    let shown = (&purged[0]["bytes"], &purged[0]["text"], &purged[0]["meta"]);
-    assert_eq!(shown, (&json!(0), &json!(""), &json!("{}")));
+    assert_has(&purged[0], &json!({ "bytes": 0, "text": "", "meta": "{}" }));
     // The certificate says what, why, and where was searched.
     let proof = story.proof();
-    let shown = (&proof["clean"], &proof["found"], &proof["purged"]);
-    assert_eq!(shown, (&json!(true), &json!(0), &json!(2)));
+    assert_has(&proof, &json!({ "clean": true, "found": 0, "purged": 2 }));
     assert!(proof["runs"].as_u64().unwrap() > 30, "{proof}");
     assert_eq!(proof["digest"], json!(digest(corpus)));
     assert_eq!(proof["documents"][1]["reason"], "request 7");

@@ -2,8 +2,8 @@
 
 use crate::support::scenarios::{FamilyCorpus, common_bands, family_words};
 use crate::support::{
-    Page, TestDir, corpusdb, corpusdb_reading, corpusdb_test, crawl, ingest, init, lines, make,
-    pour, reader, writer,
+    Page, TestDir, assert_has, corpusdb, corpusdb_reading, corpusdb_test, crawl, ingest, init,
+    lines, make, pour, reader, writer,
 };
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
@@ -49,8 +49,7 @@ corpusdb_test!(a_summary_counts_every_duplicate_once, FamilyCorpus::new(), |plac
         json!([pair("books", 5, 1, from_books), pair("web", 1, 0, from_web)])
     );
 
-    let shown = (&found["similarity"]["exact"], &found["similarity"]["same_shingles"]);
-    assert_eq!(shown, (&json!(1), &json!(1)));
+    assert_has(&found["similarity"], &json!({ "exact": 1, "same_shingles": 1 }));
     let bins = found["similarity"]["bins"].as_array().unwrap();
     let counts: Vec<u64> = bins.iter().map(|bin| bin["documents"].as_u64().unwrap()).collect();
     assert_eq!(counts, [1, 0, 0, 0, 0, 1, 0, 0, 0, 2]);
@@ -151,8 +150,7 @@ fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
     assert_eq!((&may["documents"], &may["removed"]), (&json!(3), &json!(1)));
     let feed = json(&["--source", "feed"]);
     assert_eq!(pairs(&feed), [of("feed", "books")]);
-    let shown = (&feed["documents"], &feed["kept"], &feed["clusters"]);
-    assert_eq!(shown, (&json!(2), &json!(1), &json!(1)));
+    assert_has(&feed, &json!({ "documents": 2, "kept": 1, "clusters": 1 }));
     assert_eq!(feed["removed"], json!([{ "kind": "exact", "documents": 1 }]));
     assert_eq!(pairs(&json(&["--source", "web", "--by", "day"])), [of("3", "1"), of("3", "2")]);
     let listed =
@@ -243,8 +241,7 @@ corpusdb_test!(a_summary_agrees_with_the_list_on_a_crawl, |scratch| {
 corpusdb_test!(a_removed_document_shows_its_difference, FamilyCorpus::new(), |place| {
     let found = place.json(&["duplicates", "5", "--diff"]);
     assert_eq!(found["type"], "document_duplicates");
-    let shown = (&found["id"], &found["standing"], &found["bands"]);
-    assert_eq!(shown, (&json!(5), &json!("near"), &json!(32)));
+    assert_has(&found, &json!({ "id": 5, "standing": "near", "bands": 32 }));
     let witness = &found["witness"];
     assert_eq!((&witness["witness"], &witness["witness_key"]), (&json!(0), &json!("a")));
     assert_eq!(witness["jaccard"], json!(95.0 / 105.0));
@@ -285,8 +282,7 @@ corpusdb_test!(documents_of_every_standing_can_be_looked_at, FamilyCorpus::new()
     assert_eq!(of("0")["cluster"]["size"], 5);
     assert_eq!(of("0")["witness"], Value::Null);
     let exact = of("2");
-    let found = (&exact["witness"]["kind"], &exact["witness"]["jaccard"]);
-    assert_eq!(found, (&json!("exact"), &json!(1.0)));
+    assert_has(&exact["witness"], &json!({ "kind": "exact", "jaccard": 1.0 }));
     assert_eq!(exact["witness"]["shared_bands"].as_array().unwrap().len(), 32);
     assert_eq!(of("12")["cluster"]["size"], 1);
     let empty = of("10");
@@ -361,17 +357,14 @@ corpusdb_test!(similar_documents_are_ranked_by_exact_similarity, FamilyCorpus::n
 
     let found = place.json(&["similar", "5"]);
     let first = &found["found"][0];
-    let given = (&found["tokens"], &found["shingles"], &found["by"]);
-    assert_eq!(given, (&json!(104), &json!(100), &json!("bands")));
-    let given = (&found["buckets"], &found["capped"], &found["candidates"]);
-    assert_eq!(given, (&json!(32), &json!(0), &json!(1)));
+    assert_has(&found, &json!({ "tokens": 104, "shingles": 100, "by": "bands" }));
+    assert_has(&found, &json!({ "buckets": 32, "capped": 0, "candidates": 1 }));
     let policy = Policy::of(Profile::Web);
     assert_eq!(first["detection"], json!(policy.detection(one_word)));
     assert_eq!(found["found_at_threshold"], json!(policy.detection(0.8)));
     assert_eq!(first["shared_bands"], json!(common_bands(&text, &family_words("a", &[50])).len()));
     assert_eq!((&first["standing"], &first["duplicate"]), (&json!("kept"), &json!(true)));
-    let given = (&first["containment_text"], &first["containment_document"]);
-    assert_eq!(given, (&json!(0.95), &json!(0.95)));
+    assert_has(&first, &json!({ "containment_text": 0.95, "containment_document": 0.95 }));
     let shown = corpusdb(&["similar", &place.corpus, "5"]).good();
     assert!(shown.stdout.starts_with("0.905  0 a (books) duplicate\n"), "{shown}");
     assert!(shown.stderr.contains("candidates in 32 buckets: 1, read in full: 1;"), "{shown}");

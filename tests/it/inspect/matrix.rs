@@ -1,7 +1,8 @@
 //! Duplicates by group: how much of each was there already, and in which one, against pairs read one by one.
 
 use crate::support::{
-    Page, Random, TestDir, corpusdb, corpusdb_test, edited, ingest, init, lines, prose, sound,
+    Page, Random, TestDir, assert_has, corpusdb, corpusdb_test, edited, ingest, init, lines, prose,
+    sound,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -89,8 +90,7 @@ impl Crawls {
                 let mut asked = vec!["--by", names.as_str()];
                 asked.extend(only.iter().flat_map(|source| ["--source", *source]));
                 let found = self.matrix(&asked);
-                let shown = (&found["type"], &found["by"]);
-                assert_eq!(shown, (&json!("duplicates_matrix"), &json!(by)));
+                assert_has(&found, &json!({ "type": "duplicates_matrix", "by": by }));
                 check_matrix(&found, &documents, &pairs, by, only);
             }
         }

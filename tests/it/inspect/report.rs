@@ -1,7 +1,7 @@
 //! The data card: what it tells is computed again from the rows of `sql`, the page is written whole, and nothing of it
 //! grows with the corpus.
 
-use crate::support::{Random, TestDir, corpusdb, corpusdb_test, init, sql};
+use crate::support::{Random, TestDir, assert_has, corpusdb, corpusdb_test, init, sql};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -110,8 +110,7 @@ corpusdb_test!(sizes_duplicates_and_domains_are_those_of_the_rows, place(), |(
         *count += 1;
         *size += bytes(row);
     }
-    let found = (&told["domains"]["domains"], &told["domains"]["is_complete"]);
-    assert_eq!(found, (&json!(9), &json!(true)));
+    assert_has(&told["domains"], &json!({ "domains": 9, "is_complete": true }));
     for domain in told["domains"]["top"].as_array().unwrap() {
         let (count, size) = domains.remove(domain["domain"].as_str().unwrap()).unwrap();
         assert_eq!((&domain["documents"], &domain["bytes"]), (&json!(count), &json!(size)));
@@ -419,8 +418,7 @@ corpusdb_test!(suites_are_shown_as_counts_and_never_as_items, place(), |(scratch
     ])
     .good();
     let found = &report(&corpus, &["-o", &page])["contamination"]["suites"][0];
-    let shown = (&found["suite"], &found["items"], &found["is_complete"]);
-    assert_eq!(shown, (&json!("quiz"), &json!(2), &json!(true)));
+    assert_has(&found, &json!({ "suite": "quiz", "items": 2, "is_complete": true }));
     let numbers = corpusdb(&["contamination", "report", &corpus, "--json"]).good().json();
     for member in ["contaminated_items", "documents", "removed_documents", "sources"] {
         let told_alone = numbers.get(member).or_else(|| numbers["suites"][0].get(member)).unwrap();

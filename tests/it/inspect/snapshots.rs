@@ -2,8 +2,8 @@
 
 use crate::support::epochs::{EpochCorpus, SPECIALS, same_files};
 use crate::support::{
-    Page, Ran, Random, TestDir, corpusdb, corpusdb_test, crawl, digest, edited, ingest, init,
-    lines, prose, sound, sql,
+    Page, Ran, Random, TestDir, assert_has, corpusdb, corpusdb_test, crawl, digest, edited, ingest,
+    init, lines, prose, sound, sql,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -41,8 +41,7 @@ corpusdb_test!(a_snapshot_equals_info_at_its_moment, EpochCorpus::holding(90), |
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
     moved(&place);
     let shown = snapshot(&["show"], &place.corpus, &["then", "--json"]).good().json();
-    let found = (&shown["type"], &shown["name"], &shown["plans"]);
-    assert_eq!(found, (&json!("snapshot_details"), &json!("then"), &json!([])));
+    assert_has(&shown, &json!({ "type": "snapshot_details", "name": "then", "plans": [] }));
     for name in ["commit", "documents", "kept", "kept_bytes"] {
         assert_eq!(shown[name], info[name], "{name}");
     }

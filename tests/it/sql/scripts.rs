@@ -1,8 +1,8 @@
 //! Many statements: in scripts and files, and again and again over corpora that are held open.
 
 use crate::support::{
-    Page, Random, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_reading, corpusdb_test,
-    file_names, init, interrupt, lines, reader, seeds, sound, writer,
+    Page, Random, TestDir, WEB_BY_ID, assert_has, command, corpusdb, corpusdb_reading,
+    corpusdb_test, file_names, init, interrupt, lines, reader, seeds, sound, writer,
 };
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
@@ -147,8 +147,7 @@ corpusdb_test!(an_output_is_whole_or_absent_and_nothing_is_covered, place(), |(
     sql("SELECT nope FROM documents", &["--force"]).fails(&["nope"]);
     assert_eq!(std::fs::read_to_string(&out).unwrap(), "a\n1\n");
     let json = sql("SELECT 2 AS a", &["--force", "--json"]).good().json();
-    let found = (&json["type"], &json["rows"], &json["bytes"]);
-    assert_eq!(found, (&json!("sql"), &json!(1), &json!(4)));
+    assert_has(&json, &json!({ "type": "sql", "rows": 1, "bytes": 4 }));
     assert_eq!(left(), ["a.jsonl", "corpus", "out.csv"]);
 
     sql("SELECT 1 AS a; SELECT 2 AS a", &["--force"]).fails(&["one statement, and there are 2"]);

@@ -334,6 +334,14 @@ pub fn sound(corpus: &str) {
     corpusdb(&["check", corpus, "--deep"]).good();
 }
 
+/// Expects members of a report.
+#[track_caller]
+pub fn assert_has(report: &Value, members: &Value) {
+    for (name, value) in members.as_object().unwrap() {
+        assert_eq!(report[name], *value, "`{name}` of {report}");
+    }
+}
+
 /// The numbers of `report` under `names`.
 #[track_caller]
 pub fn numbers<const N: usize>(report: &Value, names: [&str; N]) -> [u64; N] {
