@@ -108,8 +108,7 @@ corpusdb_test!(conversations_are_stored_as_templates_write_them, ChatCorpus::new
     let spelled: String = tokens.iter().map(|token| token["text"].as_str().unwrap()).collect();
     assert_eq!(spelled, shown["text"].as_str().unwrap());
     assert_eq!(place.trained(0, "own"), "Salt water, Größe zählt: 海。<|im_end|>\n");
-    let plain = corpusdb(&["show", &place.corpus, "0", "--tokens"]).good().stdout;
-    assert!(plain.contains("⟦<|im_start|>|") && plain.contains("⟧S"), "{plain}");
+    corpusdb(&["show", &place.corpus, "0", "--tokens"]).good().prints(&["⟦<|im_start|>|", "⟧S"]);
     sound(&place.corpus);
 });
 

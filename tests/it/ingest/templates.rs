@@ -64,14 +64,10 @@ corpusdb_test!(profile_chat_ignores_a_common_system_prompt, |scratch| {
     corpusdb(&["dedup", "redo", &corpus]).good();
     assert_eq!(digest(&corpus), before);
     sound(&corpus);
-    let similar = corpusdb(&["similar", &corpus, "7", "--all", "--json"]).good().stdout;
-    assert!(similar.contains("\"jaccard\":1.0"), "{similar}");
-    let told = corpusdb(&["dedup", "explain", &corpus]).good().stdout;
-    assert!(told.contains("compares") && told.contains("turns"), "{told}");
-    let told = corpusdb(&["dedup", "explain", "--compare", "turns"]).good().stdout;
-    assert!(told.contains("system messages"), "{told}");
-    let info = corpusdb(&["info", &corpus]).good().stdout;
-    assert!(info.contains("the content of turns"), "{info}");
+    corpusdb(&["similar", &corpus, "7", "--all", "--json"]).good().prints(&["\"jaccard\":1.0"]);
+    corpusdb(&["dedup", "explain", &corpus]).good().prints(&["compares", "turns"]);
+    corpusdb(&["dedup", "explain", "--compare", "turns"]).good().prints(&["system messages"]);
+    corpusdb(&["info", &corpus]).good().prints(&["the content of turns"]);
 });
 
 // GPT-2 read `<|im_start|>` as seven ordinary tokens, and nothing was said.
