@@ -8,6 +8,7 @@ use corpusdb::curate::NewSignals;
 use corpusdb::signals::{Signal, SignalSet};
 use serde_json::{Value, json};
 
+// ----
 // Signals: functions over texts in SQL, their nulls, and as fields through the life of a corpus.
 
 fn asked(corpus: &str, expression: &str) -> Value {
@@ -333,6 +334,7 @@ corpusdb_test!(presets_stand_in_every_condition, |scratch, corpus| {
         .fails(&["gopher, c4, fineweb, all"]);
 });
 
+// ----
 // `signals report`: every count of it is made again by `sql`, through the life of a corpus; the documents at a
 // threshold are those that a sort finds; what is stored and what is found in texts come to the same.
 

@@ -8,6 +8,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+// ----
 // Every example that a verb's help has is run as it is printed, each in a copy of one small world.
 //
 // What a line names must be there before it is run: the world has it, or a line of [`BEFORE`] makes it. Absolute places
@@ -268,6 +269,7 @@ corpusdb_test!(every_example_of_the_help_works_as_it_is_printed, |scratch| {
     assert!(ran > 120 && left < 10, "{ran} ran, {left} left out");
 });
 
+// ----
 // `corpusdb demo` away from any Rust project: the command carries a text.
 
 /// A line of the shell in a folder, with this command in the path.

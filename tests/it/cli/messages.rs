@@ -8,6 +8,7 @@ use crate::support::{
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 
+// ----
 // What a person meets on a first day: alarms, reports and errors say what happened, and name the way out.
 
 const CHATML: &str = "{% for m in messages %}\n{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
@@ -301,6 +302,7 @@ corpusdb_test!(errors_of_tokenizers_name_the_files_of_a_directory, |scratch, cor
     assert_eq!(extend("spaced", &["--forms", "after-space"]), [1, 1]);
 });
 
+// ----
 // What becomes of answers: a reader that goes away, a full disk, a terminal that would obey what strangers wrote.
 
 fn corpus(scratch: &TestDir) -> String {
@@ -444,6 +446,7 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
+// ----
 // What is secret in an address is nowhere: not in the corpus, not on standard output or error, not in JSON.
 
 /// What must be nowhere.

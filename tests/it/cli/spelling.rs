@@ -10,6 +10,7 @@ use corpusdb::tokenizer::{TokenizerInput, convert};
 use corpusdb::{Corpus, ErrorKind, Recipe};
 use serde_json::json;
 
+// ----
 // Options in the words of the library: by the names of their fields, which each face writes as its users do.
 
 /// Files whose words are stored, as reasons of rejects, or run as they stand: they are in the spelling of the command.
@@ -274,6 +275,7 @@ fn verbs_in_messages_exist_and_python_has_their_methods() {
     assert!(count > 40, "{count} verbs only: are they read?");
 }
 
+// ----
 // Texts that editors on Windows wrote: a mark of byte order before scripts, recipes, templates and lists, line ends of
 // two characters, and UTF-16, which is called by its name.
 

@@ -16,8 +16,6 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-// The command as a shell meets it: exit codes, help, completions, JSON, sizes, pipes.
-
 const VERBS: [&str; 17] = [
     "init",
     "ingest",
@@ -410,6 +408,7 @@ corpusdb_test!(errors_are_one_line_on_stderr, VerbCorpus::new(10), |place| {
     assert!(!repository("never").exists());
 });
 
+// ----
 // The schema of the reports: what `--json` prints is what `corpusdb reference schema` says.
 
 #[test]
@@ -454,6 +453,7 @@ fn generated_python_files_are_up_to_date() {
     }
 }
 
+// ----
 // The kinds of errors: each is a class of the Python package, and decides the exit status of the command.
 
 /// Python found the class of an error in ten lists of two hundred variants.

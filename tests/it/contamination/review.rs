@@ -356,6 +356,7 @@ corpusdb_test!(plans_pin_the_verdicts_that_epochs_follow, EpochCorpus::holding(4
     assert_eq!(hashes().len(), 2);
 });
 
+// ----
 // Suites in stores that were migrated, and in epochs.
 
 corpusdb_test!(a_migrated_store_takes_suites, |scratch| {

@@ -19,6 +19,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+// ----
 // Erased is gone: histories drawn by chance of what comes, changes, is removed, restored and erased, killed on the way;
 // afterwards a search that knows nothing of the one that is tested looks through every row and every file.
 
@@ -315,6 +316,7 @@ fn erased_texts_are_in_no_row_and_no_file_after_any_history() {
     }
 }
 
+// ----
 // Changes of mind that are stopped at each step they tell: one that was through was not stopped, one that was stopped
 // left something to do, and the same call again comes to the same corpus.
 

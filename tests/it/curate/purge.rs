@@ -12,8 +12,6 @@ use std::path::Path;
 
 use std::time::Duration;
 
-// Removals on record, and purges: what is erased is in no file any more, and all else is as it was.
-
 corpusdb_test!(removals_record_reason_condition_time_and_documents, |scratch, corpus| {
     let pages: Vec<Page> = (0..6)
         .map(|n| {
@@ -299,6 +297,7 @@ corpusdb_test!(a_dry_run_under_way_refuses_the_certificate, |scratch, corpus| {
     assert_eq!(told["proof"]["clean"], true, "{told}");
 });
 
+// ----
 // Purges of what a document has beside its text: joined values, trained spans, copies that dry runs made.
 
 corpusdb_test!(purges_erase_joined_and_computed_values, Story::new(), |story| {

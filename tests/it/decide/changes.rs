@@ -6,6 +6,7 @@ use corpusdb::curate::BlockReach;
 use corpusdb::dedup::{DedupScope, KeepOrder, Profile, Standing};
 use corpusdb::{Context, DedupMode, Policy};
 
+// ----
 // Laws of changes of mind: random sequences against the model, and back to where it began.
 
 /// Some ids below `end`.
@@ -188,6 +189,7 @@ fn removed_documents_do_not_come_back_with_the_next_ingest() {
     }
 }
 
+// ----
 // Laws of deciding again: every other policy, back to the first, interrupted, and with an ingest between.
 
 /// Three files of pages that have something for every order and scope.
@@ -410,6 +412,7 @@ fn earlier_decisions_take_no_room_after_the_switch() {
     world.digest();
 }
 
+// ----
 // What it costs when minds change about many: counted, for twice as many.
 
 /// A page of 80 words and its variants, each with another word and another length.

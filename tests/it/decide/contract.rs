@@ -17,6 +17,7 @@ use corpusdb::store::SourceId;
 use corpusdb::{Corpus, DedupMode, DocId, FieldKind, IngestOptions, Policy};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+// ----
 // The contract by brute force: what is removed has a witness, and no two kept candidates are similar.
 
 /// Checks (a) and (b) without the model's graph; answers how often each standing occurs, and the
@@ -188,6 +189,7 @@ fn random_upserts_keep_the_same_as_a_decision_from_scratch() {
     assert!(superseded > 120, "{superseded} upserts are too few to mean anything");
 }
 
+// ----
 // Laws of the way in: how input is split, by how many threads, and in which order it comes.
 
 /// Digest and kept documents of a corpus of these files.
@@ -314,6 +316,7 @@ fn any_order_of_batches_keeps_the_same_texts_under_keep_longest() {
     }
 }
 
+// ----
 // The dedup contract told by example.
 
 /// What a corpus says of each document.
@@ -437,6 +440,7 @@ fn documents_restored_together_join_the_cluster_that_stayed() {
     }
 }
 
+// ----
 // The kernel decides as an ingest of the same documents does, row for row.
 
 /// What an ingest and the kernel must agree on, by document.

@@ -12,6 +12,7 @@ use corpusdb::{Context, Corpus, DedupMode, DocId, IngestReport, Interrupt, Polic
 use std::collections::BTreeSet;
 use std::path::Path;
 
+// ----
 // Families of templates: buckets with more members than any look-up reads one by one.
 
 fn removed(world: &World) -> usize {
@@ -110,6 +111,7 @@ fn members_of_a_family_come_and_go() {
     }
 }
 
+// ----
 // Crowded buckets in the modes where a chain of similar documents is one cluster.
 
 fn page(random: &mut Random, text: String) -> Page {
@@ -258,6 +260,7 @@ fn members_of_clusters_in_crowded_buckets_come_and_go() {
     }
 }
 
+// ----
 // Crowds that do not fit into memory: what is left out is said, and settled later.
 
 /// So little that a crowd of some hundred does not fit.

@@ -10,6 +10,7 @@ use corpusdb::{Context, Corpus, DedupMode, DocId, IngestOptions, Policy};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+// ----
 // Laws of what changed between snapshots: any history, any batches, against what each moment showed when it was there.
 
 /// What a moment showed.
@@ -324,6 +325,7 @@ fn an_earlier_policy_is_shown_until_its_last_snapshot_goes() {
     world.agrees("back under the first policy");
 }
 
+// ----
 // Alarms before a commit is final: the batch that loses too much is refused, and undone by a command.
 
 /// Pages of which nearly all are made from one of two templates.

@@ -9,6 +9,7 @@ use corpusdb::dedup::Standing;
 use corpusdb::{Context, DedupMode, DocId, Interrupt};
 use serde_json::{Value, json};
 
+// ----
 // Version 2 of the normaliser `web`: what it takes for the same text, texts without words, takedowns, and corpora that
 // go over from one version to the other.
 
@@ -289,6 +290,7 @@ corpusdb_test!(a_corpus_that_went_over_is_as_one_that_was_made_so, |scratch| {
     }
 });
 
+// ----
 // How far a removal reaches: equal texts, other spellings, similar texts; until it is taken back.
 
 /// Fifty words, of which the last `changed` are their own.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+// ----
 // Every tutorial works: its own blocks are run, in their order, and print what it says that they print.
 //
 // Blocks marked `sh` are run by bash with `-eu` in an empty directory, with the command in the path. Blocks marked
@@ -178,6 +179,7 @@ fn blocks_and_lines_are_read_as_written() {
     assert!(is_said("a 1 b 2 c", "a … b … c") && !is_said("a 1 c", "a … b … c"));
 }
 
+// ----
 // How-to pages work: the commands of each are run in their order, on files of the names that they use, every recipe is
 // planned, built and verified, and pieces of Rust stand in the programs of `examples/`.
 //
@@ -488,6 +490,7 @@ fn every_how_to_page_is_run() {
     }
 }
 
+// ----
 // The programs of `examples/`, each run to its end: as modules of this binary, so that none is linked by itself.
 
 #[path = "../../../examples/incremental_crawl.rs"]

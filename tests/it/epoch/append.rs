@@ -9,6 +9,7 @@ use corpusdb::epoch::{EpochRow, Planned};
 use corpusdb::{Context, Corpus, CorpusWriter, Interrupt};
 use std::collections::BTreeMap;
 
+// ----
 // Going on from a plan: what its consumed rows held and what its child's first pass holds are together
 // every document once, whatever was added or changed in between.
 
@@ -262,6 +263,7 @@ fn an_appended_plan_of_any_packing_has_every_document_once() {
     }
 }
 
+// ----
 // Plans that go on from plans, over and over, held against a ledger of what trainers were given: whatever
 // the order inside windows and batches, everything comes once and nothing twice.
 

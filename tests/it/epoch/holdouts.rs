@@ -9,6 +9,7 @@ use corpusdb::dedup::{KeepOrder, MatchKind};
 use corpusdb::{Context, Corpus, DocId};
 use std::collections::{BTreeMap, BTreeSet};
 
+// ----
 // Which documents: the border between training and validation, and copies.
 
 fn side(corpus: &Corpus, share: f64, by: &str, take: &str) -> BTreeSet<u64> {
@@ -99,6 +100,7 @@ corpusdb_test!(documents_repeat_by_their_weight, CheckedCorpus::of(42, &THREE), 
     assert!((0.35..0.65).contains(&share), "{share} of the documents came once more");
 });
 
+// ----
 // The border to a holdout through histories: whatever takes a document's place stays on its side.
 
 #[test]
@@ -359,6 +361,7 @@ corpusdb_test!(documents_on_no_side_are_counted, Pages::new(&KeepOrder::First), 
     assert_eq!(corpus.undecided(&plan(&corpus, "").unwrap()).unwrap(), None);
 });
 
+// ----
 // The border to a holdout where contents move from key to key within one commit.
 
 /// The page as it is found again.

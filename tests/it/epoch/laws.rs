@@ -16,6 +16,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+// ----
 // Recipes drawn by chance, each built, verified and checked: conservation, integrity, capacity, boundaries,
 // masks, positions, labels, BOS and EOS, the mix, provenance.
 
@@ -123,6 +124,7 @@ fn more_recipes_drawn_by_chance_hold_every_property() {
     check(2, 24);
 }
 
+// ----
 // Marks that are stored with plans: an epoch opened by them is the epoch that is walked, whatever the recipe.
 
 corpusdb_test!(epochs_with_marks_are_the_walked_ones, CheckedCorpus::of(5, &THREE), |place| {
@@ -276,6 +278,7 @@ corpusdb_test!(readers_of_epochs_write_nothing_anywhere, CheckedCorpus::of(7, &T
     assert_eq!(files_with_times(&place.path), before);
 });
 
+// ----
 // Runs of recipes drawn by chance, walked to their ends: whatever rows are counted in, no source runs out
 // before the epochs that a plan says are feasible are over, and none of its rows is left.
 
@@ -447,6 +450,7 @@ corpusdb_test!(rows_that_were_given_stand_in_the_run, CheckedCorpus::of(8, &THRE
     }
 });
 
+// ----
 // Ranks, resuming and determinism: the same batches for every world, from anywhere, every time.
 
 const RECIPE: &str = r#"

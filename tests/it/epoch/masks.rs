@@ -17,8 +17,6 @@ use corpusdb::{Context, Corpus};
 use serde_json::Value;
 use std::path::Path;
 
-// What documents say is trained on reaches the files, or the export is refused.
-
 const HEAD: &str =
     "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n[pack]\nlength = 64\n";
 const BARE: [&str; 5] = [
@@ -339,6 +337,7 @@ corpusdb_test!(explain_lists_trained_and_ignored_spans, place(true), |place| {
     assert!(error.contains("output.ignore_loss = true ignores"), "{error}");
 });
 
+// ----
 // What conversations say is trained survives packing, splitting and resuming, and can be mixed by.
 
 /// A corpus of plain pages and of conversations of several turns, some longer than a row, some with weights.

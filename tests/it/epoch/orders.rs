@@ -7,6 +7,7 @@ use corpusdb::epoch::{EpochError, EpochRow, torch};
 use corpusdb::{Context, Corpus};
 use std::collections::BTreeMap;
 
+// ----
 // Orders: shuffled ones have no memory, exact ones are those of their model, curricula keep their time.
 
 /// Chi-square of how classes of neighbours go together, against independence.
@@ -348,6 +349,7 @@ fn a_curriculum_with_replacement_gives_rows_for_any_budget() {
     }
 }
 
+// ----
 // Mixes: schedules, fixed budgets, and what cannot be had.
 
 const SPECIALS: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n";

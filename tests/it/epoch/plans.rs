@@ -16,6 +16,7 @@ use std::process::Child;
 use std::process::Stdio;
 use std::time::Duration;
 
+// ----
 // Stored plans: what is refused leaves none behind, and each is forgotten after those that go on from it.
 
 fn plans(place: &EpochCorpus) -> usize {
@@ -263,6 +264,7 @@ corpusdb_test!(recipes_without_patterns_have_the_plans_that_they_had, |scratch| 
     }
 });
 
+// ----
 // Plans that are not made: over what came since a snapshot, and of too few rows.
 
 /// Every column whose value another document can change is refused, whichever columns there come to be.
@@ -357,6 +359,7 @@ fn window_functions_in_conditions_are_refused() {
     corpusdb(&["sql", path, statement]).fails(&["a window function (OVER)", "subquery"]);
 }
 
+// ----
 // Stored plans: dropped, waited for, and read row by row from the command.
 
 fn seeded_recipe(seed: u64, more: &str) -> String {

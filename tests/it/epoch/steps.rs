@@ -13,6 +13,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+// ----
 // Steps that are read without a thread, and rows by their numbers: the same as the streams and the rows of an epoch.
 
 const SPECIALS: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n";
@@ -211,6 +212,7 @@ corpusdb_test!(rows_by_their_numbers_are_rows_one_by_one, CheckedCorpus::of(44, 
     }
 });
 
+// ----
 // Rows that have their ids from the files of a build are those of the store, in every format of bare ids.
 
 const OUTPUTS: [&str; 7] = [

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+// ----
 // The set-up step: it finds the libclang that bindgen will load, no other, and tries it before anything is built; and
 // dependencies that are compiled once.
 
@@ -191,6 +192,7 @@ fn tests_of_the_package_take_the_dependencies_of_the_workspace() {
     assert!(changed.is_empty(), "a dependency of tests changes the features of: {changed:?}");
 }
 
+// ----
 // RocksDB compiled outside cargo: whole or absent, once for all, noticed when damaged, and told when it fails.
 //
 // The script runs in a small clone of its own, on sources of a few lines and with a compiler that notes what it gets.

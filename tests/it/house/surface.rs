@@ -5,6 +5,7 @@ use crate::support::{assert_none, repository};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+// ----
 // The public surface as a file: what a program can name, so that a change of it is seen in a diff.
 //
 // The sources are read line by line, which formatting makes dependable: items stand in the first column, fields,
@@ -414,6 +415,7 @@ fn the_surface_lists_every_public_name_and_no_other() {
     assert_eq!(surface(&found), expected);
 }
 
+// ----
 // Names of tests say behaviour, helpers stand in `support`, and no type of the tests is defined twice.
 
 /// Characters of a name: what a list of tests shows in one line.

@@ -11,6 +11,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+// ----
 // Formats of files: what each gives, which files are read again, and which field is the text.
 
 /// All texts, in the order of ids.
@@ -162,6 +163,7 @@ corpusdb_test!(an_unknown_tokenizer_is_refused_before_anything_is_read, |t| {
     t.run("count c").is("0");
 });
 
+// ----
 // Formats of inputs through the command: files and pipes, batches of any size, what comes again.
 
 /// A file that a reference library wrote.
@@ -445,6 +447,7 @@ fn columns_without_a_form_in_json_are_left_and_named() {
     assert_eq!(report["alarms"], json!([]));
 }
 
+// ----
 // Inputs that are neither records nor texts, and ingests of which nothing could be read.
 
 // Made one document each of tables and archives, exit code 0.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::fs::File;
 use std::sync::Arc;
 
+// ----
 // Keys: what supersedes what, which values are keys, and how long they may be.
 
 corpusdb_test!(a_repeated_key_supersedes_and_keeps_its_generations, |t| {
@@ -152,6 +153,7 @@ corpusdb_test!(oversized_keys_and_fields_are_whole_rejects, |t| {
     t.sound("c");
 });
 
+// ----
 // Values from outside, joined to stored documents by id or key.
 
 const COUNT: usize = 120;

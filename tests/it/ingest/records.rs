@@ -24,6 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+// ----
 // Ingest from memory: records one by one and Arrow batches come to what the same records come to in a file.
 
 fn record(page: &Page) -> Record {
@@ -331,6 +332,7 @@ fn options_of(batch_bytes: u64) -> IngestOptions {
     IngestOptions { batch_bytes, ..IngestOptions::new("web") }
 }
 
+// ----
 // Fields by name, handed over by a program: they come to what the lines of a JSON file come to; values are joined
 // alike.
 

@@ -11,6 +11,7 @@ use corpusdb::{Context, Corpus, DedupMode, IngestOptions, IngestReport, Policy};
 use serde_json::Value;
 use std::path::Path;
 
+// ----
 // Rejects: set aside once, settled when their record can be read, and the accounts of what was read.
 
 /// Every stored reject as source, path, number, offset, reason and raw bytes, in order.
@@ -380,6 +381,7 @@ corpusdb_test!(rejects_are_dropped_by_source_and_path, |scratch| {
     sound(&corpus);
 });
 
+// ----
 // What cannot be read: bad records become rejects, and damaged files are errors that name them.
 
 corpusdb_test!(bad_records_become_rejects_once_with_reason_and_bytes, |t| {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use std::process::Stdio;
 use std::time::Duration;
 
+// ----
 // However the same input is cut into ingests, batches and threads: the same corpus.
 
 /// One way to ingest the same files.
@@ -235,6 +236,7 @@ fn digests_differ_for_different_corpora() {
     );
 }
 
+// ----
 // `ingest --where`: which records come in, however the input is cut, and what an ingest with another condition does.
 
 const COUNTS: [&str; 4] = ["read", "added", "filtered", "rejected"];
@@ -414,6 +416,7 @@ corpusdb_test!(an_ingest_resumes_behind_filtered_records, |scratch| {
     sound_digest(&writer.corpus());
 });
 
+// ----
 // Dry runs, and files of decisions: what an ingest would do and has done, record by record.
 
 corpusdb_test!(a_dry_run_reports_the_same_and_changes_nothing, |t| {

@@ -7,6 +7,7 @@ use crate::support::{
 use serde_json::{Value, json};
 use std::fmt::Write;
 
+// ----
 // Conversations that share a system prompt, and templates that a tokenizer does not know.
 
 /// Words that have nothing in common with those of another number.
@@ -124,6 +125,7 @@ corpusdb_test!(input_cannot_set_the_compared_text_of_a_conversation, |scratch| {
     sound(&corpus);
 });
 
+// ----
 // Numbers, texts and objects as chat templates write them, held against Jinja under Python where that is there.
 
 /// Every way in which a value comes to be written.

@@ -13,6 +13,7 @@ use corpusdb::ingest::{ReadOptions, Records};
 use corpusdb::{Context, Corpus, DedupMode, DocId, IngestOptions, Interrupt, Policy};
 use serde_json::{Value, json};
 
+// ----
 // Duplicates: summaries, the list, and one document beside its witness.
 
 corpusdb_test!(a_summary_counts_every_duplicate_once, FamilyCorpus::new(), |place| {
@@ -320,6 +321,7 @@ corpusdb_test!(a_corpus_without_duplicates_says_so, |scratch| {
     }
 });
 
+// ----
 // Documents that are similar to a text: which, in which order, and by which bands.
 
 fn similar(place: &FamilyCorpus, more: &[&str]) -> Vec<(u64, f64)> {
@@ -461,6 +463,7 @@ corpusdb_test!(similar_documents_share_a_band_in_any_number, |scratch| {
     );
 });
 
+// ----
 // What the library gives one by one: rows of a statement, documents, duplicates, rejects.
 
 fn corpus_of(scratch: &TestDir, pages: &[Page]) -> Corpus {

@@ -8,6 +8,7 @@ use crate::support::{
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+// ----
 // Snapshots by command: shown, compared, renamed and dropped, with the plans that draw from them.
 
 /// Five pages, then new content for one, a copy of another, a removal with a copy of what was removed, and a newcomer.
@@ -239,6 +240,7 @@ corpusdb_test!(names_are_changed_and_given_back, EpochCorpus::holding(60), |plac
     sound(&place.corpus);
 });
 
+// ----
 // `stats` after a history of ingests, crawls that come again, removals and another policy: all that it tells is
 // computed again from the rows of `sql`.
 

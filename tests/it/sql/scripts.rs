@@ -16,6 +16,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fs::File;
 
+// ----
 // `sql` with several statements, from files and standard input, and answers that are written to files.
 
 /// Twelve documents with texts that CSV and SQL would have trouble with.
@@ -209,6 +210,7 @@ corpusdb_test!(duplicate_column_names_are_refused_under_json, place(), |(_scratc
     }
 });
 
+// ----
 // Statements that are run again and again over corpora that are held open: each shows the moment of its corpus.
 
 /// A document by its key, with its grade, if it has one.

@@ -11,6 +11,7 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+// ----
 // Killed and interrupted ingests: run again, they end where an uninterrupted one does.
 
 /// Bytes of a commit in the journal: the place where it ends, and the commit.
@@ -353,6 +354,7 @@ corpusdb_test!(fields_are_whole_whenever_their_verbs_were_killed, |scratch| {
     assert!(killed >= 16, "only {killed} of the kills came before the end");
 });
 
+// ----
 // Compaction: what is stored stays the same, and a stop is heard between its pieces.
 
 /// Asks for a stop once so many pieces are done; counts those that were.

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+// ----
 // Limits of the process and of the corpus directory: trials that leave nothing, low limits that are raised or named.
 
 /// The command under a limit that the shell sets.
@@ -129,6 +130,7 @@ corpusdb_test!(the_next_writer_removes_the_twin_of_a_killed_process, |scratch| {
     assert!(path.join("dry-runs").exists());
 });
 
+// ----
 // What the machine gives: memory of a control group, and room on a disk that is known to be too little.
 
 /// Says to this binary that it runs within a control group.
@@ -269,6 +271,7 @@ corpusdb_test!(a_possible_lack_of_room_is_noted_also_under_json, |scratch, corpu
     }
 });
 
+// ----
 // Memory of the verbs, with records that are very long, or of very different lengths.
 
 /// Documents added under `--memory 256MB`, in a process that is not to hold more than [`HELD`].

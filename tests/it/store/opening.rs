@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+// ----
 // Opening a corpus as a program does: options with defaults, and reading what its own writer has committed.
 
 fn pour_one(writer: &mut CorpusWriter, scratch: &TestDir, name: &str) {
@@ -221,6 +222,7 @@ corpusdb_test!(a_writer_opens_its_corpus_again_under_its_lock, |scratch| {
     sound(path.to_str().unwrap());
 });
 
+// ----
 // One writer and many readers: the lock, views beside a writer, and what is no corpus.
 
 corpusdb_test!(a_second_writer_is_refused_and_readers_go_on, |scratch| {

@@ -9,8 +9,6 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-// The command: started, run to its end, killed, and what it came to.
-
 /// What a command with `--memory 256MB` may hold resident: its caches and work, and the program with its threads.
 pub const HELD: u64 = 512 << 20;
 
@@ -350,6 +348,7 @@ pub fn numbers<const N: usize>(report: &Value, names: [&str; N]) -> [u64; N] {
     })
 }
 
+// ----
 // The schema of the reports, and what of a line of `--json` does not fit it.
 
 /// The schema, as the command prints it.
@@ -474,6 +473,7 @@ pub fn is_of_kind(value: &Value, kind: &str) -> bool {
     }
 }
 
+// ----
 // Blocks of the pages, and a shell that runs them.
 
 /// A block of a page: what it is marked as, and its lines.

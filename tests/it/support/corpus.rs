@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+// ----
 // Corpora made through the library, and tokenizers of them.
 
 /// Memory given to every corpus of the tests.
@@ -126,6 +127,7 @@ pub fn trained() -> &'static [u8] {
     &FILE
 }
 
+// ----
 // The directory of a test, files of the repository, and copies of directories.
 
 /// A directory of the test's own, removed with it. Its path has no links in it.
@@ -203,6 +205,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
+// ----
 // Corpora that are made once and copied: a tokenizer is trained and proven once, not once a test.
 
 const PREFIX: &str = "corpusdb-fixtures-";
@@ -269,6 +272,7 @@ pub fn init_with_tokenizer(corpus: &str, more: &[&str]) {
     });
 }
 
+// ----
 // Progress that stops a call, and that records what it is told.
 
 /// When a [`StopAt`] asks for its stop.
@@ -332,6 +336,7 @@ impl Progress for StopAt {
     fn note(&self, _: &str) {}
 }
 
+// ----
 // The tables of each family in the directory of a corpus.
 
 /// The tables of each family, which a property of each table names.
@@ -355,6 +360,7 @@ pub fn tables(corpus: &Path) -> BTreeMap<&'static str, Vec<PathBuf>> {
     found
 }
 
+// ----
 // Ids as the reference library gives them.
 
 /// Every kept document has the reference's ids of one tokenizer. How many ids each has, in order.

@@ -8,8 +8,6 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-// Made-up documents, the same in every run.
-
 /// Xorshift64*, so that every run of a test sees the same.
 #[derive(Clone)]
 pub struct Random(pub u64);
@@ -191,6 +189,7 @@ pub fn fields(random: &mut Random, language: usize) -> Value {
     fields
 }
 
+// ----
 // A family of templates: texts that differ in three slots.
 
 /// A template of 128 words with three slots. Any two fills share 109 of 139 shingles, which is 0.784.
@@ -251,6 +250,7 @@ impl Template {
     }
 }
 
+// ----
 // A small suite of evaluation items.
 
 pub const QUESTION: &str = "A baker sells 48 of her rolls in the morning, and then half as many rolls in the afternoon. How many rolls did the baker sell on the whole day?";
@@ -275,6 +275,7 @@ pub fn around(text: &str) -> String {
 
 pub const SHORT: &str = "Which town has the tallest mill?";
 
+// ----
 // Pages as a table of Parquet.
 
 /// Writes pages as Parquet with 16 rows a row group.
@@ -298,6 +299,7 @@ pub fn parquet_of_pages(path: &Path, pages: &[Page]) {
     writer.close().unwrap();
 }
 
+// ----
 // Bytes compressed as other programs do.
 
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {

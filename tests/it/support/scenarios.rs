@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+// ----
 // A small corpus in which who duplicates whom, and by how much, is known.
 
 /// 104 words, which make 100 shingles; those `at` the given places are others.
@@ -79,6 +80,7 @@ pub fn common_bands(a: &str, b: &str) -> Vec<usize> {
     pairs.filter(|(_, (a, b))| a == b).map(|(band, _)| band).collect()
 }
 
+// ----
 // A corpus that has something for every table of SQL.
 
 /// A corpus of two sources with duplicates, changed keys, rejects, a tokenizer, a snapshot and a plan.
@@ -129,6 +131,7 @@ impl TabledCorpus {
     }
 }
 
+// ----
 // Pages on both sides of the border to a holdout, and those that cross it.
 
 pub const SHARE: f64 = 0.3;
@@ -223,6 +226,7 @@ pub fn first_crawl(random: &mut Random, count: usize) -> Vec<Page> {
     (0..count).map(page).collect()
 }
 
+// ----
 // A corpus with a document that is to be purged, and a search for its bytes in every file.
 
 /// Every file below a directory with its bytes.

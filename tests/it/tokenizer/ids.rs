@@ -11,6 +11,7 @@ use corpusdb::tokenizer::{
 };
 use serde_json::{Value, json};
 
+// ----
 // Token ids: those of the reference library for every kept document, whenever and however they were made.
 
 /// Texts that trip encoders.
@@ -253,6 +254,7 @@ corpusdb_test!(backfill_commits_within_the_memory, TokenizerCorpus::new(), |plac
     assert!(few <= 2 && many >= few + 2, "{few} and {many}");
 });
 
+// ----
 // Texts that a tokenizer refuses, and tokenizers that refuse texts.
 
 /// One that tries every way to share out a run of `q` that does not end the text, and then gives up.
@@ -333,6 +335,7 @@ corpusdb_test!(partial_tokenizers_are_refused_on_add, |scratch, corpus| {
     assert!(!listed.stdout.contains("words") && !listed.stdout.contains("runs"), "{listed}");
 });
 
+// ----
 // SentencePiece models: their ids, what is stored of them, and what becomes of those that older releases registered.
 
 /// Models that sentencepiece 0.2.3 trained, texts, and the ids that it gave.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+// ----
 // Small corpora of several sources, and what they hold.
 
 pub const BOS: &str = "<|bos|>";
@@ -201,6 +202,7 @@ pub fn built(
     out
 }
 
+// ----
 // Conversations whose messages say what of them is trained.
 
 /// Ingests conversations, under the name that says whether some of their messages have weights.
@@ -236,6 +238,7 @@ pub fn pour_chats(place: &CheckedCorpus, weighted: bool) {
     corpusdb(&[&arguments[..], &marks].concat()).good();
 }
 
+// ----
 // Recipes that are drawn by chance, and what is said of those that cannot be met.
 
 /// A recipe that does not contradict itself, drawn by chance.

@@ -8,6 +8,7 @@ use corpusdb::epoch::{EpochRow, Planned, StreamOptions};
 use corpusdb::{Context, Corpus};
 use std::collections::{BTreeMap, BTreeSet};
 
+// ----
 // The rows of a run, one after the other: nothing lost, nothing twice before its time, every mix exact.
 
 /// Some epochs of a plan, read and checked.
@@ -409,6 +410,7 @@ impl<'a> Run<'a> {
     }
 }
 
+// ----
 // Any row, any batch of any world, any stream from anywhere are parts of one sequence.
 
 pub const WORLDS: [u64; 6] = [1, 2, 3, 6, 8, 64];
