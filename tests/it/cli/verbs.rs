@@ -1,10 +1,10 @@
 //! The command as a shell meets it: exit codes and kinds of errors, help, completions, JSON and its schema, sizes, pipes.
 
 use crate::support::{
-    TestDir, assert_none, command, corpusdb, corpusdb_reading, corpusdb_test, crawl, ingest, init,
-    interrupt, lines, repository,
+    TestDir, WEB_BY_ID, assert_fits, assert_none, command, corpusdb, corpusdb_reading,
+    corpusdb_test, crawl, ingest, init, interrupt, line_misfits, lines, repository, resolved,
+    schema,
 };
-use crate::support::{WEB_BY_ID, assert_fits, line_misfits, resolved, schema};
 use corpusdb::near_names::UnknownName;
 use corpusdb::query::QueryError;
 use corpusdb::store::StoreError;

@@ -1,9 +1,9 @@
 //! Suites of evaluation items: found in what is stored and in what comes, whatever the order; told with evidence.
 
-use crate::support::{ANSWER, QUESTION, around, corpusdb_test, suite};
 use crate::support::{
-    Page, Random, StopAt, StopWhen, TestDir, WEB_BY_ID, copy, corpusdb, corpusdb_reading, digest,
-    ingest, init, lines, numbers, prose, reader, seeds, sound, sound_digest, sql, writer,
+    ANSWER, Page, QUESTION, Random, StopAt, StopWhen, TestDir, WEB_BY_ID, around, copy, corpusdb,
+    corpusdb_reading, corpusdb_test, digest, ingest, init, lines, numbers, prose, reader, seeds,
+    sound, sound_digest, sql, suite, writer,
 };
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use corpusdb::Context;

@@ -1,10 +1,10 @@
 //! Pairs of items and documents are reviewed: what is decided stays with the text, wherever that goes.
 
 use crate::support::epochs::{EpochCorpus, SPECIALS};
-use crate::support::{ANSWER, QUESTION, around, corpusdb_test, suite};
 use crate::support::{
-    Page, Random, TestDir, WEB_BY_ID, copy, corpusdb, corpusdb_reading, digest, ingest, init,
-    lines, numbers, prose, repository, seeds, sound, sql,
+    ANSWER, Page, QUESTION, Random, TestDir, WEB_BY_ID, around, copy, corpusdb, corpusdb_reading,
+    corpusdb_test, digest, ingest, init, lines, numbers, prose, repository, seeds, sound, sql,
+    suite,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

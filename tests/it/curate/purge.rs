@@ -9,7 +9,6 @@ use crate::support::{
 };
 use serde_json::{Value, json};
 use std::path::Path;
-
 use std::time::Duration;
 
 corpusdb_test!(removals_record_reason_condition_time_and_documents, |scratch, corpus| {

@@ -3,9 +3,9 @@
 use crate::support::model::Model;
 use crate::support::world::{World, init, options, orders, policy};
 use crate::support::{
-    MEMORY, Page, Random, StopAt, StopWhen, TestDir, lines, reader, sound_digest,
+    MEMORY, Page, Random, StopAt, StopWhen, Template, TestDir, corpusdb_test, lines, reader,
+    sound_digest,
 };
-use crate::support::{Template, corpusdb_test};
 use corpusdb::dedup::{DedupScope, KeepOrder, Standing};
 use corpusdb::ingest::Alarm;
 use corpusdb::{Context, Corpus, DedupMode, DocId, IngestReport, Interrupt, Policy};

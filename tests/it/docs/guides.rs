@@ -1,7 +1,9 @@
 //! Tutorials, how-to pages and the programs of `examples/` work: each is run as it is printed.
 
-use crate::support::{Block, bash, blocks, corpusdb_test};
-use crate::support::{Page, Random, TestDir, corpusdb, ingest, init, lines, prose, repository};
+use crate::support::{
+    Block, Page, Random, TestDir, bash, blocks, corpusdb, corpusdb_test, ingest, init, lines,
+    prose, repository,
+};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};

@@ -1,14 +1,12 @@
 //! Batches as trainers get them: equal work for every rank, padded to the longest, with their views.
 
-use crate::support::checker::corpus::pour_chats;
 use crate::support::checker::corpus::{
-    CheckedCorpus, THREE, built, open, part, plan, rows, stored,
+    CheckedCorpus, THREE, built, open, part, plan, pour_chats, rows, stored,
 };
-use crate::support::{Ran, corpusdb};
-use crate::support::{corpusdb_test, outputs};
+use crate::support::{Ran, corpusdb, corpusdb_test, outputs};
 use corpusdb::epoch::recipe::PadSide;
-use corpusdb::epoch::views::{self, Packed};
-use corpusdb::epoch::{EpochBatch, EpochRow, Planned, StreamOptions, torch};
+use corpusdb::epoch::views::Packed;
+use corpusdb::epoch::{EpochBatch, EpochRow, Planned, StreamOptions, torch, views};
 use corpusdb::{Context, Corpus};
 use serde_json::{Value, json};
 

@@ -1,11 +1,10 @@
 //! Recipes drawn by chance hold every law: rows, marks, budgets, and the batches of every world.
 
 use crate::support::checker::corpus::{
-    CheckedCorpus, CheckedDocument, THREE, built, content, open, part, plan, recipe, rows, stored,
+    CheckedCorpus, CheckedDocument, THREE, built, content, drawn, feasible, has_no_rows, open,
+    part, plan, recipe, rows, stored,
 };
-use crate::support::checker::corpus::{drawn, feasible, has_no_rows};
-use crate::support::checker::run::Run;
-use crate::support::checker::run::check_worlds;
+use crate::support::checker::run::{Run, check_worlds};
 use crate::support::outputs::files;
 use crate::support::{Random, corpusdb_test, seeds};
 use corpusdb::epoch::{EpochRow, Planned, StreamOptions};

@@ -1,11 +1,9 @@
 //! What documents say is trained on reaches rows and files, or the export is refused.
 
-use crate::support::checker::corpus::pour_chats;
 use crate::support::checker::corpus::{
-    CheckedCorpus, CheckedDocument, built, open, plan, rows, stored,
+    CheckedCorpus, CheckedDocument, built, open, plan, pour_chats, rows, stored,
 };
-use crate::support::checker::run::Run;
-use crate::support::checker::run::check_worlds;
+use crate::support::checker::run::{Run, check_worlds};
 use crate::support::{Random, corpusdb, corpusdb_test, outputs};
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type};

@@ -7,13 +7,11 @@ use crate::support::{
     MEMORY, Page, Random, StopAt, StopWhen, command, copy, corpusdb, corpusdb_test, ingest, lines,
     outputs, prose, repository, sound, sql, writer,
 };
-use corpusdb::CorpusWriter;
-use corpusdb::{Context, Corpus, DocId, Recipe};
+use corpusdb::{Context, Corpus, CorpusWriter, DocId, Recipe};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Child;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 // ----

@@ -1,7 +1,6 @@
 //! Rows without a stream: steps without a thread, rows by number, and ids from the files of a build.
 
-use crate::support::checker::corpus::pour_chats;
-use crate::support::checker::corpus::{CheckedCorpus, THREE, open, part, plan, rows};
+use crate::support::checker::corpus::{CheckedCorpus, THREE, open, part, plan, pour_chats, rows};
 use crate::support::checker::run::same;
 use crate::support::{Random, corpusdb_test};
 use corpusdb::epoch::{

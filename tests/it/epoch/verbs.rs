@@ -3,9 +3,10 @@
 use crate::support::epochs::{
     EpochCorpus, SPECIALS, Stored, check_conservation, check_rows, same_files,
 };
-use crate::support::outputs::{self, Row, columns, files, manifest, rows};
+use crate::support::outputs::{Row, columns, files, manifest, rows};
 use crate::support::{
-    MEMORY, Page, Random, WEB_BY_ID, corpusdb, corpusdb_test, lines, prose, repository, sound,
+    MEMORY, Page, Random, WEB_BY_ID, corpusdb, corpusdb_test, lines, outputs, prose, repository,
+    sound,
 };
 use corpusdb::Corpus;
 use corpusdb::store::TokenizerId;

@@ -8,7 +8,6 @@ use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use std::path::Path;
-
 use std::sync::Arc;
 use std::time::Duration;
 

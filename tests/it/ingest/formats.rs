@@ -1,9 +1,8 @@
 //! Formats of inputs: what each gives, which are read again, pipes, and what is no input.
 
-use crate::support::parquet_of_pages;
 use crate::support::{
     Page, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, crawl, gzip, ingest, init,
-    interrupt, json_lines, lines, numbers, repository, sound, sql, zstd,
+    interrupt, json_lines, lines, numbers, parquet_of_pages, repository, sound, sql, zstd,
 };
 use serde_json::{Value, json};
 use std::io::Write;

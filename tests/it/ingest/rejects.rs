@@ -1,10 +1,9 @@
 //! Rejects: records that cannot be read are set aside once and settled later; damaged files are errors.
 
-use crate::support::parquet_of_pages;
 use crate::support::{
     MEMORY, Page, Random, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, crawl,
-    digest, gzip, ingest, init, lines, numbers, ran, reader, repository, seeds, sound,
-    sound_digest, sql, zstd,
+    digest, gzip, ingest, init, lines, numbers, parquet_of_pages, ran, reader, repository, seeds,
+    sound, sound_digest, sql, zstd,
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::{Context, Corpus, DedupMode, IngestOptions, IngestReport, Policy};

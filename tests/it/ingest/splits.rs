@@ -1,10 +1,9 @@
 //! However an input is cut, conditioned or only tried: the same records come to the same corpus.
 
-use crate::support::trained;
 use crate::support::{
     MEMORY, Page, Random, TestDir, command, corpusdb, corpusdb_test, crawl, file_names, fixture,
     gzip, ingest, init, interrupt, json_lines, lines, make, numbers, reader, seeds, sound,
-    sound_digest, writer,
+    sound_digest, trained, writer,
 };
 use corpusdb::ingest::{OnError, ReadOptions};
 use corpusdb::store::CheckDepth;

@@ -5,8 +5,7 @@ use crate::support::{
     MEMORY, Page, TestDir, assert_has, corpusdb, corpusdb_reading, corpusdb_test, ingest, init,
     lines, make, pour, reader, writer,
 };
-use corpusdb::dedup::{DedupScope, KeepOrder, Profile};
-use corpusdb::dedup::{Fingerprinter, bands};
+use corpusdb::dedup::{DedupScope, Fingerprinter, KeepOrder, Profile, bands};
 use corpusdb::duplicates::explain_policy;
 use corpusdb::{Corpus, DedupMode, IngestOptions, Policy};
 use serde_json::{Value, json};

@@ -4,10 +4,9 @@ use crate::support::loads::{
     COLUMNS, documents, journal, kill_anywhere, load, make, manifest, pour_rows, refused,
     same_ingest, same_ingest_without, say, schema, write_load, write_rows,
 };
-use crate::support::trained;
 use crate::support::{
     Page, Random, TestDir, copy, corpusdb, crawl, digest, ingest, lines, policies, pour, reader,
-    sound, sound_digest, writer,
+    sound, sound_digest, trained, writer,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use corpusdb::dedup::{KeepOrder, Standing, StandingsDigest};

@@ -5,10 +5,9 @@ use crate::support::loads::{
     documents, journal, kill_anywhere, load, make, manifest, pour_rows, refused, same_ingest, say,
     schema, write_file, write_load,
 };
-use crate::support::trained;
 use crate::support::{
     Random, StopAt, StopWhen, TestDir, copy, corpusdb, digest, edited, fixture, policies, prose,
-    reader, seeds, sound_digest, writer,
+    reader, seeds, sound_digest, trained, writer,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use corpusdb::dedup::{KeepOrder, StandingsDigest};

@@ -10,7 +10,6 @@ use corpusdb::{Backups, Context, Corpus, IngestOptions};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
 use std::time::Duration;
 
 const HOW: [&str; 4] = ["--source", "web", "--id-field", "id"];

@@ -1,7 +1,9 @@
 //! Damage on disk: every answer is the right one or an error, never a shorter one, never a panic.
 
-use crate::support::{Random, TestDir, copy, corpusdb, crawl, lines, make, writer};
-use crate::support::{corpusdb_test, kill, paths_below, trained};
+use crate::support::{
+    Random, TestDir, copy, corpusdb, corpusdb_test, crawl, kill, lines, make, paths_below, trained,
+    writer,
+};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, DedupMode, DocId, Error, IngestOptions};

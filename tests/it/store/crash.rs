@@ -1,9 +1,9 @@
 //! Ingests that are killed and interrupted end as undisturbed ones do; compaction changes nothing and hears a stop.
 
-use crate::support::{Random, WEB_BY_ID, corpusdb_test, seeds, trained};
 use crate::support::{
-    TestDir, command, copy, corpusdb, crawl, digest, ingest, init, init_with_tokenizer, kill,
-    lines, make, pour, ran, reader, silent, sound, sound_digest, writer,
+    Random, TestDir, WEB_BY_ID, command, copy, corpusdb, corpusdb_test, crawl, digest, ingest,
+    init, init_with_tokenizer, kill, lines, make, pour, ran, reader, seeds, silent, sound,
+    sound_digest, trained, writer,
 };
 use corpusdb::{Context, DedupMode, IngestOptions, Interrupt, Progress, ProgressTally};
 use std::path::Path;

@@ -1,9 +1,8 @@
 //! Golden stores: what an earlier binary wrote is read, checked, and goes on.
 
-use crate::support::trained;
 use crate::support::{
     Page, TestDir, command, copy, corpusdb, corpusdb_reading, crawl, init, lines, numbers, reader,
-    repository, sound_digest, writer,
+    repository, sound_digest, trained, writer,
 };
 use corpusdb::Context;
 use corpusdb::tokenizer::Tokenizer;

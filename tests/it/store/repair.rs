@@ -1,17 +1,16 @@
 //! Repair and salvage: whatever byte of whatever table is bad, the corpus is as before, or what is lost is named.
 
 use crate::support::{
-    Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_reading, crawl, digest,
-    edited, lines, policies, prose, reader, repository, seeds, shard, sound_digest, writer,
+    Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_reading, corpusdb_test,
+    crawl, digest, edited, lines, policies, prose, reader, repository, seeds, shard, silent,
+    sound_digest, tables, writer,
 };
-use crate::support::{corpusdb_test, silent, tables};
 use corpusdb::curate::BlockReach;
 use corpusdb::store::table::FAMILIES;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, DedupMode, DocId, FieldKind, Policy};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-
 use std::time::{Duration, Instant};
 
 /// Little, so that files are read and not remembered.

@@ -12,7 +12,6 @@ use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::Path;
-
 use std::sync::Arc;
 use std::time::Duration;
 

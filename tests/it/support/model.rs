@@ -3,8 +3,10 @@
 
 use crate::support::Page;
 use corpusdb::curate::BlockReach;
-use corpusdb::dedup::{DedupScope, KeepOrder, MatchKind, Standing};
-use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, estimate_floor, shared_at_least};
+use corpusdb::dedup::{
+    DedupScope, Fingerprint, Fingerprinter, KeepOrder, MatchKind, Standing, bands, estimate_floor,
+    shared_at_least,
+};
 use corpusdb::{DedupMode, Policy};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

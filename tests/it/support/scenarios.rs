@@ -1,10 +1,9 @@
 //! Corpora made for one subject: families of duplicates, all tables, a border to a holdout, a secret to purge.
 
 use crate::support::checker::corpus::plan;
-use crate::support::trained;
 use crate::support::{
     MEMORY, Page, Ran, Random, TestDir, WEB_BY_ID, corpusdb, crawl, fixture, ingest, init,
-    init_with_tokenizer, lines, paths_below, prose, reader, sql, train, with_corpus,
+    init_with_tokenizer, lines, paths_below, prose, reader, sql, train, trained, with_corpus,
 };
 use corpusdb::dedup::{Fingerprint, Fingerprinter, KeepOrder, Profile, bands};
 use corpusdb::{

@@ -6,8 +6,7 @@ use crate::support::{
     sound_digest, writer,
 };
 use corpusdb::curate::{BlockReach, PurgeReport, RemovalReport};
-use corpusdb::dedup::shared;
-use corpusdb::dedup::{DedupScope, KeepOrder, MatchKind, Standing};
+use corpusdb::dedup::{DedupScope, KeepOrder, MatchKind, Standing, shared};
 use corpusdb::ingest::{JoinBy, JoinOptions, ReadOptions};
 use corpusdb::{
     Context, Corpus, CorpusWriter, DedupMode, DocId, FieldKind, IngestOptions, IngestReport, Policy,

@@ -2,9 +2,9 @@
 
 use crate::support::scenarios::TokenizerCorpus;
 use crate::support::{
-    MEMORY, Page, corpusdb, crawl, edited, ingest, init, json_lines, lines, prose, sound, writer,
+    MEMORY, Page, Random, assert_has, corpusdb, corpusdb_test, crawl, edited, ids_as_reference,
+    ingest, init, json_lines, lines, prose, sound, sql, writer,
 };
-use crate::support::{Random, assert_has, corpusdb_test, ids_as_reference, sql};
 use corpusdb::Corpus;
 use corpusdb::tokenizer::{
     REFERENCE, SENTENCEPIECE, TokenizerInput, TokenizerRegistration, convert,

@@ -2,9 +2,9 @@
 
 use crate::support::scenarios::TokenizerCorpus;
 use crate::support::{
-    TestDir, command, corpusdb, corpusdb_reading, crawl, digest, ingest, lines, sound,
+    TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, crawl, digest, ids_as_reference,
+    ingest, lines, sound,
 };
-use crate::support::{corpusdb_test, ids_as_reference};
 use corpusdb::DocId;
 use serde_json::{Value, json};
 use std::path::Path;
