@@ -391,8 +391,7 @@ fn a_policy_of_other_sketches_is_refused() {
 #[test]
 fn earlier_decisions_take_no_room_after_the_switch() {
     let mut random = Random::new(3);
-    let pages: Vec<Page> =
-        (0..260).map(|_| Page::new(crate::support::prose(&mut random, 0, 40))).collect();
+    let pages: Vec<Page> = (0..260).map(|_| Page::new(prose(&mut random, 0, 40))).collect();
     let mut world = World::witness();
     world.pour("web", &pages, 4 << 20);
     let mut sizes = Vec::new();

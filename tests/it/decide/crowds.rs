@@ -3,8 +3,8 @@
 use crate::support::model::Model;
 use crate::support::world::{World, init, options, orders, policy};
 use crate::support::{
-    MEMORY, Page, Random, StopAt, StopWhen, Template, TestDir, corpusdb_test, lines, reader,
-    sound_digest,
+    MEMORY, Page, Random, StopAt, StopWhen, Template, TestDir, corpusdb, corpusdb_test, lines,
+    reader, sound_digest,
 };
 use corpusdb::dedup::{DedupScope, KeepOrder, Standing};
 use corpusdb::ingest::Alarm;
@@ -409,7 +409,7 @@ corpusdb_test!(crowded_documents_are_a_column_of_sql, |scratch| {
     ingest(&path, &policy(DedupMode::Witness, 0.8), &file, &pages, LITTLE);
     let marked: Vec<u64> = reader(&path).view().crowded().unwrap().iter().collect();
     let corpus = path.display().to_string();
-    let ran = crate::support::corpusdb(&[
+    let ran = corpusdb(&[
         "sql",
         &corpus,
         "SELECT count(*) AS n, min(id) AS first FROM documents WHERE crowded",
@@ -417,10 +417,10 @@ corpusdb_test!(crowded_documents_are_a_column_of_sql, |scratch| {
         "csv",
     ]);
     assert!(ran.stdout.contains(&format!("{},{}", marked.len(), marked[0])), "{}", ran.stdout);
-    let ran = crate::support::corpusdb(&["check", &corpus]);
+    let ran = corpusdb(&["check", &corpus]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("dedup settle"), "{}", ran.stdout);
-    let ran = crate::support::corpusdb(&["dedup", "settle", &corpus, "--json"]);
+    let ran = corpusdb(&["dedup", "settle", &corpus, "--json"]);
     assert!(ran.stdout.contains("\"type\":\"settle\""), "{}", ran.stdout);
     let view_is_clear = |id: &u64| !reader(&path).view().crowded().unwrap().contains(DocId(*id).0);
     assert!(marked.iter().all(view_is_clear));

@@ -2,7 +2,7 @@
 
 use crate::support::world::{World, corpus_writer, policy};
 use crate::support::{
-    Page, Ran, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, ingest, init, lines, sound, sql,
+    Page, Ran, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, ingest, init, lines, reader, sound, sql,
 };
 use corpusdb::curate::BlockReach;
 use corpusdb::dedup::Standing;
@@ -337,7 +337,7 @@ fn variants_are_blocked_as_far_as_the_removal_reaches() {
                     "{mode:?}, {reach:?}, {at}"
                 );
             }
-            let corpus = crate::support::reader(&world.path);
+            let corpus = reader(&world.path);
             for (id, expected) in (1..).zip(expected) {
                 let shown = corpus.show(DocId(id)).unwrap();
                 let is_blocked = expected == Blocked;
@@ -469,7 +469,7 @@ fn near_copies_stay_blocked_when_the_original_is_purged() {
             assert_eq!(standings, [None, None, similar, other], "{mode:?}, {reach:?}");
             world.digest();
             let blocked = world.writer.view().documents() - 2;
-            let corpus = crate::support::reader(&world.path);
+            let corpus = reader(&world.path);
             let shown = corpus.show(DocId(blocked)).unwrap();
             assert_eq!((shown.blocked_by[0].id, shown.blocked_by[0].by), (0, "similarity"));
             drop((corpus, world.writer));

@@ -3,7 +3,7 @@
 use crate::support::checker::corpus::{
     CheckedCorpus, THREE, built, open, part, plan, pour_chats, rows, stored,
 };
-use crate::support::{Ran, corpusdb, corpusdb_test, outputs};
+use crate::support::{Ran, command, corpusdb, corpusdb_test, outputs};
 use corpusdb::epoch::recipe::PadSide;
 use corpusdb::epoch::views::Packed;
 use corpusdb::epoch::{EpochBatch, EpochRow, Planned, StreamOptions, torch, views};
@@ -391,17 +391,9 @@ fn streams_carry_the_views_that_are_asked_for() {
     // Arrow has the same.
     let corpus_path = place.path.display().to_string();
     let name = place.scratch.write("arrow.toml", format!("version = 1\n{text}"));
-    let output = crate::support::command(&[
-        "epoch",
-        "stream",
-        &corpus_path,
-        &name,
-        "--format",
-        "arrow",
-        "--unpad",
-    ])
-    .output()
-    .unwrap();
+    let output = command(&["epoch", "stream", &corpus_path, &name, "--format", "arrow", "--unpad"])
+        .output()
+        .unwrap();
     let reader =
         arrow_ipc::reader::StreamReader::try_new(std::io::Cursor::new(output.stdout), None)
             .unwrap();

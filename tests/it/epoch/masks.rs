@@ -378,14 +378,7 @@ corpusdb_test!(trained_tokens_survive_packing_and_splitting, turns(), |place| {
             run.check_mix();
             run.check_epochs();
             check_worlds(&corpus, &run, &mut random);
-            crate::support::checker::corpus::built(
-                &place,
-                &corpus,
-                &planned,
-                1,
-                &format!("out-{number}"),
-                2,
-            );
+            built(&place, &corpus, &planned, 1, &format!("out-{number}"), 2);
         }
     }
 });

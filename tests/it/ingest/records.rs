@@ -1,7 +1,7 @@
 //! Records handed over by a program come to what the same records come to in a file.
 
 use crate::support::{
-    MEMORY, Page, corpusdb_test, crawl, keyed_options, lines, make, pour, prose, reader,
+    MEMORY, Page, Random, corpusdb_test, crawl, keyed_options, lines, make, pour, prose, reader,
     sound_digest, writer,
 };
 use arrow::array::{
@@ -307,7 +307,7 @@ impl Progress for StopAtOnce<'_> {
 }
 
 corpusdb_test!(records_are_asked_for_when_there_is_room_for_them, |scratch| {
-    let text = prose(&mut crate::support::Random::new(1), 0, 20);
+    let text = prose(&mut Random::new(1), 0, 20);
     for given in [2_000, 4_000] {
         let mut writer = made(&scratch.path(&format!("corpus-{given}")));
         let (asked, interrupt) = (AtomicU64::new(0), Interrupt::default());

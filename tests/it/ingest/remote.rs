@@ -2,7 +2,7 @@
 
 use crate::support::server::{Framing, Server, State};
 use crate::support::{
-    Page, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_test, crawl, digest, init, lines,
+    Page, Ran, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_test, crawl, digest, init, lines,
     numbers, ran, repository, sound, with_corpus,
 };
 use corpusdb::ingest::ReadOptions;
@@ -14,7 +14,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Runs the command with a server as the store of its environment.
-fn with(server: &Server, arguments: &[&str]) -> crate::support::Ran {
+fn with(server: &Server, arguments: &[&str]) -> Ran {
     let mut command = command(arguments);
     command.stdin(Stdio::null()).envs(server.store());
     ran(arguments, command.output().unwrap())

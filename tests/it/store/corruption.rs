@@ -1,8 +1,8 @@
 //! Damage on disk: every answer is the right one or an error, never a shorter one, never a panic.
 
 use crate::support::{
-    Random, TestDir, copy, corpusdb, corpusdb_test, crawl, kill, lines, make, paths_below, trained,
-    writer,
+    Random, TestDir, command, copy, corpusdb, corpusdb_test, crawl, kill, lines, make, paths_below,
+    trained, writer,
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::CheckDepth;
@@ -325,7 +325,7 @@ fn killed(scratch: &TestDir, corpus: &Path) {
         "2kB",
     ]
     .map(str::to_owned);
-    let mut child = crate::support::command(&arguments)
+    let mut child = command(&arguments)
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()

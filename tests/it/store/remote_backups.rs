@@ -2,8 +2,8 @@
 
 use crate::support::server::{Server, State};
 use crate::support::{
-    Ran, Random, StopAt, StopWhen, TestDir, command, corpusdb_test, crawl, digest, ingest, init,
-    kill, lines, paths_below, ran, reader, seeds, sound,
+    Ran, Random, StopAt, StopWhen, TestDir, command, corpusdb, corpusdb_test, crawl, digest,
+    ingest, init, kill, lines, paths_below, ran, reader, seeds, sound,
 };
 use corpusdb::remote::ObjectStores;
 use corpusdb::{Backups, Context, Error};
@@ -69,7 +69,7 @@ corpusdb_test!(backups_in_a_bucket_are_those_of_a_directory, |scratch| {
         for seed in 1..4 {
             more(&scratch, &corpus, seed, 150);
             let report = create(&server, &corpus);
-            crate::support::corpusdb(&["backup", "create", &corpus, &directory]).good();
+            corpusdb(&["backup", "create", &corpus, &directory]).good();
             taken.push((report["commit"].as_u64().unwrap(), digest(&corpus)));
             assert_eq!(create(&server, &corpus)["new_files"], 0);
         }
@@ -285,7 +285,7 @@ corpusdb_test!(a_stop_leaves_no_mark_and_no_part_of_an_object, |scratch| {
     let line = |n: usize, text: String| format!("{{\"id\":\"{n}\",\"text\":\"{text}\"}}\n");
     let file = (0..40).map(|n| line(n, text(n))).collect::<String>();
     ingest(&corpus, &[&scratch.write("large.jsonl", file)], &HOW);
-    crate::support::corpusdb(&["compact", &corpus]).good();
+    corpusdb(&["compact", &corpus]).good();
     let backups = backups(&server);
     let mut stopped = 0;
     for at in 0.. {

@@ -3,7 +3,7 @@
 use crate::support::{
     Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_reading, corpusdb_test,
     crawl, digest, edited, lines, policies, prose, reader, repository, seeds, shard, silent,
-    sound_digest, tables, writer,
+    sound_digest, tables, trained, writer,
 };
 use corpusdb::curate::BlockReach;
 use corpusdb::store::table::FAMILIES;
@@ -371,7 +371,7 @@ impl History {
         let has_thresholds = random.chance(50);
         let mut history = Self { path, random, snapshots: 0, has_thresholds };
         history.with(|writer, _| {
-            writer.add_tokenizer("own", crate::support::trained(), "", &Context::new()).unwrap();
+            writer.add_tokenizer("own", trained(), "", &Context::new()).unwrap();
         });
         history
     }
