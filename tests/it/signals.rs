@@ -151,8 +151,7 @@ corpusdb_test!(scores_follow_changes_of_documents, |scratch| {
     let [first, second] = crawls(&scratch);
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
-    let how = ["--source", "web", "--id-field", "id"];
-    ingest(&corpus, &[&first], &how);
+    ingest(&corpus, &[&first], &WEB_BY_ID);
     let tried = add(&corpus, &["--set", "gopher", "--dry-run"]);
     let stored = sql(&corpus, "SELECT count(*) AS n FROM documents")[0]["n"].clone();
     assert_eq!(tried["documents"], stored);
@@ -167,12 +166,12 @@ corpusdb_test!(scores_follow_changes_of_documents, |scratch| {
     assert_eq!(added["signals"].as_array().unwrap().len(), Signal::ALL.len());
     assert_eq!(add(&corpus, &["--set", "c4"])["commits"], json!(0));
     // What comes again is recognised by what it came with.
-    let again = ingest(&corpus, &[&first], &[&how[..], &["--reread"]].concat());
+    let again = ingest(&corpus, &[&first], &[&WEB_BY_ID[..], &["--reread"]].concat());
     assert_eq!(again["added"], json!(0), "{again}");
     let before = digest(&corpus);
-    ingest(&corpus, &[&second], &[&how[..], &["--dry-run"]].concat());
+    ingest(&corpus, &[&second], &[&WEB_BY_ID[..], &["--dry-run"]].concat());
     assert_eq!(digest(&corpus), before);
-    ingest(&corpus, &[&second], &how);
+    ingest(&corpus, &[&second], &WEB_BY_ID);
     stored_are_those_of_the_texts(&corpus);
     corpusdb(&["remove", &corpus, "--where", "id < 10"]).good();
     corpusdb(&["purge", &corpus, "--where", "id < 5"]).good();
@@ -200,13 +199,12 @@ corpusdb_test!(scores_follow_changes_of_documents, |scratch| {
 corpusdb_test!(an_addition_that_was_stopped_goes_on_and_comes_to_the_same, |scratch| {
     let [first, second] = crawls(&scratch);
     let (one, other) = (scratch.arg("one"), scratch.arg("other"));
-    let how = ["--source", "web", "--id-field", "id"];
     for corpus in [&one, &other] {
         init(corpus, &[]);
-        ingest(corpus, &[&first], &how);
+        ingest(corpus, &[&first], &WEB_BY_ID);
     }
     add(&one, &["--set", "gopher"]);
-    ingest(&one, &[&second], &how);
+    ingest(&one, &[&second], &WEB_BY_ID);
     let stopped = |signals: Vec<Signal>| {
         let mut writer = writer(other.as_ref());
         let new = NewSignals { signals, batch: 25 };
@@ -217,7 +215,7 @@ corpusdb_test!(an_addition_that_was_stopped_goes_on_and_comes_to_the_same, |scra
     stopped(SignalSet::Gopher.signals());
     assert_eq!(rows_of_list(&other, "filling").len(), SignalSet::Gopher.signals().len());
     // Documents that come meanwhile are not given what nobody sees.
-    ingest(&other, &[&second], &how);
+    ingest(&other, &[&second], &WEB_BY_ID);
     add(&other, &["--set", "gopher"]);
     assert_eq!(digest(&other), digest(&one));
     assert_eq!(rows_of_metadata(&other), rows_of_metadata(&one));
@@ -302,8 +300,7 @@ corpusdb_test!(presets_stand_in_every_condition, |scratch, corpus| {
     let good = "It was so. And then it was. So they say. Is it so? It is what they say it is.";
     let pages = [Page::keyed("good", good), Page::keyed("bad", "buy now {cheap}")];
     let file = scratch.write("a.jsonl", lines(&pages));
-    let how = ["--source", "web", "--id-field", "id"];
-    ingest(&corpus, &[&file], &how);
+    ingest(&corpus, &[&file], &WEB_BY_ID);
     for name in ["preset('c4', 'text')", "preset('c4')"] {
         corpusdb(&["signals", "add", &corpus, "--set", "c4"]).good();
         let keys = |lines: Vec<Value>| -> Vec<String> {
@@ -324,7 +321,7 @@ corpusdb_test!(presets_stand_in_every_condition, |scratch, corpus| {
         // What comes in has no stored scores: either way its text is asked.
         let other = scratch.arg(&format!("other-{}", name.len()));
         init(&other, &[]);
-        let told = ingest(&other, &[&file], &[&how[..], &["--where", name]].concat());
+        let told = ingest(&other, &[&file], &[&WEB_BY_ID[..], &["--where", name]].concat());
         assert_eq!(told["added"], json!(1), "{told}");
         assert_eq!(keys(sql(&other, "SELECT key FROM documents")), ["good"]);
     }

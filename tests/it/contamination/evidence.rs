@@ -352,14 +352,13 @@ fn code_with_renamed_identifiers_is_contaminated() {
             Page::keyed(format!("{name}-shifted"), format!("{name} {}", around(&shifted))),
         ])
     };
-    let keyed = ["--source", "web", "--id-field", "id"];
     let old = scratch.write("old.jsonl", pages("old"));
-    ingest(&corpus, &[&old], &keyed);
+    ingest(&corpus, &[&old], &WEB_BY_ID);
     let task = json!({ "task_id": "C/0", "prompt": CODE, "canonical_solution": "    return all(n < limit for n in numbers)\n" });
     let tasks = scratch.write("tasks.jsonl", format!("{task}\n"));
     corpusdb(&["contamination", "add", &corpus, "tasks", &tasks]).good();
     let new = scratch.write("new.jsonl", pages("new"));
-    ingest(&corpus, &[&new], &keyed);
+    ingest(&corpus, &[&new], &WEB_BY_ID);
     let rows = sql(
         &corpus,
         "SELECT d.key, c.part, c.matched, c.longest_run, c.contaminated, c.spans FROM contamination c \

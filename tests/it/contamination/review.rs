@@ -9,8 +9,6 @@ use crate::support::{
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-const KEYED: [&str; 4] = ["--source", "web", "--id-field", "id"];
-
 fn review(corpus: &str, more: &[&str]) -> Vec<Value> {
     let asked = [&["contamination", "review", corpus, "--json"], more].concat();
     corpusdb(&asked).good().json_lines()
@@ -31,7 +29,7 @@ corpusdb_test!(pairs_are_shown_and_judged_by_the_command, |scratch| {
         Page::keyed("twin", around(&format!("<script>alert(1)</script> {}", &QUESTION[..90]))),
         Page::keyed("clean", "nothing of it stands here, whatever is asked about this page"),
     ];
-    scratch.ingest(&corpus, "pages.jsonl", lines(&pages), &KEYED);
+    scratch.ingest(&corpus, "pages.jsonl", lines(&pages), &WEB_BY_ID);
     let items = scratch.write("suite.jsonl", suite());
     corpusdb(&["contamination", "add", &corpus, "ours", &items]).good();
 
@@ -145,7 +143,7 @@ corpusdb_test!(verdicts_on_unknown_pairs_are_refused_and_not_stored, |scratch, c
         &corpus,
         "pages.jsonl",
         lines(&[Page::keyed("a", around(QUESTION)), Page::keyed("b", "other things")]),
-        &KEYED,
+        &WEB_BY_ID,
     );
     let accept = |pair: &str| corpusdb(&["contamination", "review", &corpus, "--accept", pair]);
     accept("ours:rolls=0").fails(&["not SUITE:ITEM=ID|KEY", "none"]);
@@ -225,7 +223,7 @@ fn a_verdict_belongs_to_a_text_in_every_history() {
                         Page::keyed(format!("k{}", random.below(12)), text)
                     };
                     let pages: Vec<Page> = (0..8).map(page).collect();
-                    scratch.ingest(&corpus, &format!("{step}.jsonl"), lines(&pages), &KEYED);
+                    scratch.ingest(&corpus, &format!("{step}.jsonl"), lines(&pages), &WEB_BY_ID);
                 }
                 3 => drop(corpusdb(&[
                     "remove",
@@ -310,7 +308,7 @@ fn a_verdict_belongs_to_a_text_in_every_history() {
 corpusdb_test!(plans_pin_the_verdicts_that_epochs_follow, EpochCorpus::holding(40), |place| {
     let corpus = &place.corpus;
     let pages = [Page::keyed("one", around(QUESTION)), Page::keyed("two", around(&QUESTION[..90]))];
-    place.scratch.ingest(corpus, "tainted.jsonl", lines(&pages), &KEYED);
+    place.scratch.ingest(corpus, "tainted.jsonl", lines(&pages), &WEB_BY_ID);
     let items = place.scratch.write("suite.jsonl", suite());
     corpusdb(&["contamination", "add", corpus, "ours", &items]).good();
     corpusdb(&["snapshot", "create", corpus, "then"]).good();

@@ -2,8 +2,8 @@
 
 use crate::support::epochs::{EOS, SPECIALS, same_files};
 use crate::support::{
-    Ran, TestDir, command, copy, corpusdb, crawl, digest, file_names, fixture, ingest, init, lines,
-    paths_below, ran, repository, sound, writer,
+    Ran, TestDir, WEB_BY_ID, command, copy, corpusdb, crawl, digest, file_names, fixture, ingest,
+    init, lines, paths_below, ran, repository, sound, writer,
 };
 use corpusdb::CorpusWriter;
 use corpusdb::store::StoreError;
@@ -11,8 +11,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
-
-const HOW: [&str; 4] = ["--source", "web", "--id-field", "id"];
 
 /// A corpus with one file in it, another one to come, and a library that makes calls on files fail.
 struct Trouble {
@@ -32,7 +30,7 @@ impl Trouble {
         fixture("sixty pages", &scratch.path("corpus"), |path| {
             let corpus = path.display().to_string();
             init(&corpus, &[]);
-            ingest(&corpus, &[&file], &HOW);
+            ingest(&corpus, &[&file], &WEB_BY_ID);
         });
         Some(Self { scratch, refusals })
     }
@@ -70,7 +68,7 @@ impl Trouble {
 
     /// The ingest of the other file.
     fn more<'a>(&self, corpus: &'a str, file: &'a str) -> [&'a str; 7] {
-        let [a, b, c, d] = HOW;
+        let [a, b, c, d] = WEB_BY_ID;
         ["ingest", corpus, file, a, b, c, d]
     }
 

@@ -328,10 +328,9 @@ corpusdb_test!(folders_of_partitions_are_fields_of_their_records, |scratch| {
     // What was stored before it lay in such a folder is the same record.
     let plain = scratch.write("plain.jsonl", line(1));
     let corpus = fresh(&scratch, "moved");
-    let by_id = ["--source", "web", "--id-field", "id"];
-    ingest(&corpus, &[&plain], &by_id);
+    ingest(&corpus, &[&plain], &WEB_BY_ID);
     let moved = scratch.write("lang=de/plain.jsonl", std::fs::read(&plain).unwrap());
-    let report = ingest(&corpus, &[&moved], &by_id);
+    let report = ingest(&corpus, &[&moved], &WEB_BY_ID);
     assert_eq!(numbers(&report, ["added", "unchanged"]), [0, 1], "{report}");
     let parts = scratch.arg("parts");
     let corpus = scratch.arg("folder");

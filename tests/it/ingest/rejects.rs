@@ -1,9 +1,9 @@
 //! Rejects: records that cannot be read are set aside once and settled later; damaged files are errors.
 
 use crate::support::{
-    MEMORY, Page, Random, TestDir, command, corpusdb, corpusdb_reading, corpusdb_test, crawl,
-    digest, gzip, ingest, init, lines, numbers, parquet_of_pages, ran, reader, repository, seeds,
-    sound, sound_digest, sql, zstd,
+    MEMORY, Page, Random, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_reading, corpusdb_test,
+    crawl, digest, gzip, ingest, init, lines, numbers, parquet_of_pages, ran, reader, repository,
+    seeds, sound, sound_digest, sql, zstd,
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::{Context, Corpus, DedupMode, IngestOptions, IngestReport, Policy};
@@ -69,13 +69,12 @@ corpusdb_test!(a_right_ingest_of_a_file_settles_the_rejects_of_a_wrong_one, |scr
 corpusdb_test!(torn_records_of_a_growing_file_are_settled_when_whole, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
-    let with = ["--source", "web", "--id-field", "id"];
     let whole: String = (0..5).map(record).collect();
     let first = record(0).len();
     // The last line is torn at three places, then whole, then one behind it is torn.
     for (to, rejected) in [(first + 20, 1), (first + 40, 1), (first * 2 + 10, 1), (whole.len(), 0)]
     {
-        scratch.ingest(&corpus, "log.jsonl", &whole[..to], &with);
+        scratch.ingest(&corpus, "log.jsonl", &whole[..to], &WEB_BY_ID);
         let left = listed(&corpus);
         assert!(left.len() <= rejected, "{left:?} of {to} bytes");
         let torn = whole[..to].rfind('\n').map_or(0, |at| at + 1);

@@ -1,8 +1,8 @@
 //! However an input is cut, conditioned or only tried: the same records come to the same corpus.
 
 use crate::support::{
-    MEMORY, Page, Random, TestDir, command, corpusdb, corpusdb_test, crawl, file_names, fixture,
-    gzip, ingest, init, interrupt, json_lines, lines, make, numbers, reader, seeds, sound,
+    MEMORY, Page, Random, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_test, crawl, file_names,
+    fixture, gzip, ingest, init, interrupt, json_lines, lines, make, numbers, reader, seeds, sound,
     sound_digest, trained, writer,
 };
 use corpusdb::ingest::{OnError, ReadOptions};
@@ -277,24 +277,23 @@ corpusdb_test!(only_records_for_which_the_condition_is_true_come_in, |scratch| {
     for corpus in [&sifted, &expected] {
         init(corpus, &["--field", "score:float"]);
     }
-    let by_id = ["--source", "web", "--id-field", "id"];
     let condition = "score > 0.5 AND lang = 'de'";
-    let report = ingest(&sifted, &[&file], &[&by_id[..], &["--where", condition]].concat());
+    let report = ingest(&sifted, &[&file], &[&WEB_BY_ID[..], &["--where", condition]].concat());
     let counts = numbers(&report, COUNTS);
     assert_eq!(counts, [700, chosen.len() as u64, 700 - chosen.len() as u64, 0], "{report}");
-    ingest(&expected, &[&few], &by_id);
+    ingest(&expected, &[&few], &WEB_BY_ID);
     // Not the digests: a document's place in its file is in them.
     let rows = "SELECT id, key, source, text, meta, standing, score FROM documents ORDER BY id";
     let rows = |corpus: &str| corpusdb(&["sql", corpus, rows, "--format", "csv"]).good().stdout;
     assert_eq!(rows(&sifted), rows(&expected));
     sound(&sifted);
-    let again = ingest(&sifted, &[&file], &[&by_id[..], &["--where", condition]].concat());
+    let again = ingest(&sifted, &[&file], &[&WEB_BY_ID[..], &["--where", condition]].concat());
     assert_eq!(numbers(&again, ["added", "commits", "filtered"]), [0, 0, 0], "read again: {again}");
     // Another condition: from the start, and what is stored stays.
-    let wider = ingest(&sifted, &[&file], &[&by_id[..], &["--where", "lang = 'de'"]].concat());
+    let wider = ingest(&sifted, &[&file], &[&WEB_BY_ID[..], &["--where", "lang = 'de'"]].concat());
     let stored = chosen.len() as u64;
     assert_eq!(numbers(&wider, ["read", "unchanged", "filtered"]), [700, stored, 350], "{wider}");
-    let none = ingest(&sifted, &[&file], &[&by_id[..], &["--where", "1 = 2"]].concat());
+    let none = ingest(&sifted, &[&file], &[&WEB_BY_ID[..], &["--where", "1 = 2"]].concat());
     assert_eq!(numbers(&none, ["added", "filtered"]), [0, 700], "{none}");
     assert_eq!(corpusdb(&["count", &sifted]).good().stdout.trim(), "350");
     sound(&sifted);

@@ -1,8 +1,8 @@
 //! Backups: one commit, taken beside a writer; restored whole or not at all; damage, kills and careless uses.
 
 use crate::support::{
-    MEMORY, Page, Random, TestDir, corpusdb, corpusdb_test, crawl, digest, file_names, ingest,
-    init, kill, lines, paths_below, reader, seeds, silent, sound, sound_digest, writer,
+    MEMORY, Page, Random, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, crawl, digest, file_names,
+    ingest, init, kill, lines, paths_below, reader, seeds, silent, sound, sound_digest, writer,
 };
 use corpusdb::curate::BlockReach;
 use corpusdb::ingest::ReadOptions;
@@ -11,8 +11,6 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-const HOW: [&str; 4] = ["--source", "web", "--id-field", "id"];
 
 fn create(corpus: &str, directory: &str) -> Value {
     corpusdb(&["backup", "create", corpus, directory, "--json"]).good().json()
@@ -28,7 +26,7 @@ corpusdb_test!(a_backup_is_one_commit_and_restores_with_a_new_identity, |scratch
     init(&corpus, &["--field", "year:int"]);
     let mut taken = Vec::new();
     for (at, part) in pages.chunks(100).enumerate() {
-        scratch.ingest(&corpus, &format!("{at}.jsonl"), lines(part), &HOW);
+        scratch.ingest(&corpus, &format!("{at}.jsonl"), lines(part), &WEB_BY_ID);
         let report = create(&corpus, &directory);
         taken.push((report["commit"].as_u64().unwrap(), digest(&corpus)));
         let documents = reader(Path::new(&corpus)).view().documents();
@@ -52,7 +50,7 @@ corpusdb_test!(a_backup_is_one_commit_and_restores_with_a_new_identity, |scratch
         drop(found);
         // It goes on as a corpus of its own: its backups are no others'.
         corpusdb(&["backup", "create", &target, &directory]).fails(&["backups of another corpus"]);
-        scratch.ingest(&target, "more.jsonl", lines(&crawl(*commit, 20, true)), &HOW);
+        scratch.ingest(&target, "more.jsonl", lines(&crawl(*commit, 20, true)), &WEB_BY_ID);
         corpusdb(&["compact", &target]).good();
         sound(&target);
     }
@@ -108,7 +106,7 @@ corpusdb_test!(killed_at_any_moment_a_backup_harms_none_before_it, |scratch| {
     let (mut whole, mut count) = (BTreeMap::new(), 0);
     for round in 0..seeds(12) {
         let pages = crawl(100 + round, 60, true);
-        scratch.ingest(&corpus, &format!("{round}.jsonl"), lines(&pages), &HOW);
+        scratch.ingest(&corpus, &format!("{round}.jsonl"), lines(&pages), &WEB_BY_ID);
         let words = ["backup", "create", &corpus, &directory];
         count += u64::from(killed(&words, &mut random, Duration::from_millis(60)));
         let expected = digest(&corpus);
@@ -138,14 +136,14 @@ corpusdb_test!(killed_at_any_moment_a_backup_harms_none_before_it, |scratch| {
     }
     assert!(count * 3 > seeds(12), "only {count} were killed before their end");
     // What the killed ones held of the corpus is swept by the next writer.
-    ingest(&corpus, &[&scratch.write("last.jsonl", lines(&crawl(7, 5, true)))], &HOW);
+    ingest(&corpus, &[&scratch.write("last.jsonl", lines(&crawl(7, 5, true)))], &WEB_BY_ID);
     assert!(!file_names(&corpus).iter().any(|name| name.starts_with("opening")));
 });
 
 corpusdb_test!(damaged_backups_are_named_and_not_restored, |scratch| {
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     init(&corpus, &[]);
-    ingest(&corpus, &[&scratch.write("a.jsonl", lines(&crawl(3, 200, true)))], &HOW);
+    ingest(&corpus, &[&scratch.write("a.jsonl", lines(&crawl(3, 200, true)))], &WEB_BY_ID);
     let commit = create(&corpus, &directory)["commit"].as_u64().unwrap();
     let target = scratch.arg("restored");
     let mut random = Random::new(77);
@@ -220,7 +218,7 @@ corpusdb_test!(leftovers_of_a_killed_restore_are_cleared_by_the_next, |scratch| 
     let (corpus, directory, target) =
         (scratch.arg("corpus"), scratch.arg("backups"), scratch.arg("restored"));
     init(&corpus, &[]);
-    ingest(&corpus, &[&scratch.write("a.jsonl", lines(&crawl(3, 2000, true)))], &HOW);
+    ingest(&corpus, &[&scratch.write("a.jsonl", lines(&crawl(3, 2000, true)))], &WEB_BY_ID);
     create(&corpus, &directory);
     let left = || {
         let names = file_names(scratch.path("")).into_iter();
@@ -255,7 +253,7 @@ corpusdb_test!(an_incomplete_copy_is_refused_with_the_way_out, |scratch| {
     let file = scratch.write("a.jsonl", lines(&crawl(4, 50, true)));
     // The database first, the journal after the writer went on.
     crate::support::copy(&corpus, &copy);
-    ingest(corpus.to_str().unwrap(), &[&file], &HOW);
+    ingest(corpus.to_str().unwrap(), &[&file], &WEB_BY_ID);
     std::fs::copy(corpus.join("journal"), copy.join("journal")).unwrap();
     corpusdb(&["info", copy.to_str().unwrap()])
         .fails(&["lost acknowledged commits", "backup create"]);
@@ -319,7 +317,8 @@ impl BackupHistory {
         let part = &self.pages[from..(from + 30).min(self.pages.len())];
         let file = self.scratch.write(&format!("{step}.jsonl"), lines(part));
         let place = self.place.display().to_string();
-        let words = [&["ingest", &place, &file, "--batch-bytes", "3kB"][..], &HOW[..]].concat();
+        let words =
+            [&["ingest", &place, &file, "--batch-bytes", "3kB"][..], &WEB_BY_ID[..]].concat();
         if !self.is_killed(&words) {
             let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
             let options = IngestOptions { read, batch_bytes: 3000, ..IngestOptions::new("web") };

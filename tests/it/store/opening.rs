@@ -1,7 +1,7 @@
 //! Opening: options with defaults, and one writer beside many readers.
 
 use crate::support::{
-    Page, Random, TestDir, copy, corpusdb, corpusdb_test, crawl, digest, ingest, init,
+    Page, Random, TestDir, WEB_BY_ID, copy, corpusdb, corpusdb_test, crawl, digest, ingest, init,
     keyed_options, lines, make, paths_below, pour, prose, reader, repository, sound, sound_digest,
     writer,
 };
@@ -89,13 +89,12 @@ fn files(corpus: &str, end: &str) -> Vec<PathBuf> {
 /// Each commit of one document made some 16 tables, and so did the next opening.
 #[test]
 fn small_commits_stay_in_the_log_until_a_table_is_full() {
-    const HOW: [&str; 4] = ["--source", "web", "--id-field", "id"];
     let scratch = TestDir::new();
     let (corpus, twin) = (scratch.arg("corpus"), scratch.arg("twin"));
     let many = scratch.write("many.jsonl", lines(&crawl(31, 2000, true)));
     for corpus in [&corpus, &twin] {
         init(corpus, &[]);
-        ingest(corpus, &[&many], &HOW);
+        ingest(corpus, &[&many], &WEB_BY_ID);
         corpusdb(&["compact", corpus]).good();
     }
     let mut random = Random::new(3);
@@ -105,7 +104,7 @@ fn small_commits_stay_in_the_log_until_a_table_is_full() {
         let file = scratch.write(&format!("{number}.jsonl"), lines(std::slice::from_ref(&page)));
         all += &lines(&[page]);
         let before = files(&corpus, "sst");
-        assert_eq!(ingest(&corpus, &[&file], &HOW)["added"], 1);
+        assert_eq!(ingest(&corpus, &[&file], &WEB_BY_ID)["added"], 1);
         let (after, logs) = (files(&corpus, "sst"), files(&corpus, "log").len());
         if before == after {
             quiet += 1
@@ -122,7 +121,7 @@ fn small_commits_stay_in_the_log_until_a_table_is_full() {
     assert!(quiet > 30 && flushes > 0 && (2..=17).contains(&most), "{quiet} {flushes} {most}");
     sound(&corpus);
     // As in one commit for all of them, and as in tables.
-    ingest(&twin, &[&scratch.write("all.jsonl", all)], &HOW);
+    ingest(&twin, &[&scratch.write("all.jsonl", all)], &WEB_BY_ID);
     let query = "SELECT key, text, standing FROM documents ORDER BY id";
     let documents =
         |corpus: &str| corpusdb(&["sql", corpus, query, "--format", "jsonl"]).good().stdout;
@@ -132,7 +131,7 @@ fn small_commits_stay_in_the_log_until_a_table_is_full() {
     assert!(files(&corpus, "log").len() <= 1);
     let page = Page::keyed("last", "as many words as it takes to be a document");
     let file = scratch.write("last.jsonl", lines(&[page]));
-    assert_eq!(ingest(&corpus, &[&file], &HOW)["added"], 1);
+    assert_eq!(ingest(&corpus, &[&file], &WEB_BY_ID)["added"], 1);
     assert_ne!(digest(&corpus), before);
 }
 

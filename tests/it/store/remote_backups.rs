@@ -2,8 +2,8 @@
 
 use crate::support::server::{Server, State};
 use crate::support::{
-    Ran, Random, StopAt, StopWhen, TestDir, command, corpusdb, corpusdb_test, crawl, digest,
-    ingest, init, kill, lines, paths_below, ran, reader, seeds, sound,
+    Ran, Random, StopAt, StopWhen, TestDir, WEB_BY_ID, command, corpusdb, corpusdb_test, crawl,
+    digest, ingest, init, kill, lines, paths_below, ran, reader, seeds, sound,
 };
 use corpusdb::remote::ObjectStores;
 use corpusdb::{Backups, Context, Error};
@@ -13,7 +13,6 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-const HOW: [&str; 4] = ["--source", "web", "--id-field", "id"];
 const PLACE: &str = "s3://b/backups/crawl";
 
 /// A bucket with an object of somebody else.
@@ -55,7 +54,7 @@ fn objects(server: &Server, below: &str) -> BTreeSet<String> {
 }
 
 fn more(scratch: &TestDir, corpus: &str, seed: u64, count: usize) {
-    scratch.ingest(corpus, &format!("{seed}.jsonl"), lines(&crawl(seed, count, true)), &HOW);
+    scratch.ingest(corpus, &format!("{seed}.jsonl"), lines(&crawl(seed, count, true)), &WEB_BY_ID);
 }
 
 corpusdb_test!(backups_in_a_bucket_are_those_of_a_directory, |scratch| {
@@ -284,7 +283,7 @@ corpusdb_test!(a_stop_leaves_no_mark_and_no_part_of_an_object, |scratch| {
     let mut text = |_| (0..40_000).map(|_| format!("{:x} ", random.next())).collect::<String>();
     let line = |n: usize, text: String| format!("{{\"id\":\"{n}\",\"text\":\"{text}\"}}\n");
     let file = (0..40).map(|n| line(n, text(n))).collect::<String>();
-    ingest(&corpus, &[&scratch.write("large.jsonl", file)], &HOW);
+    ingest(&corpus, &[&scratch.write("large.jsonl", file)], &WEB_BY_ID);
     corpusdb(&["compact", &corpus]).good();
     let backups = backups(&server);
     let mut stopped = 0;
