@@ -1,8 +1,8 @@
 //! Signals: functions over texts in SQL, fields through the life of a corpus, and the report of them.
 
 use crate::support::{
-    Page, StopAt, StopWhen, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, crawl, digest, ingest,
-    init, lines, sound, sql, writer,
+    Page, StopAt, StopWhen, TestDir, WEB_BY_ID, assert_contains, corpusdb, corpusdb_test, crawl,
+    digest, ingest, init, lines, sound, sql, writer,
 };
 use corpusdb::curate::NewSignals;
 use corpusdb::signals::{Signal, SignalSet};
@@ -540,8 +540,7 @@ corpusdb_test!(the_page_and_the_terminal_show_hostile_words_as_words, |scratch, 
     let told =
         corpusdb(&["signals", "report", &corpus, "--set", "c4", "--html", &page]).good().stdout;
     assert!(!told.contains('\u{1b}'), "{told}");
-    assert!(told.contains("c4_sentence_count(text) >= 5"), "{told}");
-    assert!(told.contains("removed 0  ") && told.contains("stays   5  "), "{told}");
+    assert_contains(&told, &["c4_sentence_count(text) >= 5", "removed 0  ", "stays   5  "]);
     let page = std::fs::read_to_string(&page).unwrap();
     assert!(!page.contains("<script") && !page.contains('\u{1b}'));
     assert!(

@@ -1,8 +1,8 @@
 //! Tutorials, how-to pages and the programs of `examples/` work: each is run as it is printed.
 
 use crate::support::{
-    Block, Page, Random, TestDir, bash, blocks, corpusdb, corpusdb_test, ingest, init, lines,
-    prose, repository,
+    Block, Page, Random, TestDir, assert_contains, bash, blocks, corpusdb, corpusdb_test, ingest,
+    init, lines, prose, repository,
 };
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -267,10 +267,7 @@ corpusdb_test!(from_datasets_map, |scratch| {
 corpusdb_test!(backup, |scratch| {
     crawl(&scratch);
     let told = run_commands(&scratch, "backup.md", "crawl");
-    assert!(
-        told.contains("1 backup: whole") && told.contains("crawl-again is the corpus as of commit"),
-        "{told}"
-    );
+    assert_contains(&told, &["1 backup: whole", "crawl-again is the corpus as of commit"]);
 });
 
 corpusdb_test!(repair, |scratch| {

@@ -4,7 +4,7 @@ use crate::support::checker::corpus::{
     CheckedCorpus, CheckedDocument, built, open, plan, pour_chats, rows, stored,
 };
 use crate::support::checker::run::{Run, check_worlds};
-use crate::support::{Random, corpusdb, corpusdb_test, outputs};
+use crate::support::{Random, assert_contains, corpusdb, corpusdb_test, outputs};
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type};
 use corpusdb::epoch::recipe::Column;
@@ -144,8 +144,7 @@ corpusdb_test!(masks_of_zero_and_one_refuse_weights, place(false), |place| {
     let corpus = place.reader();
     for output in MASKED {
         let error = plan(&corpus, &recipe(output)).unwrap_err().to_string();
-        assert!(error.contains("have loss weights"), "{error}");
-        assert!(error.contains("loss_weights") && error.contains("ignore_loss"), "{error}");
+        assert_contains(&error, &["have loss weights", "loss_weights", "ignore_loss"]);
     }
 });
 

@@ -1,8 +1,8 @@
 //! Conversations and token ids on their way in: text, special tokens, trained tokens, and what comes after.
 
 use crate::support::{
-    CHATML, Random, TestDir, corpusdb, corpusdb_reading, corpusdb_test, digest, fixture, init,
-    json_lines, numbers, prose, seeds, silent, sound, tokenizer_of_chats,
+    CHATML, Random, TestDir, assert_contains, corpusdb, corpusdb_reading, corpusdb_test, digest,
+    fixture, init, json_lines, numbers, prose, seeds, silent, sound, tokenizer_of_chats,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
@@ -138,10 +138,7 @@ corpusdb_test!(bad_conversations_are_rejected_with_their_reason, ChatCorpus::new
     ];
     assert_eq!(numbers(&place.chat(&records, &[]), ["added", "rejected"]), [1, 2]);
     let reasons = place.reasons().join("\n");
-    assert!(
-        reasons.contains("special token `<|im_end|>`") && reasons.contains("not a conversation"),
-        "{reasons}"
-    );
+    assert_contains(&reasons, &["special token `<|im_end|>`", "not a conversation"]);
     let text: String = records.iter().map(|record| format!("{record}\n")).collect();
     let template = place.scratch.arg("chatml.jinja");
     let arguments = [

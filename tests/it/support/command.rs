@@ -332,6 +332,14 @@ pub fn sound(corpus: &str) {
     corpusdb(&["check", corpus, "--deep"]).good();
 }
 
+/// Expects each of `words` in a text.
+#[track_caller]
+pub fn assert_contains(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "no `{word}` in\n{text}");
+    }
+}
+
 /// Expects members of a report.
 #[track_caller]
 pub fn assert_has(report: &Value, members: &Value) {
