@@ -196,11 +196,9 @@ fn any_batches_and_threads_make_the_same_corpus() {
     );
 }
 
-#[test]
-fn any_batches_make_the_same_corpus_with_a_dictionary() {
-    // A dictionary is trained on the first commit with 1,000 texts and 880 KiB: here the whole has
-    // one and the parts have none, or one from other texts.
-    let scratch = TestDir::new();
+// A dictionary is trained on the first commit with 1,000 texts and 880 KiB: here the whole has
+// one and the parts have none, or one from other texts.
+corpusdb_test!(any_batches_make_the_same_corpus_with_a_dictionary, |scratch| {
     let tokenizer = trained();
     let input = Input { files: vec![lines(&crawl(41, 4200, true)).into_bytes()], keyed: true };
     let (sums, digest) = input.pour(&scratch, "whole", tokenizer, WHOLE);
@@ -208,7 +206,7 @@ fn any_batches_make_the_same_corpus_with_a_dictionary() {
         let way = Way { batch_bytes, threads: 1, ..WHOLE };
         assert_eq!(input.pour(&scratch, name, tokenizer, way), (sums, digest.clone()), "{name}");
     }
-}
+});
 
 #[test]
 fn digests_differ_for_different_corpora() {

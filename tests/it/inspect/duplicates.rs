@@ -96,10 +96,8 @@ corpusdb_test!(a_summary_counts_every_duplicate_once, FamilyCorpus::new(), |plac
     }
 });
 
-#[test]
-fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
-    // Every pair of sources was a line, with no way to ask for less or for another field.
-    let scratch = TestDir::new();
+// Every pair of sources was a line, with no way to ask for less or for another field.
+corpusdb_test!(a_summary_is_of_one_source_or_by_a_field_or_a_matrix, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "month:keyword", "--field", "quality:float", "--field", "day:int"]);
     let page = |text: String, month: Option<&str>, day: u32| match month {
@@ -168,7 +166,7 @@ fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
     fails(&["--source", "none"], &["no source `none`", "`books`, `web`, `feed`"]);
     fails(&["--list", "--source", "none"], &["no source `none`", "`books`, `web`, `feed`"]);
     fails(&["--by", "quality"], &["`quality`", "`source`, `language`, `month`, `day`"]);
-}
+});
 
 // They were listed as they are spelled: 10 before 2.
 corpusdb_test!(a_summary_by_an_integer_is_in_the_order_of_its_values, |scratch| {

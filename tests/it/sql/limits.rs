@@ -26,10 +26,8 @@ fn sql<'a>(corpus: &'a str, statement: &'a str) -> [&'a str; 5] {
     ["sql", corpus, statement, "--memory", "64MB"]
 }
 
-#[test]
-fn a_page_of_a_table_is_bounded_in_bytes_and_readable() {
-    // A page of 1,000 rows was padded to its widest text: 4 GB here.
-    let scratch = TestDir::new();
+// A page of 1,000 rows was padded to its widest text: 4 GB here.
+corpusdb_test!(a_page_of_a_table_is_bounded_in_bytes_and_readable, |scratch| {
     let corpus = skewed(&scratch);
     let (ran, _) = corpusdb_within(&sql(&corpus, "SELECT id, text FROM documents"), HELD);
     let ran = ran.good();
@@ -42,14 +40,10 @@ fn a_page_of_a_table_is_bounded_in_bytes_and_readable() {
         [&sql(&corpus, "SELECT id, text FROM documents WHERE id < 2")[..], &["--format", "line"]];
     let (whole, _) = corpusdb_within(&line.concat(), HELD);
     assert!(whole.good().stdout.len() > 4_000_000);
-}
+});
 
-#[test]
-fn rejects_are_read_a_few_at_a_time() {
-    // All of them were held, with their raw bytes, to count them.
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// All of them were held, with their raw bytes, to count them.
+corpusdb_test!(rejects_are_read_a_few_at_a_time, |scratch, corpus| {
     let mut lines = String::new();
     for n in 0..250 {
         writeln!(lines, "not JSON {n} {}", "raw bytes ".repeat(100_000)).unwrap();
@@ -72,14 +66,10 @@ fn rejects_are_read_a_few_at_a_time() {
     let numbers: Vec<u64> =
         ran.good().json_lines().iter().map(|r| r["number"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (0..150).collect::<Vec<u64>>());
-}
+});
 
-#[test]
-fn statements_without_end_are_refused_before_anything_recurses() {
-    // These overflowed the stack, or took minutes and gigabytes to plan.
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// These overflowed the stack, or took minutes and gigabytes to plan.
+corpusdb_test!(statements_without_end_are_refused_before_anything_recurses, |_scratch, corpus| {
     let sum = format!("SELECT {}1", "1+".repeat(20_000));
     let ands = format!("SELECT id FROM documents WHERE {}kept", "1<2 AND ".repeat(15_000));
     let unions = format!("SELECT 1 {}", "UNION ALL SELECT 1 ".repeat(5000));
@@ -113,7 +103,7 @@ fn statements_without_end_are_refused_before_anything_recurses() {
     corpusdb(&sql(&corpus, &list)).good();
     let chain = format!("SELECT id FROM documents WHERE {}kept", "id > 3 AND ".repeat(300));
     corpusdb(&sql(&corpus, &chain)).good();
-}
+});
 
 corpusdb_test!(a_regular_expression_that_is_too_large_is_said_to_be_so, |scratch| {
     let corpus = skewed(&scratch);
@@ -122,10 +112,8 @@ corpusdb_test!(a_regular_expression_that_is_too_large_is_said_to_be_so, |scratch
     assert!(!ran.stderr.contains("bug"), "{}", ran.stderr);
 });
 
-#[test]
-fn texts_that_a_statement_makes_are_bounded() {
-    // Each grew to gigabytes, whatever --memory said.
-    let scratch = TestDir::new();
+// Each grew to gigabytes, whatever --memory said.
+corpusdb_test!(texts_that_a_statement_makes_are_bounded, |scratch| {
     let corpus = skewed(&scratch);
     let mut chain = "WITH t0 AS (SELECT text AS t FROM documents)".to_owned();
     for n in 1..12 {
@@ -186,12 +174,10 @@ fn texts_that_a_statement_makes_are_bounded() {
     ] {
         corpusdb_within(&sql(&corpus, statement), HELD).0.good();
     }
-}
+});
 
-#[test]
-fn a_sort_of_more_text_than_memory_spills() {
-    // The share of a sort was 1 GiB whatever --memory said, or the sort failed.
-    let scratch = TestDir::new();
+// The share of a sort was 1 GiB whatever --memory said, or the sort failed.
+corpusdb_test!(a_sort_of_more_text_than_memory_spills, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let mut lines = String::new();
@@ -208,13 +194,11 @@ fn a_sort_of_more_text_than_memory_spills() {
     let grouped = "SELECT count(*) AS n FROM (SELECT text FROM documents GROUP BY text)";
     let (ran, _) = corpusdb_within(&[&sql(&corpus, grouped)[..], &["--json"]].concat(), HELD);
     assert_eq!(ran.good().json(), json!({ "n": 3000 }));
-}
+});
 
-#[test]
-fn a_sort_of_many_short_texts_spills() {
-    // Scans gave batches of more rows than the engine takes at a time: it counted all of a batch for each part of it,
-    // and a sort of texts failed at a few hundred thousand documents whatever --memory said.
-    let scratch = TestDir::new();
+// Scans gave batches of more rows than the engine takes at a time: it counted all of a batch for each part of it,
+// and a sort of texts failed at a few hundred thousand documents whatever --memory said.
+corpusdb_test!(a_sort_of_many_short_texts_spills, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let mut lines = String::new();
@@ -228,12 +212,10 @@ fn a_sort_of_many_short_texts_spills() {
     let rows = rows.good().json_lines();
     assert_eq!(rows.len(), 60_000);
     assert!(rows.is_sorted_by_key(|row: &Value| row["first"].as_str().unwrap().to_owned()));
-}
+});
 
-#[test]
-fn a_sort_of_texts_of_uneven_lengths_spills() {
-    // What had been gathered could not be merged: merging takes more when lengths differ, and there was no more.
-    let scratch = TestDir::new();
+// What had been gathered could not be merged: merging takes more when lengths differ, and there was no more.
+corpusdb_test!(a_sort_of_texts_of_uneven_lengths_spills, |scratch| {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let mut lines = String::new();
@@ -258,12 +240,10 @@ fn a_sort_of_texts_of_uneven_lengths_spills() {
     let rows = sorted("length(text), text");
     assert_eq!(rows.len(), 900);
     assert!(rows.is_sorted_by_key(|row: &Value| row["length"].as_u64().unwrap()));
-}
+});
 
-#[test]
-fn errors_and_notes_are_objects_under_json() {
-    // They were plain text in a stream that is read by programs.
-    let scratch = TestDir::new();
+// They were plain text in a stream that is read by programs.
+corpusdb_test!(errors_and_notes_are_objects_under_json, |scratch| {
     let corpus = skewed(&scratch);
     for (arguments, message) in [
         (&["info", "/nowhere/at/all", "--json"][..], "not a corpus"),
@@ -283,7 +263,7 @@ fn errors_and_notes_are_objects_under_json() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran}");
     let note: Value = serde_json::from_str(&ran.stderr).unwrap();
     assert_eq!(note, json!({ "type": "note", "message": "no document has the key no-such-key" }));
-}
+});
 
 // `SELECT id, cluster FROM documents` was a parse error: after a comma the word was taken for the beginning of
 // a clause, and only first in the list for a column; so was `offset` of `rejects`.

@@ -2,8 +2,7 @@
 
 use crate::support::scenarios::TabledCorpus;
 use crate::support::{
-    Page, Random, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, crawl, init, json_lines, lines,
-    prose, sound,
+    Page, Random, WEB_BY_ID, corpusdb, corpusdb_test, crawl, init, json_lines, lines, prose, sound,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -245,12 +244,8 @@ corpusdb_test!(samples_are_uniform, TabledCorpus::new(), |place| {
     assert!((square - freedom).abs() < 5.0 * (2.0 * freedom).sqrt(), "{square} for {freedom}");
 });
 
-#[test]
-fn info_and_sql_agree_on_the_tokens_of_kept_documents() {
-    // Nobody said that a sum over all documents has those that were kept once.
-    let scratch = TestDir::new();
-    let corpus = scratch.arg("corpus");
-    init(&corpus, &[]);
+// Nobody said that a sum over all documents has those that were kept once.
+corpusdb_test!(info_and_sql_agree_on_the_tokens_of_kept_documents, |scratch, corpus| {
     let mut pages = crawl(35, 60, false);
     for (n, page) in pages.iter_mut().enumerate() {
         page.id = Some(format!("key {n}"));
@@ -270,7 +265,7 @@ fn info_and_sql_agree_on_the_tokens_of_kept_documents() {
     assert!(row["once"].as_u64() > Some(0) && row["ever"].as_u64() > row["kept"].as_u64(), "{row}");
     assert_eq!(sql("SELECT tokens_own FROM sources")["tokens_own"], *told);
     assert_eq!(info["tokenizers"][0]["tokens"], *told);
-}
+});
 
 // ---- one document ----
 

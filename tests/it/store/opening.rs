@@ -86,10 +86,8 @@ fn files(corpus: &str, end: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Each commit of one document made some 16 tables, and so did the next opening.
-#[test]
-fn small_commits_stay_in_the_log_until_a_table_is_full() {
-    let scratch = TestDir::new();
+// Each commit of one document made some 16 tables, and so did the next opening.
+corpusdb_test!(small_commits_stay_in_the_log_until_a_table_is_full, |scratch| {
     let (corpus, twin) = (scratch.arg("corpus"), scratch.arg("twin"));
     let many = scratch.write("many.jsonl", lines(&crawl(31, 2000, true)));
     for corpus in [&corpus, &twin] {
@@ -133,7 +131,7 @@ fn small_commits_stay_in_the_log_until_a_table_is_full() {
     let file = scratch.write("last.jsonl", lines(&[page]));
     assert_eq!(ingest(&corpus, &[&file], &WEB_BY_ID)["added"], 1);
     assert_ne!(digest(&corpus), before);
-}
+});
 
 /// Any log that is not in tables yet: cut or gone, it is missed.
 #[track_caller]
