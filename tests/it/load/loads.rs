@@ -174,9 +174,7 @@ fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
     ] {
         let scratch = TestDir::new();
         let mut rows = good.clone();
-        for (name, value) in change.as_object().unwrap() {
-            rows[at][name] = value.clone();
-        }
+        rows[at].as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         write_load_against(&scratch.path("load"), &policy, &rows, stored.len());
         let mut writer = make(&scratch.path("corpus"), &policy);
         pour_rows(&mut writer, &scratch, "stored.jsonl", &stored);
@@ -406,83 +404,47 @@ fn an_impossible_row_is_refused_with_its_batch() {
     let is_witness = |at: usize| good.iter().any(|row| row["_witness"] == good[at]["key"]);
     let alone = |at: &usize| good[*at]["_standing"] == "kept" && !is_witness(*at);
     let kept = (70..good.len()).find(alone).expect("a document that is like no other");
-    let less = |row: &Value, name: &str| Value::from(row[name].as_i64().unwrap() - 1);
-    let other_kept = &good[at("kept", 0)]["key"];
-    type Change<'c> = Box<dyn Fn(&mut Value) + 'c>;
-    let set = |name: &'static str, value: Value| -> Change<'_> {
-        Box::new(move |row| row[name] = value.clone())
-    };
-    let changes: Vec<(usize, Change<'_>, &str)> = vec![
-        (near, set("_jaccard", json!(0.99)), "`_jaccard` is 0.99, and its counts give"),
+    let less = |name: &str| good[near][name].as_i64().unwrap() - 1;
+    let other = &good[at("kept", 0)];
+    let mut own: Value = COLUMNS.iter().map(|name| ((*name).to_owned(), Value::Null)).collect();
+    own["_standing"] = "kept".into();
+    own["_order"] = good[exact]["_order"].clone();
+    let changes = [
+        (near, json!({ "_jaccard": 0.99 }), "`_jaccard` is 0.99, and its counts give"),
         (
             near,
-            Box::new(|row| {
-                row["_shared"] = less(row, "_shared");
-                row["_jaccard"] = Value::Null;
-            }),
+            json!({ "_shared": less("_shared"), "_jaccard": null }),
             "shingles with its witness",
         ),
-        (near, set("_removed_shingles", less(&good[near], "_removed_shingles")), "`_jaccard` is"),
+        (near, json!({ "_removed_shingles": less("_removed_shingles") }), "`_jaccard` is"),
         (
             near,
-            Box::new(|row| {
-                row["_removed_shingles"] = less(row, "_removed_shingles");
-                row["_jaccard"] = Value::Null;
-            }),
+            json!({ "_removed_shingles": less("_removed_shingles"), "_jaccard": null }),
             "it should have",
         ),
         (
             near,
-            Box::new(|row| {
-                row["_witness"] = other_kept.clone();
-                row["_cluster"] = other_kept.clone();
-                row["_witness_source"] = good[at("kept", 0)]["source"].clone();
-            }),
+            json!({ "_witness": other["key"], "_cluster": other["key"], "_witness_source": other["source"] }),
             "its witness should have",
         ),
+        (near, json!({ "_witness": "nobody", "_cluster": null }), "its witness comes after it"),
         (
             near,
-            Box::new(|row| {
-                row["_witness"] = "nobody".into();
-                row["_cluster"] = Value::Null;
-            }),
-            "its witness comes after it",
-        ),
-        (
-            near,
-            Box::new(|row| {
-                row["_witness"] = row["key"].clone();
-                row["_witness_source"] = row["source"].clone();
-                row["_cluster"] = Value::Null;
-            }),
+            json!({ "_witness": good[near]["key"], "_witness_source": good[near]["source"], "_cluster": null }),
             "its witness does not outrank it",
         ),
-        (near, set("_cluster", "another".into()), "`_cluster` is \"another\""),
-        (near, set("_kind", "exact".into()), "`_kind` is \"exact\""),
-        (near, set("_standing", Value::Null), "`_standing` has no value"),
-        (near, set("_order", json!(2)), "rows must be in order"),
-        (near, set("_order", Value::Null), "`_order` has no value"),
-        (kept, set("key", good[5]["key"].clone()), "an earlier row of its source has the same key"),
-        (kept, set("text", Value::Null), "text"),
-        (kept, set("text", "".into()), "it should be `kept` and is `empty`"),
+        (near, json!({ "_cluster": "another" }), "`_cluster` is \"another\""),
+        (near, json!({ "_kind": "exact" }), "`_kind` is \"exact\""),
+        (near, json!({ "_standing": null }), "`_standing` has no value"),
+        (near, json!({ "_order": 2 }), "rows must be in order"),
+        (near, json!({ "_order": null }), "`_order` has no value"),
+        (kept, json!({ "key": good[5]["key"] }), "an earlier row of its source has the same key"),
+        (kept, json!({ "text": null }), "text"),
+        (kept, json!({ "text": "" }), "it should be `kept` and is `empty`"),
+        (exact, own, "a better-ranked document has the same text"),
         (
             exact,
-            Box::new(|row| {
-                for name in COLUMNS {
-                    if name != "_order" {
-                        row[name] = Value::Null;
-                    }
-                }
-                row["_standing"] = "kept".into();
-            }),
-            "a better-ranked document has the same text",
-        ),
-        (
-            exact,
-            Box::new(|row| {
-                row["_standing"] = "near".into();
-                row["_kind"] = "near".into();
-            }),
+            json!({ "_standing": "near", "_kind": "near" }),
             "it should be `near` and is `exact`",
         ),
     ];
@@ -493,7 +455,7 @@ fn an_impossible_row_is_refused_with_its_batch() {
         if told.contains("same key") {
             rows[at]["source"] = rows[5]["source"].clone();
         }
-        change(&mut rows[at]);
+        rows[at].as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         write_load(&scratch.path("load"), &policy, &rows, &[40]);
         let mut writer = make(&scratch.path("corpus"), &policy);
         let why = refused(load(&mut writer, &scratch.path("load"), &options));
@@ -533,9 +495,7 @@ fn an_impossible_row_is_refused_with_its_batch() {
     ] {
         let scratch = TestDir::new();
         let mut rows = good.clone();
-        for (name, value) in change.as_object().unwrap() {
-            rows[at][name] = value.clone();
-        }
+        rows[at].as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         write_load(&scratch.path("load"), &longest, &rows, &[]);
         let mut writer = make(&scratch.path("corpus"), &longest);
         let why = refused(load(&mut writer, &scratch.path("load"), &small));
