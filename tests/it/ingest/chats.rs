@@ -2,14 +2,13 @@
 
 use crate::support::{
     CHATML, Random, TestDir, assert_contains, corpusdb, corpusdb_reading, corpusdb_test, digest,
-    fixture, init, json_lines, numbers, prose, seeds, silent, sound, tokenizer_of_chats,
+    fixture, init, json_lines, numbers, prose, seeds, silent, sound, tokenizer_of_chats, until,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 struct ChatCorpus {
     scratch: TestDir,
@@ -307,12 +306,8 @@ corpusdb_test!(a_killed_ingest_rerun_gives_the_same_trained_tokens, ChatCorpus::
         let corpus = fresh(&format!("killed-{round}"));
         let before = std::fs::metadata(format!("{corpus}/journal")).unwrap().len();
         let mut child = silent(&arguments(&corpus));
-        while std::fs::metadata(format!("{corpus}/journal")).unwrap().len()
-            < before + 24 * (round + 1)
-            && child.try_wait().unwrap().is_none()
-        {
-            std::thread::sleep(Duration::from_micros(200));
-        }
+        let journal = || std::fs::metadata(format!("{corpus}/journal")).unwrap().len();
+        until(&mut child, || journal() >= before + 24 * (round + 1));
         killed += u64::from(child.try_wait().unwrap().is_none());
         let _ = child.kill();
         child.wait().unwrap();

@@ -2,8 +2,8 @@
 //! which were null without a word.
 
 use crate::support::{
-    TestDir, WEB_BY_ID, copy, corpusdb, corpusdb_test, digest, ingest, init, numbers, repository,
-    sound, sql,
+    TestDir, WEB_BY_ID, copy, corpusdb, corpusdb_test, declaring, digest, ingest, init, numbers,
+    repository, sound, sql,
 };
 use arrow::array::{Array, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -120,7 +120,7 @@ corpusdb_test!(values_of_another_type_are_counted_in_any_batches, |scratch| {
 corpusdb_test!(an_absent_field_gets_the_nearest_name, |scratch| {
     let alarms = |name: &str, fields: &[&str], count: usize, of: fn(usize) -> Value| {
         let corpus = scratch.arg(name);
-        let declared: Vec<&str> = fields.iter().flat_map(|field| ["--field", field]).collect();
+        let declared = declaring(fields);
         init(&corpus, &[&["--mode", "none"], &declared[..]].concat());
         let file = scratch.write(&format!("{name}.jsonl"), records(count, of));
         ingest(&corpus, &[&file], &options(&[]))["alarms"].clone()

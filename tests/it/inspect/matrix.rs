@@ -1,8 +1,8 @@
 //! Duplicates by group: how much of each was there already, and in which one, against pairs read one by one.
 
 use crate::support::{
-    Page, Random, TestDir, assert_has, corpusdb, corpusdb_test, edited, ingest, init, lines, prose,
-    sound,
+    Page, Random, TestDir, assert_has, corpusdb, corpusdb_test, declaring, edited, ingest, init,
+    lines, prose, sound,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -22,9 +22,10 @@ impl Crawls {
     fn new(seed: u64) -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
-        let fields = ["site:keyword", "published:timestamp", "rank:int", "good:bool"];
-        let fields: Vec<&str> = fields.iter().flat_map(|field| ["--field", *field]).collect();
-        init(&corpus, &fields);
+        init(
+            &corpus,
+            &declaring(&["site:keyword", "published:timestamp", "rank:int", "good:bool"]),
+        );
         Self { scratch, corpus, random: Random::new(seed), pages: Vec::new(), count: 0 }
     }
 

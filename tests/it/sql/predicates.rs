@@ -1,8 +1,8 @@
 //! Conditions select the same documents whether the indexes answer them, the engine does, or another engine.
 
 use crate::support::{
-    MEMORY, Ran, Random, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, fixture, ingest, init,
-    json_lines, prose, python, python_has, seeds, sound,
+    MEMORY, Ran, Random, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, declaring, fixture, ingest,
+    init, json_lines, prose, python, python_has, seeds, sound,
 };
 use corpusdb::Corpus;
 use corpusdb::query::{Format, Printer};
@@ -31,9 +31,7 @@ impl TypedCorpus {
 
     fn fill(corpus: &str) {
         let scratch = TestDir::new();
-        let fields = ["n:int", "f:float", "b:bool", "t:timestamp", "w:keyword"];
-        let fields: Vec<&str> = fields.into_iter().flat_map(|field| ["--field", field]).collect();
-        init(corpus, &fields);
+        init(corpus, &declaring(&["n:int", "f:float", "b:bool", "t:timestamp", "w:keyword"]));
         let mut random = Random::new(45);
         let mut pages = String::new();
         for number in 0..360 {

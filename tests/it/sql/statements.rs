@@ -2,8 +2,8 @@
 //! all that with its recipes.
 
 use crate::support::{
-    HELD, MEMORY, TestDir, corpusdb, corpusdb_test, corpusdb_within, crawl, ingest, init, lines,
-    repository,
+    HELD, MEMORY, TestDir, corpusdb, corpusdb_test, corpusdb_within, crawl, declaring, ingest,
+    init, lines, repository,
 };
 use corpusdb::Corpus;
 use corpusdb::query::{DocumentFilter, Format, Printer, SqlParameters, SqlQuery, SqlValue};
@@ -20,9 +20,7 @@ impl Library {
     fn new() -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
-        let fields = ["quality:float", "score:float", "crawled:timestamp"];
-        let fields: Vec<&str> = fields.into_iter().flat_map(|field| ["--field", field]).collect();
-        init(&corpus, &fields);
+        init(&corpus, &declaring(&["quality:float", "score:float", "crawled:timestamp"]));
         let mut pages = crawl(61, 260, true);
         for (n, page) in pages.iter_mut().enumerate() {
             let more = json!({

@@ -1,9 +1,10 @@
 //! Ingests that are killed and interrupted end as undisturbed ones do; compaction changes nothing and hears a stop.
 
+use crate::support::loads::journal;
 use crate::support::{
-    Random, TestDir, WEB_BY_ID, command, copy, corpusdb, corpusdb_test, crawl, digest, ingest,
-    init, init_with_tokenizer, kill, lines, make, pour, ran, reader, seeds, silent, sound,
-    sound_digest, trained, writer,
+    Random, TestDir, WEB_BY_ID, command, copy, corpusdb, corpusdb_test, crawl, declaring, digest,
+    ingest, init, init_with_tokenizer, kill, lines, make, pour, ran, reader, seeds, silent, sound,
+    sound_digest, trained, until, writer,
 };
 use corpusdb::{Context, DedupMode, IngestOptions, Interrupt, Progress, ProgressTally};
 use std::path::Path;
@@ -13,9 +14,6 @@ use std::time::Duration;
 
 // ----
 // Killed and interrupted ingests: run again, they end where an uninterrupted one does.
-
-/// Bytes of a commit in the journal: the place where it ends, and the commit.
-const RECORD: u64 = 48;
 
 /// An ingest of two files, plain and compressed, in many small commits, ready to be killed.
 struct Job {
@@ -38,37 +36,15 @@ impl Job {
     /// A new corpus for it.
     fn corpus(&self, name: &str) -> String {
         let corpus = self.scratch.arg(name);
-        init_with_tokenizer(
-            &corpus,
-            &[
-                "--field",
-                "url:keyword",
-                "--field",
-                "year:int",
-                "--field",
-                "quality:float",
-                "--threshold",
-                "0.7",
-            ],
-        );
+        let fields = declaring(&["url:keyword", "year:int", "quality:float"]);
+        init_with_tokenizer(&corpus, &[&fields[..], &["--threshold", "0.7"]].concat());
         corpus
     }
 
     fn arguments<'a>(&'a self, corpus: &'a str) -> Vec<&'a str> {
         let [plain, packed] = &self.paths;
-        vec![
-            "ingest",
-            corpus,
-            plain,
-            packed,
-            "--source",
-            "web",
-            "--id-field",
-            "id",
-            "--batch-bytes",
-            "2500",
-            "--json",
-        ]
+        let ingest = ["ingest", corpus, plain, packed, "--batch-bytes", "2500", "--json"];
+        [&ingest[..], &WEB_BY_ID].concat()
     }
 
     fn start(&self, corpus: &str) -> Child {
@@ -84,20 +60,9 @@ impl Job {
     }
 }
 
-fn journal(corpus: &str) -> u64 {
-    std::fs::metadata(Path::new(corpus).join("journal")).map_or(0, |metadata| metadata.len())
-        / RECORD
-}
-
 /// Waits until the corpus has `commits` or the child is gone; answers whether it still runs.
 fn wait_for(child: &mut Child, corpus: &str, commits: u64) -> bool {
-    while journal(corpus) < commits {
-        if child.try_wait().unwrap().is_some() {
-            return false;
-        }
-        std::thread::sleep(Duration::from_micros(300));
-    }
-    true
+    until(child, || journal(corpus) >= commits)
 }
 
 corpusdb_test!(killed_ingest_rerun_gives_same_digest, Job::new(), |job| {
@@ -224,9 +189,7 @@ corpusdb_test!(a_corpus_killed_in_init_is_refused, |scratch| {
     for round in 0..6 {
         let corpus = scratch.arg(&format!("corpus-{round}"));
         let mut child = silent(&["init", &corpus]);
-        while !Path::new(&corpus).exists() && child.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_micros(100));
-        }
+        until(&mut child, || Path::new(&corpus).exists());
         std::thread::sleep(Duration::from_millis(5 * round));
         kill(&mut child);
         if Path::new(&corpus).join("FORMAT").exists() {
@@ -271,9 +234,7 @@ corpusdb_test!(killed_while_it_folds_band_runs_every_bucket_is_whole, |scratch| 
         let arguments: Vec<String> = ingest(&corpus, &small, "300");
         let mut child = silent(&arguments);
         let folder = Path::new(&corpus).join("folding");
-        while !folder.exists() && child.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_micros(100));
-        }
+        until(&mut child, || folder.exists());
         std::thread::sleep(Duration::from_micros(random.below(12_000) as u64));
         folding += u64::from(child.try_wait().unwrap().is_none());
         kill(&mut child);

@@ -1,8 +1,8 @@
 //! Golden stores: what an earlier binary wrote is read, checked, and goes on.
 
 use crate::support::{
-    Page, TestDir, command, copy, corpusdb, corpusdb_reading, crawl, init, lines, numbers, reader,
-    repository, sound_digest, trained, writer,
+    Page, TestDir, command, copy, corpusdb, corpusdb_reading, crawl, declaring, init, lines,
+    numbers, reader, repository, sound_digest, trained, writer,
 };
 use corpusdb::Context;
 use corpusdb::tokenizer::Tokenizer;
@@ -140,19 +140,8 @@ fn make_a_golden_store() {
     let _ = std::fs::remove_dir_all(&home);
     std::fs::create_dir_all(&home).unwrap();
     let name = corpus.display().to_string();
-    init(
-        &name,
-        &[
-            "--threshold",
-            "0.7",
-            "--field",
-            "url:keyword",
-            "--field",
-            "quality:float",
-            "--field",
-            "year:int",
-        ],
-    );
+    let fields = declaring(&["url:keyword", "quality:float", "year:int"]);
+    init(&name, &[&["--threshold", "0.7"], &fields[..]].concat());
     {
         let mut writer = writer(&corpus);
         writer

@@ -29,6 +29,17 @@ pub fn silent<S: AsRef<OsStr>>(arguments: &[S]) -> Child {
     command.spawn().unwrap()
 }
 
+/// Waits until something is so or the process is gone; whether it is so and the process still runs.
+pub fn until(child: &mut Child, is_so: impl Fn() -> bool) -> bool {
+    while !is_so() {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    true
+}
+
 /// Kills a process and waits for its end.
 pub fn kill(child: &mut Child) {
     child.kill().unwrap();
@@ -304,6 +315,11 @@ pub fn json_lines(text: &str) -> Vec<Value> {
 #[track_caller]
 pub fn sql(corpus: &str, statement: &str) -> Vec<Value> {
     corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
+}
+
+/// Arguments that declare fields: `["url:keyword", "year:int"]`.
+pub fn declaring<'f>(fields: &[&'f str]) -> Vec<&'f str> {
+    fields.iter().flat_map(|field| ["--field", *field]).collect()
 }
 
 /// `init CORPUS` with further arguments.

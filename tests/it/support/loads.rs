@@ -1,7 +1,7 @@
 //! Directories of documents with their decisions, as a cluster writes them, and the ingest that stands for a load.
 
 use crate::support::{
-    Page, Random, TestDir, corpusdb, crawl, digest, kill, pour, silent, sound, writer,
+    Page, Random, TestDir, corpusdb, crawl, digest, kill, pour, silent, sound, until, writer,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::json::ReaderBuilder;
@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What decisions are made of, in the columns of a load.
 pub const COLUMNS: [&str; 11] = [
@@ -218,9 +217,7 @@ pub fn kill_anywhere(
         let corpus = made(&format!("killed-{round}"));
         let moment = before + random.below((commits - before) as usize) as u64;
         let mut child = silent(&words(&corpus));
-        while journal(&corpus) < moment && child.try_wait().unwrap().is_none() {
-            std::thread::sleep(Duration::from_micros(300));
-        }
+        until(&mut child, || journal(&corpus) >= moment);
         kill(&mut child);
         killed += u64::from(journal(&corpus) < commits);
         sound(&corpus);

@@ -2,8 +2,8 @@
 
 use crate::support::checker::corpus::plan;
 use crate::support::{
-    MEMORY, Page, Ran, Random, TestDir, WEB_BY_ID, corpusdb, crawl, fixture, ingest, init,
-    init_with_tokenizer, lines, paths_below, prose, reader, sql, train, trained, with_corpus,
+    MEMORY, Page, Ran, Random, TestDir, WEB_BY_ID, corpusdb, crawl, declaring, fixture, ingest,
+    init, init_with_tokenizer, lines, paths_below, prose, reader, sql, train, trained, with_corpus,
 };
 use corpusdb::dedup::{Fingerprint, Fingerprinter, KeepOrder, Profile, bands};
 use corpusdb::{
@@ -102,9 +102,7 @@ impl TabledCorpus {
 
     fn fill(corpus: &str, pages: &[Page]) {
         let scratch = TestDir::new();
-        let fields = ["url:keyword", "quality:float", "year:int"];
-        let fields: Vec<&str> = fields.into_iter().flat_map(|field| ["--field", field]).collect();
-        init(corpus, &fields);
+        init(corpus, &declaring(&["url:keyword", "quality:float", "year:int"]));
         let (web, feed) = pages.split_at(300);
         let bad = "not json\n{\"id\":\"x\",\"text\":5}\n";
         scratch.ingest(corpus, "web.jsonl", format!("{}{bad}", lines(web)), &WEB_BY_ID);
