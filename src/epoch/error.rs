@@ -8,7 +8,7 @@ use crate::output::WriteError;
 use crate::query::QueryError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What [`EpochError::Unknown`] says of a token that a recipe names and no added token is.
 pub(super) const SPECIAL_TOKEN: &str = "special token";
@@ -273,7 +273,7 @@ pub enum EpochError {
         path: PathBuf,
         /// Why it failed.
         #[source]
-        source: parquet::errors::ParquetError,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The caller asked to stop.
     #[error(transparent)]
@@ -316,7 +316,11 @@ impl From<WriteError> for EpochError {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Io(error) => Self::Io(error),
-            WriteError::Parquet { action, path, source } => Self::Parquet { action, path, source },
+            WriteError::Library { action, path, source } => Self::Parquet { action, path, source },
+            WriteError::Stream(error) => {
+                IoError::of("writing", Path::new("the stream"))(error).into()
+            }
+            WriteError::Unfit(why) | WriteError::Bug(why) => Self::Bug(why),
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::output::WriteError;
 use crate::query::QueryError;
 use crate::remote::RemoteError;
 use crate::store::StoreError;
-use parquet::errors::ParquetError;
 use std::path::PathBuf;
 
 /// An error of an export.
@@ -46,6 +45,18 @@ pub enum ExportError {
         /// Those that it can be parted by.
         known: Vec<String>,
     },
+    /// A value that no directory can be named by so that readers give it back.
+    #[error(
+        "cannot partition an export by `{name}`: a document has the value `{value}`, and {why}; leave such documents out with `where=`, or partition by another column"
+    )]
+    PartitionValue {
+        /// The column.
+        name: String,
+        /// The value, or its beginning.
+        value: String,
+        /// Why not.
+        why: String,
+    },
     /// A field of a document has the name of a column beside which it would stand.
     #[error(
         "document {document} has a field `{name}`, which conflicts with the column `{name}`: write its fields as one column with `columns=` {instead}"
@@ -61,16 +72,16 @@ pub enum ExportError {
     /// The file system.
     #[error(transparent)]
     Io(IoError),
-    /// The Parquet library.
+    /// The library that writes a format.
     #[error("{action} {}", path.display())]
-    Parquet {
+    Library {
         /// The operation that failed, such as `write`.
         action: &'static str,
         /// The file or folder that it was done to.
         path: PathBuf,
         /// Why it failed.
         #[source]
-        source: parquet::errors::ParquetError,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// An object of a store.
     #[error(transparent)]
@@ -131,16 +142,10 @@ impl From<WriteError> for ExportError {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Io(error) => error.into(),
-            WriteError::Parquet { action, path, source } => match &source {
-                ParquetError::External(inner) => {
-                    let inner = inner.downcast_ref::<std::io::Error>();
-                    match inner.and_then(RemoteError::within) {
-                        Some(remote) => remote.clone().into(),
-                        None => Self::Parquet { action, path, source },
-                    }
-                }
-                _ => Self::Parquet { action, path, source },
-            },
+            WriteError::Library { action, path, source } => Self::Library { action, path, source },
+            WriteError::Stream(error) => Self::Output(error),
+            WriteError::Unfit(why) => Self::Options(why),
+            WriteError::Bug(why) => Self::Bug(why),
         }
     }
 }
@@ -157,6 +162,7 @@ impl From<ExportError> for Error {
             ExportError::NoPartition { .. } => ErrorKind::NotFound,
             ExportError::Options(_)
             | ExportError::Collision { .. }
+            | ExportError::PartitionValue { .. }
             | ExportError::Unnamed { .. } => ErrorKind::BadInput,
             _ => ErrorKind::Failed,
         };

@@ -1,6 +1,6 @@
 //! The documents of a handle as files.
 
-use super::{ExportEstimate, ExportJob, ExportManifest, ExportOptions};
+use super::{ExportEstimate, ExportJob, ExportManifest, ExportOptions, ExportedStream};
 use crate::corpus::Corpus;
 use crate::export;
 use crate::model::{Context, Error};
@@ -25,7 +25,7 @@ impl Corpus {
         Ok(answer)
     }
 
-    /// Writes documents to a stream, as JSON lines, CSV, text or an Arrow stream; how many is the answer.
+    /// Writes documents to a stream, as JSON lines, CSV, text or an Arrow stream.
     ///
     /// # Errors
     /// [`ExportError`](crate::export::ExportError) when options do not go together, the stream refuses, or something
@@ -35,7 +35,7 @@ impl Corpus {
         options: &ExportOptions,
         out: &mut (dyn Write + Send),
         context: &Context<'_>,
-    ) -> Result<u64, Error> {
+    ) -> Result<ExportedStream, Error> {
         let context = self.within(context);
         let answer = export::export_stream(self.view(), options, out, &context)?;
         context.progress.end();

@@ -1,11 +1,14 @@
 //! What the options come to: form, compression, columns, and whether one file or a directory is made.
 
 use super::error::ExportError;
-use super::options::{ExportCompression, ExportFormat, ExportOptions};
-use crate::output::Frame;
+use super::options::ExportOptions;
+use crate::output::{
+    FileSpec, FormatName, OutputCompression, OutputFormat, TableColumns, TableFormat,
+};
 use crate::query::{declared_columns, is_of_standing};
 use crate::remote::without_secrets;
 use crate::store::View;
+use arrow::datatypes::SchemaRef;
 use std::path::Path;
 
 /// Bytes of a file of a directory, by default.
@@ -17,28 +20,29 @@ pub(super) const META: &str = "meta";
 
 /// What is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
-    pub format: ExportFormat,
-    pub compression: ExportCompression,
+pub(super) struct ExportLayout {
+    pub format: FormatName,
+    pub compression: OutputCompression,
     /// Names as given, [`SPREAD`] among them; none: all columns of pairs.
     pub columns: Option<Vec<String>>,
     /// Bytes at which a file ends; none: one file is made.
     pub shard_bytes: Option<u64>,
-    pub separator: String,
+    /// The text after each document, where there are texts alone.
+    pub separator: Option<String>,
 }
 
-impl Layout {
+impl ExportLayout {
     /// What options come to for a file or directory; none: for a stream.
     pub fn of(
         view: &View,
         options: &ExportOptions,
         to: Option<&Path>,
     ) -> Result<Self, ExportError> {
-        let (named, framed) = to
+        let (named, compressed) = to
             .and_then(Path::file_name)
-            .map_or((None, None), |name| ending(&name.to_string_lossy()));
+            .map_or((None, None), |name| FormatName::of_file(&name.to_string_lossy()));
         let format = options.format.or(named).ok_or_else(|| {
-            let names = "jsonl, parquet, arrow, csv or text";
+            let names = FormatName::list(|_| true);
             ExportError::Options(match to {
                 Some(to) => format!(
                     "{} has no known ending: give `format=` {names}",
@@ -47,7 +51,7 @@ impl Layout {
                 None => format!("a stream has no name with an ending: give `format=` {names}"),
             })
         })?;
-        let compression = compression(options.compression.or(framed), format)?;
+        let compression = compression(options.compression.or(compressed), format)?;
         let cut = options.shard_bytes.is_some() || !options.partition_by.is_empty();
         let shard_bytes = match to {
             None if cut => {
@@ -55,12 +59,14 @@ impl Layout {
                     "a stream is one file: `shard_bytes=` and `partition_by=` need a directory",
                 ));
             }
-            None if format == ExportFormat::Parquet => {
-                return Err(unfit(
-                    "Parquet is not written to a stream: give a file, or `format=` arrow",
-                ));
+            None if !format.format().streams => {
+                return Err(ExportError::Options(format!(
+                    "format {} is not written to a stream: give a file, or `format=` {}",
+                    format.name(),
+                    FormatName::list(|format| format.streams)
+                )));
             }
-            None if compression != ExportCompression::None => {
+            None if compression != OutputCompression::None => {
                 return Err(unfit("a stream is not compressed: pipe it through zstd or gzip"));
             }
             None => None,
@@ -69,28 +75,46 @@ impl Layout {
                 is_directory.then(|| options.shard_bytes.unwrap_or(SHARD_BYTES))
             }
         };
-        if options.separator.is_some() && format != ExportFormat::Text {
+        let is_text = format.format().columns == TableColumns::Texts;
+        if options.separator.is_some() && !is_text {
             return Err(unfit("`separator=` needs `format=` text"));
         }
-        let columns = columns(view, options, format)?;
+        let columns = columns(view, options, format.format())?;
         let separator = options.separator.clone().unwrap_or_else(|| "\n".to_owned());
+        let separator = is_text.then_some(separator);
         Ok(Self { format, compression, columns, shard_bytes, separator })
     }
 
-    /// What a file of lines is wrapped in.
-    pub const fn frame(&self) -> Frame {
-        match self.compression {
-            ExportCompression::Zstd => Frame::Zstd,
-            ExportCompression::Gzip => Frame::Gzip,
-            _ => Frame::Plain,
+    /// What files of these columns are.
+    pub fn spec(&self, schema: SchemaRef) -> FileSpec {
+        let columns = self.columns.as_deref().unwrap_or_default();
+        let place = |name: &str| columns.iter().position(|column| column == name);
+        FileSpec {
+            separator: self.separator.clone().unwrap_or_default(),
+            object: place(META),
+            spread: place(SPREAD),
+            ..FileSpec::new(schema, self.compression)
         }
+    }
+
+    /// The code that writes them.
+    pub fn table(&self) -> Result<&'static dyn TableFormat, ExportError> {
+        table_of(self.format)
     }
 
     /// The name of file `number` of a directory.
     pub fn file_name(&self, number: u32) -> String {
-        let framed = if self.format.is_lines() { self.compression.ending() } else { "" };
-        format!("part-{number:05}.{}{framed}", self.format.ending())
+        let format = self.format.format();
+        let compressed = if format.is_compressed_whole { self.compression.ending() } else { "" };
+        let ending = format.endings.first().unwrap_or(&format.name);
+        format!("part-{number:05}.{ending}{compressed}")
     }
+}
+
+/// The code that writes tables in a format.
+pub(super) fn table_of(format: FormatName) -> Result<&'static dyn TableFormat, ExportError> {
+    let table = format.format().table;
+    table.ok_or_else(|| ExportError::Options(format!("format {} has no documents", format.name())))
 }
 
 /// Whether a path is one of a directory by its looks: without an ending, or with a stroke behind it.
@@ -102,52 +126,34 @@ fn unfit(what: &str) -> ExportError {
     ExportError::Options(what.to_owned())
 }
 
-/// What the name of a file says of its form.
-pub(super) fn ending(name: &str) -> (Option<ExportFormat>, Option<ExportCompression>) {
-    let name = name.to_ascii_lowercase();
-    let framed = [(".zst", ExportCompression::Zstd), (".gz", ExportCompression::Gzip)];
-    let framed = framed.into_iter().find_map(|(end, frame)| Some((name.strip_suffix(end)?, frame)));
-    let (stem, frame) = framed.map_or((name.as_str(), None), |(stem, frame)| (stem, Some(frame)));
-    let format = match stem.rsplit_once('.').map(|(_, ending)| ending) {
-        Some("jsonl" | "ndjson") => Some(ExportFormat::Jsonl),
-        Some("parquet") => Some(ExportFormat::Parquet),
-        Some("arrow" | "feather") => Some(ExportFormat::Arrow),
-        Some("csv") => Some(ExportFormat::Csv),
-        Some("txt") => Some(ExportFormat::Text),
-        _ => None,
-    };
-    (format, format.and(frame))
-}
-
+/// The compression of files of a format: the one asked for, or the format's own.
 pub(super) fn compression(
-    asked: Option<ExportCompression>,
-    format: ExportFormat,
-) -> Result<ExportCompression, ExportError> {
-    use ExportCompression::{Gzip, None, Zstd};
-    let asked = asked.unwrap_or(if format == ExportFormat::Parquet { Zstd } else { None });
-    let has = match format {
-        ExportFormat::Parquet => true,
-        ExportFormat::Arrow => asked == None,
-        _ => matches!(asked, None | Zstd | Gzip),
-    };
-    if has {
+    asked: Option<OutputCompression>,
+    name: FormatName,
+) -> Result<OutputCompression, ExportError> {
+    let format = name.format();
+    let asked = asked.unwrap_or(format.default_compression);
+    if format.compressions.contains(&asked) {
         return Ok(asked);
     }
-    let known = if format.is_lines() { "none, zstd and gzip" } else { "none" };
+    let known: Vec<&str> = format.compressions.iter().map(|known| known.name()).collect();
+    let known = known.join(", ");
     Err(ExportError::Options(format!(
-        "format {} cannot have compression {}; it can have {known}",
-        format.name(),
-        asked.name()
+        "format {} cannot have compression {}; it can have {}",
+        format.name,
+        asked.name(),
+        known.rsplit_once(", ").map_or(known.clone(), |(some, last)| format!("{some} and {last}"))
     )))
 }
 
 fn columns(
     view: &View,
     options: &ExportOptions,
-    format: ExportFormat,
+    format: &OutputFormat,
 ) -> Result<Option<Vec<String>>, ExportError> {
+    let kind = format.columns;
     if options.duplicates {
-        if format == ExportFormat::Text {
+        if kind == TableColumns::Texts {
             return Err(unfit("pairs of duplicates have no text: give another `format=`"));
         }
         if !options.partition_by.is_empty() || options.all || options.snapshot.is_some() {
@@ -159,22 +165,22 @@ fn columns(
     }
     let mut columns = match &options.columns {
         Some(columns) => columns.clone(),
-        None => default_columns(view, format),
+        None => default_columns(view, kind),
     };
     if columns.is_empty() {
         return Err(unfit("`columns=` is empty: name at least one column"));
     }
-    if format == ExportFormat::Text && columns != ["text"] {
+    if kind == TableColumns::Texts && columns != ["text"] {
         return Err(unfit("format text has one column, `text`; give another `format=` for others"));
     }
     for (at, name) in columns.iter().enumerate() {
         if columns.get(..at).is_some_and(|before| before.contains(name)) {
             return Err(ExportError::Options(format!("the column `{name}` is named twice")));
         }
-        if name == SPREAD && format != ExportFormat::Jsonl {
+        if name == SPREAD && kind != TableColumns::Members {
             return Err(ExportError::Options(format!(
                 "{SPREAD} makes a column of each field, which format {} cannot do since records differ: use `{META}`, all fields as one JSON object, and name declared fields",
-                format.name()
+                format.name
             )));
         }
         if options.snapshot.is_some() && is_of_standing(view, name) {
@@ -195,12 +201,12 @@ fn columns(
 
 /// Everything that is known of a record: in lines of JSON its fields as they were, in tables those that are declared as
 /// columns of their kind, and all of them as one JSON object.
-fn default_columns(view: &View, format: ExportFormat) -> Vec<String> {
-    if format == ExportFormat::Text {
+fn default_columns(view: &View, kind: TableColumns) -> Vec<String> {
+    if kind == TableColumns::Texts {
         return vec!["text".to_owned()];
     }
     let mut columns: Vec<String> = ["key", "source", "text"].map(str::to_owned).to_vec();
-    if format == ExportFormat::Jsonl {
+    if kind == TableColumns::Members {
         columns.push(SPREAD.to_owned());
         return columns;
     }
@@ -213,23 +219,26 @@ fn default_columns(view: &View, format: ExportFormat) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn named(name: &str) -> FormatName {
+        FormatName::from_name(name).unwrap()
+    }
+
     #[test]
     fn names_tell_form_and_compression() {
-        use ExportCompression::{Gzip, Zstd};
-        use ExportFormat::{Arrow, Csv, Jsonl, Parquet, Text};
-        for (name, format, frame) in [
-            ("a.jsonl", Some(Jsonl), None),
-            ("a.JSONL.zst", Some(Jsonl), Some(Zstd)),
-            ("a.b.ndjson.gz", Some(Jsonl), Some(Gzip)),
-            ("a.parquet", Some(Parquet), None),
-            ("a.arrow", Some(Arrow), None),
-            ("a.csv.gz", Some(Csv), Some(Gzip)),
-            ("a.txt", Some(Text), None),
+        use OutputCompression::{Gzip, Zstd};
+        for (name, format, compression) in [
+            ("a.jsonl", Some("jsonl"), None),
+            ("a.JSONL.zst", Some("jsonl"), Some(Zstd)),
+            ("a.b.ndjson.gz", Some("jsonl"), Some(Gzip)),
+            ("a.parquet", Some("parquet"), None),
+            ("a.arrow", Some("arrow"), None),
+            ("a.csv.gz", Some("csv"), Some(Gzip)),
+            ("a.txt", Some("text"), None),
             ("a.zst", None, None),
             ("jsonl", None, None),
             ("a", None, None),
         ] {
-            assert_eq!(ending(name), (format, frame), "{name}");
+            assert_eq!(FormatName::of_file(name), (format.map(named), compression), "{name}");
         }
     }
 
@@ -244,17 +253,35 @@ mod tests {
 
     #[test]
     fn a_format_has_the_compressions_that_its_readers_know() {
-        use ExportCompression::{Gzip, Lz4, None, Snappy, Zstd};
-        for compression_of in [Zstd, Gzip, Snappy, Lz4, None] {
-            assert_eq!(
-                compression(Some(compression_of), ExportFormat::Parquet).unwrap(),
-                compression_of
-            );
+        use OutputCompression::{Gzip, None, Snappy, Zstd};
+        for asked in OutputCompression::ALL {
+            assert_eq!(compression(Some(asked), named("parquet")).unwrap(), asked);
         }
-        assert_eq!(compression(Option::None, ExportFormat::Parquet).unwrap(), Zstd);
-        assert_eq!(compression(Option::None, ExportFormat::Jsonl).unwrap(), None);
-        for (format, asked) in [(ExportFormat::Arrow, Zstd), (ExportFormat::Csv, Snappy)] {
-            assert!(matches!(compression(Some(asked), format), Err(ExportError::Options(_))));
+        assert_eq!(compression(Option::None, named("parquet")).unwrap(), Zstd);
+        assert_eq!(compression(Option::None, named("jsonl")).unwrap(), None);
+        assert_eq!(compression(Some(Zstd), named("arrow")).unwrap(), Zstd);
+        for (format, asked) in [("arrow", Gzip), ("csv", Snappy)] {
+            assert!(matches!(
+                compression(Some(asked), named(format)),
+                Err(ExportError::Options(_))
+            ));
         }
+    }
+
+    #[test]
+    fn a_format_is_one_file_and_every_face_has_it() {
+        let format = named("test_only");
+        assert_eq!(FormatName::of_file("a.test_only.gz").0, Some(format));
+        assert!(FormatName::list(|format| format.streams).contains("test_only"));
+        let layout = ExportLayout {
+            format,
+            compression: OutputCompression::Gzip,
+            columns: None,
+            shard_bytes: None,
+            separator: None,
+        };
+        assert_eq!(layout.file_name(3), "part-00003.test_only.gz");
+        #[cfg(feature = "cli")]
+        assert!(<FormatName as clap::ValueEnum>::value_variants().contains(&format));
     }
 }

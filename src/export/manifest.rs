@@ -1,7 +1,8 @@
 //! What an export says of itself: what it is of, what it was asked for, and every file with its hash.
 
-use super::layout::Layout;
+use super::layout::ExportLayout;
 use super::options::ExportOptions;
+use crate::output::FormatName;
 use arrow::datatypes::{DataType, SchemaRef};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -78,12 +79,26 @@ pub struct ExportedFile {
     /// The values of its directory, if the export is partitioned; null: documents without a value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub partition: BTreeMap<String, Option<String>>,
+    /// Columns with values that the format cannot hold, with their number: numbers that are not finite in JSON lines
+    /// and CSV, texts that contain the separator.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub losses: BTreeMap<String, u64>,
+}
+
+/// What an export to a stream wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ExportedStream {
+    /// Rows.
+    pub rows: u64,
+    /// What to say of values that the format cannot hold: a sentence for each column that has such values.
+    pub loss_notes: Vec<String>,
 }
 
 impl ExportManifest {
     pub(super) fn new(
         options: &ExportOptions,
-        layout: &Layout,
+        layout: &ExportLayout,
         commit: u64,
         schema: &SchemaRef,
         files: Vec<ExportedFile>,
@@ -96,7 +111,6 @@ impl ExportManifest {
                 kind: kind(field.name(), field.data_type()).to_owned(),
             }
         };
-        let is_text = layout.format == super::options::ExportFormat::Text;
         Self {
             version: VERSION,
             rows_are: if options.duplicates { "duplicates" } else { "documents" }.to_owned(),
@@ -109,11 +123,25 @@ impl ExportManifest {
             columns: schema.fields().iter().enumerate().map(column).collect(),
             partition_by: options.partition_by.clone(),
             shard_bytes: layout.shard_bytes,
-            separator: is_text.then(|| layout.separator.clone()),
+            separator: layout.separator.clone(),
             rows: files.iter().map(|file| file.rows).sum(),
             bytes: files.iter().map(|file| file.bytes).sum(),
             files,
         }
+    }
+
+    /// What to say of values that the format cannot hold: a sentence for each column that has such values.
+    #[must_use]
+    pub fn loss_notes(&self) -> Vec<String> {
+        let mut losses: BTreeMap<&str, u64> = BTreeMap::new();
+        for (column, values) in self.files.iter().flat_map(|file| &file.losses) {
+            *losses.entry(column).or_default() += values;
+        }
+        let format = FormatName::from_name(&self.format);
+        let note = |format: FormatName| {
+            losses.iter().map(move |(column, values)| format.loss_note(column, *values))
+        };
+        format.map(note).into_iter().flatten().collect()
     }
 
     /// The manifest as its file has it.
@@ -124,6 +152,12 @@ impl ExportManifest {
         text.push('\n');
         text
     }
+}
+
+/// What formats lost of the values of columns, by their names.
+pub(super) fn losses(schema: &SchemaRef, lost: &[u64]) -> BTreeMap<String, u64> {
+    let columns = schema.fields().iter().map(|field| field.name().clone());
+    columns.zip(lost.iter().copied()).filter(|(_, lost)| *lost > 0).collect()
 }
 
 fn kind(name: &str, of: &DataType) -> &'static str {

@@ -30,11 +30,13 @@
 //! ```
 //!
 //! A document's way: `options` and `layout` say what is asked for, `selection` which documents, `partition` in which
-//! directory each stands, `pieces` reads them in parallel, `write` makes lines or row groups of them and cuts these
-//! into files, `staging` keeps what is finished until all is and `remote` does so in a store (`place` is either),
-//! `manifest` says what was written. `run` drives. `answer` writes the rows of a statement instead.
+//! directory each stands, `pieces` reads them in parallel and `collisions` looks at fields that stand at top level; the
+//! room `output` encodes groups of rows and cuts these into files. `staging` keeps what is finished until all is and
+//! `remote` does so in a store (`place` is either), `manifest` says what was written. `run` drives. `answer` writes the
+//! rows of a statement instead.
 
 mod answer;
+mod collisions;
 mod error;
 mod facade;
 mod layout;
@@ -47,13 +49,12 @@ mod remote;
 mod run;
 mod selection;
 mod staging;
-mod write;
 
-pub use crate::output::{OutputError, OutputFile, OutputWriter};
+pub use crate::output::{FormatName, OutputCompression, OutputError, OutputFile, OutputWriter};
 pub use answer::{AnswerOptions, write_answer};
 pub use error::ExportError;
-pub use manifest::{ExportColumn, ExportManifest, ExportedFile};
-pub use options::{ExportCompression, ExportFormat, ExportJob, ExportOptions};
+pub use manifest::{ExportColumn, ExportManifest, ExportedFile, ExportedStream};
+pub use options::{ExportJob, ExportOptions};
 pub(crate) use run::{export, export_stream};
 pub use selection::ExportEstimate;
 pub(crate) use selection::estimate;

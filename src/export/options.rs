@@ -1,107 +1,8 @@
 //! What an export is asked for: which documents, which columns, in which form, where.
 
+use crate::output::{FormatName, OutputCompression};
 use crate::remote::ObjectStores;
 use std::path::Path;
-
-/// The form of the files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-pub enum ExportFormat {
-    /// One JSON object a line
-    Jsonl,
-    /// Parquet
-    Parquet,
-    /// The Arrow IPC file format; on a stream, the stream format
-    Arrow,
-    /// Comma-separated with a header line (RFC 4180)
-    Csv,
-    /// Texts only, each followed by the separator
-    Text,
-}
-
-impl ExportFormat {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Jsonl, Self::Parquet, Self::Arrow, Self::Csv, Self::Text];
-
-    /// The word used on the command line and in manifests.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Jsonl => "jsonl",
-            Self::Parquet => "parquet",
-            Self::Arrow => "arrow",
-            Self::Csv => "csv",
-            Self::Text => "text",
-        }
-    }
-
-    /// The format of that name, if there is one.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
-    }
-
-    /// How names of its files end.
-    pub(super) const fn ending(self) -> &'static str {
-        match self {
-            Self::Text => "txt",
-            other => other.name(),
-        }
-    }
-
-    /// Whether rows are lines of text, which a file may compress as a whole.
-    pub(super) const fn is_lines(self) -> bool {
-        matches!(self, Self::Jsonl | Self::Csv | Self::Text)
-    }
-}
-
-/// How files are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
-pub enum ExportCompression {
-    /// No compression
-    None,
-    /// Zstandard: the whole file, or pages of Parquet
-    Zstd,
-    /// gzip: the whole file, or pages of Parquet
-    Gzip,
-    /// Snappy; pages of Parquet only
-    Snappy,
-    /// LZ4 blocks; pages of Parquet only
-    Lz4,
-}
-
-impl ExportCompression {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::None, Self::Zstd, Self::Gzip, Self::Snappy, Self::Lz4];
-
-    /// The word used on the command line and in manifests.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Zstd => "zstd",
-            Self::Gzip => "gzip",
-            Self::Snappy => "snappy",
-            Self::Lz4 => "lz4",
-        }
-    }
-
-    /// The compression of that name, if there is one.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|compression| compression.name() == name)
-    }
-
-    /// What it adds to the name of a file that is compressed as a whole.
-    pub(super) const fn ending(self) -> &'static str {
-        match self {
-            Self::Zstd => ".zst",
-            Self::Gzip => ".gz",
-            _ => "",
-        }
-    }
-}
 
 /// Which documents go out, and as what. By default all kept documents with everything that is known of their records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,7 +25,7 @@ pub struct ExportOptions {
     pub duplicates: bool,
     /// The format of the files. By default the ending of the name decides: .jsonl, .parquet, .arrow, .csv, .txt.
     #[cfg_attr(feature = "cli", arg(long, value_enum, value_name = "FORMAT"))]
-    pub format: Option<ExportFormat>,
+    pub format: Option<FormatName>,
     /// Columns of the table documents, in this order. By default key, source, text and all fields.
     ///
     /// The column meta has all fields of a record as JSON; `meta.*` writes each of them at top level (jsonl only).
@@ -132,9 +33,9 @@ pub struct ExportOptions {
     pub columns: Option<Vec<String>>,
     /// The compression of the files. By default the ending of the name decides (.zst, .gz); for Parquet zstd.
     ///
-    /// Only Parquet may have snappy and lz4.
+    /// Parquet may have any, Arrow zstd and lz4, the others zstd and gzip.
     #[cfg_attr(feature = "cli", arg(long, value_enum, value_name = "NAME"))]
-    pub compression: Option<ExportCompression>,
+    pub compression: Option<OutputCompression>,
     /// Size at which a file of a directory is closed and the next one begins. By default 256 MiB.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = crate::model::parse_bytes))]
     pub shard_bytes: Option<u64>,

@@ -1,85 +1,84 @@
 //! Directories by the values of columns: `source=web/language=en`, as Hive, Spark, DuckDB and PyArrow read them.
 
 use super::error::ExportError;
-use crate::model::{FieldId, HIVE_NULL, SourceId, TermId};
+use crate::model::{FieldId, HIVE_NULL, SourceId};
 use crate::query::{keyword_field, select};
 use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// Partitions that an export may have: a manifest names them all, and each is at least a file.
 const MOST: usize = 10_000;
-/// Bytes of a value in the name of a directory, which file systems bound.
-const NAME_MAX: usize = 160;
+/// Bytes of the name of a directory: file systems hold no longer one.
+const NAME_MAX: usize = 255;
+/// Characters of a value that an error shows.
+const SHOWN: usize = 40;
 
 /// The documents that have one value of each column.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Partition {
-    values: Vec<(String, Option<String>)>,
-    picks: Vec<Pick>,
+    values: Vec<PartitionValue>,
 }
 
-/// How the documents of a value are found.
+/// A value of a column, or the lack of one, and the selected documents that have it.
 #[derive(Clone, Debug)]
-enum Pick {
-    Source(SourceId),
-    Term(TermId),
-    /// Documents without a value of a column.
-    Null(String),
-}
-
-impl Pick {
-    fn documents(&self, view: &View) -> Result<RoaringTreemap, ExportError> {
-        Ok(match self {
-            Self::Source(source) => {
-                view.documents_with(system_fields::SOURCE, &system_fields::source_value(*source))?
-            }
-            Self::Term(term) => view.posting(*term)?,
-            Self::Null(column) => {
-                let column = column.replace('"', "\"\"");
-                select(view, Some(&format!("\"{column}\" IS NULL")))?
-            }
-        })
-    }
+struct PartitionValue {
+    column: String,
+    value: Option<String>,
+    documents: Arc<RoaringTreemap>,
 }
 
 impl Partition {
     /// Those of `selected` that are in it.
-    pub fn documents(
-        &self,
-        view: &View,
-        selected: &RoaringTreemap,
-    ) -> Result<RoaringTreemap, ExportError> {
-        let mut documents = selected.clone();
-        for pick in &self.picks {
-            documents &= pick.documents(view)?;
-        }
-        Ok(documents)
+    pub fn documents(&self, selected: &RoaringTreemap) -> RoaringTreemap {
+        let mut sets = self.values.iter().map(|value| value.documents.as_ref());
+        let Some(first) = sets.next() else { return selected.clone() };
+        sets.fold(first.clone(), |documents, set| documents & set)
     }
 
     /// Its directory, with a stroke at the end; empty when the export is not parted.
     pub fn directory(&self) -> String {
-        let mut path = String::new();
-        for (name, value) in &self.values {
-            let _ = write!(
-                path,
-                "{}={}/",
-                escaped(name),
-                value.as_deref().map_or(HIVE_NULL.to_owned(), value_name)
-            );
-        }
-        path
+        self.values.iter().map(|value| value.directory() + "/").collect()
     }
 
     /// Columns and values.
     pub fn values(&self) -> BTreeMap<String, Option<String>> {
-        self.values.iter().cloned().collect()
+        self.values.iter().map(|value| (value.column.clone(), value.value.clone())).collect()
+    }
+}
+
+impl PartitionValue {
+    /// The name of its directory.
+    fn directory(&self) -> String {
+        let value = self.value.as_deref().map_or(HIVE_NULL.to_owned(), escaped);
+        format!("{}={value}", escaped(&self.column))
+    }
+
+    /// Refuses a value that no directory can be named by so that readers give it back.
+    fn check(&self) -> Result<(), ExportError> {
+        let Some(value) = &self.value else { return Ok(()) };
+        let bytes = self.directory().len();
+        let why = if value == HIVE_NULL {
+            "readers of such directories take it for no value".to_owned()
+        } else if bytes > NAME_MAX {
+            format!("its directory would have a name of {bytes} bytes, and {NAME_MAX} are the most")
+        } else {
+            return Ok(());
+        };
+        let shown: String = value.chars().take(SHOWN).collect();
+        let more = if shown.len() < value.len() { "…" } else { "" };
+        Err(ExportError::PartitionValue {
+            name: self.column.clone(),
+            value: format!("{shown}{more}"),
+            why,
+        })
     }
 }
 
 /// The partitions of `selected` that have documents, in the order of the values of the first column, then the second.
-/// One when there is no column.
+/// One when there is no column. The documents of each value are read once.
 pub(super) fn partitions(
     view: &View,
     selected: &RoaringTreemap,
@@ -90,20 +89,19 @@ pub(super) fn partitions(
         if by.get(..at).is_some_and(|before| before.contains(name)) {
             return Err(ExportError::Options(format!("`partition_by=` names `{name}` twice")));
         }
-        let picks = picks(view, name)?;
+        let values = values(view, selected, name)?;
         let mut finer = Vec::new();
         for partition in &found {
-            let documents = partition.documents(view, selected)?;
-            for (value, pick) in &picks {
-                if documents.is_disjoint(&pick.documents(view)?) {
+            let documents = partition.documents(selected);
+            for value in &values {
+                if documents.is_disjoint(&value.documents) {
                     continue;
                 }
                 if finer.len() >= MOST {
                     return Err(too_many(view, name));
                 }
                 let mut partition = partition.clone();
-                partition.values.push((name.clone(), value.clone()));
-                partition.picks.push(pick.clone());
+                partition.values.push(value.clone());
                 finer.push(partition);
             }
         }
@@ -112,22 +110,41 @@ pub(super) fn partitions(
     Ok(found)
 }
 
-/// The values of a column, in byte order, and how to find the documents of each; none comes last.
-fn picks(view: &View, name: &str) -> Result<Vec<(Option<String>, Pick)>, ExportError> {
+/// The values that selected documents have in a column, in byte order; the lack of one comes last.
+fn values(
+    view: &View,
+    selected: &RoaringTreemap,
+    name: &str,
+) -> Result<Vec<PartitionValue>, ExportError> {
+    let mut found = Vec::new();
+    let mut add = |value: Option<String>, documents: RoaringTreemap| {
+        let documents = documents & selected;
+        if documents.is_empty() {
+            return Ok(());
+        }
+        let column = name.to_owned();
+        let value = PartitionValue { column, value, documents: Arc::new(documents) };
+        value.check()?;
+        found.push(value);
+        Ok::<(), ExportError>(())
+    };
     if name == "source" {
-        let sources =
-            view.sources().map(|(id, record)| (Some(record.name.clone()), Pick::Source(id)));
-        let mut sources: Vec<_> = sources.collect();
-        sources.sort_by(|a, b| a.0.cmp(&b.0));
-        return Ok(sources);
+        let sources = view.sources().map(|(id, record)| (record.name.clone(), id));
+        for (value, source) in sources.collect::<BTreeSet<(String, SourceId)>>() {
+            let value_of = system_fields::source_value(source);
+            add(Some(value), view.documents_with(system_fields::SOURCE, &value_of)?)?;
+        }
+        return Ok(found);
     }
     let field: FieldId = keyword_field(view, name)
         .ok_or_else(|| unfit(view, name, "it is not `source`, `language` or a declared keyword"))?;
     let terms = view.terms_up_to(field, MOST)?.ok_or_else(|| too_many(view, name))?;
-    let terms = terms.into_iter().map(|(value, term)| {
-        (Some(String::from_utf8_lossy(&value).into_owned()), Pick::Term(term))
-    });
-    Ok(terms.chain([(None, Pick::Null(name.to_owned()))]).collect())
+    for (value, term) in terms {
+        add(Some(String::from_utf8_lossy(&value).into_owned()), view.posting(term)?)?;
+    }
+    let column = name.replace('"', "\"\"");
+    add(None, select(view, Some(&format!("\"{column}\" IS NULL")))?)?;
+    Ok(found)
 }
 
 fn too_many(view: &View, name: &str) -> ExportError {
@@ -141,21 +158,6 @@ fn unfit(view: &View, name: &str, why: &str) -> ExportError {
         declared.filter(|name| *name != "language" && keyword_field(view, name).is_some()).cloned(),
     );
     ExportError::NoPartition { name: name.to_owned(), why: why.to_owned(), known }
-}
-
-/// A value as part of the name of a directory. One that no name holds has its beginning and its hash; the manifest
-/// has it whole.
-fn value_name(value: &str) -> String {
-    let name = escaped(value);
-    if name == HIVE_NULL {
-        return name.replacen('_', "%5F", 1);
-    }
-    if name.len() <= NAME_MAX {
-        return name;
-    }
-    let end = name.floor_char_boundary(NAME_MAX);
-    let hash = blake3::hash(value.as_bytes()).to_hex();
-    format!("{}~{}", name.get(..end).unwrap_or_default(), hash.get(..16).unwrap_or_default())
 }
 
 /// Text without what means something in a path, or to those who read such directories: each such byte as `%` and two
@@ -179,33 +181,40 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn named(value: &str) -> PartitionValue {
+        let (column, value) = ("kind".to_owned(), Some(value.to_owned()));
+        PartitionValue { column, value, documents: Arc::default() }
+    }
+
     #[test]
     fn a_value_is_one_part_of_a_path_and_no_two_are_alike() {
-        let long = "é".repeat(500);
-        let values = [
-            "web",
-            "../x",
-            "a/b=c",
-            ".",
-            "..",
-            "",
-            "a%2Fb",
-            "a/b",
-            HIVE_NULL,
-            "日本",
-            "\0",
-            "a\nb",
-            &long,
-            &format!("{long}x"),
-        ];
-        let mut names: Vec<String> = values.iter().map(|value| value_name(value)).collect();
-        for name in &names {
-            assert!(name.len() <= 200 && !name.contains(['/', '\0', '=', '\\', '\n']), "{name}");
+        let longest = "x".repeat(NAME_MAX - "kind=".len());
+        let values =
+            ["web", "../x", "a/b=c", ".", "..", "", "a%2Fb", "a/b", "日本", "\0", "a\nb", &longest];
+        let mut names: Vec<String> = values.map(|value| named(value).directory()).to_vec();
+        for (name, value) in names.iter().zip(values) {
+            let own = name.strip_prefix("kind=").unwrap();
+            assert!(name.len() <= 255 && !own.contains(['/', '\0', '=', '\\', '\n']), "{name}");
+            named(value).check().unwrap();
         }
-        assert_eq!(names.get(1..3), Some(&["..%2Fx".to_owned(), "a%2Fb%3Dc".to_owned()][..]));
-        assert!(!names.contains(&HIVE_NULL.to_owned()));
+        assert_eq!(
+            names.get(1..3),
+            Some(&["kind=..%2Fx".to_owned(), "kind=a%2Fb%3Dc".to_owned()][..])
+        );
         names.sort();
         names.dedup();
         assert_eq!(names.len(), values.len());
+    }
+
+    #[test]
+    fn a_value_that_no_directory_gives_back_is_refused() {
+        let long = "x".repeat(NAME_MAX);
+        let wide = "é".repeat(126);
+        let escaped = "/".repeat(84);
+        for value in [HIVE_NULL, &long, &wide, &escaped] {
+            let refused = named(value).check();
+            assert!(matches!(refused, Err(ExportError::PartitionValue { .. })), "{value}");
+        }
+        named(&"é".repeat(125)).check().unwrap();
     }
 }

@@ -1,10 +1,9 @@
-//! Documents by the piece: cut in the order of their ids, read and encoded by any number of threads.
-//!
-//! Where a piece ends depends on the documents alone, so that the files do not depend on threads and memory.
+//! Documents by the piece: cut in the order of their ids, and read by any number of threads.
 
+use super::collisions::TakenNames;
 use super::error::ExportError;
-use super::write::{Encoder, Part};
 use crate::model::DocId;
+use crate::output::PositionedRows;
 use crate::query::DocumentTable;
 use crate::store::{NumberBlock, View, system_fields};
 use rayon::prelude::*;
@@ -15,7 +14,7 @@ use std::iter::Peekable;
 const PIECE_DOCUMENTS: usize = 512;
 /// Bytes of text at which a piece ends; a longer text is one alone.
 const PIECE_BYTES: u64 = 2 << 20;
-/// Times its text that a piece takes: as it was read, as columns, and as it is written.
+/// Times its text that a piece takes: as it was read, as columns, in a group, and as it is written.
 const COPIES: u64 = 4;
 
 /// What is read at a time: a piece a thread, within the memory that may be taken.
@@ -57,21 +56,22 @@ impl<'a> Pieces<'a> {
         Self { view, ids, block: None, most: group.min(PIECE_BYTES), over: None }
     }
 
-    /// The next pieces, read and encoded, in order; none when there are no more.
+    /// The next pieces in order; none when there are no more. Fields at top level may not have the names `taken`.
     pub fn read(
         &mut self,
         table: &DocumentTable,
-        encoder: &Encoder,
+        taken: Option<&TakenNames>,
         window: Window,
-    ) -> Result<Vec<Part>, ExportError> {
+    ) -> Result<Vec<PositionedRows>, ExportError> {
         let pieces = self.window(window)?;
         let view = self.view;
-        let part = |piece: Piece| {
-            let batch = table.read(view, &piece.documents)?;
-            let last = piece.documents.last().map_or(0, |last| last.0 + 1);
-            encoder.part(batch, &piece.documents, last)
+        let read = |piece: Piece| {
+            let (rows, documents) = table.read(view, piece.documents)?;
+            taken.map_or(Ok(()), |taken| taken.check(&rows, &documents))?;
+            let behind = documents.iter().map(|document| document.0 + 1).collect();
+            Ok(PositionedRows { rows, behind })
         };
-        pieces.into_par_iter().map(part).collect()
+        pieces.into_par_iter().map(read).collect()
     }
 
     fn window(&mut self, window: Window) -> Result<Vec<Piece>, ExportError> {

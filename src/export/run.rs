@@ -1,30 +1,39 @@
 //! Drives an export: partition by partition, a window of pieces read while the one before is written.
 
+use super::collisions::TakenNames;
 use super::error::ExportError;
-use super::layout::{Layout, META, SPREAD};
-use super::manifest::{ExportManifest, ExportedFile};
-use super::options::{ExportCompression, ExportFormat, ExportJob, ExportOptions};
+use super::layout::{ExportLayout, META, SPREAD};
+use super::manifest::{ExportManifest, ExportedFile, ExportedStream, losses};
+use super::options::{ExportJob, ExportOptions};
 use super::partition::{Partition, partitions};
 use super::pieces::{Pieces, Window};
 use super::place::{Destination, Place};
 use super::selection::{selected, text_bytes};
 use super::staging::FinishedFile;
-use super::write::{ArrowShard, Encoder, LineShard, ParquetShard, Shard, Shards, group_bytes};
 use crate::model::{Context, refuse_without_room};
-use crate::output::HashedFile;
+use crate::output::{
+    FileOutput, FileSpec, GroupSize, OutputCompression, ShardFile, ShardOutcome, ShardWriter,
+    TableFormat,
+};
 use crate::query::DocumentTable;
 use crate::store::View;
-use arrow::datatypes::SchemaRef;
 use roaring::RoaringTreemap;
 use std::io::Write;
 use std::path::Path;
 
+/// Rows at which a group ends.
+const GROUP_ROWS: u64 = 8192;
+/// Bytes of values at which a group ends, by the bytes at which a file ends.
+const GROUP_BYTES: std::ops::RangeInclusive<u64> = 4 << 10..=8 << 20;
+
 /// What is written, and how.
 struct Task<'a> {
     view: &'a View,
-    layout: Layout,
+    layout: ExportLayout,
     table: DocumentTable,
-    encoder: Encoder,
+    format: &'static dyn TableFormat,
+    spec: FileSpec,
+    taken: Option<TakenNames>,
     selected: RoaringTreemap,
     context: Context<'a>,
 }
@@ -36,71 +45,59 @@ impl<'a> Task<'a> {
         to: Option<&Path>,
         context: Context<'a>,
     ) -> Result<Self, ExportError> {
-        let layout = Layout::of(view, options, to)?;
+        let layout = ExportLayout::of(view, options, to)?;
         let stored = |name: &String| if name == SPREAD { META.to_owned() } else { name.clone() };
-        let table = match &layout.columns {
-            Some(columns) if !options.duplicates => {
-                let columns: Vec<String> = columns.iter().map(stored).collect();
-                DocumentTable::of_documents(view, &columns)?
-            }
+        let columns = layout.columns.as_deref();
+        let stored: Option<Vec<String>> = columns.map(|names| names.iter().map(stored).collect());
+        let table = match &stored {
+            Some(columns) if !options.duplicates => DocumentTable::of_documents(view, columns)?,
             columns => DocumentTable::of_pairs(columns.as_deref())?,
         };
-        let encoder = Encoder::new(&layout);
+        let (format, spec) = (layout.table()?, layout.spec(table.schema()));
+        format.check(&spec)?;
+        let taken = TakenNames::of(&spec, stored.unwrap_or_default().join(","));
         let selected = selected(view, options)?;
-        Ok(Self { view, layout, table, encoder, selected, context })
+        Ok(Self { view, layout, table, format, spec, taken, selected, context })
     }
 
     fn shard_bytes(&self) -> u64 {
         self.layout.shard_bytes.unwrap_or(u64::MAX)
     }
 
-    fn window(&self) -> Window {
-        Window::of(rayon::current_num_threads(), self.context.memory)
+    fn group(&self) -> GroupSize {
+        let bytes = (self.shard_bytes() / 8).clamp(*GROUP_BYTES.start(), *GROUP_BYTES.end());
+        GroupSize { rows: GROUP_ROWS, bytes }
     }
 
-    /// Writes documents into `shards`; `done` documents came before.
+    /// The writer of files from `number` on.
+    fn writer<'w>(
+        &'w self,
+        number: u32,
+        open: impl FnMut(u32) -> Result<Box<dyn ShardFile + 'w>, ExportError> + Send + 'w,
+        finished: impl FnMut(ShardOutcome) -> Result<(), ExportError> + Send + 'w,
+    ) -> ShardWriter<'w, ExportError> {
+        let encode = |rows: &[_]| self.format.encode(&self.spec, rows);
+        ShardWriter::new(number, self.shard_bytes(), self.group(), encode, open, finished)
+    }
+
+    /// Writes documents into files; `done` documents came before.
     fn write(
         &self,
         documents: RoaringTreemap,
-        shards: &mut Shards<'_>,
+        files: &mut ShardWriter<'_, ExportError>,
         mut done: u64,
     ) -> Result<(), ExportError> {
         let Context { progress, interrupt, .. } = self.context;
-        let window = self.window();
-        let mut pieces = Pieces::new(self.view, documents, group_bytes(self.shard_bytes()));
-        let mut parts = pieces.read(&self.table, &self.encoder, window)?;
-        while !parts.is_empty() {
-            interrupt.check()?;
-            done += parts.iter().map(|part| part.count).sum::<u64>();
-            // The next window is read while this one is written.
-            let (written, following) = rayon::join(
-                || shards.write(parts),
-                || pieces.read(&self.table, &self.encoder, window),
-            );
-            written?;
+        let window = Window::of(rayon::current_num_threads(), self.context.memory);
+        let mut pieces = Pieces::new(self.view, documents, self.group().bytes);
+        let read = || pieces.read(&self.table, self.taken.as_ref(), window);
+        files.write_while_reading(read, |rows| {
             progress.advance(done);
-            parts = following?;
-        }
+            done += rows;
+            Ok(interrupt.check()?)
+        })?;
+        progress.advance(done);
         Ok(())
-    }
-
-    /// Begins a file of the export.
-    fn open(&self, file: HashedFile) -> Result<Box<dyn Shard>, ExportError> {
-        let schema = self.schema();
-        Ok(match self.layout.format {
-            ExportFormat::Parquet => {
-                Box::new(ParquetShard::create(file, schema, self.layout.compression)?)
-            }
-            ExportFormat::Arrow => Box::new(ArrowShard::create(file, schema)?),
-            _ => {
-                let header = self.encoder.header(&schema);
-                Box::new(LineShard::create(file, self.layout.frame(), &header)?)
-            }
-        })
-    }
-
-    fn schema(&self) -> SchemaRef {
-        self.table.schema()
     }
 }
 
@@ -144,26 +141,30 @@ pub fn export_stream(
     options: &ExportOptions,
     out: &mut (dyn Write + Send),
     context: &Context<'_>,
-) -> Result<u64, ExportError> {
+) -> Result<ExportedStream, ExportError> {
     let task = Task::new(view, options, None, *context)?;
     context.progress.begin("documents", Some(task.selected.len()));
     on_threads(context.threads, || {
-        let schema = task.schema();
-        let shard: Box<dyn Shard + '_> = match task.layout.format {
-            ExportFormat::Arrow => Box::new(ArrowShard::stream(out, schema)?),
-            _ => Box::new(LineShard::stream(out, &task.encoder.header(&schema))?),
-        };
-        let mut shard = Some(shard);
+        let mut stream = Some(task.format.create(&task.spec, FileOutput::stream(out))?);
         let only = || ExportError::Bug("a second stream".to_owned());
-        let open = move |_| shard.take().ok_or_else(only);
-        let mut shards = Shards::new(0, u64::MAX, open, |_| Ok(()));
-        task.write(task.selected.clone(), &mut shards, 0)?;
-        shards.finish(true)?;
-        Ok(task.selected.len())
+        let open = move |_| stream.take().ok_or_else(only);
+        let mut lost = Vec::new();
+        let mut files = task.writer(0, open, |shard| {
+            lost = shard.lost;
+            Ok(())
+        });
+        task.write(task.selected.clone(), &mut files, 0)?;
+        files.finish(true)?;
+        let losses = losses(&task.spec.schema, &lost);
+        let note =
+            |(column, values): (&String, &u64)| task.layout.format.loss_note(column, *values);
+        let loss_notes = losses.iter().map(note).collect();
+        Ok(ExportedStream { rows: task.selected.len(), loss_notes })
     })
 }
 
-fn on_threads<T: Send>(
+/// Does work on a pool of so many threads.
+pub(super) fn on_threads<T: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<T, ExportError> + Send,
 ) -> Result<T, ExportError> {
@@ -184,8 +185,9 @@ fn refuse_too_large(
     let columns = task.layout.columns.as_deref();
     let has_text = columns.is_some_and(|columns| columns.iter().any(|column| column == "text"));
     let layout = &task.layout;
-    let plain = layout.format.is_lines() && layout.compression == ExportCompression::None;
-    if has_text && plain && matches!(staging, Place::Local(_)) {
+    let is_plain =
+        layout.format.format().is_compressed_whole && layout.compression == OutputCompression::None;
+    if has_text && is_plain && matches!(staging, Place::Local(_)) {
         let written = finished.iter().map(|file| file.file.bytes).sum();
         let bytes = text_bytes(task.view, &task.selected)?.saturating_sub(written);
         refuse_without_room("exporting to", to, bytes)?;
@@ -212,7 +214,7 @@ fn write_files(
         if before.is_some_and(|last| last.partition > at) {
             continue;
         }
-        let mut documents = partition.documents(task.view, &task.selected)?;
+        let mut documents = partition.documents(&task.selected);
         documents.remove_range(..before.map_or(0, |last| last.next));
         let first = before.map_or(0, |last| last.number + 1);
         // The only file of an export is there also when it has no row, and so is one that is finished.
@@ -224,26 +226,30 @@ fn write_files(
             None => to.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         };
         let mut number = first;
-        let taken = |file| {
-            let file = FinishedFile::of(file, at, number);
+        let finish = |shard| {
+            let stream = || ExportError::Bug("a stream in place of a file".to_owned());
+            let file = FinishedFile::of(shard, at, number).ok_or_else(stream)?;
             staging.record(&file)?;
             number += 1;
             finished.push(file);
             Ok(task.context.check_interrupt()?)
         };
-        let open = |number| task.open(staging.begin(&name(number))?);
-        let mut shards = Shards::new(first, task.shard_bytes(), open, taken);
-        task.write(documents, &mut shards, done)?;
-        shards.finish(at_least_one)?;
+        let open =
+            |number| Ok(task.format.create(&task.spec, staging.begin(&name(number))?.into())?);
+        let mut files = task.writer(first, open, finish);
+        task.write(documents, &mut files, done)?;
+        files.finish(at_least_one)?;
         done += count;
     }
     let files = finished.into_iter().map(|finished| {
         let partition = partitions.get(finished.partition).map(Partition::values);
         let crate::output::ManifestFile { name, bytes, rows, blake3 } = finished.file;
-        ExportedFile { name, bytes, rows, blake3, partition: partition.unwrap_or_default() }
+        let (partition, losses) =
+            (partition.unwrap_or_default(), losses(&task.spec.schema, &finished.lost));
+        ExportedFile { name, bytes, rows, blake3, partition, losses }
     });
     let commit = task.view.commit().0;
-    Ok(ExportManifest::new(options, &task.layout, commit, &task.schema(), files.collect()))
+    Ok(ExportManifest::new(options, &task.layout, commit, &task.spec.schema, files.collect()))
 }
 
 /// Tells exports apart, so that one continues only with files of its own: by what is asked for, and by the corpus.
@@ -257,7 +263,7 @@ fn identity(task: &Task<'_>, options: &ExportOptions, corpus: &Path) -> String {
         corpus.display(),
         view.commit(),
         view.generation(),
-        task.schema(),
+        task.spec.schema,
     );
     hasher.update(asked.as_bytes());
     for (_, source) in view.sources() {

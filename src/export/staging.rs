@@ -5,9 +5,8 @@
 
 use super::error::ExportError;
 use super::manifest::{ExportManifest, MANIFEST_FILE};
-use super::write::Finished;
 use crate::model::IoError;
-use crate::output::{Lock, ManifestFile, holds, is_taken, sync};
+use crate::output::{Lock, ManifestFile, ShardOutcome, holds, is_taken, sync};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -29,11 +28,17 @@ pub(super) struct FinishedFile {
     pub number: u32,
     /// The id behind its last document.
     pub next: u64,
+    /// How many values of each column the format cannot hold.
+    #[serde(default)]
+    pub lost: Vec<u64>,
 }
 
 impl FinishedFile {
-    pub fn of(finished: Finished, partition: usize, number: u32) -> Self {
-        Self { file: finished.file, partition, number, next: finished.next }
+    /// The file of a shard, which has one.
+    pub fn of(finished: ShardOutcome, partition: usize, number: u32) -> Option<Self> {
+        let ShardOutcome { files, next, lost } = finished;
+        let file = files.into_iter().next()?;
+        Some(Self { file, partition, number, next, lost })
     }
 }
 
@@ -199,7 +204,7 @@ impl Staging {
             error,
             ExportError::Interrupted(_)
                 | ExportError::Io(_)
-                | ExportError::Parquet { .. }
+                | ExportError::Library { .. }
                 | ExportError::Store(_)
         );
         let has_files = fs::metadata(self.path.join(FINISHED)).is_ok_and(|file| file.len() > 0);

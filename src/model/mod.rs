@@ -64,7 +64,7 @@ pub use suite::{
     SuitePiece, SuiteVerdict, WholeItem,
 };
 pub(crate) use timestamp::timestamp_of_text;
-pub use timestamp::{TimeUnit, shown_timestamp};
+pub use timestamp::{TimeUnit, shown_moment, shown_timestamp};
 pub use values::NamedKind;
 pub use values::{parse_bytes, parse_share};
 #[cfg(feature = "cli")]

@@ -100,12 +100,21 @@ pub(super) fn seconds_since_1970(spelled: &str) -> Option<i64> {
 /// The RFC 3339 form of a timestamp, in UTC; a fraction only where there is one.
 #[must_use]
 pub fn shown_timestamp(microseconds: i64) -> String {
-    let (seconds, fraction) =
-        (microseconds.div_euclid(MICROSECONDS), microseconds.rem_euclid(MICROSECONDS));
+    let fraction = microseconds.rem_euclid(MICROSECONDS) * 1000;
+    shown_moment(microseconds.div_euclid(MICROSECONDS), fraction)
+}
+
+/// The same of seconds and nanoseconds behind them: six digits of a fraction, or nine where it has more.
+#[must_use]
+pub fn shown_moment(seconds: i64, nanoseconds: i64) -> String {
     let (year, month, day) = date(seconds.div_euclid(DAY));
     let clock = seconds.rem_euclid(DAY);
     let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
-    let fraction = if fraction == 0 { String::new() } else { format!(".{fraction:06}") };
+    let fraction = match nanoseconds {
+        0 => String::new(),
+        some if some % 1000 == 0 => format!(".{:06}", some / 1000),
+        some => format!(".{some:09}"),
+    };
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
 }
 

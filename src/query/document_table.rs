@@ -45,14 +45,19 @@ impl DocumentTable {
         }
     }
 
-    /// The rows of `documents`, which are ascending and of one block. A document without values has none.
+    /// The rows of `documents`, which are ascending and of one block, and the document of each row: a removed document
+    /// without a witness has none.
     ///
     /// # Errors
     /// [`QueryError`] when a row of the store cannot be read.
-    pub fn read(&self, view: &View, documents: &[DocId]) -> Result<RecordBatch, QueryError> {
+    pub fn read(
+        &self,
+        view: &View,
+        documents: Vec<DocId>,
+    ) -> Result<(RecordBatch, Vec<DocId>), QueryError> {
         match &self.0 {
-            Told::Document(rows) => rows.read(view, documents),
-            Told::Pair(columns) => columns.read(view, documents),
+            Told::Document(rows) => Ok((rows.read(view, &documents)?, documents)),
+            Told::Pair(columns) => columns.read(view, &documents),
         }
     }
 }

@@ -83,14 +83,16 @@ continues after the last finished file.";
                 "`to=`: standard output is for the command; give a path"
             );
             let mut out = BufWriter::with_capacity(1 << 20, output::stdout());
-            corpus.export_stream(&self.options, &mut out, &call.context)?;
+            let streamed = corpus.export_stream(&self.options, &mut out, &call.context)?;
             out.flush()?;
+            streamed.loss_notes.iter().for_each(|note| call.note(note));
             return Ok(ExportAnswer::Streamed {});
         }
         let stores = stores();
         let job = ExportJob { to: &self.to, stores: Some(&stores), force: self.force };
         let started = Instant::now();
         let manifest = corpus.export(&self.options, &job, &call.context)?;
+        manifest.loss_notes().iter().for_each(|note| call.note(note));
         let (to, seconds) =
             (self.to.to_string_lossy().into_owned(), started.elapsed().as_secs_f64());
         Ok(ExportAnswer::Written(Box::new(WrittenExport { manifest, to, seconds })))

@@ -178,8 +178,8 @@ impl SqlShell<'_> {
             ShellCommand::Output(Some((to, force))) => {
                 // Where the ending tells nothing the mode does.
                 let format = match (to.extension(), self.mode) {
-                    (None, Format::Csv) => Some(AnswerFormat::Csv),
-                    (None, Format::Json) => Some(AnswerFormat::Jsonl),
+                    (None, Format::Csv) => Some(AnswerFormat::Printed(Format::Csv)),
+                    (None, Format::Json) => Some(AnswerFormat::Printed(Format::Json)),
                     _ => None,
                 };
                 output::note(&format!("the next answer goes to {}", to.display()));

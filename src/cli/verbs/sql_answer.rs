@@ -2,62 +2,75 @@
 
 use crate::cli::output::{self, Output};
 use crate::cli::session::stores;
+use anyhow::Context as _;
 use clap::ValueEnum;
-use corpusdb::export::{AnswerOptions, ExportFormat, ExportJob, ExportedFile, write_answer};
+use clap::builder::PossibleValue;
+use corpusdb::export::{AnswerOptions, ExportJob, ExportedFile, FormatName, write_answer};
 use corpusdb::query::{Format, Printer, Rows, SqlQuery};
 use corpusdb::show::{number, size};
 use corpusdb::{Context, Corpus};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
-/// The form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// The form of an answer: printed, or that of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnswerFormat {
-    /// Columns side by side, cut to the width of the terminal (elsewhere 160 characters)
-    Table,
-    /// One column a line, with complete values
-    Line,
-    /// Comma-separated with a header line
-    Csv,
-    /// One JSON object a line
-    Json,
-    /// The same
-    Jsonl,
-    /// A Markdown table with complete values
-    Markdown,
-    /// Parquet, in a file
-    Parquet,
-    /// The Arrow file format, in a file
-    Arrow,
+    Printed(Format),
+    Written(FormatName),
+}
+
+impl ValueEnum for AnswerFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<AnswerFormat>> = LazyLock::new(|| {
+            let printed = Format::ALL.into_iter().map(AnswerFormat::Printed);
+            let written = FormatName::all().filter(|format| format.has_columns());
+            // A form that is printed and written stands once, and JSON lines under both of its names.
+            let written = written.filter(|format| {
+                format.name() == "jsonl" || Format::from_name(format.name()).is_none()
+            });
+            printed.chain(written.map(AnswerFormat::Written)).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Printed(format) => Some(PossibleValue::new(format.name()).help(format.about())),
+            Self::Written(format) => format.to_possible_value(),
+        }
+    }
 }
 
 impl AnswerFormat {
     /// The form in which answers are printed.
     pub(super) fn printed(asked: Option<Self>, is_json: bool) -> anyhow::Result<Format> {
-        Ok(match asked {
-            Some(Self::Parquet | Self::Arrow) => anyhow::bail!(
-                "Parquet and Arrow cannot be printed: write a file with `output=` FILE"
-            ),
-            _ if is_json => Format::Json,
-            None | Some(Self::Table) => Format::Table,
-            Some(Self::Line) => Format::Line,
-            Some(Self::Csv) => Format::Csv,
-            Some(Self::Json | Self::Jsonl) => Format::Json,
-            Some(Self::Markdown) => Format::Markdown,
-        })
+        let asked = match asked {
+            Some(Self::Written(format)) => {
+                Some(Format::from_name(format.name()).with_context(|| {
+                    format!("{} cannot be printed: write a file with `output=` FILE", format.name())
+                })?)
+            }
+            Some(Self::Printed(format)) => Some(format),
+            None => None,
+        };
+        Ok(if is_json { Format::Json } else { asked.unwrap_or(Format::Table) })
     }
 
     /// The form of a file.
-    fn written(self) -> anyhow::Result<ExportFormat> {
-        Ok(match self {
-            Self::Parquet => ExportFormat::Parquet,
-            Self::Arrow => ExportFormat::Arrow,
-            Self::Csv => ExportFormat::Csv,
-            Self::Json | Self::Jsonl => ExportFormat::Jsonl,
-            Self::Table | Self::Line | Self::Markdown => anyhow::bail!(
-                "a file can be parquet, arrow, csv or jsonl; the other formats are printed, and `> FILE` redirects them"
-            ),
+    fn written(self) -> anyhow::Result<FormatName> {
+        let format = match self {
+            Self::Written(format) => Some(format),
+            Self::Printed(Format::Json) => FormatName::from_name("jsonl"),
+            Self::Printed(format) => FormatName::from_name(format.name()),
+        };
+        format.with_context(|| {
+            let formats = FormatName::list_with_columns();
+            format!(
+                "a file can be {formats}; the other formats are printed, and `> FILE` redirects them"
+            )
         })
     }
 }
@@ -126,6 +139,9 @@ pub(super) struct SqlFileReport {
     bytes: u64,
     /// blake3 of its bytes, in hexadecimal.
     blake3: String,
+    /// Columns with numbers that are not finite, which JSON lines and CSV have as null, with how many there are.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    losses: BTreeMap<String, u64>,
 }
 
 impl AnswerFile {
@@ -142,8 +158,19 @@ impl AnswerFile {
         let job = ExportJob { to: &self.to, stores: Some(&stores), force: self.force };
         let rows = scope.rows(statement, context)?;
         let written = write_answer(rows, options, &job, context).map_err(corpusdb::Error::from)?;
-        let ExportedFile { rows, bytes, blake3, .. } = written;
-        Ok(SqlFileReport { to: self.to.to_string_lossy().into_owned(), rows, bytes, blake3 })
+        let ExportedFile { rows, bytes, blake3, losses, .. } = written;
+        let format = format.or_else(|| FormatName::of_path(&self.to));
+        for (column, values) in &losses {
+            let note = format.map(|format| format.loss_note(column, *values));
+            output::note(&note.unwrap_or_default());
+        }
+        Ok(SqlFileReport {
+            to: self.to.to_string_lossy().into_owned(),
+            rows,
+            bytes,
+            blake3,
+            losses,
+        })
     }
 }
 

@@ -50,12 +50,12 @@ impl PairColumns {
         Arc::new(Schema::new(self.0.iter().map(field).collect::<Vec<_>>()))
     }
 
-    /// The pairs of those of `documents` that have a witness.
+    /// The pairs of those of `documents` that have a witness, and these documents.
     pub(in crate::query) fn read(
         &self,
         view: &View,
         documents: &[DocId],
-    ) -> Result<RecordBatch, QueryError> {
+    ) -> Result<(RecordBatch, Vec<DocId>), QueryError> {
         let mut shown = Pairs::new(view);
         let mut pairs = Vec::with_capacity(documents.len());
         let mut commits = Vec::with_capacity(documents.len());
@@ -74,8 +74,9 @@ impl PairColumns {
         }
         let columns = self.0.iter().map(|name| column(name, &pairs, &commits)).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(pairs.len()));
-        RecordBatch::try_new_with_options(self.schema(), columns, &options)
-            .map_err(QueryError::arrow)
+        let documents = pairs.iter().map(|pair| DocId(pair.id)).collect();
+        let rows = RecordBatch::try_new_with_options(self.schema(), columns, &options);
+        Ok((rows.map_err(QueryError::arrow)?, documents))
     }
 }
 

@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("decide", "model store dedup tokenizer"),
     ("input", "model remote"),
     ("ingest", "model store dedup tokenizer signals decide remote input output contamination"),
-    ("query", "model store corpus dedup input signals contamination"),
+    ("query", "model store corpus dedup input output signals contamination"),
     (
         "curate",
         "model store corpus dedup tokenizer signals decide output contamination \
@@ -30,7 +30,7 @@ const LAYERS: &[(&str, &str)] = &[
         "export",
         "model store output remote corpus query::select query::dependence query::Dependence \
          query::DocumentTable query::declared_columns query::is_of_standing \
-         query::keyword_field query::kept_in query::Format query::Printer query::Rows \
+         query::keyword_field query::kept_in query::Rows \
          query::refuse_same_names query::QueryError",
     ),
     (
@@ -59,7 +59,7 @@ const HOMES: &[(&str, &str)] = &[
     ("bincode", "src/store/ migrations/"),
     ("tokenizers", "src/tokenizer/"),
     ("tokenizers_fast", "src/tokenizer/"),
-    ("quick_protobuf", "src/tokenizer/"),
+    ("prost", "src/tokenizer/"),
     ("base64", "src/curate/erase/ src/tokenizer/ src/remote/"),
     ("dary_heap", "src/tokenizer/"),
     ("whatlang", "src/signals/"),
@@ -81,8 +81,8 @@ const HOMES: &[(&str, &str)] = &[
     ("flate2", "src/input/ src/epoch/ src/output/"),
     ("minijinja", "src/ingest/chat/ src/pages/"),
     ("minijinja_contrib", "src/ingest/chat/"),
-    ("parquet", "src/input/ src/epoch/ src/export/ src/output/ src/query/sql/outside/"),
-    ("arrow_ipc", "src/input/ src/epoch/ src/export/"),
+    ("parquet", "src/input/ src/epoch/ src/output/ src/query/sql/outside/"),
+    ("arrow_ipc", "src/input/ src/epoch/ src/output/"),
     ("arrow", "src/query/ src/input/ src/epoch/ src/export/ src/output/ src/workflow/"),
     ("lz4_flex", "src/input/"),
     ("bzip2", "src/input/"),

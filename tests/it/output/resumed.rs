@@ -2,7 +2,7 @@
 
 use crate::support::exports::{corpus, export, files, names};
 use crate::support::{Random, TestDir, command, corpusdb, crawl, reader};
-use corpusdb::export::{ExportFormat, ExportJob, ExportOptions};
+use corpusdb::export::{ExportJob, ExportOptions, FormatName};
 use corpusdb::{Context, Corpus, Error, Interrupt, Progress, ProgressTally};
 use std::path::Path;
 use std::process::Stdio;
@@ -117,7 +117,7 @@ fn an_export_resumes_without_reading_finished_parts() {
     corpus(&scratch, "c", &crawl(6, 3000, true));
     let corpus = reader(&scratch.path("c"));
     let options = ExportOptions {
-        format: Some(ExportFormat::Jsonl),
+        format: FormatName::from_name("jsonl"),
         shard_bytes: Some(16 << 10),
         ..ExportOptions::default()
     };
@@ -151,7 +151,7 @@ fn another_export_of_the_same_name_does_not_resume_this_one() {
     corpus(&scratch, "d", &crawl(7, 2000, true));
     let options = |condition: &str| ExportOptions {
         condition: Some(condition.to_owned()),
-        format: Some(ExportFormat::Jsonl),
+        format: FormatName::from_name("jsonl"),
         shard_bytes: Some(16 << 10),
         ..ExportOptions::default()
     };

@@ -318,3 +318,140 @@ fn a_field_named_like_a_column_is_refused() {
     export(&corpus, &scratch.arg("b.jsonl"), &["--columns", "text,meta.*"]);
     assert_eq!(rows(&scratch.path("b.jsonl"))[0]["source"], "elsewhere");
 }
+
+/// The bytes of an answer followed the batches of the engine, and these follow the memory.
+#[test]
+fn memory_and_threads_change_no_byte_of_an_answer() {
+    let scratch = TestDir::new();
+    let mut random = Random::new(3);
+    let pages: Vec<Page> =
+        (0..200).map(|at| Page::keyed(at.to_string(), prose(&mut random, at, 3000))).collect();
+    let corpus = corpus(&scratch, "c", &pages);
+    for name in ["a.parquet", "a.arrow", "a.jsonl", "a.csv.gz"] {
+        let run = |memory: &str, threads: &str| {
+            let out = scratch.arg(name);
+            let all = "SELECT id, text, [id, id + 1] AS list FROM documents";
+            let asked = ["sql", &corpus, all, "-o", &out, "--force"];
+            let machine = ["--memory", memory, "--threads", threads, "--json"];
+            let report = corpusdb(&[&asked[..], &machine].concat()).good().json();
+            assert_eq!(report["rows"], 200);
+            report["blake3"].clone()
+        };
+        let expected = run("64MB", "1");
+        assert_eq!(run("2GB", "1"), expected, "{name}: memory");
+        assert_eq!(run("64MB", "4"), expected, "{name}: threads");
+    }
+}
+
+/// An answer had exponents from 10^9 on, moments without a zone, and empty texts like nulls.
+#[test]
+fn answers_spell_values_as_exports_do() {
+    let scratch = TestDir::new();
+    let corpus = scratch.arg("c");
+    init(
+        &corpus,
+        &["--field", "score:float", "--field", "seen:timestamp", "--field", "url:keyword"],
+    );
+    let page = |key: &str, fields: Value| {
+        let mut page = Page::keyed(key, format!("words of the page {key}"));
+        page.fields = fields;
+        page
+    };
+    let pages = [
+        page("a", json!({ "score": 1_234_567_890.5, "seen": "2026-01-02T03:04:05Z", "url": "" })),
+        page("b", json!({ "score": 0.000_001, "seen": "2026-01-02T03:04:05.25+01:00" })),
+        page("c", json!({ "url": "x,y\u{2028}" })),
+    ];
+    let file = scratch.write("a.jsonl", crate::support::lines(&pages));
+    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    let columns = "key,score,seen,url";
+    let statement = format!("SELECT {columns} FROM documents ORDER BY id");
+    for (format, expected) in [
+        (
+            "csv",
+            "key,score,seen,url\na,1234567890.5,2026-01-02T03:04:05Z,\"\"\n\
+             b,1e-6,2026-01-02T02:04:05.250000Z,\nc,,,\"x,y\u{2028}\"\n",
+        ),
+        (
+            "jsonl",
+            "{\"key\":\"a\",\"score\":1234567890.5,\"seen\":\"2026-01-02T03:04:05Z\",\"url\":\"\"}\n\
+             {\"key\":\"b\",\"score\":1e-6,\"seen\":\"2026-01-02T02:04:05.250000Z\",\"url\":null}\n\
+             {\"key\":\"c\",\"score\":null,\"seen\":null,\"url\":\"x,y\\u2028\"}\n",
+        ),
+    ] {
+        let exported = ["export", &corpus, "--to", "-", "--format", format, "--columns", columns];
+        assert_eq!(corpusdb(&exported).good().stdout, expected);
+        let printed = corpusdb(&["sql", &corpus, &statement, "--format", format]).good().stdout;
+        assert_eq!(printed, expected);
+        let out = scratch.arg(&format!("out.{format}"));
+        corpusdb(&["sql", &corpus, &statement, "-o", &out]).good();
+        assert_eq!(std::fs::read_to_string(out).unwrap(), expected);
+    }
+    let nested = "SELECT [1.5, NULL] AS list, {a: 1, b: ['x']} AS o, X'0aff' AS bytes, \
+                  TIMESTAMP '2026-01-02 03:04:05.123456789' AS t, DATE '2026-01-02' AS d, 1e15 AS f";
+    let printed = |format| corpusdb(&["sql", &corpus, nested, "--format", format]).good().stdout;
+    assert_eq!(
+        printed("csv"),
+        "list,o,bytes,t,d,f\n\"[1.5,null]\",\"{\"\"a\"\":1,\"\"b\"\":[\"\"x\"\"]}\",0aff,\
+         2026-01-02T03:04:05.123456789Z,2026-01-02,1000000000000000.0\n"
+    );
+    assert_eq!(
+        printed("json"),
+        "{\"list\":[1.5,null],\"o\":{\"a\":1,\"b\":[\"x\"]},\"bytes\":\"0aff\",\
+         \"t\":\"2026-01-02T03:04:05.123456789Z\",\"d\":\"2026-01-02\",\"f\":1000000000000000.0}\n"
+    );
+}
+
+/// Numbers that are not finite became null, and texts ended at separators within them, without a word.
+#[test]
+fn values_that_a_format_cannot_hold_are_said() {
+    let scratch = TestDir::new();
+    let pages =
+        [Page::keyed("1", "one\ntwo"), Page::keyed("2", "three"), Page::keyed("3", "a\nb\n")];
+    let corpus = corpus(&scratch, "c", &pages);
+    let text = scratch.arg("a.txt");
+    let said = "2 values of `text`: the separator is inside";
+    let asked = ["export", &corpus, "--to", &text];
+    let ran = corpusdb(&asked).good();
+    assert!(ran.stderr.contains(said), "{ran}");
+    let ran = corpusdb(&["export", &corpus, "--to", "-", "--format", "text"]).good();
+    assert!(ran.stderr.contains(said), "{ran}");
+    let ran = corpusdb(&[&asked[..], &["--force", "--json"]].concat()).good();
+    assert_eq!(ran.json()["files"][0]["losses"], json!({ "text": 2 }));
+    let marked = ["--force", "--separator", "<|end|>"];
+    let ran = corpusdb(&[&asked[..], &marked].concat()).good();
+    assert!(!ran.stderr.contains("values of"), "{ran}");
+    // As is said of the rows of statements.
+    let numbers = "SELECT CAST('inf' AS DOUBLE) AS x, CAST('NaN' AS DOUBLE) AS y, 1.0 AS z";
+    for name in ["a.csv", "a.jsonl"] {
+        let ran = corpusdb(&["sql", &corpus, numbers, "-o", &scratch.arg(name)]).good();
+        for column in ["x", "y"] {
+            let said = format!("1 value of `{column}`: not finite, written as null");
+            assert!(ran.stderr.contains(&said), "{ran}");
+        }
+    }
+    let out = scratch.arg("b.csv");
+    let json = corpusdb(&["sql", &corpus, numbers, "-o", &out, "--json"]).good().json();
+    assert_eq!(json["losses"], json!({ "x": 1, "y": 1 }));
+    let ran = corpusdb(&["sql", &corpus, numbers, "-o", &scratch.arg("a.parquet")]).good();
+    assert!(!ran.stderr.contains("not finite"), "{ran}");
+}
+
+#[test]
+fn arrow_files_are_compressed_and_come_back() {
+    let scratch = TestDir::new();
+    let pages = crawl(9, 200, true);
+    let corpus = corpus(&scratch, "c", &pages);
+    let sizes = ["none", "zstd", "lz4"].map(|compression| {
+        let out = scratch.arg(&format!("{compression}.arrow"));
+        let report = export(&corpus, &out, &["--compression", compression]);
+        assert_eq!(report["compression"], compression);
+        assert_eq!(rows(Path::new(&out)), rows(&scratch.path("none.arrow")), "{compression}");
+        let again = scratch.arg(&format!("again-{compression}"));
+        init(&again, &FIELDS);
+        let read = ["--source", "web", "--id-field", "key", "--meta-field", "meta"];
+        assert_eq!(ingest(&again, &[&out], &read)["kept"], report["rows"]);
+        report["bytes"].as_u64().unwrap()
+    });
+    assert!(sizes[1] < sizes[0] && sizes[2] < sizes[0], "{sizes:?}");
+}

@@ -7,7 +7,7 @@ use super::{Options, Shard, frame};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
-use crate::output::Sink;
+use crate::output::CompressedFile;
 use rayon::prelude::*;
 
 /// Rows encoded by one thread at a time.
@@ -104,13 +104,13 @@ impl Shard for BlockShard {
         let table = self.table()?;
         let samples: u64 = self.lengths.iter().map(|length| *length as u64).sum();
         let bytes = table.len() as u64 + self.about.len() as u64 + samples;
-        let mut file = Sink::create(dir, &self.name, frame(compression), Some(bytes))?;
+        let mut file = CompressedFile::create(dir, &self.name, frame(compression), Some(bytes))?;
         file.put(&table)?;
         file.put(&self.about)?;
         for piece in std::mem::take(&mut self.pieces) {
             file.put(&piece)?;
         }
-        let mut files = vec![file.finish(self.lengths.len() as u64)?];
+        let mut files = vec![file.finish_file(self.lengths.len() as u64)?];
         if let Some(segments) = self.segments.take() {
             files.push(segments.finish()?);
         }

@@ -8,7 +8,7 @@ use crate::epoch::export::{ManifestFile, Values};
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::recipe::{Column, Compression};
 use crate::model::IoError;
-use crate::output::Sink;
+use crate::output::CompressedFile;
 use rayon::prelude::*;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -32,7 +32,7 @@ impl ShardFormat for Jsonl {
         let options = self.0.clone();
         let plain = options.compression == Compression::None;
         let name = shard_name(number, if plain { "jsonl" } else { "jsonl.zst" });
-        let sink = Sink::create(&options.dir, &name, frame(options.compression), None)?;
+        let sink = CompressedFile::create(&options.dir, &name, frame(options.compression), None)?;
         Ok(Box::new(Lines { options, sink, bytes: 0, largest: 0, rows: 0 }))
     }
 }
@@ -40,7 +40,7 @@ impl ShardFormat for Jsonl {
 /// A shard under way.
 struct Lines {
     options: Options,
-    sink: Sink,
+    sink: CompressedFile<'static>,
     /// Bytes by now, as they are on disk.
     bytes: u64,
     /// Bytes of the largest group so far: what the next one is expected to take.
@@ -72,7 +72,7 @@ impl Shard for Lines {
     }
 
     fn finish(self: Box<Self>) -> Result<Vec<ManifestFile>, EpochError> {
-        Ok(vec![self.sink.finish(self.rows)?])
+        Ok(vec![self.sink.finish_file(self.rows)?])
     }
 }
 

@@ -39,7 +39,7 @@ use crate::epoch::recipe;
 use crate::epoch::recipe::{Column, Compression, Layout};
 use crate::epoch::run::Opened;
 use crate::model::LossSpan;
-use crate::output::{Frame, ManifestFile};
+use crate::output::{ManifestFile, OutputCompression};
 use std::path::{Path, PathBuf};
 
 /// How rows become the files of shards.
@@ -95,8 +95,11 @@ pub(super) fn id_files(output: &recipe::OutputRecipe) -> Option<IdFiles> {
 }
 
 /// What the files of a compression are wrapped in.
-fn frame(compression: Compression) -> Frame {
-    if compression == Compression::None { Frame::Plain } else { Frame::Zstd }
+fn frame(compression: Compression) -> OutputCompression {
+    match compression {
+        Compression::None => OutputCompression::None,
+        _ => OutputCompression::Zstd,
+    }
 }
 
 /// What a writer needs to know.

@@ -1,0 +1,130 @@
+//! What a format of files is: its words, what it can do, and the code that writes it.
+//!
+//! A format is one static [`OutputFormat`] in a file of `formats`, and everybody else asks its fields. A format for
+//! tables of any columns, as documents and answers are, brings a [`TableFormat`].
+
+use super::compression::{FileOutput, OutputCompression};
+use super::error::WriteError;
+use super::files::ManifestFile;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::arrow_writer::ArrowColumnChunk;
+
+/// A format of files.
+pub(crate) struct OutputFormat {
+    /// The word in options and manifests.
+    pub name: &'static str,
+    /// What it is, for help.
+    pub about: &'static str,
+    /// How names of its files end, the first one in a directory; others are recognised.
+    pub endings: &'static [&'static str],
+    /// The compressions that its readers know.
+    pub compressions: &'static [OutputCompression],
+    /// The one that files have unless another one is asked for.
+    pub default_compression: OutputCompression,
+    /// Whether a compressed file is compressed as a whole, from outside, and its name says so.
+    pub is_compressed_whole: bool,
+    /// Whether it can be written to a stream, which cannot be read back.
+    pub streams: bool,
+    /// Which columns of documents its files have.
+    pub columns: TableColumns,
+    /// What becomes of values that it cannot hold, such as "not finite, written as null".
+    pub loss: Option<&'static str>,
+    /// Writes tables of any columns; `None` for a format of token ids alone.
+    pub table: Option<&'static dyn TableFormat>,
+}
+
+/// Which columns of documents a format has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TableColumns {
+    /// Columns, each of one type.
+    Typed,
+    /// Members of objects, which may differ from row to row: fields of a record may stand at top level.
+    Members,
+    /// Texts alone.
+    Texts,
+}
+
+/// What is known of files before their first row.
+#[derive(Clone, Debug)]
+pub(crate) struct FileSpec {
+    /// The columns.
+    pub schema: SchemaRef,
+    pub compression: OutputCompression,
+    /// The text after each row, for formats of texts alone.
+    pub separator: String,
+    /// The column that is a JSON object in text, written as an object where the format has objects.
+    pub object: Option<usize>,
+    /// The column that is such an object whose members stand at top level.
+    pub spread: Option<usize>,
+}
+
+impl FileSpec {
+    /// Files of plain columns.
+    pub const fn new(schema: SchemaRef, compression: OutputCompression) -> Self {
+        Self { schema, compression, separator: String::new(), object: None, spread: None }
+    }
+}
+
+/// Writes tables of any columns: documents and answers.
+///
+/// A group is encoded as a pure function of its rows, on any thread and ahead of its file, and is appended in order.
+pub(crate) trait TableFormat: Send + Sync {
+    /// Refuses columns that the format cannot hold.
+    fn check(&self, spec: &FileSpec) -> Result<(), WriteError>;
+    /// Encodes a group, whose rows may come in several batches: the bytes do not depend on where these end.
+    fn encode(&self, spec: &FileSpec, rows: &[RecordBatch]) -> Result<EncodedGroup, WriteError>;
+    /// Begins a file or a stream.
+    fn create<'a>(
+        &self,
+        spec: &FileSpec,
+        out: FileOutput<'a>,
+    ) -> Result<Box<dyn ShardFile + 'a>, WriteError>;
+}
+
+/// A group of rows that is ready to be appended to a file.
+pub(crate) struct EncodedGroup {
+    /// Rows in it.
+    pub rows: u64,
+    /// How many values of each column the format cannot hold; empty where it holds all.
+    pub lost: Vec<u64>,
+    pub content: GroupContent,
+}
+
+/// A group as its format appends it.
+pub(crate) enum GroupContent {
+    /// Bytes in order.
+    Bytes(Vec<Vec<u8>>),
+    /// Column chunks of a row group of Parquet.
+    Chunks(Vec<ArrowColumnChunk>),
+    /// A batch, for formats that encode while they write.
+    Batch(RecordBatch),
+}
+
+impl EncodedGroup {
+    /// The error of a group that another format encoded.
+    pub fn mismatch() -> WriteError {
+        WriteError::Bug("a group in the form of another format".to_owned())
+    }
+}
+
+/// A file, or the files of a shard, under way.
+pub(crate) trait ShardFile: Send {
+    /// Appends a group.
+    fn append(&mut self, group: EncodedGroup) -> Result<(), WriteError>;
+    /// Bytes so far of the file whose size is bounded.
+    fn bytes(&self) -> u64;
+    /// Completes the files and lists them; a stream is not listed.
+    fn finish(self: Box<Self>) -> Result<Vec<ManifestFile>, WriteError>;
+}
+
+/// The rows of a group as one batch; no copy where they are one already.
+pub(crate) fn one_batch(
+    schema: &SchemaRef,
+    rows: &[RecordBatch],
+) -> Result<RecordBatch, WriteError> {
+    if let [rows] = rows {
+        return Ok(rows.clone());
+    }
+    arrow::compute::concat_batches(schema, rows).map_err(|error| WriteError::Bug(error.to_string()))
+}

@@ -1,0 +1,140 @@
+//! The formats that files are written in, a file each: what a format is, and how it is written.
+//!
+//! A new format is a file here, its `mod` line, and its entry in [`FORMATS`].
+
+mod arrow;
+mod csv;
+mod jsonl;
+mod lines;
+mod parquet;
+mod spelling;
+#[cfg(test)]
+mod test_only;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub(crate) use csv::{csv_header, csv_rows};
+pub(crate) use jsonl::json_rows;
+pub(crate) use parquet::TableFile;
+
+use super::compression::OutputCompression;
+use super::format::{OutputFormat, TableColumns};
+use crate::model::show::count;
+use std::fmt;
+use std::path::Path;
+
+/// All formats, in the order in which help lists them.
+pub(crate) static FORMATS: &[&OutputFormat] = &[
+    &jsonl::JSON_LINES,
+    &parquet::PARQUET,
+    &arrow::ARROW,
+    &csv::CSV,
+    &text::TEXT,
+    #[cfg(test)]
+    &test_only::TEST_ONLY,
+];
+
+/// A format of files, by its name: `jsonl`, `parquet`, `arrow`, `csv`, `text`.
+#[derive(Clone, Copy)]
+pub struct FormatName(&'static OutputFormat);
+
+impl FormatName {
+    /// The formats of documents.
+    pub fn all() -> impl Iterator<Item = Self> {
+        FORMATS.iter().filter(|format| format.table.is_some()).map(|format| Self(format))
+    }
+
+    /// The word used on the command line and in manifests.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// The format of that name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::all().find(|format| format.name() == name)
+    }
+
+    /// The format that the ending of a file's name tells.
+    #[must_use]
+    pub fn of_path(path: &Path) -> Option<Self> {
+        Self::of_file(&path.file_name()?.to_string_lossy()).0
+    }
+
+    /// What the name of a file says of its format and its compression.
+    pub(crate) fn of_file(name: &str) -> (Option<Self>, Option<OutputCompression>) {
+        let name = name.to_ascii_lowercase();
+        let compressed = |compression: OutputCompression| {
+            let ending = Some(compression.ending()).filter(|ending| !ending.is_empty())?;
+            Some((name.strip_suffix(ending)?, Some(compression)))
+        };
+        let compressed = OutputCompression::ALL.into_iter().find_map(compressed);
+        let (stem, compression) = compressed.unwrap_or((&name, None));
+        let ending = stem.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let format = Self::all().find(|format| format.0.endings.contains(&ending));
+        (format, format.and(compression))
+    }
+
+    /// The names of all formats of documents that `is` true of, as a sentence lists them.
+    pub(crate) fn list(is: impl Fn(&OutputFormat) -> bool) -> String {
+        let names: Vec<&str> = Self::all().filter(|format| is(format.0)).map(Self::name).collect();
+        match names.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, before)) => format!("{} or {last}", before.join(", ")),
+            None => String::new(),
+        }
+    }
+
+    /// The names of those that have columns, as a sentence lists them.
+    #[must_use]
+    pub fn list_with_columns() -> String {
+        Self::list(|format| format.columns != TableColumns::Texts)
+    }
+
+    /// What to say of values of a column that the format cannot hold.
+    #[must_use]
+    pub fn loss_note(self, column: &str, values: u64) -> String {
+        let (values, loss) = (count(values, "value", "values"), self.0.loss.unwrap_or("lost"));
+        format!("{values} of `{column}`: {loss}")
+    }
+
+    /// What the format is.
+    pub(crate) const fn format(self) -> &'static OutputFormat {
+        self.0
+    }
+
+    /// Whether it has columns, as answers do, and not texts alone.
+    #[must_use]
+    pub fn has_columns(self) -> bool {
+        self.0.columns != TableColumns::Texts
+    }
+}
+
+impl PartialEq for FormatName {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for FormatName {}
+
+impl fmt::Debug for FormatName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(feature = "cli")]
+impl clap::ValueEnum for FormatName {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: std::sync::LazyLock<Vec<FormatName>> =
+            std::sync::LazyLock::new(|| FormatName::all().collect());
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        Some(clap::builder::PossibleValue::new(self.name()).help(self.0.about))
+    }
+}
