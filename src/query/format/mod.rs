@@ -5,12 +5,10 @@ mod markdown;
 mod rows;
 mod table;
 
+use crate::output::{WriteError, csv_header, csv_rows, json_rows};
 use crate::query::error::QueryError;
 use crate::query::sql::Rows;
-use arrow::csv::WriterBuilder as CsvBuilder;
 use arrow::datatypes::{DataType, Fields, Schema};
-use arrow::json::WriterBuilder as JsonBuilder;
-use arrow::json::writer::LineDelimited;
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use cell::Cell;
@@ -51,6 +49,20 @@ impl Format {
             Self::Csv => "csv",
             Self::Json => "json",
             Self::Markdown => "markdown",
+        }
+    }
+
+    /// What it is, for help.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Table => {
+                "Columns side by side, cut to the width of the terminal (elsewhere 160 characters)"
+            }
+            Self::Line => "One column a line, with complete values",
+            Self::Csv => "Comma-separated with a header line",
+            Self::Json => "One JSON object a line",
+            Self::Markdown => "A Markdown table with complete values",
         }
     }
 
@@ -165,11 +177,10 @@ impl<'a> Printer<'a> {
         self.out.flush().map_err(QueryError::Write)
     }
 
+    /// The lines of a file of CSV.
     fn csv(&self, batch: &RecordBatch) -> Result<Vec<u8>, QueryError> {
-        let mut text = Vec::new();
-        let mut writer = CsvBuilder::new().with_header(!self.started).build(&mut text);
-        writer.write(batch).map_err(QueryError::arrow)?;
-        drop(writer);
+        let mut text = if self.started { Vec::new() } else { csv_header(&batch.schema()) };
+        csv_rows(batch, &mut text).map_err(unprintable)?;
         Ok(text)
     }
 
@@ -270,14 +281,21 @@ fn refuse_within(kind: &DataType) -> Result<(), QueryError> {
     }
 }
 
+/// The lines of a file of JSON lines.
 fn json(batch: &RecordBatch) -> Result<Vec<u8>, QueryError> {
     let mut text = Vec::new();
-    let mut writer =
-        JsonBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(&mut text);
-    writer.write(batch).map_err(QueryError::arrow)?;
-    writer.finish().map_err(QueryError::arrow)?;
-    drop(writer);
+    json_rows(batch, &mut text).map_err(unprintable)?;
     Ok(text)
+}
+
+/// Values are made into text without a file.
+fn unprintable(error: WriteError) -> QueryError {
+    QueryError::Run {
+        why: match error {
+            WriteError::Unfit(why) | WriteError::Bug(why) => why,
+            _ => "a value has no text form".to_owned(),
+        },
+    }
 }
 
 /// The batch in runs of rows that take about [`BYTES`], at least one row each; itself when it is empty.

@@ -155,7 +155,7 @@ corpusdb_test!(an_output_is_whole_or_absent_and_nothing_is_covered, place(), |(
     sql("SELECT a.id, b.id FROM documents a JOIN documents b ON a.id = b.id", &["--force"])
         .fails(&["two columns named `id`", "AS"]);
     for (more, words) in
-        [(&["--format", "table"][..], "parquet, arrow, csv or jsonl"), (&[], "has no known ending")]
+        [(&["--format", "table"][..], "jsonl, parquet, arrow or csv"), (&[], "has no known ending")]
     {
         let unknown = scratch.arg("out.xyz");
         corpusdb(&[&["sql", &corpus, "SELECT 1 AS a", "-o", &unknown], more].concat())
