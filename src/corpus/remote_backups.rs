@@ -69,7 +69,7 @@ impl BackupPlace for RemoteBackups {
     }
 
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        self.failed("writing", name, self.folder.put_new(name, bytes.to_vec()))
+        self.failed("writing", name, self.folder.put_new(name, bytes.to_vec()).map(drop))
     }
 
     fn remove(&self, names: &[&str]) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@ use crate::corpus::ShardError;
 use crate::model::near_names::UnknownName;
 use crate::model::show::number;
 use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
-use crate::output::WriteError;
+use crate::output::{OutputError, WriteError};
 use crate::query::QueryError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
@@ -126,12 +126,6 @@ pub enum EpochError {
         /// The setting or the format to use instead.
         instead: String,
     },
-    /// Another build makes the same folder.
-    #[error("{} is being written by another build; wait for it, or give another `out=`", path.display())]
-    BuildUnderWay {
-        /// The folder.
-        path: PathBuf,
-    },
     /// The stream written to.
     #[error("writing the stream")]
     Output(#[source] std::io::Error),
@@ -225,18 +219,9 @@ pub enum EpochError {
     /// A stored plan cannot be read.
     #[error("epoch plan: {0}")]
     Plan(String),
-    /// The folder to write to is taken.
-    #[error("{} exists and is not an empty directory; give another `out=`, or remove it first", path.display())]
-    OutputExists {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The folder to write to cannot be made by a rename.
-    #[error("{} does not end in a name; give `out=` the path of a new directory", path.display())]
-    OutputUnnamed {
-        /// The path given, such as `.`.
-        path: PathBuf,
-    },
+    /// A directory that cannot be made under its name, or would replace what is not to be replaced.
+    #[error(transparent)]
+    Destination(OutputError),
     /// Files that do not have the ids of an epoch.
     #[error("{}: {why}", path.display())]
     Files {
@@ -312,6 +297,16 @@ impl From<ShardError> for EpochError {
     }
 }
 
+impl From<OutputError> for EpochError {
+    fn from(error: OutputError) -> Self {
+        match error {
+            OutputError::Io(error) => error.into(),
+            OutputError::Interrupted(stop) => stop.into(),
+            error => Self::Destination(error),
+        }
+    }
+}
+
 impl From<WriteError> for EpochError {
     fn from(error: WriteError) -> Self {
         match error {
@@ -371,6 +366,7 @@ impl EpochError {
             Self::Store(error) => error.hint(),
             Self::Select(error) => error.hint(),
             Self::Io(error) => error.hint(),
+            Self::Destination(error) => error.hint(),
             Self::Tokenizer(error) => error.hint(),
             Self::InShard { error, .. } => error.hint(),
             Self::Unknown(unknown) if unknown.what == SPECIAL_TOKEN => Some(Hint::text(format!(
@@ -384,6 +380,11 @@ impl EpochError {
             ),
             _ => None,
         }
+    }
+
+    /// Whether the same build may go on where this one stopped.
+    pub(super) const fn can_pass(&self) -> bool {
+        matches!(self, Self::Interrupted(_) | Self::Io(_) | Self::Parquet { .. } | Self::Store(_))
     }
 
     pub(super) fn bug(what: impl Into<String>) -> Self {
@@ -416,7 +417,7 @@ impl EpochError {
             | Self::SameShards { .. }
             | Self::Files { .. } => ErrorKind::BadInput,
             Self::InShard { error, .. } => error.kind(),
-            Self::OutputExists { .. } | Self::BuildUnderWay { .. } => ErrorKind::AlreadyExists,
+            Self::Destination(error) => error.kind(),
             Self::Plan(_) => ErrorKind::Corrupt,
             _ => ErrorKind::Failed,
         }

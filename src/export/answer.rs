@@ -2,14 +2,13 @@
 
 use super::error::ExportError;
 use super::layout::{compression, table_of};
-use super::manifest::{ExportedFile, losses};
+use super::manifest::{EXPORTS, ExportedFile, losses};
 use super::options::ExportJob;
-use super::place::Destination;
 use super::run::on_threads;
 use crate::model::Context;
 use crate::output::{
-    FileSpec, FormatName, GroupSize, HashedFile, ManifestFile, OutputCompression, PositionedRows,
-    ShardOutcome, ShardWriter, TableFormat,
+    Destination, FileSpec, FormatName, GroupSize, HashedFile, ManifestFile, OutputCompression,
+    OutputRequest, PositionedRows, ShardOutcome, ShardWriter, Staging, TableFormat,
 };
 use crate::query::{Rows, refuse_same_names};
 use std::collections::BTreeMap;
@@ -60,25 +59,27 @@ pub fn write_answer(
     let name = job.to.file_name().unwrap_or_default().to_string_lossy();
     let (format, compression) = form(options, &name)?;
     let table = table_of(format)?;
-    let destination = Destination::of(job, false, &context.with_memory(PART_MEMORY))?;
+    let ExportJob { to, stores, force } = *job;
+    let request = OutputRequest { to, stores, is_directory: false, force, maker: &EXPORTS };
+    let destination = Destination::of(&request, &context.with_memory(PART_MEMORY))?;
     refuse_same_names(rows.schema().fields())?;
     let spec = FileSpec::new(rows.schema(), compression);
     table.check(&spec)?;
     // Whatever an earlier run left under this name is of no use to another one.
     let mark = blake3::hash(b"the answer to a statement").to_hex();
-    let place = destination.enter(&mark)?;
-    let begun = place.resume().and_then(|_| place.begin(&name));
+    let (staging, _): (Box<dyn Staging<()>>, _) = destination.begin_or_resume(&mark)?;
+    let begun = staging.create(&name).map_err(ExportError::from);
     let written = begun
         .and_then(|file| on_threads(context.threads, || write(rows, table, &spec, file, context)));
     match written {
         Ok((ManifestFile { name, bytes, rows, blake3 }, lost)) => {
-            place.publish_alone()?;
+            staging.publish(&[], None, context)?;
             context.progress.end();
             let (partition, losses) = (BTreeMap::new(), losses(&spec.schema, &lost));
             Ok(ExportedFile { name, bytes, rows, blake3, partition, losses })
         }
         Err(error) => {
-            place.leave(&error);
+            staging.abandon(false);
             Err(error)
         }
     }

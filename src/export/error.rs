@@ -2,7 +2,7 @@
 
 use crate::model::near_names::way_out;
 use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
-use crate::output::WriteError;
+use crate::output::{OutputError, WriteError};
 use crate::query::QueryError;
 use crate::remote::RemoteError;
 use crate::store::StoreError;
@@ -15,26 +15,9 @@ pub enum ExportError {
     /// Options that do not go together, or that a format does not have.
     #[error("{0}")]
     Options(String),
-    /// Something stands where the export is to be.
-    #[error("{} exists; {instead}", path.display())]
-    Exists {
-        /// The file or directory.
-        path: PathBuf,
-        /// The way out.
-        instead: &'static str,
-    },
-    /// The output cannot be made by a rename.
-    #[error("{} does not end in a name; give the path of a file or of a new directory", path.display())]
-    Unnamed {
-        /// The path given, such as `.`.
-        path: PathBuf,
-    },
-    /// Another export makes the same output.
-    #[error("{} is being written by another export; wait for it, or give another path", path.display())]
-    UnderWay {
-        /// The output.
-        path: PathBuf,
-    },
+    /// What cannot be made under its name, or would replace what is not to be replaced.
+    #[error(transparent)]
+    Destination(OutputError),
     /// A column that an export cannot be parted by.
     #[error("cannot partition an export by `{name}`: {why}")]
     NoPartition {
@@ -112,11 +95,24 @@ pub enum ExportError {
 }
 
 impl ExportError {
+    /// Whether the same export may go on where this one stopped.
+    pub(super) const fn can_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::Interrupted(_)
+                | Self::Io(_)
+                | Self::Library { .. }
+                | Self::Remote(_)
+                | Self::Store(_)
+        )
+    }
+
     /// The way out, where there is one to name.
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {
         match self {
             Self::Io(error) => error.hint(),
+            Self::Destination(error) => error.hint(),
             Self::Query(error) => error.hint(),
             Self::Store(error) => error.hint(),
             Self::NoPartition { name, known, .. } => Some(Hint::text(way_out(name, known))),
@@ -134,6 +130,17 @@ impl From<IoError> for ExportError {
         match RemoteError::within(&error.source) {
             Some(remote) => remote.clone().into(),
             None => Self::Io(error),
+        }
+    }
+}
+
+impl From<OutputError> for ExportError {
+    fn from(error: OutputError) -> Self {
+        match error {
+            OutputError::Io(error) => error.into(),
+            OutputError::Remote(error) => error.into(),
+            OutputError::Interrupted(stop) => stop.into(),
+            error => Self::Destination(error),
         }
     }
 }
@@ -158,12 +165,11 @@ impl From<ExportError> for Error {
             ExportError::Store(error) => return error.into(),
             ExportError::Query(error) => return error.into(),
             ExportError::Remote(error) => return error.into(),
-            ExportError::Exists { .. } | ExportError::UnderWay { .. } => ErrorKind::AlreadyExists,
+            ExportError::Destination(ref error) => error.kind(),
             ExportError::NoPartition { .. } => ErrorKind::NotFound,
             ExportError::Options(_)
             | ExportError::Collision { .. }
-            | ExportError::PartitionValue { .. }
-            | ExportError::Unnamed { .. } => ErrorKind::BadInput,
+            | ExportError::PartitionValue { .. } => ErrorKind::BadInput,
             _ => ErrorKind::Failed,
         };
         let hint = error.hint();

@@ -2,15 +2,24 @@
 
 use super::layout::ExportLayout;
 use super::options::ExportOptions;
-use crate::output::FormatName;
+use crate::output::{FormatName, ManifestFile, OutputMaker};
 use arrow::datatypes::{DataType, SchemaRef};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the manifest's form.
 const VERSION: u32 = 1;
-/// Name of the manifest in a directory. Hidden, so that who reads the directory reads documents alone.
-pub(super) const MANIFEST_FILE: &str = ".manifest.json";
+/// Exports, as those who make room for them know them. The manifest is hidden, so that who reads the directory reads
+/// documents alone.
+pub(super) const EXPORTS: OutputMaker = OutputMaker {
+    name: "export",
+    manifest: ".manifest.json",
+    instead: "replace it with `force=`, or give another path",
+    listed: |text| {
+        let manifest: ExportManifest = serde_json::from_slice(text).ok()?;
+        Some(manifest.files.into_iter().map(ManifestFile::from).collect())
+    },
+};
 
 /// The manifest of an export: a pure function of the corpus at its commit and of the options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,6 +102,13 @@ pub struct ExportedStream {
     pub rows: u64,
     /// What to say of values that the format cannot hold: a sentence for each column that has such values.
     pub loss_notes: Vec<String>,
+}
+
+impl From<ExportedFile> for ManifestFile {
+    fn from(file: ExportedFile) -> Self {
+        let ExportedFile { name, bytes, rows, blake3, .. } = file;
+        Self { name, bytes, rows, blake3 }
+    }
 }
 
 impl ExportManifest {

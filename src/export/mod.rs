@@ -31,9 +31,8 @@
 //!
 //! A document's way: `options` and `layout` say what is asked for, `selection` which documents, `partition` in which
 //! directory each stands, `pieces` reads them in parallel and `collisions` looks at fields that stand at top level; the
-//! room `output` encodes groups of rows and cuts these into files. `staging` keeps what is finished until all is and
-//! `remote` does so in a store (`place` is either), `manifest` says what was written. `run` drives. `answer` writes the
-//! rows of a statement instead.
+//! room `output` encodes groups of rows, cuts these into files, and keeps what is finished until all is. `manifest` says
+//! what was written. `run` drives. `answer` writes the rows of a statement instead.
 
 mod answer;
 mod collisions;
@@ -44,11 +43,8 @@ mod manifest;
 mod options;
 mod partition;
 mod pieces;
-mod place;
-mod remote;
 mod run;
 mod selection;
-mod staging;
 
 pub use crate::output::{FormatName, OutputCompression, OutputError, OutputFile, OutputWriter};
 pub use answer::{AnswerOptions, write_answer};

@@ -3,21 +3,20 @@
 use super::collisions::TakenNames;
 use super::error::ExportError;
 use super::layout::{ExportLayout, META, SPREAD};
-use super::manifest::{ExportManifest, ExportedFile, ExportedStream, losses};
+use super::manifest::{EXPORTS, ExportManifest, ExportedFile, ExportedStream, losses};
 use super::options::{ExportJob, ExportOptions};
 use super::partition::{Partition, partitions};
 use super::pieces::{Pieces, Window};
-use super::place::{Destination, Place};
 use super::selection::{selected, text_bytes};
-use super::staging::FinishedFile;
 use crate::model::{Context, refuse_without_room};
 use crate::output::{
-    FileOutput, FileSpec, GroupSize, OutputCompression, ShardFile, ShardOutcome, ShardWriter,
-    TableFormat,
+    Destination, FileOutput, FileSpec, GroupSize, ManifestFile, OutputCompression, OutputRequest,
+    ShardFile, ShardOutcome, ShardRecord, ShardWriter, Staging, TableFormat,
 };
 use crate::query::DocumentTable;
 use crate::store::View;
 use roaring::RoaringTreemap;
+use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
 
@@ -25,6 +24,22 @@ use std::path::Path;
 const GROUP_ROWS: u64 = 8192;
 /// Bytes of values at which a group ends, by the bytes at which a file ends.
 const GROUP_BYTES: std::ops::RangeInclusive<u64> = 4 << 10..=8 << 20;
+
+/// Where an export goes on behind a finished file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DocumentPosition {
+    /// The number of its partition.
+    partition: usize,
+    /// Its number in the partition.
+    number: u32,
+    /// The id behind its last document.
+    next: u64,
+    /// How many values of each of its columns the format cannot hold.
+    lost: Vec<u64>,
+}
+
+type FinishedFile = ShardRecord<DocumentPosition>;
 
 /// What is written, and how.
 struct Task<'a> {
@@ -116,16 +131,24 @@ pub fn export(
 ) -> Result<ExportManifest, ExportError> {
     let task = Task::new(view, options, Some(job.to), *context)?;
     let is_directory = task.layout.shard_bytes.is_some();
-    let destination = Destination::of(job, is_directory, context)?;
+    let ExportJob { to, stores, force } = *job;
+    let request = OutputRequest { to, stores, is_directory, force, maker: &EXPORTS };
+    let destination = Destination::of(&request, context)?;
     on_threads(context.threads, || {
         let partitions = partitions(view, &task.selected, &options.partition_by)?;
         let hash = identity(&task, options, corpus);
-        let staging = destination.enter(&hash)?;
-        let written = write_files(&task, options, &partitions, &staging, job.to);
+        let is_local = destination.is_local();
+        let (staging, finished) = destination.begin_or_resume(&hash)?;
+        let room = if is_local { refuse_too_large(&task, &finished, to) } else { Ok(()) };
+        let written = room
+            .and_then(|()| write_files(&task, options, &partitions, finished, &*staging, to));
         match written {
-            Ok(manifest) => staging.publish(&manifest).map(|()| manifest),
+            Ok(manifest) => {
+                staging.publish(&[], Some(&manifest.to_json()), context)?;
+                Ok(manifest)
+            }
             Err(error) => {
-                staging.leave(&error);
+                staging.abandon(error.can_pass());
                 Err(error)
             }
         }
@@ -179,7 +202,6 @@ pub(super) fn on_threads<T: Send>(
 fn refuse_too_large(
     task: &Task<'_>,
     finished: &[FinishedFile],
-    staging: &Place,
     to: &Path,
 ) -> Result<(), ExportError> {
     let columns = task.layout.columns.as_deref();
@@ -187,8 +209,9 @@ fn refuse_too_large(
     let layout = &task.layout;
     let is_plain =
         layout.format.format().is_compressed_whole && layout.compression == OutputCompression::None;
-    if has_text && is_plain && matches!(staging, Place::Local(_)) {
-        let written = finished.iter().map(|file| file.file.bytes).sum();
+    if has_text && is_plain {
+        let files = finished.iter().flat_map(|shard| &shard.files);
+        let written = files.map(|file| file.bytes).sum();
         let bytes = text_bytes(task.view, &task.selected)?.saturating_sub(written);
         refuse_without_room("exporting to", to, bytes)?;
     }
@@ -199,15 +222,14 @@ fn write_files(
     task: &Task<'_>,
     options: &ExportOptions,
     partitions: &[Partition],
-    staging: &Place,
+    mut finished: Vec<FinishedFile>,
+    staging: &dyn Staging<DocumentPosition>,
     to: &Path,
 ) -> Result<ExportManifest, ExportError> {
     let progress = task.context.progress;
-    let mut finished = staging.resume()?;
     progress.begin("documents", Some(task.selected.len()));
-    let last = finished.last().cloned();
-    refuse_too_large(task, &finished, staging, to)?;
-    let mut done: u64 = finished.iter().map(|file| file.file.rows).sum();
+    let last = finished.last().map(|shard| shard.position.clone());
+    let mut done: u64 = finished.iter().flat_map(|shard| &shard.files).map(|file| file.rows).sum();
     progress.advance(done);
     for (at, partition) in partitions.iter().enumerate() {
         let before = last.as_ref().filter(|last| last.partition >= at);
@@ -227,26 +249,30 @@ fn write_files(
         };
         let mut number = first;
         let finish = |shard| {
-            let stream = || ExportError::Bug("a stream in place of a file".to_owned());
-            let file = FinishedFile::of(shard, at, number).ok_or_else(stream)?;
-            staging.record(&file)?;
+            let ShardOutcome { files, next, lost } = shard;
+            let position = DocumentPosition { partition: at, number, next, lost };
+            let shard = ShardRecord { files, position };
+            staging.record(&shard)?;
             number += 1;
-            finished.push(file);
+            finished.push(shard);
             Ok(task.context.check_interrupt()?)
         };
         let open =
-            |number| Ok(task.format.create(&task.spec, staging.begin(&name(number))?.into())?);
+            |number| Ok(task.format.create(&task.spec, staging.create(&name(number))?.into())?);
         let mut files = task.writer(first, open, finish);
         task.write(documents, &mut files, done)?;
         files.finish(at_least_one)?;
         done += count;
     }
-    let files = finished.into_iter().map(|finished| {
-        let partition = partitions.get(finished.partition).map(Partition::values);
-        let crate::output::ManifestFile { name, bytes, rows, blake3 } = finished.file;
-        let (partition, losses) =
-            (partition.unwrap_or_default(), losses(&task.spec.schema, &finished.lost));
-        ExportedFile { name, bytes, rows, blake3, partition, losses }
+    let files = finished.into_iter().flat_map(|ShardRecord { files, position }| {
+        let partition = partitions.get(position.partition).map(Partition::values);
+        let partition = partition.unwrap_or_default();
+        let losses = losses(&task.spec.schema, &position.lost);
+        files.into_iter().map(move |file| {
+            let ManifestFile { name, bytes, rows, blake3 } = file;
+            let (partition, losses) = (partition.clone(), losses.clone());
+            ExportedFile { name, bytes, rows, blake3, partition, losses }
+        })
     });
     let commit = task.view.commit().0;
     Ok(ExportManifest::new(options, &task.layout, commit, &task.spec.schema, files.collect()))

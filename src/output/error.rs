@@ -1,10 +1,124 @@
-//! What can go wrong with a file that is written; each layer reports it as an error of its own.
+//! What can go wrong with an output: its name, what stands there, and the files that are written.
 
-use crate::model::IoError;
+use crate::model::{ErrorKind, Hint, Interrupted, IoError};
+use crate::remote::RemoteError;
 use parquet::errors::ParquetError;
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// A name that no output can be made under, or an output that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// The address of a store: it would become a directory named `s3:`. It is not repeated, for it may have secrets.
+    #[error(
+        "{scheme}:// is an address, and this must be written to disk: give a path, and copy it from there"
+    )]
+    Address {
+        /// Of what kind.
+        scheme: String,
+    },
+    /// A directory, or the name of none.
+    #[error("{}: it is a directory; name a file in it", path.display())]
+    Directory {
+        /// The name.
+        path: PathBuf,
+    },
+    /// Neither a file nor anything that can be written to from front to end.
+    #[error("{}: it is a {what}, which cannot be written to; name a file, a pipe or /dev/stdout", path.display())]
+    Unsuitable {
+        /// The name.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// What is read stands there.
+    #[error("{}: this command reads it ({}), and it would be overwritten; give another path", path.display(), input.display())]
+    Input {
+        /// The name.
+        path: PathBuf,
+        /// The input that it is.
+        input: PathBuf,
+    },
+    /// A file stands there that nobody asked to replace.
+    #[error("{}: the file exists, and it is {instead}; remove it, or give another path", path.display())]
+    Taken {
+        /// The name.
+        path: PathBuf,
+        /// What it would have to be.
+        instead: &'static str,
+    },
+    /// Something stands where the output is to be, or in the directory that it is to replace.
+    #[error("{} exists; {instead}", path.display())]
+    Exists {
+        /// The file, directory or object.
+        path: PathBuf,
+        /// The way out.
+        instead: &'static str,
+    },
+    /// Something came to stand where the output is to be while it was written.
+    #[error(
+        "{} appeared while this was written, and is left as it is; what was written waits in {}: move {} away, and run the same command again",
+        path.display(), kept.display(), path.display()
+    )]
+    Appeared {
+        /// The file, directory or object.
+        path: PathBuf,
+        /// Where the finished files are.
+        kept: PathBuf,
+    },
+    /// The output cannot be made by a rename.
+    #[error("{} does not end in a name; give the path of a file or of a new directory", path.display())]
+    Unnamed {
+        /// The path given, such as `.`.
+        path: PathBuf,
+    },
+    /// Somebody else makes the same output.
+    #[error("{} is being written by another {by}; wait for it, or give another path", path.display())]
+    UnderWay {
+        /// The output.
+        path: PathBuf,
+        /// What makes it, such as `export`.
+        by: &'static str,
+    },
+    /// The file system.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// An object of a store.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// The caller asked to stop.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+impl OutputError {
+    /// The way out, where there is one to name besides the message.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Io(error) => error.hint(),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Taken { .. }
+            | Self::Exists { .. }
+            | Self::Appeared { .. }
+            | Self::UnderWay { .. } => ErrorKind::AlreadyExists,
+            Self::Address { .. }
+            | Self::Directory { .. }
+            | Self::Unsuitable { .. }
+            | Self::Input { .. }
+            | Self::Unnamed { .. } => ErrorKind::BadInput,
+            Self::Interrupted(_) => ErrorKind::Interrupted,
+            Self::Io(_) | Self::Remote(_) => ErrorKind::Failed,
+        }
+    }
+}
 
 /// A file or directory that could not be written.
 #[derive(Debug)]

@@ -29,13 +29,13 @@ pub struct ManifestFile {
 }
 
 /// What a file is written to: it is there when it is finished.
-pub(crate) trait Target: Write + Send {
-    /// All is written.
-    fn finish(self: Box<Self>) -> io::Result<()>;
+pub(crate) trait FileTarget: Write + Send {
+    /// All is written, and came to this.
+    fn finish(self: Box<Self>, digest: &FileDigest) -> io::Result<()>;
 }
 
-impl Target for File {
-    fn finish(self: Box<Self>) -> io::Result<()> {
+impl FileTarget for File {
+    fn finish(self: Box<Self>, _: &FileDigest) -> io::Result<()> {
         Ok(())
     }
 }
@@ -55,24 +55,26 @@ struct Worker {
     buffers: SyncSender<Vec<u8>>,
     /// Buffers that are written, to be filled again.
     emptied: Receiver<Vec<u8>>,
-    thread: JoinHandle<io::Result<Written>>,
+    thread: JoinHandle<io::Result<FileDigest>>,
 }
 
-struct Written {
-    bytes: u64,
-    blake3: blake3::Hash,
+/// What was written to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileDigest {
+    pub bytes: u64,
+    pub blake3: blake3::Hash,
 }
 
 impl HashedFile {
     /// Creates `dir/name`.
-    pub fn create(dir: &Path, name: &str) -> Result<Self, WriteError> {
+    pub fn create(dir: &Path, name: &str) -> Result<Self, IoError> {
         let path = dir.join(name);
         let file = File::create_new(&path).map_err(IoError::of("creating", &path))?;
         Self::to(path, name, Box::new(file))
     }
 
     /// Begins to write to a target; errors tell `path`.
-    pub fn to(path: PathBuf, name: &str, target: Box<dyn Target>) -> Result<Self, WriteError> {
+    pub fn to(path: PathBuf, name: &str, target: Box<dyn FileTarget>) -> Result<Self, IoError> {
         let (buffers, received) = sync_channel(WAITING);
         let (empty, emptied) = channel();
         let thread = Builder::new()
@@ -135,7 +137,7 @@ impl HashedFile {
         }
     }
 
-    fn end(&mut self) -> io::Result<Written> {
+    fn end(&mut self) -> io::Result<FileDigest> {
         let Some(Worker { buffers, thread, .. }) = self.worker.take() else {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
@@ -170,16 +172,17 @@ impl Write for HashedFile {
 }
 
 fn drain(
-    mut target: Box<dyn Target>,
+    mut target: Box<dyn FileTarget>,
     buffers: &Receiver<Vec<u8>>,
     emptied: &Sender<Vec<u8>>,
-) -> io::Result<Written> {
+) -> io::Result<FileDigest> {
     let mut hasher = blake3::Hasher::new();
     let mut bytes = 0;
     for mut buffer in buffers {
         if buffer.is_empty() {
-            target.finish()?;
-            break;
+            let digest = FileDigest { bytes, blake3: hasher.finalize() };
+            target.finish(&digest)?;
+            return Ok(digest);
         }
         target.write_all(&buffer)?;
         hasher.update(&buffer);
@@ -188,7 +191,8 @@ fn drain(
         // Nobody waits for it once the file is being finished.
         let _ = emptied.send(buffer);
     }
-    Ok(Written { bytes, blake3: hasher.finalize() })
+    // Its owner is gone.
+    Ok(FileDigest { bytes, blake3: hasher.finalize() })
 }
 
 /// Writes a small file whole.

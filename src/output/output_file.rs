@@ -3,8 +3,9 @@
 //! Nothing or a regular file: the file is made beside the name and takes its place when it is whole. A pipe, a device,
 //! a descriptor such as `/dev/stdout`: it is written to. A link is followed. What is read is never written over.
 
+use super::error::OutputError;
+use super::naming::{derived_name, rename_new};
 use crate::model::{IoError, sync_directory};
-use std::ffi::OsString;
 use std::fs;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{BufWriter, ErrorKind, Write};
@@ -13,53 +14,6 @@ use std::path::{Path, PathBuf};
 
 /// Links that lead to one another before there is no end to them.
 const MOST_LINKS: usize = 40;
-
-/// A name that no file can be made under, or a file that could not be written.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OutputError {
-    /// The address of a store: it would become a directory named `s3:`. It is not repeated, for it may have secrets.
-    #[error(
-        "{scheme}:// is an address, and this must be written to disk: give a path, and copy it from there"
-    )]
-    Address {
-        /// Of what kind.
-        scheme: String,
-    },
-    /// A directory, or the name of none.
-    #[error("{}: it is a directory; name a file in it", path.display())]
-    Directory {
-        /// The name.
-        path: PathBuf,
-    },
-    /// Neither a file nor anything that can be written to from front to end.
-    #[error("{}: it is a {what}, which cannot be written to; name a file, a pipe or /dev/stdout", path.display())]
-    Unsuitable {
-        /// The name.
-        path: PathBuf,
-        /// What it is.
-        what: &'static str,
-    },
-    /// What is read stands there.
-    #[error("{}: this command reads it ({}), and it would be overwritten; give another path", path.display(), input.display())]
-    Input {
-        /// The name.
-        path: PathBuf,
-        /// The input that it is.
-        input: PathBuf,
-    },
-    /// A file stands there that nobody asked to replace.
-    #[error("{}: the file exists, and it is {instead}; remove it, or give another path", path.display())]
-    Taken {
-        /// The name.
-        path: PathBuf,
-        /// What it would have to be.
-        instead: &'static str,
-    },
-    /// The file system.
-    #[error(transparent)]
-    Io(#[from] IoError),
-}
 
 /// A name for output, and what stands there.
 #[derive(Debug)]
@@ -176,13 +130,15 @@ impl OutputFile {
                 let failed = IoError::of("opening", &path);
                 // Behind what a file that is a descriptor has by now.
                 let out = File::options().append(true).open(&path).map_err(failed)?;
-                return Ok(OutputWriter { path, partial: None, out: BufWriter::new(out) });
+                let out = BufWriter::new(out);
+                return Ok(OutputWriter { path, partial: None, replaces: false, out });
             }
             FoundOutput::File(permissions) => Some(permissions),
             FoundOutput::Nothing => None,
         };
         let (partial, file) = beside(&path)?;
-        let writer = OutputWriter { path, partial: Some(partial), out: BufWriter::new(file) };
+        let (replaces, out) = (permissions.is_some(), BufWriter::new(file));
+        let writer = OutputWriter { path, partial: Some(partial), replaces, out };
         if let Some(permissions) = permissions {
             let file = writer.out.get_ref();
             file.set_permissions(permissions).map_err(IoError::of("creating", &writer.path))?;
@@ -202,7 +158,7 @@ impl OutputFile {
 }
 
 /// Where a name leads, link by link, and whether on the way it is a descriptor of a process.
-fn followed(name: &Path) -> Result<(PathBuf, bool), OutputError> {
+pub(super) fn followed(name: &Path) -> Result<(PathBuf, bool), OutputError> {
     let mut path = name.to_path_buf();
     for _ in 0..MOST_LINKS {
         let is_of_process =
@@ -223,10 +179,8 @@ fn followed(name: &Path) -> Result<(PathBuf, bool), OutputError> {
 fn beside(path: &Path) -> Result<(PathBuf, File), OutputError> {
     let own = path.file_name().unwrap_or_default();
     for number in 0_u32.. {
-        let mut name = OsString::from(".");
-        name.push(own);
-        name.push(format!(".partial-{}-{number}", std::process::id()));
-        let partial = path.with_file_name(name);
+        let behind = format!(".partial-{}-{number}", std::process::id());
+        let partial = path.with_file_name(derived_name(".", own, &behind));
         match File::create_new(&partial) {
             Ok(file) => return Ok((partial, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -241,6 +195,8 @@ fn beside(path: &Path) -> Result<(PathBuf, File), OutputError> {
 pub struct OutputWriter {
     path: PathBuf,
     partial: Option<PathBuf>,
+    /// Whether a file stood there that is replaced.
+    replaces: bool,
     out: BufWriter<File>,
 }
 
@@ -254,7 +210,17 @@ impl OutputWriter {
         let Some(partial) = &self.partial else { return Ok(()) };
         let file = self.out.get_ref();
         file.sync_all().map_err(IoError::of("writing", &self.path))?;
-        fs::rename(partial, &self.path).map_err(IoError::of("renaming to", &self.path))?;
+        let renamed = match self.replaces {
+            true => fs::rename(partial, &self.path),
+            false => rename_new(partial, &self.path),
+        };
+        match renamed {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let kept = self.partial.take().unwrap_or_default();
+                return Err(OutputError::Appeared { path: self.path.clone(), kept });
+            }
+            renamed => renamed.map_err(IoError::of("renaming to", &self.path))?,
+        }
         self.partial = None;
         // The name is on the disk once its directory is.
         Ok(sync_directory(self.path.parent().unwrap_or(Path::new("")))?)

@@ -30,6 +30,14 @@ pub enum RemoteError {
         /// The way out.
         out: &'static str,
     },
+    /// An object where one is being written.
+    #[error(
+        "{address}: an object appeared there while this was written, and is left as it is: move it away, and run the same command again"
+    )]
+    Appeared {
+        /// The address.
+        address: String,
+    },
     /// The object is another one than when it was found.
     #[error(
         "{address}: the object was replaced while it was read, at byte {at}; the records before were read: run the same command again to read the new one from its start"
@@ -100,6 +108,7 @@ impl From<RemoteError> for Error {
         match &error {
             RemoteError::Interrupted(stop) => (*stop).into(),
             RemoteError::NotFound { .. } => Self::new(ErrorKind::NotFound, error),
+            RemoteError::Appeared { .. } => Self::new(ErrorKind::AlreadyExists, error),
             _ => Self::new(ErrorKind::Failed, error),
         }
     }

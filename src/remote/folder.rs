@@ -127,11 +127,12 @@ impl RemoteFolder {
     pub(crate) fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), RemoteError> {
         let (location, address) = (self.location(name)?, self.address_of(name));
         let target = Arc::new(UploadTarget { client: self.client.clone(), location, address });
-        put(&target, bytes, PutMode::Overwrite).wait(&self.interrupt)
+        put(&target, bytes, PutMode::Overwrite).wait(&self.interrupt).map(drop)
     }
 
-    /// Writes a small object unless one is there; a store that cannot tell writes it all the same.
-    pub(crate) fn put_new(&self, name: &str, bytes: Vec<u8>) -> Result<(), RemoteError> {
+    /// Writes a small object unless one is there, which is answered by `false`; a store that cannot tell writes it all
+    /// the same.
+    pub(crate) fn put_new(&self, name: &str, bytes: Vec<u8>) -> Result<bool, RemoteError> {
         let (location, address) = (self.location(name)?, self.address_of(name));
         let target = Arc::new(UploadTarget { client: self.client.clone(), location, address });
         put(&target, bytes, PutMode::Create).wait(&self.interrupt)
@@ -237,8 +238,9 @@ impl UploadTarget {
     }
 }
 
-/// Begins to write an object whole. `PutMode::Create` leaves one that is there.
-fn put(target: &Arc<UploadTarget>, bytes: Vec<u8>, mode: PutMode) -> PendingRequest<()> {
+/// Begins to write an object whole. `PutMode::Create` leaves one that is there, and answers `false`: it may be this very
+/// one, where the answer to an earlier request was lost.
+fn put(target: &Arc<UploadTarget>, bytes: Vec<u8>, mode: PutMode) -> PendingRequest<bool> {
     let (target, limit) = (Arc::clone(target), transfer_time(bytes.len()));
     let runtime = Arc::clone(&target.client.runtime);
     let payload = PutPayload::from(bytes);
@@ -249,10 +251,11 @@ fn put(target: &Arc<UploadTarget>, bytes: Vec<u8>, mode: PutMode) -> PendingRequ
             let (asked, again) = (put(mode.clone()), put(PutMode::Overwrite));
             async {
                 match within(limit, asked).await? {
-                    Ok(_) | Err(Error::AlreadyExists { .. }) => Ok(()),
+                    Ok(_) => Ok(true),
+                    Err(Error::AlreadyExists { .. }) if mode == PutMode::Create => Ok(false),
                     Err(error) if mode == PutMode::Create && is_unknown(&error) => {
                         let put = within(limit, again).await?;
-                        put.map(drop).map_err(|error| target.fault(&error))
+                        put.map(|_| true).map_err(|error| target.fault(&error))
                     }
                     Err(error) => Err(target.fault(&error)),
                 }
@@ -286,19 +289,37 @@ impl RemoteWriter {
     }
 
     /// Puts the last bytes there; then the object is there, whole.
-    pub(crate) fn finish(mut self) -> Result<(), RemoteError> {
+    pub(crate) fn finish(self) -> Result<(), RemoteError> {
+        self.finish_in(PutMode::Overwrite).map(drop)
+    }
+
+    /// The same, but for an object that is there, which is answered by `false`. An object of several parts takes its
+    /// place all the same: no store completes those on a condition.
+    pub(crate) fn finish_new(self) -> Result<bool, RemoteError> {
+        self.finish_in(PutMode::Create)
+    }
+
+    /// Sends what is left of an object of several parts, and waits until all of them are there.
+    pub(crate) fn send_rest(&mut self) -> Result<(), RemoteError> {
+        if self.upload.is_some() {
+            if !self.buffer.is_empty() {
+                self.send()?;
+            }
+            while !self.under_way.is_empty() {
+                self.take_done()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_in(mut self, mode: PutMode) -> Result<bool, RemoteError> {
         let Some(upload) = self.upload.clone() else {
             let bytes = std::mem::take(&mut self.buffer);
-            put(&self.object, bytes, PutMode::Overwrite).wait(&self.interrupt)?;
+            let is_put = put(&self.object, bytes, mode).wait(&self.interrupt)?;
             self.is_finished = true;
-            return Ok(());
+            return Ok(is_put);
         };
-        if !self.buffer.is_empty() {
-            self.send()?;
-        }
-        while !self.under_way.is_empty() {
-            self.take_done()?;
-        }
+        self.send_rest()?;
         let (object, parts) = (Arc::clone(&self.object), std::mem::take(&mut self.done));
         let bytes = self.bytes;
         let complete = self
@@ -308,7 +329,7 @@ impl RemoteWriter {
             .begin(async move { object.complete(&upload, parts, bytes).await });
         complete.wait(&self.interrupt)?;
         self.is_finished = true;
-        Ok(())
+        Ok(true)
     }
 
     /// Sends the buffer as the next part.

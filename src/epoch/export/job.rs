@@ -1,7 +1,8 @@
 //! What an export is asked for.
 
-use super::staging::refuse_taken;
+use super::manifest::BUILDS;
 use crate::epoch::error::EpochError;
+use crate::output::{LocalDestination, OutputRequest, refuse_occupied};
 use std::path::Path;
 
 /// What to build, and where.
@@ -17,8 +18,20 @@ impl BuildJob<'_> {
     /// Refuses a directory that cannot be made: before a plan is stored for it, say.
     ///
     /// # Errors
-    /// [`EpochError::OutputExists`]; [`EpochError::OutputUnnamed`].
+    /// [`EpochError::Destination`]; [`EpochError::Io`].
     pub fn refuse_taken(&self) -> Result<(), EpochError> {
-        refuse_taken(self.out)
+        self.destination().map(drop)
+    }
+
+    /// The directory, which is not there, or empty.
+    pub(super) fn destination(&self) -> Result<LocalDestination, EpochError> {
+        let request = OutputRequest {
+            to: self.out,
+            stores: None,
+            is_directory: true,
+            force: false,
+            maker: &BUILDS,
+        };
+        Ok(refuse_occupied(&request)?)
     }
 }

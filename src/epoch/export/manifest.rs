@@ -6,7 +6,7 @@ use crate::epoch::pack::Losses;
 use crate::epoch::plan::{PinnedSnapshot, PinnedTokenizer, Plan, ratio};
 use crate::epoch::run::Marks;
 use crate::model::IoError;
-use crate::output::ManifestFile;
+use crate::output::{ManifestFile, OutputMaker};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::{fs, io};
@@ -15,6 +15,14 @@ use std::{fs, io};
 const MANIFEST_VERSION: u32 = 1;
 /// Its file name.
 pub(in crate::epoch) const MANIFEST_FILE: &str = "manifest.json";
+
+/// Builds of epochs, as those who make room for them know them.
+pub(super) const BUILDS: OutputMaker = OutputMaker {
+    name: "build",
+    manifest: MANIFEST_FILE,
+    instead: "it is not an empty directory: give another `out=`, or remove it first",
+    listed: |text| serde_json::from_slice(text).ok().map(|manifest: Manifest| manifest.files),
+};
 
 /// What an export is. Written last; a pure function of plan, epoch and files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,11 +142,6 @@ pub(in crate::epoch) struct RowCounts {
 impl ExportCounts {
     pub fn new(sources: usize) -> Self {
         Self { sources: vec![SourceCounts::default(); sources], pads: 0, pad_rows: 0 }
-    }
-
-    /// Sources counted.
-    pub const fn sources(&self) -> usize {
-        self.sources.len()
     }
 
     /// Real tokens of all rows counted.

@@ -1,12 +1,11 @@
 //! Writes an epoch: rows in order, ids gathered in the order of the store, files complete or absent.
 //!
-//! `staging` is the directory beside the output in which files are made, and what is known of those
-//! that are finished. `given` is the way back: rows of an epoch have their ids from its files.
+//! What is finished waits beside the output until all is ([`output`](crate::output)). `given` is the way back: rows of an
+//! epoch have their ids from its files.
 
 mod given;
 mod job;
 mod manifest;
-mod staging;
 mod values;
 mod width;
 mod write;
@@ -27,12 +26,10 @@ use crate::epoch::plan::{Plan, Planned, masks};
 use crate::epoch::recipe::{Compression, Format};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
-use crate::model::{Context, IoError, refuse_without_room};
-use staging::Staging;
-use staging::refuse_taken;
-use std::fs;
+use crate::model::{Context, refuse_without_room};
+use crate::output::{FileRename, LocalStaging, Staging};
 use std::path::Path;
-use write::FinishedShard;
+use write::{EpochPosition, FinishedDirectory, FinishedShard};
 
 /// Rows read at a time.
 const CHUNK_ROWS: usize = 1 << 20;
@@ -61,8 +58,7 @@ fn chunk_tokens(tokens: u64, memory: u64) -> u64 {
 /// of the same plan and epoch continues after them and gives the same bytes.
 ///
 /// # Errors
-/// [`EpochError::OutputExists`], [`EpochError::OutputUnnamed`], [`EpochError::BuildUnderWay`],
-/// [`EpochError::Infeasible`], [`EpochError::Stale`], [`EpochError::Limit`], [`EpochError::IdTooLarge`],
+/// [`EpochError::Destination`], [`EpochError::Infeasible`], [`EpochError::Stale`], [`EpochError::Limit`], [`EpochError::IdTooLarge`],
 /// [`EpochError::PadNeeded`], [`EpochError::Interrupted`], [`EpochError::Io`], [`EpochError::Parquet`],
 /// [`EpochError::Store`]. `out` is then as it was.
 pub fn build(
@@ -73,7 +69,7 @@ pub fn build(
     context: &Context<'_>,
 ) -> Result<Manifest, EpochError> {
     let plan = &planned.plan;
-    refuse_taken(out)?;
+    let destination = BuildJob { epoch, out }.destination()?;
     plan.check_feasible(epoch)?;
     write::check(plan)?;
     let threads = context.threads;
@@ -81,14 +77,26 @@ pub fn build(
         .num_threads(threads)
         .build()
         .map_err(|error| EpochError::Threads { threads, why: error.to_string() })?;
-    let staging = Staging::enter(out, plan, epoch)?;
-    let built = pool
-        .install(|| write_all(corpora, planned, epoch, &staging, context))
-        .and_then(|manifest| staging.publish(out).map(|()| manifest));
-    if let Err(error) = &built {
-        staging.leave(error);
+    let (staging, finished) = LocalStaging::begin_or_resume(destination, &identity(plan, epoch))?;
+    let staging: Box<LocalStaging> = Box::new(staging);
+    let written = pool.install(|| write_all(corpora, planned, epoch, finished, &staging, context));
+    match written {
+        Ok((manifest, renames)) => {
+            let text = manifest.to_json();
+            Staging::<EpochPosition>::publish(staging, &renames, Some(&text), context)?;
+            Ok(manifest)
+        }
+        Err(error) => {
+            Staging::<EpochPosition>::abandon(staging, error.can_pass());
+            Err(error)
+        }
     }
-    built
+}
+
+/// Tells builds apart, so that one goes on only with shards of its own.
+fn identity(plan: &Plan, epoch: u64) -> String {
+    let built = format!("{}\0{}\0{epoch}", env!("CARGO_PKG_VERSION"), plan.hash_hex());
+    blake3::hash(built.as_bytes()).to_hex().to_string()
 }
 
 /// Refuses what has no room for its ids alone, where those are written as they are: as other files it may be smaller.
@@ -105,7 +113,7 @@ fn refuse_too_large(
         Format::Parquet | Format::Arrow | Format::Jsonl => false,
     };
     if plain {
-        let written = finished.last().map_or(0, |shard| shard.counts.tokens());
+        let written = finished.last().map_or(0, |shard| shard.position.counts.tokens());
         let tokens = marks.tokens().saturating_sub(written);
         let bytes =
             tokens.saturating_mul(Width::of(output, plan.tokenizer.vocab_size).bytes() as u64);
@@ -118,12 +126,12 @@ fn write_all(
     corpora: &Corpora,
     planned: &Planned,
     epoch: u64,
-    staging: &Staging,
+    finished: Vec<FinishedShard>,
+    staging: &LocalStaging,
     context: &Context<'_>,
-) -> Result<Manifest, EpochError> {
+) -> Result<(Manifest, Vec<FileRename>), EpochError> {
     let Planned { plan, pinned, .. } = planned;
     let Context { progress, interrupt, .. } = *context;
-    let finished = staging.resume(plan.sources.len())?;
     progress.begin("lengths", None);
     let opened = Opened::open(corpora, planned, OpenedTo::Give)?;
     masks::check(corpora, opened.tokenizer, plan, pinned)?;
@@ -132,18 +140,20 @@ fn write_all(
     marks.refuse_empty(plan)?;
     let mut ordered = BatchCursor::at(&opened, &arrangement, &marks, 0)?;
     progress.begin("rows", Some(marks.tokens()));
-    refuse_too_large(plan, &marks, &finished, staging.path())?;
-    let mut done = finished.last().map_or(0, |shard| shard.counts.tokens());
+    refuse_too_large(plan, &marks, &finished, staging.data())?;
+    let mut done = finished.last().map_or(0, |shard| shard.position.counts.tokens());
     progress.advance(done);
-    ordered.skip_rows(finished.last().map_or(0, |shard| shard.rows))?;
-    let mut shards = write::shards(&opened, staging.path(), finished);
+    ordered.skip_rows(finished.last().map_or(0, |shard| shard.position.rows))?;
+    let mut shards = write::shards(&opened, staging.data(), finished);
     let most = chunk_tokens(marks.tokens(), context.memory);
     let mut chunk = FIRST_TOKENS;
     let gatherer = Gatherer::new(&opened);
     let mut rows = read(&gatherer, &mut ordered, chunk)?;
     let finished = |shards: &[FinishedShard]| {
-        staging.record(shards)?;
-        progress.advance(shards.last().map_or(0, |shard| shard.counts.tokens()));
+        if let Some(last) = shards.last() {
+            staging.record(last)?;
+            progress.advance(last.position.counts.tokens());
+        }
         Ok(interrupt.check()?)
     };
     while !rows.is_empty() {
@@ -159,11 +169,8 @@ fn write_all(
         progress.advance(done);
         rows = following?;
     }
-    let (files, counts) = shards.finish()?;
-    let manifest = Manifest::new(plan, &marks, &counts, files);
-    let path = staging.path().join(MANIFEST_FILE);
-    fs::write(&path, manifest.to_json()).map_err(IoError::of("writing", &path))?;
-    Ok(manifest)
+    let FinishedDirectory { files, renames, counts } = shards.finish(finished)?;
+    Ok((Manifest::new(plan, &marks, &counts, files), renames))
 }
 
 /// The next rows, with their ids.

@@ -92,7 +92,7 @@ const HOMES: &[(&str, &str)] = &[
     ("console", "src/cli/ src/main.rs"),
     ("rustyline", "src/cli/"),
     ("rlimit", "src/corpus/"),
-    ("rustix", "src/model/"),
+    ("rustix", "src/model/ src/output/"),
     ("strsim", "src/model/"),
     ("signal_hook", "src/cli/"),
     ("anyhow", "src/cli/ src/main.rs"),

@@ -7,7 +7,7 @@ use corpusdb::{Context, Corpus, Error, Interrupt, Progress, ProgressTally};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -70,13 +70,21 @@ struct StopAfterDocuments<'a> {
     at: u64,
     seen: Mutex<Vec<u64>>,
     total: AtomicU64,
+    /// All documents are written.
+    is_over: AtomicBool,
 }
 
 impl Progress for StopAfterDocuments<'_> {
-    fn begin(&self, _: &str, total: Option<u64>) {
-        self.total.store(total.unwrap_or(0), Ordering::Relaxed);
+    fn begin(&self, stage: &str, total: Option<u64>) {
+        self.is_over.store(stage == "files", Ordering::Relaxed);
+        if stage == "documents" {
+            self.total.store(total.unwrap_or(0), Ordering::Relaxed);
+        }
     }
     fn advance(&self, done: u64) {
+        if self.is_over.load(Ordering::Relaxed) {
+            return;
+        }
         self.seen.lock().unwrap().push(done);
         if done >= self.at {
             self.interrupt.raise();
@@ -100,6 +108,7 @@ fn run(
         at,
         seen: Mutex::default(),
         total: AtomicU64::new(0),
+        is_over: AtomicBool::new(false),
     };
     let job = ExportJob::new(to);
     let context =
@@ -186,7 +195,10 @@ fn two_exports_of_the_same_do_not_disturb_each_other() {
         told: Mutex<Option<String>>,
     }
     impl Progress for Second<'_> {
-        fn begin(&self, _: &str, _: Option<u64>) {
+        fn begin(&self, stage: &str, _: Option<u64>) {
+            if stage != "documents" {
+                return;
+            }
             let job = ExportJob::new(self.to);
             let refused =
                 self.corpus.export(&ExportOptions::default(), &job, &Context::new()).unwrap_err();

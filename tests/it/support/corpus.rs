@@ -273,7 +273,7 @@ pub fn init_with_tokenizer(corpus: &str, more: &[&str]) {
 }
 
 // ----
-// Progress that stops a call, and that records what it is told.
+// Progress that stops a call, that does something in the middle of it, and that records what it is told.
 
 /// When a [`StopAt`] asks for its stop.
 #[derive(Clone, Copy)]
@@ -333,6 +333,40 @@ impl Progress for StopAt {
     fn end(&self) {
         self.step(None);
     }
+    fn note(&self, _: &str) {}
+}
+
+/// Progress that does something once, when all of a stage is done: of the stage `files`, when every file of an output is
+/// on disk and the output has not got its name.
+pub struct AtEndOf<'a> {
+    stage: &'static str,
+    act: Mutex<Option<Box<dyn FnOnce() + Send + 'a>>>,
+    /// The stage that was begun last, and its total.
+    now: Mutex<(String, Option<u64>)>,
+}
+
+impl<'a> AtEndOf<'a> {
+    pub fn new(stage: &'static str, act: impl FnOnce() + Send + 'a) -> Self {
+        Self { stage, act: Mutex::new(Some(Box::new(act))), now: Mutex::default() }
+    }
+
+    /// Whether it has done what it was to do.
+    pub fn is_done(&self) -> bool {
+        self.act.lock().unwrap().is_none()
+    }
+}
+
+impl Progress for AtEndOf<'_> {
+    fn begin(&self, stage: &str, total: Option<u64>) {
+        *self.now.lock().unwrap() = (stage.to_owned(), total);
+    }
+    fn advance(&self, done: u64) {
+        let is_end = *self.now.lock().unwrap() == (self.stage.to_owned(), Some(done));
+        let act = if is_end { self.act.lock().unwrap().take() } else { None };
+        act.into_iter().for_each(|act| act());
+    }
+    fn tally(&self, _: &ProgressTally) {}
+    fn end(&self) {}
     fn note(&self, _: &str) {}
 }
 

@@ -1,7 +1,7 @@
 //! A directory that `datasets.load_from_disk` opens: Arrow stream files, `dataset_info.json`, `state.json`.
 //!
 //! The columns are those of Parquet shards, with lists as `datasets` has them: values named `item`
-//! that may be null. File names tell the number of shards, so they are given at the end.
+//! that may be null. File names tell the number of shards, so they are given when all are there.
 
 use super::json::python;
 use super::parquet::{columns, fields};
@@ -10,15 +10,15 @@ use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
 use crate::model::IoError;
-use crate::output::{HashedFile, write_whole};
+use crate::output::{FileRename, HashedFile, write_whole};
 use ::arrow::array::{ArrayRef, AsArray, ListArray, RecordBatch};
 use ::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use ::arrow::error::ArrowError;
 use arrow_ipc::writer::StreamWriter;
 use serde_json::{Map, Value, json};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, io};
 
 struct Arrow(Options);
 
@@ -40,15 +40,21 @@ impl ShardFormat for Arrow {
         Ok(Box::new(ArrowShard { options, path, schema, writer, rows: 0, largest: 0 }))
     }
 
+    fn renames(&self, shards: &[Vec<ManifestFile>]) -> Vec<FileRename> {
+        let files: Vec<&ManifestFile> = shards.iter().flatten().collect();
+        let last = |number| format!("data-{number:05}-of-{:05}.arrow", files.len());
+        let named = files.iter().enumerate();
+        named
+            .map(|(number, file)| FileRename { from: file.name.clone(), to: last(number) })
+            .collect()
+    }
+
     fn conclude(&self, shards: Vec<Vec<ManifestFile>>) -> Result<Vec<ManifestFile>, EpochError> {
         let dir = &self.0.dir;
+        let renames = self.renames(&shards);
         let mut files = shards.concat();
-        let count = files.len();
-        for (number, file) in files.iter_mut().enumerate() {
-            let name = format!("data-{number:05}-of-{count:05}.arrow");
-            let path = dir.join(&name);
-            fs::rename(dir.join(&file.name), &path).map_err(IoError::of("renaming to", &path))?;
-            file.name = name;
+        for (file, rename) in files.iter_mut().zip(renames) {
+            file.name = rename.to;
         }
         let names: Vec<Value> = files.iter().map(|file| json!({ "filename": file.name })).collect();
         let state = json!({

@@ -29,7 +29,7 @@ mod unpadded;
 
 pub(in crate::epoch) use limits::check;
 pub use printed::{BatchPrinter, BatchTable, StreamFormat, StreamViews};
-pub(in crate::epoch) use shards::{FinishedShard, Shards};
+pub(in crate::epoch) use shards::{EpochPosition, FinishedDirectory, FinishedShard, Shards};
 
 use super::manifest::ExportCounts;
 use super::width::Width;
@@ -39,7 +39,7 @@ use crate::epoch::recipe;
 use crate::epoch::recipe::{Column, Compression, Layout};
 use crate::epoch::run::Opened;
 use crate::model::LossSpan;
-use crate::output::{ManifestFile, OutputCompression};
+use crate::output::{FileRename, ManifestFile, OutputCompression};
 use std::path::{Path, PathBuf};
 
 /// How rows become the files of shards.
@@ -52,7 +52,12 @@ trait ShardFormat: Send {
     fn weigh(&self, row: &FilledRow) -> u64;
     /// Begins shard `number`, whose first row is row `row` of the epoch.
     fn open(&self, number: u32, row: u64) -> Result<Box<dyn Shard>, EpochError>;
-    /// Writes the files of the whole directory, given those of each shard; lists all.
+    /// The files that get other names once the number of shards is known, given those of each shard.
+    fn renames(&self, shards: &[Vec<ManifestFile>]) -> Vec<FileRename> {
+        let _ = shards;
+        Vec::new()
+    }
+    /// Writes the files of the whole directory, given those of each shard; lists all, by their last names.
     fn conclude(&self, shards: Vec<Vec<ManifestFile>>) -> Result<Vec<ManifestFile>, EpochError> {
         Ok(shards.concat())
     }

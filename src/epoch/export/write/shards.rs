@@ -11,6 +11,8 @@ use crate::epoch::fetch::FilledRow;
 use crate::epoch::pack::own;
 use crate::epoch::recipe::Unit;
 use crate::model::LossSpan;
+use crate::output::{FileRename, ShardRecord};
+use serde::{Deserialize, Serialize};
 
 /// Rows of a group, at most: of a row group of Parquet, a record batch of Arrow.
 const GROUP_ROWS: usize = 1000;
@@ -19,14 +21,25 @@ const GROUP_TOKENS: usize = 1 << 20;
 /// Rows of a shard, at most: counts and numbers of rows are i32 in several formats.
 const SHARD_ROWS: u64 = i32::MAX as u64;
 
-/// A shard that is complete.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::epoch) struct FinishedShard {
+/// Where an epoch goes on behind a finished shard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::epoch) struct EpochPosition {
     /// Rows of the epoch up to its end.
     pub rows: u64,
     /// What was counted in them.
     pub counts: ExportCounts,
+}
+
+pub(in crate::epoch) type FinishedShard = ShardRecord<EpochPosition>;
+
+/// A directory whose shards are finished.
+pub(in crate::epoch) struct FinishedDirectory {
+    /// All its files, by their last names.
     pub files: Vec<ManifestFile>,
+    /// Files that have other names as yet.
+    pub renames: Vec<FileRename>,
+    pub counts: ExportCounts,
 }
 
 /// The shards of an epoch under way.
@@ -56,8 +69,8 @@ impl Shards {
         counts: ExportCounts,
         finished: Vec<FinishedShard>,
     ) -> Self {
-        let (rows, counts) =
-            finished.last().map_or((0, counts), |last| (last.rows, last.counts.clone()));
+        let last = finished.last().map(|shard| shard.position.clone());
+        let EpochPosition { rows, counts } = last.unwrap_or(EpochPosition { rows: 0, counts });
         Self {
             shard_weight: format.overhead(),
             format,
@@ -127,16 +140,22 @@ impl Shards {
         RowCounts { tokens: row.own(), pads: row.ids.len() - row.real, documents, amount }
     }
 
-    /// Completes the last shard and the files of the whole directory; lists all files.
+    /// Completes the last shard, with which it calls `finished`, and the files of the whole directory.
     ///
     /// # Errors
     /// As [`Shards::write`].
-    pub fn finish(mut self) -> Result<(Vec<ManifestFile>, ExportCounts), EpochError> {
+    pub fn finish(
+        mut self,
+        finished: impl Fn(&[FinishedShard]) -> Result<(), EpochError>,
+    ) -> Result<FinishedDirectory, EpochError> {
         if self.shard_rows > 0 {
             self.close(&|_: &mut Vec<FilledRow>| ())?;
+            finished(&self.finished)?;
         }
-        let shards = self.finished.into_iter().map(|shard| shard.files).collect();
-        Ok((self.format.conclude(shards)?, self.counts))
+        let shards: Vec<_> = self.finished.into_iter().map(|shard| shard.files).collect();
+        let renames = self.format.renames(&shards);
+        let files = self.format.conclude(shards)?;
+        Ok(FinishedDirectory { files, renames, counts: self.counts })
     }
 
     fn append(&mut self, done: &impl Fn(&mut Vec<FilledRow>)) -> Result<(), EpochError> {
@@ -163,11 +182,8 @@ impl Shards {
         self.append(done)?;
         if let Some(shard) = self.open.take() {
             let files = shard.finish()?;
-            self.finished.push(FinishedShard {
-                rows: self.rows,
-                counts: self.counts.clone(),
-                files,
-            });
+            let position = EpochPosition { rows: self.rows, counts: self.counts.clone() };
+            self.finished.push(ShardRecord { files, position });
         }
         self.shard_rows = 0;
         self.shard_weight = self.format.overhead();

@@ -1,0 +1,216 @@
+//! Exports into a bucket: nothing of others is deleted or written over, whenever it came there.
+
+use crate::support::exports::corpus;
+use crate::support::server::{Server, State};
+use crate::support::{Ran, TestDir, command, crawl, ran};
+use serde_json::Value;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// A bucket with an object of somebody else, and a corpus that is exported into it.
+struct BucketExports {
+    _scratch: TestDir,
+    corpus: String,
+    server: Server,
+}
+
+const OUT: &str = "b/out/";
+
+impl BucketExports {
+    fn new(state: State) -> Self {
+        Self::of(state, 120)
+    }
+
+    fn of(state: State, pages: usize) -> Self {
+        let scratch = TestDir::new();
+        let corpus = corpus(&scratch, "c", &crawl(61, pages, true));
+        let server = Server::start(state);
+        server.state().files.insert("b/other".to_owned(), b"x".to_vec());
+        Self { _scratch: scratch, corpus, server }
+    }
+
+    fn arguments<'a>(&'a self, to: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        [&["export", &self.corpus, "--to", to], more].concat()
+    }
+
+    fn export(&self, more: &[&str]) -> Ran {
+        self.export_to("s3://b/out/", &[&["--shard-bytes", "4kB"], more].concat())
+    }
+
+    fn export_to(&self, to: &str, more: &[&str]) -> Ran {
+        let arguments = self.arguments(to, more);
+        let mut command = command(&arguments);
+        command.stdin(Stdio::null()).envs(self.server.store());
+        ran(&arguments, command.output().unwrap())
+    }
+
+    /// Objects of the folder with their bytes, without its name.
+    fn objects(&self) -> Vec<(String, Vec<u8>)> {
+        let state = self.server.state();
+        let found = state.files.iter();
+        found
+            .filter_map(|(name, bytes)| Some((name.strip_prefix(OUT)?.to_owned(), bytes.clone())))
+            .collect()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.objects().into_iter().map(|(name, _)| name).collect()
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) {
+        self.server.state().files.insert(format!("{OUT}{name}"), bytes.to_vec());
+    }
+
+    fn remove(&self, name: &str) -> Vec<u8> {
+        self.server.state().files.remove(&format!("{OUT}{name}")).unwrap()
+    }
+
+    /// Kills an export once its folder has so many parts.
+    fn killed_with(&self, parts: usize, more: &[&str]) {
+        self.server.state().put_delay = Duration::from_millis(40);
+        let more = [&["--shard-bytes", "4kB"], more].concat();
+        let arguments = self.arguments("s3://b/out/", &more);
+        let mut command = command(&arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.envs(self.server.store()).spawn().unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            let names = self.names();
+            if names.iter().filter(|name| name.starts_with("part-")).count() >= parts {
+                break;
+            }
+            assert!(child.try_wait().unwrap().is_none() && Instant::now() < until, "{names:?}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // What it had asked for is answered.
+        std::thread::sleep(Duration::from_millis(200));
+        self.server.state().put_delay = Duration::ZERO;
+        assert!(!self.names().contains(&".manifest.json".to_owned()));
+    }
+}
+
+const JSONL: [&str; 2] = ["--format", "jsonl"];
+
+/// Spark names its files `part-00000-...`: an export that was resumed took them for its own, and deleted them.
+#[test]
+fn objects_of_others_stay_when_an_export_is_resumed() {
+    let exports = BucketExports::new(State::default());
+    exports.export(&JSONL).good();
+    let whole = exports.objects();
+    exports.server.state().files.retain(|name, _| !name.starts_with(OUT));
+    exports.killed_with(3, &JSONL);
+    for theirs in ["part-00000-c000.snappy.parquet", "part-99999.jsonl", "sub/part-00000.jsonl"] {
+        exports.put(theirs, b"precious");
+        for force in [&[][..], &["--force"]] {
+            exports.export(&[&JSONL[..], force].concat()).fails(&[theirs, "exists"]);
+        }
+        assert_eq!(exports.remove(theirs), b"precious");
+    }
+    exports.export(&JSONL).good();
+    assert!(exports.objects() == whole);
+}
+
+#[test]
+fn overwriting_deletes_what_the_manifest_lists_as_it_lists_it() {
+    let exports = BucketExports::new(State::default());
+    exports.export(&JSONL).good();
+    let whole = exports.objects();
+    exports.export(&JSONL).fails(&["exists", "--force"]);
+    // Somebody's own object under a name of the manifest.
+    let part = exports.remove("part-00001.jsonl");
+    exports.put("part-00001.jsonl", b"precious");
+    exports.export(&["--format", "csv", "--force"]).fails(&["part-00001.jsonl", "exists"]);
+    exports.put("part-00001.jsonl", &part);
+    // A manifest that lists what is not in its folder, and one that nobody's export wrote.
+    let manifest = exports.remove(".manifest.json");
+    let mut listing: Value = serde_json::from_slice(&manifest).unwrap();
+    listing["files"][0]["name"] = "../other".into();
+    listing["files"][0]["bytes"] = 1.into();
+    exports.put(".manifest.json", listing.to_string().as_bytes());
+    exports.export(&["--format", "csv", "--force"]).fails(&["part-00000.jsonl", "exists"]);
+    exports.put(".manifest.json", b"{}");
+    exports.export(&["--format", "csv", "--force"]).fails(&["exists"]);
+    exports.put(".manifest.json", &manifest);
+    assert!(exports.objects() == whole);
+    assert_eq!(exports.server.state().files["b/other"], b"x");
+    exports.export(&["--format", "csv", "--force", "--shard-bytes", "1MB"]).good();
+    assert_eq!(exports.names(), [".manifest.json", "part-00000.csv"]);
+}
+
+/// What appears while an export runs is written over by none of its files.
+#[test]
+fn an_object_that_appears_meanwhile_is_left_as_it_is() {
+    let exports = BucketExports::new(State::default());
+    let rival = |name: &str| Some((format!("{OUT}{name}"), b"precious".to_vec()));
+    exports.server.state().rival = rival("part-00000.jsonl");
+    exports.export(&JSONL).fails(&["s3://b/out/part-00000.jsonl", "appeared"]);
+    exports.export(&JSONL).fails(&["part-00000.jsonl", "appeared"]);
+    assert_eq!(exports.remove("part-00000.jsonl"), b"precious");
+    // One that is seen at the end only.
+    exports.killed_with(4, &JSONL);
+    exports.server.state().rival = rival("theirs.txt");
+    exports.export(&JSONL).fails(&["theirs.txt", "appeared"]);
+    assert_eq!(exports.remove("theirs.txt"), b"precious");
+    let before = exports.server.state().requests.len();
+    exports.export(&JSONL).good();
+    let asked = exports.server.state().requests.split_off(before);
+    assert!(!asked.iter().any(|asked| asked.starts_with("PUT b/out/part-")), "{asked:?}");
+    assert!(!exports.names().iter().any(|name| name.starts_with(".export-")));
+}
+
+#[test]
+fn a_killed_export_goes_on_with_its_own_objects_alone() {
+    for force in [&[][..], &["--force"]] {
+        let exports = BucketExports::new(State::default());
+        exports.export(&JSONL).good();
+        let whole = exports.objects();
+        if force.is_empty() {
+            exports.server.state().files.retain(|name, _| !name.starts_with(OUT));
+        } else {
+            // Another one, with more files.
+            let csv = ["--format", "csv", "--shard-bytes", "4kB", "--force"];
+            exports.export_to("s3://b/out/", &csv).good();
+        }
+        let more = [&JSONL[..], force].concat();
+        exports.killed_with(3 + if force.is_empty() { 0 } else { 20 }, &more);
+        // The file whose line the record lacks is taken for its own by its bytes.
+        let (name, text) =
+            exports.objects().into_iter().find(|(name, _)| name.starts_with(".export-")).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let last = lines.iter().rposition(|line| line.contains("finished")).unwrap();
+        let kept: Vec<&str> =
+            lines.iter().enumerate().filter(|(at, _)| *at != last).map(|(_, line)| *line).collect();
+        exports.put(&name, (kept.join("\n") + "\n").as_bytes());
+        exports.export(&more).good();
+        assert!(exports.objects() == whole, "{:?}", exports.names());
+    }
+}
+
+#[test]
+fn a_single_object_replaces_what_stood_there_and_nothing_else() {
+    // Of one request, and of several parts.
+    for (pages, memory) in [(60, "64MiB"), (12_000, "64MiB")] {
+        let exports = BucketExports::of(State::default(), pages);
+        let to = |more: &[&str]| {
+            exports.export_to("s3://b/a.jsonl", &[&["--memory", memory], more].concat())
+        };
+        exports.server.state().files.insert("b/a.jsonl".to_owned(), b"precious".to_vec());
+        to(&[]).fails(&["a.jsonl", "exists"]);
+        assert_eq!(exports.server.state().files["b/a.jsonl"], b"precious");
+        to(&["--force"]).good();
+        let first = exports.server.state().files["b/a.jsonl"].clone();
+        assert_eq!(first.split(|byte| *byte == b'\n').count() - 1, pages);
+        let manifest = |key: &str| exports.server.state().files.get(key).cloned();
+        assert!(manifest("b/.a.jsonl.manifest.json").is_some());
+        exports
+            .server
+            .state()
+            .files
+            .insert("b/.a.jsonl.manifest.json".to_owned(), b"mine".to_vec());
+        to(&["--force"]).fails(&[".a.jsonl.manifest.json", "exists"]);
+        assert_eq!(manifest("b/.a.jsonl.manifest.json").unwrap(), b"mine");
+    }
+}
