@@ -140,8 +140,8 @@ pub fn export(
         let is_local = destination.is_local();
         let (staging, finished) = destination.begin_or_resume(&hash)?;
         let room = if is_local { refuse_too_large(&task, &finished, to) } else { Ok(()) };
-        let written = room
-            .and_then(|()| write_files(&task, options, &partitions, finished, &*staging, to));
+        let written =
+            room.and_then(|()| write_files(&task, options, &partitions, finished, &*staging, to));
         match written {
             Ok(manifest) => {
                 staging.publish(&[], Some(&manifest.to_json()), context)?;

@@ -2,7 +2,7 @@
 
 use crate::support::exports::corpus;
 use crate::support::server::{Server, State};
-use crate::support::{Ran, TestDir, command, crawl, ran};
+use crate::support::{Page, Ran, TestDir, command, crawl, ingest, init, lines, ran};
 use serde_json::Value;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -17,14 +17,25 @@ struct BucketExports {
 const OUT: &str = "b/out/";
 
 impl BucketExports {
-    fn new(state: State) -> Self {
-        Self::of(state, 120)
+    fn new() -> Self {
+        let scratch = TestDir::new();
+        let corpus = corpus(&scratch, "c", &crawl(61, 120, true));
+        Self::of(scratch, corpus)
     }
 
-    fn of(state: State, pages: usize) -> Self {
+    /// With texts that are sent in several parts.
+    fn large() -> Self {
         let scratch = TestDir::new();
-        let corpus = corpus(&scratch, "c", &crawl(61, pages, true));
-        let server = Server::start(state);
+        let corpus = scratch.arg("c");
+        init(&corpus, &["--mode", "none"]);
+        let page = |n: usize| Page::keyed(n.to_string(), format!("{n:x} word ").repeat(30_000));
+        let file = scratch.write("c.jsonl", lines(&(0..50).map(page).collect::<Vec<_>>()));
+        ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+        Self::of(scratch, corpus)
+    }
+
+    fn of(scratch: TestDir, corpus: String) -> Self {
+        let server = Server::start(State::default());
         server.state().files.insert("b/other".to_owned(), b"x".to_vec());
         Self { _scratch: scratch, corpus, server }
     }
@@ -65,8 +76,13 @@ impl BucketExports {
         self.server.state().files.remove(&format!("{OUT}{name}")).unwrap()
     }
 
-    /// Kills an export once its folder has so many parts.
+    fn parts(&self) -> usize {
+        self.names().iter().filter(|name| name.starts_with("part-")).count()
+    }
+
+    /// Kills an export once its folder has so many parts more.
     fn killed_with(&self, parts: usize, more: &[&str]) {
+        let parts = self.parts() + parts;
         self.server.state().put_delay = Duration::from_millis(40);
         let more = [&["--shard-bytes", "4kB"], more].concat();
         let arguments = self.arguments("s3://b/out/", &more);
@@ -75,11 +91,10 @@ impl BucketExports {
         let mut child = command.envs(self.server.store()).spawn().unwrap();
         let until = Instant::now() + Duration::from_secs(60);
         loop {
-            let names = self.names();
-            if names.iter().filter(|name| name.starts_with("part-")).count() >= parts {
+            if self.parts() >= parts {
                 break;
             }
-            assert!(child.try_wait().unwrap().is_none() && Instant::now() < until, "{names:?}");
+            assert!(child.try_wait().unwrap().is_none() && Instant::now() < until);
             std::thread::sleep(Duration::from_millis(2));
         }
         child.kill().unwrap();
@@ -96,7 +111,7 @@ const JSONL: [&str; 2] = ["--format", "jsonl"];
 /// Spark names its files `part-00000-...`: an export that was resumed took them for its own, and deleted them.
 #[test]
 fn objects_of_others_stay_when_an_export_is_resumed() {
-    let exports = BucketExports::new(State::default());
+    let exports = BucketExports::new();
     exports.export(&JSONL).good();
     let whole = exports.objects();
     exports.server.state().files.retain(|name, _| !name.starts_with(OUT));
@@ -114,7 +129,7 @@ fn objects_of_others_stay_when_an_export_is_resumed() {
 
 #[test]
 fn overwriting_deletes_what_the_manifest_lists_as_it_lists_it() {
-    let exports = BucketExports::new(State::default());
+    let exports = BucketExports::new();
     exports.export(&JSONL).good();
     let whole = exports.objects();
     exports.export(&JSONL).fails(&["exists", "--force"]);
@@ -135,14 +150,15 @@ fn overwriting_deletes_what_the_manifest_lists_as_it_lists_it() {
     exports.put(".manifest.json", &manifest);
     assert!(exports.objects() == whole);
     assert_eq!(exports.server.state().files["b/other"], b"x");
-    exports.export(&["--format", "csv", "--force", "--shard-bytes", "1MB"]).good();
+    let csv = ["--format", "csv", "--force", "--shard-bytes", "1MB"];
+    exports.export_to("s3://b/out/", &csv).good();
     assert_eq!(exports.names(), [".manifest.json", "part-00000.csv"]);
 }
 
 /// What appears while an export runs is written over by none of its files.
 #[test]
 fn an_object_that_appears_meanwhile_is_left_as_it_is() {
-    let exports = BucketExports::new(State::default());
+    let exports = BucketExports::new();
     let rival = |name: &str| Some((format!("{OUT}{name}"), b"precious".to_vec()));
     exports.server.state().rival = rival("part-00000.jsonl");
     exports.export(&JSONL).fails(&["s3://b/out/part-00000.jsonl", "appeared"]);
@@ -163,7 +179,7 @@ fn an_object_that_appears_meanwhile_is_left_as_it_is() {
 #[test]
 fn a_killed_export_goes_on_with_its_own_objects_alone() {
     for force in [&[][..], &["--force"]] {
-        let exports = BucketExports::new(State::default());
+        let exports = BucketExports::new();
         exports.export(&JSONL).good();
         let whole = exports.objects();
         if force.is_empty() {
@@ -174,7 +190,7 @@ fn a_killed_export_goes_on_with_its_own_objects_alone() {
             exports.export_to("s3://b/out/", &csv).good();
         }
         let more = [&JSONL[..], force].concat();
-        exports.killed_with(3 + if force.is_empty() { 0 } else { 20 }, &more);
+        exports.killed_with(3, &more);
         // The file whose line the record lacks is taken for its own by its bytes.
         let (name, text) =
             exports.objects().into_iter().find(|(name, _)| name.starts_with(".export-")).unwrap();
@@ -192,25 +208,29 @@ fn a_killed_export_goes_on_with_its_own_objects_alone() {
 #[test]
 fn a_single_object_replaces_what_stood_there_and_nothing_else() {
     // Of one request, and of several parts.
-    for (pages, memory) in [(60, "64MiB"), (12_000, "64MiB")] {
-        let exports = BucketExports::of(State::default(), pages);
+    for exports in [BucketExports::new(), BucketExports::large()] {
         let to = |more: &[&str]| {
-            exports.export_to("s3://b/a.jsonl", &[&["--memory", memory], more].concat())
+            exports.export_to("s3://b/a.jsonl", &[&["--memory", "256MiB"], more].concat())
         };
-        exports.server.state().files.insert("b/a.jsonl".to_owned(), b"precious".to_vec());
+        let put = |name: &str, bytes: &[u8]| {
+            exports.server.state().files.insert(format!("b/{name}"), bytes.to_vec());
+        };
+        let found = |name: &str| exports.server.state().files.get(&format!("b/{name}")).cloned();
+        put("a.jsonl", b"precious");
         to(&[]).fails(&["a.jsonl", "exists"]);
-        assert_eq!(exports.server.state().files["b/a.jsonl"], b"precious");
+        assert_eq!(found("a.jsonl").unwrap(), b"precious");
         to(&["--force"]).good();
-        let first = exports.server.state().files["b/a.jsonl"].clone();
-        assert_eq!(first.split(|byte| *byte == b'\n').count() - 1, pages);
-        let manifest = |key: &str| exports.server.state().files.get(key).cloned();
-        assert!(manifest("b/.a.jsonl.manifest.json").is_some());
-        exports
-            .server
-            .state()
-            .files
-            .insert("b/.a.jsonl.manifest.json".to_owned(), b"mine".to_vec());
+        assert!(found("a.jsonl").unwrap().starts_with(b"{\"key\""));
+        assert!(found(".a.jsonl.manifest.json").unwrap().starts_with(b"{"));
+        put(".a.jsonl.manifest.json", b"mine");
         to(&["--force"]).fails(&[".a.jsonl.manifest.json", "exists"]);
-        assert_eq!(manifest("b/.a.jsonl.manifest.json").unwrap(), b"mine");
+        assert_eq!(found(".a.jsonl.manifest.json").unwrap(), b"mine");
+        exports.server.state().files.retain(|name, _| name == "b/other");
+        // What appears before the last request.
+        exports.server.state().appearing = Some(("b/a.jsonl".to_owned(), b"theirs".to_vec()));
+        to(&[]).fails(&["s3://b/a.jsonl", "appeared"]);
+        assert_eq!(found("a.jsonl").unwrap(), b"theirs");
+        assert!(found(".a.jsonl.manifest.json").is_none());
+        assert!(exports.server.state().uploads.is_empty());
     }
 }

@@ -37,6 +37,8 @@ pub struct State {
     pub no_conditions: bool,
     /// An object that somebody else writes before the next one that is to be written only where nothing is.
     pub rival: Option<(String, Vec<u8>)>,
+    /// An object that somebody else writes before the next object, or part of one, comes in.
+    pub appearing: Option<(String, Vec<u8>)>,
     /// The targets of all requests as they were spelled, with what came as authorization.
     pub targets: Vec<String>,
     /// Nothing is answered.
@@ -351,6 +353,7 @@ impl State {
     }
 
     fn put(&mut self, request: &Request) -> (Vec<u8>, Option<usize>) {
+        self.files.extend(self.appearing.take());
         let (left, behind) = &mut self.cuts;
         if *left > 0 && request.body.len() > *behind {
             *left -= 1;
