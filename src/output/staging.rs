@@ -93,6 +93,7 @@ impl LocalStaging {
             let instead = "the files are made in a directory of that name: move it away";
             return Err(OutputError::Exists { path, instead });
         }
+        make_parents(destination.parent())?;
         let lock = StagingLock::take(&path)?;
         let lock = lock.ok_or_else(|| OutputError::UnderWay {
             path: destination.given.clone(),
@@ -441,6 +442,13 @@ impl<P: Position> Staging<P> for LocalStaging {
             self.discard(&self.path);
         }
     }
+}
+
+/// Makes the directories above an output; the name of each is on disk before anything is made in it.
+fn make_parents(parent: &Path) -> Result<(), IoError> {
+    let missing: Vec<&Path> = parent.ancestors().take_while(|path| !path.exists()).collect();
+    fs::create_dir_all(parent).map_err(IoError::of("creating", parent))?;
+    missing.iter().filter_map(|path| path.parent()).try_for_each(sync_directory)
 }
 
 /// Whether a file has the bytes that it was finished with.
