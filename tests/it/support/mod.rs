@@ -27,7 +27,7 @@ pub use pages::*;
 /// A test with a directory in which its commands run, one with a corpus there, or one with another fixture:
 /// * `corpusdb_test!(an_empty_corpus_counts_zero, |t| { t.run("init c"); t.run("count c").is("0"); });`
 /// * `corpusdb_test!(an_empty_corpus_is_sound, |scratch, corpus| { sound(&corpus); });`
-/// * `corpusdb_test!(plans_have_numbers, EpochCorpus::holding(60), |place| { place.plan("1"); });`
+/// * `corpusdb_test!(plans_have_numbers, EpochCorpus::holding(60), |place| { place.recipe("plan", SPECIALS, &[]).good(); });`
 macro_rules! corpusdb_test {
     ($(#[$meta:meta])* $name:ident, |$t:ident| $body:block) => {
         $crate::support::corpusdb_test!($(#[$meta])* $name, $crate::support::TestDir::new(), |$t| $body);
