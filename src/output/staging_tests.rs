@@ -1,3 +1,5 @@
+//! What a staging believes of an earlier run, what it replaces, and what a run leaves that was killed between two steps.
+
 use super::*;
 use crate::output::OutputMaker;
 use std::os::unix::fs::symlink;
@@ -184,7 +186,7 @@ fn a_file_killed_beside_its_manifest_is_named_next_time() {
 
 /// A run that was killed with the old manifest set aside, and given up: the old pair is there again.
 #[test]
-fn what_was_set_aside_is_put_back() {
+fn a_manifest_set_aside_is_put_back() {
     let root = tempfile::tempdir().unwrap();
     let (to, beside) = (root.path().join("a"), root.path().join(".a.list.json"));
     fs::write(&to, "old").unwrap();
@@ -206,7 +208,7 @@ fn what_was_set_aside_is_put_back() {
 
 /// As on a file system that can exchange no names.
 #[test]
-fn what_is_replaced_is_moved_away_where_names_cannot_change() {
+fn a_replaced_output_moves_away_where_names_cannot_swap() {
     let root = tempfile::tempdir().unwrap();
     for (name, is_directory) in [("file", false), ("directory", true)] {
         let to = root.path().join(name);

@@ -141,11 +141,11 @@ struct PlannedBuild {
 }
 
 impl PlannedBuild {
-    /// Several shards of a format.
+    /// Several shards of a format: of short rows, since one has a group of 1,000 where only encoding tells its size.
     fn of(format: &str) -> Self {
-        let place = EpochCorpus::holding(120);
+        let place = EpochCorpus::holding(400);
         let output = format!("[output]\nformat = \"{format}\"\nshard_bytes = 20000\n");
-        place.recipe("plan", &format!("{SPECIALS}[pack]\nlength = 32\n{output}"), &[]).good();
+        place.recipe("plan", &format!("{SPECIALS}[pack]\nlength = 8\n{output}"), &[]).good();
         let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
         let (planned, out) = (corpus.stored_plan(1).unwrap(), place.path("out"));
         Self { place, corpus, planned, out }
@@ -200,7 +200,7 @@ fn a_build_whose_name_was_taken_keeps_its_shards() {
     assert_eq!(files(&build.out), [("theirs.txt".to_owned(), b"precious".to_vec())]);
     build.build(&Context::new()).unwrap_err();
     let made = inodes(&staging.join("data"), "shard-");
-    assert!(made.len() > 4);
+    assert!(made.len() > 2);
     fs::remove_dir_all(&build.out).unwrap();
     // An empty directory is as good as none.
     fs::create_dir(&build.out).unwrap();
@@ -225,7 +225,7 @@ fn a_build_killed_among_its_last_renames_goes_on() {
             let first = format!("{}.arrow", name.split_once("-of-").unwrap().0);
             fs::rename(data.join(&name), data.join(first)).unwrap();
         }
-        assert!(made.len() > 2);
+        assert!(made.len() > 1);
         build.build(&Context::new()).unwrap();
         assert_eq!(inodes(&build.out, "data-"), made);
         assert!(build.staging().is_none());
@@ -235,7 +235,7 @@ fn a_build_killed_among_its_last_renames_goes_on() {
 
 /// What builds of other plans and releases left stayed for ever, and that of an output with a longer name went.
 #[test]
-fn what_other_builds_left_goes_with_the_next() {
+fn leftovers_of_other_builds_go_with_the_next() {
     let build = PlannedBuild::of("jsonl");
     let left = ["out.tmp-0123456789ab", "out.tmp-b.tmp-0123456789ab", "out.tmp-0123456789abc"];
     for (name, record) in left.into_iter().zip(["progress.json", "finished.jsonl", "progress.json"])

@@ -62,7 +62,7 @@ impl Exports {
 
 /// An export that began when its name was free replaced what had appeared by its end.
 #[test]
-fn what_appeared_meanwhile_is_left_and_the_export_kept() {
+fn a_file_that_appeared_meanwhile_stays_and_the_export_waits() {
     let exports = Exports::new();
     for (to, theirs) in [("a.jsonl", "a.jsonl"), ("out", "out/theirs.txt"), ("b", "b")] {
         let rival = AtEndOf::new("files", || drop(exports.scratch.write(theirs, "precious")));
@@ -118,7 +118,7 @@ fn overwriting_takes_only_what_the_manifest_lists() {
 }
 
 #[test]
-fn what_changed_meanwhile_is_not_overwritten() {
+fn a_file_that_changed_meanwhile_is_not_overwritten() {
     let exports = Exports::new();
     exports.run("out", false, &corpusdb::NoProgress).unwrap();
     exports.run("a.jsonl", false, &corpusdb::NoProgress).unwrap();
