@@ -127,7 +127,7 @@ corpusdb_test!(fields_of_every_type_are_added_to_a_filled_corpus, |scratch| {
         assert!(!explained.contains("index=all"), "{condition}: {explained}");
     }
     let row = &sql(&corpus, "SELECT day, fine FROM documents WHERE id = 3")[0];
-    assert_eq!((&row["day"], &row["fine"]), (&json!("2024-05-04T10:00:00"), &json!(false)));
+    assert_eq!((&row["day"], &row["fine"]), (&json!("2024-05-04T10:00:00Z"), &json!(false)));
     let shown = corpusdb(&["show", &corpus, "3", "--json"]).good().json();
     assert_eq!(shown["fields"]["day"], "2024-05-04T10:00:00Z");
     assert_eq!((&shown["fields"]["fine"], &shown["language"]), (&json!(false), &json!("de")));
@@ -209,7 +209,7 @@ corpusdb_test!(values_of_an_expression_are_stored_as_a_field, |scratch| {
     assert_eq!(numbers(&report, ["values", "ill_typed"]), [15, 1]);
     sound(&corpus);
     let row = &sql(&corpus, "SELECT noon, number, odd FROM documents WHERE id = 5")[0];
-    assert_eq!(*row, json!({ "noon": "2024-05-06T12:00:00", "number": 5, "odd": 5 }));
+    assert_eq!(*row, json!({ "noon": "2024-05-06T12:00:00Z", "number": 5, "odd": 5 }));
     corpusdb(&["field", "list", &corpus]).good().prints(&["computed: chars / 2.0"]);
     let refused = |expression: &str, words: &[&str]| {
         corpusdb(&["field", "compute", &corpus, "other", expression]).fails(words);
