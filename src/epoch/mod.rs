@@ -45,13 +45,13 @@
 //!
 //! A row's way through the rooms: [`Recipe`] (`recipe`) -> documents and their tokens (`plan`, `lengths`) -> rows
 //! (`pack`, `order`, `rows`) -> the run of all sources (`mix`, `run`) -> ids (`fetch`) -> batches (`stream`, as
-//! `tensors`) or files (`export`). Rows are packed and put in order within their source, then interleaved by what they
+//! `tensors`) or files (`build`). Rows are packed and put in order within their source, then interleaved by what they
 //! count. Token ids are read only while rows are given, written and verified; planning knows lengths. `stored` keeps
 //! plans in the corpus.
 
+mod build;
 mod error;
 mod explain;
-mod export;
 mod facade;
 mod fetch;
 mod lengths;
@@ -73,14 +73,14 @@ mod verify;
 pub mod views;
 
 pub use crate::corpus::{Corpora, ShardError};
-pub use error::{EpochError, ShortSource};
-pub(crate) use explain::explain;
-pub use explain::{Explanation, MixPoint, Padding, SourceExplanation};
-pub(crate) use export::build;
-pub use export::{
+pub(crate) use build::build;
+pub use build::{
     BatchPrinter, BatchTable, BuildJob, Manifest, ManifestFile, ManifestSource, ManifestTotals,
     StreamFormat, StreamViews,
 };
+pub use error::{EpochError, ShortSource};
+pub(crate) use explain::explain;
+pub use explain::{Explanation, MixPoint, Padding, SourceExplanation};
 pub use mix::Point as PlannedPoint;
 pub use order::{pacing, torch};
 pub use pack::{Fragment, Losses, Segment};

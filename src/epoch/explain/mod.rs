@@ -8,8 +8,8 @@ pub use along::MixPoint;
 pub use padding::Padding;
 
 use crate::corpus::Corpora;
+use crate::epoch::build::Width;
 use crate::epoch::error::EpochError;
-use crate::epoch::export::Width;
 use crate::epoch::plan::{Plan, Planned, masks, ratio};
 use crate::epoch::planning::{is_dropped, undecided};
 use crate::epoch::rows::OpenedTo;

@@ -26,8 +26,8 @@ pub use paragraph::TokenEnds;
 pub use undecided::{is_dropped, removed_since, undecided};
 
 use crate::corpus::Corpora;
+use crate::epoch::build::check_output;
 use crate::epoch::error::EpochError;
-use crate::epoch::export::check_output;
 use crate::epoch::lengths::Trained;
 use crate::epoch::order::pacing;
 use crate::epoch::order::pacing::Pace;

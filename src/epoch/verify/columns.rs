@@ -3,7 +3,7 @@
 use super::checks::Property;
 use super::findings::{Findings, Places};
 use super::read::ReadRow;
-use crate::epoch::export::Values;
+use crate::epoch::build::Values;
 use crate::epoch::recipe::Column;
 use crate::model::LossSpan;
 

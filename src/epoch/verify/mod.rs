@@ -17,8 +17,8 @@ mod row;
 pub use checks::{Check, Verification};
 
 use crate::corpus::Corpora;
+use crate::epoch::build::{MANIFEST_FILE, Manifest, ManifestFile};
 use crate::epoch::error::EpochError;
-use crate::epoch::export::{MANIFEST_FILE, Manifest, ManifestFile};
 use crate::epoch::plan::{Plan, Planned};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};

@@ -103,7 +103,7 @@ const ROOMS: &[(&str, &str)] = &[
     (
         "epoch",
         "error mix order recipe pack views lengths plan rows run marking fetch measured stream \
-         tensors export planning stored verify explain facade",
+         tensors build planning stored verify explain facade",
     ),
     (
         "store",

@@ -1,7 +1,7 @@
 //! Reads JSON lines.
 
 use super::{FileLayout, ReadRow, Reader, ShardReadError, gather, malformed};
-use crate::epoch::export::Values;
+use crate::epoch::build::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
 use crate::model::IoError;
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! Reads MDS shards by the byte table of the format, and checks what `index.json` says of them.
 
 use super::{FileLayout, ReadRow, Reader, ShardReadError, gather, malformed, number, read_json};
-use crate::epoch::export::Values;
+use crate::epoch::build::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
 use crate::model::IoError;
 use serde_json::{Value, json};

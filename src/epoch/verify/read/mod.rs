@@ -16,8 +16,8 @@ mod raw;
 mod segments;
 mod table;
 
+use crate::epoch::build::Values;
 use crate::epoch::error::EpochError;
-use crate::epoch::export::Values;
 use crate::epoch::recipe;
 use crate::epoch::recipe::{Column, Compression, Format};
 use crate::epoch::run::Opened;

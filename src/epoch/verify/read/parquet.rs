@@ -2,7 +2,7 @@
 
 use super::table::{Table, TableBatch};
 use super::{FileLayout, ReadRow, Reader, ShardReadError, malformed};
-use crate::epoch::export::Values;
+use crate::epoch::build::Values;
 use crate::epoch::recipe::{Column, ColumnKind};
 use ::arrow::datatypes::{Float32Type, Int8Type, Int32Type, Int64Type};
 use std::path::Path;

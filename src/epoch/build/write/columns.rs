@@ -2,8 +2,8 @@
 
 use super::Options;
 use super::table::{list_column, list_field};
+use crate::epoch::build::Values;
 use crate::epoch::error::EpochError;
-use crate::epoch::export::Values;
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::recipe::{Column, ColumnKind};
 use crate::epoch::views;

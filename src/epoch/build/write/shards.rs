@@ -5,8 +5,8 @@
 //! would have written.
 
 use super::{Shard, ShardFormat};
+use crate::epoch::build::{ExportCounts, ManifestFile, RowCounts};
 use crate::epoch::error::EpochError;
-use crate::epoch::export::{ExportCounts, ManifestFile, RowCounts};
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::pack::own;
 use crate::epoch::recipe::Unit;

@@ -3,8 +3,8 @@
 use super::segments::{segment_columns, segment_fields, trained_columns, trained_fields};
 use super::table::table_file;
 use super::{Options, Shard};
+use crate::epoch::build::ManifestFile;
 use crate::epoch::error::EpochError;
-use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
 use crate::output::{HashedFile, TableFile};
 use ::arrow::array::{ArrayRef, UInt64Array};

@@ -4,8 +4,8 @@
 
 use super::bin::SegmentTable;
 use super::{Options, Shard, frame};
+use crate::epoch::build::ManifestFile;
 use crate::epoch::error::EpochError;
-use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
 use crate::output::CompressedFile;
 use rayon::prelude::*;

@@ -7,8 +7,8 @@
 
 use super::bin::{Index, TokenShard};
 use super::{Options, Shard, ShardFormat, shard_name};
+use crate::epoch::build::ManifestFile;
 use crate::epoch::error::EpochError;
-use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::pack::Segment;
 use crate::output::HashedFile;

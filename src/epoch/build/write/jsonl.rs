@@ -3,8 +3,8 @@
 
 use super::columns::values;
 use super::{Options, Shard, ShardFormat, frame, shard_name};
+use crate::epoch::build::{ManifestFile, Values};
 use crate::epoch::error::EpochError;
-use crate::epoch::export::{ManifestFile, Values};
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::recipe::{Column, Compression};
 use crate::model::IoError;

@@ -6,8 +6,8 @@
 
 use super::bin::{Index, TokenShard};
 use super::{Options, Shard, ShardFormat};
+use crate::epoch::build::ManifestFile;
 use crate::epoch::error::EpochError;
-use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::views;
 use crate::model::LossSpan;

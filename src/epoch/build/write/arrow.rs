@@ -6,8 +6,8 @@
 use super::json::python;
 use super::parquet::{columns, fields};
 use super::{Options, Shard, ShardFormat};
+use crate::epoch::build::ManifestFile;
 use crate::epoch::error::EpochError;
-use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
 use crate::model::IoError;
 use crate::output::{FileRename, HashedFile, write_whole};
