@@ -392,6 +392,20 @@ def test_after_a_fork_an_opened_loader_says_so_and_a_fresh_one_works(corpus: Pat
     assert next(loader).number == 1, "the parent goes on"
 
 
+def test_arrow_batches_of_a_fresh_loader_come_after_a_fork(packed: Plan) -> None:
+    """Their columns were made by threads that the parent had and a child does not: it waited for ever."""
+
+    def arrow_loader() -> Loader:
+        return packed.loader(rank=0, world=1, as_="arrow", views=["labels", "position_ids"])
+
+    def first_batch(loader: Loader) -> str:
+        return str(pa.record_batch(next(loader)).column("row").to_pylist()[:2])
+
+    opened, fresh = arrow_loader(), arrow_loader()
+    assert first_batch(opened) == "[0, 1]"
+    assert in_child(lambda: first_batch(fresh)) == "[0, 1]"
+
+
 def test_batches_outlive_everything(corpus: Path) -> None:
     reader = Opened(corpus, write=False)
     plan = reader.plan(planned(corpus, PACKED).number or 0)

@@ -3,6 +3,7 @@
 use super::error::WriteError;
 use super::files::{HashedFile, ManifestFile};
 use flate2::write::GzEncoder;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::Path;
 use zstd::stream::write::Encoder;
@@ -11,8 +12,9 @@ use zstd::stream::write::Encoder;
 const ZSTD_LEVEL: i32 = 3;
 
 /// How files are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
 pub enum OutputCompression {
     /// No compression
     None,

@@ -5,7 +5,9 @@
 //! that are resumed, documents and epochs, and says what they may replace. `staging` keeps their finished shards beside
 //! the output until all are there, `bucket` in a store, each by a `record`; `naming` renames and replaces nothing.
 //! `files` writes and hashes on a thread of its own; `compression` compresses on the way; `format` says what a format
-//! is, and `formats` has each of them in a file; `shards` cuts rows into groups and files. Where rows come from is not known here: training rows come from `epoch`, documents from `export`, answers from `query`.
+//! is for documents and answers, `row_format` for rows of epochs, and `formats` has each of them in a file; `rows` and
+//! `token_batch` say what a row of an epoch has; `shards` cuts rows into groups and files. Where rows come from is not
+//! known here: training rows come from `epoch`, documents from `export`, answers from `query`.
 
 mod bucket;
 mod compression;
@@ -17,21 +19,36 @@ mod formats;
 mod naming;
 mod output_file;
 mod record;
+mod row_format;
+mod rows;
 mod shards;
 mod staging;
+mod token_batch;
 
+pub(crate) use compression::FileOutput;
 pub use compression::OutputCompression;
-pub(crate) use compression::{CompressedFile, FileOutput};
 pub(crate) use destination::{
     FileRename, LocalDestination, OutputMaker, OutputRequest, ShardRecord, Staging, refuse_occupied,
 };
 pub use error::OutputError;
 pub(crate) use error::WriteError;
+pub(crate) use files::HashedFile;
 pub use files::ManifestFile;
-pub(crate) use files::{HashedFile, write_whole};
 pub(crate) use format::{FileSpec, OutputFormat, ShardFile, TableColumns, TableFormat};
 pub use formats::FormatName;
-pub(crate) use formats::{TableFile, csv_header, csv_rows, json_rows};
+#[cfg(test)]
+pub(crate) use formats::python_json;
+pub(crate) use formats::{
+    StreamRowNumber, csv_header, csv_rows, json_rows, jsonl_columns, put_row, row_format,
+    signed_columns, signed_fields, table_columns,
+};
 pub use output_file::{OutputFile, OutputWriter};
+pub(crate) use row_format::{
+    DirectoryReader, EncodedRows, RowFormat, RowShard, RowSize, RowSpec, ShardReadError,
+    ShardReader,
+};
+pub(crate) use rows::{BatchColumn, LossLevel, list_column, list_field};
+pub use rows::{IdType, RowColumn};
 pub(crate) use shards::{GroupSize, PositionedRows, ShardOutcome, ShardWriter};
 pub(crate) use staging::{Destination, LocalStaging};
+pub(crate) use token_batch::{TokenBatch, TokenRow, ViewValues, row_batch};

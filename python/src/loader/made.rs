@@ -3,7 +3,7 @@
 use super::origin::{Origin, Origins, Told};
 use corpusdb::Error;
 use corpusdb::arrow::array::RecordBatch;
-use corpusdb::epoch::recipe::Column;
+use corpusdb::epoch::recipe::RowColumn;
 use corpusdb::epoch::{
     BatchTable, Epoch, EpochBatch, IdBatch, StreamViews, Tensor, TensorForm, TensorMaker,
     TensorValues, TensorView,
@@ -25,7 +25,7 @@ impl Form {
     /// The form with these views. `kind` is `tensors`, `narrow` (32-bit tensors) or `arrow`.
     pub fn of(views: Option<Vec<String>>, flat: bool, kind: &str) -> PyResult<Self> {
         if kind == "arrow" {
-            let columns = named(views, Column::ALL.into_iter().map(|view| (view.name(), view)))?;
+            let columns = named(views, RowColumn::ALL.into_iter().map(|view| (view.name(), view)))?;
             return Ok(Self::Table(StreamViews { columns, unpadded: flat }));
         }
         let views = named(views, TensorView::ALL.into_iter().map(|view| (view.name(), view)))?;

@@ -1,6 +1,5 @@
 //! The manifest of an export: what it is, what it was made from, what is in it, and the hash of every file.
 
-use super::width::Width;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Losses;
 use crate::epoch::plan::{PinnedSnapshot, PinnedTokenizer, Plan, ratio};
@@ -200,7 +199,7 @@ impl Manifest {
             epoch: marks.epoch,
             tokenizer: plan.tokenizer.clone(),
             format: output.format.name().to_owned(),
-            dtype: Width::of(output, plan.tokenizer.vocab_size).name().to_owned(),
+            dtype: output.id_type(plan.tokenizer.vocab_size).name().to_owned(),
             capacity: plan.capacity,
             sources: sources.collect(),
             totals: ManifestTotals {

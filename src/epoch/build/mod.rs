@@ -1,35 +1,37 @@
 //! Writes an epoch: rows in order, ids gathered in the order of the store, files complete or absent.
 //!
-//! What is finished waits beside the output until all is ([`output`](crate::output)). `given` is the way back: rows of an
-//! epoch have their ids from its files.
+//! `spec` is what a plan says of its rows to their format, `columns` makes rows into what formats take, `shards` cuts
+//! them into groups and shards. What is finished waits beside the output until all is ([`output`](crate::output)).
+//! `stream` and `unpadded` give batches without files. `id_files` is the way back: rows of an epoch have their ids from
+//! its files.
 
-mod given;
+mod columns;
+mod id_files;
 mod job;
 mod manifest;
-mod values;
-mod width;
-mod write;
+mod shards;
+mod spec;
+mod stream;
+mod unpadded;
 
 pub use crate::output::ManifestFile;
 pub use job::BuildJob;
 pub(super) use manifest::{ExportCounts, MANIFEST_FILE, RowCounts};
 pub use manifest::{Manifest, ManifestSource, ManifestTotals};
-pub(super) use values::Values;
-pub(super) use width::Width;
-pub(super) use write::check as check_output;
-pub use write::{BatchPrinter, BatchTable, StreamFormat, StreamViews};
+pub(super) use spec::{check_output, row_spec};
+pub use stream::{BatchPrinter, BatchTable, StreamFormat, StreamViews};
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::{FilledRow, Gatherer};
 use crate::epoch::plan::{Plan, Planned, masks};
-use crate::epoch::recipe::{Compression, Format};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::{Context, refuse_without_room};
 use crate::output::{FileRename, LocalStaging, Staging};
+use shards::{EpochPosition, FinishedDirectory, FinishedShard, Shards};
+use spec::RowContext;
 use std::path::Path;
-use write::{EpochPosition, FinishedDirectory, FinishedShard};
 
 /// Rows read at a time.
 const CHUNK_ROWS: usize = 1 << 20;
@@ -71,7 +73,7 @@ pub fn build(
     let plan = &planned.plan;
     let destination = BuildJob { epoch, out }.destination()?;
     plan.check_feasible(epoch)?;
-    write::check(plan)?;
+    check_output(plan)?;
     let threads = context.threads;
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -107,16 +109,11 @@ fn refuse_too_large(
     place: &Path,
 ) -> Result<(), EpochError> {
     let output = &plan.recipe.output;
-    let plain = match output.format {
-        Format::Megatron | Format::Litdata | Format::Raw => true,
-        Format::Mds => output.compression() == Compression::None,
-        Format::Parquet | Format::Arrow | Format::Jsonl => false,
-    };
-    if plain {
+    if output.file_format().has_ids_as_they_are(output.compression()) {
         let written = finished.last().map_or(0, |shard| shard.position.counts.tokens());
         let tokens = marks.tokens().saturating_sub(written);
-        let bytes =
-            tokens.saturating_mul(Width::of(output, plan.tokenizer.vocab_size).bytes() as u64);
+        let id_bytes = output.id_type(plan.tokenizer.vocab_size).bytes();
+        let bytes = tokens.saturating_mul(id_bytes as u64);
         refuse_without_room("building", place, bytes)?;
     }
     Ok(())
@@ -131,7 +128,7 @@ fn write_all(
     context: &Context<'_>,
 ) -> Result<(Manifest, Vec<FileRename>), EpochError> {
     let Planned { plan, pinned, .. } = planned;
-    let Context { progress, interrupt, .. } = *context;
+    let Context { progress, interrupt, memory, .. } = *context;
     progress.begin("lengths", None);
     let opened = Opened::open(corpora, planned, OpenedTo::Give)?;
     masks::check(corpora, opened.tokenizer, plan, pinned)?;
@@ -144,8 +141,11 @@ fn write_all(
     let mut done = finished.last().map_or(0, |shard| shard.position.counts.tokens());
     progress.advance(done);
     ordered.skip_rows(finished.last().map_or(0, |shard| shard.position.rows))?;
-    let mut shards = write::shards(&opened, staging.data(), finished);
-    let most = chunk_tokens(marks.tokens(), context.memory);
+    // Of the half that rows in flight do not take.
+    let context = RowContext::of(&opened, memory / 8);
+    let (format, dir) = (plan.recipe.output.file_format(), staging.data().to_path_buf());
+    let mut shards = Shards::new(format, context, dir, plan.recipe.mix.unit, finished, memory / 8);
+    let most = chunk_tokens(marks.tokens(), memory);
     let mut chunk = FIRST_TOKENS;
     let gatherer = Gatherer::new(&opened);
     let mut rows = read(&gatherer, &mut ordered, chunk)?;
@@ -181,3 +181,8 @@ fn read(
 ) -> Result<Vec<FilledRow>, EpochError> {
     gatherer.rows(&ordered.next_rows(CHUNK_ROWS, tokens)?)
 }
+
+#[cfg(test)]
+mod format_tests;
+#[cfg(test)]
+mod law_tests;

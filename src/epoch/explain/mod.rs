@@ -8,7 +8,6 @@ pub use along::MixPoint;
 pub use padding::Padding;
 
 use crate::corpus::Corpora;
-use crate::epoch::build::Width;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, Planned, masks, ratio};
 use crate::epoch::planning::{is_dropped, undecided};
@@ -162,7 +161,7 @@ pub fn explain(
     };
     let steps = BATCHES.iter().map(|batch| (*batch, rows / batch));
     let has_batches = arrangement.has_batches();
-    let width = Width::of(&plan.recipe.output, plan.tokenizer.vocab_size).bytes();
+    let width = plan.recipe.output.id_type(plan.tokenizer.vocab_size).bytes();
     let id_bytes = filled.places.saturating_mul(width as u64);
     Ok(Explanation {
         plan: plan.hash_hex(),

@@ -186,7 +186,7 @@ impl<'a> Gatherer<'a> {
         if plan.pad().is_none()
             && plan.fixed_length()
             && real < plan.capacity
-            && format.has_equal_rows()
+            && plan.recipe.output.file_format().needs_equal_rows()
         {
             // Rows of later passes may fall otherwise than those of the first, which planning checked.
             let source = self.opened.sources.get(source);

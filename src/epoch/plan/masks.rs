@@ -5,21 +5,11 @@ use super::Plan;
 use super::pinned::PinnedSource;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::recipe::{Column, Format, Layout, OutputRecipe};
+use crate::epoch::recipe::OutputRecipe;
 use crate::model::{DocId, LossSpan, TokenizerId};
+use crate::output::LossLevel;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
-
-/// How many tokens have loss masks and weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::epoch) enum Loss {
-    /// Every token is trained on.
-    Plain,
-    /// Some are not.
-    Masked,
-    /// Some count more than others.
-    Weighted,
-}
 
 /// What the documents of a plan say of their loss, in stored tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,15 +19,15 @@ pub(in crate::epoch) struct Said {
     /// Tokens with another weight than 1.
     pub weighted: u64,
     /// The first document with any such token.
-    example: Option<(DocId, Loss)>,
+    example: Option<(DocId, LossLevel)>,
 }
 
 impl Said {
-    pub const fn loss(&self) -> Loss {
+    pub const fn loss(&self) -> LossLevel {
         match (self.untrained, self.weighted) {
-            (0, 0) => Loss::Plain,
-            (_, 0) => Loss::Masked,
-            _ => Loss::Weighted,
+            (0, 0) => LossLevel::Plain,
+            (_, 0) => LossLevel::Masked,
+            _ => LossLevel::Weighted,
         }
     }
 
@@ -48,29 +38,15 @@ impl Said {
         let of = Self { untrained: tokens.saturating_sub(trained), weighted, example: None };
         self.untrained += of.untrained;
         self.weighted += of.weighted;
-        if of.loss() > self.example.map_or(Loss::Plain, |(_, loss)| loss) {
+        if of.loss() > self.example.map_or(LossLevel::Plain, |(_, loss)| loss) {
             self.example = Some((document, of.loss()));
         }
     }
 }
 
 /// What an output carries of the loss of tokens.
-pub(in crate::epoch) fn carried(output: &OutputRecipe) -> Loss {
-    match (output.format, output.layout()) {
-        (Format::Parquet | Format::Arrow | Format::Jsonl | Format::Mds, _) => {
-            let columns = output.columns(true, false);
-            let any = |of: &[Column]| columns.iter().any(|column| of.contains(column));
-            if any(&[Column::LossWeights]) {
-                Loss::Weighted
-            } else if any(&[Column::Labels, Column::LossMask]) {
-                Loss::Masked
-            } else {
-                Loss::Plain
-            }
-        }
-        (Format::Raw, Layout::Datatrove | Layout::Olmo) => Loss::Masked,
-        (Format::Megatron | Format::Litdata | Format::Raw, _) => Loss::Plain,
-    }
+pub(in crate::epoch) fn carried(output: &OutputRecipe) -> LossLevel {
+    output.file_format().loss(&output.columns(true, false))
 }
 
 /// The documents of a plan.
@@ -195,7 +171,7 @@ fn check_output(
     documents: impl FnOnce() -> RoaringTreemap,
 ) -> Result<(), EpochError> {
     let carried = carried(output);
-    if output.ignore_loss || carried == Loss::Weighted || !corpora.has_loss(tokenizer)? {
+    if output.ignore_loss || carried == LossLevel::Weighted || !corpora.has_loss(tokenizer)? {
         return Ok(());
     }
     let said = said(corpora, tokenizer, &documents(), |said| said.loss() > carried)?;
@@ -209,7 +185,7 @@ fn check_output(
         None => (String::new(), false),
     };
     let (why, instead) = match carried {
-        Loss::Plain => (
+        LossLevel::Plain => (
             format!(
                 "documents have loss masks (document {document} is one), and it{with} has no masks: a trainer would train on everything"
             ),
@@ -220,7 +196,7 @@ fn check_output(
                 false => "use output.format = \"parquet\", \"arrow\", \"jsonl\" or \"mds\", or \"raw\" with layout \"datatrove\" or \"olmo\"".to_owned(),
             },
         ),
-        Loss::Masked | Loss::Weighted => (
+        LossLevel::Masked | LossLevel::Weighted => (
             format!(
                 "documents have loss weights (document {document} is one), and it{with} has masks of 0 and 1"
             ),

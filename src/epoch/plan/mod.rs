@@ -399,7 +399,7 @@ fn whole_rows(recipe: &Recipe, specials: &SpecialIds) -> bool {
         || {
             recipe.pack.kind == PackKind::Concat
                 && specials.pad.is_none()
-                && recipe.output.format.has_equal_rows()
+                && recipe.output.file_format().needs_equal_rows()
                 && options.doc_multiple <= 1
                 && counts_alike(recipe.mix.unit)
         },

@@ -321,7 +321,10 @@ const fn pacing(curriculum: &Curriculum) -> pacing::Pacing {
 fn check_padding(plan: &Plan) -> Result<(), EpochError> {
     check_output(plan)?;
     let format = plan.recipe.output.format;
-    if !format.has_equal_rows() || !plan.fixed_length() || plan.pad().is_some() {
+    if !plan.recipe.output.file_format().needs_equal_rows()
+        || !plan.fixed_length()
+        || plan.pad().is_some()
+    {
         return Ok(());
     }
     match plan.sources.iter().find(|source| source.full_rows < source.rows) {

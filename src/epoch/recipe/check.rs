@@ -5,7 +5,7 @@ use super::check_concat;
 use super::form::Recipe;
 use super::mix::{Method, SchedulePoint, Unit};
 use super::order::{Curriculum, LengthGrouped, OrderKind};
-use super::output::{Compression, Format};
+use super::output::Format;
 use super::pack::{Long, PackKind, Target};
 use super::source::SourceRecipe;
 use crate::epoch::error::EpochError;
@@ -65,13 +65,8 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
             layout.name()
         ));
     }
-    let allowed: &[Compression] = match output.format {
-        Format::Parquet => {
-            &[Compression::None, Compression::Snappy, Compression::Lz4, Compression::Zstd]
-        }
-        Format::Jsonl | Format::Mds => &[Compression::None, Compression::Zstd],
-        _ => &[],
-    };
+    let file_format = output.file_format();
+    let allowed = file_format.compressions();
     if let Some(asked) = output.compression.filter(|asked| !allowed.contains(asked)) {
         let known: Vec<String> = allowed.iter().map(|one| format!("\"{}\"", one.name())).collect();
         return wrong(if known.is_empty() {
@@ -86,15 +81,13 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
             )
         });
     }
-    if output.ids.is_some() && output.format != Format::Mds {
+    if output.ids.is_some() && !file_format.has_id_choice() {
         return wrong(format!(
             "output.ids needs output.format = \"mds\"; the type of ids of \"{format}\" is fixed or follows from the vocabulary; leave it out"
         ));
     }
-    let has_columns =
-        matches!(output.format, Format::Parquet | Format::Arrow | Format::Jsonl | Format::Mds);
     if let Some(columns) = &output.columns {
-        if !has_columns {
+        if file_format.default_columns(false).is_none() {
             return wrong(format!(
                 "output.columns needs format \"parquet\", \"arrow\", \"jsonl\" or \"mds\", and the format is \"{format}\", which has ids only; leave it out"
             ));
@@ -431,10 +424,7 @@ fn check_batch(recipe: &Recipe, batch: &Batch) -> Result<(), EpochError> {
         _ => return wrong("[batch] needs one of rows and max_tokens, from 1 up".to_owned()),
     }
     if batch.pad.is_some() {
-        let has_columns = matches!(
-            recipe.output.format,
-            Format::Parquet | Format::Arrow | Format::Jsonl | Format::Mds
-        );
+        let has_columns = recipe.output.file_format().default_columns(false).is_some();
         if recipe.pack.kind != PackKind::None {
             return wrong(
                 "batch.pad = \"longest\" needs pack.kind = \"none\": packed rows have one length"

@@ -7,7 +7,6 @@
 mod batch;
 mod check;
 mod check_concat;
-mod column;
 mod draws_from;
 mod excluded;
 mod form;
@@ -22,15 +21,14 @@ mod special;
 
 pub(super) use check_concat::counts_alike;
 
+pub use crate::output::{IdType, OutputCompression, RowColumn};
 pub use batch::{Batch, Count, PadTo, Tail};
-pub use column::{Column, ColumnKind};
 pub use draws_from::DrawsFrom;
 pub use excluded::ExcludedSuite;
 pub use form::Recipe;
 pub use mix::{Method, Mix, SchedulePoint, Unit};
 pub use order::{Buckets, Curriculum, Exact, LengthGrouped, Order, OrderKind, Pacing, Window};
-pub(crate) use output::Ids;
-pub use output::{Compression, Format, Layout, OutputRecipe};
+pub use output::{Format, Layout, OutputRecipe};
 pub(crate) use pack::Partial;
 pub use pack::{Long, Pack, PackKind, PackOptions, PadSide, PadView, Target};
 pub(super) use pattern::Pattern;

@@ -1,6 +1,6 @@
 //! `[output]`: what is written.
 
-use super::column::Column;
+use crate::output::{IdType, OutputCompression, RowColumn, RowFormat, row_format};
 use serde::{Deserialize, Serialize};
 
 /// The files that a build writes: format, columns, compression.
@@ -19,14 +19,14 @@ pub struct OutputRecipe {
     /// How Parquet (by default `zstd`), and JSON lines and MDS (by default `none`; `zstd`) are compressed. No
     /// other format has one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub compression: Option<Compression>,
+    pub compression: Option<OutputCompression>,
     /// The type of the ids of MDS, `i32` by default. That of other formats follows from the vocabulary.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ids: Option<Ids>,
+    pub ids: Option<IdType>,
     /// The columns of Parquet, Arrow, MDS and JSON lines besides ids and segments; absent: those of
     /// [`OutputRecipe::columns`]. No other format has columns.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub columns: Option<Vec<Column>>,
+    pub columns: Option<Vec<RowColumn>>,
     /// Train on every token and ignore masks and weights of documents; formats without masks are not refused then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_loss: bool,
@@ -53,35 +53,36 @@ impl OutputRecipe {
         self.layout.unwrap_or(Layout::Plain)
     }
 
+    /// What the words of format and layout stand for.
+    pub(crate) fn file_format(&self) -> &'static dyn RowFormat {
+        let layout = (self.format == Format::Raw).then(|| self.layout().name());
+        // Every word has its format: a test holds it.
+        row_format(self.format.name(), layout).unwrap_or_else(|| Self::default().file_format())
+    }
+
+    /// The type of ids of a vocabulary of `vocab`.
+    pub(crate) fn id_type(&self, vocab: u32) -> IdType {
+        self.file_format().id_type(vocab, self.ids)
+    }
+
     /// The compression of Parquet, JSON lines and MDS.
     #[must_use]
-    pub fn compression(&self) -> Compression {
-        self.compression.unwrap_or(match self.format {
-            Format::Parquet => Compression::Zstd,
-            _ => Compression::None,
-        })
+    pub fn compression(&self) -> OutputCompression {
+        let default = self.file_format().compressions().first().copied();
+        self.compression.or(default).unwrap_or(OutputCompression::None)
     }
 
     /// The columns beside ids and segments, ascending; `masked`: documents say what is trained on;
     /// `padded`: rows are padded to the longest of their batch.
     #[must_use]
-    pub fn columns(&self, masked: bool, padded: bool) -> Vec<Column> {
-        use Column::{AttentionMask, Labels, LossMask, LossWeights, PositionIds, SeqStartId};
-        let by_default: &[Column] = match self.format {
-            Format::Parquet | Format::Arrow => &[Labels, LossMask, PositionIds, SeqStartId],
-            Format::Jsonl => &[Labels],
-            // The same columns as before there were masks, where there are none.
-            Format::Mds if masked => &[LossMask],
-            Format::Mds | Format::Megatron | Format::Litdata | Format::Raw => &[],
-        };
-        let has_columns =
-            matches!(self.format, Format::Parquet | Format::Arrow | Format::Jsonl | Format::Mds);
-        let mut columns = match &self.columns {
-            Some(columns) => columns.clone(),
-            None => {
-                let more = [(masked, LossWeights), (padded, AttentionMask)];
-                let more = more.into_iter().filter(|(is, _)| *is && has_columns);
-                by_default.iter().copied().chain(more.map(|(_, column)| column)).collect()
+    pub fn columns(&self, masked: bool, padded: bool) -> Vec<RowColumn> {
+        let mut columns = match (&self.columns, self.file_format().default_columns(masked)) {
+            (Some(columns), _) => columns.clone(),
+            (None, None) => Vec::new(),
+            (None, Some(columns)) => {
+                let more = [(masked, RowColumn::LossWeights), (padded, RowColumn::AttentionMask)];
+                let more = more.into_iter().filter(|(is, _)| *is).map(|(_, column)| column);
+                columns.iter().copied().chain(more).collect()
             }
         };
         columns.sort_unstable();
@@ -97,7 +98,8 @@ impl OutputRecipe {
         }
     }
 
-    /// Writes out the defaults that depend on the format.
+    /// Writes out the defaults that depend on the format. Recipes are stored and hashed in this form: which defaults
+    /// are written out never changes.
     pub(super) fn settle(&mut self) {
         match self.format {
             Format::Raw => self.layout = Some(self.layout()),
@@ -142,12 +144,6 @@ impl Format {
             Self::Raw => "raw",
         }
     }
-
-    /// Whether packed rows must all have the same length.
-    #[must_use]
-    pub const fn has_equal_rows(self) -> bool {
-        matches!(self, Self::Megatron | Self::Litdata | Self::Raw)
-    }
 }
 
 /// The framing of bare token ids.
@@ -178,45 +174,6 @@ impl Layout {
             Self::LlmC => "llm.c",
             Self::Datatrove => "datatrove",
             Self::Olmo => "olmo",
-        }
-    }
-}
-
-/// The type of token ids, where there is a choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Ids {
-    /// Two bytes: vocabularies up to 65,536.
-    U16,
-    /// Four bytes, signed.
-    I32,
-}
-
-/// How files are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Compression {
-    /// No compression.
-    None,
-    /// Snappy; Parquet only.
-    Snappy,
-    /// LZ4 blocks; Parquet only.
-    Lz4,
-    /// Files are compressed by Zstandard.
-    Zstd,
-}
-
-impl Compression {
-    /// The word used in recipes.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Snappy => "snappy",
-            Self::Lz4 => "lz4",
-            Self::Zstd => "zstd",
         }
     }
 }

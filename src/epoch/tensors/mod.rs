@@ -13,7 +13,7 @@ pub use view::TensorView;
 
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::masks;
-use crate::epoch::recipe::{Column, Format, OutputRecipe, PadSide};
+use crate::epoch::recipe::{Format, OutputRecipe, PadSide, RowColumn};
 use crate::epoch::stream::{Epoch, EpochBatch, IdBatch};
 
 /// How batches become tensors.
@@ -141,9 +141,11 @@ impl Epoch {
             return Ok(());
         }
         let carried = views.iter().filter_map(|view| match view {
-            TensorView::LossWeights | TensorView::ShiftedLossWeights => Some(Column::LossWeights),
-            TensorView::Labels | TensorView::ShiftedLabels => Some(Column::Labels),
-            TensorView::LossMask => Some(Column::LossMask),
+            TensorView::LossWeights | TensorView::ShiftedLossWeights => {
+                Some(RowColumn::LossWeights)
+            }
+            TensorView::Labels | TensorView::ShiftedLabels => Some(RowColumn::Labels),
+            TensorView::LossMask => Some(RowColumn::LossMask),
             _ => None,
         });
         let given = OutputRecipe {

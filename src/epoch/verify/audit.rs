@@ -4,19 +4,17 @@ use super::checks::{Checks, Property};
 use super::coverage::Coverage;
 use super::findings::Findings;
 use super::ids::{Found, Ids};
-use super::read;
-use super::read::{FileLayout, ReadRow, ShardReadError};
 use super::row::RowChecker;
 use crate::epoch::build::{ExportCounts, RowCounts};
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::NO_SOURCE;
 use crate::epoch::mix::Scheduler;
 use crate::epoch::pack::{Segment, own};
-use crate::epoch::recipe::{Column, Unit};
+use crate::epoch::recipe::{RowColumn, Unit};
 use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Marks, Opened};
 use crate::model::Progress;
+use crate::output::{ShardReadError, ShardReader, TokenBatch, TokenRow};
 use rayon::prelude::*;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Everything that is counted while the rows of the files go by.
@@ -67,36 +65,36 @@ impl<'a> Audit<'a> {
         })
     }
 
-    /// Checks the rows of one shard against those the epoch has next.
+    /// Checks the rows of one shard against those the epoch has next; what is wrong with its files, where they are not
+    /// of their format.
     ///
     /// # Errors
-    /// [`ShardReadError::Malformed`] when the shard's files are not of their format.
+    /// [`EpochError::Store`].
     pub fn read_shard(
         &mut self,
-        dir: &Path,
-        shard: usize,
+        shard: &mut dyn ShardReader,
         ordered: &mut BatchCursor,
         checks: &mut Checks,
         progress: &dyn Progress,
-    ) -> Result<(), ShardReadError> {
-        let mut reader = read::open(dir, shard, &FileLayout::of(self.opened))?;
+    ) -> Result<Option<ShardReadError>, EpochError> {
         loop {
-            let rows = reader.next_rows()?;
-            if rows.is_empty() {
-                return Ok(());
-            }
+            let rows = match shard.next_batch() {
+                Ok(Some(rows)) => rows,
+                Ok(None) => return Ok(None),
+                Err(error) => return Ok(Some(error)),
+            };
             let expected = ordered.next_rows(rows.len(), u64::MAX)?;
             let findings = self.check_rows(&rows, &expected)?;
-            let found = (self.rows..).zip(&rows).zip(&findings);
+            let found = (self.rows..).zip(rows.rows()).zip(&findings);
             let found = found.flat_map(|((number, row), findings)| {
                 let segments = findings.segments.iter().zip(&findings.starts);
                 segments.map(move |(segment, start)| {
                     let end = start.saturating_add(segment.length as usize);
-                    Found { row: number, segment: *segment, ids: row.ids.get(*start..end) }
+                    Found { row: number, segment: *segment, ids: row.ids().get(*start..end) }
                 })
             });
             self.ids.check(found.collect(), checks)?;
-            for (at, (row, findings)) in rows.iter().zip(findings).enumerate() {
+            for (at, (row, findings)) in rows.rows().zip(findings).enumerate() {
                 self.account(row, expected.get(at), findings, checks)?;
             }
             progress.advance(self.tokens);
@@ -105,10 +103,11 @@ impl<'a> Audit<'a> {
 
     fn check_rows(
         &self,
-        rows: &[ReadRow],
+        rows: &TokenBatch,
         expected: &[BatchedRow],
     ) -> Result<Vec<Findings>, EpochError> {
-        let check = |(at, row): (usize, &ReadRow)| {
+        let check = |at: usize| {
+            let row = rows.row(at);
             let expected = expected.get(at);
             let width = expected.and_then(|expected| expected.width);
             let (name, planned) = self.planned(expected)?;
@@ -119,12 +118,12 @@ impl<'a> Audit<'a> {
                 let why = "is beyond the last row of the plan".to_owned();
                 findings.fail(Property::Order, why);
             }
-            if let Some(found) = row.number.filter(|found| *found != self.rows + at as u64) {
+            if let Some(found) = row.number().filter(|found| *found != self.rows + at as u64) {
                 findings.fail(Property::Order, format!("is numbered {found}"));
             }
             Ok(findings)
         };
-        rows.par_iter().enumerate().map(check).collect()
+        (0..rows.len()).into_par_iter().map(check).collect()
     }
 
     /// The source of a row of the plan, and what is in it.
@@ -137,7 +136,7 @@ impl<'a> Audit<'a> {
 
     fn account(
         &mut self,
-        row: &ReadRow,
+        row: TokenRow<'_>,
         expected: Option<&BatchedRow>,
         findings: Findings,
         checks: &mut Checks,
@@ -148,23 +147,24 @@ impl<'a> Audit<'a> {
             checks.note(property, 1);
         }
         for property in [Property::Ids, Property::Integrity, Property::Conservation] {
-            checks.note(property, row.doc_ids.len() as u64);
+            checks.note(property, row.doc_ids().len() as u64);
         }
-        checks.note_if(Property::Positions, row.columns.contains_key(&Column::PositionIds));
-        let of_loss = [Column::Labels, Column::LossMask, Column::LossWeights];
-        let in_columns = of_loss.iter().any(|column| row.columns.contains_key(column));
-        let beside = row.loss.is_some() || row.label_mask.is_some() || row.trained.is_some();
+        checks.note_if(Property::Positions, row.view(RowColumn::PositionIds).is_some());
+        let of_loss = [RowColumn::Labels, RowColumn::LossMask, RowColumn::LossWeights];
+        let in_columns = of_loss.into_iter().any(|column| row.view(column).is_some());
+        let beside =
+            row.trained_tokens().is_some() || row.label_mask().is_some() || row.trained().is_some();
         checks.note_if(Property::Labels, in_columns || beside);
         for (property, why) in &findings.failures {
             checks.fail(*property, format!("row {number} {why}"));
         }
         let plan = &self.opened.plan;
-        let source = plan.sources.iter().position(|source| source.name == row.source);
-        let pads = row.ids.len().saturating_sub(findings.real);
+        let source = plan.sources.iter().position(|source| source.name == row.source());
+        let pads = row.ids().len().saturating_sub(findings.real);
         // What the row before has too counts there.
         let repeated = expected.and_then(|row| row.row.as_ref()).map_or(0, |row| row.row.repeated);
-        let again = usize::from(repeated > 0 && row.doc_offsets.first() == Some(&0));
-        let documents = row.doc_offsets.iter().filter(|offset| **offset == 0).count() - again;
+        let again = usize::from(repeated > 0 && row.doc_offsets().first() == Some(&0));
+        let documents = row.doc_offsets().iter().filter(|offset| **offset == 0).count() - again;
         let segments: Vec<Segment> = own(&findings.segments, repeated).collect();
         let tokens = findings.real.saturating_sub(repeated as usize);
         let amount = self.amount(tokens, &segments)?;
@@ -232,10 +232,10 @@ impl<'a> Audit<'a> {
 }
 
 /// Whether a row is the one that the plan has there, of this source and with these segments.
-fn compare(row: &ReadRow, (name, planned): (&str, &[Segment]), findings: &mut Findings) {
-    let found = row.doc_ids.iter().zip(&row.doc_offsets).zip(&row.seq_lengths);
-    let same = name == row.source
-        && planned.len() == row.doc_ids.len()
+fn compare(row: TokenRow<'_>, (name, planned): (&str, &[Segment]), findings: &mut Findings) {
+    let found = row.doc_ids().iter().zip(row.doc_offsets()).zip(row.seq_lengths());
+    let same = name == row.source()
+        && planned.len() == row.doc_ids().len()
         && planned.iter().zip(found).all(|(segment, ((document, offset), length))| {
             u64::try_from(*document) == Ok(segment.document.0)
                 && i64::from(segment.offset) == *offset

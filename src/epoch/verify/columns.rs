@@ -2,14 +2,13 @@
 
 use super::checks::Property;
 use super::findings::{Findings, Places};
-use super::read::ReadRow;
-use crate::epoch::build::Values;
-use crate::epoch::recipe::Column;
+use crate::epoch::recipe::RowColumn;
 use crate::model::LossSpan;
+use crate::output::{TokenRow, ViewValues};
 
 /// A row and what its columns follow from.
 pub(super) struct Columns<'a> {
-    pub row: &'a ReadRow,
+    pub row: TokenRow<'a>,
     pub places: &'a Places,
     /// Every pad is a segment with a position of its own.
     pub each: bool,
@@ -25,62 +24,65 @@ type SegmentPosition = Option<(usize, usize)>;
 impl Columns<'_> {
     /// Every column that the row has.
     pub fn check(&self, findings: &mut Findings) {
-        if self.places.len() != self.row.ids.len() {
+        if self.places.len() != self.row.ids().len() {
             findings.fail(Property::Labels, "has columns of different lengths".to_owned());
             return;
         }
-        for (column, found) in &self.row.columns {
-            if self.expected(*column) != *found {
-                let (property, why) = wrong(*column);
+        for (column, found) in self.row.views() {
+            if !self.agrees(column, found) {
+                let (property, why) = wrong(column);
                 findings.fail(property, why.to_owned());
             }
         }
         self.check_beside(findings);
     }
 
-    /// What the row must have in a column.
-    fn expected(&self, column: Column) -> Values {
+    /// Whether the row has in a column what it must have.
+    fn agrees(&self, column: RowColumn, found: ViewValues<'_>) -> bool {
         let places = || self.places.iter().copied();
-        let numbers = || self.numbers();
-        match column {
-            Column::AttentionMask => {
-                Values::I8(places().map(|place| i8::from(place.is_some())).collect())
+        let numbers = || self.numbers().into_iter();
+        let target = |place| is_target(place, self.trained);
+        match (column, found) {
+            (RowColumn::AttentionMask, ViewValues::I8(found)) => {
+                same(found, places().map(|place| i8::from(place.is_some())))
             }
-            Column::Labels => {
+            (RowColumn::Labels, ViewValues::I32(found)) => {
                 let label = |(id, place): (&u32, SegmentPosition)| {
-                    if is_target(place, self.trained) { id.cast_signed() } else { -100 }
+                    if target(place) { id.cast_signed() } else { -100 }
                 };
-                Values::I32(self.row.ids.iter().zip(places()).map(label).collect())
+                same(found, self.row.ids().iter().zip(places()).map(label))
             }
-            Column::LossMask => {
+            (RowColumn::LossMask, ViewValues::I8(found)) => {
                 let next = places().skip(1).chain([None]).take(self.places.len());
-                Values::I8(next.map(|next| i8::from(is_target(next, self.trained))).collect())
+                same(found, next.map(|next| i8::from(target(next))))
             }
-            Column::LossWeights => {
-                let of = |place| {
-                    if is_target(place, self.trained) { weight(place, self.trained) } else { 0.0 }
-                };
-                Values::F32(places().map(of).collect())
+            (RowColumn::LossWeights, ViewValues::F32(found)) => {
+                let of = |place| if target(place) { weight(place, self.trained) } else { 0.0 };
+                same(found, places().map(of))
             }
-            Column::PositionIds => Values::I32(self.positions()),
-            Column::SegmentIds => {
-                Values::I32(numbers().into_iter().map(|number| number + 1).collect())
+            (RowColumn::PositionIds, ViewValues::I32(found)) => same(found, self.positions()),
+            (RowColumn::SegmentIds, ViewValues::I32(found)) => {
+                same(found, numbers().map(|number| number + 1))
             }
-            Column::SeqIdx => Values::I32(numbers()),
-            Column::SeqStartId => {
+            (RowColumn::SeqIdx, ViewValues::I32(found)) => same(found, numbers()),
+            (RowColumn::SeqStartId, ViewValues::I32(found)) => {
                 let starts = (0..).zip(places());
                 let starts = starts.filter(|(_, place)| place.is_some_and(|(_, token)| token == 0));
-                Values::I32(starts.map(|(at, _)| at).collect())
+                same(found, starts.map(|(at, _)| at))
             }
-            Column::CuSeqlens => {
+            (RowColumn::CuSeqlens, ViewValues::I32(found)) => {
                 let mut end = 0;
                 let ends = self.lengths().into_iter().map(|length| {
                     end += length;
                     end
                 });
-                Values::I32(std::iter::once(0).chain(ends).collect())
+                same(found, std::iter::once(0).chain(ends))
             }
-            Column::MaxSeqlen => Values::I32(vec![self.lengths().into_iter().max().unwrap_or(0)]),
+            (RowColumn::MaxSeqlen, ViewValues::I32(found)) => {
+                same(found, [self.lengths().into_iter().max().unwrap_or(0)])
+            }
+            // Of another type than the column has.
+            _ => false,
         }
     }
 
@@ -131,20 +133,22 @@ impl Columns<'_> {
         lengths
     }
 
-    /// What stands in files of their own: a byte a token, and the spans of segment tables.
+    /// What stands in files of their own: a byte a token, the ends of runs, and the spans of segment tables.
     fn check_beside(&self, findings: &mut Findings) {
         let places = || self.places.iter().copied();
-        let loss = places().map(|place| u8::from(weight(place, self.trained) > 0.0));
+        let trained = places().map(|place| u8::from(weight(place, self.trained) > 0.0));
         let labels = places().map(|place| u8::from(is_target(place, self.trained)));
-        let masks = [
-            self.row.loss.as_ref().is_none_or(|found| found.iter().copied().eq(loss)),
-            self.row.label_mask.as_ref().is_none_or(|found| found.iter().copied().eq(labels)),
-        ];
-        if masks.contains(&false) {
+        if self.row.trained_tokens().is_some_and(|found| !same(found, trained))
+            || self.row.label_mask().is_some_and(|found| !same(found, labels))
+        {
             findings
                 .fail(Property::Labels, "has other trained tokens than its documents".to_owned());
         }
-        if let Some(found) = &self.row.trained
+        if self.row.run_ends().is_some_and(|found| !same(found, self.run_ends())) {
+            let why = "has other ends than its segments and pads".to_owned();
+            findings.fail(Property::Boundaries, why);
+        }
+        if let Some(found) = self.row.trained()
             && !self.spans_agree(found)
         {
             findings.fail(
@@ -154,14 +158,22 @@ impl Columns<'_> {
         }
     }
 
+    /// Where positions start over, and the end of the row.
+    fn run_ends(&self) -> Vec<i32> {
+        let starts = (0..).zip(self.positions()).skip(1);
+        let ends = starts.filter(|(_, position)| *position == 0).map(|(at, _)| at);
+        let last = i32::try_from(self.places.len()).ok().filter(|end| *end > 0);
+        ends.chain(last).collect()
+    }
+
     /// Whether spans say at every position what documents say.
-    fn spans_agree(&self, spans: &[(i32, i32, f32)]) -> bool {
+    fn spans_agree(&self, spans: impl Iterator<Item = (i32, i32, f32)>) -> bool {
         let mut found = vec![0.0; self.places.len()];
         for (start, end, weight) in spans {
-            let bounds = (usize::try_from(*start), usize::try_from(*end));
+            let bounds = (usize::try_from(start), usize::try_from(end));
             let (Ok(start), Ok(end)) = bounds else { return false };
             match found.get_mut(start..end) {
-                Some(part) => part.fill(*weight),
+                Some(part) => part.fill(weight),
                 None => return false,
             }
         }
@@ -169,29 +181,34 @@ impl Columns<'_> {
     }
 }
 
+/// Whether values are these.
+fn same<T: PartialEq + Copy>(found: &[T], expected: impl IntoIterator<Item = T>) -> bool {
+    found.iter().copied().eq(expected)
+}
+
 /// What a wrong column is a failure of.
-const fn wrong(column: Column) -> (Property, &'static str) {
+const fn wrong(column: RowColumn) -> (Property, &'static str) {
     match column {
-        Column::AttentionMask => {
+        RowColumn::AttentionMask => {
             (Property::Boundaries, "has an attention mask that is not that of its segments")
         }
-        Column::CuSeqlens | Column::MaxSeqlen => {
+        RowColumn::CuSeqlens | RowColumn::MaxSeqlen => {
             (Property::Boundaries, "has other cumulative lengths than its segments")
         }
-        Column::SegmentIds | Column::SeqIdx => {
+        RowColumn::SegmentIds | RowColumn::SeqIdx => {
             (Property::Boundaries, "has other segment numbers than its segment lengths")
         }
-        Column::SeqStartId => {
+        RowColumn::SeqStartId => {
             (Property::Boundaries, "has other segment starts than its segment lengths")
         }
-        Column::PositionIds => {
+        RowColumn::PositionIds => {
             (Property::Positions, "has positions that do not restart with each segment")
         }
-        Column::Labels => {
+        RowColumn::Labels => {
             (Property::Labels, "has labels that cross a segment, are untrained, or are not its ids")
         }
-        Column::LossMask => (Property::Labels, "has a loss mask that is not that of its labels"),
-        Column::LossWeights => {
+        RowColumn::LossMask => (Property::Labels, "has a loss mask that is not that of its labels"),
+        RowColumn::LossWeights => {
             (Property::Labels, "has loss weights that are not those of its documents")
         }
     }

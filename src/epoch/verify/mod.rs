@@ -1,7 +1,6 @@
 //! Proves an export against its plan and the store, from the files alone.
 //!
-//! Files are read by `read`, which shares no code with the writers; what a row must hold is decided here position by
-//! position (`row`, `columns`), its ids document by document (`ids`), that every document comes as often as it should
+//! Files are read by their formats; what a row must hold is decided here position by position (`row`, `columns`), its ids document by document (`ids`), that every document comes as often as it should
 //! by `coverage`; `audit` takes the rows through both and compares them with the plan's. Each property is a named
 //! check; none stops the others.
 
@@ -11,22 +10,22 @@ mod columns;
 mod coverage;
 mod findings;
 mod ids;
-mod read;
 mod row;
 
 pub use checks::{Check, Verification};
 
 use crate::corpus::Corpora;
-use crate::epoch::build::{MANIFEST_FILE, Manifest, ManifestFile};
+use crate::epoch::build::{MANIFEST_FILE, Manifest, ManifestFile, row_spec};
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, Planned};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
-use crate::model::{Context, IoError};
+use crate::model::{Context, IoError, Progress};
+use crate::output::{DirectoryReader, ShardReadError};
 use audit::Audit;
 use checks::{Checks, Property};
 use rayon::prelude::*;
-use read::{FileLayout, ShardReadError};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -64,27 +63,12 @@ pub fn verify(
     let mut rows = BatchCursor::at(&opened, &arrangement, &marks, 0)?;
     let mut audit = Audit::new(&opened, &arrangement, &marks)?;
     progress.begin("verify", Some(manifest.totals.tokens));
-    let layout = FileLayout::of(&opened);
-    for shard in 0.. {
-        let names = read::shard_files(dir, &layout, shard);
-        if !names.iter().any(|name| dir.join(name).exists()) {
-            break;
+    let format = plan.recipe.output.file_format();
+    match format.open(&row_spec(&opened, 0), dir) {
+        Ok(reader) => {
+            read_shards(dir, &*reader, &mut audit, (&mut rows, &mut files), &mut checks, progress)?;
         }
-        let before = audit.rows;
-        if let Err(error) = audit.read_shard(dir, shard, &mut rows, &mut checks, progress) {
-            match error {
-                ShardReadError::Malformed(why) => checks.fail(Property::Files, why),
-                ShardReadError::Failed(
-                    error @ (EpochError::Io { .. } | EpochError::Parquet { .. }),
-                ) => {
-                    checks.fail(Property::Files, error.to_string());
-                }
-                ShardReadError::Failed(error) => return Err(error),
-            }
-        }
-        for file in files.iter_mut().filter(|file| names.contains(&file.name)) {
-            file.rows = audit.rows - before;
-        }
+        Err(error) => checks.fail(Property::Files, why(error)),
     }
     let mut missing = 0_u64;
     while rows.next_row()?.is_some() {
@@ -109,6 +93,48 @@ pub fn verify(
     Ok(checks.verdict(audit.rows, audit.tokens))
 }
 
+/// Why files could not be read.
+fn why(error: ShardReadError) -> String {
+    match error {
+        ShardReadError::Malformed(why) => why,
+        ShardReadError::Failed(error) => error.to_string(),
+    }
+}
+
+/// Takes the rows of all shards through the checks, and counts them in `files`.
+fn read_shards(
+    dir: &Path,
+    reader: &dyn DirectoryReader,
+    audit: &mut Audit<'_>,
+    (rows, files): (&mut BatchCursor, &mut [ManifestFile]),
+    checks: &mut Checks,
+    progress: &dyn Progress,
+) -> Result<(), EpochError> {
+    let places = files.iter().enumerate().map(|(at, file)| (file.name.clone(), at));
+    let places: BTreeMap<String, usize> = places.collect();
+    for shard in 0.. {
+        let names = reader.shard_files(shard);
+        if !names.iter().any(|name| dir.join(name).exists()) {
+            break;
+        }
+        let before = audit.rows;
+        match reader.open_shard(shard) {
+            Ok(mut shard) => {
+                if let Some(error) = audit.read_shard(&mut *shard, rows, checks, progress)? {
+                    checks.fail(Property::Files, why(error));
+                }
+            }
+            Err(error) => checks.fail(Property::Files, why(error)),
+        }
+        for place in names.iter().filter_map(|name| places.get(name)) {
+            if let Some(file) = files.get_mut(*place) {
+                file.rows = audit.rows - before;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn parse_manifest(bytes: &[u8], plan: &Plan) -> Result<Manifest, String> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| format!("{MANIFEST_FILE} is not UTF-8: {error}"))?;
@@ -126,14 +152,14 @@ fn parse_manifest(bytes: &[u8], plan: &Plan) -> Result<Manifest, String> {
 }
 
 fn check_listing(dir: &Path, manifest: &Manifest, checks: &mut Checks) -> Result<(), EpochError> {
-    let mut found = Vec::new();
+    let mut found = BTreeSet::new();
     for entry in fs::read_dir(dir).map_err(IoError::of("reading", dir))? {
         let entry = entry.map_err(IoError::of("reading", dir))?;
-        found.push(entry.file_name().to_string_lossy().into_owned());
+        found.insert(entry.file_name().to_string_lossy().into_owned());
     }
-    found.sort();
+    let listed: BTreeSet<&str> = manifest.files.iter().map(|file| file.name.as_str()).collect();
     for name in found.iter().filter(|name| *name != MANIFEST_FILE) {
-        if !manifest.files.iter().any(|file| file.name == *name) {
+        if !listed.contains(name.as_str()) {
             checks.fail(Property::Files, format!("{name} is not in the manifest"));
         }
     }

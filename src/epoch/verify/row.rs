@@ -3,7 +3,6 @@
 use super::checks::Property;
 use super::columns::Columns;
 use super::findings::{Findings, Places};
-use super::read::ReadRow;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::effective;
 use crate::epoch::pack::Segment;
@@ -11,6 +10,7 @@ use crate::epoch::recipe::{PackKind, PadSide, PadView};
 use crate::epoch::rows::SourceRows;
 use crate::epoch::run::Opened;
 use crate::model::{DocId, LossSpan};
+use crate::output::TokenRow;
 use roaring::RoaringTreemap;
 
 /// Checks rows one by one.
@@ -49,7 +49,7 @@ impl<'a> RowChecker<'a> {
     /// [`EpochError::Store`] when the store cannot be read; what is wrong with the row is in the findings.
     pub fn check(
         &self,
-        row: &ReadRow,
+        row: TokenRow<'_>,
         width: Option<u32>,
         planned: &[Segment],
     ) -> Result<Findings, EpochError> {
@@ -61,16 +61,16 @@ impl<'a> RowChecker<'a> {
         let (places, starts) = self.places(row, width, &lengths);
         self.check_padding(row, &places, &mut findings);
         let checked =
-            self.sources.iter().find(|checked| *checked.source.rules().name == row.source);
-        if checked.is_none() && !(row.source.is_empty() && lengths.is_empty()) {
+            self.sources.iter().find(|checked| *checked.source.rules().name == *row.source());
+        if checked.is_none() && !(row.source().is_empty() && lengths.is_empty()) {
             findings.fail(
                 Property::Integrity,
-                format!("is of source `{}`, which the plan does not have", row.source),
+                format!("is of source `{}`, which the plan does not have", row.source()),
             );
             return Ok(findings);
         }
         let mut trained: Option<Vec<Vec<LossSpan>>> = self.opened.trained.any().then(Vec::new);
-        let segments = row.doc_ids.iter().zip(&row.doc_offsets).zip(&lengths).zip(&starts);
+        let segments = row.doc_ids().iter().zip(row.doc_offsets()).zip(&lengths).zip(&starts);
         for (number, (((document, offset), length), start)) in segments.enumerate() {
             let Some(checked) = checked else { continue };
             let numbers = (*document, *offset, *length);
@@ -157,12 +157,17 @@ impl<'a> RowChecker<'a> {
 
     /// What stands at every position of a row: (segment, token of it), or a pad. Each segment takes up a
     /// multiple of places, its pads at the side where pads stand. With it, where each segment begins.
-    fn places(&self, row: &ReadRow, width: Option<u32>, lengths: &[usize]) -> (Places, Vec<usize>) {
+    fn places(
+        &self,
+        row: TokenRow<'_>,
+        width: Option<u32>,
+        lengths: &[usize],
+    ) -> (Places, Vec<usize>) {
         let plan = &self.opened.plan;
         let options = &plan.recipe.pack.options;
         let left = options.pad_side == PadSide::Left;
         let padded = plan.pad().is_some();
-        let mut places: Places = Vec::with_capacity(row.ids.len());
+        let mut places: Places = Vec::with_capacity(row.ids().len());
         let mut starts = Vec::with_capacity(lengths.len());
         for (segment, length) in lengths.iter().enumerate() {
             let multiple = if padded { options.doc_multiple.max(1) as usize } else { 1 };
@@ -194,20 +199,24 @@ impl<'a> RowChecker<'a> {
     /// A row is as long as its plan makes it, and the pad token stands where no segment does.
     fn check_padding(
         &self,
-        row: &ReadRow,
+        row: TokenRow<'_>,
         places: &[Option<(usize, usize)>],
         findings: &mut Findings,
     ) {
         let capacity = self.opened.plan.capacity as usize;
         let pad = self.opened.plan.pad();
-        if findings.real > capacity || row.ids.len() != places.len() {
+        if findings.real > capacity || row.ids().len() != places.len() {
             let why = format!(
                 "has {} tokens, {} of them in segments, for a capacity of {capacity}",
-                row.ids.len(),
+                row.ids().len(),
                 findings.real
             );
             findings.fail(Property::Boundaries, why);
-        } else if row.ids.iter().zip(places).any(|(id, place)| place.is_none() && Some(*id) != pad)
+        } else if row
+            .ids()
+            .iter()
+            .zip(places)
+            .any(|(id, place)| place.is_none() && Some(*id) != pad)
         {
             findings.fail(
                 Property::Boundaries,
@@ -218,24 +227,24 @@ impl<'a> RowChecker<'a> {
 }
 
 /// Segment lengths are positive, and as many as documents and offsets.
-fn check_boundaries(row: &ReadRow, findings: &mut Findings) -> Option<Vec<usize>> {
+fn check_boundaries(row: TokenRow<'_>, findings: &mut Findings) -> Option<Vec<usize>> {
     let lengths: Vec<usize> = row
-        .seq_lengths
+        .seq_lengths()
         .iter()
         .filter_map(|length| usize::try_from(*length).ok().filter(|length| *length > 0))
         .collect();
-    let segments = row.seq_lengths.len();
+    let segments = row.seq_lengths().len();
     // A row of no source is one of pads.
-    if (segments == 0 && !row.source.is_empty())
+    if (segments == 0 && !row.source().is_empty())
         || lengths.len() != segments
-        || row.doc_ids.len() != segments
-        || row.doc_offsets.len() != segments
+        || row.doc_ids().len() != segments
+        || row.doc_offsets().len() != segments
     {
         let why = format!(
             "has {segments} segment lengths ({} positive), {} documents, {} offsets",
             lengths.len(),
-            row.doc_ids.len(),
-            row.doc_offsets.len()
+            row.doc_ids().len(),
+            row.doc_offsets().len()
         );
         findings.fail(Property::Boundaries, why);
         return None;

@@ -74,6 +74,15 @@ pub(in crate::epoch) fn append_positions<T: Integer>(shape: &Shape, out: &mut Ve
     shape.for_each_run(|run| out.extend((0..run.length).map(T::id)));
 }
 
+/// Appends where each run ends, of a segment or of pads; together they cover the row.
+pub(in crate::epoch) fn append_run_ends(shape: &Shape, out: &mut Vec<i32>) {
+    shape.for_each_run(|run| {
+        if run.length > 0 {
+            out.push((run.start + run.length).cast_signed());
+        }
+    });
+}
+
 /// Appends a value for each token, by the number of its segment, if it is in any, and whether it is a pad.
 pub(in crate::epoch) fn append_runs<T: Copy>(
     shape: &Shape,

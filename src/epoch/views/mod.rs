@@ -37,7 +37,7 @@ pub use crate::epoch::recipe::PadSide;
 use crate::epoch::recipe::PadView;
 pub use crate::model::LossSpan;
 pub(in crate::epoch) use append::{
-    Integer, append_labels, append_loss, append_positions, append_runs,
+    Integer, append_labels, append_loss, append_positions, append_run_ends, append_runs,
 };
 pub use batch::{Collated, UnpaddedBatch, collate, unpad_batch};
 pub use boundaries::{

@@ -1,25 +1,46 @@
 //! The formats that files are written in, a file each: what a format is, and how it is written.
 //!
-//! A new format is a file here, its `mod` line, and its entry in [`FORMATS`].
+//! A new format is a file here, its `mod` line, and its entry in [`FORMATS`], or in [`ROW_FORMATS`] for rows of epochs:
+//! those are also read back, by the file that writes them. Beside them stands what several share: `token_file` (bare
+//! ids, and what formats have beside these), `segment_table` (what is in their rows), `sample_table` (samples behind a
+//! table of their offsets), `lines`, `spelling`, `python_json`.
 
 mod arrow;
+mod arrow_rows;
 mod csv;
+mod datatrove;
 mod jsonl;
+mod jsonl_rows;
 mod lines;
+mod litdata;
+mod mds;
+mod megatron;
+mod olmo;
 mod parquet;
+mod parquet_rows;
+mod python_json;
+mod raw;
+mod sample_table;
+mod segment_table;
 mod spelling;
 #[cfg(test)]
 mod test_only;
 #[cfg(test)]
 mod tests;
 mod text;
+mod token_file;
 
 pub(crate) use csv::{csv_header, csv_rows};
 pub(crate) use jsonl::json_rows;
-pub(crate) use parquet::TableFile;
+pub(crate) use jsonl_rows::{StreamRowNumber, jsonl_columns, put_row};
+use parquet::TableFile;
+pub(crate) use parquet_rows::{signed_columns, signed_fields, table_columns};
+#[cfg(test)]
+pub(crate) use python_json::python_json;
 
 use super::compression::OutputCompression;
 use super::format::{OutputFormat, TableColumns};
+use super::row_format::RowFormat;
 use crate::model::show::count;
 use std::fmt;
 use std::path::Path;
@@ -34,6 +55,30 @@ pub(crate) static FORMATS: &[&OutputFormat] = &[
     #[cfg(test)]
     &test_only::TEST_ONLY,
 ];
+
+/// Largest vocabulary whose ids all fit u16.
+const U16_VOCABULARY: u32 = 65_536;
+
+/// The formats of epochs, by the word of a recipe and that of its layout.
+static ROW_FORMATS: &[(&str, Option<&str>, &dyn RowFormat)] = &[
+    ("parquet", None, &parquet_rows::ParquetFormat),
+    ("arrow", None, &arrow_rows::ArrowFormat),
+    ("jsonl", None, &jsonl_rows::JsonlFormat),
+    ("mds", None, &mds::MdsFormat),
+    ("litdata", None, &litdata::LitdataFormat),
+    ("megatron", None, &megatron::MegatronFormat),
+    ("raw", Some("plain"), &raw::RawFormat::Plain),
+    ("raw", Some("nanogpt"), &raw::RawFormat::Nanogpt),
+    ("raw", Some("llm.c"), &raw::RawFormat::LlmC),
+    ("raw", Some("datatrove"), &datatrove::DatatroveFormat),
+    ("raw", Some("olmo"), &olmo::OlmoFormat),
+];
+
+/// The format of epochs of these words, if there is one.
+pub(crate) fn row_format(name: &str, layout: Option<&str>) -> Option<&'static dyn RowFormat> {
+    let found = ROW_FORMATS.iter().find(|(of, laid, _)| *of == name && *laid == layout);
+    found.map(|(_, _, format)| *format)
+}
 
 /// A format of files, by its name: `jsonl`, `parquet`, `arrow`, `csv`, `text`.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use crate::support::checker::run::{Run, check_worlds};
 use crate::support::{Random, assert_contains, corpusdb, corpusdb_test, outputs};
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type};
-use corpusdb::epoch::recipe::Column;
+use corpusdb::epoch::recipe::RowColumn;
 use corpusdb::epoch::views::Normalise;
 use corpusdb::epoch::{EpochRow, Planned, StreamFormat, StreamViews, views};
 use corpusdb::show::number;
@@ -222,14 +222,14 @@ fn damaged(corpus: &Corpus, planned: &Planned, out: &Path) {
 /// trained on everything.
 #[test]
 fn streams_that_would_lose_masks_or_weights_are_refused() {
-    use Column::{CuSeqlens, Labels, LossMask, LossWeights, PositionIds, SegmentIds};
+    use RowColumn::{CuSeqlens, Labels, LossMask, LossWeights, PositionIds, SegmentIds};
     let masked = "documents have loss masks";
     let weighted = "documents have loss weights";
     for is_weighted in [false, true] {
         let place = place(is_weighted);
         let corpus = place.reader();
         let halves = is_weighted.then_some(weighted);
-        let choices: [(&[Column], Option<&str>); 6] = [
+        let choices: [(&[RowColumn], Option<&str>); 6] = [
             (&[PositionIds], Some(masked)),
             (&[CuSeqlens, SegmentIds], Some(masked)),
             (&[], Some(masked)),

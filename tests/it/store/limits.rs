@@ -329,6 +329,39 @@ corpusdb_test!(epochs_of_very_long_rows_stay_within_memory, |scratch, corpus| {
     within(&["row", &corpus, "1", "40"]);
 });
 
+// MDS and LitData held a whole shard, of up to 4 GiB, whatever memory there was.
+corpusdb_test!(a_shard_larger_than_memory_is_built_within_it, |scratch, corpus| {
+    let text = prose(&mut Random::new(3), 0, 130_000);
+    let file = scratch.write("long.jsonl", lines(&[Page::new(text), Page::new("a few words")]));
+    corpusdb(&["ingest", &corpus, &file, "--source", "main"]).good();
+    let train =
+        ["tokenizer", "train", &corpus, "own", "--vocab-size", "300", "--special", "<|pad|>"];
+    corpusdb(&train).good();
+    let columns =
+        "columns = [\"labels\", \"position_ids\", \"segment_ids\", \"seq_idx\", \"loss_weights\"]";
+    let mds = format!("\"mds\"\n{columns}");
+    let outputs = [
+        &*mds,
+        "\"litdata\"",
+        "\"jsonl\"",
+        "\"arrow\"",
+        "\"megatron\"",
+        "\"raw\"\nlayout = \"olmo\"",
+    ];
+    for (number, output) in outputs.into_iter().enumerate() {
+        let recipe = format!(
+            "version = 1\n[tokenizer]\nspecials = {{ pad = \"<|pad|>\" }}\n[select]\nmin_tokens = 1000\nrepeat = \"96\"\n\
+             [pack]\nkind = \"greedy\"\nlength = 262144\noptions = {{ long = \"truncate\" }}\n[output]\n\
+             shard_bytes = 1073741824\nformat = {output}\n"
+        );
+        let recipe = scratch.write("recipe.toml", recipe);
+        let out = scratch.arg(&format!("out-{number}"));
+        let build = ["epoch", "build", &corpus, &recipe, "--out", &out, "--memory", "256MB"];
+        corpusdb_within(&build, HELD).0.good();
+        std::fs::remove_dir_all(&out).unwrap();
+    }
+});
+
 /// What a command with `--memory 64MB` may hold: the least that its parts take, the program with its threads,
 /// and a few texts of a megabyte.
 const SMALL: u64 = 320 << 20;

@@ -343,7 +343,7 @@ pub fn output(random: &mut Random, text: &mut String, pad: bool, kind: &str) {
     writeln!(text, "[output]\nformat = \"{format}\"\nshard_bytes = 50_000").unwrap();
     if matches!(format, "parquet" | "arrow" | "jsonl" | "mds") && text.len().is_multiple_of(2) {
         let mut chance = Random::new(text.len() as u64);
-        let mut columns: Vec<String> = recipe::Column::ALL
+        let mut columns: Vec<String> = recipe::RowColumn::ALL
             .iter()
             .filter(|_| chance.chance(40))
             .map(|column| format!("\"{}\"", column.name()))

@@ -1,0 +1,164 @@
+//! Rows of an epoch in the columns that a format has. In the thread that asks: whoever makes many batches has a pool of
+//! its own for them, and a process that was forked has no threads that a shared one counts on.
+
+use super::spec::RowContext;
+use crate::epoch::error::EpochError;
+use crate::epoch::fetch::FilledRow;
+use crate::epoch::views;
+use crate::epoch::views::{
+    append_labels, append_loss, append_positions, append_run_ends, append_runs,
+};
+use crate::model::LossSpan;
+use crate::output::{BatchColumn, RowColumn, TokenBatch, list_column, row_batch};
+use arrow::array::{ArrayRef, ArrowPrimitiveType, Int32Array, StringArray, UInt64Array};
+use arrow::datatypes::{Float32Type, Int8Type, Int32Type, Int64Type, UInt8Type, UInt32Type};
+use std::sync::Arc;
+
+/// Rows in these columns; the first of them is row `first` of the epoch.
+///
+/// # Errors
+/// [`EpochError::IdTooLarge`].
+pub(super) fn token_batch(
+    rows: &[&FilledRow],
+    columns: &[BatchColumn],
+    first: u64,
+    context: &RowContext,
+) -> Result<TokenBatch, EpochError> {
+    rows.iter().try_for_each(|row| context.check_ids(row))?;
+    let arrays: Vec<ArrayRef> = columns
+        .iter()
+        .map(|column| array(*column, rows, first, context))
+        .collect::<Result<_, _>>()?;
+    row_batch(columns, arrays).map_err(EpochError::bug)
+}
+
+fn array(
+    column: BatchColumn,
+    rows: &[&FilledRow],
+    first: u64,
+    context: &RowContext,
+) -> Result<ArrayRef, EpochError> {
+    let trained = |row: &FilledRow| row.trained.as_deref().unwrap_or_default().to_vec();
+    Ok(match column {
+        BatchColumn::Number => Arc::new(UInt64Array::from_iter_values((first..).take(rows.len()))),
+        BatchColumn::Source => {
+            Arc::new(StringArray::from_iter_values(rows.iter().map(|row| context.source(row))))
+        }
+        BatchColumn::Ids => aligned::<UInt32Type>(rows, |row, out| out.extend_from_slice(&row.ids)),
+        BatchColumn::SeqLengths => lists::<Int32Type>(rows, |row, out| {
+            out.extend(row.segments.iter().map(|segment| segment.length.cast_signed()));
+        }),
+        BatchColumn::DocIds => {
+            let documents = || rows.iter().flat_map(|row| &row.segments);
+            if documents().any(|segment| i64::try_from(segment.document.0).is_err()) {
+                return Err(EpochError::bug("a document id over 2^63"));
+            }
+            lists::<Int64Type>(rows, |row, out| {
+                out.extend(row.segments.iter().map(|segment| segment.document.0.cast_signed()));
+            })
+        }
+        BatchColumn::DocOffsets => lists::<Int64Type>(rows, |row, out| {
+            out.extend(row.segments.iter().map(|segment| i64::from(segment.offset)));
+        }),
+        BatchColumn::View(column) => view(column, rows, context),
+        BatchColumn::TrainedStarts => lists::<Int32Type>(rows, |row, out| {
+            out.extend(trained(row).iter().map(|span| span.start.cast_signed()));
+        }),
+        BatchColumn::TrainedEnds => lists::<Int32Type>(rows, |row, out| {
+            out.extend(trained(row).iter().map(|span| span.end.cast_signed()));
+        }),
+        BatchColumn::TrainedWeights => lists::<Float32Type>(rows, |row, out| {
+            out.extend(trained(row).iter().map(|span| span.weight));
+        }),
+        BatchColumn::RunEnds => {
+            lists::<Int32Type>(rows, |row, out| append_run_ends(&row.shape, out))
+        }
+        BatchColumn::TrainedTokens => aligned::<UInt8Type>(rows, |row, out| {
+            append_trained_tokens(row, context.trained(row), out);
+        }),
+        BatchColumn::LabelMask => aligned::<UInt8Type>(rows, |row, out| {
+            append_loss(&row.shape, context.trained(row), 0, 0, |w| u8::from(w > 0.0), out);
+        }),
+    })
+}
+
+/// A column that recipes name.
+fn view(column: RowColumn, rows: &[&FilledRow], context: &RowContext) -> ArrayRef {
+    match column {
+        RowColumn::AttentionMask => aligned::<Int8Type>(rows, |row, out| {
+            append_runs(&row.shape, |_, is_pad| i8::from(!is_pad), out);
+        }),
+        RowColumn::CuSeqlens => {
+            lists::<Int32Type>(rows, |row, out| out.extend(views::cu_seqlens(&row.shape)))
+        }
+        RowColumn::Labels => aligned::<Int32Type>(rows, |row, out| {
+            append_labels(&row.shape, &row.ids, context.trained(row), 0, out);
+        }),
+        RowColumn::LossMask => aligned::<Int8Type>(rows, |row, out| {
+            append_loss(&row.shape, context.trained(row), 1, 0, |_| 1, out);
+        }),
+        RowColumn::LossWeights => aligned::<Float32Type>(rows, |row, out| {
+            append_loss(&row.shape, context.trained(row), 0, 0.0, |weight| weight, out);
+        }),
+        RowColumn::MaxSeqlen => Arc::new(Int32Array::from_iter_values(
+            rows.iter().map(|row| views::max_seqlen(&row.shape).cast_signed()),
+        )),
+        RowColumn::PositionIds => {
+            aligned::<Int32Type>(rows, |row, out| append_positions(&row.shape, out))
+        }
+        RowColumn::SegmentIds => aligned::<Int32Type>(rows, |row, out| {
+            let number = |segment: Option<u32>| segment.map_or(0, |at| at.cast_signed() + 1);
+            append_runs(&row.shape, |segment, _| number(segment), out);
+        }),
+        RowColumn::SeqIdx => aligned::<Int32Type>(rows, |row, out| {
+            append_runs(&row.shape, |segment, _| segment.map_or(-1, u32::cast_signed), out);
+        }),
+        // Of documents, as the columns beside it, also where every pad is a segment to other views.
+        RowColumn::SeqStartId => lists::<Int32Type>(rows, |row, out| {
+            out.extend(row.shape.spans.iter().map(|span| span.start.cast_signed()));
+        }),
+    }
+}
+
+/// 1 on trained tokens, the first of a segment too.
+fn append_trained_tokens(row: &FilledRow, trained: Option<&[LossSpan]>, out: &mut Vec<u8>) {
+    let begin = out.len();
+    let Some(trained) = trained else {
+        return append_runs(&row.shape, |_, is_pad| u8::from(!is_pad), out);
+    };
+    out.resize(begin + row.ids.len(), 0);
+    for span in trained.iter().filter(|span| span.weight > 0.0) {
+        let place = begin + span.start as usize..begin + span.end as usize;
+        out.get_mut(place).unwrap_or_default().fill(1);
+    }
+}
+
+/// A list column with a value for each position: what `append` appends of each row.
+fn aligned<T: ArrowPrimitiveType>(
+    rows: &[&FilledRow],
+    append: impl Fn(&FilledRow, &mut Vec<T::Native>),
+) -> ArrayRef {
+    fill::<T>(Vec::with_capacity(rows.iter().map(|row| row.ids.len()).sum()), rows, append)
+}
+
+/// A list column of anything else.
+fn lists<T: ArrowPrimitiveType>(
+    rows: &[&FilledRow],
+    append: impl Fn(&FilledRow, &mut Vec<T::Native>),
+) -> ArrayRef {
+    fill::<T>(Vec::new(), rows, append)
+}
+
+fn fill<T: ArrowPrimitiveType>(
+    mut values: Vec<T::Native>,
+    rows: &[&FilledRow],
+    append: impl Fn(&FilledRow, &mut Vec<T::Native>),
+) -> ArrayRef {
+    let mut lengths = Vec::with_capacity(rows.len());
+    for row in rows {
+        let before = values.len();
+        append(row, &mut values);
+        lengths.push(values.len() - before);
+    }
+    list_column::<T>(values, lengths)
+}
