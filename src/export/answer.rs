@@ -93,7 +93,8 @@ fn form(
     let (named, compressed) = FormatName::of_file(name);
     match options.format.or(named) {
         None => Err(ExportError::Options(format!(
-            "{name} has no known ending: name it .parquet, .arrow, .csv or .jsonl (the last two may be followed by .gz or .zst), or give `format=`"
+            "{name} has no known ending: name it {} (lines of text may be followed by .gz or .zst), or give `format=`",
+            FormatName::list_endings()
         ))),
         Some(format) if !format.has_columns() => Err(ExportError::Options(format!(
             "format {} is for documents, not for the rows of a statement: use {}",

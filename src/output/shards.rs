@@ -202,7 +202,7 @@ impl<'a, E: From<WriteError> + Send> ShardWriter<'a, E> {
 
 /// Bytes of the values of each row: those of its texts, and a fixed number for each value. They follow from the values
 /// alone, not from the arrays that hold them.
-fn row_bytes(rows: &RecordBatch) -> Vec<u64> {
+pub(super) fn row_bytes(rows: &RecordBatch) -> Vec<u64> {
     let mut bytes = vec![0; rows.num_rows()];
     for column in rows.columns() {
         add_bytes(column.as_ref(), &mut bytes);

@@ -7,12 +7,18 @@ use crate::output::format::{
     EncodedGroup, FileSpec, GroupContent, OutputFormat, ShardFile, TableColumns, TableFormat,
     one_batch,
 };
-use ::arrow::array::RecordBatch;
+use ::arrow::array::{
+    Array, ArrayRef, AsArray, BinaryViewArray, RecordBatch, RecordBatchOptions, StringViewArray,
+    UInt64Array, make_array,
+};
+use ::arrow::compute::take;
+use ::arrow::datatypes::DataType;
 use ::arrow::error::ArrowError;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub(super) static ARROW: OutputFormat = OutputFormat {
     name: "arrow",
@@ -35,7 +41,8 @@ impl TableFormat for Arrow {
     }
 
     fn encode(&self, spec: &FileSpec, rows: &[RecordBatch]) -> Result<EncodedGroup, WriteError> {
-        let rows = one_batch(&spec.schema, rows)?;
+        let rows = compact(&one_batch(&spec.schema, rows)?)
+            .map_err(|error| WriteError::Bug(error.to_string()))?;
         let count = rows.num_rows() as u64;
         Ok(EncodedGroup { rows: count, lost: Vec::new(), content: GroupContent::Batch(rows) })
     }
@@ -110,6 +117,39 @@ impl ShardFile for ArrowFile<'_> {
         };
         Ok(out.map_err(failed(&path))?.finish(rows)?.into_iter().collect())
     }
+}
+
+/// The same rows in arrays of their own: what is written are buffers, and those of a slice, of views, and bits behind the
+/// last row have what stood beside the rows.
+fn compact(rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let all = UInt64Array::from_iter_values(0..rows.num_rows() as u64);
+    let columns = rows.columns().iter().map(|column| without_shared(&take(column, &all, None)?));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    RecordBatch::try_new_with_options(rows.schema(), columns, &options)
+}
+
+/// An array whose views, at any depth, show bytes of its own alone, in their order.
+fn without_shared(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        DataType::Utf8View => {
+            return Ok(Arc::new(array.as_string_view().iter().collect::<StringViewArray>()));
+        }
+        DataType::BinaryView => {
+            return Ok(Arc::new(array.as_binary_view().iter().collect::<BinaryViewArray>()));
+        }
+        _ => {}
+    }
+    let data = array.to_data();
+    if data.child_data().is_empty() {
+        return Ok(Arc::clone(array));
+    }
+    let children = data
+        .child_data()
+        .iter()
+        .map(|child| Ok(without_shared(&make_array(child.clone()))?.to_data()));
+    let children = children.collect::<Result<Vec<_>, ArrowError>>()?;
+    Ok(make_array(data.into_builder().child_data(children).build()?))
 }
 
 fn failed(path: &Option<PathBuf>) -> impl FnOnce(ArrowError) -> WriteError {

@@ -1,7 +1,7 @@
 //! CSV: RFC 4180 with line feeds. An empty text is quoted and a value that is absent is not, so that they differ.
 
 use super::lines::{LineFile, in_parallel};
-use super::spelling::{Spelled, ValueSpelling, copy_escaping};
+use super::spelling::{Spelled, ValueSpelling, doubled_quotes};
 use crate::output::compression::{CompressedFile, FileOutput, OutputCompression};
 use crate::output::error::WriteError;
 use crate::output::format::{
@@ -114,14 +114,6 @@ fn quoted(text: &str, out: &mut Vec<u8>) {
         return;
     }
     out.push(b'"');
-    copy_escaping(
-        bytes,
-        |byte| byte == b'"',
-        out,
-        |_, out| {
-            out.extend_from_slice(b"\"\"");
-            1
-        },
-    );
+    doubled_quotes(text, out);
     out.push(b'"');
 }

@@ -4,6 +4,7 @@ use crate::output::compression::CompressedFile;
 use crate::output::error::WriteError;
 use crate::output::files::ManifestFile;
 use crate::output::format::{EncodedGroup, GroupContent, ShardFile};
+use crate::output::shards::row_bytes;
 use arrow::array::RecordBatch;
 use rayon::prelude::*;
 
@@ -14,7 +15,9 @@ pub(super) fn in_parallel(
     encode: impl Fn(&RecordBatch, &mut Vec<u8>) -> Result<Vec<u64>, WriteError> + Sync,
 ) -> Result<EncodedGroup, WriteError> {
     let encoded = |rows: &RecordBatch| {
-        let mut bytes = Vec::new();
+        let values: u64 = row_bytes(rows).iter().sum();
+        // Most rows take little more than their values.
+        let mut bytes = Vec::with_capacity(usize::try_from(values + values / 16).unwrap_or(0));
         let lost = encode(rows, &mut bytes)?;
         Ok((bytes, lost))
     };

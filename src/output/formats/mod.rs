@@ -124,12 +124,16 @@ impl FormatName {
 
     /// The names of all formats of documents that `is` true of, as a sentence lists them.
     pub(crate) fn list(is: impl Fn(&OutputFormat) -> bool) -> String {
-        let names: Vec<&str> = Self::all().filter(|format| is(format.0)).map(Self::name).collect();
-        match names.split_last() {
-            Some((last, [])) => (*last).to_owned(),
-            Some((last, before)) => format!("{} or {last}", before.join(", ")),
-            None => String::new(),
-        }
+        let names =
+            Self::all().filter(|format| is(format.0)).map(|format| format.name().to_owned());
+        in_words(&names.collect::<Vec<_>>())
+    }
+
+    /// The endings of those that have columns, as a sentence lists them.
+    pub(crate) fn list_endings() -> String {
+        let ending = |format: Self| format.0.endings.first().map(|ending| format!(".{ending}"));
+        let with_columns = Self::all().filter(|format| format.has_columns());
+        in_words(&with_columns.filter_map(ending).collect::<Vec<_>>())
     }
 
     /// The names of those that have columns, as a sentence lists them.
@@ -154,6 +158,17 @@ impl FormatName {
     #[must_use]
     pub fn has_columns(self) -> bool {
         self.0.columns != TableColumns::Texts
+    }
+}
+
+/// Words with commas and an "or" between them.
+fn in_words(words: &[String]) -> String {
+    match words {
+        [before @ .., one, last] => {
+            let before: String = before.iter().map(|word| format!("{word}, ")).collect();
+            format!("{before}{one} or {last}")
+        }
+        words => words.concat(),
     }
 }
 

@@ -22,9 +22,6 @@ use arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncod
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that are looked at together for one that needs an escape.
-const RUN: usize = 16;
-
 /// How the values of columns are spelled, and how many of each column have no spelling.
 pub(super) struct ValueSpelling {
     options: Vec<EncoderOptions>,
@@ -230,10 +227,16 @@ fn moments<T: ArrowPrimitiveType<Native = i64>>(
 /// Appends a text as JSON has it. Escaped are also what other readers take for the end of a line, but JSON lines does
 /// not: U+0085, U+2028, U+2029.
 pub(super) fn json_text(text: &str, out: &mut Vec<u8>) {
-    out.reserve(text.len() + 2);
+    // Most texts have an escape for some line breaks and quotes.
+    out.reserve(text.len() + text.len() / 16 + 2);
     out.push(b'"');
-    let is_special = |byte: u8| byte < 0x20 || matches!(byte, b'"' | b'\\' | 0xc2 | 0xe2);
-    copy_escaping(text.as_bytes(), is_special, out, |special, out| match special {
+    let specials = |bytes: u64| {
+        marks_of_zeros(bytes & of_each(0xe0))
+            | marks_of_zeros(bytes ^ of_each(b'"'))
+            | marks_of_zeros(bytes ^ of_each(b'\\'))
+            | line_end_marks(bytes)
+    };
+    copy_escaping(text.as_bytes(), specials, out, |special, out| match special {
         [b'"', ..] => escape(b"\\\"", 1, out),
         [b'\\', ..] => escape(b"\\\\", 1, out),
         [b'\n', ..] => escape(b"\\n", 1, out),
@@ -250,11 +253,21 @@ pub(super) fn json_text(text: &str, out: &mut Vec<u8>) {
 /// Appends JSON as it is spelled, on one line: a line break in it is space between values, since texts have theirs
 /// escaped, and what only some readers take for a line end stands within texts.
 pub(super) fn json_on_one_line(json: &str, out: &mut Vec<u8>) {
-    let is_special = |byte: u8| matches!(byte, b'\n' | b'\r' | 0xc2 | 0xe2);
-    copy_escaping(json.as_bytes(), is_special, out, |special, out| match special {
+    let specials = |bytes: u64| {
+        marks_of_zeros(bytes ^ of_each(b'\n'))
+            | marks_of_zeros(bytes ^ of_each(b'\r'))
+            | line_end_marks(bytes)
+    };
+    copy_escaping(json.as_bytes(), specials, out, |special, out| match special {
         [b'\n' | b'\r', ..] => escape(b" ", 1, out),
         other => line_end(other, out),
     });
+}
+
+/// Appends a text with each quote doubled, as CSV has it within quotes.
+pub(super) fn doubled_quotes(text: &str, out: &mut Vec<u8>) {
+    let specials = |bytes: u64| marks_of_zeros(bytes ^ of_each(b'"'));
+    copy_escaping(text.as_bytes(), specials, out, |_, out| escape(b"\"\"", 1, out));
 }
 
 fn line_end(special: &[u8], out: &mut Vec<u8>) -> usize {
@@ -262,7 +275,7 @@ fn line_end(special: &[u8], out: &mut Vec<u8>) -> usize {
         [0xc2, 0x85, ..] => escape(b"\\u0085", 2, out),
         [0xe2, 0x80, 0xa8, ..] => escape(b"\\u2028", 3, out),
         [0xe2, 0x80, 0xa9, ..] => escape(b"\\u2029", 3, out),
-        _ => 0,
+        _ => 1,
     }
 }
 
@@ -271,36 +284,56 @@ fn escape(spelled: &[u8], bytes: usize, out: &mut Vec<u8>) -> usize {
     bytes
 }
 
-/// Copies bytes in runs; at each special one `escape` writes something in place of as many bytes as it says, or says 0
-/// and leaves it.
-pub(super) fn copy_escaping(
+/// Copies bytes in runs. `specials` marks, in eight bytes at once, those that need an escape, letters apart that begin as
+/// U+0085 and U+2028 do; `escape` writes something in place of as many bytes as it says.
+fn copy_escaping(
     bytes: &[u8],
-    is_special: impl Fn(u8) -> bool,
+    specials: impl Fn(u64) -> u64,
     out: &mut Vec<u8>,
     escape: impl Fn(&[u8], &mut Vec<u8>) -> usize,
 ) {
-    let (mut rest, mut from) = (bytes, 0);
-    loop {
-        let at = from + position(rest.get(from..).unwrap_or_default(), &is_special);
-        let Some((run, special)) = rest.split_at_checked(at) else { break };
-        if special.is_empty() {
-            break;
+    let mut start = 0;
+    let (words, rest) = bytes.as_chunks::<8>();
+    // Behind the last bytes stand letters, which no escape is for.
+    let mut last = [b'x'; 8];
+    last.iter_mut().zip(rest).for_each(|(byte, own)| *byte = *own);
+    for (at, word) in (0..).step_by(8).zip(words.iter().chain([&last])) {
+        let mut marks = specials(u64::from_le_bytes(*word));
+        while marks != 0 {
+            let special = at + marks.trailing_zeros() as usize / 8;
+            marks &= marks - 1;
+            let from = bytes.get(special..).unwrap_or_default();
+            if is_letter(from) {
+                continue;
+            }
+            out.extend_from_slice(bytes.get(start..special).unwrap_or_default());
+            start = special + escape(from, out);
         }
-        out.extend_from_slice(run);
-        let escaped = escape(special, out);
-        rest = special.get(escaped..).unwrap_or_default();
-        // What was left as it is goes out with the next run.
-        from = usize::from(escaped == 0);
     }
-    out.extend_from_slice(rest);
+    out.extend_from_slice(bytes.get(start..).unwrap_or_default());
 }
 
-/// Where the first special byte stands; the length where there is none.
-fn position(bytes: &[u8], is_special: &impl Fn(u8) -> bool) -> usize {
-    let (runs, _) = bytes.as_chunks::<RUN>();
-    // Without an early exit within a run the compiler looks at its bytes at once.
-    let plain = |run: &&[u8; RUN]| !run.iter().fold(false, |any, byte| any | is_special(*byte));
-    let from = runs.iter().take_while(plain).count() * RUN;
-    let rest = bytes.get(from..).unwrap_or_default();
-    from + rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len())
+/// Whether bytes begin with a character that begins as U+0085 or U+2028 do, and is neither these nor U+2029.
+const fn is_letter(bytes: &[u8]) -> bool {
+    match bytes {
+        [0xc2, 0x85, ..] | [0xe2, 0x80, 0xa8 | 0xa9, ..] => false,
+        [first, ..] => matches!(first, 0xc2 | 0xe2),
+        [] => true,
+    }
+}
+
+/// A word of eight equal bytes.
+const fn of_each(byte: u8) -> u64 {
+    0x0101_0101_0101_0101 * byte as u64
+}
+
+/// The highest bit of each byte that is zero, of no other.
+const fn marks_of_zeros(bytes: u64) -> u64 {
+    let low = of_each(0x7f);
+    !(((bytes & low) + low) | bytes | low)
+}
+
+/// Marks of the bytes that U+0085, U+2028 and U+2029 begin with, and many other characters.
+const fn line_end_marks(bytes: u64) -> u64 {
+    marks_of_zeros((bytes | of_each(0x20)) ^ of_each(0xe2))
 }

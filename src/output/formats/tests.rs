@@ -263,7 +263,7 @@ fn hashes(shards: &[ShardOutcome]) -> Vec<&ManifestFile> {
 }
 
 #[test]
-fn what_is_read_back_is_what_was_written() {
+fn batches_are_read_back_as_they_were_written() {
     let few = odd_rows(150);
     for (form, rows) in formats().flat_map(|form| {
         [(form, &few), (form, &few.slice(0, 0))].map(|(form, rows)| (form, rows.clone()))
@@ -281,7 +281,8 @@ fn what_is_read_back_is_what_was_written() {
 #[test]
 fn bytes_do_not_depend_on_how_rows_come() {
     let many = odd_rows(70_000);
-    for form in formats().filter(|(format, compression)| *compression == format.default_compression)
+    for form in formats()
+        .filter(|(of, compression)| *compression == of.default_compression || of.name == "jsonl")
     {
         let rows = held_by(form.0, &many);
         let write = |at_a_time, from, shard_bytes| {
@@ -311,7 +312,7 @@ fn bytes_do_not_depend_on_how_rows_come() {
 }
 
 #[test]
-fn what_a_format_cannot_hold_is_counted() {
+fn values_that_a_format_cannot_hold_are_counted() {
     let floats = [1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b<|end|>\nc", "<|end|>", "\n"]));
     let floats: ArrayRef = Arc::new(Float64Array::from(floats.to_vec()));

@@ -404,7 +404,7 @@ fn answers_spell_values_as_exports_do() {
 
 /// Numbers that are not finite became null, and texts ended at separators within them, without a word.
 #[test]
-fn values_that_a_format_cannot_hold_are_said() {
+fn values_that_a_format_cannot_hold_are_reported() {
     let scratch = TestDir::new();
     let pages =
         [Page::keyed("1", "one\ntwo"), Page::keyed("2", "three"), Page::keyed("3", "a\nb\n")];

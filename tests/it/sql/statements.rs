@@ -201,7 +201,7 @@ corpusdb_test!(lists_hashes_dates_and_percentiles_answer, Library::new(), |libra
         ("range(1, 4)", json!([1, 2, 3])),
         ("array_length(array_concat([1], [2, 3]))", json!(3)),
         ("extract(year FROM TIMESTAMP '2024-05-06T07:08:09')", json!(2024)),
-        ("date_trunc('month', TIMESTAMP '2024-05-06T07:08:09')", json!("2024-05-01T00:00:00")),
+        ("date_trunc('month', TIMESTAMP '2024-05-06T07:08:09')", json!("2024-05-01T00:00:00Z")),
     ] {
         assert_eq!(value(&corpus, expression), expected, "{expression}");
     }
