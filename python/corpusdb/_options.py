@@ -492,7 +492,7 @@ class ExportOptions(TypedDict, total=False):
     * `columns`: Columns of the table documents, in this order. By default key, source, text and all fields. The
       column meta has all fields of a record as JSON; `meta.*` writes each of them at top level (jsonl only).
     * `compression`: The compression of the files. By default the ending of the name decides (.zst, .gz); for Parquet
-      zstd. Only Parquet may have snappy and lz4.
+      zstd. Parquet may have any, Arrow zstd and lz4, the others zstd and gzip.
     * `shard_bytes`: Size at which a file of a directory is closed and the next one begins. By default 256 MiB.
     * `partition_by`: Columns by whose values files are partitioned into directories, as in Hive. Their names and
       values are in the names of the directories, not in the files.

@@ -285,9 +285,7 @@ __all__ = [
     "Buckets",
     "CheckAnswer",
     "CheckVerdict",
-    "Column",
     "ComparedPart",
-    "Compression",
     "ContaminationAnswer",
     "Count",
     "DedupMode",
@@ -299,7 +297,7 @@ __all__ = [
     "Exact",
     "ExportAnswer",
     "Format",
-    "Ids",
+    "IdType",
     "KeepOrder",
     "Layout",
     "LeftRole",
@@ -308,6 +306,7 @@ __all__ = [
     "ModelKind",
     "Normaliser",
     "OrderKind",
+    "OutputCompression",
     "Pacing",
     "PackKind",
     "PadSide",
@@ -321,6 +320,7 @@ __all__ = [
     "RemoveAnswer",
     "ReviewAnswer",
     "RoundTrip",
+    "RowColumn",
     "ShowAnswer",
     "Side",
     "Signature",
@@ -2126,6 +2126,11 @@ class ExportedFile(Report):
     partition: dict[str, str | None]
     """The values of its directory, if the export is partitioned; null: documents without a value."""
 
+    losses: dict[str, int]
+    """Columns with values that the format cannot hold, with their number: numbers that are not finite in JSON lines
+    and CSV, texts that contain the separator.
+    """
+
 
 class ExtendReport(Report):
     """A tokenizer that extends another one."""
@@ -3506,15 +3511,15 @@ class OutputRecipe(Report):
     layout: Layout | None
     """The framing of the ids of `raw`; `plain` by default. No other format has one."""
 
-    compression: Compression | None
+    compression: OutputCompression | None
     """How Parquet (by default `zstd`), and JSON lines and MDS (by default `none`; `zstd`) are compressed. No
     other format has one.
     """
 
-    ids: Ids | None
+    ids: IdType | None
     """The type of the ids of MDS, `i32` by default. That of other formats follows from the vocabulary."""
 
-    columns: list[Column] | None
+    columns: list[RowColumn] | None
     """The columns of Parquet, Arrow, MDS and JSON lines besides ids and segments; absent: those of
     `OutputRecipe::columns`. No other format has columns.
     """
@@ -5426,6 +5431,9 @@ class SqlFileReport(Report):
     blake3: str
     """blake3 of its bytes, in hexadecimal."""
 
+    losses: dict[str, int]
+    """Columns with numbers that are not finite, which JSON lines and CSV have as null, with how many there are."""
+
 
 class StageSeconds(Report):
     """Seconds each stage was busy; stages overlap, so they add up to more than the whole."""
@@ -6479,16 +6487,8 @@ CheckAnswer: TypeAlias = CheckReport | DigestReport | RepairReport | SalvageRepo
 CheckVerdict: TypeAlias = Literal["ok", "notice", "fault"]
 """The result of a case."""
 
-Column: TypeAlias = Literal["attention_mask", "cu_seqlens", "labels", "loss_mask", "loss_weights", "max_seqlen", "position_ids", "segment_ids", "seq_idx", "seq_start_id"]
-"""A column that follows from a row's ids, its segments and what documents say is trained on. In the
-order of their names.
-"""
-
 ComparedPart: TypeAlias = Literal["text", "turns"]
 """What of a document is compared."""
-
-Compression: TypeAlias = Literal["none", "snappy", "lz4", "zstd"]
-"""How files are compressed."""
 
 ContaminationAnswer: TypeAlias = list[CheckedText] | ContaminationAnswer2
 """What texts have of the suites."""
@@ -6523,8 +6523,8 @@ ExportAnswer: TypeAlias = Export | ExportEstimate | ExportAnswer3
 Format: TypeAlias = Literal["megatron", "parquet", "arrow", "mds", "litdata", "jsonl", "raw"]
 """An output format."""
 
-Ids: TypeAlias = Literal["u16", "i32"]
-"""The type of token ids, where there is a choice."""
+IdType: TypeAlias = Literal["u16", "i32"]
+"""The type of token ids in a file, little-endian."""
 
 KeepOrder: TypeAlias = Literal["first", "longest"] | KeepOrderSourcePriority | KeepOrderField
 """Which of two similar documents stays. Ties: hash of the text, then the one stored first."""
@@ -6549,6 +6549,9 @@ Normaliser: TypeAlias = Literal["web", "web@2", "code", "bigcode", "fineweb", "s
 
 OrderKind: TypeAlias = Literal["shuffle", "sequential", "length-grouped", "curriculum"]
 """An order of documents."""
+
+OutputCompression: TypeAlias = Literal["none", "zstd", "gzip", "snappy", "lz4"]
+"""How files are compressed."""
 
 Pacing: TypeAlias = Literal["linear", "sqrt", "root-p", "exp", "step"]
 """How the share of a source that is drawn from grows with time."""
@@ -6588,6 +6591,11 @@ ReviewAnswer: TypeAlias = JudgeReport | ReviewedPairs
 
 RoundTrip: TypeAlias = Literal["exact", "normalised", "covered", "words"]
 """What decoding the ids of a text gives."""
+
+RowColumn: TypeAlias = Literal["attention_mask", "cu_seqlens", "labels", "loss_mask", "loss_weights", "max_seqlen", "position_ids", "segment_ids", "seq_idx", "seq_start_id"]
+"""A column that follows from a row's ids, its segments and what documents say is trained on. In the
+order of their names.
+"""
 
 ShowAnswer: TypeAlias = list[Shown] | list[ShownTokens]
 """Documents, or the tokens of documents."""
