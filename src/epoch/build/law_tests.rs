@@ -88,7 +88,7 @@ fn made(seed: u32, pieces: &[(u32, u32)], behind: u32, each: bool, is_masked: bo
         at += length;
     }
     let width = at + behind;
-    let ids = (0..width).map(|token| (seed.wrapping_mul(2_654_435_761) ^ token * 97) % 50_257);
+    let ids = (0..width).map(|token| (seed.wrapping_mul(2_654_435_761) ^ (token * 97)) % 50_257);
     let trained = || {
         let spans = spans.iter().filter(|span| span.length > 1).enumerate();
         spans.map(|(number, span)| LossSpan {

@@ -25,8 +25,8 @@ fn plans(place: &EpochCorpus) -> usize {
 // The recipe was planned and the plan stored, with a snapshot, before the output was looked at.
 corpusdb_test!(a_build_into_a_directory_in_use_leaves_no_plan, EpochCorpus::holding(60), |place| {
     place.scratch.write("taken/theirs.txt", "precious");
-    for out in [place.scratch.arg("taken"), ".".to_owned()] {
-        place.recipe("build", SPECIALS, &["--out", &out]).fails(&["--out"]);
+    for (out, why) in [(place.scratch.arg("taken"), "--out"), (".".to_owned(), "end in a name")] {
+        place.recipe("build", SPECIALS, &["--out", &out]).fails(&[why]);
     }
     assert_eq!(plans(&place), 0);
     place.build(SPECIALS, "out", &[]);

@@ -363,7 +363,7 @@ corpusdb_test!(similar_documents_are_ranked_by_exact_similarity, FamilyCorpus::n
     assert_eq!(found["found_at_threshold"], json!(policy.detection(0.8)));
     assert_eq!(first["shared_bands"], json!(common_bands(&text, &family_words("a", &[50])).len()));
     assert_eq!((&first["standing"], &first["duplicate"]), (&json!("kept"), &json!(true)));
-    assert_has(&first, &json!({ "containment_text": 0.95, "containment_document": 0.95 }));
+    assert_has(first, &json!({ "containment_text": 0.95, "containment_document": 0.95 }));
     let shown = corpusdb(&["similar", &place.corpus, "5"]).good();
     assert!(shown.stdout.starts_with("0.905  0 a (books) duplicate\n"), "{shown}");
     assert!(shown.stderr.contains("candidates in 32 buckets: 1, read in full: 1;"), "{shown}");

@@ -418,7 +418,7 @@ corpusdb_test!(suites_are_shown_as_counts_and_never_as_items, place(), |(scratch
     ])
     .good();
     let found = &report(&corpus, &["-o", &page])["contamination"]["suites"][0];
-    assert_has(&found, &json!({ "suite": "quiz", "items": 2, "is_complete": true }));
+    assert_has(found, &json!({ "suite": "quiz", "items": 2, "is_complete": true }));
     let numbers = corpusdb(&["contamination", "report", &corpus, "--json"]).good().json();
     for member in ["contaminated_items", "documents", "removed_documents", "sources"] {
         let told_alone = numbers.get(member).or_else(|| numbers["suites"][0].get(member)).unwrap();
