@@ -113,7 +113,7 @@ test-integrations: rocksdb ## Test the Python package with torch, transformers, 
 	$(call WHEEL_OF_TESTS,$(INTEGRATIONS),python/requirements-test.txt python/requirements-integrations.txt)
 	cd python/tests && "$(INTEGRATIONS)/bin/python" -P -m pytest -p no:cacheprovider -o norecursedirs= integrations
 	PATH="$(INTEGRATIONS)/bin:$$PATH" PYTHONPATH="$(CURDIR)/python/tests/integrations/yours" \
-		$(CARGO_TEST) --workspace --test it tutorials::
+		$(CARGO_TEST) --workspace --test it docs::guides::
 	"$(INTEGRATIONS)/bin/python" -P scripts/notebook.py --check
 
 # moto is a store of buckets on this machine: an environment of its own, for its many packages.

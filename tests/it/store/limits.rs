@@ -179,7 +179,7 @@ fn the_default_memory_is_a_quarter_of_the_control_group() {
         return;
     };
     let script = "echo $$ > \"$1/cgroup.procs\" || exit 77; shift; exec \"$@\"";
-    let test = "store::machine::the_default_memory_is_a_quarter_of_the_control_group";
+    let test = "store::limits::the_default_memory_is_a_quarter_of_the_control_group";
     let output = Command::new("sh")
         .args(["-c", script, "sh"])
         .args([group.0.as_os_str(), std::env::current_exe().unwrap().as_os_str()])
