@@ -283,7 +283,7 @@ corpusdb_test!(values_indexed_by_an_earlier_release_are_sound, |scratch| {
         corpusdb(&["field", "add", &corpus, field]).good();
     }
     sound(&corpus);
-    let moment = "2024-03-31T01:30:00";
+    let moment = "2024-03-31T01:30:00Z";
     let row = |views: u64, score: f64, fine: Value| json!({ "views": views, "score": score, "fine": fine, "seen": moment });
     assert_eq!(rows()[1], row(7, 0.5, json!(true)));
     assert_eq!(rows()[2], row(8, 1000.0, json!(false)));
