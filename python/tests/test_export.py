@@ -82,4 +82,4 @@ def test_a_snapshot_and_pairs(db: corpusdb.Corpus, tmp_path: Path) -> None:
 def test_progress_is_told_and_stops_an_export(db: corpusdb.Corpus, tmp_path: Path) -> None:
     seen: list[str] = []
     db.export(tmp_path / "a.txt", progress=lambda progress: seen.append(progress.stage))
-    assert set(seen) <= {"documents"} and (tmp_path / "a.txt").read_text().count("\n") == corpora.PAGES
+    assert set(seen) <= {"documents", "files"} and (tmp_path / "a.txt").read_text().count("\n") == corpora.PAGES

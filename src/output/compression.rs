@@ -11,9 +11,6 @@ use zstd::stream::write::Encoder;
 /// Level of zstd for whole files: its own default.
 const ZSTD_LEVEL: i32 = 3;
 
-/// Bytes that deflate gets at a time.
-const GZIP_BYTES: usize = 32 << 10;
-
 /// How files are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
@@ -132,46 +129,15 @@ impl Write for FileOutput<'_> {
     }
 }
 
-/// A file or stream under way: as it is, as one zstd frame, or as one gzip member.
+/// A file or stream under way: as it is, as one zstd frame, or as one gzip member without a name and a time, so that
+/// equal contents are equal bytes, where they come in equal portions: how much a compressor gets at a time decides how
+/// much of it is written at a moment, and in gzip the bytes too.
 pub(crate) struct CompressedFile<'a>(Compressor<'a>);
 
 enum Compressor<'a> {
     Plain(FileOutput<'a>),
     Zstd(Encoder<'static, FileOutput<'a>>),
-    Gzip(GzipFile<'a>),
-}
-
-/// One gzip member without a name and a time, so that equal contents are equal bytes. What deflate writes follows from
-/// how many bytes it gets at a time, so it always gets as many.
-struct GzipFile<'a> {
-    encoder: GzEncoder<FileOutput<'a>>,
-    waiting: Vec<u8>,
-}
-
-impl<'a> GzipFile<'a> {
-    fn new(out: FileOutput<'a>) -> Self {
-        let encoder = GzEncoder::new(out, flate2::Compression::default());
-        Self { encoder, waiting: Vec::with_capacity(GZIP_BYTES) }
-    }
-
-    fn put(&mut self, mut content: &[u8]) -> io::Result<()> {
-        while !content.is_empty() {
-            let room = GZIP_BYTES.saturating_sub(self.waiting.len());
-            let (now, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
-            self.waiting.extend_from_slice(now);
-            content = rest;
-            if self.waiting.len() >= GZIP_BYTES {
-                self.encoder.write_all(&self.waiting)?;
-                self.waiting.clear();
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> io::Result<FileOutput<'a>> {
-        self.encoder.write_all(&self.waiting)?;
-        self.encoder.finish()
-    }
+    Gzip(GzEncoder<FileOutput<'a>>),
 }
 
 impl<'a> CompressedFile<'a> {
@@ -200,7 +166,9 @@ impl<'a> CompressedFile<'a> {
                 });
                 Compressor::Zstd(encoder.map_err(failed)?)
             }
-            OutputCompression::Gzip => Compressor::Gzip(GzipFile::new(out)),
+            OutputCompression::Gzip => {
+                Compressor::Gzip(GzEncoder::new(out, flate2::Compression::default()))
+            }
             _ => Compressor::Plain(out),
         };
         Ok(Self(compressor))
@@ -210,8 +178,13 @@ impl<'a> CompressedFile<'a> {
         match &self.0 {
             Compressor::Plain(out) => out,
             Compressor::Zstd(encoder) => encoder.get_ref(),
-            Compressor::Gzip(file) => file.encoder.get_ref(),
+            Compressor::Gzip(encoder) => encoder.get_ref(),
         }
+    }
+
+    /// Whether what is put is compressed.
+    pub const fn is_compressed(&self) -> bool {
+        !matches!(self.0, Compressor::Plain(_))
     }
 
     /// Bytes of the file so far.
@@ -224,7 +197,7 @@ impl<'a> CompressedFile<'a> {
         let written = match &mut self.0 {
             Compressor::Plain(out) => out.write_all(content),
             Compressor::Zstd(encoder) => encoder.write_all(content),
-            Compressor::Gzip(file) => file.put(content),
+            Compressor::Gzip(encoder) => encoder.write_all(content),
         };
         written.map_err(|error| WriteError::of_output("writing", self.output().path())(error))
     }
@@ -235,7 +208,7 @@ impl<'a> CompressedFile<'a> {
         let out = match self.0 {
             Compressor::Plain(out) => Ok(out),
             Compressor::Zstd(encoder) => encoder.finish(),
-            Compressor::Gzip(file) => file.finish(),
+            Compressor::Gzip(encoder) => encoder.finish(),
         };
         out.map_err(failed)?.finish(rows)
     }

@@ -52,6 +52,8 @@ impl ShardFile for LineFile<'_> {
         let GroupContent::Bytes(pieces) = group.content else {
             return Err(EncodedGroup::mismatch());
         };
+        // How many pieces a group comes in depends on how its rows came. A compressor gets all of a group at once.
+        let pieces = if self.file.is_compressed() { vec![pieces.concat()] } else { pieces };
         for piece in pieces {
             self.file.put(&piece)?;
         }

@@ -298,7 +298,15 @@ fn bytes_do_not_depend_on_how_rows_come() {
         let most = hashes(&whole)[0].bytes / 4;
         let (dir, cut) = write(5000, (0, 0), most);
         assert!(cut.len() > 2, "{}: {} files", form.0.name, cut.len());
-        assert!(hashes(&cut).iter().skip(1).all(|file| file.bytes <= most), "{}", form.0.name);
+        // The end of a table, and up to a block that a compressor of whole files holds back, count when they are written.
+        let held = if form.1 == form.0.default_compression { most / 16 } else { 128 << 10 };
+        let sizes: Vec<u64> = hashes(&cut).iter().map(|file| file.bytes).collect();
+        assert!(
+            sizes.iter().skip(1).all(|bytes| *bytes <= most + held),
+            "{} {:?}: {sizes:?}, {most}",
+            form.0.name,
+            form.1
+        );
         let parts: Vec<RecordBatch> = (0..cut.len())
             .map(|number| read(&dir.path().join(number.to_string()), form, &rows.schema()))
             .collect();

@@ -82,7 +82,8 @@ mod tests {
             ("\na", "\n\n", true),
             ("<|end|>", "<|end|>\n", true),
             ("x<|end|>\ny", "<|end|>\n", false),
-            ("aba", "abab", false),
+            ("ab", "abab", false),
+            ("aba", "abab", true),
             ("", "\n", true),
             ("a", "", true),
         ] {
