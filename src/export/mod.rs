@@ -30,7 +30,7 @@
 //! ```
 //!
 //! A document's way: `options` and `layout` say what is asked for, `selection` which documents, `partition` in which
-//! directory each stands, `pieces` reads them in parallel and `collisions` looks at fields that stand at top level; the
+//! directory each stands, `ranges` reads them in parallel and `collisions` looks at fields that stand at top level; the
 //! room `output` encodes groups of rows, cuts these into files, and keeps what is finished until all is. `manifest` says
 //! what was written. `run` drives. `answer` writes the rows of a statement instead.
 
@@ -42,7 +42,7 @@ mod layout;
 mod manifest;
 mod options;
 mod partition;
-mod pieces;
+mod ranges;
 mod run;
 mod selection;
 

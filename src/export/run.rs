@@ -1,4 +1,4 @@
-//! Drives an export: partition by partition, a window of pieces read while the one before is written.
+//! Drives an export: partition by partition, a window of ranges read while the one before is written.
 
 use super::collisions::TakenNames;
 use super::error::ExportError;
@@ -6,7 +6,7 @@ use super::layout::{ExportLayout, META, SPREAD};
 use super::manifest::{EXPORTS, ExportManifest, ExportedFile, ExportedStream, losses};
 use super::options::{ExportJob, ExportOptions};
 use super::partition::{Partition, partitions};
-use super::pieces::{Pieces, Window};
+use super::ranges::{DocumentRanges, ReadWindow};
 use super::selection::{selected, text_bytes};
 use crate::model::{Context, refuse_without_room};
 use crate::output::{
@@ -103,9 +103,9 @@ impl<'a> Task<'a> {
         mut done: u64,
     ) -> Result<(), ExportError> {
         let Context { progress, interrupt, .. } = self.context;
-        let window = Window::of(rayon::current_num_threads(), self.context.memory);
-        let mut pieces = Pieces::new(self.view, documents, self.group().bytes);
-        let read = || pieces.read(&self.table, self.taken.as_ref(), window);
+        let window = ReadWindow::of(rayon::current_num_threads(), self.context.memory);
+        let mut ranges = DocumentRanges::new(self.view, documents, self.group().bytes);
+        let read = || ranges.read(&self.table, self.taken.as_ref(), window);
         files.write_while_reading(read, |rows| {
             progress.advance(done);
             done += rows;
