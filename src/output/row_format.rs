@@ -101,9 +101,9 @@ pub(crate) trait RowFormat: Sync {
         &[]
     }
 
-    /// Whether packed rows must all have the same length.
+    /// Whether packed rows must all have the same length, as in files of bare ids.
     fn needs_equal_rows(&self) -> bool {
-        false
+        self.bare_ids().is_some()
     }
 
     /// Whether a recipe may choose the type of ids.
@@ -154,9 +154,10 @@ pub(crate) trait RowFormat: Sync {
         0
     }
 
-    /// Bytes that a row adds to what the limit of a shard counts; nothing where only encoding tells.
-    fn row_bytes(&self, _spec: &RowSpec, _row: RowSize) -> Option<u64> {
-        None
+    /// Bytes that a row adds to what the limit of a shard counts, in files of bare ids those of its ids; nothing where
+    /// only encoding tells.
+    fn row_bytes(&self, spec: &RowSpec, row: RowSize) -> Option<u64> {
+        self.bare_ids().map(|_| (row.tokens * spec.id_type.bytes()) as u64)
     }
 
     /// Encodes rows, on any thread.

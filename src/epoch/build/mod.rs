@@ -7,7 +7,6 @@
 
 mod columns;
 mod id_files;
-mod job;
 mod manifest;
 mod shards;
 mod spec;
@@ -15,7 +14,6 @@ mod stream;
 mod unpadded;
 
 pub use crate::output::ManifestFile;
-pub use job::BuildJob;
 pub(super) use manifest::{ExportCounts, MANIFEST_FILE, RowCounts};
 pub use manifest::{Manifest, ManifestSource, ManifestTotals};
 pub(super) use spec::{check_output, row_spec};
@@ -28,7 +26,10 @@ use crate::epoch::plan::{Plan, Planned, masks};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
 use crate::model::{Context, refuse_without_room};
-use crate::output::{FileRename, LocalStaging, Staging};
+use crate::output::{
+    FileRename, LocalDestination, LocalStaging, OutputRequest, Staging, refuse_occupied,
+};
+use manifest::BUILDS;
 use shards::{EpochPosition, FinishedDirectory, FinishedShard, Shards};
 use spec::RowContext;
 use std::path::Path;
@@ -50,6 +51,37 @@ fn chunk_tokens(tokens: u64, memory: u64) -> u64 {
     // Half of the memory; the rest is caches and buffers of the files.
     let most = (memory / 2 / TOKEN_BYTES).max(FIRST_TOKENS);
     (tokens / 8).max(ENOUGH_TOKENS).min(most)
+}
+
+/// What to build, and where.
+#[derive(Clone, Copy)]
+pub struct BuildJob<'a> {
+    /// The epoch of the plan, counted from 0.
+    pub epoch: u64,
+    /// The directory to create.
+    pub out: &'a Path,
+}
+
+impl BuildJob<'_> {
+    /// Refuses a directory that cannot be made: before a plan is stored for it, say.
+    ///
+    /// # Errors
+    /// [`EpochError::Destination`]; [`EpochError::Io`].
+    pub fn refuse_taken(&self) -> Result<(), EpochError> {
+        self.destination().map(drop)
+    }
+
+    /// The directory, which is not there, or empty.
+    fn destination(&self) -> Result<LocalDestination, EpochError> {
+        let request = OutputRequest {
+            to: self.out,
+            stores: None,
+            is_directory: true,
+            force: false,
+            maker: &BUILDS,
+        };
+        Ok(refuse_occupied(&request)?)
+    }
 }
 
 /// Writes epoch `epoch` of `plan` into the directory `out`: shards and `manifest.json`. The files are

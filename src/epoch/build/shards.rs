@@ -62,7 +62,7 @@ pub(in crate::epoch) struct Shards {
     shard_bytes: u64,
     waiting: Vec<FilledRow>,
     waiting_tokens: usize,
-    steps: Vec<Step>,
+    steps: Vec<ShardStep>,
     steps_tokens: usize,
     /// Tokens of groups that may be encoded at a time.
     most_tokens: usize,
@@ -107,7 +107,7 @@ impl GroupEncoder {
 }
 
 /// What is to be done next, and where the epoch is then.
-struct Step {
+struct ShardStep {
     kind: StepKind,
     behind: EpochPosition,
 }
@@ -248,7 +248,7 @@ impl Shards {
 
     fn step(&mut self, kind: StepKind) {
         let behind = EpochPosition { rows: self.rows, counts: self.counts.clone() };
-        self.steps.push(Step { kind, behind });
+        self.steps.push(ShardStep { kind, behind });
     }
 
     /// Encodes the groups of all steps side by side, then appends them in order.
@@ -260,7 +260,7 @@ impl Shards {
         self.steps_tokens = 0;
         let steps = std::mem::take(&mut self.steps);
         let groups = &self.groups;
-        let encode = |Step { kind, behind }| {
+        let encode = |ShardStep { kind, behind }| {
             let group = match kind {
                 StepKind::Group(group) => Some(groups.encode(group, behind.rows, done)),
                 StepKind::Close => None,

@@ -13,8 +13,8 @@ use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile, write_whole};
 use crate::output::row_format::{
-    BareIdLayout, DirectoryReader, EncodedRows, RowFormat, RowShard, RowSize, RowSpec,
-    ShardDirectory, ShardReadError, ShardReader, damaged, little_endian,
+    BareIdLayout, DirectoryReader, EncodedRows, RowFormat, RowShard, RowSpec, ShardDirectory,
+    ShardReadError, ShardReader, damaged, little_endian,
 };
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn, list_column};
 use crate::output::token_batch::TokenBatch;
@@ -35,10 +35,6 @@ fn name(shard: u64, ending: &str) -> String {
 }
 
 impl RowFormat for DatatroveFormat {
-    fn needs_equal_rows(&self) -> bool {
-        true
-    }
-
     fn id_type(&self, vocab: u32, _asked: Option<IdType>) -> IdType {
         IdType::narrow_up_to(vocab, U16_UP_TO, IdType::U32)
     }
@@ -56,10 +52,6 @@ impl RowFormat for DatatroveFormat {
         columns.push(BatchColumn::RunEnds);
         columns.extend(spec.has_loss_masks.then_some(BatchColumn::TrainedTokens));
         columns
-    }
-
-    fn row_bytes(&self, spec: &RowSpec, row: RowSize) -> Option<u64> {
-        Some((row.tokens * spec.id_type.bytes()) as u64)
     }
 
     fn encode(&self, spec: &RowSpec, rows: TokenBatch) -> Result<EncodedRows, WriteError> {

@@ -12,7 +12,7 @@ use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{ManifestFile, write_whole};
 use crate::output::row_format::{
-    BareIdLayout, DirectoryReader, EncodedRows, FormatLimit, RowFormat, RowShard, RowSize, RowSpec,
+    BareIdLayout, DirectoryReader, EncodedRows, FormatLimit, RowFormat, RowShard, RowSpec,
     ShardDirectory, ShardReadError, ShardReader, damaged,
 };
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn};
@@ -41,10 +41,6 @@ fn chunk_name(shard: u64, ending: &str) -> String {
 }
 
 impl RowFormat for LitdataFormat {
-    fn needs_equal_rows(&self) -> bool {
-        true
-    }
-
     fn id_type(&self, vocab: u32, _asked: Option<IdType>) -> IdType {
         IdType::narrow_up_to(vocab, super::U16_VOCABULARY, IdType::I32)
     }
@@ -73,10 +69,6 @@ impl RowFormat for LitdataFormat {
 
     fn columns(&self, spec: &RowSpec) -> Vec<BatchColumn> {
         columns_beside(spec)
-    }
-
-    fn row_bytes(&self, spec: &RowSpec, row: RowSize) -> Option<u64> {
-        Some((row.tokens * spec.id_type.bytes()) as u64)
     }
 
     fn encode(&self, spec: &RowSpec, rows: TokenBatch) -> Result<EncodedRows, WriteError> {

@@ -11,8 +11,8 @@ use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile};
 use crate::output::row_format::{
-    BareIdLayout, DirectoryReader, EncodedRows, RowFormat, RowShard, RowSize, RowSpec,
-    ShardDirectory, ShardReadError, ShardReader, damaged, little_endian, shard_name,
+    BareIdLayout, DirectoryReader, EncodedRows, RowFormat, RowShard, RowSpec, ShardDirectory,
+    ShardReadError, ShardReader, damaged, little_endian, shard_name,
 };
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn};
 use crate::output::token_batch::{TokenBatch, TokenRow};
@@ -40,10 +40,6 @@ fn files(shard: u64) -> [String; 3] {
 }
 
 impl RowFormat for MegatronFormat {
-    fn needs_equal_rows(&self) -> bool {
-        true
-    }
-
     fn id_type(&self, vocab: u32, _asked: Option<IdType>) -> IdType {
         IdType::narrow_up_to(vocab, U16_BELOW - 1, IdType::I32)
     }
@@ -58,10 +54,6 @@ impl RowFormat for MegatronFormat {
 
     fn columns(&self, spec: &RowSpec) -> Vec<BatchColumn> {
         columns_beside(spec)
-    }
-
-    fn row_bytes(&self, spec: &RowSpec, row: RowSize) -> Option<u64> {
-        Some((row.tokens * spec.id_type.bytes()) as u64)
     }
 
     fn encode(&self, spec: &RowSpec, rows: TokenBatch) -> Result<EncodedRows, WriteError> {

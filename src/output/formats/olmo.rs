@@ -15,8 +15,8 @@ use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile};
 use crate::output::row_format::{
-    BareIdLayout, DirectoryReader, EncodedRows, RowFormat, RowShard, RowSize, RowSpec,
-    ShardDirectory, ShardReadError, ShardReader, damaged,
+    BareIdLayout, DirectoryReader, EncodedRows, RowFormat, RowShard, RowSpec, ShardDirectory,
+    ShardReadError, ShardReader, damaged,
 };
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn, list_column};
 use crate::output::token_batch::TokenBatch;
@@ -59,10 +59,6 @@ fn field(text: &str) -> String {
 }
 
 impl RowFormat for OlmoFormat {
-    fn needs_equal_rows(&self) -> bool {
-        true
-    }
-
     fn id_type(&self, vocab: u32, _asked: Option<IdType>) -> IdType {
         IdType::narrow_up_to(vocab, super::U16_VOCABULARY, IdType::U32)
     }
@@ -80,10 +76,6 @@ impl RowFormat for OlmoFormat {
         columns.push(BatchColumn::View(RowColumn::SeqStartId));
         columns.extend(spec.has_loss_masks.then_some(BatchColumn::LabelMask));
         columns
-    }
-
-    fn row_bytes(&self, spec: &RowSpec, row: RowSize) -> Option<u64> {
-        Some((row.tokens * spec.id_type.bytes()) as u64)
     }
 
     fn encode(&self, spec: &RowSpec, rows: TokenBatch) -> Result<EncodedRows, WriteError> {

@@ -23,6 +23,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Level of zstd for documents and answers.
+const ZSTD_LEVEL: i32 = 3;
+
 pub(super) static PARQUET: OutputFormat = OutputFormat {
     name: "parquet",
     about: "Parquet",
@@ -94,19 +97,25 @@ fn has_intervals(of: &DataType) -> bool {
     }
 }
 
-/// Texts are plain: a dictionary of them would be as long as they are. Least and greatest values of numbers and short
-/// texts let readers pass over row groups; those of texts would be texts.
-fn properties(spec: &FileSpec) -> WriterProperties {
-    let codec = match spec.compression {
+/// The codec of pages; `zstd_level` counts for that one alone.
+pub(super) fn codec(compression: OutputCompression, zstd_level: i32) -> Compression {
+    match compression {
         OutputCompression::None => Compression::UNCOMPRESSED,
         OutputCompression::Snappy => Compression::SNAPPY,
         OutputCompression::Lz4 => Compression::LZ4_RAW,
         OutputCompression::Gzip => Compression::GZIP(GzipLevel::default()),
-        OutputCompression::Zstd => Compression::ZSTD(ZstdLevel::try_new(3).unwrap_or_default()),
-    };
+        OutputCompression::Zstd => {
+            Compression::ZSTD(ZstdLevel::try_new(zstd_level).unwrap_or_default())
+        }
+    }
+}
+
+/// Texts are plain: a dictionary of them would be as long as they are. Least and greatest values of numbers and short
+/// texts let readers pass over row groups; those of texts would be texts.
+fn properties(spec: &FileSpec) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("corpusdb ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(codec)
+        .set_compression(codec(spec.compression, ZSTD_LEVEL))
         .set_statistics_enabled(EnabledStatistics::Chunk);
     for field in spec.schema.fields() {
         if *field.data_type() == DataType::LargeUtf8 {

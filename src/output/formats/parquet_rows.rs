@@ -6,6 +6,7 @@
 //! say what is trained on. Pads are in the first four and the last only.
 
 use super::TableFile;
+use super::parquet::codec;
 use crate::model::{IoError, catch_panic};
 use crate::output::compression::OutputCompression;
 use crate::output::error::WriteError;
@@ -22,7 +23,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
-use parquet::basic::{Compression, Encoding, GzipLevel, ZstdLevel};
+use parquet::basic::Encoding;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use std::fs::File;
@@ -153,13 +154,16 @@ pub(super) fn table_file(
 /// Columns of token ids.
 const IDS: [&str; 2] = ["input_ids", "labels"];
 
+/// Level of zstd for rows of epochs.
+const ZSTD_LEVEL: i32 = 1;
+
 /// zstd 1 throughout. Token ids are plain, so that zstd sees repeated phrases: on text and code that
 /// takes half the bytes of bit-packed deltas, and every reader has it. Positions, starts, masks and
 /// offsets are steps of 0 or 1, which deltas reduce to nothing; names have a dictionary.
 fn properties(fields: &[Field], compression: OutputCompression) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by(concat!("corpusdb ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_compression(codec(compression))
+        .set_compression(codec(compression, ZSTD_LEVEL))
         .set_statistics_enabled(EnabledStatistics::None);
     for field in fields {
         let path = match field.data_type() {
@@ -181,16 +185,6 @@ fn properties(fields: &[Field], compression: OutputCompression) -> WriterPropert
 /// Weights are a few numbers over and over, as names are.
 fn is_float(field: &Field) -> bool {
     matches!(field.data_type(), DataType::List(values) if *values.data_type() == DataType::Float32)
-}
-
-fn codec(compression: OutputCompression) -> Compression {
-    match compression {
-        OutputCompression::None => Compression::UNCOMPRESSED,
-        OutputCompression::Snappy => Compression::SNAPPY,
-        OutputCompression::Lz4 => Compression::LZ4_RAW,
-        OutputCompression::Zstd => Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()),
-        OutputCompression::Gzip => Compression::GZIP(GzipLevel::default()),
-    }
 }
 
 struct ParquetDirectory(ShardDirectory);

@@ -10,7 +10,7 @@ use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::ManifestFile;
 use crate::output::row_format::{
-    BareIdLayout, DirectoryReader, EncodedRows, FormatLimit, RowFormat, RowShard, RowSize, RowSpec,
+    BareIdLayout, DirectoryReader, EncodedRows, FormatLimit, RowFormat, RowShard, RowSpec,
     ShardDirectory, ShardReadError, ShardReader, damaged, little_endian, shard_name,
 };
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn};
@@ -42,10 +42,6 @@ impl RawFormat {
 }
 
 impl RowFormat for RawFormat {
-    fn needs_equal_rows(&self) -> bool {
-        true
-    }
-
     fn id_type(&self, vocab: u32, _asked: Option<IdType>) -> IdType {
         match self {
             Self::Plain => IdType::narrow_up_to(vocab, super::U16_VOCABULARY, IdType::U32),
@@ -82,10 +78,6 @@ impl RowFormat for RawFormat {
 
     fn columns(&self, spec: &RowSpec) -> Vec<BatchColumn> {
         columns_beside(spec)
-    }
-
-    fn row_bytes(&self, spec: &RowSpec, row: RowSize) -> Option<u64> {
-        Some((row.tokens * spec.id_type.bytes()) as u64)
     }
 
     fn encode(&self, spec: &RowSpec, rows: TokenBatch) -> Result<EncodedRows, WriteError> {
