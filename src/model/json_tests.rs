@@ -122,7 +122,9 @@ fn spelled() -> impl Strategy<Value = (Value, String)> {
         any::<bool>().prop_map(|truth| (Value::from(truth), truth.to_string())),
         any::<i64>().prop_map(|whole| (Value::from(whole), whole.to_string())),
         (-9999_i32..9999, 0_i32..4).prop_map(|(digits, exponent)| {
-            let spelled = format!("{digits}0E-{}", exponent + 1);
+            // Before the point JSON knows no zero but a single one.
+            let last = if digits == 0 { "" } else { "0" };
+            let spelled = format!("{digits}{last}E-{}", exponent + 1);
             let value: f64 = spelled.parse().unwrap();
             (Value::from(value), spelled)
         }),
