@@ -11,8 +11,8 @@
 //! as u32 little-endian (what `benches/peers/packing.py` reads). Without a number it says so and ends well.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench talks on its outputs")]
 
-use corpusdb::epoch::Planned;
-use corpusdb::epoch::measured::{self, OpenedPlan};
+use corpusdb::epoch::Plan;
+use corpusdb::epoch::measured::{self, MeasuredPlan};
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Policy, Recipe};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -278,11 +278,11 @@ fn plan(arguments: &Arguments) -> Answer<()> {
 }
 
 /// An epoch of the plan: opening, its index, rows at random, going on late, rows in order.
-fn give(path: &Path, planned: &Planned) -> Answer<()> {
+fn give(path: &Path, planned: &Plan) -> Answer<()> {
     let (corpus, opening) = timed(|| Corpus::options().memory(MEMORY).open(path));
     let corpus = corpus?;
     let view = corpus.view();
-    let (opened, open) = timed(|| OpenedPlan::open(view, planned));
+    let (opened, open) = timed(|| MeasuredPlan::open(view, planned));
     let opened = opened?;
     let (index, indexing) = timed(|| opened.index(0));
     let index = index?;

@@ -4,7 +4,7 @@ use crate::blocking::{run_briefly, run_detached, run_to_end};
 use crate::corpus::{Handle, thread_count};
 use crate::error::raise;
 use corpusdb::Recipe;
-use corpusdb::epoch::{BuildJob, EpochError, Planned};
+use corpusdb::epoch::{BuildJob, EpochError, Plan};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 /// A plan with its documents. It is plain data, independent of process and handle.
 #[pyclass(frozen, module = "corpusdb._native", name = "Plan")]
 pub(crate) struct PyPlan {
-    pub(crate) planned: Arc<Planned>,
+    pub(crate) planned: Arc<Plan>,
     number: Option<u32>,
 }
 
 impl PyPlan {
-    fn new(planned: Planned, number: Option<u32>) -> Self {
+    fn new(planned: Plan, number: Option<u32>) -> Self {
         Self { planned: Arc::new(planned), number }
     }
 }

@@ -1,6 +1,6 @@
 //! The epochs of a handle: stored plans, told, given row by row, written and verified.
 
-use super::{BuildJob, Epoch, Explanation, Manifest, Planned, Verification};
+use super::{BuildJob, Epoch, Explanation, Manifest, Plan, Verification};
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::epoch;
 use crate::model::{Context, Error};
@@ -11,7 +11,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when there is no such plan or it is damaged.
-    pub fn stored_plan(&self, number: u32) -> Result<Planned, Error> {
+    pub fn stored_plan(&self, number: u32) -> Result<Plan, Error> {
         Ok(epoch::stored_plan(self.view(), number)?)
     }
 
@@ -19,7 +19,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when lengths cannot be read.
-    pub fn explain(&self, planned: &Planned, context: &Context<'_>) -> Result<Explanation, Error> {
+    pub fn explain(&self, planned: &Plan, context: &Context<'_>) -> Result<Explanation, Error> {
         Ok(epoch::explain(self.corpora(), planned, context.interrupt)?)
     }
 
@@ -28,7 +28,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when lineages cannot be read.
-    pub fn undecided(&self, planned: &Planned) -> Result<Option<u64>, Error> {
+    pub fn undecided(&self, planned: &Plan) -> Result<Option<u64>, Error> {
         Ok(epoch::undecided(self.corpora(), &planned.plan)?)
     }
 
@@ -37,7 +37,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when rows cannot be read.
-    pub fn removed_since(&self, planned: &Planned) -> Result<u64, Error> {
+    pub fn removed_since(&self, planned: &Plan) -> Result<u64, Error> {
         Ok(epoch::removed_since(self.corpora(), planned)?)
     }
 
@@ -46,12 +46,7 @@ impl Corpus {
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when `max_repeats` does not reach that far, or the store is not the
     /// plan's.
-    pub fn epoch(
-        &self,
-        planned: &Planned,
-        epoch: u64,
-        context: &Context<'_>,
-    ) -> Result<Epoch, Error> {
+    pub fn epoch(&self, planned: &Plan, epoch: u64, context: &Context<'_>) -> Result<Epoch, Error> {
         Ok(Epoch::open(self.corpora(), planned, epoch, context)?)
     }
 
@@ -61,7 +56,7 @@ impl Corpus {
     /// [`EpochError`](crate::epoch::EpochError) when `out` is in use, or ids cannot be read or written.
     pub fn build(
         &self,
-        planned: &Planned,
+        planned: &Plan,
         job: &BuildJob<'_>,
         context: &Context<'_>,
     ) -> Result<Manifest, Error> {
@@ -79,7 +74,7 @@ impl Corpus {
     /// answer.
     pub fn verify(
         &self,
-        planned: &Planned,
+        planned: &Plan,
         directory: &Path,
         context: &Context<'_>,
     ) -> Result<Verification, Error> {

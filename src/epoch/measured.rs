@@ -2,11 +2,11 @@
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::Lengths;
-use crate::epoch::pack::{Histogram, Patterns};
-use crate::epoch::plan::Planned;
-use crate::epoch::rows::OpenedTo;
-use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
+use crate::epoch::lengths::LengthReader;
+use crate::epoch::pack::{LengthHistogram, RowPatterns};
+use crate::epoch::plan::Plan;
+use crate::epoch::rows::OpenPurpose;
+use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan};
 use crate::model::{Interrupt, TokenizerId};
 use crate::store::View;
 use roaring::RoaringTreemap;
@@ -20,8 +20,8 @@ pub fn histogram(
     view: &View,
     tokenizer: TokenizerId,
     selection: &RoaringTreemap,
-) -> Result<Histogram, EpochError> {
-    let lengths = Lengths {
+) -> Result<LengthHistogram, EpochError> {
+    let lengths = LengthReader {
         corpora: Corpora::alone(view),
         tokenizer,
         tokenizer_name: "measured".into(),
@@ -29,7 +29,7 @@ pub fn histogram(
         known: None,
         sharing: 1,
     };
-    let mut histogram = Histogram::new();
+    let mut histogram = LengthHistogram::new();
     lengths.count(selection, &mut histogram)?;
     Ok(histogram)
 }
@@ -46,33 +46,33 @@ pub struct Packed {
 /// Packs items given as (size, count), largest first.
 #[must_use]
 pub fn pack(items: impl Iterator<Item = (u32, u64)>, capacity: u32) -> Packed {
-    let packed = Patterns::pack(items, capacity);
+    let packed = RowPatterns::pack(items, capacity);
     Packed { rows: packed.rows(), patterns: packed.patterns().len() }
 }
 
 /// A plan opened to give rows, without its index.
-pub struct OpenedPlan {
-    opened: Arc<Opened>,
-    arrangement: Arrangement,
+pub struct MeasuredPlan {
+    opened: Arc<OpenPlan>,
+    sampler: BatchSampler,
 }
 
 /// An index of an epoch.
 pub struct Walked {
-    marks: Marks,
+    marks: EpochIndex,
     /// Rows of the epoch, those of pads included.
     pub rows: u64,
     /// Its global batches.
     pub batches: u64,
 }
 
-impl OpenedPlan {
+impl MeasuredPlan {
     /// Opens a plan.
     ///
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].
-    pub fn open(view: &View, planned: &Planned) -> Result<Self, EpochError> {
-        let opened = Opened::open(&Corpora::alone(view), planned, OpenedTo::Give)?;
-        Ok(Self { opened, arrangement: Arrangement::of(&planned.plan) })
+    pub fn open(view: &View, planned: &Plan) -> Result<Self, EpochError> {
+        let opened = OpenPlan::open(&Corpora::alone(view), planned, OpenPurpose::Give)?;
+        Ok(Self { opened, sampler: BatchSampler::of(&planned.plan) })
     }
 
     /// The index of an epoch.
@@ -80,7 +80,7 @@ impl OpenedPlan {
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].
     pub fn index(&self, epoch: u64) -> Result<Walked, EpochError> {
-        let marks = Marks::of(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
+        let marks = EpochIndex::of(&self.opened, &self.sampler, epoch, &Interrupt::default())?;
         let (rows, batches) = (marks.rows + marks.pads, marks.batches);
         Ok(Walked { marks, rows, batches })
     }
@@ -90,7 +90,7 @@ impl OpenedPlan {
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].
     pub fn walk(&self, epoch: u64) -> Result<Walked, EpochError> {
-        let marks = Marks::walked(&self.opened, &self.arrangement, epoch, &Interrupt::default())?;
+        let marks = EpochIndex::walked(&self.opened, &self.sampler, epoch, &Interrupt::default())?;
         let (rows, batches) = (marks.rows + marks.pads, marks.batches);
         Ok(Walked { marks, rows, batches })
     }
@@ -100,7 +100,7 @@ impl OpenedPlan {
     /// # Errors
     /// [`EpochError::Store`].
     pub fn row(&self, walked: &Walked, row: u64) -> Result<usize, EpochError> {
-        let mut ordered = BatchCursor::at_row(&self.opened, &self.arrangement, &walked.marks, row)?;
+        let mut ordered = BatchCursor::at_row(&self.opened, &self.sampler, &walked.marks, row)?;
         let Some(row) = ordered.next_row()?.and_then(|given| given.row) else { return Ok(0) };
         let source = self.opened.sources.get(row.source);
         let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
@@ -118,7 +118,7 @@ impl OpenedPlan {
         batch: u64,
         rows: u64,
     ) -> Result<(u64, usize), EpochError> {
-        let mut ordered = BatchCursor::at(&self.opened, &self.arrangement, &walked.marks, batch)?;
+        let mut ordered = BatchCursor::at(&self.opened, &self.sampler, &walked.marks, batch)?;
         let (mut given, mut segments) = (0, 0);
         while given < rows {
             let Some(next) = ordered.next_row()? else { break };

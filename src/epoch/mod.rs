@@ -53,22 +53,23 @@ mod build;
 mod error;
 mod explain;
 mod facade;
-mod fetch;
 mod lengths;
-mod marking;
+
 #[cfg(feature = "generated")]
 pub mod measured;
 mod mix;
-pub(crate) mod order;
+pub mod pacing;
 mod pack;
+pub(crate) mod permutation;
 mod plan;
+mod plan_store;
 mod planning;
 pub mod recipe;
 mod rows;
 mod run;
-mod stored;
 mod stream;
 mod tensors;
+pub mod torch;
 mod verify;
 pub mod views;
 
@@ -81,22 +82,24 @@ pub use build::{
 pub use error::{EpochError, ShortSource};
 pub(crate) use explain::explain;
 pub use explain::{Explanation, MixPoint, Padding, SourceExplanation};
-pub use mix::Point as PlannedPoint;
-pub use order::{pacing, torch};
-pub use pack::{Fragment, Losses, Segment};
+pub use mix::PlannedPoint;
+
+pub use pack::{Fragment, PackLosses, Segment};
 pub use plan::{
-    Ledger, PinnedPool, PinnedShard, PinnedSnapshot, PinnedSource, PinnedStratum, PinnedTokenizer,
-    Plan, Planned, PlannedSource,
+    ParentPlan, PinnedPool, PinnedShard, PinnedSnapshot, PinnedSource, PinnedStratum,
+    PinnedTokenizer, Plan, PlanHeader, PlannedSource,
 };
-pub(crate) use planning::{Against, Rest, TokenEnds, extend, plan, removed_since, undecided};
-pub use recipe::{Format, Recipe, SpecialIds};
-pub(crate) use stored::{
+pub(crate) use plan_store::{
     chain_of, check_marks, drop_plan, mark_epochs, plans_by, plans_drawing, plans_naming,
     store_plan, stored_plan,
 };
-pub use stream::{
-    Epoch, EpochBatch, EpochRow, EpochSteps, EpochStream, IdBatch, IdSteps, StreamOptions,
+pub(crate) use planning::{
+    PlanExtension, PlanInputs, TokenAligner, extend, plan, removed_since, undecided,
 };
-pub use tensors::{Tensor, TensorForm, TensorMaker, TensorValues, TensorView};
+pub use recipe::{Format, Recipe, SpecialIds};
+pub use stream::{
+    BatchStream, Epoch, EpochBatch, EpochRow, EpochSteps, IdBatch, IdSteps, StreamOptions,
+};
+pub use tensors::{BatchField, BatchForm, Tensor, TensorMaker, TensorValues};
 pub(crate) use verify::verify;
-pub use verify::{Check, Verification};
+pub use verify::{PropertyCheck, Verification};

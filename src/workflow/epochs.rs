@@ -2,7 +2,7 @@
 
 use crate::corpus::{Corpora, Corpus, CorpusWriter};
 use crate::curate;
-use crate::epoch::{self, Against, EpochError, Planned, Recipe, Rest, TokenEnds};
+use crate::epoch::{self, EpochError, Plan, PlanExtension, PlanInputs, Recipe, TokenAligner};
 use crate::model::{Context, DocId, Error};
 use crate::store::EpochRecord;
 use crate::tokenizer::Tokenizer;
@@ -13,7 +13,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when the recipe cannot be met.
-    pub fn plan(&self, recipe: &Recipe, context: &Context<'_>) -> Result<Planned, Error> {
+    pub fn plan(&self, recipe: &Recipe, context: &Context<'_>) -> Result<Plan, Error> {
         plan_at(self.corpora(), recipe, None, &self.within(context))
     }
 }
@@ -28,7 +28,7 @@ impl CorpusWriter {
         &mut self,
         recipe: &Recipe,
         context: &Context<'_>,
-    ) -> Result<(EpochRecord, Planned), Error> {
+    ) -> Result<(EpochRecord, Plan), Error> {
         self.plan_epochs(recipe, 1, context)
     }
 
@@ -43,7 +43,7 @@ impl CorpusWriter {
         recipe: &Recipe,
         epochs: u64,
         context: &Context<'_>,
-    ) -> Result<(EpochRecord, Planned), Error> {
+    ) -> Result<(EpochRecord, Plan), Error> {
         let context = self.within(context);
         self.with_snapshot(recipe, |corpus, made| {
             let planned = plan_at(&corpus.corpora(), recipe, made, &context)?;
@@ -64,14 +64,14 @@ impl CorpusWriter {
         next_row: u64,
         recipe: Option<&Recipe>,
         context: &Context<'_>,
-    ) -> Result<(EpochRecord, Planned), Error> {
+    ) -> Result<(EpochRecord, Plan), Error> {
         let chain = epoch::chain_of(self.view(), parent)?;
         let of_parent = chain.last().map(|parent| parent.plan.recipe.clone());
         let of_parent = of_parent.map(|recipe| Recipe { snapshot: None, ..recipe });
         let given = recipe.or(of_parent.as_ref());
         let given =
             given.ok_or_else(|| EpochError::Bug("the extension of an unknown plan".to_owned()))?;
-        let rest = Rest { chain: &chain, next_row, inherits: recipe.is_none() };
+        let rest = PlanExtension { chain: &chain, next_row, inherits: recipe.is_none() };
         let context = self.within(context);
         self.with_snapshot(given, |corpus, made| {
             let planned = plan_against(&corpus.corpora(), given, made, |against| {
@@ -113,7 +113,7 @@ struct TokenEndFinder<'a> {
     tokenizer: Option<Arc<Tokenizer>>,
 }
 
-impl TokenEnds for TokenEndFinder<'_> {
+impl TokenAligner for TokenEndFinder<'_> {
     fn ends(&self, document: DocId, text: &str) -> Result<Option<Vec<u32>>, String> {
         let Some(tokenizer) = &self.tokenizer else { return Ok(None) };
         let (view, inside) = self.corpora.find(document).map_err(|error| error.to_string())?;
@@ -127,7 +127,7 @@ fn plan_at(
     recipe: &Recipe,
     made: Option<&str>,
     context: &Context<'_>,
-) -> Result<Planned, Error> {
+) -> Result<Plan, Error> {
     let planned =
         plan_against(corpora, recipe, made, |against| epoch::plan(against, recipe, context))?;
     context.progress.end();
@@ -139,8 +139,8 @@ fn plan_against(
     corpora: &Corpora,
     recipe: &Recipe,
     made: Option<&str>,
-    plan: impl FnOnce(&Against<'_>) -> Result<Planned, EpochError>,
-) -> Result<Planned, Error> {
+    plan: impl FnOnce(&PlanInputs<'_>) -> Result<Plan, EpochError>,
+) -> Result<Plan, Error> {
     let moment = corpora.moment(recipe.snapshot.as_deref(), made)?;
     let kept = corpora.kept_at(&moment)?;
     let view = corpora.first();
@@ -155,6 +155,6 @@ fn plan_against(
         }
     }
     let ends = TokenEndFinder { corpora, tokenizer };
-    let against = Against { corpora, moment: &moment, kept: &kept, ends: Some(&ends) };
+    let against = PlanInputs { corpora, moment: &moment, kept: &kept, ends: Some(&ends) };
     Ok(plan(&against)?)
 }

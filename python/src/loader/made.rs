@@ -5,8 +5,8 @@ use corpusdb::Error;
 use corpusdb::arrow::array::RecordBatch;
 use corpusdb::epoch::recipe::RowColumn;
 use corpusdb::epoch::{
-    BatchTable, Epoch, EpochBatch, IdBatch, StreamViews, Tensor, TensorForm, TensorMaker,
-    TensorValues, TensorView,
+    BatchField, BatchForm, BatchTable, Epoch, EpochBatch, IdBatch, StreamViews, Tensor,
+    TensorMaker, TensorValues,
 };
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The requested form of batches.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
-    Tensors(TensorForm),
+    Tensors(BatchForm),
     Table(StreamViews),
 }
 
@@ -28,8 +28,8 @@ impl Form {
             let columns = named(views, RowColumn::ALL.into_iter().map(|view| (view.name(), view)))?;
             return Ok(Self::Table(StreamViews { columns, unpadded: flat }));
         }
-        let views = named(views, TensorView::ALL.into_iter().map(|view| (view.name(), view)))?;
-        Ok(Self::Tensors(TensorForm { views, flat, narrow: kind == "narrow" }))
+        let views = named(views, BatchField::ALL.into_iter().map(|view| (view.name(), view)))?;
+        Ok(Self::Tensors(BatchForm { views, flat, narrow: kind == "narrow" }))
     }
 }
 

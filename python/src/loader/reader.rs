@@ -7,7 +7,7 @@ use crate::blocking::run_detached;
 use crate::error::{named, raise};
 use crate::plan::PyPlan;
 use crate::process::ProcessOwned;
-use corpusdb::epoch::{Epoch, EpochBatch, EpochError, Manifest, Planned, StreamOptions};
+use corpusdb::epoch::{Epoch, EpochBatch, EpochError, Manifest, Plan, StreamOptions};
 use corpusdb::{Context, Corpus, DocId, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The data that batches need. Shared with the reader's threads, which may outlive it for a moment.
 pub(super) struct Opened {
     corpus: Corpus,
-    planned: Arc<Planned>,
+    planned: Arc<Plan>,
     /// The thread pool of this reader. A forked process does not have the pool of its parent.
     pub pool: rayon::ThreadPool,
     /// The names of the sources. Rows have the index of theirs.
@@ -246,7 +246,7 @@ fn by_epoch(directories: Vec<PathBuf>, plan: &str) -> Result<BTreeMap<u64, PathB
     Ok(found)
 }
 
-fn find(corpus: &Corpus, hash: &str) -> Result<Option<Arc<Planned>>, Error> {
+fn find(corpus: &Corpus, hash: &str) -> Result<Option<Arc<Plan>>, Error> {
     let of_hash = |record: &corpusdb::store::EpochRecord| {
         let bytes = record.hash.iter().zip(hash.as_bytes().chunks(2));
         hash.len() == 64

@@ -6,7 +6,7 @@ use crate::cli::verb::{
     ALL_BY_HAND, CorpusPath, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
 };
 use anyhow::Context as _;
-use corpusdb::epoch::{Plan, Planned};
+use corpusdb::epoch::{Plan, PlanHeader};
 use corpusdb::show::number;
 use corpusdb::store::EpochRecord;
 use corpusdb::{Corpus, CorpusWriter, Recipe};
@@ -55,7 +55,7 @@ pub(super) fn plan_number(what: &str) -> Option<u32> {
 }
 
 /// A stored plan, or the plan of a recipe, which is not stored.
-pub(super) fn planned(corpus: &Corpus, what: &str, call: &VerbCall<'_>) -> anyhow::Result<Planned> {
+pub(super) fn planned(corpus: &Corpus, what: &str, call: &VerbCall<'_>) -> anyhow::Result<Plan> {
     match plan_number(what) {
         Some(number) => Ok(corpus.stored_plan(number)?),
         None => Ok(corpus.plan(&read_recipe(Path::new(what))?, &call.context)?),
@@ -65,7 +65,7 @@ pub(super) fn planned(corpus: &Corpus, what: &str, call: &VerbCall<'_>) -> anyho
 /// Says when a plan draws documents that were removed since its snapshot.
 pub(super) fn note_removed(
     corpus: &Corpus,
-    planned: &Planned,
+    planned: &Plan,
     call: &VerbCall<'_>,
 ) -> anyhow::Result<()> {
     let removed = corpus.removed_since(planned)?;
@@ -80,7 +80,7 @@ pub(super) fn note_removed(
 }
 
 /// Refuses a plan that draws documents that were removed since its snapshot.
-pub(super) fn refuse_removed(corpus: &Corpus, planned: &Planned) -> anyhow::Result<()> {
+pub(super) fn refuse_removed(corpus: &Corpus, planned: &Plan) -> anyhow::Result<()> {
     let removed = corpus.removed_since(planned)?;
     anyhow::ensure!(
         removed == 0,
@@ -115,14 +115,14 @@ pub(super) struct PlanAnswer {
     /// blake3 of the plan, in hexadecimal.
     hash: String,
     /// The plan.
-    plan: Plan,
+    plan: PlanHeader,
     /// Documents on neither side of its holdout, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     undecided_documents: Option<u64>,
 }
 
 impl PlanAnswer {
-    fn of(record: &EpochRecord, planned: Planned, corpus: &Corpus) -> anyhow::Result<Self> {
+    fn of(record: &EpochRecord, planned: Plan, corpus: &Corpus) -> anyhow::Result<Self> {
         let undecided_documents = match planned.plan.recipe.select.holdout {
             Some(_) => corpus.undecided(&planned)?,
             None => None,

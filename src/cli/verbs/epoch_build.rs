@@ -7,7 +7,7 @@ use crate::cli::output::Output;
 use crate::cli::session::on_disk;
 use crate::cli::verb::{ALL_BY_HAND, CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
 use corpusdb::Corpus;
-use corpusdb::epoch::{BuildJob, Explanation, Manifest, Planned, Verification};
+use corpusdb::epoch::{BuildJob, Explanation, Manifest, Plan, Verification};
 use corpusdb::pages::{self, PlanPage, corpus_title};
 use corpusdb::show::{number, size};
 use serde::Serialize;
@@ -132,7 +132,7 @@ impl Verb for EpochBuildArgs {
 
 impl EpochBuildArgs {
     /// A stored plan, or the plan of a recipe, which is stored.
-    fn stored_plan(&self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Planned> {
+    fn stored_plan(&self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Plan> {
         match plan_number(&self.what) {
             Some(number) => Ok(self.shards.open(path, call)?.stored_plan(number)?),
             None => {
@@ -208,7 +208,7 @@ impl Verb for EpochVerifyArgs {
 }
 
 /// The stored plan that the manifest in a directory names.
-fn plan_of_manifest(corpus: &Corpus, directory: &Path) -> anyhow::Result<Planned> {
+fn plan_of_manifest(corpus: &Corpus, directory: &Path) -> anyhow::Result<Plan> {
     let hash = Manifest::read(directory).map_err(corpusdb::Error::from)?.plan;
     let info = corpus.info()?;
     let Some(epoch) = info.epochs.iter().find(|epoch| epoch.hash == hash) else {

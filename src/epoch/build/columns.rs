@@ -3,7 +3,7 @@
 
 use super::spec::RowContext;
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::FilledRow;
+use crate::epoch::stream::FilledRow;
 use crate::epoch::views;
 use crate::epoch::views::{
     append_labels, append_loss, append_positions, append_run_ends, append_runs,

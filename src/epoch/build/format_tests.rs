@@ -2,10 +2,10 @@
 
 use super::shards::Shards;
 use super::spec::RowContext;
-use crate::epoch::fetch::FilledRow;
 use crate::epoch::pack::Segment;
-use crate::epoch::recipe::{Format as F, Layout, OutputRecipe, RowColumn, Unit};
-use crate::epoch::views::Shape;
+use crate::epoch::recipe::{Format as F, Layout, MixUnit, OutputRecipe, RowColumn};
+use crate::epoch::stream::FilledRow;
+use crate::epoch::views::RowShape;
 use crate::model::DocId;
 use crate::output::{IdType, ManifestFile, OutputCompression, RowFormat, RowSpec, python_json};
 use std::fs;
@@ -21,7 +21,7 @@ fn row(source: usize, ids: Vec<u32>, segments: Vec<Segment>) -> FilledRow {
     FilledRow {
         source,
         real: lengths.iter().sum::<u32>() as usize,
-        shape: Shape::packed(lengths, ids.len() as u32),
+        shape: RowShape::packed(lengths, ids.len() as u32),
         repeated: 0,
         ids,
         segments,
@@ -96,7 +96,7 @@ fn write(
     piece: usize,
 ) -> Vec<ManifestFile> {
     let dir = dir.to_path_buf();
-    let mut shards = Shards::new(format, context, dir, Unit::Tokens, Vec::new(), 1 << 20);
+    let mut shards = Shards::new(format, context, dir, MixUnit::Tokens, Vec::new(), 1 << 20);
     for rows in rows.chunks(piece) {
         shards.write(rows.to_vec(), |_| (), |_| Ok(())).unwrap();
     }
@@ -172,7 +172,7 @@ fn samples_beyond_the_memory_given_wait_in_a_file() {
             });
             let path = dir.path().to_path_buf();
             let mut shards =
-                Shards::new(of(format, None), context, path, Unit::Tokens, Vec::new(), 1 << 20);
+                Shards::new(of(format, None), context, path, MixUnit::Tokens, Vec::new(), 1 << 20);
             shards.write(many.clone(), |_| (), |_| Ok(())).unwrap();
             let waiting = dir.path().join(format!("{name}.samples"));
             assert_eq!(waiting.exists(), memory < 1 << 20, "{name}");

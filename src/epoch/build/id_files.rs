@@ -3,8 +3,8 @@
 
 use super::manifest::Manifest;
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::{FileIds, IdFile};
 use crate::epoch::stream::Epoch;
+use crate::epoch::stream::{EpochFiles, IdFile};
 use crate::model::IoError;
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ impl Epoch {
     }
 }
 
-fn ids(epoch: &Epoch, dir: &Path, manifest: &Manifest) -> Result<FileIds, EpochError> {
+fn ids(epoch: &Epoch, dir: &Path, manifest: &Manifest) -> Result<EpochFiles, EpochError> {
     let plan = &epoch.opened().plan;
     let refused = |why: String| EpochError::Files { path: dir.to_path_buf(), why };
     if manifest.plan != plan.hash_hex() {
@@ -50,7 +50,7 @@ fn ids(epoch: &Epoch, dir: &Path, manifest: &Manifest) -> Result<FileIds, EpochE
     })?;
     let specials = &plan.tokenizer.specials;
     let special = [specials.pad, specials.bos, specials.eos].into_iter().flatten().max();
-    let mut found = FileIds {
+    let mut found = EpochFiles {
         files: Vec::new(),
         row_tokens: plan.capacity as usize,
         id_bytes: output.id_type(plan.tokenizer.vocab_size).bytes(),

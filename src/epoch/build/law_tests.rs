@@ -4,9 +4,9 @@ use super::columns::token_batch;
 use super::format_tests::{context, every_format, segment, with_spec};
 use super::shards::Shards;
 use super::spec::RowContext;
-use crate::epoch::fetch::{FilledRow, NO_SOURCE};
-use crate::epoch::recipe::{Format as F, OutputRecipe, PadView, RowColumn, Unit};
-use crate::epoch::views::{Shape, Span};
+use crate::epoch::recipe::{Format as F, MixUnit, OutputRecipe, PadView, RowColumn};
+use crate::epoch::stream::{FilledRow, NO_SOURCE};
+use crate::epoch::views::{RowShape, Span};
 use crate::model::LossSpan;
 use crate::output::{
     IdType, OutputCompression, RowFormat, RowSpec, ShardReadError, TokenBatch, TokenRow,
@@ -17,7 +17,8 @@ use std::path::Path;
 
 fn save(format: &'static dyn RowFormat, context: &RowContext, dir: &Path, rows: &[FilledRow]) {
     let (path, context) = (dir.to_path_buf(), context.clone());
-    let mut shards = Shards::new(format, context, path.clone(), Unit::Tokens, Vec::new(), 1 << 20);
+    let mut shards =
+        Shards::new(format, context, path.clone(), MixUnit::Tokens, Vec::new(), 1 << 20);
     shards.write(rows.to_vec(), |_| (), |_| Ok(())).unwrap();
     for rename in shards.finish(|_| Ok(())).unwrap().renames {
         fs::rename(path.join(rename.from), path.join(rename.to)).unwrap();
@@ -104,7 +105,7 @@ fn made(seed: u32, pieces: &[(u32, u32)], behind: u32, each: bool, is_masked: bo
         ids: ids.collect(),
         trained: is_masked.then(|| trained().collect()),
         segments,
-        shape: Shape {
+        shape: RowShape {
             width,
             spans: spans.clone(),
             pads: if each { PadView::Each } else { PadView::Suffix },

@@ -1,9 +1,9 @@
 //! The manifest of an export: what it is, what it was made from, what is in it, and the hash of every file.
 
 use crate::epoch::error::EpochError;
-use crate::epoch::pack::Losses;
-use crate::epoch::plan::{PinnedSnapshot, PinnedTokenizer, Plan, ratio};
-use crate::epoch::run::Marks;
+use crate::epoch::pack::PackLosses;
+use crate::epoch::plan::{PinnedSnapshot, PinnedTokenizer, PlanHeader, ratio};
+use crate::epoch::run::EpochIndex;
 use crate::model::IoError;
 use crate::output::{ManifestFile, OutputMaker};
 use serde::{Deserialize, Serialize};
@@ -70,7 +70,7 @@ pub struct ManifestSource {
     /// Tokens of its first pass not reached by the end of this epoch.
     pub unused_tokens: u64,
     /// What one pass leaves out by policy.
-    pub dropped: Losses,
+    pub dropped: PackLosses,
     /// Its share in the mix's unit, as asked.
     pub asked_share: f64,
     /// Its share in the mix's unit, as written.
@@ -166,8 +166,8 @@ impl ExportCounts {
 impl Manifest {
     /// The manifest of the epoch of `marks` with these counts and files.
     pub(in crate::epoch) fn new(
-        plan: &Plan,
-        marks: &Marks,
+        plan: &PlanHeader,
+        marks: &EpochIndex,
         counts: &ExportCounts,
         mut files: Vec<ManifestFile>,
     ) -> Self {

@@ -21,10 +21,10 @@ pub use stream::{BatchPrinter, BatchTable, StreamFormat, StreamViews};
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::{FilledRow, Gatherer};
-use crate::epoch::plan::{Plan, Planned, masks};
-use crate::epoch::rows::OpenedTo;
-use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
+use crate::epoch::plan::{Plan, PlanHeader, masks};
+use crate::epoch::rows::OpenPurpose;
+use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan};
+use crate::epoch::stream::{FilledRow, Gatherer};
 use crate::model::{Context, refuse_without_room};
 use crate::output::{
     FileRename, LocalDestination, LocalStaging, OutputRequest, Staging, refuse_occupied,
@@ -97,7 +97,7 @@ impl BuildJob<'_> {
 /// [`EpochError::Store`]. `out` is then as it was.
 pub fn build(
     corpora: &Corpora,
-    planned: &Planned,
+    planned: &Plan,
     epoch: u64,
     out: &Path,
     context: &Context<'_>,
@@ -128,15 +128,15 @@ pub fn build(
 }
 
 /// Tells builds apart, so that one goes on only with shards of its own.
-fn identity(plan: &Plan, epoch: u64) -> String {
+fn identity(plan: &PlanHeader, epoch: u64) -> String {
     let built = format!("{}\0{}\0{epoch}", env!("CARGO_PKG_VERSION"), plan.hash_hex());
     blake3::hash(built.as_bytes()).to_hex().to_string()
 }
 
 /// Refuses what has no room for its ids alone, where those are written as they are: as other files it may be smaller.
 fn refuse_too_large(
-    plan: &Plan,
-    marks: &Marks,
+    plan: &PlanHeader,
+    marks: &EpochIndex,
     finished: &[FinishedShard],
     place: &Path,
 ) -> Result<(), EpochError> {
@@ -153,21 +153,21 @@ fn refuse_too_large(
 
 fn write_all(
     corpora: &Corpora,
-    planned: &Planned,
+    planned: &Plan,
     epoch: u64,
     finished: Vec<FinishedShard>,
     staging: &LocalStaging,
     context: &Context<'_>,
 ) -> Result<(Manifest, Vec<FileRename>), EpochError> {
-    let Planned { plan, pinned, .. } = planned;
+    let Plan { plan, pinned, .. } = planned;
     let Context { progress, interrupt, memory, .. } = *context;
     progress.begin("lengths", None);
-    let opened = Opened::open(corpora, planned, OpenedTo::Give)?;
+    let opened = OpenPlan::open(corpora, planned, OpenPurpose::Give)?;
     masks::check(corpora, opened.tokenizer, plan, pinned)?;
-    let arrangement = Arrangement::of(plan);
-    let marks = Marks::of(&opened, &arrangement, epoch, interrupt)?;
+    let sampler = BatchSampler::of(plan);
+    let marks = EpochIndex::of(&opened, &sampler, epoch, interrupt)?;
     marks.refuse_empty(plan)?;
-    let mut ordered = BatchCursor::at(&opened, &arrangement, &marks, 0)?;
+    let mut ordered = BatchCursor::at(&opened, &sampler, &marks, 0)?;
     progress.begin("rows", Some(marks.tokens()));
     refuse_too_large(plan, &marks, &finished, staging.data())?;
     let mut done = finished.last().map_or(0, |shard| shard.position.counts.tokens());

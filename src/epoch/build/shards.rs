@@ -8,9 +8,9 @@ use super::columns::token_batch;
 use super::spec::RowContext;
 use super::{ExportCounts, RowCounts};
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::FilledRow;
 use crate::epoch::pack::own;
-use crate::epoch::recipe::Unit;
+use crate::epoch::recipe::MixUnit;
+use crate::epoch::stream::FilledRow;
 use crate::model::LossSpan;
 use crate::output::{
     BatchColumn, EncodedRows, FileRename, ManifestFile, RowFormat, RowShard, RowSize, ShardRecord,
@@ -71,7 +71,7 @@ pub(in crate::epoch) struct Shards {
     rows: u64,
     counts: ExportCounts,
     /// What shares are counted in.
-    unit: Unit,
+    unit: MixUnit,
 }
 
 /// Makes rows into what their format appends, on any thread.
@@ -126,7 +126,7 @@ impl Shards {
         format: &'static dyn RowFormat,
         context: RowContext,
         dir: PathBuf,
-        unit: Unit,
+        unit: MixUnit,
         finished: Vec<FinishedShard>,
         memory: u64,
     ) -> Self {
@@ -202,10 +202,10 @@ impl Shards {
         let documents = own(&row.segments, repeated).filter(|segment| segment.offset == 0).count();
         let first = row.shape.spans.first().map_or(0, |span| span.start) + repeated;
         let amount = match self.unit {
-            Unit::Tokens => row.own() as u64,
-            Unit::Rows => 1,
-            Unit::Documents => documents as u64,
-            Unit::LossTokens => row.trained.as_ref().map_or(row.own() as u64, |spans| {
+            MixUnit::Tokens => row.own() as u64,
+            MixUnit::Rows => 1,
+            MixUnit::Documents => documents as u64,
+            MixUnit::LossTokens => row.trained.as_ref().map_or(row.own() as u64, |spans| {
                 let tokens =
                     |span: &LossSpan| u64::from(span.end - span.start.max(first).min(span.end));
                 spans.iter().map(tokens).sum()

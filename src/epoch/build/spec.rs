@@ -1,9 +1,9 @@
 //! What a plan says of its rows to the format that they are written in, and the limits that it must keep.
 
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::FilledRow;
-use crate::epoch::plan::Plan;
-use crate::epoch::run::Opened;
+use crate::epoch::plan::PlanHeader;
+use crate::epoch::run::OpenPlan;
+use crate::epoch::stream::FilledRow;
 use crate::model::LossSpan;
 use crate::output::{RowColumn, RowSize, RowSpec};
 
@@ -11,7 +11,7 @@ use crate::output::{RowColumn, RowSize, RowSpec};
 ///
 /// # Errors
 /// [`EpochError::Limit`] saying what does not fit and the way out.
-pub(in crate::epoch) fn check_output(plan: &Plan) -> Result<(), EpochError> {
+pub(in crate::epoch) fn check_output(plan: &PlanHeader) -> Result<(), EpochError> {
     let output = &plan.recipe.output;
     // Whether documents have masks is not known yet: as if they had.
     let columns = output.columns(true, plan.pads_batches());
@@ -25,14 +25,14 @@ pub(in crate::epoch) fn check_output(plan: &Plan) -> Result<(), EpochError> {
 }
 
 /// What the files of a plan hold. No more than `memory` bytes of samples are held while they are written.
-pub(in crate::epoch) fn row_spec(opened: &Opened, memory: u64) -> RowSpec {
+pub(in crate::epoch) fn row_spec(opened: &OpenPlan, memory: u64) -> RowSpec {
     let plan = &opened.plan;
     let columns = plan.recipe.output.columns(opened.masked(), plan.pads_batches());
     RowSpec { memory, ..spec(plan, columns, (opened.trained.any(), opened.masked())) }
 }
 
 fn spec(
-    plan: &Plan,
+    plan: &PlanHeader,
     columns: Vec<RowColumn>,
     (has_loss_spans, has_loss_masks): (bool, bool),
 ) -> RowSpec {
@@ -67,7 +67,7 @@ pub(super) struct RowContext {
 }
 
 impl RowContext {
-    pub fn of(opened: &Opened, memory: u64) -> Self {
+    pub fn of(opened: &OpenPlan, memory: u64) -> Self {
         let plan = &opened.plan;
         Self {
             spec: row_spec(opened, memory),

@@ -5,9 +5,9 @@ use super::spec::RowContext;
 use super::unpadded;
 use super::unpadded::{ALIGNED, Unpadded};
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::FilledRow;
 use crate::epoch::plan::masks;
 use crate::epoch::recipe::{Format, OutputRecipe, PadSide, RowColumn};
+use crate::epoch::stream::FilledRow;
 use crate::epoch::stream::{Epoch, EpochBatch, EpochRow};
 use crate::output::{
     BatchColumn, IdType, StreamRowNumber, jsonl_columns, put_row, signed_columns, signed_fields,
@@ -162,7 +162,7 @@ impl Epoch {
         if masked {
             let given = OutputRecipe { columns: Some(columns.clone()), ..output };
             let documents = || opened.documents();
-            masks::check_given(&opened.corpora, opened.tokenizer, &given, documents)?;
+            masks::check_views(&opened.corpora, opened.tokenizer, &given, documents)?;
         }
         let mut context = RowContext::of(opened, 0);
         context.spec.columns = columns;

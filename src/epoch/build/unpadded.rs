@@ -2,10 +2,10 @@
 
 use super::spec::RowContext;
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::FilledRow;
 use crate::epoch::recipe::{PadSide, RowColumn};
+use crate::epoch::stream::FilledRow;
 use crate::epoch::stream::{EpochBatch, EpochRow};
-use crate::epoch::views::{Packed, UnpaddedBatch, unpad_batch};
+use crate::epoch::views::{PackedRow, UnpaddedBatch, unpad_batch};
 use crate::output::{list_column, list_field};
 use arrow::array::{ArrayRef, Int32Array, UInt64Array};
 use arrow::datatypes::{DataType, Field, Float32Type, Int8Type, Int32Type, Int64Type, UInt64Type};
@@ -43,9 +43,9 @@ impl<'a> Unpadded<'a> {
             Ok(row.ids.iter().map(|id| id.cast_signed()).collect())
         };
         let ids: Vec<Vec<i32>> = inner().map(signed).collect::<Result<_, EpochError>>()?;
-        let rows: Vec<Packed<'_>> = inner()
+        let rows: Vec<PackedRow<'_>> = inner()
             .zip(&ids)
-            .map(|(row, ids)| Packed { shape: &row.shape, ids, trained: context.trained(row) })
+            .map(|(row, ids)| PackedRow { shape: &row.shape, ids, trained: context.trained(row) })
             .collect();
         let views = unpad_batch(&rows, side).map_err(|why| EpochError::bug(why.to_string()))?;
         let rows = batch.rows.iter().map(EpochRow::number).collect();

@@ -1,7 +1,7 @@
 //! The mix along an epoch: what each source was due and had been given, at moments of it.
 
 use crate::epoch::error::EpochError;
-use crate::epoch::run::{Marks, MixedCursor, Opened};
+use crate::epoch::run::{EpochIndex, OpenPlan, RunCursor};
 use crate::model::Interrupt;
 use serde::Serialize;
 
@@ -29,8 +29,8 @@ pub struct MixPoint {
 /// # Errors
 /// [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(super) fn points(
-    opened: &Opened,
-    marks: &Marks,
+    opened: &OpenPlan,
+    marks: &EpochIndex,
     interrupt: &Interrupt,
 ) -> Result<Vec<MixPoint>, EpochError> {
     let rows = marks.end.row - marks.start.row;
@@ -47,7 +47,7 @@ pub(super) fn points(
         } else {
             let mark = marks.before_row(row);
             let mark = mark.ok_or_else(|| EpochError::bug("an epoch without marks"))?;
-            let mut cursor = MixedCursor::at(opened, &mark.state)?;
+            let mut cursor = RunCursor::at(opened, &mark.state)?;
             while cursor.row() < marks.start.row + row {
                 cursor.next_row()?;
             }
@@ -64,7 +64,7 @@ fn at(rows: u64, stretch: u64, stretches: u64) -> u64 {
     u64::try_from(row).unwrap_or(rows)
 }
 
-fn point(opened: &Opened, marks: &Marks, row: u64, emitted: &[u64]) -> MixPoint {
+fn point(opened: &OpenPlan, marks: &EpochIndex, row: u64, emitted: &[u64]) -> MixPoint {
     let begun: u64 = marks.start.total();
     let total: u64 = emitted.iter().sum();
     let achieved = emitted.iter().zip(&marks.start.emitted);

@@ -2,17 +2,17 @@
 
 mod along;
 mod padding;
-mod printed;
+mod text;
 
 pub use along::MixPoint;
 pub use padding::Padding;
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::plan::{Plan, Planned, masks, ratio};
+use crate::epoch::plan::{Plan, PlanHeader, masks, ratio};
 use crate::epoch::planning::{is_dropped, undecided};
-use crate::epoch::rows::OpenedTo;
-use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened, cost};
+use crate::epoch::rows::OpenPurpose;
+use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan, cost};
 use crate::model::Interrupt;
 use serde::Serialize;
 use std::sync::Arc;
@@ -144,23 +144,23 @@ pub struct SourceExplanation {
 /// [`EpochError::Store`].
 pub fn explain(
     corpora: &Corpora,
-    planned: &Planned,
+    planned: &Plan,
     interrupt: &Interrupt,
 ) -> Result<Explanation, EpochError> {
-    let Planned { plan, pinned, .. } = planned;
-    let opened = Opened::open(corpora, planned, OpenedTo::Count)?;
-    let arrangement = Arrangement::of(plan);
-    let marks = Marks::of(&opened, &arrangement, 0, interrupt)?;
+    let Plan { plan, pinned, .. } = planned;
+    let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count)?;
+    let sampler = BatchSampler::of(plan);
+    let marks = EpochIndex::of(&opened, &sampler, 0, interrupt)?;
     marks.refuse_empty(plan)?;
     let (rows, tokens) = (marks.rows + marks.pads, marks.tokens());
-    let batch_padding = padding::measure(&opened, &arrangement, &marks, interrupt)?;
-    let filled = Filled::of(plan, &marks, batch_padding);
+    let batch_padding = padding::measure(&opened, &sampler, &marks, interrupt)?;
+    let filled = FillRate::of(plan, &marks, batch_padding);
     let said = match opened.trained.any() {
         true => masks::said(corpora, opened.tokenizer, &masks::documents(pinned), |_| false)?,
-        false => masks::Said::default(),
+        false => masks::LossSummary::default(),
     };
     let steps = BATCHES.iter().map(|batch| (*batch, rows / batch));
-    let has_batches = arrangement.has_batches();
+    let has_batches = sampler.has_batches();
     let width = plan.recipe.output.id_type(plan.tokenizer.vocab_size).bytes();
     let id_bytes = filled.places.saturating_mul(width as u64);
     Ok(Explanation {
@@ -181,7 +181,7 @@ pub fn explain(
         batch_padding,
         batches: has_batches.then_some(marks.batches),
         left_out_rows: marks.left_out,
-        balance: balance(&opened, &arrangement, &marks)?,
+        balance: balance(&opened, &sampler, &marks)?,
         steps: if has_batches { Vec::new() } else { steps.collect() },
         untrained_tokens: said.untrained,
         weighted_tokens: said.weighted,
@@ -195,9 +195,9 @@ pub fn explain(
 
 /// How evenly the first batches cost their ranks, for a few numbers of ranks.
 fn balance(
-    opened: &Arc<Opened>,
-    arrangement: &Arrangement,
-    marks: &Marks,
+    opened: &Arc<OpenPlan>,
+    sampler: &BatchSampler,
+    marks: &EpochIndex,
 ) -> Result<Vec<(u64, f64)>, EpochError> {
     let batch = opened.plan.recipe.batch.as_ref();
     let Some((linear, rows)) = batch.and_then(|batch| batch.balance.zip(batch.rows)) else {
@@ -205,7 +205,7 @@ fn balance(
     };
     let worlds: Vec<u64> = WORLDS.into_iter().filter(|world| rows.is_multiple_of(*world)).collect();
     let mut worst = vec![1.0_f64; worlds.len()];
-    let mut ordered = BatchCursor::at(opened, arrangement, marks, 0)?;
+    let mut ordered = BatchCursor::at(opened, sampler, marks, 0)?;
     for number in 0..BALANCED_BATCHES {
         let Some(batch) = ordered.next_batch()? else { break };
         let costs: Vec<u128> =
@@ -213,7 +213,7 @@ fn balance(
         let all: u128 = costs.iter().sum();
         for (world, worst) in worlds.iter().zip(&mut worst) {
             let of_rank = |rank| {
-                let slice = arrangement.slice(number, costs.len() as u64, rank, *world);
+                let slice = sampler.slice(number, costs.len() as u64, rank, *world);
                 let costs = slice.iter().filter_map(|at| costs.get(usize::try_from(*at).ok()?));
                 costs.sum::<u128>()
             };
@@ -225,7 +225,7 @@ fn balance(
 }
 
 /// How full the positions of an epoch are.
-struct Filled {
+struct FillRate {
     /// Real tokens / positions of rows of a fixed length; else 1.
     efficiency: f64,
     padding_percent: f64,
@@ -233,8 +233,8 @@ struct Filled {
     places: u64,
 }
 
-impl Filled {
-    fn of(plan: &Plan, marks: &Marks, batch_padding: Option<Padding>) -> Self {
+impl FillRate {
+    fn of(plan: &PlanHeader, marks: &EpochIndex, batch_padding: Option<Padding>) -> Self {
         let (rows, tokens) = (marks.rows + marks.pads, marks.tokens());
         let all = marks.end.row - marks.start.row + marks.pads;
         let places_of_rows = u128::from(all) * u128::from(plan.capacity);
@@ -265,7 +265,7 @@ impl Filled {
 }
 
 /// What the epoch takes of each source.
-fn sources(plan: &Plan, marks: &Marks) -> Vec<SourceExplanation> {
+fn sources(plan: &PlanHeader, marks: &EpochIndex) -> Vec<SourceExplanation> {
     let emitted: u64 = marks.end.total();
     let taken = marks.tokens_of().zip(marks.rows_of()).zip(&marks.end.emitted);
     let sources = plan.sources.iter().zip(taken).map(|(source, ((tokens, rows), amount))| {

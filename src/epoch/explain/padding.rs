@@ -2,9 +2,9 @@
 //! and how much would be if rows came in batches as they come: what grouping by length is for.
 
 use crate::epoch::error::EpochError;
-use crate::epoch::order::permutation::{Permutation, Purpose};
+use crate::epoch::permutation::{Permutation, Purpose};
 use crate::epoch::plan::{narrow, ratio};
-use crate::epoch::run::{Arrangement, GlobalBatch, Marks, MixedCursor, MixedRow, Opened};
+use crate::epoch::run::{BatchSampler, EpochIndex, GlobalBatch, MixedRow, OpenPlan, RunCursor};
 use crate::model::Interrupt;
 use serde::Serialize;
 
@@ -28,14 +28,14 @@ pub struct Padding {
 
 /// Real tokens and positions of batches.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct PaddingSum {
     rows: u64,
     real: u128,
     places: u128,
 }
 
-impl Sum {
-    fn add(&mut self, opened: &Opened, batch: &GlobalBatch) {
+impl PaddingSum {
+    fn add(&mut self, opened: &OpenPlan, batch: &GlobalBatch) {
         let plan = &opened.plan;
         let longest = batch.rows.iter().map(|row| plan.slot(row.row.tokens)).max().unwrap_or(0);
         self.rows += batch.rows.len() as u64;
@@ -54,28 +54,28 @@ impl Sum {
 /// # Errors
 /// [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(in crate::epoch) fn measure(
-    opened: &Opened,
-    arrangement: &Arrangement,
-    marks: &Marks,
+    opened: &OpenPlan,
+    sampler: &BatchSampler,
+    marks: &EpochIndex,
     interrupt: &Interrupt,
 ) -> Result<Option<Padding>, EpochError> {
-    if opened.plan.fixed_length() || !arrangement.has_batches() {
+    if opened.plan.fixed_length() || !sampler.has_batches() {
         return Ok(None);
     }
-    let plain = arrangement.ungrouped();
-    let grouped = arrangement.is_grouped(&opened.plan);
-    let (mut after, mut before) = (Sum::default(), Sum::default());
+    let plain = sampler.ungrouped();
+    let grouped = sampler.is_grouped(&opened.plan);
+    let (mut after, mut before) = (PaddingSum::default(), PaddingSum::default());
     let mut shuffled: Vec<MixedRow> = Vec::new();
-    let mut stream = MixedCursor::at(opened, &marks.start)?;
-    let until = marks.until(arrangement);
+    let mut stream = RunCursor::at(opened, &marks.start)?;
+    let until = marks.until(sampler);
     while stream.row() < until && after.rows < LOOKED_AT {
         interrupt.check()?;
         let first = stream.row();
         let mut rows = Vec::new();
-        while stream.row() < until && stream.row() - first < arrangement.window {
+        while stream.row() < until && stream.row() - first < sampler.window {
             rows.push(stream.next_row()?);
         }
-        if grouped && arrangement.window > 1 {
+        if grouped && sampler.window > 1 {
             match opened.is_listed() {
                 // They come grouped by another's order.
                 true => shuffled.extend(rows.iter().cloned()),
@@ -85,7 +85,7 @@ pub(in crate::epoch) fn measure(
                 }
             }
         }
-        let batches = arrangement.arrange(opened, rows, first)?;
+        let batches = sampler.arrange(opened, rows, first)?;
         batches.iter().for_each(|batch| after.add(opened, batch));
     }
     if !shuffled.is_empty() {

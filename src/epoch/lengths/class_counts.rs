@@ -1,6 +1,6 @@
 //! Counts of documents by (length, group of blocks), in some three bytes each, and found by rank.
 
-use crate::epoch::pack::Histogram;
+use crate::epoch::pack::LengthHistogram;
 use std::collections::BTreeMap;
 
 /// Counts between two marks: a look goes through as many at most.
@@ -13,29 +13,29 @@ const COUNT_BYTES: usize = 3;
 
 /// Of each length, the groups that hold it, ascending.
 #[derive(Default)]
-pub(super) struct ClassCounts {
-    lengths: BTreeMap<u32, Run>,
+pub(super) struct LengthCounts {
+    lengths: BTreeMap<u32, LengthRun>,
     counts: usize,
     bytes: usize,
 }
 
 /// The counts of a length.
 #[derive(Default)]
-struct Run {
+struct LengthRun {
     /// Of each group how far it is behind the one before, and of how many documents, as varints.
     bytes: Vec<u8>,
     /// One every [`STEP`] counts, but the first.
-    marks: Vec<Mark>,
+    marks: Vec<SkipMark>,
     counts: usize,
     /// The last group, which may get more; not in `bytes` yet.
     last: Option<(u32, u64)>,
     /// What is in `bytes`: where it ends.
-    end: Mark,
+    end: SkipMark,
 }
 
 /// A place in a run.
 #[derive(Clone, Copy, Default)]
-struct Mark {
+struct SkipMark {
     at: usize,
     /// The group before it, or 0.
     group: u32,
@@ -43,7 +43,7 @@ struct Mark {
     documents: u64,
 }
 
-impl ClassCounts {
+impl LengthCounts {
     /// Adds documents of `length` in `group`, which is no earlier than any before it.
     pub fn add(&mut self, length: u32, group: u32, documents: u64) {
         let (counts, bytes) = self.lengths.entry(length).or_default().add(group, documents);
@@ -61,8 +61,8 @@ impl ClassCounts {
     pub fn fold(&mut self) {
         let unfolded = std::mem::take(self);
         for (length, run) in unfolded.lengths {
-            let mut folded = Run::default();
-            for (group, documents) in run.iter(Mark::default()) {
+            let mut folded = LengthRun::default();
+            for (group, documents) in run.iter(SkipMark::default()) {
                 let (counts, bytes) = folded.add(group / 2, documents);
                 self.counts += counts;
                 self.bytes += bytes;
@@ -72,8 +72,8 @@ impl ClassCounts {
     }
 
     /// All documents by length.
-    pub fn histogram(&self) -> Histogram {
-        let mut histogram = Histogram::new();
+    pub fn histogram(&self) -> LengthHistogram {
+        let mut histogram = LengthHistogram::new();
         for (length, run) in &self.lengths {
             let last = run.last.map_or(0, |(_, documents)| documents);
             histogram.insert(*length, run.end.documents + last);
@@ -98,7 +98,7 @@ impl ClassCounts {
     }
 }
 
-impl Run {
+impl LengthRun {
     /// Answers how many counts and bytes came with it.
     fn add(&mut self, group: u32, documents: u64) -> (usize, usize) {
         if let Some((last, counted)) = &mut self.last
@@ -113,7 +113,7 @@ impl Run {
             put(&mut self.bytes, counted);
             self.counts += 1;
             let documents = self.end.documents + counted;
-            self.end = Mark { at: self.bytes.len(), group: last, documents };
+            self.end = SkipMark { at: self.bytes.len(), group: last, documents };
             if self.counts.is_multiple_of(STEP) {
                 self.marks.push(self.end);
             }
@@ -122,7 +122,7 @@ impl Run {
     }
 
     /// (group, documents) from a mark on.
-    fn iter(&self, from: Mark) -> impl Iterator<Item = (u32, u64)> {
+    fn iter(&self, from: SkipMark) -> impl Iterator<Item = (u32, u64)> {
         let mut rest = self.bytes.get(from.at..).unwrap_or_default();
         let mut group = from.group;
         let written = std::iter::from_fn(move || {
@@ -163,7 +163,7 @@ mod tests {
     /// Counts took twenty bytes: groups were of so many blocks that a look went through several of them.
     #[test]
     fn a_count_takes_few_bytes_and_a_look_goes_through_few_counts() {
-        let mut runs = ClassCounts::default();
+        let mut runs = LengthCounts::default();
         for group in 0..2000 {
             (0..300).for_each(|length| runs.add(length, group, u64::from(group % 90 + 1)));
         }
@@ -183,7 +183,7 @@ mod tests {
             counts in prop::collection::vec((0..4_u32, 0..3_u32, 1..400_u64), 1..300),
             folds in prop::collection::vec(any::<bool>(), 300),
         ) {
-            let (mut runs, mut shift, mut at) = (ClassCounts::default(), 0, 0);
+            let (mut runs, mut shift, mut at) = (LengthCounts::default(), 0, 0);
             let mut all: BTreeMap<u32, Vec<(u32, u64)>> = BTreeMap::new();
             for ((length, more, documents), fold) in counts.iter().zip(folds) {
                 at += more;

@@ -10,14 +10,14 @@ const DENSE: usize = 8192;
 const PIECE: usize = 1024;
 
 /// Counts of documents by effective length: up to 2^32 documents between two drains.
-pub(in crate::epoch) struct Counter {
+pub(in crate::epoch) struct LengthCounter {
     /// Tokens put around every document.
     overhead: u32,
     dense: Vec<u32>,
     long: Vec<u64>,
 }
 
-impl Counter {
+impl LengthCounter {
     pub fn new(overhead: u32) -> Self {
         Self { overhead, dense: vec![0; DENSE], long: Vec::new() }
     }

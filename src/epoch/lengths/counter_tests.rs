@@ -2,9 +2,9 @@
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::by_length::{ClassIndex, Room};
-use crate::epoch::lengths::scan::{Lengths, blocks_of, with_tokens};
-use crate::epoch::pack::Histogram;
+use crate::epoch::lengths::index::{IndexMemory, LengthIndex};
+use crate::epoch::lengths::column::{LengthReader, blocks_of, with_tokens};
+use crate::epoch::pack::LengthHistogram;
 use crate::model::{BLOCK_SIZE, DedupMode, DocId, Policy, TokenizerId};
 use crate::store;
 use crate::store::{
@@ -45,8 +45,8 @@ fn corpus(counts: &[Option<i64>]) -> (tempfile::TempDir, View) {
     (scratch, view)
 }
 
-fn lengths(view: &View, overhead: u32) -> Lengths {
-    Lengths {
+fn lengths(view: &View, overhead: u32) -> LengthReader {
+    LengthReader {
         corpora: Corpora::alone(view),
         tokenizer: TokenizerId(0),
         tokenizer_name: "t".into(),
@@ -140,7 +140,7 @@ proptest! {
             let all: Option<Vec<u32>> = stored.iter().map(|(_, length)| *length).collect();
             match (counted, all) {
                 (Some(counted), Some(all)) => {
-                    let mut expected = Histogram::new();
+                    let mut expected = LengthHistogram::new();
                     all.iter().for_each(|length| *expected.entry(length - 2).or_default() += 1);
                     prop_assert_eq!(counted, expected);
                 }
@@ -150,12 +150,12 @@ proptest! {
             }
         }
 
-        let mut histogram = Histogram::new();
+        let mut histogram = LengthHistogram::new();
         let counted = lengths.count(&selection, &mut histogram);
         let layers = [selection.clone(), self::selection(counts.len(), 2, false)];
         // With no block sorted, some, or all of them.
-        let room = Room { counts: few << 8, blocks: few % 3 };
-        let index = ClassIndex::within(&lengths, &layers[..1], room);
+        let room = IndexMemory { counts: few << 8, blocks: few % 3 };
+        let index = LengthIndex::within(&lengths, &layers[..1], room);
         if let Some((missing, _)) = plain.iter().find(|(_, length)| length.is_none()) {
             let named = |error: EpochError| match error {
                 EpochError::NotEncoded { document, .. } => document,
@@ -170,7 +170,7 @@ proptest! {
         for (id, length) in &plain {
             classes.entry(length.unwrap()).or_default().push(*id);
         }
-        let expected: Histogram =
+        let expected: LengthHistogram =
             classes.iter().map(|(length, ids)| (*length, ids.len() as u64)).collect();
         prop_assert_eq!(&histogram, &expected);
         let (index, found) = index.unwrap();
@@ -198,7 +198,7 @@ proptest! {
         // The second layer comes after the first, document by document.
         let second = plainly(&view, &layers[1], overhead);
         if second.iter().all(|(_, length)| length.is_some()) {
-            let (index, _) = ClassIndex::within(&lengths, &layers, room).unwrap();
+            let (index, _) = LengthIndex::within(&lengths, &layers, room).unwrap();
             for (length, ids) in &classes {
                 let of_second: Vec<u64> =
                     second.iter().filter(|(_, of)| of == &Some(*length)).map(|(id, _)| *id).collect();

@@ -4,13 +4,13 @@
 //! `scan` reads the length column, `counter` counts its blocks where they lie, `by_length` finds the documents of a
 //! length by their rank, `trained` says which tokens are trained on.
 
-mod by_length;
 mod class_counts;
+mod column;
 mod counter;
-mod scan;
-mod trained;
+mod index;
+mod loss;
 
-pub(super) use by_length::ClassIndex;
+pub(super) use column::{LengthReader, blocks_and_slots, blocks_of, slots, with_tokens};
 pub(super) use counter::effective;
-pub(super) use scan::{Lengths, blocks_and_slots, blocks_of, slots, with_tokens};
-pub(super) use trained::Trained;
+pub(super) use index::LengthIndex;
+pub(super) use loss::LossReader;

@@ -2,7 +2,7 @@
 
 use super::error::MixError;
 use super::integer::{apportion, bounded};
-use super::moment::{Moment, SchedulePart};
+use super::moment::{SchedulePart, ShareTime};
 use super::ramp::Parabola;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ const WHOLE: u64 = 1 << 55;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Point {
+pub struct PlannedPoint {
     /// The total amount at which it holds.
     pub at: u64,
     /// Shares of the sources, relative to their sum, which is above 0; a source may have none for a while.
@@ -81,7 +81,7 @@ impl Fluid {
     ///
     /// # Errors
     /// [`MixError::NoStart`], [`MixError::Order`], [`MixError::Shares`].
-    pub fn scheduled(points: &[Point], grain: u64) -> Result<Self, MixError> {
+    pub fn scheduled(points: &[PlannedPoint], grain: u64) -> Result<Self, MixError> {
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
             return Err(MixError::NoStart);
         };
@@ -208,7 +208,7 @@ impl Fluid {
         amount: u64,
         beyond: bool,
         near: SchedulePart,
-    ) -> Option<Moment> {
+    ) -> Option<ShareTime> {
         let amount = u128::from(amount) << self.fraction;
         let stretch = self.stretch_of(source, amount, beyond, near.stretch);
         let start = self.starts.get(stretch).copied()?;
@@ -223,7 +223,7 @@ impl Fluid {
             let (pieces, rest) = (across / rise.max(1), across % rise.max(1));
             let pieces = pieces + u128::from(piece) * u128::from(ramp.length);
             let within = pieces >> ramp.log_pieces;
-            return Some(Moment {
+            return Some(ShareTime {
                 floor: start.saturating_add(narrow(within)),
                 whole: rest == 0 && within << ramp.log_pieces == pieces,
                 ends: above == rise,
@@ -239,7 +239,7 @@ impl Fluid {
         let across = above * u128::from(run);
         let rise = u128::from(rise.max(1));
         let (within, rest) = divide(across, rise);
-        Some(Moment {
+        Some(ShareTime {
             floor: start.saturating_add(narrow(within)),
             whole: rest == 0,
             ends: !last && above == rise,
@@ -298,9 +298,9 @@ impl Fluid {
         }
     }
 
-    fn level(&self, source: usize, total: u64, stretch: usize) -> Level {
+    fn level(&self, source: usize, total: u64, stretch: usize) -> ShareLevel {
         let found = self.begin(stretch, source).zip(self.starts.get(stretch));
-        let Some((begin, start)) = found else { return Level { floor: 0, ceil: 0, bits: 0 } };
+        let Some((begin, start)) = found else { return ShareLevel { floor: 0, ceil: 0, bits: 0 } };
         let past = u128::from(total - start);
         if let Some(Some(ramp)) = self.ramps.get(stretch) {
             let length = u128::from(ramp.length);
@@ -308,21 +308,21 @@ impl Fluid {
             let piece = narrow(across / length);
             let base = (u128::from(begin) << ramp.bits()) + ramp.at(source, piece);
             let gained = ramp.rise(source, piece) * (across % length);
-            return Level::new(base, gained, length, self.fraction + ramp.bits());
+            return ShareLevel::new(base, gained, length, self.fraction + ramp.bits());
         }
         let (run, rise, _) = self.line(stretch, source).unwrap_or((1, 0, true));
-        Level::new(begin.into(), u128::from(rise) * past, run.into(), self.fraction)
+        ShareLevel::new(begin.into(), u128::from(rise) * past, run.into(), self.fraction)
     }
 }
 
 /// An amount between two integers, in units of `2^-bits`.
-struct Level {
+struct ShareLevel {
     floor: u128,
     ceil: u128,
     bits: u32,
 }
 
-impl Level {
+impl ShareLevel {
     fn new(base: u128, gained: u128, run: u128, bits: u32) -> Self {
         let (floor, rest) = divide(gained, run);
         Self { floor: base + floor, ceil: base + floor + u128::from(rest != 0), bits }
@@ -337,7 +337,7 @@ fn divide(of: u128, by: u128) -> (u128, u128) {
     }
 }
 
-fn check_points(first: &Point, points: &[Point]) -> Result<(), MixError> {
+fn check_points(first: &PlannedPoint, points: &[PlannedPoint]) -> Result<(), MixError> {
     if first.at != 0 {
         return Err(MixError::NoStart);
     }

@@ -17,7 +17,7 @@ mod shares;
 mod tests;
 
 pub use error::MixError;
-pub use fluid::{Fluid, Point, Ramp};
+pub use fluid::{Fluid, PlannedPoint, Ramp};
 pub use integer::{WEIGHT_MAX, apportion, integer_weights};
 pub use scheduler::Scheduler;
 pub use shares::{temperature, unimax, with_fixed};

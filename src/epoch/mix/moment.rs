@@ -15,7 +15,7 @@ pub(super) struct SchedulePart {
 ///
 /// `floor` orders almost everything in one comparison; the fraction decides the rest.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct ShareTime {
     /// The total then, rounded down.
     pub floor: u64,
     /// Whether `floor` is all of it.
@@ -27,7 +27,7 @@ pub(super) struct Moment {
     pub rise: u128,
 }
 
-impl Moment {
+impl ShareTime {
     /// The total then, rounded up.
     pub const fn ceil(&self) -> u64 {
         self.floor.saturating_add(if self.whole { 0 } else { 1 })
@@ -67,7 +67,7 @@ mod tests {
     fn equal_moments_order_by_piece_then_fraction() {
         let moment = |piece, above, rise| {
             let place = SchedulePart { stretch: 0, piece };
-            Moment { floor: 7, whole: false, ends: above == rise, place, above, rise }
+            ShareTime { floor: 7, whole: false, ends: above == rise, place, above, rise }
         };
         assert_eq!(moment(3, 9, 9).order(&moment(4, 1, 100)), Ordering::Less);
         assert_eq!(moment(4, 1, 3).order(&moment(4, 33, 100)), Ordering::Greater);

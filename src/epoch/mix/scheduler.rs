@@ -16,7 +16,7 @@
 //! "Most behind first" and plain earliest deadline both break that bound.
 
 use super::fluid::Fluid;
-use super::moment::{Moment, SchedulePart};
+use super::moment::{SchedulePart, ShareTime};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ struct Lane {
     /// The row `due` is for.
     row: Option<u64>,
     /// The deadline; none when its share never gets there.
-    due: Option<Moment>,
+    due: Option<ShareTime>,
     /// Where the last moment was found, to find the next one fast.
     place: SchedulePart,
 }

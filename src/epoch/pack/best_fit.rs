@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Equal rows: what each holds, and how many there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub struct RowPattern {
     /// What each row holds, in placing order.
     pub items: Vec<PatternItem>,
     /// How many rows.
@@ -37,8 +37,8 @@ pub struct PatternItem {
 
 /// All rows of one pass over a source.
 #[derive(Clone, Debug, Default)]
-pub struct Patterns {
-    patterns: Vec<Pattern>,
+pub struct RowPatterns {
+    patterns: Vec<RowPattern>,
     /// Rows up to and with each pattern.
     ends: Vec<u64>,
     /// For each run of `2^shift` rows, the pattern of its first row.
@@ -50,25 +50,25 @@ pub struct Patterns {
 const GUIDES: u32 = 12;
 
 /// A step of filling: rows that hold what `parent` holds and `copies` of `size`.
-struct Node {
+struct FillNode {
     parent: Option<usize>,
     size: u32,
     copies: u32,
 }
 
 /// Rows by free space; those of equal space in order of arrival.
-struct Filling {
-    nodes: Vec<Node>,
+struct RowFilling {
+    nodes: Vec<FillNode>,
     open: BTreeMap<u32, VecDeque<(usize, u64)>>,
     full: Vec<(usize, u64)>,
 }
 
-impl Patterns {
+impl RowPatterns {
     /// Packs `items`, given as (size, count) with the largest size first, into rows of `capacity`.
     /// Sizes are in `1..=capacity`.
     #[must_use]
     pub fn pack(items: impl Iterator<Item = (u32, u64)>, capacity: u32) -> Self {
-        let mut filling = Filling { nodes: Vec::new(), open: BTreeMap::new(), full: Vec::new() };
+        let mut filling = RowFilling { nodes: Vec::new(), open: BTreeMap::new(), full: Vec::new() };
         for (size, count) in items {
             if size > 0 && size <= capacity {
                 filling.place(size, count, capacity);
@@ -84,7 +84,7 @@ impl Patterns {
         for (size, count) in items {
             packed.ends.push(packed.rows() + count);
             let item = PatternItem { size, copies: 1, first: 0 };
-            packed.patterns.push(Pattern { items: vec![item], rows: count, tokens: size });
+            packed.patterns.push(RowPattern { items: vec![item], rows: count, tokens: size });
         }
         packed.guided()
     }
@@ -112,13 +112,13 @@ impl Patterns {
 
     /// The patterns.
     #[must_use]
-    pub fn patterns(&self) -> &[Pattern] {
+    pub fn patterns(&self) -> &[RowPattern] {
         &self.patterns
     }
 
     /// The pattern of `row`, and the row's number among those of the pattern; none past the last.
     #[must_use]
-    pub fn row(&self, row: u64) -> Option<(&Pattern, u64)> {
+    pub fn row(&self, row: u64) -> Option<(&RowPattern, u64)> {
         let run = usize::try_from(row >> self.shift).ok()?;
         let from = *self.guides.get(run)? as usize;
         let to = self.guides.get(run + 1).map_or(self.ends.len(), |to| *to as usize + 1);
@@ -130,7 +130,7 @@ impl Patterns {
     }
 }
 
-impl Filling {
+impl RowFilling {
     fn place(&mut self, size: u32, mut left: u64, capacity: u32) {
         while left > 0 {
             let Some((space, (node, rows))) = self.take_fitting(size) else {
@@ -182,21 +182,21 @@ impl Filling {
             return;
         }
         let node = self.nodes.len();
-        self.nodes.push(Node { parent, size, copies });
+        self.nodes.push(FillNode { parent, size, copies });
         match space - size * copies {
             0 => self.full.push((node, rows)),
             space => self.open.entry(space).or_default().push_back((node, rows)),
         }
     }
 
-    fn into_patterns(self, capacity: u32) -> Patterns {
+    fn into_patterns(self, capacity: u32) -> RowPatterns {
         let open = self
             .open
             .iter()
             .flat_map(|(space, groups)| groups.iter().map(|group| (*space, *group)));
         let full = self.full.iter().map(|group| (0, *group));
         let mut next: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut packed = Patterns::default();
+        let mut packed = RowPatterns::default();
         for (space, (node, rows)) in full.chain(open) {
             let mut items = Vec::new();
             let mut at = Some(node);
@@ -208,7 +208,7 @@ impl Filling {
             }
             items.reverse();
             packed.ends.push(packed.rows() + rows);
-            packed.patterns.push(Pattern { items, rows, tokens: capacity - space });
+            packed.patterns.push(RowPattern { items, rows, tokens: capacity - space });
         }
         packed.guided()
     }
@@ -242,7 +242,7 @@ mod tests {
         rows
     }
 
-    fn expand(patterns: &Patterns) -> Vec<Vec<u32>> {
+    fn expand(patterns: &RowPatterns) -> Vec<Vec<u32>> {
         let mut rows = Vec::new();
         for pattern in patterns.patterns() {
             let row: Vec<u32> = pattern
@@ -262,7 +262,7 @@ mod tests {
             sizes in proptest::collection::btree_map(1_u32..=40, 1_u64..30, 0..25),
             capacity in 40_u32..50,
         ) {
-            let patterns = Patterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), capacity);
+            let patterns = RowPatterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), capacity);
             let rows = naive(&sizes, capacity);
             prop_assert_eq!(patterns.rows(), rows.len() as u64);
             for pattern in patterns.patterns() {
@@ -283,7 +283,7 @@ mod tests {
         fn every_item_has_one_place(
             sizes in proptest::collection::btree_map(1_u32..=64, 1_u64..20, 1..30),
         ) {
-            let patterns = Patterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), 64);
+            let patterns = RowPatterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), 64);
             let mut places: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
             for row in 0..patterns.rows() {
                 let (pattern, nth) = patterns.row(row).unwrap();
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn one_row_is_filled_before_the_next_is_begun() {
         let sizes = Counts::from([(12, 2), (4, 2), (3, 2), (2, 1)]);
-        let patterns = Patterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), 20);
+        let patterns = RowPatterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), 20);
         assert_eq!(expand(&patterns), vec![vec![12, 3, 3, 2], vec![12, 4, 4]]);
     }
 
@@ -327,7 +327,7 @@ mod tests {
             }
         }
         let tokens: u64 = sizes.iter().map(|(size, n)| u64::from(*size) * n).sum();
-        let patterns = Patterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), capacity);
+        let patterns = RowPatterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), capacity);
         let efficiency = tokens as f64 / (patterns.rows() as f64 * f64::from(capacity));
         assert!(efficiency > 0.99998, "{efficiency}");
         assert!(patterns.patterns().len() < 20_000, "{}", patterns.patterns().len());

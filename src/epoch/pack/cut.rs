@@ -1,29 +1,29 @@
 //! Rows cut from documents in their order: greedy (next-fit), concat, and one document a row.
 
-use super::{Fragment, Policy, Segment};
+use super::{Fragment, PackPolicy, Segment};
 use crate::epoch::recipe::PackKind;
 
 /// Cuts the rows of one pass. Rows keep the order of what they are cut from: whole documents (as
 /// fragments from 0 to what is packed of them) and fragments.
 #[derive(Clone, Debug)]
-pub struct Cutter {
-    policy: Policy,
+pub struct RowCutter {
+    policy: PackPolicy,
     /// The fragment under way, with the tokens of it that are placed already.
     current: Option<(Fragment, u32)>,
     row: Vec<Segment>,
     used: u32,
 }
 
-impl Cutter {
+impl RowCutter {
     /// Starts a pass.
     #[must_use]
-    pub const fn new(policy: Policy) -> Self {
+    pub const fn new(policy: PackPolicy) -> Self {
         Self { policy, current: None, row: Vec::new(), used: 0 }
     }
 
     /// Goes on between two rows, with `placed` tokens of `fragment` placed before.
     #[must_use]
-    pub const fn resumed(policy: Policy, fragment: Fragment, placed: u32) -> Self {
+    pub const fn resumed(policy: PackPolicy, fragment: Fragment, placed: u32) -> Self {
         Self { policy, current: Some((fragment, placed)), row: Vec::new(), used: 0 }
     }
 
@@ -126,13 +126,18 @@ impl Cutter {
 mod tests {
     use super::*;
     use crate::epoch::pack::own;
-    use crate::epoch::recipe::Long;
+    use crate::epoch::recipe::LongDocuments;
     use crate::model::DocId;
     use proptest::prelude::*;
     use std::convert::Infallible;
 
-    fn cut(kind: PackKind, capacity: u32, long: Long, lengths: &[u32]) -> Vec<Vec<Segment>> {
-        let policy = Policy {
+    fn cut(
+        kind: PackKind,
+        capacity: u32,
+        long: LongDocuments,
+        lengths: &[u32],
+    ) -> Vec<Vec<Segment>> {
+        let policy = PackPolicy {
             kind,
             capacity,
             long,
@@ -145,14 +150,14 @@ mod tests {
         cut_by(policy, lengths)
     }
 
-    fn cut_by(policy: Policy, lengths: &[u32]) -> Vec<Vec<Segment>> {
+    fn cut_by(policy: PackPolicy, lengths: &[u32]) -> Vec<Vec<Segment>> {
         let mut documents = lengths.iter().zip(0..).map(|(length, id)| Fragment {
             document: DocId(id),
             offset: 0,
             length: policy.packed(*length),
             document_length: *length,
         });
-        let mut cutter = Cutter::new(policy);
+        let mut cutter = RowCutter::new(policy);
         let mut rows = Vec::new();
         while let Ok(Some(row)) = cutter.next_row(|| Ok::<_, Infallible>(documents.next())) {
             rows.push(row);
@@ -168,7 +173,7 @@ mod tests {
 
     #[test]
     fn greedy_opens_a_row_when_the_next_document_does_not_fit() {
-        let rows = cut(PackKind::Greedy, 10, Long::Split, &[4, 5, 3, 23, 2]);
+        let rows = cut(PackKind::Greedy, 10, LongDocuments::Split, &[4, 5, 3, 23, 2]);
         assert_eq!(
             shapes(&rows),
             [
@@ -183,7 +188,7 @@ mod tests {
 
     #[test]
     fn concat_fills_every_row_but_the_last() {
-        let rows = cut(PackKind::Concat, 10, Long::Split, &[4, 5, 3, 11]);
+        let rows = cut(PackKind::Concat, 10, LongDocuments::Split, &[4, 5, 3, 11]);
         assert_eq!(
             shapes(&rows),
             [vec![(0, 0, 4), (1, 0, 5), (2, 0, 1)], vec![(2, 1, 2), (3, 0, 8)], vec![(3, 8, 3)]]
@@ -192,14 +197,14 @@ mod tests {
 
     #[test]
     fn none_gives_each_document_its_row() {
-        let rows = cut(PackKind::None, 10, Long::Split, &[4, 21, 3]);
+        let rows = cut(PackKind::None, 10, LongDocuments::Split, &[4, 21, 3]);
         // 21 = two full rows and a lone EOS, which is left out.
         assert_eq!(
             shapes(&rows),
             [vec![(0, 0, 4)], vec![(1, 0, 10)], vec![(1, 10, 10)], vec![(2, 0, 3)]]
         );
         assert_eq!(
-            shapes(&cut(PackKind::None, 10, Long::Drop, &[4, 21, 3])),
+            shapes(&cut(PackKind::None, 10, LongDocuments::Drop, &[4, 21, 3])),
             [vec![(0, 0, 4)], vec![(2, 0, 3)]]
         );
     }
@@ -212,8 +217,8 @@ mod tests {
             capacity in 3_u32..12,
             whole_rows: bool,
         ) {
-            let policy = Policy {
-                kind: PackKind::Concat, capacity, long: Long::Split, bos: false, eos: true, multiple: 1,
+            let policy = PackPolicy {
+                kind: PackKind::Concat, capacity, long: LongDocuments::Split, bos: false, eos: true, multiple: 1,
                 overlap: true, whole_rows,
             };
             let rows = cut_by(policy, &lengths);
@@ -242,9 +247,9 @@ mod tests {
             lengths in proptest::collection::vec(1_u32..50, 0..40),
             capacity in 2_u32..20,
             kind in prop_oneof![Just(PackKind::Greedy), Just(PackKind::Concat), Just(PackKind::None)],
-            long in prop_oneof![Just(Long::Split), Just(Long::Truncate), Just(Long::Drop)],
+            long in prop_oneof![Just(LongDocuments::Split), Just(LongDocuments::Truncate), Just(LongDocuments::Drop)],
         ) {
-            let policy = Policy { kind, capacity, long, bos: false, eos: true, multiple: 1, overlap: false, whole_rows: false };
+            let policy = PackPolicy { kind, capacity, long, bos: false, eos: true, multiple: 1, overlap: false, whole_rows: false };
             let rows = cut(kind, capacity, long, &lengths);
             let mut placed = vec![0; lengths.len()];
             let mut last = 0;

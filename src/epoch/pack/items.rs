@@ -1,26 +1,26 @@
 //! A histogram of lengths as items by size: full chunks of long documents, everything shorter, and fragments.
 
-use super::{Fragment, Histogram, Policy};
+use super::{Fragment, LengthHistogram, PackPolicy};
 use std::collections::BTreeMap;
 
 /// The items of one pool, by the places they take up. An item is named by its size and its index below
 /// [`Items::count`]; nothing is stored per whole document.
 #[derive(Clone, Debug, Default)]
-pub struct Items {
-    sizes: BTreeMap<u32, Class>,
+pub struct PackItems {
+    sizes: BTreeMap<u32, SizeClass>,
     capacity: u32,
 }
 
 /// The items of one size: those of whole documents, then fragments.
 #[derive(Clone, Debug, Default)]
-struct Class {
-    shares: Vec<Share>,
+struct SizeClass {
+    shares: Vec<LengthShare>,
     fragments: Vec<Fragment>,
 }
 
 /// The documents of one length that have items of a size.
 #[derive(Clone, Copy, Debug)]
-struct Share {
+struct LengthShare {
     length: u32,
     /// Tokens packed of each document.
     packed: u32,
@@ -34,7 +34,7 @@ struct Share {
 
 /// Where an item lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Item {
+pub enum PackItem {
     /// In the document of some rank among those of its length.
     Ranked {
         /// Effective length of its document.
@@ -50,7 +50,7 @@ pub enum Item {
     Fragment(Fragment),
 }
 
-impl Item {
+impl PackItem {
     /// Its tokens.
     #[must_use]
     pub const fn tokens(&self) -> u32 {
@@ -70,11 +70,11 @@ impl Item {
     }
 }
 
-impl Items {
+impl PackItems {
     /// The items of a pool with documents of these lengths and these fragments under `policy`. No
     /// fragment is longer than a row.
     #[must_use]
-    pub fn of(histogram: &Histogram, fragments: &[Fragment], policy: &Policy) -> Self {
+    pub fn of(histogram: &LengthHistogram, fragments: &[Fragment], policy: &PackPolicy) -> Self {
         let mut items = Self { sizes: BTreeMap::new(), capacity: policy.capacity };
         for (length, documents) in histogram {
             let packed = policy.packed(*length);
@@ -103,13 +103,13 @@ impl Items {
         }
         let class = self.sizes.entry(size).or_default();
         let end = class.ranked() + u64::from(per_document) * documents;
-        class.shares.push(Share { length, packed, per_document, tail, end });
+        class.shares.push(LengthShare { length, packed, per_document, tail, end });
     }
 
     /// Items of `size`.
     #[must_use]
     pub fn count(&self, size: u32) -> u64 {
-        self.sizes.get(&size).map_or(0, Class::count)
+        self.sizes.get(&size).map_or(0, SizeClass::count)
     }
 
     /// Sizes with their item counts, largest size first.
@@ -119,11 +119,11 @@ impl Items {
 
     /// Item `index` of `size`; none when there are not as many.
     #[must_use]
-    pub fn locate(&self, size: u32, index: u64) -> Option<Item> {
+    pub fn locate(&self, size: u32, index: u64) -> Option<PackItem> {
         let class = self.sizes.get(&size)?;
         if let Some(fragment) = index.checked_sub(class.ranked()) {
             let fragment = class.fragments.get(usize::try_from(fragment).ok()?)?;
-            return Some(Item::Fragment(*fragment));
+            return Some(PackItem::Fragment(*fragment));
         }
         let at = class.shares.partition_point(|share| share.end <= index);
         let share = class.shares.get(at)?;
@@ -138,11 +138,11 @@ impl Items {
         } else {
             (chunk * self.capacity, self.capacity)
         };
-        Some(Item::Ranked { length: share.length, rank: within / per_document, offset, tokens })
+        Some(PackItem::Ranked { length: share.length, rank: within / per_document, offset, tokens })
     }
 }
 
-impl Class {
+impl SizeClass {
     fn ranked(&self) -> u64 {
         self.shares.last().map_or(0, |share| share.end)
     }
@@ -155,7 +155,7 @@ impl Class {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epoch::recipe::Long;
+    use crate::epoch::recipe::LongDocuments;
     use crate::epoch::recipe::PackKind;
     use crate::model::DocId;
     use proptest::prelude::*;
@@ -166,30 +166,30 @@ mod tests {
             lengths in proptest::collection::btree_map(1_u32..60, 1_u64..4, 1..12),
             rows in 2_u32..12,
             multiple in 1_u32..5,
-            long in prop_oneof![Just(Long::Split), Just(Long::Truncate), Just(Long::Drop)],
+            long in prop_oneof![Just(LongDocuments::Split), Just(LongDocuments::Truncate), Just(LongDocuments::Drop)],
             eos: bool,
         ) {
             let capacity = rows * multiple;
             let policy =
-                Policy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple, overlap: false, whole_rows: false };
+                PackPolicy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple, overlap: false, whole_rows: false };
             let fragment = Fragment {
                 document: DocId(9),
                 offset: 3,
                 length: capacity - 1,
                 document_length: 100,
             };
-            let items = Items::of(&lengths, &[fragment], &policy);
+            let items = PackItems::of(&lengths, &[fragment], &policy);
             let mut fragments = 0;
             let mut covered = BTreeMap::<(u32, u64), Vec<u32>>::new();
             for (size, count) in items.descending() {
                 prop_assert_eq!(size % multiple, 0);
                 for index in 0..count {
                     match items.locate(size, index).unwrap() {
-                        Item::Fragment(found) => {
+                        PackItem::Fragment(found) => {
                             prop_assert_eq!(found, fragment);
                             fragments += 1;
                         }
-                        Item::Ranked { length, rank, offset, tokens } => {
+                        PackItem::Ranked { length, rank, offset, tokens } => {
                             prop_assert!(rank < lengths[&length]);
                             prop_assert_eq!(policy.slot(tokens), size);
                             covered.entry((length, rank)).or_default().extend(offset..offset + tokens);

@@ -9,13 +9,13 @@ mod cut;
 mod items;
 mod policy;
 
-pub use best_fit::{Pattern, Patterns};
-pub use cut::Cutter;
-pub use items::{Item, Items};
-pub use policy::{Losses, Policy};
+pub use best_fit::{RowPattern, RowPatterns};
+pub use cut::RowCutter;
+pub use items::{PackItem, PackItems};
+pub use policy::{PackLosses, PackPolicy};
 
 /// Documents by effective length (tokens with BOS and EOS).
-pub type Histogram = std::collections::BTreeMap<u32, u64>;
+pub type LengthHistogram = std::collections::BTreeMap<u32, u64>;
 
 /// A document or a fragment of one inside a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

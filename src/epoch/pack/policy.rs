@@ -1,18 +1,18 @@
 //! How many tokens of a document are packed, and where it is cut.
 
-use super::Histogram;
-use crate::epoch::recipe::{Long, PackKind};
+use super::LengthHistogram;
+use crate::epoch::recipe::{LongDocuments, PackKind};
 use serde::{Deserialize, Serialize};
 
 /// The packing rules of one source. Lengths are effective: BOS + stored tokens + EOS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Policy {
+pub struct PackPolicy {
     /// The way of packing.
     pub kind: PackKind,
     /// Tokens a row holds.
     pub capacity: u32,
     /// What happens to documents longer than a row.
-    pub long: Long,
+    pub long: LongDocuments,
     /// Whether documents begin with BOS.
     pub bos: bool,
     /// Whether documents end with EOS.
@@ -29,7 +29,7 @@ pub struct Policy {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Losses {
+pub struct PackLosses {
     /// Documents left out because they are longer than a row.
     pub dropped_documents: u64,
     /// Their effective tokens.
@@ -50,7 +50,7 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-impl Policy {
+impl PackPolicy {
     /// Tokens added to every document.
     #[must_use]
     pub const fn overhead(&self) -> u32 {
@@ -64,10 +64,10 @@ impl Policy {
             return length;
         }
         match self.long {
-            Long::Drop => 0,
-            Long::Truncate => self.capacity,
+            LongDocuments::Drop => 0,
+            LongDocuments::Truncate => self.capacity,
             // `concat` cuts anywhere and the EOS is what separates documents there: it stays.
-            Long::Split | Long::Paragraph => {
+            LongDocuments::Split | LongDocuments::Paragraph => {
                 let lone_eos =
                     self.eos && self.kind != PackKind::Concat && length % self.capacity == 1;
                 length - u32::from(lone_eos)
@@ -96,7 +96,7 @@ impl Policy {
 
     /// Tokens packed in one pass.
     #[must_use]
-    pub fn packed_tokens(&self, histogram: &Histogram) -> u64 {
+    pub fn packed_tokens(&self, histogram: &LengthHistogram) -> u64 {
         histogram
             .iter()
             .map(|(length, documents)| u64::from(self.packed(*length)) * documents)
@@ -105,20 +105,20 @@ impl Policy {
 
     /// What one pass leaves out.
     #[must_use]
-    pub fn losses(&self, histogram: &Histogram) -> Losses {
-        let mut losses = Losses::default();
+    pub fn losses(&self, histogram: &LengthHistogram) -> PackLosses {
+        let mut losses = PackLosses::default();
         for (length, documents) in histogram.range(self.capacity.saturating_add(1)..) {
             let lost = u64::from(*length - self.packed(*length)) * documents;
             match self.long {
-                Long::Drop => {
+                LongDocuments::Drop => {
                     losses.dropped_documents += documents;
                     losses.dropped_tokens += lost;
                 }
-                Long::Truncate => {
+                LongDocuments::Truncate => {
                     losses.truncated_documents += documents;
                     losses.truncated_tokens += lost;
                 }
-                Long::Split | Long::Paragraph => losses.lone_eos += lost,
+                LongDocuments::Split | LongDocuments::Paragraph => losses.lone_eos += lost,
             }
         }
         losses
@@ -129,8 +129,8 @@ impl Policy {
 mod tests {
     use super::*;
 
-    fn policy(long: Long, kind: PackKind) -> Policy {
-        Policy {
+    fn policy(long: LongDocuments, kind: PackKind) -> PackPolicy {
+        PackPolicy {
             kind,
             capacity: 8,
             long,
@@ -144,18 +144,18 @@ mod tests {
 
     #[test]
     fn long_documents_follow_the_policy() {
-        let split = policy(Long::Split, PackKind::BestFit);
+        let split = policy(LongDocuments::Split, PackKind::BestFit);
         assert_eq!([7, 8, 9, 10, 16, 17, 18].map(|n| split.packed(n)), [7, 8, 8, 10, 16, 16, 18]);
-        assert_eq!(policy(Long::Split, PackKind::Concat).packed(17), 17);
-        assert_eq!(policy(Long::Truncate, PackKind::Greedy).packed(17), 8);
-        assert_eq!(policy(Long::Drop, PackKind::None).packed(17), 0);
+        assert_eq!(policy(LongDocuments::Split, PackKind::Concat).packed(17), 17);
+        assert_eq!(policy(LongDocuments::Truncate, PackKind::Greedy).packed(17), 8);
+        assert_eq!(policy(LongDocuments::Drop, PackKind::None).packed(17), 0);
     }
 
     #[test]
     fn losses_add_up() {
-        let histogram = Histogram::from([(8, 5), (9, 3), (20, 2)]);
+        let histogram = LengthHistogram::from([(8, 5), (9, 3), (20, 2)]);
         let total: u64 = histogram.iter().map(|(length, n)| u64::from(*length) * n).sum();
-        for long in [Long::Split, Long::Truncate, Long::Drop] {
+        for long in [LongDocuments::Split, LongDocuments::Truncate, LongDocuments::Drop] {
             let policy = policy(long, PackKind::BestFit);
             let lost = policy.losses(&histogram);
             assert_eq!(
@@ -166,6 +166,6 @@ mod tests {
                 total
             );
         }
-        assert_eq!(policy(Long::Split, PackKind::BestFit).losses(&histogram).lone_eos, 3);
+        assert_eq!(policy(LongDocuments::Split, PackKind::BestFit).losses(&histogram).lone_eos, 3);
     }
 }

@@ -1,7 +1,7 @@
 //! What documents say is trained on, what an output can carry of that, and the refusal of an output
 //! that would lose it.
 
-use super::Plan;
+use super::PlanHeader;
 use super::pinned::PinnedSource;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What the documents of a plan say of their loss, in stored tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::epoch) struct Said {
+pub(in crate::epoch) struct LossSummary {
     /// Tokens that are not trained on.
     pub untrained: u64,
     /// Tokens with another weight than 1.
@@ -22,7 +22,7 @@ pub(in crate::epoch) struct Said {
     example: Option<(DocId, LossLevel)>,
 }
 
-impl Said {
+impl LossSummary {
     pub const fn loss(&self) -> LossLevel {
         match (self.untrained, self.weighted) {
             (0, 0) => LossLevel::Plain,
@@ -83,9 +83,9 @@ pub(in crate::epoch) fn said(
     corpora: &Corpora,
     tokenizer: TokenizerId,
     documents: &RoaringTreemap,
-    enough: impl Fn(&Said) -> bool,
-) -> Result<Said, EpochError> {
-    let mut said = Said::default();
+    enough: impl Fn(&LossSummary) -> bool,
+) -> Result<LossSummary, EpochError> {
+    let mut said = LossSummary::default();
     let mut block = Vec::new();
     for loss in corpora.all_losses(tokenizer)? {
         let (document, spans) = loss?;
@@ -111,7 +111,7 @@ fn settle(
     corpora: &Corpora,
     tokenizer: TokenizerId,
     block: &mut Vec<(DocId, Vec<LossSpan>)>,
-    said: &mut Said,
+    said: &mut LossSummary,
 ) -> Result<(), EpochError> {
     let Some(number) = block.first().map(|(document, _)| document.block()) else { return Ok(()) };
     corpora.token_counts(tokenizer, number, |values| {
@@ -131,10 +131,10 @@ fn settle(
 pub(in crate::epoch) fn check(
     corpora: &Corpora,
     tokenizer: TokenizerId,
-    plan: &Plan,
+    plan: &PlanHeader,
     pinned: &[Arc<PinnedSource>],
 ) -> Result<(), EpochError> {
-    let columns = Named { whole: "output.columns", among: "in output.columns" };
+    let columns = ColumnWording { whole: "output.columns", among: "in output.columns" };
     check_output(corpora, tokenizer, &plan.recipe.output, &columns, || documents(pinned))
 }
 
@@ -143,18 +143,18 @@ pub(in crate::epoch) fn check(
 ///
 /// # Errors
 /// As [`check_output`].
-pub(in crate::epoch) fn check_given(
+pub(in crate::epoch) fn check_views(
     corpora: &Corpora,
     tokenizer: TokenizerId,
     given: &OutputRecipe,
     documents: impl FnOnce() -> RoaringTreemap,
 ) -> Result<(), EpochError> {
-    let views = Named { whole: "views", among: "among the views (`views=`)" };
+    let views = ColumnWording { whole: "views", among: "among the views (`views=`)" };
     check_output(corpora, tokenizer, given, &views, documents)
 }
 
 /// What the columns of an output were chosen by, in the words of a refusal.
-struct Named {
+struct ColumnWording {
     whole: &'static str,
     among: &'static str,
 }
@@ -167,7 +167,7 @@ fn check_output(
     corpora: &Corpora,
     tokenizer: TokenizerId,
     output: &OutputRecipe,
-    named: &Named,
+    named: &ColumnWording,
     documents: impl FnOnce() -> RoaringTreemap,
 ) -> Result<(), EpochError> {
     let carried = carried(output);
@@ -179,7 +179,7 @@ fn check_output(
         return Ok(());
     }
     let document = said.example.map_or(DocId(0), |(document, _)| document);
-    let Named { whole, among } = named;
+    let ColumnWording { whole, among } = named;
     let (with, is_named) = match output.columns {
         Some(_) => (format!(" with these {whole}"), true),
         None => (String::new(), false),

@@ -1,22 +1,23 @@
 //! The plan: everything that decides the bytes of an epoch, in a few kilobytes whatever the corpus.
 
-mod drawn;
 pub(super) mod masks;
 mod pinned;
 mod planned;
 mod rules;
+mod shards;
 
-pub use drawn::PinnedShard;
-pub(super) use drawn::{check_shards, shards as pinned_shards};
 pub use pinned::{PinnedPool, PinnedSource, PinnedStratum};
-pub use planned::Planned;
-pub(super) use rules::Rules;
+pub use planned::Plan;
+pub(super) use rules::RowRules;
+pub use shards::PinnedShard;
+pub(super) use shards::{check_shards, shards as pinned_shards};
 
 use crate::epoch::error::{EpochError, ShortSource};
-use crate::epoch::mix::{Fluid, Point};
-use crate::epoch::pack::{Losses, Policy};
+use crate::epoch::mix::{Fluid, PlannedPoint};
+use crate::epoch::pack::{PackLosses, PackPolicy};
 use crate::epoch::recipe::{
-    Long, PackKind, PadTo, Partial, Recipe, SourceRecipe, SpecialIds, Target, counts_alike,
+    LongDocuments, PackKind, PadTo, PartialRow, Recipe, RowTarget, SourceRecipe, SpecialIds,
+    counts_alike,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,7 @@ const PLAN_VERSION: u32 = 2;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct PlanHeader {
     /// Version of the plan's form: 2.
     pub version: u32,
     /// The recipe with every default and name filled in.
@@ -41,14 +42,14 @@ pub struct Plan {
     pub tokenizer: PinnedTokenizer,
     /// The plan that this one extends.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent: Option<Ledger>,
+    pub parent: Option<ParentPlan>,
     /// Tokens a row holds: `pack.length`, one more with `target = "extra"`.
     pub capacity: u32,
     /// Size of one epoch, in the mix's unit.
     pub budget: u64,
     /// How the shares of the sources go with time; empty: constant, by `weight`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub schedule: Vec<Point>,
+    pub schedule: Vec<PlannedPoint>,
     /// The sources, in the recipe's order.
     pub sources: Vec<PlannedSource>,
 }
@@ -57,7 +58,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Ledger {
+pub struct ParentPlan {
     /// blake3 of the parent plan, in hexadecimal.
     pub plan: String,
     /// Rows of its run that are consumed: the next one is the first that is not.
@@ -111,7 +112,7 @@ pub struct PlannedSource {
     /// Tokens of one pass: what the long-document policy leaves of them.
     pub packed_tokens: u64,
     /// Documents and tokens that one pass leaves out.
-    pub losses: Losses,
+    pub losses: PackLosses,
     /// Rows of the first pass.
     pub rows: u64,
     /// Rows of the first pass whose every place holds a real token.
@@ -137,7 +138,7 @@ pub struct PlannedSource {
     pub histogram: String,
 }
 
-impl Plan {
+impl PlanHeader {
     pub(super) const VERSION: u32 = PLAN_VERSION;
 
     /// The canonical JSON of the plan: fixed order of fields, no spaces.
@@ -230,7 +231,7 @@ impl Plan {
     }
 
     /// What decides the rows of source `at`.
-    pub(super) fn rules(&self, at: usize) -> Rules {
+    pub(super) fn rules(&self, at: usize) -> RowRules {
         let source = self.sources.get(at);
         let name = source.map_or("", |source| source.name.as_str());
         let recipe = self.recipe.sources.iter().find(|recipe| recipe.name == name);
@@ -279,7 +280,7 @@ impl Plan {
             // A share is rounded down: it may end before the epoch does.
             let is_enough = fluid.inverse(at, share).is_none_or(|reach| end <= reach);
             let asked = if is_enough { share } else { share.saturating_add(1) };
-            let later = source.sure_later(&self.rules(at)).max(1);
+            let later = source.fewest_later(&self.rules(at)).max(1);
             let needed = asked.saturating_sub(source.amount).div_ceil(later) + 1;
             let (name, max_repeats) = (source.name.clone(), source.max_repeats);
             Some(ShortSource { name, asked, max_repeats, available, needed })
@@ -310,7 +311,7 @@ impl PlannedSource {
     /// What each further pass counts, however many there are. Where passes count differently, the average of those
     /// that were walked does not hold for more of them; what does is the rows that their tokens fill, of which
     /// every stratum may leave the last one.
-    fn sure_later(&self, rules: &Rules) -> u64 {
+    fn fewest_later(&self, rules: &RowRules) -> u64 {
         if !rules.passes_differ() {
             return self.later_amount;
         }
@@ -333,7 +334,7 @@ impl PlannedSource {
 /// What each source is due at any moment of the run.
 pub(super) fn fluid(
     sources: &[PlannedSource],
-    schedule: &[Point],
+    schedule: &[PlannedPoint],
     capacity: u32,
 ) -> Result<Fluid, EpochError> {
     if schedule.is_empty() {
@@ -356,11 +357,11 @@ pub(super) fn rules(
     name: &str,
     specials: &SpecialIds,
     opens: Vec<Vec<u64>>,
-) -> Rules {
+) -> RowRules {
     let grouped = recipe.order.length_grouped;
     let rows = recipe.batch.as_ref().and_then(|batch| batch.rows);
     let exact = grouped.filter(|grouped| grouped.exact.is_some()).zip(rows);
-    Rules {
+    RowRules {
         name: name.into(),
         seed: recipe.seed,
         policy: policy(recipe, source, specials),
@@ -378,8 +379,8 @@ pub(super) fn policy(
     recipe: &Recipe,
     source: Option<&SourceRecipe>,
     specials: &SpecialIds,
-) -> Policy {
-    Policy {
+) -> PackPolicy {
+    PackPolicy {
         kind: recipe.pack.kind,
         capacity: capacity(recipe) - spare(recipe),
         long: source.and_then(|source| source.pack.long).unwrap_or(recipe.pack.options.long),
@@ -403,12 +404,12 @@ fn whole_rows(recipe: &Recipe, specials: &SpecialIds) -> bool {
                 && options.doc_multiple <= 1
                 && counts_alike(recipe.mix.unit)
         },
-        |partial| partial == Partial::Drop,
+        |partial| partial == PartialRow::Drop,
     )
 }
 
 pub(super) fn capacity(recipe: &Recipe) -> u32 {
-    recipe.pack.length + u32::from(recipe.pack.options.target == Target::Extra)
+    recipe.pack.length + u32::from(recipe.pack.options.target == RowTarget::Extra)
 }
 
 /// Places at the end of a row that no document takes up: that of the last target, where documents take up
@@ -427,11 +428,11 @@ pub(super) fn narrow(value: u128) -> u64 {
 }
 
 /// The word of a long-document policy.
-pub(super) const fn long_name(long: Long) -> &'static str {
+pub(super) const fn long_name(long: LongDocuments) -> &'static str {
     match long {
-        Long::Split => "split",
-        Long::Paragraph => "paragraph",
-        Long::Truncate => "truncate",
-        Long::Drop => "drop",
+        LongDocuments::Split => "split",
+        LongDocuments::Paragraph => "paragraph",
+        LongDocuments::Truncate => "truncate",
+        LongDocuments::Drop => "drop",
     }
 }

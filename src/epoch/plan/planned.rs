@@ -1,6 +1,6 @@
 //! A plan and the documents it pins: what is stored, and what everything after planning starts from.
 
-use super::Plan;
+use super::PlanHeader;
 use super::pinned::PinnedSource;
 use crate::store::REDACTED;
 use roaring::RoaringTreemap;
@@ -8,23 +8,23 @@ use std::sync::Arc;
 
 /// A plan with the documents it pins, to be stored together.
 #[derive(Clone, Debug)]
-pub struct Planned {
+pub struct Plan {
     /// What was computed, without the documents.
-    pub plan: Plan,
+    pub plan: PlanHeader,
     /// What the passes of each source hold; in the plan's order.
     pub pinned: Vec<Arc<PinnedSource>>,
     /// The number under which it is stored, where it is.
     pub(crate) stored: Option<u32>,
 }
 
-impl Planned {
+impl Plan {
     /// A plan that is not stored.
-    pub(crate) const fn unstored(plan: Plan, pinned: Vec<Arc<PinnedSource>>) -> Self {
+    pub(crate) const fn unstored(plan: PlanHeader, pinned: Vec<Arc<PinnedSource>>) -> Self {
         Self { plan, pinned, stored: None }
     }
 
     /// The same plan, whose stored marks are not believed: what is opened follows from the plan alone.
-    pub(in crate::epoch) fn anew(&self) -> Self {
+    pub(in crate::epoch) fn without_checkpoints(&self) -> Self {
         Self::unstored(self.plan.clone(), self.pinned.clone())
     }
 
@@ -35,7 +35,7 @@ impl Planned {
 
     /// How many of these documents the plan draws.
     #[must_use]
-    pub fn drawn_of(&self, documents: &RoaringTreemap) -> u64 {
+    pub fn count_drawn(&self, documents: &RoaringTreemap) -> u64 {
         let of = self.pinned.iter().map(|pinned| pinned.documents() & documents);
         of.fold(RoaringTreemap::new(), |all, of| all | of).len()
     }

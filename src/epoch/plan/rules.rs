@@ -1,21 +1,21 @@
 //! What a plan decides of the rows of a source, besides its documents.
 
-use crate::epoch::pack::Policy;
-use crate::epoch::recipe::{OrderKind, PackKind, Unit};
+use crate::epoch::pack::PackPolicy;
+use crate::epoch::recipe::{MixUnit, OrderKind, PackKind};
 use std::sync::Arc;
 
 /// What decides the rows of a source besides its documents.
 #[derive(Clone, Debug)]
-pub(in crate::epoch) struct Rules {
+pub(in crate::epoch) struct RowRules {
     /// Name of the source in the epoch; part of every key.
     pub name: Arc<str>,
     pub seed: u64,
-    pub policy: Policy,
+    pub policy: PackPolicy,
     pub order: OrderKind,
     /// Passes over the documents in the whole run, at most.
     pub max_repeats: u32,
     /// The mix's unit, in which rows are counted.
-    pub unit: Unit,
+    pub unit: MixUnit,
     /// Rows are drawn with replacement from the open strata.
     pub replace: bool,
     /// Batch and mega-batch multiple of the sampler reproduced exactly.
@@ -24,7 +24,7 @@ pub(in crate::epoch) struct Rules {
     pub opens: Vec<Vec<u64>>,
 }
 
-impl Rules {
+impl RowRules {
     /// Whether passes count differently: rows cut from documents in the order of a pass are more or fewer as
     /// documents happen to fit. Everything else that is counted is the same in every pass.
     pub const fn passes_differ(&self) -> bool {
@@ -33,6 +33,6 @@ impl Rules {
             PackKind::Concat => self.policy.multiple > 1,
             PackKind::BestFit | PackKind::None => false,
         };
-        cut && matches!(self.unit, Unit::Rows) && !matches!(self.order, OrderKind::Sequential)
+        cut && matches!(self.unit, MixUnit::Rows) && !matches!(self.order, OrderKind::Sequential)
     }
 }

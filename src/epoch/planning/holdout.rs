@@ -3,8 +3,8 @@
 use super::moment::PlanMoment;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::order::coin;
-use crate::epoch::recipe::{Holdout, Side};
+use crate::epoch::permutation::coin;
+use crate::epoch::recipe::{Holdout, HoldoutSide};
 use crate::store::TOO_MANY_ROOTS;
 use roaring::RoaringTreemap;
 
@@ -17,7 +17,7 @@ use roaring::RoaringTreemap;
 ///
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
-pub(super) fn one_side(
+pub(super) fn holdout_side(
     corpora: &Corpora,
     moment: &PlanMoment,
     holdout: &Holdout,
@@ -36,8 +36,8 @@ pub(super) fn divide(
     holdout: &Holdout,
     base: &RoaringTreemap,
 ) -> Result<(RoaringTreemap, RoaringTreemap), EpochError> {
-    let is_held = |group: &[u8]| coin::share("holdout", holdout.seed, group) < holdout.share;
-    let wanted = |held: bool| held == (holdout.take == Side::Holdout);
+    let is_held = |group: &[u8]| coin("holdout", holdout.seed, group) < holdout.share;
+    let wanted = |held: bool| held == (holdout.take == HoldoutSide::Holdout);
     let mut of_lineage = base.clone();
     let mut side = RoaringTreemap::new();
     if !matches!(holdout.by.as_str(), "cluster" | "document") {

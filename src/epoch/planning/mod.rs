@@ -22,38 +22,38 @@ mod tainted;
 mod tokenizer;
 mod undecided;
 
-pub use paragraph::TokenEnds;
+pub use paragraph::TokenAligner;
 pub use undecided::{is_dropped, removed_since, undecided};
 
 use crate::corpus::Corpora;
 use crate::epoch::build::check_output;
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::Trained;
-use crate::epoch::order::pacing;
-use crate::epoch::order::pacing::Pace;
-use crate::epoch::pack::Histogram;
+use crate::epoch::lengths::LossReader;
+use crate::epoch::pacing;
+use crate::epoch::pacing::Pace;
+use crate::epoch::pack::LengthHistogram;
 use crate::epoch::plan::{
-    Ledger, PinnedPool, PinnedSnapshot, Plan, Planned, capacity, masks, pinned_shards,
+    ParentPlan, PinnedPool, PinnedSnapshot, Plan, PlanHeader, capacity, masks, pinned_shards,
 };
-use crate::epoch::recipe::{Curriculum, LengthGrouped, Pacing, Recipe, SourceRecipe};
-use crate::epoch::rows::{OpenedTo, SourceRows};
-use crate::epoch::run::Opened;
+use crate::epoch::recipe::{Curriculum, CurriculumPacing, LengthGrouped, Recipe, SourceRecipe};
+use crate::epoch::rows::{OpenPurpose, SourceRows};
+use crate::epoch::run::OpenPlan;
 use crate::epoch::run::Remainder;
 use crate::model::{Context, TokenizerId};
 use moment::PlanMoment;
-use pin::Pinning;
+use pin::PassBuilder;
 use roaring::RoaringTreemap;
-use source::{SourceBasis, plan_source};
+use source::{SourceInputs, plan_source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tokenizer::find_tokenizer;
+use tokenizer::resolve_tokenizer;
 
 /// What a row takes whose order needs all rows in memory: itself, its length, its place in the order.
 const EXACT_ROW_BYTES: u64 = 80;
 
 /// What a plan is computed against.
 #[derive(Clone, Copy)]
-pub struct Against<'a> {
+pub struct PlanInputs<'a> {
     /// The corpora.
     pub corpora: &'a Corpora,
     /// The moment drawn from.
@@ -61,7 +61,7 @@ pub struct Against<'a> {
     /// What was kept then.
     pub kept: &'a RoaringTreemap,
     /// Where each token of a text ends; needed to cut at paragraphs.
-    pub ends: Option<&'a dyn TokenEnds>,
+    pub ends: Option<&'a dyn TokenAligner>,
 }
 
 /// Computes the plan of `recipe`. Reads bitmaps and length columns only, besides what `order.curriculum`
@@ -72,18 +72,18 @@ pub struct Against<'a> {
 /// [`EpochError::NotEncoded`], [`EpochError::Infeasible`], [`EpochError::PadNeeded`],
 /// [`EpochError::Select`] for a `where` that is wrong, [`EpochError::Store`].
 pub fn plan(
-    against: &Against<'_>,
+    against: &PlanInputs<'_>,
     recipe: &Recipe,
     context: &Context<'_>,
-) -> Result<Planned, EpochError> {
-    continued(against, recipe, None, context)
+) -> Result<Plan, EpochError> {
+    plan_from(against, recipe, None, context)
 }
 
 /// The plan that an extension continues from, and how much of it is consumed.
 #[derive(Clone, Copy)]
-pub struct Rest<'a> {
+pub struct PlanExtension<'a> {
     /// The plan that it extends, behind those which that one went on from, the first one first.
-    pub chain: &'a [Planned],
+    pub chain: &'a [Plan],
     /// Rows of the run of the last plan that are consumed.
     pub next_row: u64,
     /// Whether the recipe is that of the last plan, whose `max_repeats` are what was left when it was made.
@@ -97,16 +97,16 @@ pub struct Rest<'a> {
 /// As [`plan`]; [`EpochError::Recipe`] when a run of the chain is not that long, or a source has had
 /// more passes than the recipe allows.
 pub fn extend(
-    against: &Against<'_>,
-    rest: &Rest<'_>,
+    against: &PlanInputs<'_>,
+    rest: &PlanExtension<'_>,
     recipe: &Recipe,
     context: &Context<'_>,
-) -> Result<Planned, EpochError> {
-    let Rest { chain, next_row, inherits } = *rest;
+) -> Result<Plan, EpochError> {
+    let PlanExtension { chain, next_row, inherits } = *rest;
     let Some(parent) = chain.last() else {
         return Err(EpochError::bug("the extension of an unknown plan"));
     };
-    let (_, tokenizer) = find_tokenizer(against.corpora, &mut recipe.clone())?;
+    let (_, tokenizer) = resolve_tokenizer(against.corpora, &mut recipe.clone())?;
     let before = &parent.plan.tokenizer;
     if tokenizer.hash != before.hash {
         return Err(EpochError::Recipe(format!(
@@ -120,7 +120,7 @@ pub fn extend(
         // A plan is consumed as far as the one after it says.
         let ledger = chain.get(at + 1).and_then(|next| next.plan.parent.as_ref());
         let row = ledger.map_or(next_row, |ledger| ledger.next_row);
-        let opened = Opened::open(against.corpora, planned, OpenedTo::Give)?;
+        let opened = OpenPlan::open(against.corpora, planned, OpenPurpose::Give)?;
         let left = Remainder::of(&opened, row, context.interrupt)?;
         remainder = Some(match remainder {
             Some(before) => left.after(before),
@@ -129,26 +129,26 @@ pub fn extend(
         context.progress.advance(at as u64 + 1);
     }
     let remainder = remainder.map(|left| if inherits { left.of_last() } else { left });
-    continued(against, recipe, remainder.as_ref(), context)
+    plan_from(against, recipe, remainder.as_ref(), context)
 }
 
 /// As [`plan`], from what the parent plan of `remainder` has left and what is new.
-fn continued(
-    against: &Against<'_>,
+fn plan_from(
+    against: &PlanInputs<'_>,
     recipe: &Recipe,
     remainder: Option<&Remainder>,
     context: &Context<'_>,
-) -> Result<Planned, EpochError> {
+) -> Result<Plan, EpochError> {
     let corpora = against.corpora;
     let mut recipe = recipe.clone();
     recipe.snapshot = against.moment.named();
-    tainted::spell_out(corpora, &mut recipe)?;
-    let (tokenizer, pinned_tokenizer) = find_tokenizer(corpora, &mut recipe)?;
-    let Selected { selections, mut counted, mut draws_from } =
+    tainted::resolve_suites(corpora, &mut recipe)?;
+    let (tokenizer, pinned_tokenizer) = resolve_tokenizer(corpora, &mut recipe)?;
+    let SourceSelections { selections, mut counted, mut draws_from } =
         select_sources(against, &mut recipe, tokenizer, context)?;
-    let trained = Trained::of(corpora, tokenizer, pinned_tokenizer.specials)?;
+    let trained = LossReader::of(corpora, tokenizer, pinned_tokenizer.specials)?;
     let pinning =
-        Pinning::new(against, &recipe, tokenizer, &pinned_tokenizer, remainder, &selections)?;
+        PassBuilder::new(against, &recipe, tokenizer, &pinned_tokenizer, remainder, &selections)?;
 
     context.progress.begin("lengths", Some(selections.len() as u64));
     let (mut sources, mut opened, mut pinned) = (Vec::new(), Vec::new(), Vec::new());
@@ -171,7 +171,7 @@ fn continued(
         let is_whole = documents.strata.len() == 1
             && documents.strata.iter().flat_map(|stratum| &stratum.pools).all(whole);
         let known = counted.remove(&of.name).flatten().filter(|_| is_whole);
-        let basis = SourceBasis { recipe: &recipe, tokenizer, pinned: &pinned_tokenizer, known };
+        let basis = SourceInputs { recipe: &recipe, tokenizer, pinned: &pinned_tokenizer, known };
         let (mut source, rows) = plan_source(corpora, &basis, &of, &documents, &trained)?;
         source.draws_from = draws_from.remove(&of.name).unwrap_or_default();
         sources.push(source);
@@ -182,14 +182,16 @@ fn continued(
     let commit = against.moment.commits().next().unwrap_or_default();
     let drawn = pinned_shards(corpora, against.moment.commits(), &pinned)?;
     let (budget, schedule) = shares::set(&recipe, &mut sources)?;
-    let mut plan = Plan {
-        version: Plan::VERSION,
+    let mut plan = PlanHeader {
+        version: PlanHeader::VERSION,
         capacity: capacity(&recipe),
         snapshot: PinnedSnapshot { name: against.moment.name.clone(), commit },
         shards: drawn,
         tokenizer: pinned_tokenizer,
-        parent: remainder
-            .map(|remainder| Ledger { plan: remainder.plan.clone(), next_row: remainder.next_row }),
+        parent: remainder.map(|remainder| ParentPlan {
+            plan: remainder.plan.clone(),
+            next_row: remainder.next_row,
+        }),
         budget,
         schedule,
         sources,
@@ -201,7 +203,7 @@ fn continued(
     plan.check_feasible(0)?;
     check_padding(&plan)?;
     masks::check(corpora, tokenizer, &plan, &pinned)?;
-    let planned = Planned::unstored(plan, pinned);
+    let planned = Plan::unstored(plan, pinned);
     // What an extension has left of the first pass may be little, and whole passes follow.
     if remainder.is_none() {
         filled::check(corpora, &planned)?;
@@ -210,21 +212,21 @@ fn continued(
 }
 
 /// The documents of each source of a recipe.
-struct Selected {
+struct SourceSelections {
     selections: Vec<(String, RoaringTreemap)>,
     /// By stored tokens, where that was found on the way.
-    counted: BTreeMap<String, Option<Arc<Histogram>>>,
+    counted: BTreeMap<String, Option<Arc<LengthHistogram>>>,
     /// The sources of the corpus that they are from, where a pattern or a list stood for these.
     draws_from: BTreeMap<String, Vec<String>>,
 }
 
 /// The documents of each source; a recipe that lists no sources has all that have any afterwards.
 fn select_sources(
-    against: &Against<'_>,
+    against: &PlanInputs<'_>,
     recipe: &mut Recipe,
     tokenizer: TokenizerId,
     context: &Context<'_>,
-) -> Result<Selected, EpochError> {
+) -> Result<SourceSelections, EpochError> {
     let corpora = against.corpora;
     let listed = !recipe.sources.is_empty();
     if !listed {
@@ -258,13 +260,13 @@ fn select_sources(
     };
     select::check(corpora, recipe, &selections, against.kept, ids_of)?;
     check_memory(recipe, &selections, context.memory)?;
-    Ok(Selected { selections, counted, draws_from })
+    Ok(SourceSelections { selections, counted, draws_from })
 }
 
 /// Sets the times at which strata open. A source is paced over what one epoch takes of it, or over a
 /// pass where that is less.
 fn set_pacing(
-    plan: &mut Plan,
+    plan: &mut PlanHeader,
     curriculum: &Curriculum,
     opened: &[SourceRows],
 ) -> Result<(), EpochError> {
@@ -310,15 +312,15 @@ fn check_memory(
 
 const fn pacing(curriculum: &Curriculum) -> pacing::Pacing {
     match curriculum.pacing {
-        Pacing::Linear => pacing::Pacing::Linear,
-        Pacing::Sqrt => pacing::Pacing::Sqrt,
-        Pacing::RootP => pacing::Pacing::Root(curriculum.root),
-        Pacing::Exp => pacing::Pacing::Exp,
-        Pacing::Step => pacing::Pacing::Step(curriculum.steps),
+        CurriculumPacing::Linear => pacing::Pacing::Linear,
+        CurriculumPacing::Sqrt => pacing::Pacing::Sqrt,
+        CurriculumPacing::RootP => pacing::Pacing::Root(curriculum.root),
+        CurriculumPacing::Exp => pacing::Pacing::Exp,
+        CurriculumPacing::Step => pacing::Pacing::Step(curriculum.steps),
     }
 }
 
-fn check_padding(plan: &Plan) -> Result<(), EpochError> {
+fn check_padding(plan: &PlanHeader) -> Result<(), EpochError> {
     check_output(plan)?;
     let format = plan.recipe.output.format;
     if !plan.recipe.output.file_format().needs_equal_rows()

@@ -5,15 +5,15 @@ use super::moment::PlanMoment;
 use super::tokenizer::listing;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::plan::Plan;
-use crate::epoch::recipe::{DrawsFrom, Pattern, Recipe, SourceRecipe};
+use crate::epoch::plan::PlanHeader;
+use crate::epoch::recipe::{DrawsFrom, NamePattern, Recipe, SourceRecipe};
 use crate::model::SourceId;
 use crate::model::near_names::UnknownName;
 use crate::store::system_fields;
 
 /// The sources of the corpus that a source of a recipe draws from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Origins {
+pub(super) struct SourceOrigins {
     pub ids: Vec<SourceId>,
     /// Their names in order, where a pattern or a list stood for them.
     pub found: Vec<String>,
@@ -29,8 +29,8 @@ pub(super) fn origins(
     corpora: &Corpora,
     recipe: &Recipe,
     moment: &PlanMoment,
-) -> Result<Vec<Origins>, EpochError> {
-    let all: Result<Vec<Origins>, EpochError> =
+) -> Result<Vec<SourceOrigins>, EpochError> {
+    let all: Result<Vec<SourceOrigins>, EpochError> =
         recipe.sources.iter().map(|source| of_source(corpora, source, moment)).collect();
     let all = all?;
     check_claims(corpora, recipe, &all)?;
@@ -41,9 +41,9 @@ pub(super) fn origins(
 ///
 /// # Errors
 /// [`EpochError::Unknown`] for a source that there is not any more.
-pub(super) fn of_plan(
+pub(super) fn origins_of_plan(
     corpora: &Corpora,
-    plan: &Plan,
+    plan: &PlanHeader,
     source: &SourceRecipe,
 ) -> Result<Vec<SourceId>, EpochError> {
     let planned = plan.sources.iter().find(|planned| planned.name == source.name);
@@ -60,12 +60,12 @@ fn of_source(
     corpora: &Corpora,
     source: &SourceRecipe,
     moment: &PlanMoment,
-) -> Result<Origins, EpochError> {
+) -> Result<SourceOrigins, EpochError> {
     let entries = entries(source);
     if let [name] = entries
         && let (Some(id), None | Some(DrawsFrom::One(_))) = (named(corpora, name), &source.from)
     {
-        return Ok(Origins { ids: vec![id], found: Vec::new() });
+        return Ok(SourceOrigins { ids: vec![id], found: Vec::new() });
     }
     let mut found: Vec<(String, SourceId)> = Vec::new();
     for entry in entries {
@@ -80,8 +80,8 @@ fn of_source(
                     ),
                 });
             }
-            None if Pattern::is(entry) => {
-                let pattern = Pattern::parse(entry).map_err(|why| {
+            None if NamePattern::is(entry) => {
+                let pattern = NamePattern::parse(entry).map_err(|why| {
                     let name = &source.name;
                     EpochError::Recipe(format!("`from` of source `{name}`: `{entry}`: {why}"))
                 })?;
@@ -103,12 +103,16 @@ fn of_source(
     // A name and a pattern, or two patterns, may stand for the same source.
     found.dedup();
     let (found, ids) = found.into_iter().unzip();
-    Ok(Origins { ids, found })
+    Ok(SourceOrigins { ids, found })
 }
 
 /// Two that draw from one source take the same documents, unless conditions part them.
-fn check_claims(corpora: &Corpora, recipe: &Recipe, all: &[Origins]) -> Result<(), EpochError> {
-    let claims: Vec<(&SourceRecipe, &Origins)> = recipe.sources.iter().zip(all).collect();
+fn check_claims(
+    corpora: &Corpora,
+    recipe: &Recipe,
+    all: &[SourceOrigins],
+) -> Result<(), EpochError> {
+    let claims: Vec<(&SourceRecipe, &SourceOrigins)> = recipe.sources.iter().zip(all).collect();
     for (at, (second, seconds)) in claims.iter().enumerate() {
         for (first, firsts) in claims.iter().take(at) {
             let by_name = firsts.found.is_empty() && seconds.found.is_empty();

@@ -2,13 +2,13 @@
 //! full.
 
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::Lengths;
+use crate::epoch::lengths::LengthReader;
 use crate::epoch::pack::Fragment;
 use crate::model::DocId;
 use rayon::prelude::*;
 
 /// Tells where the tokens of a text end. Implemented by what knows the tokenizer.
-pub trait TokenEnds: Sync {
+pub trait TokenAligner: Sync {
     /// For each token of `text`, the byte where it ends; none when the tokens of the text are not those
     /// that are stored for `document`.
     ///
@@ -23,8 +23,8 @@ pub trait TokenEnds: Sync {
 /// # Errors
 /// [`EpochError::Bug`] when the tokenizer fails; [`EpochError::Store`].
 pub(super) fn fragments(
-    lengths: &Lengths,
-    ends: &dyn TokenEnds,
+    lengths: &LengthReader,
+    ends: &dyn TokenAligner,
     bos: bool,
     document: DocId,
     (length, capacity): (u32, u32),
@@ -56,15 +56,15 @@ pub(super) fn in_order<T: Send>(
 
 /// A place to cut, and whether a paragraph ends there; a line ends at every one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Break {
+struct ParagraphBreak {
     /// Tokens of the effective sequence before it.
     at: u32,
     paragraph: bool,
 }
 
-fn breaks(text: &str, ends: &[u32], shift: u32) -> Vec<Break> {
+fn breaks(text: &str, ends: &[u32], shift: u32) -> Vec<ParagraphBreak> {
     let bytes = text.as_bytes();
-    let mut breaks: Vec<Break> = Vec::new();
+    let mut breaks: Vec<ParagraphBreak> = Vec::new();
     let mut token = 0;
     let mut at = 0;
     while let Some(line) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| *b == b'\n')) {
@@ -81,7 +81,9 @@ fn breaks(text: &str, ends: &[u32], shift: u32) -> Vec<Break> {
         let Ok(after) = u32::try_from(token + 1) else { break };
         match breaks.last_mut().filter(|last| last.at == after + shift) {
             Some(last) => last.paragraph |= paragraph,
-            None if token < ends.len() => breaks.push(Break { at: after + shift, paragraph }),
+            None if token < ends.len() => {
+                breaks.push(ParagraphBreak { at: after + shift, paragraph })
+            }
             None => break,
         }
     }
@@ -89,7 +91,7 @@ fn breaks(text: &str, ends: &[u32], shift: u32) -> Vec<Break> {
 }
 
 /// Tokens to take from `offset`: to the last paragraph within a row, else the last line, else a row.
-fn cut(breaks: &[Break], offset: u32, capacity: u32) -> u32 {
+fn cut(breaks: &[ParagraphBreak], offset: u32, capacity: u32) -> u32 {
     let from = breaks.partition_point(|found| found.at <= offset);
     let to = breaks.partition_point(|found| found.at <= offset + capacity);
     let within = breaks.get(from..to).unwrap_or_default();

@@ -1,14 +1,14 @@
 //! Makes the passes of a source from its documents: strata, copies, fragments, and what a parent plan left.
 
-use super::Against;
-use super::paragraph::{TokenEnds, fragments, in_order};
+use super::PlanInputs;
+use super::paragraph::{TokenAligner, fragments, in_order};
 use super::strata::strata;
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::{Lengths, blocks_of};
-use crate::epoch::order::coin;
-use crate::epoch::pack::Policy;
+use crate::epoch::lengths::{LengthReader, blocks_of};
+use crate::epoch::pack::PackPolicy;
+use crate::epoch::permutation::coin;
 use crate::epoch::plan::{PinnedPool, PinnedSource, PinnedStratum, PinnedTokenizer, policy};
-use crate::epoch::recipe::{Long, PackKind, Recipe, SourceRecipe};
+use crate::epoch::recipe::{LongDocuments, PackKind, Recipe, SourceRecipe};
 use crate::epoch::run::Remainder;
 use crate::model::{DocId, TokenizerId};
 use roaring::RoaringTreemap;
@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 const COPIES: usize = 1000;
 
 /// What passes are made from, besides the documents of a source.
-pub(super) struct Pinning<'a> {
-    against: &'a Against<'a>,
+pub(super) struct PassBuilder<'a> {
+    against: &'a PlanInputs<'a>,
     tokenizer: TokenizerId,
     pinned: &'a PinnedTokenizer,
     /// Layer `k`: documents that come more than `k + 1` times a pass, and those that never do.
@@ -29,11 +29,11 @@ pub(super) struct Pinning<'a> {
     remainder: Option<&'a Remainder>,
 }
 
-impl<'a> Pinning<'a> {
+impl<'a> PassBuilder<'a> {
     /// # Errors
     /// [`EpochError::Recipe`] for a `repeat` that is not a number of copies; [`EpochError::Select`].
     pub fn new(
-        against: &'a Against<'a>,
+        against: &'a PlanInputs<'a>,
         recipe: &Recipe,
         tokenizer: TokenizerId,
         pinned: &'a PinnedTokenizer,
@@ -104,12 +104,12 @@ impl<'a> Pinning<'a> {
     }
 
     /// Cuts what is longer than a row and what is cut by hand.
-    fn pool(&self, policy: &Policy, mut pool: PinnedPool) -> Result<PinnedPool, EpochError> {
+    fn pool(&self, policy: &PackPolicy, mut pool: PinnedPool) -> Result<PinnedPool, EpochError> {
         if policy.kind != PackKind::Concat {
             pool.fragments =
                 pool.fragments.iter().flat_map(|part| part.cut(policy.capacity)).collect();
         }
-        if policy.long == Long::Paragraph {
+        if policy.long == LongDocuments::Paragraph {
             let ends = self.against.ends.ok_or_else(|| {
                 EpochError::Recipe(
                     "long = \"paragraph\" needs the tokenizer to tell where tokens end".to_owned(),
@@ -127,11 +127,11 @@ impl<'a> Pinning<'a> {
     /// Moves documents longer than a row from the layers to the fragments.
     fn cut_paragraphs(
         &self,
-        policy: &Policy,
-        ends: &dyn TokenEnds,
+        policy: &PackPolicy,
+        ends: &dyn TokenAligner,
         pool: &mut PinnedPool,
     ) -> Result<(), EpochError> {
-        let lengths = Lengths {
+        let lengths = LengthReader {
             corpora: self.against.corpora.clone(),
             tokenizer: self.tokenizer,
             tokenizer_name: self.pinned.name.as_str().into(),
@@ -163,7 +163,7 @@ impl<'a> Pinning<'a> {
 }
 
 fn copies(
-    against: &Against<'_>,
+    against: &PlanInputs<'_>,
     seed: u64,
     expression: &str,
 ) -> Result<(Vec<RoaringTreemap>, RoaringTreemap), EpochError> {
@@ -180,7 +180,7 @@ fn copies(
             }
             return;
         };
-        let once_more = coin::share("repeat", seed, &id.to_le_bytes()) < times.fract();
+        let once_more = coin("repeat", seed, &id.to_le_bytes()) < times.fract();
         // Between 0 and COPIES, so the cast keeps it.
         let times = times as usize + usize::from(once_more);
         if times == 0 {

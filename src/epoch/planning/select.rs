@@ -1,12 +1,12 @@
 //! Which documents a source of an epoch draws from.
 
-use super::holdout::one_side;
+use super::holdout::holdout_side;
 use super::moment::{PlanMoment, has_moved};
-use super::tainted::tainted;
+use super::tainted::contaminated_documents;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::with_tokens;
-use crate::epoch::pack::Histogram;
+use crate::epoch::pack::LengthHistogram;
 use crate::epoch::recipe::{Recipe, SourceRecipe};
 use crate::model::{SourceId, Standing, TokenizerId};
 use crate::query::{Dependence, dependence, names_column};
@@ -115,12 +115,12 @@ pub(super) fn base(
     if recipe.select.exclude_removed {
         base -= removed(corpora)?;
     }
-    base -= tainted(corpora, recipe, kept)?;
+    base -= contaminated_documents(corpora, recipe, kept)?;
     if let Some(condition) = &recipe.select.condition {
         base &= corpora.select(condition)?;
     }
     if let Some(holdout) = &recipe.select.holdout {
-        base = one_side(corpora, moment, holdout, &base)?;
+        base = holdout_side(corpora, moment, holdout, &base)?;
     }
     Ok(base)
 }
@@ -137,7 +137,7 @@ pub(super) fn of_source(
     from: &[SourceId],
     tokenizer: TokenizerId,
     base: &RoaringTreemap,
-) -> Result<(RoaringTreemap, Option<Histogram>), EpochError> {
+) -> Result<(RoaringTreemap, Option<LengthHistogram>), EpochError> {
     let mut selection = RoaringTreemap::new();
     for id in from {
         selection |= corpora.documents_of(*id)?;

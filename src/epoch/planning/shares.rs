@@ -1,9 +1,9 @@
 //! What each source gives of an epoch: weights, budgets and schedules as integers.
 
 use crate::epoch::error::EpochError;
-use crate::epoch::mix::{MixError, Point, integer_weights, temperature, unimax, with_fixed};
+use crate::epoch::mix::{MixError, PlannedPoint, integer_weights, temperature, unimax, with_fixed};
 use crate::epoch::plan::{PlannedSource, capacity, fluid, largest_total, narrow};
-use crate::epoch::recipe::{Method, Recipe, Unit};
+use crate::epoch::recipe::{MixMethod, MixUnit, Recipe};
 
 /// Sets the weights of `sources` and what an epoch asks of each; gives the budget of an epoch, in the
 /// mix's unit, and the schedule.
@@ -13,21 +13,23 @@ use crate::epoch::recipe::{Method, Recipe, Unit};
 pub(super) fn set(
     recipe: &Recipe,
     sources: &mut [PlannedSource],
-) -> Result<(u64, Vec<Point>), EpochError> {
+) -> Result<(u64, Vec<PlannedPoint>), EpochError> {
     let amounts: Vec<u64> = sources.iter().map(|source| source.amount).collect();
     let whole = |amounts: &[u64]| narrow(amounts.iter().map(|amount| u128::from(*amount)).sum());
     let asked = recipe.mix.tokens;
     let schedule = schedule(recipe)?;
     let weights = match recipe.mix.method {
         _ if !schedule.is_empty() => vec![0; sources.len()],
-        Some(Method::Weights) => by_weight(recipe)?,
-        Some(Method::Temperature) => temperature(&amounts, recipe.mix.temperature.unwrap_or(1.0)),
-        Some(Method::Unimax) => {
+        Some(MixMethod::Weights) => by_weight(recipe)?,
+        Some(MixMethod::Temperature) => {
+            temperature(&amounts, recipe.mix.temperature.unwrap_or(1.0))
+        }
+        Some(MixMethod::Unimax) => {
             // All passes of a source are what it holds; a budget beyond all of that asks for all.
             let passes: Vec<u64> = sources.iter().map(PlannedSource::available).collect();
             unimax(&passes, 1, asked.unwrap_or_else(|| whole(&passes)))
         }
-        Some(Method::Natural) | None => amounts.clone(),
+        Some(MixMethod::Natural) | None => amounts.clone(),
     };
     if let Some(at) = weights.iter().position(|weight| *weight == 0)
         && schedule.is_empty()
@@ -45,12 +47,12 @@ pub(super) fn set(
     let fixed = recipe.sources.iter().all(|source| source.tokens.is_some());
     let budget = match (asked, recipe.mix.method) {
         (Some(tokens), _) => tokens,
-        (None, Some(Method::Weights)) if fixed && schedule.is_empty() => whole(&weights),
-        (None, Some(Method::Unimax)) => whole(&weights),
-        (None, Some(Method::Weights | Method::Temperature)) => {
+        (None, Some(MixMethod::Weights)) if fixed && schedule.is_empty() => whole(&weights),
+        (None, Some(MixMethod::Unimax)) => whole(&weights),
+        (None, Some(MixMethod::Weights | MixMethod::Temperature)) => {
             largest_total(sources, &due).unwrap_or_else(|| whole(&amounts))
         }
-        (None, Some(Method::Natural) | None) => whole(&amounts),
+        (None, Some(MixMethod::Natural) | None) => whole(&amounts),
     };
     if budget == 0 {
         return Err(EpochError::Recipe(
@@ -88,8 +90,8 @@ fn told(why: &MixError) -> String {
     }
 }
 
-fn schedule(recipe: &Recipe) -> Result<Vec<Point>, EpochError> {
-    let mut points: Vec<Point> = Vec::new();
+fn schedule(recipe: &Recipe) -> Result<Vec<PlannedPoint>, EpochError> {
+    let mut points: Vec<PlannedPoint> = Vec::new();
     for point in &recipe.mix.schedule {
         let weights: Vec<f64> = recipe
             .sources
@@ -114,7 +116,7 @@ fn schedule(recipe: &Recipe) -> Result<Vec<Point>, EpochError> {
                 recipe.mix.unit.name()
             )));
         }
-        points.push(Point { at, shares, ramp: point.ramp });
+        points.push(PlannedPoint { at, shares, ramp: point.ramp });
     }
     Ok(points)
 }
@@ -123,9 +125,9 @@ fn schedule(recipe: &Recipe) -> Result<Vec<Point>, EpochError> {
 fn step_amount(recipe: &Recipe) -> Result<u64, EpochError> {
     let rows = recipe.batch.as_ref().and_then(|batch| batch.rows).unwrap_or(1);
     match recipe.mix.unit {
-        Unit::Tokens => Ok(rows.saturating_mul(capacity(recipe).into())),
-        Unit::Rows => Ok(rows),
-        Unit::Documents | Unit::LossTokens => Err(EpochError::Recipe(
+        MixUnit::Tokens => Ok(rows.saturating_mul(capacity(recipe).into())),
+        MixUnit::Rows => Ok(rows),
+        MixUnit::Documents | MixUnit::LossTokens => Err(EpochError::Recipe(
             "at_step needs mix.unit = \"tokens\" or \"rows\": a step has no fixed number of documents or loss tokens"
                 .to_owned(),
         )),

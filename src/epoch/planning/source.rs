@@ -2,21 +2,21 @@
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::{Lengths, Trained};
-use crate::epoch::pack::{Histogram, Losses, Policy};
+use crate::epoch::lengths::{LengthReader, LossReader};
+use crate::epoch::pack::{LengthHistogram, PackLosses, PackPolicy};
 use crate::epoch::plan::{PinnedSource, PinnedTokenizer, PlannedSource, long_name, ratio, rules};
 use crate::epoch::recipe::{PackKind, Recipe, SourceRecipe};
-use crate::epoch::rows::{OpenedTo, SourceRows};
+use crate::epoch::rows::{OpenPurpose, SourceRows};
 use crate::model::TokenizerId;
 use std::sync::Arc;
 
 /// What the sources of a plan are planned with.
-pub(super) struct SourceBasis<'a> {
+pub(super) struct SourceInputs<'a> {
     pub recipe: &'a Recipe,
     pub tokenizer: TokenizerId,
     pub pinned: &'a PinnedTokenizer,
     /// Documents of the source by stored tokens, where every pass holds each of them once.
-    pub known: Option<Arc<Histogram>>,
+    pub known: Option<Arc<LengthHistogram>>,
 }
 
 /// What a plan says of a source, and its rows, opened to be counted.
@@ -25,15 +25,15 @@ pub(super) struct SourceBasis<'a> {
 /// [`EpochError::Empty`] when no row comes of it; [`EpochError::NotEncoded`]; [`EpochError::Store`].
 pub(super) fn plan_source(
     corpora: &Corpora,
-    basis: &SourceBasis<'_>,
+    basis: &SourceInputs<'_>,
     source: &SourceRecipe,
     documents: &Arc<PinnedSource>,
-    trained: &Trained,
+    trained: &LossReader,
 ) -> Result<(PlannedSource, SourceRows), EpochError> {
     let specials = &basis.pinned.specials;
     let rules = rules(basis.recipe, Some(source), &source.name, specials, Vec::new());
     let policy = rules.policy;
-    let lengths = Lengths {
+    let lengths = LengthReader {
         corpora: corpora.clone(),
         tokenizer: basis.tokenizer,
         tokenizer_name: basis.pinned.name.as_str().into(),
@@ -42,7 +42,7 @@ pub(super) fn plan_source(
         sharing: documents.sets().saturating_mul(basis.recipe.sources.len()),
     };
     let opened =
-        SourceRows::open(rules, &lengths, Arc::clone(documents), trained, OpenedTo::Count)?;
+        SourceRows::open(rules, &lengths, Arc::clone(documents), trained, OpenPurpose::Count)?;
     let first = opened.count_first()?;
     let later_amount = opened.count_later(&first)?;
     let histogram = opened.histogram(0);
@@ -70,7 +70,7 @@ pub(super) fn plan_source(
         tokens: effective - added,
         effective_tokens: effective,
         packed_tokens: first.tokens,
-        losses: Losses { partial_tokens, ..policy.losses(&histogram) },
+        losses: PackLosses { partial_tokens, ..policy.losses(&histogram) },
         rows: first.rows,
         full_rows: first.full_rows,
         efficiency: if fixed { ratio(first.tokens.into(), space) } else { 1.0 },
@@ -89,7 +89,7 @@ pub(super) fn plan_source(
 /// Refuses a source without rows: `tokens` of its `all` documents are in rows, `partial_tokens` do not fill one.
 fn check_rows(
     source: &SourceRecipe,
-    policy: &Policy,
+    policy: &PackPolicy,
     all: u64,
     tokens: u64,
     partial_tokens: u64,

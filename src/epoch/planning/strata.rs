@@ -3,7 +3,7 @@
 use super::surprisal::surprisals;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::order::coin;
+use crate::epoch::permutation::coin;
 use crate::epoch::recipe::Curriculum;
 use crate::model::TokenizerId;
 use roaring::RoaringTreemap;
@@ -15,7 +15,7 @@ const SAMPLED: u64 = 1 << 22;
 const TOGETHER: u64 = 2 * SAMPLED;
 
 /// Receives the value of each document; none where it has none.
-type Each<'e> = dyn FnMut(u64, Option<f64>) + 'e;
+type EachValue<'e> = dyn FnMut(u64, Option<f64>) + 'e;
 
 /// The documents of each source in strata of about as many documents each, easiest first. Equal values
 /// share a stratum; empty strata are left out. The number is evaluated twice over all documents, whatever
@@ -33,7 +33,8 @@ pub(super) fn strata(
     if curriculum.by == "surprisal" {
         for one in selections.chunks(1) {
             for (_, selection) in one {
-                let each = |each: &mut Each<'_>| surprisals(corpora, tokenizer, selection, each);
+                let each =
+                    |each: &mut EachValue<'_>| surprisals(corpora, tokenizer, selection, each);
                 found.extend(together(curriculum, one, each)?);
             }
         }
@@ -47,7 +48,7 @@ pub(super) fn strata(
             held <= TOGETHER
         });
         let (some, others) = rest.split_at(fits.count().max(1));
-        let each = |each: &mut Each<'_>| corpora.numbers(&curriculum.by, each);
+        let each = |each: &mut EachValue<'_>| corpora.numbers(&curriculum.by, each);
         found.extend(together(curriculum, some, each)?);
         rest = others;
     }
@@ -55,7 +56,7 @@ pub(super) fn strata(
 }
 
 /// A source whose documents are put in strata.
-struct Source<'a> {
+struct StratumSource<'a> {
     name: &'a str,
     documents: &'a RoaringTreemap,
     /// Share of the values that are sampled.
@@ -67,7 +68,7 @@ struct Source<'a> {
     strata: Vec<RoaringTreemap>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> StratumSource<'a> {
     fn new((name, documents): &'a (String, RoaringTreemap)) -> Self {
         Self {
             name,
@@ -83,8 +84,7 @@ impl<'a> Source<'a> {
 
     fn sample(&mut self, id: u64, value: Option<f64>) {
         // By the document, not by the order of arrival, so that the sample is always the same.
-        let is_drawn =
-            || self.rate >= 1.0 || coin::share("strata", 0, &id.to_le_bytes()) < self.rate;
+        let is_drawn = || self.rate >= 1.0 || coin("strata", 0, &id.to_le_bytes()) < self.rate;
         match value {
             Some(value) if is_drawn() => self.values.push(value),
             Some(_) => {}
@@ -125,9 +125,9 @@ impl<'a> Source<'a> {
 fn together(
     curriculum: &Curriculum,
     selections: &[(String, RoaringTreemap)],
-    mut each: impl FnMut(&mut Each<'_>) -> Result<(), EpochError>,
+    mut each: impl FnMut(&mut EachValue<'_>) -> Result<(), EpochError>,
 ) -> Result<BTreeMap<String, Vec<RoaringTreemap>>, EpochError> {
-    let mut sources: Vec<Source<'_>> = selections.iter().map(Source::new).collect();
+    let mut sources: Vec<StratumSource<'_>> = selections.iter().map(StratumSource::new).collect();
     each(&mut |id, value| {
         if let Some(source) = sources.iter_mut().find(|of| of.documents.contains(id)) {
             source.sample(id, value);

@@ -1,6 +1,6 @@
 //! Suites and a plan: documents that have an item of one, and sources that are one.
 
-use super::origins::Origins;
+use super::origins::SourceOrigins;
 use crate::contamination::ContaminationRule;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -15,7 +15,7 @@ use roaring::RoaringTreemap;
 /// # Errors
 /// [`EpochError::Unknown`] for a suite that there is not; [`EpochError::Recipe`] for one that stored texts were not
 /// searched for to the end, or that has other items or rejected pairs than the recipe says.
-pub(super) fn spell_out(corpora: &Corpora, recipe: &mut Recipe) -> Result<(), EpochError> {
+pub(super) fn resolve_suites(corpora: &Corpora, recipe: &mut Recipe) -> Result<(), EpochError> {
     let rule = ContaminationRule::default();
     for excluded in &mut recipe.select.exclude_contaminated {
         let (mut found, mut all_rejected): (Option<String>, _) = (None, Vec::new());
@@ -105,7 +105,7 @@ fn rejected(view: &View, suite: &str) -> Result<String, EpochError> {
 ///
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
-pub(super) fn tainted(
+pub(super) fn contaminated_documents(
     corpora: &Corpora,
     recipe: &Recipe,
     kept: &RoaringTreemap,
@@ -130,7 +130,7 @@ pub(super) fn tainted(
 pub(super) fn check_sources(
     corpora: &Corpora,
     recipe: &Recipe,
-    origins: &[Origins],
+    origins: &[SourceOrigins],
     selections: &[(String, RoaringTreemap)],
     is_listed: bool,
 ) -> Result<(), EpochError> {

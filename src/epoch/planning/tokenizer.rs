@@ -3,7 +3,7 @@
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::PinnedTokenizer;
-use crate::epoch::recipe::{Recipe, SpecialIds, Specials, special_ids};
+use crate::epoch::recipe::{Recipe, SpecialIds, SpecialTokens, special_ids};
 use crate::model::TokenizerId;
 use crate::model::near_names::UnknownName;
 use crate::tokenizer::stored_vocabulary;
@@ -13,7 +13,7 @@ use crate::tokenizer::stored_vocabulary;
 /// # Errors
 /// [`EpochError::Recipe`] when it must be named or has not encoded everything; [`EpochError::Unknown`];
 /// [`EpochError::Store`].
-pub(super) fn find_tokenizer(
+pub(super) fn resolve_tokenizer(
     corpora: &Corpora,
     recipe: &mut Recipe,
 ) -> Result<(TokenizerId, PinnedTokenizer), EpochError> {
@@ -45,7 +45,7 @@ pub(super) fn find_tokenizer(
         }
         Ok(())
     })?;
-    let specials = if recipe.tokenizer.specials == Specials::default() {
+    let specials = if recipe.tokenizer.specials == SpecialTokens::default() {
         SpecialIds::default()
     } else {
         let vocabulary = stored_vocabulary(&first.tokenizer_file(id)?, &record.backend)?;

@@ -1,12 +1,12 @@
 //! What the plans of both sides of a holdout lack together.
 
 use super::holdout::divide;
-use super::origins::of_plan;
+use super::origins::origins_of_plan;
 use super::select::{of_source, removed};
-use super::tainted::tainted;
+use super::tainted::contaminated_documents;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::plan::{PinnedSnapshot, Plan, Planned};
+use crate::epoch::plan::{PinnedSnapshot, Plan, PlanHeader};
 
 /// How many documents of the sources of a plan are on neither side of its holdout: it and the plan of the
 /// other side together lack them. None when it has no holdout, the snapshot that it draws from was dropped, or one of
@@ -14,7 +14,7 @@ use crate::epoch::plan::{PinnedSnapshot, Plan, Planned};
 ///
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
-pub fn undecided(corpora: &Corpora, plan: &Plan) -> Result<Option<u64>, EpochError> {
+pub fn undecided(corpora: &Corpora, plan: &PlanHeader) -> Result<Option<u64>, EpochError> {
     let recipe = &plan.recipe;
     let Some(holdout) = &recipe.select.holdout else { return Ok(None) };
     let moment = match corpora.moment_again(&plan.snapshot.name, plan.commits())? {
@@ -23,7 +23,7 @@ pub fn undecided(corpora: &Corpora, plan: &Plan) -> Result<Option<u64>, EpochErr
         None => corpora.moment(None, None)?,
     };
     let mut base = corpora.kept_at(&moment)?;
-    let tainted = tainted(corpora, recipe, &base)?;
+    let tainted = contaminated_documents(corpora, recipe, &base)?;
     if recipe.select.exclude_removed {
         base -= removed(corpora)?;
     }
@@ -38,14 +38,14 @@ pub fn undecided(corpora: &Corpora, plan: &Plan) -> Result<Option<u64>, EpochErr
         .ok_or_else(|| EpochError::Stale(format!("tokenizer `{}` is gone", plan.tokenizer.name)))?;
     let mut undecided = 0;
     for source in recipe.sources.iter().filter(|_| !neither.is_empty()) {
-        let from = of_plan(corpora, plan, source)?;
+        let from = origins_of_plan(corpora, plan, source)?;
         undecided += of_source(corpora, recipe, source, &from, tokenizer, &neither)?.0.len();
     }
     Ok(Some(undecided))
 }
 
 /// Whether a plan draws from one corpus, which has no other snapshot of that name by now.
-fn is_of_one(corpora: &Corpora, plan: &Plan) -> Result<bool, EpochError> {
+fn is_of_one(corpora: &Corpora, plan: &PlanHeader) -> Result<bool, EpochError> {
     let again = corpora.first().snapshot(&plan.snapshot.name)?;
     Ok(plan.shards.is_empty() && again.is_none())
 }
@@ -55,7 +55,7 @@ fn is_of_one(corpora: &Corpora, plan: &Plan) -> Result<bool, EpochError> {
 ///
 /// # Errors
 /// [`EpochError::Store`].
-pub fn is_dropped(corpora: &Corpora, plan: &Plan) -> Result<bool, EpochError> {
+pub fn is_dropped(corpora: &Corpora, plan: &PlanHeader) -> Result<bool, EpochError> {
     let PinnedSnapshot { name, commit } = &plan.snapshot;
     let view = corpora.first();
     let is_absent = view.snapshot(name)?.is_none() && *commit != view.commit().0;
@@ -66,7 +66,7 @@ pub fn is_dropped(corpora: &Corpora, plan: &Plan) -> Result<bool, EpochError> {
 ///
 /// # Errors
 /// [`EpochError::Store`].
-pub fn removed_since(corpora: &Corpora, planned: &Planned) -> Result<u64, EpochError> {
+pub fn removed_since(corpora: &Corpora, planned: &Plan) -> Result<u64, EpochError> {
     let removed = removed(corpora)?;
-    Ok(if removed.is_empty() { 0 } else { planned.drawn_of(&removed) })
+    Ok(if removed.is_empty() { 0 } else { planned.count_drawn(&removed) })
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-pub struct Batch {
+pub struct BatchRecipe {
     /// Rows a batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
@@ -14,14 +14,14 @@ pub struct Batch {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// Which positions `max_tokens` counts.
-    pub count: Count,
+    pub count: BudgetCount,
     /// The weight of tokens in the cost of a row, which is `balance` * tokens + the sum of the squares of its segment
     /// lengths. Rows are dealt to ranks by falling cost, so that ranks have about equal work. Absent: the rows of a
     /// batch are put in a random order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balance: Option<u64>,
     /// What happens to the rows that fill no batch at an epoch's end.
-    pub tail: Tail,
+    pub tail: BatchTail,
     /// To what length rows are padded; absent: they stay as long as they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pad: Option<PadTo>,
@@ -40,7 +40,7 @@ pub enum PadTo {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Count {
+pub enum BudgetCount {
     /// Tokens are counted without pads.
     #[default]
     Real,
@@ -52,7 +52,7 @@ pub enum Count {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Tail {
+pub enum BatchTail {
     /// They are left out and counted.
     #[default]
     Drop,

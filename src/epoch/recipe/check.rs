@@ -1,12 +1,12 @@
 //! Refuses recipes that contradict themselves, or ask for what is not built.
 
-use super::batch::{Batch, Tail};
+use super::batch::{BatchRecipe, BatchTail};
 use super::check_concat;
 use super::form::Recipe;
-use super::mix::{Method, SchedulePoint, Unit};
+use super::mix::{MixMethod, MixUnit, SchedulePoint};
 use super::order::{Curriculum, LengthGrouped, OrderKind};
 use super::output::Format;
-use super::pack::{Long, PackKind, Target};
+use super::pack::{LongDocuments, PackKind, RowTarget};
 use super::source::SourceRecipe;
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::{WEIGHT_MAX, integer_weights};
@@ -100,7 +100,7 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
             return wrong(format!("output.columns names {} twice", column.name()));
         }
     }
-    if output.ignore_loss && recipe.mix.unit == Unit::LossTokens {
+    if output.ignore_loss && recipe.mix.unit == MixUnit::LossTokens {
         return wrong(
             "mix.unit = \"loss-tokens\" counts by the loss masks of documents, which output.ignore_loss = true ignores; use mix.unit = \"tokens\""
                 .to_owned(),
@@ -134,13 +134,13 @@ fn check_source(recipe: &Recipe, source: &SourceRecipe) -> Result<(), EpochError
     let shared = source.weight.is_some() || source.tokens.is_some();
     let scheduled = !recipe.mix.schedule.is_empty();
     match (recipe.mix.method, source.weight) {
-        (Some(Method::Weights), _) if scheduled && shared => wrong(format!(
+        (Some(MixMethod::Weights), _) if scheduled && shared => wrong(format!(
             "source `{name}` has a weight beside mix.schedule, which holds all weights"
         )),
-        (Some(Method::Weights), _) if !scheduled && !shared => wrong(format!(
+        (Some(MixMethod::Weights), _) if !scheduled && !shared => wrong(format!(
             "source `{name}` has no weight; mix.method = \"weights\" needs one for every source, or tokens"
         )),
-        (Some(method), _) if method != Method::Weights && shared => wrong(format!(
+        (Some(method), _) if method != MixMethod::Weights && shared => wrong(format!(
             "source `{name}` has a weight or tokens, which needs mix.method = \"weights\""
         )),
         (_, Some(weight)) if integer_weights(&[weight]).is_none() => wrong(format!(
@@ -174,13 +174,13 @@ fn check_select(recipe: &Recipe) -> Result<(), EpochError> {
 fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
     let mix = &recipe.mix;
     match (mix.method, mix.temperature) {
-        (Some(Method::Temperature), None) => {
+        (Some(MixMethod::Temperature), None) => {
             return wrong("mix.method = \"temperature\" needs mix.temperature".to_owned());
         }
-        (Some(Method::Temperature), Some(t)) if !(t.is_finite() && t >= 0.01) => {
+        (Some(MixMethod::Temperature), Some(t)) if !(t.is_finite() && t >= 0.01) => {
             return wrong(format!("mix.temperature is {t}, not a number from 0.01 up"));
         }
-        (method, Some(_)) if method != Some(Method::Temperature) => {
+        (method, Some(_)) if method != Some(MixMethod::Temperature) => {
             return wrong("mix.temperature needs mix.method = \"temperature\"".to_owned());
         }
         _ => {}
@@ -188,7 +188,7 @@ fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
     if mix.schedule.is_empty() {
         return Ok(());
     }
-    if mix.method != Some(Method::Weights) {
+    if mix.method != Some(MixMethod::Weights) {
         return wrong("mix.schedule needs mix.method = \"weights\"".to_owned());
     }
     if recipe.sources.is_empty() {
@@ -249,7 +249,7 @@ fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
 fn check_pack(recipe: &Recipe) -> Result<(), EpochError> {
     let (pack, options) = (&recipe.pack, &recipe.pack.options);
     // With the token of the last target, or without it.
-    let capacity = pack.length + u32::from(options.target == Target::Extra);
+    let capacity = pack.length + u32::from(options.target == RowTarget::Extra);
     let lengths = [pack.length, capacity];
     if !lengths
         .iter()
@@ -260,9 +260,9 @@ fn check_pack(recipe: &Recipe) -> Result<(), EpochError> {
             options.doc_multiple, pack.length
         ));
     }
-    let paragraph = |source: &SourceRecipe| source.pack.long == Some(Long::Paragraph);
+    let paragraph = |source: &SourceRecipe| source.pack.long == Some(LongDocuments::Paragraph);
     if pack.kind == PackKind::Concat
-        && (options.long == Long::Paragraph || recipe.sources.iter().any(paragraph))
+        && (options.long == LongDocuments::Paragraph || recipe.sources.iter().any(paragraph))
     {
         return wrong(
             "long = \"paragraph\" has no meaning with pack.kind = \"concat\", which cuts anywhere; use \"split\""
@@ -384,13 +384,13 @@ fn check_grouped(recipe: &Recipe, grouped: &LengthGrouped) -> Result<(), EpochEr
     }
     // An epoch is a pass, seeded by its number, and begins with its first row.
     let repeats = recipe.sources.iter().any(|source| source.max_repeats > 1);
-    if repeats && recipe.mix.method != Some(Method::Natural) {
+    if repeats && recipe.mix.method != Some(MixMethod::Natural) {
         return wrong(
             "length_grouped.exact = \"torch\" with max_repeats has one pass per epoch: leave out weights, and mix.method other than \"natural\""
                 .to_owned(),
         );
     }
-    if repeats && batch.tail == Tail::Carry {
+    if repeats && batch.tail == BatchTail::Carry {
         return wrong(
             "length_grouped.exact = \"torch\" with max_repeats begins each epoch with its own first row, so no rows can be carried over; use batch.tail = \"drop\" or \"pad\""
                 .to_owned(),
@@ -405,7 +405,7 @@ fn check_grouped(recipe: &Recipe, grouped: &LengthGrouped) -> Result<(), EpochEr
     Ok(())
 }
 
-fn check_batch(recipe: &Recipe, batch: &Batch) -> Result<(), EpochError> {
+fn check_batch(recipe: &Recipe, batch: &BatchRecipe) -> Result<(), EpochError> {
     match (batch.rows, batch.max_tokens) {
         (Some(1..), None) => {}
         (None, Some(1..)) => {
@@ -415,7 +415,7 @@ fn check_batch(recipe: &Recipe, batch: &Batch) -> Result<(), EpochError> {
                         .to_owned(),
                 );
             }
-            if batch.balance.is_some() || batch.tail != Tail::Drop {
+            if batch.balance.is_some() || batch.tail != BatchTail::Drop {
                 return wrong(
                     "batch.balance and batch.tail need batch.rows: batches of max_tokens have no fixed count".to_owned(),
                 );
@@ -441,7 +441,7 @@ fn check_batch(recipe: &Recipe, batch: &Batch) -> Result<(), EpochError> {
             ));
         }
     }
-    if batch.tail == Tail::Pad && recipe.tokenizer.specials.pad.is_none() {
+    if batch.tail == BatchTail::Pad && recipe.tokenizer.specials.pad.is_none() {
         return wrong("batch.tail = \"pad\" needs tokenizer.specials.pad".to_owned());
     }
     Ok(())

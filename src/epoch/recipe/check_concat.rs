@@ -1,14 +1,14 @@
 //! Refuses settings of rows cut end to end that have no meaning, or none beside others.
 
 use super::form::Recipe;
-use super::mix::Unit;
-use super::pack::{PackKind, Partial, Target};
+use super::mix::MixUnit;
+use super::pack::{PackKind, PartialRow, RowTarget};
 use crate::epoch::error::EpochError;
 
 pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     let (pack, options) = (&recipe.pack, &recipe.pack.options);
     let wrong = |message: &str| Err(EpochError::Recipe(message.to_owned()));
-    if options.overlap && (pack.kind != PackKind::Concat || options.target != Target::Extra) {
+    if options.overlap && (pack.kind != PackKind::Concat || options.target != RowTarget::Extra) {
         return wrong(
             "pack.options.overlap = true begins each row with the last token of the one before: it needs \
              pack.kind = \"concat\" and pack.options.target = \"extra\"",
@@ -25,7 +25,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
             "pack.options.partial concerns the one row of a pass that pack.kind = \"concat\" does not fill; leave it out",
         );
     }
-    if options.partial != Some(Partial::Drop) {
+    if options.partial != Some(PartialRow::Drop) {
         return Ok(());
     }
     if options.doc_multiple > 1 {
@@ -42,6 +42,6 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
 }
 
 /// Whether what is left out at the end of a pass counts the same in every pass.
-pub(in crate::epoch) const fn counts_alike(unit: Unit) -> bool {
-    matches!(unit, Unit::Tokens | Unit::Rows)
+pub(in crate::epoch) const fn counts_alike(unit: MixUnit) -> bool {
+    matches!(unit, MixUnit::Tokens | MixUnit::Rows)
 }

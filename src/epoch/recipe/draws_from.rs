@@ -34,13 +34,13 @@ impl From<&str> for DrawsFrom {
 
 impl<'de> Deserialize<'de> for DrawsFrom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OneOrSeveral)
+        deserializer.deserialize_any(DrawsFromVisitor)
     }
 }
 
-struct OneOrSeveral;
+struct DrawsFromVisitor;
 
-impl<'de> Visitor<'de> for OneOrSeveral {
+impl<'de> Visitor<'de> for DrawsFromVisitor {
     type Value = DrawsFrom;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -34,7 +34,7 @@ impl From<&str> for ExcludedSuite {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct SuiteTable {
     suite: String,
     score: Option<f64>,
     tokens: Option<u32>,
@@ -44,13 +44,13 @@ struct Table {
 
 impl<'de> Deserialize<'de> for ExcludedSuite {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NameOrTable)
+        deserializer.deserialize_any(SuiteVisitor)
     }
 }
 
-struct NameOrTable;
+struct SuiteVisitor;
 
-impl<'de> Visitor<'de> for NameOrTable {
+impl<'de> Visitor<'de> for SuiteVisitor {
     type Value = ExcludedSuite;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,8 +62,8 @@ impl<'de> Visitor<'de> for NameOrTable {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ExcludedSuite, A::Error> {
-        let Table { suite, score, tokens, items, rejected } =
-            Table::deserialize(MapAccessDeserializer::new(map))?;
+        let SuiteTable { suite, score, tokens, items, rejected } =
+            SuiteTable::deserialize(MapAccessDeserializer::new(map))?;
         Ok(ExcludedSuite { suite, score, tokens, items, rejected })
     }
 }

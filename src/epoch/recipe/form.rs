@@ -1,11 +1,11 @@
 //! The shape of a recipe: one file a table beside this one, every default beside its field.
 
-use super::batch::Batch;
-use super::mix::Mix;
-use super::order::Order;
+use super::batch::BatchRecipe;
+use super::mix::MixRecipe;
+use super::order::OrderRecipe;
 use super::output::OutputRecipe;
-use super::pack::Pack;
-use super::select::{Select, TokenizerChoice};
+use super::pack::PackRecipe;
+use super::select::{SelectRecipe, TokenizerRecipe};
 use super::source::SourceRecipe;
 use serde::{Deserialize, Serialize};
 
@@ -25,22 +25,22 @@ pub struct Recipe {
     pub seed: u64,
     /// Which documents an epoch may draw.
     #[serde(default)]
-    pub select: Select,
+    pub select: SelectRecipe,
     /// Which token ids.
     #[serde(default)]
-    pub tokenizer: TokenizerChoice,
+    pub tokenizer: TokenizerRecipe,
     /// How sources share the epoch.
     #[serde(default)]
-    pub mix: Mix,
+    pub mix: MixRecipe,
     /// In which order documents come.
     #[serde(default)]
-    pub order: Order,
+    pub order: OrderRecipe,
     /// How documents become rows.
     #[serde(default)]
-    pub pack: Pack,
+    pub pack: PackRecipe,
     /// How rows become global batches; absent: rows come one by one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub batch: Option<Batch>,
+    pub batch: Option<BatchRecipe>,
     /// The files that a build writes.
     #[serde(default)]
     pub output: OutputRecipe,

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-pub struct Mix {
+pub struct MixRecipe {
     /// Absent: `weights` when a source has a weight, else `natural`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub method: Option<Method>,
+    pub method: Option<MixMethod>,
     /// The unit in which shares and the size of an epoch are counted.
-    pub unit: Unit,
+    pub unit: MixUnit,
     /// Size of one epoch in `unit`; absent: the largest that `max_repeats` allows, and with
     /// `natural` one pass over everything.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ pub struct SchedulePoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Method {
+pub enum MixMethod {
     /// Shares are the `weight` of each source.
     Weights,
     /// In proportion to what the sources hold.
@@ -63,7 +63,7 @@ pub enum Method {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Unit {
+pub enum MixUnit {
     /// Real tokens: BOS and EOS in, pads out.
     #[default]
     Tokens,
@@ -75,7 +75,7 @@ pub enum Unit {
     Rows,
 }
 
-impl Unit {
+impl MixUnit {
     /// Whether a row may count nothing.
     pub(in crate::epoch) const fn counts_parts(self) -> bool {
         matches!(self, Self::LossTokens | Self::Documents)

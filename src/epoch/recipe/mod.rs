@@ -22,17 +22,20 @@ mod special;
 pub(super) use check_concat::counts_alike;
 
 pub use crate::output::{IdType, OutputCompression, RowColumn};
-pub use batch::{Batch, Count, PadTo, Tail};
+pub use batch::{BatchRecipe, BatchTail, BudgetCount, PadTo};
 pub use draws_from::DrawsFrom;
 pub use excluded::ExcludedSuite;
 pub use form::Recipe;
-pub use mix::{Method, Mix, SchedulePoint, Unit};
-pub use order::{Buckets, Curriculum, Exact, LengthGrouped, Order, OrderKind, Pacing, Window};
+pub use mix::{MixMethod, MixRecipe, MixUnit, SchedulePoint};
+pub use order::{
+    Curriculum, CurriculumPacing, ExactSampler, LengthBuckets, LengthGrouped, OrderKind,
+    OrderRecipe, SortWindow,
+};
 pub use output::{Format, Layout, OutputRecipe};
-pub(crate) use pack::Partial;
-pub use pack::{Long, Pack, PackKind, PackOptions, PadSide, PadView, Target};
-pub(super) use pattern::Pattern;
-pub use select::{Holdout, Select, Side, Specials, TokenizerChoice};
+pub(crate) use pack::PartialRow;
+pub use pack::{LongDocuments, PackKind, PackOptions, PackRecipe, PadSide, PadView, RowTarget};
+pub(super) use pattern::NamePattern;
+pub use select::{Holdout, HoldoutSide, SelectRecipe, SpecialTokens, TokenizerRecipe};
 pub use source::{SourcePack, SourceRecipe};
 pub use special::SpecialIds;
 pub(super) use special::special_ids;
@@ -82,7 +85,8 @@ impl Recipe {
                     .sources
                     .iter()
                     .any(|source| source.weight.is_some() || source.tokens.is_some());
-            recipe.mix.method = Some(if weighted { Method::Weights } else { Method::Natural });
+            recipe.mix.method =
+                Some(if weighted { MixMethod::Weights } else { MixMethod::Natural });
         }
         recipe.check()?;
         recipe.output.settle();
@@ -105,8 +109,8 @@ impl Recipe {
     #[must_use]
     pub fn cuts_at_paragraphs(&self) -> bool {
         let long = |source: &SourceRecipe| source.pack.long;
-        self.pack.options.long == Long::Paragraph
-            || self.sources.iter().any(|source| long(source) == Some(Long::Paragraph))
+        self.pack.options.long == LongDocuments::Paragraph
+            || self.sources.iter().any(|source| long(source) == Some(LongDocuments::Paragraph))
     }
 
     /// The recipe as TOML with every default spelt out. Parses to the same recipe.

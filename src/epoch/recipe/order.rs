@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-pub struct Order {
+pub struct OrderRecipe {
     /// How the documents of a source are ordered.
     pub kind: OrderKind,
     /// Of `kind = "curriculum"`.
@@ -30,7 +30,7 @@ pub struct Curriculum {
     pub descending: bool,
     /// How the share grows.
     #[serde(default)]
-    pub pacing: Pacing,
+    pub pacing: CurriculumPacing,
     /// p of `root-p`.
     #[serde(default = "two")]
     pub root: f64,
@@ -68,7 +68,7 @@ const fn strata() -> u32 {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Pacing {
+pub enum CurriculumPacing {
     /// c0 + (1 - c0) t.
     #[default]
     Linear,
@@ -92,20 +92,20 @@ pub struct LengthGrouped {
     pub mega_batch_mult: Option<u32>,
     /// Reproduces another sampler index for index.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub exact: Option<Exact>,
+    pub exact: Option<ExactSampler>,
     /// Batches of one class of lengths, instead of sorting.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub buckets: Option<Buckets>,
+    pub buckets: Option<LengthBuckets>,
     /// What is sorted together instead of `mega_batch_mult` batches; it is all in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub window: Option<Window>,
+    pub window: Option<SortWindow>,
 }
 
 /// Rows that are sorted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Window {
+pub enum SortWindow {
     /// All of an epoch.
     Epoch,
 }
@@ -122,7 +122,7 @@ impl LengthGrouped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Exact {
+pub enum ExactSampler {
     /// transformers' `get_length_grouped_indices` with torch's generator, seeded with seed + epoch: an epoch is
     /// a pass over the one source.
     Torch,
@@ -132,7 +132,7 @@ pub enum Exact {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Buckets {
+pub enum LengthBuckets {
     /// (1, 2], (2, 4], (4, 8] and so on.
     PowerOfTwo,
 }

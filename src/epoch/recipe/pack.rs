@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-pub struct Pack {
+pub struct PackRecipe {
     /// The way of packing.
     pub kind: PackKind,
     /// Tokens of a row.
@@ -15,7 +15,7 @@ pub struct Pack {
     pub options: PackOptions,
 }
 
-impl Default for Pack {
+impl Default for PackRecipe {
     fn default() -> Self {
         Self { kind: PackKind::BestFit, length: 2048, options: PackOptions::default() }
     }
@@ -42,9 +42,9 @@ pub enum PackKind {
 #[serde(deny_unknown_fields, default)]
 pub struct PackOptions {
     /// Whether rows hold one more token for the last target.
-    pub target: Target,
+    pub target: RowTarget,
     /// What happens to documents longer than a row.
-    pub long: Long,
+    pub long: LongDocuments,
     /// Every document takes up a multiple of this; pads fill it. `length` must be a multiple too.
     pub doc_multiple: u32,
     /// Where pads stand.
@@ -54,7 +54,7 @@ pub struct PackOptions {
     /// What happens to the tokens at the end of a pass that do not fill a row of `concat`; absent: they become a
     /// shorter row, or are left out if the format needs rows of one length and there is no pad token.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub partial: Option<Partial>,
+    pub partial: Option<PartialRow>,
     /// Every row of a pass but the first begins with the last token of the one before, so that none is without
     /// its prediction: of `concat` with `target = "extra"`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -64,8 +64,8 @@ pub struct PackOptions {
 impl Default for PackOptions {
     fn default() -> Self {
         Self {
-            target: Target::Inside,
-            long: Long::Split,
+            target: RowTarget::Inside,
+            long: LongDocuments::Split,
             doc_multiple: 1,
             pad_side: PadSide::Right,
             pad_view: PadView::Suffix,
@@ -79,7 +79,7 @@ impl Default for PackOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Target {
+pub enum RowTarget {
     /// Rows hold `length` tokens.
     Inside,
     /// Rows hold `length + 1` tokens.
@@ -90,7 +90,7 @@ pub enum Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Long {
+pub enum LongDocuments {
     /// Cut into fragments of a row each, and a tail.
     Split,
     /// Cut where a paragraph ends, into fragments of at most a row.
@@ -105,7 +105,7 @@ pub enum Long {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Partial {
+pub enum PartialRow {
     /// They are a row, shorter or filled with pads.
     Keep,
     /// They are left out, and counted.

@@ -2,7 +2,7 @@
 
 /// What a name must be: one piece after the other, up to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::epoch) struct Pattern(Vec<Piece>);
+pub(in crate::epoch) struct NamePattern(Vec<Piece>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
@@ -16,7 +16,7 @@ enum Piece {
     Of { ranges: Vec<(char, char)>, others: bool },
 }
 
-impl Pattern {
+impl NamePattern {
     /// Whether a text means more than one name.
     pub fn is(text: &str) -> bool {
         text.contains(['*', '?', '['])
@@ -115,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn matches(pattern: &str, name: &str) -> bool {
-        Pattern::parse(pattern).unwrap().matches(name)
+        NamePattern::parse(pattern).unwrap().matches(name)
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
             }
         }
         for (pattern, why) in [("a[", "not closed"), ("a[]", "not closed"), ("[b-a]", "`b-a`")] {
-            assert!(Pattern::parse(pattern).unwrap_err().contains(why), "{pattern}");
+            assert!(NamePattern::parse(pattern).unwrap_err().contains(why), "{pattern}");
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
             pattern in "(a|b|\\*|\\?|\\[ab\\]|\\[!a\\]){0,8}",
             name in "[abc]{0,10}",
         ) {
-            let pattern = Pattern::parse(&pattern).unwrap();
+            let pattern = NamePattern::parse(&pattern).unwrap();
             let characters: Vec<char> = name.chars().collect();
             prop_assert_eq!(pattern.matches(&name), by_definition(&pattern.0, &characters));
         }

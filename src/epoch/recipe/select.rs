@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-pub struct Select {
+pub struct SelectRecipe {
     /// SQL boolean expression over `documents`; absent: all kept documents.
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
@@ -33,7 +33,7 @@ const fn is_not(asked: &bool) -> bool {
     !*asked
 }
 
-impl Default for Select {
+impl Default for SelectRecipe {
     fn default() -> Self {
         Self {
             condition: None,
@@ -58,7 +58,7 @@ pub struct Holdout {
     pub by: String,
     /// Which side this epoch draws from.
     #[serde(default)]
-    pub take: Side,
+    pub take: HoldoutSide,
     /// Decides which groups; 0 by default, and apart from the recipe's seed, so that an epoch in
     /// another order has the same border.
     #[serde(default)]
@@ -73,7 +73,7 @@ fn cluster() -> String {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum HoldoutSide {
     /// The documents that are not held out.
     #[default]
     Train,
@@ -85,19 +85,19 @@ pub enum Side {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-pub struct TokenizerChoice {
+pub struct TokenizerRecipe {
     /// Name of the tokenizer; absent: the corpus's only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Special tokens put around documents.
-    pub specials: Specials,
+    pub specials: SpecialTokens,
 }
 
 /// Special tokens by their text in the tokenizer; absent: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-pub struct Specials {
+pub struct SpecialTokens {
     /// Before the first token of every document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bos: Option<String>,

@@ -1,7 +1,7 @@
 //! `[[source]]`: one source of an epoch.
 
 use super::draws_from::DrawsFrom;
-use super::pack::{Long, PackKind};
+use super::pack::{LongDocuments, PackKind};
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
@@ -59,7 +59,7 @@ const fn one() -> u32 {
 pub struct SourcePack {
     /// What happens to documents longer than a row.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub long: Option<Long>,
+    pub long: Option<LongDocuments>,
     /// Not supported yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<PackKind>,

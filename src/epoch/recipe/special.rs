@@ -1,6 +1,6 @@
 //! Ids of special tokens, as encoders give them.
 
-use super::Specials;
+use super::SpecialTokens;
 use crate::epoch::error::{EpochError, SPECIAL_TOKEN};
 use crate::model::near_names::UnknownName;
 use crate::tokenizer::Vocabulary;
@@ -25,7 +25,7 @@ pub struct SpecialIds {
 /// [`EpochError::Unknown`] for a token that is neither added nor in the vocabulary.
 pub(in crate::epoch) fn special_ids(
     vocabulary: &Vocabulary,
-    specials: &Specials,
+    specials: &SpecialTokens,
 ) -> Result<SpecialIds, EpochError> {
     let find = |name: &Option<String>| match name {
         None => Ok(None),
@@ -47,8 +47,8 @@ mod tests {
     use crate::tokenizer::stored_vocabulary;
     use serde_json::{Value, json};
 
-    fn specials(eos: &str) -> Specials {
-        Specials { eos: Some(eos.to_owned()), ..Specials::default() }
+    fn specials(eos: &str) -> SpecialTokens {
+        SpecialTokens { eos: Some(eos.to_owned()), ..SpecialTokens::default() }
     }
 
     fn file(added: &Value, model: &Value) -> Vocabulary {

@@ -40,8 +40,8 @@ shard_bytes = 268_435_456
 #[test]
 fn defaults_are_filled_and_spelt_out() {
     let recipe = Recipe::parse("version = 1").unwrap();
-    assert_eq!(recipe.pack, Pack::default());
-    assert_eq!(recipe.mix.method, Some(Method::Natural));
+    assert_eq!(recipe.pack, PackRecipe::default());
+    assert_eq!(recipe.mix.method, Some(MixMethod::Natural));
     assert_eq!(recipe.output.format, Format::Parquet);
     let spelt = recipe.to_toml_with_defaults();
     for default in [
@@ -73,7 +73,7 @@ fn later_settings_are_not_in_recipes_that_do_not_name_them() {
 #[test]
 fn the_full_form_round_trips() {
     let recipe = Recipe::parse(FULL).unwrap();
-    assert_eq!(recipe.sources[0].pack.long, Some(Long::Drop));
+    assert_eq!(recipe.sources[0].pack.long, Some(LongDocuments::Drop));
     assert_eq!(recipe.sources[1].from, Some(DrawsFrom::from("code")));
     assert_eq!(Recipe::parse(&recipe.to_toml_with_defaults()).unwrap(), recipe);
     let json = serde_json::to_string(&recipe).unwrap();
@@ -83,7 +83,7 @@ fn the_full_form_round_trips() {
 #[test]
 fn a_weight_means_weights() {
     let recipe = Recipe::parse("version = 1\n[[source]]\nname = \"a\"\nweight = 2").unwrap();
-    assert_eq!(recipe.mix.method, Some(Method::Weights));
+    assert_eq!(recipe.mix.method, Some(MixMethod::Weights));
 }
 
 #[test]

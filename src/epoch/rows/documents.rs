@@ -1,15 +1,15 @@
 //! Goes through the documents of a pool in the order of a pass, one block in memory.
 
-use super::pool::PoolRows;
+use super::pool::PassRows;
 use crate::epoch::error::EpochError;
-use crate::epoch::order::permutation::{Permutation, Purpose};
 use crate::epoch::pack::{Fragment, Segment};
+use crate::epoch::permutation::{Permutation, Purpose};
 use crate::epoch::recipe::OrderKind;
 use std::sync::Arc;
 
 /// Documents in order; shuffled, blocks by a keyed permutation and then those inside each.
 pub(super) struct DocumentCursor {
-    pool: Arc<PoolRows>,
+    pool: Arc<PassRows>,
     pass: u32,
     order: Permutation,
     /// Blocks entered.
@@ -23,7 +23,7 @@ pub(super) struct DocumentCursor {
 
 impl DocumentCursor {
     /// Stands where `entered` blocks have been entered and `next` parts of the last were given.
-    pub fn at(pool: Arc<PoolRows>, pass: u32, entered: u64, next: u64) -> Result<Self, EpochError> {
+    pub fn at(pool: Arc<PassRows>, pass: u32, entered: u64, next: u64) -> Result<Self, EpochError> {
         let order = pool.permutation(pool.blocks().len() as u64, pass, Purpose::Blocks, 0);
         let parts = Vec::new();
         let mut walk = Self { pool, pass, order, entered, parts, inside: None, next: 0 };
@@ -87,8 +87,8 @@ impl DocumentCursor {
 ///
 /// # Errors
 /// [`EpochError::Store`].
-pub(super) fn end_of_pass(
-    pool: &Arc<PoolRows>,
+pub(super) fn unfilled_segments(
+    pool: &Arc<PassRows>,
     pass: u32,
     mut tokens: u64,
 ) -> Result<Vec<Segment>, EpochError> {

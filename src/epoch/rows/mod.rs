@@ -12,15 +12,15 @@ mod pool;
 mod source;
 
 pub(super) use paced::strata_table;
-pub(super) use pass::PassState;
-pub(super) use source::{SourceCursor, SourceState};
+pub(super) use pass::PassPosition;
+pub(super) use source::{SourceCursor, SourcePosition};
 
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::{Lengths, Trained};
+use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::mix::Fluid;
-use crate::epoch::pack::{Histogram, Segment, own};
-use crate::epoch::plan::{PinnedSource, Rules};
-use pool::PoolRows;
+use crate::epoch::pack::{LengthHistogram, Segment, own};
+use crate::epoch::plan::{PinnedSource, RowRules};
+use pool::PassRows;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ const PASSES_WALKED: u32 = 64;
 
 /// A source opened to give its rows.
 pub(super) struct SourceRows {
-    rules: Rules,
+    rules: RowRules,
     pinned: Arc<PinnedSource>,
     /// By stratum, by pool.
-    strata: Vec<Vec<Arc<PoolRows>>>,
+    strata: Vec<Vec<Arc<PassRows>>>,
     /// The schedule of the strata, by pool; empty with one stratum.
     schedules: Vec<Arc<Fluid>>,
 }
@@ -62,7 +62,7 @@ enum RowContent {
 
 /// What sources are opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OpenedTo {
+pub(super) enum OpenPurpose {
     /// Counting rows and tokens.
     Count,
     /// Giving rows.
@@ -75,18 +75,18 @@ impl SourceRows {
     /// # Errors
     /// [`EpochError::NotEncoded`]; [`EpochError::Store`].
     pub fn open(
-        rules: Rules,
-        lengths: &Lengths,
+        rules: RowRules,
+        lengths: &LengthReader,
         pinned: Arc<PinnedSource>,
-        trained: &Trained,
-        purpose: OpenedTo,
+        trained: &LossReader,
+        purpose: OpenPurpose,
     ) -> Result<Self, EpochError> {
         let mut strata = Vec::new();
         for (stratum, of) in pinned.strata.iter().enumerate() {
             let mut pools = Vec::new();
             for pool in 0..of.pools.len() {
-                let place = pool::At { pinned: Arc::clone(&pinned), stratum, pool };
-                let opened = PoolRows::open(&rules, lengths, place, trained, purpose)?;
+                let place = pool::PassKey { pinned: Arc::clone(&pinned), stratum, pool };
+                let opened = PassRows::open(&rules, lengths, place, trained, purpose)?;
                 pools.push(Arc::new(opened));
             }
             strata.push(pools);
@@ -101,7 +101,7 @@ impl SourceRows {
         Ok(source)
     }
 
-    pub const fn rules(&self) -> &Rules {
+    pub const fn rules(&self) -> &RowRules {
         &self.rules
     }
 
@@ -124,14 +124,14 @@ impl SourceRows {
         (pass as usize).min(self.pools().saturating_sub(1))
     }
 
-    fn stratum(&self, stratum: u16, pass: u32) -> Result<&Arc<PoolRows>, EpochError> {
+    fn stratum(&self, stratum: u16, pass: u32) -> Result<&Arc<PassRows>, EpochError> {
         let pools = self.strata.get(usize::from(stratum));
         pools
             .and_then(|pools| pools.get(self.pool_of(pass)))
             .ok_or_else(|| EpochError::bug("a row of no stratum"))
     }
 
-    fn of_pool(&self, pool: usize) -> impl Iterator<Item = &Arc<PoolRows>> {
+    fn of_pool(&self, pool: usize) -> impl Iterator<Item = &Arc<PassRows>> {
         self.strata.iter().filter_map(move |pools| pools.get(pool))
     }
 
@@ -141,8 +141,8 @@ impl SourceRows {
     }
 
     /// Documents by effective length, whole ones of all strata of a pool, each as often as it comes.
-    pub fn histogram(&self, pool: usize) -> Histogram {
-        let mut all = Histogram::new();
+    pub fn histogram(&self, pool: usize) -> LengthHistogram {
+        let mut all = LengthHistogram::new();
         for rows in self.of_pool(pool) {
             for (length, count) in rows.histogram() {
                 *all.entry(*length).or_default() += count;
@@ -238,7 +238,7 @@ impl SourceRows {
         let mut left_out = Vec::new();
         let pool = self.of_pool(self.pool_of(pass));
         for rows in pool.filter(|rows| rows.partial_tokens() > 0) {
-            left_out.extend(documents::end_of_pass(rows, pass, rows.partial_tokens())?);
+            left_out.extend(documents::unfilled_segments(rows, pass, rows.partial_tokens())?);
         }
         Ok(left_out)
     }
@@ -247,7 +247,7 @@ impl SourceRows {
     ///
     /// # Errors
     /// As [`SourceRows::segments`].
-    pub fn own_segments(&self, row: &RowPlace) -> Result<Vec<Segment>, EpochError> {
+    pub fn segments_without_repeated(&self, row: &RowPlace) -> Result<Vec<Segment>, EpochError> {
         let segments = self.segments(row)?;
         Ok(if row.repeated == 0 { segments } else { own(&segments, row.repeated).collect() })
     }

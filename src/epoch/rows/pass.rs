@@ -1,11 +1,11 @@
 //! Goes through the rows of one pass over a stratum, and says where it stands in three numbers.
 
 use super::documents::DocumentCursor;
-use super::pool::PoolRows;
+use super::pool::PassRows;
 use super::{PassCount, RowPlace};
 use crate::epoch::error::EpochError;
-use crate::epoch::order::permutation::{Permutation, Purpose};
-use crate::epoch::pack::Cutter;
+use crate::epoch::pack::RowCutter;
+use crate::epoch::permutation::{Permutation, Purpose};
 use std::sync::Arc;
 
 /// Rows looked up at a time, where that takes no more than their number.
@@ -13,7 +13,7 @@ const AHEAD: usize = 32;
 
 /// Where a cursor stands in its pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::epoch) enum PassState {
+pub(in crate::epoch) enum PassPosition {
     /// No row was given.
     #[default]
     Start,
@@ -30,7 +30,7 @@ pub(in crate::epoch) enum PassState {
     },
 }
 
-impl PassState {
+impl PassPosition {
     /// Where `rows` rows were given, where a row is found by its number.
     pub const fn after(rows: u64) -> Self {
         match rows {
@@ -50,16 +50,16 @@ impl PassState {
 
 /// The rows of a pass over a stratum, in order.
 pub(super) struct PassCursor {
-    pool: Arc<PoolRows>,
+    pool: Arc<PassRows>,
     stratum: u16,
     pass: u32,
-    way: Way,
+    way: PassOrder,
     /// Where it stood before the row in `head` was looked up.
-    state: PassState,
+    state: PassPosition,
     head: Option<RowPlace>,
 }
 
-enum Way {
+enum PassOrder {
     /// Rows by permuted number, and the next ones that have been looked up already, last first.
     Packed {
         order: Permutation,
@@ -70,43 +70,45 @@ enum Way {
         order: Vec<u64>,
     },
     Cut {
-        cutter: Cutter,
+        cutter: RowCutter,
         documents: Box<DocumentCursor>,
     },
 }
 
 impl PassCursor {
     pub fn at(
-        pool: Arc<PoolRows>,
+        pool: Arc<PassRows>,
         stratum: u16,
         pass: u32,
-        state: &PassState,
+        state: &PassPosition,
     ) -> Result<Self, EpochError> {
         let way = if let Some(order) = pool.listed_order(pass)? {
-            Way::Listed { order }
+            PassOrder::Listed { order }
         } else if let Some(rows) = pool.rows() {
             let order = pool.permutation(rows, pass, Purpose::Rows, 0);
-            Way::Packed { order, rows, ahead: Vec::new() }
+            PassOrder::Packed { order, rows, ahead: Vec::new() }
         } else {
             let (blocks, parts, placed) = match *state {
-                PassState::Cut { blocks, parts, placed } => (blocks, parts, placed),
-                PassState::Start | PassState::Rows(_) => (0, 0, None),
+                PassPosition::Cut { blocks, parts, placed } => (blocks, parts, placed),
+                PassPosition::Start | PassPosition::Rows(_) => (0, 0, None),
             };
             let documents = DocumentCursor::at(Arc::clone(&pool), pass, blocks, parts)?;
             let policy = pool.rules().policy;
             let cutter = match (placed, documents.last()) {
-                (Some(placed), Some(last)) => Cutter::resumed(policy, last, placed),
+                (Some(placed), Some(last)) => RowCutter::resumed(policy, last, placed),
                 // The next row repeats the end of what was placed whole.
-                (None, Some(last)) if policy.overlap => Cutter::resumed(policy, last, last.length),
-                _ => Cutter::new(policy),
+                (None, Some(last)) if policy.overlap => {
+                    RowCutter::resumed(policy, last, last.length)
+                }
+                _ => RowCutter::new(policy),
             };
-            Way::Cut { cutter, documents: Box::new(documents) }
+            PassOrder::Cut { cutter, documents: Box::new(documents) }
         };
         Ok(Self { pool, stratum, pass, way, state: *state, head: None })
     }
 
     /// Where it stands: before the row that [`PassCursor::peek`] shows.
-    pub const fn state(&self) -> PassState {
+    pub const fn state(&self) -> PassPosition {
         self.state
     }
 
@@ -135,10 +137,12 @@ impl PassCursor {
         let row = self.head.take();
         if row.is_some() {
             self.state = match &self.way {
-                Way::Packed { .. } | Way::Listed { .. } => PassState::after(self.state.rows() + 1),
-                Way::Cut { cutter, documents } => {
+                PassOrder::Packed { .. } | PassOrder::Listed { .. } => {
+                    PassPosition::after(self.state.rows() + 1)
+                }
+                PassOrder::Cut { cutter, documents } => {
                     let (blocks, parts) = documents.place();
-                    PassState::Cut { blocks, parts, placed: cutter.placed() }
+                    PassPosition::Cut { blocks, parts, placed: cutter.placed() }
                 }
             };
         }
@@ -147,13 +151,13 @@ impl PassCursor {
 
     fn look_up(&mut self) -> Result<Option<RowPlace>, EpochError> {
         let at = self.state.rows();
-        let is_first = self.state == PassState::Start;
+        let is_first = self.state == PassPosition::Start;
         match &mut self.way {
-            Way::Packed { rows, .. } if at >= *rows => Ok(None),
-            Way::Packed { order, .. } if !self.pool.counts_fast() => {
+            PassOrder::Packed { rows, .. } if at >= *rows => Ok(None),
+            PassOrder::Packed { order, .. } if !self.pool.counts_fast() => {
                 self.pool.row(self.stratum, self.pass, order.at(at)).map(Some)
             }
-            Way::Packed { order, rows, ahead } => {
+            PassOrder::Packed { order, rows, ahead } => {
                 if ahead.is_empty() {
                     let mut numbers = [0; AHEAD];
                     let count = AHEAD.min(usize::try_from(*rows - at).unwrap_or(AHEAD));
@@ -165,11 +169,13 @@ impl PassCursor {
                 }
                 Ok(ahead.pop())
             }
-            Way::Listed { order } => match usize::try_from(at).ok().and_then(|at| order.get(at)) {
-                Some(index) => self.pool.row(self.stratum, self.pass, *index).map(Some),
-                None => Ok(None),
-            },
-            Way::Cut { cutter, documents } => match cutter.next_row(|| documents.next())? {
+            PassOrder::Listed { order } => {
+                match usize::try_from(at).ok().and_then(|at| order.get(at)) {
+                    Some(index) => self.pool.row(self.stratum, self.pass, *index).map(Some),
+                    None => Ok(None),
+                }
+            }
+            PassOrder::Cut { cutter, documents } => match cutter.next_row(|| documents.next())? {
                 Some(segments) => {
                     let repeated = u32::from(self.pool.rules().policy.overlap && !is_first);
                     self.pool.cut(self.stratum, self.pass, segments, repeated).map(Some)
@@ -185,7 +191,7 @@ impl PassCursor {
 /// # Errors
 /// [`EpochError::Store`].
 pub(super) fn count(
-    pool: &Arc<PoolRows>,
+    pool: &Arc<PassRows>,
     stratum: u16,
     pass: u32,
 ) -> Result<PassCount, EpochError> {
@@ -193,7 +199,7 @@ pub(super) fn count(
         return Ok(known);
     }
     let capacity = pool.rules().policy.capacity;
-    let mut cursor = PassCursor::at(Arc::clone(pool), stratum, pass, &PassState::Start)?;
+    let mut cursor = PassCursor::at(Arc::clone(pool), stratum, pass, &PassPosition::Start)?;
     let mut count = PassCount::default();
     while let Some(row) = cursor.take()? {
         count.rows += 1;

@@ -1,33 +1,33 @@
 //! Goes through the rows of a source, pass after pass, its strata interleaved, and says where it stands.
 
-use super::pass::{PassCursor, PassState};
+use super::pass::{PassCursor, PassPosition};
 use super::{RowPlace, SourceRows};
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::Scheduler;
-use crate::epoch::plan::Rules;
+use crate::epoch::plan::RowRules;
 use std::sync::Arc;
 
 /// Where a source stands: enough to continue from, whatever it holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::epoch) struct SourceState {
+pub(in crate::epoch) struct SourcePosition {
     /// The pass under way.
     pub pass: u32,
     /// Rows of the pass given, where they are drawn with replacement.
     pub drawn: u64,
     /// By stratum; empty at the start of a pass.
-    pub strata: Vec<PassState>,
+    pub strata: Vec<PassPosition>,
     /// Tokens of the pass given by stratum; empty at its start.
     pub given: Vec<u64>,
 }
 
-impl SourceState {
+impl SourcePosition {
     /// Whether no row of the pass has been given.
     pub fn is_at_start(&self) -> bool {
-        self.drawn == 0 && self.strata.iter().all(|stratum| *stratum == PassState::Start)
+        self.drawn == 0 && self.strata.iter().all(|stratum| *stratum == PassPosition::Start)
     }
 }
 
-impl SourceState {
+impl SourcePosition {
     /// The same place, at the beginning of a pass when the one before is over.
     ///
     /// # Errors
@@ -43,12 +43,12 @@ impl SourceState {
 pub(in crate::epoch) struct SourceCursor {
     source: Arc<SourceRows>,
     pass: u32,
-    way: Way,
+    way: SourceOrder,
     /// The stratum whose row is next, where that is known.
     due: Option<usize>,
 }
 
-enum Way {
+enum SourceOrder {
     Strata { strata: Vec<PassCursor>, schedule: Option<Scheduler> },
     Drawn { next: u64, rows: Vec<u64>, head: Option<RowPlace> },
 }
@@ -58,27 +58,27 @@ impl SourceCursor {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn at(source: Arc<SourceRows>, state: &SourceState) -> Result<Self, EpochError> {
-        let way = Way::at(&source, state)?;
+    pub fn at(source: Arc<SourceRows>, state: &SourcePosition) -> Result<Self, EpochError> {
+        let way = SourceOrder::at(&source, state)?;
         Ok(Self { source, pass: state.pass, way, due: None })
     }
 
     /// What decides the rows of its source.
-    pub fn rules(&self) -> &Rules {
+    pub fn rules(&self) -> &RowRules {
         self.source.rules()
     }
 
     /// Where it stands: before the row that [`SourceCursor::peek`] shows.
-    pub fn state(&self) -> SourceState {
+    pub fn state(&self) -> SourcePosition {
         match &self.way {
-            Way::Strata { strata, schedule } => SourceState {
+            SourceOrder::Strata { strata, schedule } => SourcePosition {
                 pass: self.pass,
                 drawn: 0,
                 strata: strata.iter().map(PassCursor::state).collect(),
                 given: schedule.as_ref().map_or(Vec::new(), |given| given.emitted().to_vec()),
             },
-            Way::Drawn { next, .. } => {
-                SourceState { pass: self.pass, drawn: *next, ..SourceState::default() }
+            SourceOrder::Drawn { next, .. } => {
+                SourcePosition { pass: self.pass, drawn: *next, ..SourcePosition::default() }
             }
         }
     }
@@ -96,34 +96,36 @@ impl SourceCursor {
             self.due = self.way.due(&self.source, self.pass)?;
             if self.due.is_none() {
                 self.pass += 1;
-                let state = SourceState { pass: self.pass, ..SourceState::default() };
-                self.way = Way::at(&self.source, &state)?;
+                let state = SourcePosition { pass: self.pass, ..SourcePosition::default() };
+                self.way = SourceOrder::at(&self.source, &state)?;
             }
         }
         match (&mut self.way, self.due) {
-            (Way::Strata { strata, .. }, Some(due)) => {
+            (SourceOrder::Strata { strata, .. }, Some(due)) => {
                 strata.get_mut(due).map_or(Ok(None), PassCursor::peek)
             }
-            (Way::Drawn { head, .. }, _) => Ok(head.as_ref()),
-            (Way::Strata { .. }, None) => Ok(None),
+            (SourceOrder::Drawn { head, .. }, _) => Ok(head.as_ref()),
+            (SourceOrder::Strata { .. }, None) => Ok(None),
         }
     }
 
     /// Whether a row of the pass of the next row has been given.
     pub fn is_within_pass(&self) -> bool {
         match &self.way {
-            Way::Strata { strata, .. } => {
-                strata.iter().any(|stratum| stratum.state() != PassState::Start)
+            SourceOrder::Strata { strata, .. } => {
+                strata.iter().any(|stratum| stratum.state() != PassPosition::Start)
             }
-            Way::Drawn { next, .. } => *next > 0,
+            SourceOrder::Drawn { next, .. } => *next > 0,
         }
     }
 
     /// What the row that [`SourceCursor::peek`] showed counts; none where there was none.
     pub fn head(&self) -> Option<u64> {
         match &self.way {
-            Way::Strata { strata, .. } => strata.get(self.due?)?.head().map(|row| row.amount),
-            Way::Drawn { head, .. } => head.as_ref().map(|row| row.amount),
+            SourceOrder::Strata { strata, .. } => {
+                strata.get(self.due?)?.head().map(|row| row.amount)
+            }
+            SourceOrder::Drawn { head, .. } => head.as_ref().map(|row| row.amount),
         }
     }
 
@@ -135,14 +137,14 @@ impl SourceCursor {
         self.peek()?;
         let Some(due) = self.due.take() else { return Ok(None) };
         match &mut self.way {
-            Way::Strata { strata, schedule } => {
+            SourceOrder::Strata { strata, schedule } => {
                 let row = strata.get_mut(due).map_or(Ok(None), PassCursor::take)?;
                 if let (Some(schedule), Some(row)) = (schedule, &row) {
                     schedule.record(due, row.tokens.into());
                 }
                 Ok(row)
             }
-            Way::Drawn { next, head, .. } => {
+            SourceOrder::Drawn { next, head, .. } => {
                 *next += 1;
                 Ok(head.take())
             }
@@ -150,8 +152,8 @@ impl SourceCursor {
     }
 }
 
-impl Way {
-    fn at(source: &Arc<SourceRows>, state: &SourceState) -> Result<Self, EpochError> {
+impl SourceOrder {
+    fn at(source: &Arc<SourceRows>, state: &SourcePosition) -> Result<Self, EpochError> {
         let pool = source.pool_of(state.pass);
         if source.rules.replace {
             let rows = source.of_pool(pool).filter_map(|stratum| stratum.rows()).collect();

@@ -6,12 +6,12 @@
 //! Batches of a token budget are filled in that order, as long as the next row fits. Positions of a
 //! batch of packed rows are permuted by key, or stand by falling cost when ranks are to be balanced.
 
-use super::mixed::MixedRow;
-use super::open::Opened;
+use super::cursor::MixedRow;
+use super::open::OpenPlan;
 use crate::epoch::error::EpochError;
-use crate::epoch::order::permutation::{Permutation, Purpose};
-use crate::epoch::plan::Plan;
-use crate::epoch::recipe::{Buckets, Count, OrderKind, Tail, Window};
+use crate::epoch::permutation::{Permutation, Purpose};
+use crate::epoch::plan::PlanHeader;
+use crate::epoch::recipe::{BatchTail, BudgetCount, LengthBuckets, OrderKind, SortWindow};
 use std::collections::BTreeMap;
 
 /// Batches that no epoch has: a window of so many is the whole epoch. Far from where sums of rows would
@@ -20,16 +20,16 @@ const WHOLE: u64 = 1 << 40;
 
 /// Rows that are put in order together, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::epoch) struct Arrangement {
+pub(in crate::epoch) struct BatchSampler {
     /// Rows of a window.
     pub window: u64,
     seed: u64,
-    grouping: Grouping,
-    cut: Cut,
+    grouping: WindowOrder,
+    cut: BatchSize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Grouping {
+enum WindowOrder {
     /// As they come.
     Kept,
     /// Positions permuted within a batch.
@@ -43,13 +43,13 @@ enum Grouping {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cut {
+enum BatchSize {
     /// Every row by itself: there are no batches.
     Single,
     /// Batches of so many rows.
-    Rows(u64, Tail),
+    Rows(u64, BatchTail),
     /// Batches of so many tokens.
-    Tokens(u64, Count),
+    Tokens(u64, BudgetCount),
 }
 
 /// A global batch, or a row where a recipe has no batches.
@@ -68,38 +68,44 @@ impl GlobalBatch {
 
     /// To what length its rows are padded, where they are: of all of them, whatever rank has them, so that
     /// rows do not depend on the world.
-    pub fn width(&self, plan: &Plan) -> Option<u32> {
+    pub fn width(&self, plan: &PlanHeader) -> Option<u32> {
         let longest = self.rows.iter().map(|row| plan.slot(row.row.tokens)).max();
         longest.filter(|_| plan.pads_batches())
     }
 }
 
-impl Arrangement {
-    pub fn of(plan: &Plan) -> Self {
+impl BatchSampler {
+    pub fn of(plan: &PlanHeader) -> Self {
         let recipe = &plan.recipe;
-        let kept =
-            Self { window: 1, seed: recipe.seed, grouping: Grouping::Kept, cut: Cut::Single };
+        let kept = Self {
+            window: 1,
+            seed: recipe.seed,
+            grouping: WindowOrder::Kept,
+            cut: BatchSize::Single,
+        };
         let Some(batch) = &recipe.batch else { return kept };
         let grouped = (recipe.order.kind == OrderKind::LengthGrouped)
             .then(|| recipe.order.length_grouped.unwrap_or_default());
         let exact = grouped.is_some_and(|grouped| grouped.exact.is_some());
-        let whole = grouped.is_some_and(|grouped| grouped.window == Some(Window::Epoch));
+        let whole = grouped.is_some_and(|grouped| grouped.window == Some(SortWindow::Epoch));
         let mega = match whole {
             true => WHOLE,
             false => u64::from(grouped.unwrap_or_default().mega_batch()),
         };
         let grouping = match (grouped, batch.balance) {
-            _ if exact => Grouping::Kept,
-            (Some(grouped), _) if grouped.buckets == Some(Buckets::PowerOfTwo) => Grouping::Classed,
-            (Some(_), _) => Grouping::Sorted,
-            (None, Some(balance)) => Grouping::Costly(balance),
-            (None, None) => Grouping::Permuted,
+            _ if exact => WindowOrder::Kept,
+            (Some(grouped), _) if grouped.buckets == Some(LengthBuckets::PowerOfTwo) => {
+                WindowOrder::Classed
+            }
+            (Some(_), _) => WindowOrder::Sorted,
+            (None, Some(balance)) => WindowOrder::Costly(balance),
+            (None, None) => WindowOrder::Permuted,
         };
         match (batch.rows, batch.max_tokens) {
             (Some(rows), _) => Self {
                 window: if grouped.is_some() && !exact { window(rows, mega) } else { rows },
                 grouping,
-                cut: Cut::Rows(rows, batch.tail),
+                cut: BatchSize::Rows(rows, batch.tail),
                 ..kept
             },
             (None, Some(tokens)) => {
@@ -109,8 +115,8 @@ impl Arrangement {
                 let rows = u128::from(tokens) * u128::from(all_rows) / u128::from(all.max(1));
                 let rows = u64::try_from(rows).unwrap_or(u64::MAX).max(1);
                 let grouping =
-                    if grouping == Grouping::Permuted { Grouping::Kept } else { grouping };
-                let cut = Cut::Tokens(tokens, batch.count);
+                    if grouping == WindowOrder::Permuted { WindowOrder::Kept } else { grouping };
+                let cut = BatchSize::Tokens(tokens, batch.count);
                 Self { window: window(rows, mega), grouping, cut, ..kept }
             }
             (None, None) => kept,
@@ -119,39 +125,39 @@ impl Arrangement {
 
     /// The same batches of rows as they come, one after the other.
     pub fn ungrouped(&self) -> Self {
-        Self { grouping: Grouping::Kept, ..self.clone() }
+        Self { grouping: WindowOrder::Kept, ..self.clone() }
     }
 
     /// Whether rows of like length are put together.
-    pub fn is_grouped(&self, plan: &Plan) -> bool {
+    pub fn is_grouped(&self, plan: &PlanHeader) -> bool {
         plan.recipe.order.kind == OrderKind::LengthGrouped && self.has_batches()
     }
 
     /// Rows of a batch, where all have as many.
     pub const fn batch_rows(&self) -> Option<u64> {
         match self.cut {
-            Cut::Single => Some(1),
-            Cut::Rows(rows, _) => Some(rows),
-            Cut::Tokens(..) => None,
+            BatchSize::Single => Some(1),
+            BatchSize::Rows(rows, _) => Some(rows),
+            BatchSize::Tokens(..) => None,
         }
     }
 
     /// Whether rows come in batches at all.
     pub fn has_batches(&self) -> bool {
-        self.cut != Cut::Single
+        self.cut != BatchSize::Single
     }
 
     /// Whether the rows that fill no batch open the next epoch.
     pub fn carries(&self) -> bool {
-        matches!(self.cut, Cut::Rows(_, Tail::Carry))
+        matches!(self.cut, BatchSize::Rows(_, BatchTail::Carry))
     }
 
     /// How many of `rows` rows, the last of an epoch among them, are given, and how many rows of pads.
     pub const fn given(&self, rows: u64) -> (u64, u64) {
         match self.cut {
-            Cut::Rows(batch, Tail::Pad) => (rows, rows.next_multiple_of(batch) - rows),
-            Cut::Rows(batch, Tail::Drop | Tail::Carry) => (rows - rows % batch, 0),
-            Cut::Single | Cut::Tokens(..) => (rows, 0),
+            BatchSize::Rows(batch, BatchTail::Pad) => (rows, rows.next_multiple_of(batch) - rows),
+            BatchSize::Rows(batch, BatchTail::Drop | BatchTail::Carry) => (rows - rows % batch, 0),
+            BatchSize::Single | BatchSize::Tokens(..) => (rows, 0),
         }
     }
 
@@ -162,23 +168,23 @@ impl Arrangement {
     /// [`EpochError::Store`] where costs need documents.
     pub fn arrange(
         &self,
-        opened: &Opened,
+        opened: &OpenPlan,
         mut rows: Vec<MixedRow>,
         first: u64,
     ) -> Result<Vec<GlobalBatch>, EpochError> {
         let mut batches = match self.grouping {
-            Grouping::Kept | Grouping::Permuted | Grouping::Costly(_) => self.cut(rows),
-            Grouping::Sorted => {
+            WindowOrder::Kept | WindowOrder::Permuted | WindowOrder::Costly(_) => self.cut(rows),
+            WindowOrder::Sorted => {
                 rows.sort_by_key(|row| std::cmp::Reverse(row.row.tokens));
                 self.cut(rows)
             }
-            Grouping::Classed => self.cut_classes(rows, first),
+            WindowOrder::Classed => self.cut_classes(rows, first),
         };
-        if let Cut::Rows(size, tail) = self.cut
+        if let BatchSize::Rows(size, tail) = self.cut
             && let Some(last) = batches.last_mut()
             && (last.rows.len() as u64) < size
         {
-            if tail == Tail::Pad {
+            if tail == BatchTail::Pad {
                 last.pads = size - last.rows.len() as u64;
             } else {
                 batches.pop();
@@ -186,15 +192,15 @@ impl Arrangement {
         }
         for batch in &mut batches {
             match self.grouping {
-                Grouping::Permuted => {
+                WindowOrder::Permuted => {
                     let n = batch.rows.len() as u64;
                     let order = Permutation::new(n, self.seed, "", 0, Purpose::Positions, first);
                     let places = (0..n).filter_map(|at| usize::try_from(order.at(at)).ok());
                     batch.rows =
                         places.filter_map(|place| batch.rows.get(place).cloned()).collect();
                 }
-                Grouping::Costly(linear) => sort_by_cost(opened, linear, &mut batch.rows)?,
-                Grouping::Kept | Grouping::Sorted | Grouping::Classed => {}
+                WindowOrder::Costly(linear) => sort_by_cost(opened, linear, &mut batch.rows)?,
+                WindowOrder::Kept | WindowOrder::Sorted | WindowOrder::Classed => {}
             }
         }
         Ok(batches)
@@ -207,10 +213,12 @@ impl Arrangement {
             let tokens = u64::from(row.row.tokens);
             let count = batches.last().map_or(0, |batch| batch.rows.len() as u64);
             let fits = match self.cut {
-                Cut::Single => false,
-                Cut::Rows(size, _) => count < size,
-                Cut::Tokens(most, Count::Real) => held + tokens <= most,
-                Cut::Tokens(most, Count::Padded) => (count + 1) * longest.max(tokens) <= most,
+                BatchSize::Single => false,
+                BatchSize::Rows(size, _) => count < size,
+                BatchSize::Tokens(most, BudgetCount::Real) => held + tokens <= most,
+                BatchSize::Tokens(most, BudgetCount::Padded) => {
+                    (count + 1) * longest.max(tokens) <= most
+                }
             };
             if !fits {
                 (held, longest) = (0, 0);
@@ -236,7 +244,8 @@ impl Arrangement {
         for (_, rows) in classes.into_iter().rev() {
             let mut batches = self.cut(rows);
             if let Some(last) = batches.pop() {
-                let full = matches!(self.cut, Cut::Rows(size, _) if last.rows.len() as u64 == size);
+                let full =
+                    matches!(self.cut, BatchSize::Rows(size, _) if last.rows.len() as u64 == size);
                 if full { batches.push(last) } else { left.extend(last.rows) }
             }
             whole.extend(batches);
@@ -251,10 +260,10 @@ impl Arrangement {
     }
 
     /// How ranks share the rows.
-    pub const fn sharing(&self) -> Sharing {
+    pub const fn sharing(&self) -> RankSharing {
         match self.cut {
-            Cut::Rows(rows, _) => Sharing::Divided(rows),
-            Cut::Single | Cut::Tokens(..) => Sharing::Dealt,
+            BatchSize::Rows(rows, _) => RankSharing::Divided(rows),
+            BatchSize::Single | BatchSize::Tokens(..) => RankSharing::Dealt,
         }
     }
 
@@ -264,7 +273,7 @@ impl Arrangement {
     pub fn slice(&self, batch: u64, rows: u64, rank: u64, world: u64) -> Vec<u64> {
         let world = world.max(1);
         let rank = if rows.is_multiple_of(world) { rank } else { (rank + batch % world) % world };
-        if matches!(self.grouping, Grouping::Costly(_)) {
+        if matches!(self.grouping, WindowOrder::Costly(_)) {
             let turns = 0..rows.div_ceil(world);
             let place = |turn: u64| {
                 turn * world + if turn.is_multiple_of(2) { rank } else { world - 1 - rank }
@@ -287,7 +296,7 @@ fn window(rows: u64, batches: u64) -> u64 {
 /// How the ranks of a world share an epoch. Either way all of them have as many batches, and as the
 /// world changes the sequence of global batches does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::epoch) enum Sharing {
+pub(in crate::epoch) enum RankSharing {
     /// Every batch has so many rows, and every rank its part of them.
     Divided(u64),
     /// A step is as many batches as there are ranks, and every rank has one of them whole: batches of a
@@ -295,7 +304,7 @@ pub(in crate::epoch) enum Sharing {
     Dealt,
 }
 
-impl Sharing {
+impl RankSharing {
     /// Which of the batches of the step that begins with batch `first` a rank of `world` ranks has. Ranks
     /// change places from step to step: where the longest come first, no rank has them always.
     pub const fn turn(first: u64, rank: u64, world: u64) -> u64 {
@@ -308,7 +317,7 @@ impl Sharing {
 /// # Errors
 /// [`EpochError::Store`].
 pub(in crate::epoch) fn cost(
-    opened: &Opened,
+    opened: &OpenPlan,
     linear: u64,
     row: &MixedRow,
 ) -> Result<u128, EpochError> {
@@ -319,7 +328,11 @@ pub(in crate::epoch) fn cost(
     Ok(u128::from(linear) * u128::from(row.row.tokens) + squares)
 }
 
-fn sort_by_cost(opened: &Opened, linear: u64, rows: &mut Vec<MixedRow>) -> Result<(), EpochError> {
+fn sort_by_cost(
+    opened: &OpenPlan,
+    linear: u64,
+    rows: &mut Vec<MixedRow>,
+) -> Result<(), EpochError> {
     let mut costs = Vec::with_capacity(rows.len());
     for (at, row) in rows.iter().enumerate() {
         costs.push((std::cmp::Reverse(cost(opened, linear, row)?), at));

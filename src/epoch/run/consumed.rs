@@ -3,7 +3,7 @@
 //! Documents with only whole copies consumed are in bitmaps; the others are listed one by one, with the parts that came
 //! of them (24 bytes each, parts that touch being one), and how often each of their tokens is still to come.
 
-use crate::epoch::pack::{Fragment, Policy, Segment};
+use crate::epoch::pack::{Fragment, PackPolicy, Segment};
 use crate::epoch::plan::PinnedPool;
 use crate::model::DocId;
 use roaring::RoaringTreemap;
@@ -47,7 +47,7 @@ impl Left {
 
 impl Consumed {
     /// Counts a segment.
-    pub fn add(&mut self, segment: &Segment, policy: &Policy) {
+    pub fn add(&mut self, segment: &Segment, policy: &PackPolicy) {
         let document = segment.document.0;
         if segment.offset == 0 && segment.length == policy.packed(segment.document_length) {
             for layer in &mut self.whole {
@@ -85,7 +85,7 @@ impl Consumed {
     }
 
     /// What is still to come of `pool`, without other pools of the same pass.
-    pub fn left(&mut self, pool: &PinnedPool, policy: &Policy) -> Left {
+    pub fn left(&mut self, pool: &PinnedPool, policy: &PackPolicy) -> Left {
         self.join();
         let mut left = Left::default();
         // Told one by one: what came in part, and what is pinned in parts.
@@ -116,7 +116,7 @@ impl Consumed {
     }
 
     /// Document by document, ascending: `parts` are sorted, and so is what a pool has.
-    fn left_of_single(&self, pool: &PinnedPool, policy: &Policy, left: &mut Left) {
+    fn left_of_single(&self, pool: &PinnedPool, policy: &PackPolicy, left: &mut Left) {
         let (mut due, mut came) = (pool.fragments.as_slice(), self.parts.as_slice());
         loop {
             let next = [due.first(), came.first()].into_iter().flatten();
@@ -222,16 +222,16 @@ impl Coverage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epoch::recipe::Long;
+    use crate::epoch::recipe::LongDocuments;
     use crate::epoch::recipe::PackKind;
 
     /// A document that was cut took about 110 bytes for as long as its pass.
     #[test]
     fn parts_that_touch_are_kept_as_one() {
-        let policy = Policy {
+        let policy = PackPolicy {
             kind: PackKind::Concat,
             capacity: 8,
-            long: Long::Split,
+            long: LongDocuments::Split,
             bos: false,
             eos: false,
             multiple: 1,

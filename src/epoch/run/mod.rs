@@ -4,20 +4,22 @@
 //! arranges them, `batched` gives them batch by batch, and `marks` lead to any row without giving those before it.
 //! `consumed` and `remainder` say what is left when a part was given.
 
-mod batched;
+mod batch_cursor;
 mod batches;
 mod consumed;
+mod cursor;
+mod index_store;
 mod marks;
-mod mixed;
 mod open;
 mod remainder;
 
-pub(super) use batched::{BatchCursor, BatchedRow};
-pub(super) use batches::{Arrangement, GlobalBatch, Sharing, cost};
+pub(super) use batch_cursor::{BatchCursor, BatchedRow};
+pub(super) use batches::{BatchSampler, GlobalBatch, RankSharing, cost};
 pub(super) use consumed::Consumed;
-pub(super) use marks::Marks;
 #[cfg(test)]
-pub(super) use mixed::counted;
-pub(super) use mixed::{MixedCursor, MixedRow, RunState};
-pub(super) use open::Opened;
+pub(super) use cursor::counted;
+pub(super) use cursor::{MixedRow, RunCursor, RunPosition};
+pub(super) use index_store::{check_marks, index_epochs};
+pub(super) use marks::EpochIndex;
+pub(super) use open::OpenPlan;
 pub(super) use remainder::Remainder;

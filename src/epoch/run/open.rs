@@ -2,29 +2,29 @@
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::{Lengths, Trained};
+use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::mix::Fluid;
-use crate::epoch::plan::{Plan, Planned, check_shards, masks};
-use crate::epoch::rows::{OpenedTo, SourceRows};
+use crate::epoch::plan::{Plan, PlanHeader, check_shards, masks};
+use crate::epoch::rows::{OpenPurpose, SourceRows};
 use crate::model::{Standing, TokenizerId};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
 /// A plan with its sources ready to give rows; cheap to share between threads.
-pub(in crate::epoch) struct Opened {
-    pub plan: Arc<Plan>,
+pub(in crate::epoch) struct OpenPlan {
+    pub plan: Arc<PlanHeader>,
     pub corpora: Corpora,
     pub tokenizer: TokenizerId,
     pub sources: Vec<Arc<SourceRows>>,
     /// What the documents of the plan say is trained on, whether it is ignored or not.
-    pub trained: Trained,
+    pub trained: LossReader,
     /// What each source is due at any moment of the run.
     pub fluid: Arc<Fluid>,
     /// The number under which the plan is stored, where its stored marks are to be believed.
     pub stored: Option<u32>,
 }
 
-impl Opened {
+impl OpenPlan {
     /// Whether rows come in an order that needs them all in memory, another sampler's.
     pub fn is_listed(&self) -> bool {
         let grouped = self.plan.recipe.order.length_grouped;
@@ -48,10 +48,10 @@ impl Opened {
     /// [`EpochError::Stale`] when tokenizer, documents or lengths are not those of the plan.
     pub fn open(
         corpora: &Corpora,
-        planned: &Planned,
-        purpose: OpenedTo,
+        planned: &Plan,
+        purpose: OpenPurpose,
     ) -> Result<Arc<Self>, EpochError> {
-        let Planned { plan, pinned, stored } = planned;
+        let Plan { plan, pinned, stored } = planned;
         corpora.expect(plan.shards.len() + 1)?;
         // What was purged has no text any more that tells its corpus.
         refuse_purged(corpora, planned)?;
@@ -64,10 +64,10 @@ impl Opened {
         if blake3::Hash::from_bytes(record.hash).to_hex().as_str() != plan.tokenizer.hash {
             return Err(EpochError::Stale(format!("tokenizer `{name}` has another file")));
         }
-        let mut trained = Trained::of(corpora, tokenizer, plan.tokenizer.specials)?;
+        let mut trained = LossReader::of(corpora, tokenizer, plan.tokenizer.specials)?;
         if trained.any() {
             let documents = masks::documents(pinned);
-            trained = trained.where_any(masks::any(corpora, tokenizer, &documents)?);
+            trained = trained.with_spans(masks::any(corpora, tokenizer, &documents)?);
         }
         let sharing = pinned.iter().map(|pinned| pinned.sets()).sum();
         let mut sources = Vec::new();
@@ -81,7 +81,7 @@ impl Opened {
                 return Err(EpochError::Stale(why));
             }
             let rules = plan.rules(at);
-            let lengths = Lengths {
+            let lengths = LengthReader {
                 corpora: corpora.clone(),
                 tokenizer,
                 tokenizer_name: name.as_str().into(),
@@ -106,7 +106,7 @@ impl Opened {
 }
 
 /// Refuses a plan that would train on purged documents, and one whose recipe is redacted.
-fn refuse_purged(corpora: &Corpora, planned: &Planned) -> Result<(), EpochError> {
+fn refuse_purged(corpora: &Corpora, planned: &Plan) -> Result<(), EpochError> {
     if planned.is_redacted() {
         return Err(EpochError::Redacted);
     }
@@ -114,6 +114,6 @@ fn refuse_purged(corpora: &Corpora, planned: &Planned) -> Result<(), EpochError>
     if purged.is_empty() {
         return Ok(());
     }
-    let documents = planned.drawn_of(&purged);
+    let documents = planned.count_drawn(&purged);
     if documents == 0 { Ok(()) } else { Err(EpochError::Purged { documents }) }
 }

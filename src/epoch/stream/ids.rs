@@ -2,9 +2,9 @@
 
 use super::{Epoch, StreamOptions};
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::{FileIds, FileReader, PIECE_BYTES, following};
-use crate::epoch::run::Sharing;
-use crate::epoch::views::Integer;
+use crate::epoch::run::RankSharing;
+use crate::epoch::stream::{EpochFiles, IdFileReader, PIECE_BYTES, following};
+use crate::epoch::views::TensorInteger;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use std::sync::Arc;
 /// Files have rows in the order of the steps, so the rows of a batch follow from its number.
 pub struct IdSteps {
     epoch: Epoch,
-    files: Arc<FileIds>,
-    reader: FileReader,
+    files: Arc<EpochFiles>,
+    reader: IdFileReader,
     /// Rows of every batch.
     batch: u64,
     rank: u64,
@@ -38,7 +38,7 @@ pub struct IdBatch {
     /// The bytes of all batches that were read together.
     read: Arc<Vec<u8>>,
     place: Range<usize>,
-    files: Arc<FileIds>,
+    files: Arc<EpochFiles>,
 }
 
 impl Epoch {
@@ -54,7 +54,7 @@ impl Epoch {
     ) -> Result<Option<IdSteps>, EpochError> {
         self.check_share(options)?;
         let StreamOptions { from_batch: from, rank, world, .. } = *options;
-        let (Some(files), Sharing::Divided(batch)) = (&self.files, self.arrangement.sharing())
+        let (Some(files), RankSharing::Divided(batch)) = (&self.files, self.sampler.sharing())
         else {
             return Ok(None);
         };
@@ -66,7 +66,7 @@ impl Epoch {
         Ok(Some(IdSteps {
             epoch: self.clone(),
             files: Arc::clone(files),
-            reader: FileReader::new(Arc::clone(files)),
+            reader: IdFileReader::new(Arc::clone(files)),
             batch,
             rank,
             world,
@@ -111,7 +111,7 @@ impl IdSteps {
         let mut ends = Vec::new();
         for step in 0..steps {
             let number = self.next + step * self.stride;
-            let places = self.epoch.arrangement.slice(number, self.batch, self.rank, self.world);
+            let places = self.epoch.sampler.slice(number, self.batch, self.rank, self.world);
             numbers.extend(places.into_iter().map(|place| number * self.batch + place));
             ends.push((number, numbers.len()));
         }
@@ -161,7 +161,7 @@ impl IdBatch {
     }
 
     /// The ids of all rows, row after row.
-    pub(in crate::epoch) fn ids<T: Integer>(&self) -> Vec<T> {
+    pub(in crate::epoch) fn ids<T: TensorInteger>(&self) -> Vec<T> {
         let mut ids = Vec::with_capacity(self.rows.len() * self.width());
         let bytes = self.read.get(self.place.clone());
         self.files.append(bytes.unwrap_or_default(), T::id, &mut ids);

@@ -3,25 +3,29 @@
 //! Where a run stands is (epoch, next global batch): a stream opened there gives what is left of the same
 //! sequence of batches, for any number of ranks, whatever number of them there was before.
 
-mod ahead;
+mod files;
+mod gather;
 mod ids;
 mod options;
+mod prefetch;
 mod reading;
 mod row;
 mod steps;
 
-pub use ahead::EpochStream;
+pub(super) use files::{EpochFiles, IdFile, IdFileReader, PIECE_BYTES, following};
+pub(super) use gather::Gatherer;
 pub use ids::{IdBatch, IdSteps};
 pub use options::StreamOptions;
+pub use prefetch::BatchStream;
 pub use row::{EpochBatch, EpochRow};
+pub(super) use row::{FilledRow, NO_SOURCE};
 pub use steps::EpochSteps;
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::{FileIds, FileReader, FilledRow, Gatherer};
-use crate::epoch::plan::Planned;
-use crate::epoch::rows::OpenedTo;
-use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Marks, Opened, Sharing};
+use crate::epoch::plan::Plan;
+use crate::epoch::rows::OpenPurpose;
+use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, OpenPlan, RankSharing};
 use crate::model::Context;
 use reading::Reading;
 use std::sync::Arc;
@@ -32,11 +36,11 @@ const NEAR_ROWS: u64 = 512;
 /// An epoch of a plan, opened.
 #[derive(Clone)]
 pub struct Epoch {
-    opened: Arc<Opened>,
-    arrangement: Arrangement,
-    marks: Arc<Marks>,
+    opened: Arc<OpenPlan>,
+    sampler: BatchSampler,
+    marks: Arc<EpochIndex>,
     /// Where ids come from; none: from the store.
-    files: Option<Arc<FileIds>>,
+    files: Option<Arc<EpochFiles>>,
 }
 
 impl Epoch {
@@ -48,16 +52,16 @@ impl Epoch {
     /// [`EpochError::Store`].
     pub fn open(
         corpora: &Corpora,
-        planned: &Planned,
+        planned: &Plan,
         epoch: u64,
         context: &Context<'_>,
     ) -> Result<Self, EpochError> {
         planned.plan.check_feasible(epoch)?;
-        let opened = Opened::open(corpora, planned, OpenedTo::Give)?;
-        let arrangement = Arrangement::of(&planned.plan);
-        let marks = Arc::new(Marks::of(&opened, &arrangement, epoch, context.interrupt)?);
+        let opened = OpenPlan::open(corpora, planned, OpenPurpose::Give)?;
+        let sampler = BatchSampler::of(&planned.plan);
+        let marks = Arc::new(EpochIndex::of(&opened, &sampler, epoch, context.interrupt)?);
         marks.refuse_empty(&opened.plan)?;
-        Ok(Self { opened, arrangement, marks, files: None })
+        Ok(Self { opened, sampler, marks, files: None })
     }
 
     /// Rows, those of pads included.
@@ -72,7 +76,7 @@ impl Epoch {
         self.marks.batches
     }
 
-    pub(in crate::epoch) fn opened(&self) -> &Opened {
+    pub(in crate::epoch) fn opened(&self) -> &OpenPlan {
         &self.opened
     }
 
@@ -82,7 +86,7 @@ impl Epoch {
     }
 
     /// The same epoch with its ids from these files.
-    pub(in crate::epoch) fn with_ids(self, files: FileIds) -> Self {
+    pub(in crate::epoch) fn with_ids(self, files: EpochFiles) -> Self {
         Self { files: Some(Arc::new(files)), ..self }
     }
 
@@ -100,18 +104,19 @@ impl Epoch {
     /// [`EpochError::Recipe`] when the run ends before; [`EpochError::Interrupted`];
     /// [`EpochError::Store`].
     pub fn run_row_after(&self, rows: u64, context: &Context<'_>) -> Result<u64, EpochError> {
-        let mut marks = Marks::clone(&self.marks);
+        let mut marks = EpochIndex::clone(&self.marks);
         let mut left = rows;
         while left > marks.rows + marks.pads {
             left -= marks.rows + marks.pads;
-            marks = marks.next(&self.opened, &self.arrangement, context.interrupt).map_err(
-                |error| match error {
-                    EpochError::Infeasible { .. } => EpochError::Recipe(format!(
-                        "the run of the plan ends {left} rows before the {rows} consumed rows"
-                    )),
-                    other => other,
-                },
-            )?;
+            marks =
+                marks.next(&self.opened, &self.sampler, context.interrupt).map_err(|error| {
+                    match error {
+                        EpochError::Infeasible { .. } => EpochError::Recipe(format!(
+                            "the run of the plan ends {left} rows before the {rows} consumed rows"
+                        )),
+                        other => other,
+                    }
+                })?;
         }
         // Rows of pads end an epoch and are none of the run.
         Ok(marks.start.row + left.min(marks.rows))
@@ -126,7 +131,7 @@ impl Epoch {
         if row >= self.rows() {
             return Err(EpochError::OutOfRange { what: "row", asked: row, there_are: self.rows() });
         }
-        let mut cursor = BatchCursor::at_row(&self.opened, &self.arrangement, &self.marks, row)?;
+        let mut cursor = BatchCursor::at_row(&self.opened, &self.sampler, &self.marks, row)?;
         let given = cursor.next_row()?.ok_or_else(|| EpochError::bug("a row that is not there"))?;
         let mut rows = self.read(vec![(row, given)])?;
         rows.pop().ok_or_else(|| EpochError::bug("a row was not read"))
@@ -151,7 +156,7 @@ impl Epoch {
                     cursor.skip_rows(row - at)?;
                     cursor
                 }
-                None => BatchCursor::at_row(&self.opened, &self.arrangement, &self.marks, row)?,
+                None => BatchCursor::at_row(&self.opened, &self.sampler, &self.marks, row)?,
             };
             let found = cursor.next_row()?;
             given.push((row, found.ok_or_else(|| EpochError::bug("a row that is not there"))?));
@@ -188,15 +193,15 @@ impl Epoch {
     ///
     /// # Errors
     /// [`EpochError::OutOfRange`] for a rank or a batch out of range; [`EpochError::Uneven`]; [`EpochError::Store`].
-    pub fn stream(&self, options: &StreamOptions) -> Result<EpochStream, EpochError> {
+    pub fn stream(&self, options: &StreamOptions) -> Result<BatchStream, EpochError> {
         let reading = self.reading(options)?;
-        EpochStream::start(reading, (self.marks.epoch, options.from_batch), options.prefetch)
+        BatchStream::start(reading, (self.marks.epoch, options.from_batch), options.prefetch)
     }
 
     fn reading(&self, options: &StreamOptions) -> Result<Reading, EpochError> {
         self.check_share(options)?;
         let from = options.from_batch;
-        let cursor = BatchCursor::at(&self.opened, &self.arrangement, &self.marks, from)?;
+        let cursor = BatchCursor::at(&self.opened, &self.sampler, &self.marks, from)?;
         Ok(Reading::new(self.clone(), cursor, (options.rank, options.world)))
     }
 
@@ -208,7 +213,7 @@ impl Epoch {
         if from > batches {
             return Err(EpochError::OutOfRange { what: "batch", asked: from, there_are: batches });
         }
-        if let Sharing::Divided(rows) = self.arrangement.sharing()
+        if let RankSharing::Divided(rows) = self.sampler.sharing()
             && !(options.uneven || rows.is_multiple_of(world))
         {
             return Err(EpochError::Uneven { rows, world });
@@ -221,8 +226,8 @@ impl Epoch {
         let gatherer = Gatherer::new(&self.opened);
         let rows = match &self.files {
             Some(files) => {
-                let mut rows = gatherer.unfilled(&given)?;
-                FileReader::new(Arc::clone(files)).fill(&numbers, &mut rows)?;
+                let mut rows = gatherer.rows_without_ids(&given)?;
+                IdFileReader::new(Arc::clone(files)).fill(&numbers, &mut rows)?;
                 rows
             }
             None => gatherer.rows(&given)?,
@@ -233,7 +238,7 @@ impl Epoch {
     /// Rows without their ids.
     fn unread(&self, rows: Vec<(u64, BatchedRow)>) -> Result<Vec<EpochRow>, EpochError> {
         let (numbers, given): (Vec<u64>, Vec<BatchedRow>) = rows.into_iter().unzip();
-        let rows = Gatherer::new(&self.opened).unfilled(&given)?;
+        let rows = Gatherer::new(&self.opened).rows_without_ids(&given)?;
         Ok(self.named(numbers, rows))
     }
 

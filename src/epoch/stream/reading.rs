@@ -3,7 +3,7 @@
 
 use super::{Epoch, EpochBatch, EpochRow};
 use crate::epoch::error::EpochError;
-use crate::epoch::run::{BatchCursor, BatchedRow, GlobalBatch, Sharing};
+use crate::epoch::run::{BatchCursor, BatchedRow, GlobalBatch, RankSharing};
 use std::collections::VecDeque;
 
 /// Tokens of files that are read together, unless a step has more: as many as stay in the caches of a core until they
@@ -29,14 +29,14 @@ pub(super) struct Reading {
     /// Tokens to be read together: of one step first, which somebody waits for, then ever more.
     tokens: u64,
     /// Steps whose ids are not read, in order.
-    planned: VecDeque<Step>,
+    planned: VecDeque<StepRows>,
     /// What is behind them, where that is not a step.
     failed: Option<EpochError>,
     begun: bool,
 }
 
 /// What the rank has of a step, without ids.
-struct Step {
+struct StepRows {
     number: u64,
     /// Rows, with their numbers in the epoch.
     rows: Vec<(u64, BatchedRow)>,
@@ -44,7 +44,7 @@ struct Step {
     next: u64,
 }
 
-impl Step {
+impl StepRows {
     fn tokens(&self) -> u64 {
         let tokens = |row: &BatchedRow| row.row.as_ref().map_or(0, |row| row.row.tokens.into());
         self.rows.iter().map(|(_, row)| tokens(row)).sum()
@@ -80,7 +80,7 @@ impl Reading {
 
     /// What the rank has of the next steps, at least one unless the epoch ends, and of each the batch after it.
     pub fn next(&mut self) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
-        let mut tokens = self.planned.iter().map(Step::tokens).sum::<u64>();
+        let mut tokens = self.planned.iter().map(StepRows::tokens).sum::<u64>();
         while self.failed.is_none() && (self.planned.is_empty() || tokens < self.tokens) {
             match self.plan() {
                 Ok(Some(step)) => {
@@ -113,7 +113,7 @@ impl Reading {
             Some(step) => Some(step),
             None => self.plan()?,
         };
-        let Some(Step { number, rows, next }) = step else { return Ok(None) };
+        let Some(StepRows { number, rows, next }) = step else { return Ok(None) };
         Ok(Some((EpochBatch { number, rows: self.epoch.unread(rows)? }, next)))
     }
 
@@ -122,11 +122,11 @@ impl Reading {
         if let Some(step) = self.planned.pop_front() {
             return Ok(Some(step.next));
         }
-        Ok(if self.leave_to_others()? { self.pass_over()? } else { None })
+        Ok(if self.skip_other_workers()? { self.pass_over()? } else { None })
     }
 
     /// Skips what other readers have before the next step of this one; whether the epoch continues.
-    fn leave_to_others(&mut self) -> Result<bool, EpochError> {
+    fn skip_other_workers(&mut self) -> Result<bool, EpochError> {
         let others = if self.begun { self.stride - 1 } else { 0 };
         self.begun = true;
         for _ in 0..others {
@@ -138,9 +138,9 @@ impl Reading {
     }
 
     fn pass_over(&mut self) -> Result<Option<u64>, EpochError> {
-        let batches = match self.epoch.arrangement.sharing() {
-            Sharing::Divided(_) => 1,
-            Sharing::Dealt => self.world,
+        let batches = match self.epoch.sampler.sharing() {
+            RankSharing::Divided(_) => 1,
+            RankSharing::Dealt => self.world,
         };
         let first = self.batches.next_number();
         for _ in 0..batches {
@@ -151,30 +151,30 @@ impl Reading {
         Ok((next > first).then_some(next))
     }
 
-    fn plan(&mut self) -> Result<Option<Step>, EpochError> {
-        if !self.leave_to_others()? {
+    fn plan(&mut self) -> Result<Option<StepRows>, EpochError> {
+        if !self.skip_other_workers()? {
             return Ok(None);
         }
-        match self.epoch.arrangement.sharing() {
-            Sharing::Divided(_) => self.divide(),
-            Sharing::Dealt => self.deal(),
+        match self.epoch.sampler.sharing() {
+            RankSharing::Divided(_) => self.divide(),
+            RankSharing::Dealt => self.deal(),
         }
     }
 
-    fn divide(&mut self) -> Result<Option<Step>, EpochError> {
+    fn divide(&mut self) -> Result<Option<StepRows>, EpochError> {
         let number = self.batches.next_number();
         let Some(batch) = self.batches.next_batch()? else { return Ok(None) };
         let count = batch.count();
-        let mine = self.epoch.arrangement.slice(number, count, self.rank, self.world);
+        let mine = self.epoch.sampler.slice(number, count, self.rank, self.world);
         let rows = self.rows(number, &batch, &mine);
         self.row += count;
-        Ok(Some(Step { number, rows, next: number + 1 }))
+        Ok(Some(StepRows { number, rows, next: number + 1 }))
     }
 
-    fn deal(&mut self) -> Result<Option<Step>, EpochError> {
+    fn deal(&mut self) -> Result<Option<StepRows>, EpochError> {
         let first = self.batches.next_number();
-        let number = first + Sharing::turn(first, self.rank, self.world);
-        let mut mine = Step { number, rows: Vec::new(), next: first };
+        let number = first + RankSharing::turn(first, self.rank, self.world);
+        let mut mine = StepRows { number, rows: Vec::new(), next: first };
         for at in first..first.saturating_add(self.world) {
             let Some(batch) = self.batches.next_batch()? else { break };
             let count = batch.count();
@@ -190,7 +190,7 @@ impl Reading {
 
     /// The rows of a batch at these places.
     fn rows(&self, number: u64, batch: &GlobalBatch, places: &[u64]) -> Vec<(u64, BatchedRow)> {
-        let number = self.epoch.arrangement.has_batches().then_some(number);
+        let number = self.epoch.sampler.has_batches().then_some(number);
         let width = batch.width(&self.epoch.opened.plan);
         let given = places.iter().map(|at| {
             let row = usize::try_from(*at).ok().and_then(|at| batch.rows.get(at)).cloned();
@@ -202,7 +202,7 @@ impl Reading {
 
 impl Epoch {
     /// The rows of steps, read together.
-    fn read_steps(&self, steps: &[Step]) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
+    fn read_steps(&self, steps: &[StepRows]) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
         let rows = steps.iter().flat_map(|step| step.rows.iter().cloned()).collect();
         let mut rows: std::vec::IntoIter<EpochRow> = self.read(rows)?.into_iter();
         let batches = steps.iter().map(|step| {

@@ -3,7 +3,7 @@
 use super::reading::Reading;
 use super::{Epoch, EpochBatch, StreamOptions};
 use crate::epoch::error::EpochError;
-use crate::epoch::run::Sharing;
+use crate::epoch::run::RankSharing;
 use std::vec::IntoIter;
 
 /// What a rank has of the steps of an epoch, in order. Ends with the epoch or with an error.
@@ -50,9 +50,9 @@ impl Epoch {
     #[must_use]
     pub fn steps_from(&self, from: u64, world: u64) -> u64 {
         let left = self.batches().saturating_sub(from);
-        match self.arrangement.sharing() {
-            Sharing::Divided(_) => left,
-            Sharing::Dealt => left.div_ceil(world.max(1)),
+        match self.sampler.sharing() {
+            RankSharing::Divided(_) => left,
+            RankSharing::Dealt => left.div_ceil(world.max(1)),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Batches without pads: the segments of all rows end to end, tensors of 1 x tokens.
 
-use super::{Tensor, TensorMaker, TensorValues, TensorView, boundary};
+use super::{BatchField, Tensor, TensorMaker, TensorValues, boundary};
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::PadSide;
 use crate::epoch::stream::EpochRow;
-use crate::epoch::views::{Integer, Shape, Span, append_labels, append_loss};
+use crate::epoch::views::{RowShape, Span, TensorInteger, append_labels, append_loss};
 
 /// Rows, what they are to be made to, and what is known of all of them.
-struct Batch<'a> {
+struct FlatRows<'a> {
     rows: &'a [EpochRow],
     tokens: usize,
     segments: usize,
@@ -18,11 +18,11 @@ struct Batch<'a> {
 
 pub(super) fn tensors<T>(maker: &TensorMaker, rows: &[EpochRow]) -> Result<Vec<Tensor>, EpochError>
 where
-    T: Integer,
+    T: TensorInteger,
     TensorValues: From<Vec<T>>,
 {
     let spans = || rows.iter().flat_map(|row| &row.shape().spans);
-    let batch = Batch {
+    let batch = FlatRows {
         rows,
         tokens: spans().map(|span| span.length as usize).sum(),
         segments: spans().count(),
@@ -46,54 +46,54 @@ where
     Ok(tensors)
 }
 
-impl Batch<'_> {
-    fn tensor<T>(&self, view: TensorView) -> (Vec<usize>, TensorValues)
+impl FlatRows<'_> {
+    fn tensor<T>(&self, view: BatchField) -> (Vec<usize>, TensorValues)
     where
-        T: Integer,
+        T: TensorInteger,
         TensorValues: From<Vec<T>>,
     {
         let values = match view {
-            TensorView::Labels | TensorView::ShiftedLabels => {
-                let shift = usize::from(view == TensorView::ShiftedLabels);
-                let row = |row: &EpochRow, shape: &Shape, out: &mut Vec<T>| {
+            BatchField::Labels | BatchField::ShiftedLabels => {
+                let shift = usize::from(view == BatchField::ShiftedLabels);
+                let row = |row: &EpochRow, shape: &RowShape, out: &mut Vec<T>| {
                     append_labels(shape, row.ids(), row.trained(), shift, out);
                 };
                 self.aligned(row).into()
             }
-            TensorView::LossMask => TensorValues::I8(self.aligned(|row, shape, out| {
+            BatchField::LossMask => TensorValues::I8(self.aligned(|row, shape, out| {
                 append_loss(shape, row.trained(), 1, 0, |_| 1, out);
             })),
-            TensorView::LossWeights | TensorView::ShiftedLossWeights => {
-                let shift = usize::from(view == TensorView::ShiftedLossWeights);
+            BatchField::LossWeights | BatchField::ShiftedLossWeights => {
+                let shift = usize::from(view == BatchField::ShiftedLossWeights);
                 TensorValues::F32(self.aligned(|row, shape, out| {
                     append_loss(shape, row.trained(), shift, 0.0, |weight| weight, out);
                 }))
             }
-            TensorView::PositionIds => {
+            BatchField::PositionIds => {
                 let mut out: Vec<T> = Vec::with_capacity(self.tokens);
                 self.spans().for_each(|span| out.extend((0..span.length).map(T::id)));
                 out.into()
             }
-            TensorView::SegmentIds => self.numbers(1),
-            TensorView::SeqIdx | TensorView::DocumentId => self.numbers(0),
-            TensorView::Indices => TensorValues::I64(self.indices()),
+            BatchField::SegmentIds => self.numbers(1),
+            BatchField::SeqIdx | BatchField::DocumentId => self.numbers(0),
+            BatchField::Indices => TensorValues::I64(self.indices()),
             _ => return self.boundaries(view),
         };
         (vec![1, self.tokens], values)
     }
 
-    fn boundaries(&self, view: TensorView) -> (Vec<usize>, TensorValues) {
+    fn boundaries(&self, view: BatchField) -> (Vec<usize>, TensorValues) {
         let length = |span: &Span| span.length.cast_signed();
         match view {
-            TensorView::MaxSeqlen | TensorView::MaxLengthQ | TensorView::MaxLengthK => {
+            BatchField::MaxSeqlen | BatchField::MaxLengthQ | BatchField::MaxLengthK => {
                 let longest = self.spans().map(length).max().unwrap_or(0);
                 (Vec::new(), vec![longest].into())
             }
-            TensorView::Lengths => {
+            BatchField::Lengths => {
                 let of = |row: &EpochRow| row.shape().spans.iter().map(length).sum::<i32>();
                 (vec![self.rows.len()], self.rows.iter().map(of).collect::<Vec<i32>>().into())
             }
-            TensorView::DocLens => {
+            BatchField::DocLens => {
                 (vec![self.segments], self.spans().map(length).collect::<Vec<i32>>().into())
             }
             _ => {
@@ -115,7 +115,7 @@ impl Batch<'_> {
     }
 
     /// What `append` makes of each row, without what stands in no segment.
-    fn aligned<T: Copy>(&self, append: impl Fn(&EpochRow, &Shape, &mut Vec<T>)) -> Vec<T> {
+    fn aligned<T: Copy>(&self, append: impl Fn(&EpochRow, &RowShape, &mut Vec<T>)) -> Vec<T> {
         let mut out = Vec::with_capacity(self.tokens);
         let mut whole = Vec::new();
         for row in self.rows {

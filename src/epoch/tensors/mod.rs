@@ -3,13 +3,13 @@
 //! Use it where a trainer wants `[rows, length]` or, without pads, `[1, tokens]`. `view` names the columns, `padded`
 //! and `flat` fill the two forms, each view in one pass over the rows and in its last type.
 
+mod field;
 mod flat;
-mod padded;
+mod rows;
 #[cfg(test)]
 mod tests;
-mod view;
 
-pub use view::TensorView;
+pub use field::BatchField;
 
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::masks;
@@ -18,10 +18,10 @@ use crate::epoch::stream::{Epoch, EpochBatch, IdBatch};
 
 /// How batches become tensors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TensorForm {
+pub struct BatchForm {
     /// What comes beside `input_ids`; none: labels, position ids or, where rows hold a document each, the attention
     /// mask, and the weights of labels where documents say them.
-    pub views: Option<Vec<TensorView>>,
+    pub views: Option<Vec<BatchField>>,
     /// Whether the segments of all rows stand end to end, without pads, as one row.
     pub flat: bool,
     /// Whether ids, labels, positions and the attention mask have 32 bits and not 64.
@@ -69,7 +69,7 @@ impl From<Vec<i32>> for TensorValues {
 /// Makes tensors of the batches of an epoch.
 #[derive(Clone, Debug)]
 pub struct TensorMaker {
-    views: Vec<TensorView>,
+    views: Vec<BatchField>,
     flat: bool,
     narrow: bool,
     /// What fills rows that are narrower than others: the recipe's pad, else its EOS, else 0. No label is made of it.
@@ -86,7 +86,7 @@ impl Epoch {
     /// # Errors
     /// [`EpochError::NoTensor`] for a view that the form does not have; [`EpochError::Limit`] for views that lose what
     /// documents say is trained on; [`EpochError::Store`].
-    pub fn tensors(&self, form: &TensorForm) -> Result<TensorMaker, EpochError> {
+    pub fn tensors(&self, form: &BatchForm) -> Result<TensorMaker, EpochError> {
         let plan = &self.opened().plan;
         let views = match &form.views {
             Some(views) => {
@@ -94,10 +94,10 @@ impl Epoch {
                 views.sort_unstable();
                 views.dedup();
                 if let Some(view) = views.iter().find(|view| !view.is_of(form.flat)) {
-                    let known: Vec<&str> = TensorView::ALL
+                    let known: Vec<&str> = BatchField::ALL
                         .into_iter()
                         .filter(|view| view.is_of(form.flat))
-                        .map(TensorView::name)
+                        .map(BatchField::name)
                         .collect();
                     return Err(EpochError::NoTensor {
                         view: view.name(),
@@ -121,13 +121,13 @@ impl Epoch {
         })
     }
 
-    fn default_views(&self, flat: bool) -> Result<Vec<TensorView>, EpochError> {
+    fn default_views(&self, flat: bool) -> Result<Vec<BatchField>, EpochError> {
         let packed = self.opened().plan.fixed_length();
         let beside =
-            if packed || flat { TensorView::PositionIds } else { TensorView::AttentionMask };
-        let mut views = vec![beside, TensorView::Labels];
+            if packed || flat { BatchField::PositionIds } else { BatchField::AttentionMask };
+        let mut views = vec![beside, BatchField::Labels];
         match self.check_loss(&views) {
-            Err(EpochError::Limit { .. }) => views.push(TensorView::LossWeights),
+            Err(EpochError::Limit { .. }) => views.push(BatchField::LossWeights),
             other => other?,
         }
         views.sort_unstable();
@@ -135,17 +135,17 @@ impl Epoch {
     }
 
     /// Refuses views that lose what documents say, by the rule of files with such columns.
-    fn check_loss(&self, views: &[TensorView]) -> Result<(), EpochError> {
+    fn check_loss(&self, views: &[BatchField]) -> Result<(), EpochError> {
         let opened = self.opened();
         if !opened.masked() {
             return Ok(());
         }
         let carried = views.iter().filter_map(|view| match view {
-            TensorView::LossWeights | TensorView::ShiftedLossWeights => {
+            BatchField::LossWeights | BatchField::ShiftedLossWeights => {
                 Some(RowColumn::LossWeights)
             }
-            TensorView::Labels | TensorView::ShiftedLabels => Some(RowColumn::Labels),
-            TensorView::LossMask => Some(RowColumn::LossMask),
+            BatchField::Labels | BatchField::ShiftedLabels => Some(RowColumn::Labels),
+            BatchField::LossMask => Some(RowColumn::LossMask),
             _ => None,
         });
         let given = OutputRecipe {
@@ -154,14 +154,14 @@ impl Epoch {
             columns: Some(carried.collect()),
             ..opened.plan.recipe.output.clone()
         };
-        masks::check_given(&opened.corpora, opened.tokenizer, &given, || opened.documents())
+        masks::check_views(&opened.corpora, opened.tokenizer, &given, || opened.documents())
     }
 }
 
 impl TensorMaker {
     /// The views that come beside `input_ids`, in order of their names.
     #[must_use]
-    pub fn views(&self) -> &[TensorView] {
+    pub fn views(&self) -> &[BatchField] {
         &self.views
     }
 
@@ -187,8 +187,8 @@ impl TensorMaker {
     /// [`EpochError::Bug`] for more tokens than a boundary of type i32 can name.
     pub fn tensors(&self, batch: &EpochBatch) -> Result<Vec<Tensor>, EpochError> {
         match (self.flat, self.narrow) {
-            (false, false) => padded::tensors::<i64>(self, &batch.rows),
-            (false, true) => padded::tensors::<i32>(self, &batch.rows),
+            (false, false) => rows::tensors::<i64>(self, &batch.rows),
+            (false, true) => rows::tensors::<i32>(self, &batch.rows),
             (true, false) => flat::tensors::<i64>(self, &batch.rows),
             (true, true) => flat::tensors::<i32>(self, &batch.rows),
         }

@@ -1,23 +1,23 @@
 //! Tensors of made-up batches beside the views that make batches one by one.
 
 use super::*;
-use crate::epoch::fetch::FilledRow;
 use crate::epoch::recipe::PadView;
 use crate::epoch::stream::EpochRow;
+use crate::epoch::stream::FilledRow;
 use crate::epoch::views::{
-    LossSpan, Normalise, Packed, Shape, batch_cu_seqlens, collate, flatten, loss_weights,
+    LossSpan, LossWeighting, PackedRow, RowShape, batch_cu_seqlens, collate, flatten, loss_weights,
     shifted_labels, unpad_batch,
 };
 use proptest::prelude::*;
 
-fn maker(views: &[TensorView], flat: bool, narrow: bool, side: PadSide) -> TensorMaker {
+fn maker(views: &[BatchField], flat: bool, narrow: bool, side: PadSide) -> TensorMaker {
     TensorMaker { views: views.to_vec(), flat, narrow, pad: 9, side, width: 4 }
 }
 
 /// A row: its shape, its ids, and what of it is trained on.
-type Row = (Shape, Vec<i32>, Option<Vec<LossSpan>>);
+type TestRow = (RowShape, Vec<i32>, Option<Vec<LossSpan>>);
 
-fn batch(rows: &[Row]) -> EpochBatch {
+fn batch(rows: &[TestRow]) -> EpochBatch {
     let rows = rows.iter().map(|(shape, ids, trained)| {
         let ids = ids.iter().map(|id| id.cast_unsigned()).collect();
         let row =
@@ -57,18 +57,18 @@ proptest! {
         let side = if left { PadSide::Left } else { PadSide::Right };
         let made: Vec<_> = lengths.iter().zip(pads).zip(masked).map(|((lengths, pads), masked)| {
             let width = lengths.iter().sum::<u32>() + pads;
-            let shape = Shape::packed(lengths.iter().copied(), width);
+            let shape = RowShape::packed(lengths.iter().copied(), width);
             let trained = masked.then(|| vec![
                 LossSpan { start: 0, end: width / 3, weight: 1.0 },
                 LossSpan { start: width / 2, end: width, weight: 0.5 },
             ]);
             (shape, (100..).take(width as usize).collect::<Vec<i32>>(), trained)
         }).collect();
-        let rows: Vec<Packed<'_>> = made.iter().map(|(shape, ids, trained)| {
-            Packed { shape, ids, trained: trained.as_deref() }
+        let rows: Vec<PackedRow<'_>> = made.iter().map(|(shape, ids, trained)| {
+            PackedRow { shape, ids, trained: trained.as_deref() }
         }).collect();
         let batch = batch(&made);
-        let all: Vec<_> = TensorView::ALL.into_iter().filter(|view| view.is_of(false)).collect();
+        let all: Vec<_> = BatchField::ALL.into_iter().filter(|view| view.is_of(false)).collect();
         let tensors = maker(&all, false, narrow, side).tensors(&batch).unwrap();
         let wanted = collate(&rows, 9, side).unwrap();
         prop_assert_eq!(&of(&tensors, "labels").dims, &[wanted.rows, wanted.width]);
@@ -78,10 +78,10 @@ proptest! {
         prop_assert_eq!(wide(&tensors, "lengths"), widened(&wanted.lengths));
         let mask: Vec<i64> = wanted.attention_mask.iter().copied().map(i64::from).collect();
         prop_assert_eq!(wide(&tensors, "attention_mask"), mask);
-        let shapes: Vec<Shape> = made.iter().map(|(shape, ..)| shape.clone()).collect();
+        let shapes: Vec<RowShape> = made.iter().map(|(shape, ..)| shape.clone()).collect();
         prop_assert_eq!(wide(&tensors, "cu_seqlens"), widened(&batch_cu_seqlens(&shapes).unwrap()));
 
-        let all: Vec<_> = TensorView::ALL.into_iter().filter(|view| view.is_of(true)).collect();
+        let all: Vec<_> = BatchField::ALL.into_iter().filter(|view| view.is_of(true)).collect();
         let tensors = maker(&all, true, narrow, side).tensors(&batch).unwrap();
         let wanted = flatten(&rows).unwrap();
         prop_assert_eq!(wide(&tensors, "input_ids"), wanted.input_ids);
@@ -102,17 +102,17 @@ proptest! {
 /// A row of the widest width is what the views of one row say, boundaries and shifted views too.
 #[test]
 fn rows_of_one_width_are_their_views() {
-    let shape = Shape::packed([3, 2], 6).with_pads(PadView::Each);
+    let shape = RowShape::packed([3, 2], 6).with_pads(PadView::Each);
     let ids = vec![11, 12, 13, 21, 22, 9];
     let made = batch(&[(shape.clone(), ids.clone(), None)]);
     let views = [
-        TensorView::BlockCausalMask,
-        TensorView::DocLens,
-        TensorView::DocumentId,
-        TensorView::MaxSeqlen,
-        TensorView::ShiftedLabels,
-        TensorView::ShiftedLossWeights,
-        TensorView::LossWeights,
+        BatchField::BlockCausalMask,
+        BatchField::DocLens,
+        BatchField::DocumentId,
+        BatchField::MaxSeqlen,
+        BatchField::ShiftedLabels,
+        BatchField::ShiftedLossWeights,
+        BatchField::LossWeights,
     ];
     let tensors = maker(&views, false, false, PadSide::Right).tensors(&made).unwrap();
     assert_eq!(wide(&tensors, "shifted_labels"), widened(&shifted_labels(&shape, &ids, None)));
@@ -121,7 +121,7 @@ fn rows_of_one_width_are_their_views() {
     assert_eq!(of(&tensors, "block_causal_mask").dims, [1, 6, 6]);
     let longest = of(&tensors, "max_seqlen");
     assert_eq!((longest.dims.len(), wide(&tensors, "max_seqlen")), (0, vec![3]));
-    let weights = loss_weights(&shape, None, Normalise::Tokens);
+    let weights = loss_weights(&shape, None, LossWeighting::Tokens);
     assert_eq!(of(&tensors, "loss_weights").values, TensorValues::F32(weights));
 }
 
@@ -129,7 +129,7 @@ fn rows_of_one_width_are_their_views() {
 #[test]
 fn a_batch_without_rows_has_tensors_without_rows() {
     for (flat, dims) in [(false, vec![0, 4]), (true, vec![1, 0])] {
-        let made = maker(&[TensorView::Labels], flat, false, PadSide::Right);
+        let made = maker(&[BatchField::Labels], flat, false, PadSide::Right);
         let tensors = made.tensors(&batch(&[])).unwrap();
         assert_eq!((&tensors[0].dims, &tensors[1].dims), (&dims, &dims));
     }

@@ -1,17 +1,17 @@
 //! Takes the rows of the files through every check, in order.
 
-use super::checks::{Checks, Property};
+use super::checks::{CheckList, Property};
 use super::coverage::Coverage;
-use super::findings::Findings;
-use super::ids::{Found, Ids};
+use super::findings::RowFindings;
+use super::ids::{IdChecker, RowSegment};
 use super::row::RowChecker;
 use crate::epoch::build::{ExportCounts, RowCounts};
 use crate::epoch::error::EpochError;
-use crate::epoch::fetch::NO_SOURCE;
 use crate::epoch::mix::Scheduler;
 use crate::epoch::pack::{Segment, own};
-use crate::epoch::recipe::{RowColumn, Unit};
-use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Marks, Opened};
+use crate::epoch::recipe::{MixUnit, RowColumn};
+use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, OpenPlan};
+use crate::epoch::stream::NO_SOURCE;
 use crate::model::Progress;
 use crate::output::{ShardReadError, ShardReader, TokenBatch, TokenRow};
 use rayon::prelude::*;
@@ -19,9 +19,9 @@ use std::sync::Arc;
 
 /// Everything that is counted while the rows of the files go by.
 pub(super) struct Audit<'a> {
-    opened: &'a Opened,
+    opened: &'a OpenPlan,
     checker: RowChecker<'a>,
-    ids: Ids<'a>,
+    ids: IdChecker<'a>,
     coverage: Vec<Coverage>,
     /// The interleaving as the files have it.
     mix: Scheduler,
@@ -38,9 +38,9 @@ pub(super) struct Audit<'a> {
 
 impl<'a> Audit<'a> {
     pub fn new(
-        opened: &'a Opened,
-        arrangement: &Arrangement,
-        marks: &Marks,
+        opened: &'a OpenPlan,
+        sampler: &BatchSampler,
+        marks: &EpochIndex,
     ) -> Result<Self, EpochError> {
         let mut ends = Vec::new();
         for (source, end) in opened.sources.iter().zip(&marks.end.sources) {
@@ -52,10 +52,10 @@ impl<'a> Audit<'a> {
         Ok(Self {
             opened,
             checker: RowChecker::new(opened),
-            ids: Ids::new(opened),
+            ids: IdChecker::new(opened),
             coverage: coverage.map(|at| Coverage::new(at.pass, at.is_at_start())).collect(),
             mix,
-            window: arrangement.window,
+            window: sampler.window,
             largest: 0,
             // Rows that open the next epoch belong to passes here too.
             ends: (marks.rows == marks.end.row - marks.start.row).then_some(ends),
@@ -65,7 +65,7 @@ impl<'a> Audit<'a> {
         })
     }
 
-    /// Checks the rows of one shard against those the epoch has next; what is wrong with its files, where they are not
+    /// CheckList the rows of one shard against those the epoch has next; what is wrong with its files, where they are not
     /// of their format.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl<'a> Audit<'a> {
         &mut self,
         shard: &mut dyn ShardReader,
         ordered: &mut BatchCursor,
-        checks: &mut Checks,
+        checks: &mut CheckList,
         progress: &dyn Progress,
     ) -> Result<Option<ShardReadError>, EpochError> {
         loop {
@@ -90,7 +90,7 @@ impl<'a> Audit<'a> {
                 let segments = findings.segments.iter().zip(&findings.starts);
                 segments.map(move |(segment, start)| {
                     let end = start.saturating_add(segment.length as usize);
-                    Found { row: number, segment: *segment, ids: row.ids().get(*start..end) }
+                    RowSegment { row: number, segment: *segment, ids: row.ids().get(*start..end) }
                 })
             });
             self.ids.check(found.collect(), checks)?;
@@ -105,7 +105,7 @@ impl<'a> Audit<'a> {
         &self,
         rows: &TokenBatch,
         expected: &[BatchedRow],
-    ) -> Result<Vec<Findings>, EpochError> {
+    ) -> Result<Vec<RowFindings>, EpochError> {
         let check = |at: usize| {
             let row = rows.row(at);
             let expected = expected.get(at);
@@ -138,8 +138,8 @@ impl<'a> Audit<'a> {
         &mut self,
         row: TokenRow<'_>,
         expected: Option<&BatchedRow>,
-        findings: Findings,
-        checks: &mut Checks,
+        findings: RowFindings,
+        checks: &mut CheckList,
     ) -> Result<(), EpochError> {
         let number = self.rows;
         self.rows += 1;
@@ -195,17 +195,19 @@ impl<'a> Audit<'a> {
     /// What a row of the files counts in the mix's unit, by what no row before it has.
     fn amount(&self, tokens: usize, segments: &[Segment]) -> Result<u64, EpochError> {
         match self.opened.plan.recipe.mix.unit {
-            Unit::Tokens => Ok(tokens as u64),
-            Unit::Rows => Ok(1),
-            Unit::Documents => Ok(segments.iter().filter(|found| found.offset == 0).count() as u64),
-            Unit::LossTokens => {
+            MixUnit::Tokens => Ok(tokens as u64),
+            MixUnit::Rows => Ok(1),
+            MixUnit::Documents => {
+                Ok(segments.iter().filter(|found| found.offset == 0).count() as u64)
+            }
+            MixUnit::LossTokens => {
                 segments.iter().map(|segment| self.opened.trained.count(segment)).sum()
             }
         }
     }
 
-    /// Checks the passes that are over, at the end of a window.
-    fn settle(&mut self, number: u64, checks: &mut Checks) {
+    /// CheckList the passes that are over, at the end of a window.
+    fn settle(&mut self, number: u64, checks: &mut CheckList) {
         for (coverage, rows) in self.coverage.iter_mut().zip(&self.opened.sources) {
             if let Err(why) = coverage.settle(rows) {
                 checks.fail(Property::Conservation, format!("up to row {number}: {why}"));
@@ -213,11 +215,11 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// Checks what only the end can tell.
+    /// CheckList what only the end can tell.
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn finish(&mut self, checks: &mut Checks) -> Result<(), EpochError> {
+    pub fn finish(&mut self, checks: &mut CheckList) -> Result<(), EpochError> {
         self.ids.settle(checks)?;
         let sources = self.opened.sources.iter().zip(&self.opened.plan.sources);
         for (at, (coverage, (rows, source))) in self.coverage.iter_mut().zip(sources).enumerate() {
@@ -232,7 +234,7 @@ impl<'a> Audit<'a> {
 }
 
 /// Whether a row is the one that the plan has there, of this source and with these segments.
-fn compare(row: TokenRow<'_>, (name, planned): (&str, &[Segment]), findings: &mut Findings) {
+fn compare(row: TokenRow<'_>, (name, planned): (&str, &[Segment]), findings: &mut RowFindings) {
     let found = row.doc_ids().iter().zip(row.doc_offsets()).zip(row.seq_lengths());
     let same = name == row.source()
         && planned.len() == row.doc_ids().len()

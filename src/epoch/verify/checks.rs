@@ -42,7 +42,7 @@ impl Property {
 /// One property of the export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-pub struct Check {
+pub struct PropertyCheck {
     /// Its name: `manifest`, `files`, `hashes`, `order`, `conservation`, `integrity`, `ids`,
     /// `boundaries`, `positions`, `labels` or `mix`.
     pub name: String,
@@ -57,7 +57,7 @@ pub struct Check {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Verification {
     /// Every check that was made, also those that passed.
-    pub checks: Vec<Check>,
+    pub checks: Vec<PropertyCheck>,
     /// Rows that were read back from the files.
     pub rows: u64,
     /// Real tokens read.
@@ -83,20 +83,20 @@ impl fmt::Display for Verification {
     }
 }
 
-/// Checks under way.
+/// CheckList under way.
 #[derive(Debug, Default)]
-pub(super) struct Checks {
-    entries: BTreeMap<Property, Entry>,
+pub(super) struct CheckList {
+    entries: BTreeMap<Property, CheckEntry>,
 }
 
 #[derive(Debug, Default)]
-struct Entry {
+struct CheckEntry {
     looked_at: u64,
     failures: u64,
     told: Vec<String>,
 }
 
-impl Checks {
+impl CheckList {
     /// `count` more things were examined.
     pub fn note(&mut self, property: Property, count: u64) {
         self.entries.entry(property).or_default().looked_at += count;
@@ -131,7 +131,7 @@ impl Checks {
                 let more = if more > 0 { format!("; and {more} more") } else { String::new() };
                 format!("{}{more}", entry.told.join("; "))
             };
-            checks.push(Check { name: name.to_owned(), passed, detail });
+            checks.push(PropertyCheck { name: name.to_owned(), passed, detail });
         }
         Verification { checks, rows, tokens }
     }

@@ -1,15 +1,15 @@
 //! What a row says of itself beside its ids and segments, each column by its definition at every position.
 
 use super::checks::Property;
-use super::findings::{Findings, Places};
+use super::findings::{RowFindings, RowPlaces};
 use crate::epoch::recipe::RowColumn;
 use crate::model::LossSpan;
 use crate::output::{TokenRow, ViewValues};
 
 /// A row and what its columns follow from.
-pub(super) struct Columns<'a> {
+pub(super) struct ColumnChecker<'a> {
     pub row: TokenRow<'a>,
-    pub places: &'a Places,
+    pub places: &'a RowPlaces,
     /// Every pad is a segment with a position of its own.
     pub each: bool,
     /// The trained tokens of each segment, where documents say which are.
@@ -21,9 +21,9 @@ pub(super) struct Columns<'a> {
 /// (segment, token of it), or a pad.
 type SegmentPosition = Option<(usize, usize)>;
 
-impl Columns<'_> {
+impl ColumnChecker<'_> {
     /// Every column that the row has.
-    pub fn check(&self, findings: &mut Findings) {
+    pub fn check(&self, findings: &mut RowFindings) {
         if self.places.len() != self.row.ids().len() {
             findings.fail(Property::Labels, "has columns of different lengths".to_owned());
             return;
@@ -134,7 +134,7 @@ impl Columns<'_> {
     }
 
     /// What stands in files of their own: a byte a token, the ends of runs, and the spans of segment tables.
-    fn check_beside(&self, findings: &mut Findings) {
+    fn check_beside(&self, findings: &mut RowFindings) {
         let places = || self.places.iter().copied();
         let trained = places().map(|place| u8::from(weight(place, self.trained) > 0.0));
         let labels = places().map(|place| u8::from(is_target(place, self.trained)));

@@ -4,11 +4,11 @@ use super::checks::Property;
 use crate::epoch::pack::Segment;
 
 /// What stands at each position of a row: (segment, token of it), or a pad.
-pub(super) type Places = Vec<Option<(usize, usize)>>;
+pub(super) type RowPlaces = Vec<Option<(usize, usize)>>;
 
 /// What was found in a row.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
+pub(super) struct RowFindings {
     /// Tokens that its segments hold.
     pub real: usize,
     /// Its segments, where they could be made sense of.
@@ -18,7 +18,7 @@ pub(super) struct Findings {
     pub failures: Vec<(Property, String)>,
 }
 
-impl Findings {
+impl RowFindings {
     pub fn fail(&mut self, property: Property, why: String) {
         self.failures.push((property, why));
     }

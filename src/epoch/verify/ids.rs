@@ -2,10 +2,10 @@
 //! together, and once for all that it is cut into: parts of documents are remembered by a hash and compared when many
 //! are there, document by document, however far apart their rows are.
 
-use super::checks::{Checks, Property};
+use super::checks::{CheckList, Property};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
-use crate::epoch::run::Opened;
+use crate::epoch::run::OpenPlan;
 use crate::model::DocId;
 use crate::store::TokenIdsRef;
 use rayon::prelude::*;
@@ -16,14 +16,14 @@ const PIECE_SEGMENTS: usize = 512;
 const PARTS: usize = 1 << 19;
 
 /// A segment of a row of the files with the ids that it has there; none where the row ends before.
-pub(super) struct Found<'a> {
+pub(super) struct RowSegment<'a> {
     pub row: u64,
     pub segment: Segment,
     pub ids: Option<&'a [u32]>,
 }
 
 /// A part of a document as the files have it.
-struct Part {
+struct PartHash {
     document: DocId,
     offset: u32,
     length: u32,
@@ -34,18 +34,18 @@ struct Part {
 }
 
 /// Compares ids.
-pub(super) struct Ids<'a> {
-    opened: &'a Opened,
-    parts: Vec<Part>,
+pub(super) struct IdChecker<'a> {
+    opened: &'a OpenPlan,
+    parts: Vec<PartHash>,
     /// Parts remembered, at most.
     most: usize,
 }
 
 /// Failures of rows: (row, document, first token, what is wrong).
-type Wrong = Vec<(u64, DocId, u32, String)>;
+type IdFailures = Vec<(u64, DocId, u32, String)>;
 
-impl<'a> Ids<'a> {
-    pub const fn new(opened: &'a Opened) -> Self {
+impl<'a> IdChecker<'a> {
+    pub const fn new(opened: &'a OpenPlan) -> Self {
         Self { opened, parts: Vec::new(), most: PARTS }
     }
 
@@ -53,16 +53,21 @@ impl<'a> Ids<'a> {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn check(&mut self, found: Vec<Found<'_>>, checks: &mut Checks) -> Result<(), EpochError> {
-        let is_whole = |found: &Found<'_>| found.segment.length == found.segment.document_length;
+    pub fn check(
+        &mut self,
+        found: Vec<RowSegment<'_>>,
+        checks: &mut CheckList,
+    ) -> Result<(), EpochError> {
+        let is_whole =
+            |found: &RowSegment<'_>| found.segment.length == found.segment.document_length;
         let (mut whole, cut): (Vec<_>, Vec<_>) = found.into_iter().partition(is_whole);
         whole.par_sort_unstable_by_key(|found| (found.segment.document, found.row));
-        let wrong: Vec<Wrong> = whole
+        let wrong: Vec<IdFailures> = whole
             .par_chunks(PIECE_SEGMENTS)
             .map(|found| self.compare(found))
             .collect::<Result<_, _>>()?;
         tell(wrong, checks);
-        self.parts.par_extend(cut.into_par_iter().map(|found| Part {
+        self.parts.par_extend(cut.into_par_iter().map(|found| PartHash {
             document: found.segment.document,
             offset: found.segment.offset,
             length: found.segment.length,
@@ -77,10 +82,10 @@ impl<'a> Ids<'a> {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn settle(&mut self, checks: &mut Checks) -> Result<(), EpochError> {
+    pub fn settle(&mut self, checks: &mut CheckList) -> Result<(), EpochError> {
         let mut parts = std::mem::take(&mut self.parts);
         parts.par_sort_unstable_by_key(|part| (part.document, part.offset, part.row));
-        let wrong: Vec<Wrong> = parts
+        let wrong: Vec<IdFailures> = parts
             .par_chunk_by(|part, next| part.document == next.document)
             .map_init(Vec::new, |ids, parts| self.compare_parts(parts, ids))
             .collect::<Result<_, _>>()?;
@@ -89,10 +94,10 @@ impl<'a> Ids<'a> {
     }
 
     /// Segments, ascending by document, with their documents.
-    fn compare(&self, found: &[Found<'_>]) -> Result<Wrong, EpochError> {
+    fn compare(&self, found: &[RowSegment<'_>]) -> Result<IdFailures, EpochError> {
         let mut documents: Vec<DocId> = found.iter().map(|found| found.segment.document).collect();
         documents.dedup();
-        let (mut wrong, mut left, mut ids) = (Wrong::new(), found, Vec::new());
+        let (mut wrong, mut left, mut ids) = (IdFailures::new(), found, Vec::new());
         let (corpora, tokenizer) = (&self.opened.corpora, self.opened.tokenizer);
         corpora.for_each_tokens(tokenizer, &documents, |document, stored| {
             self.sequence(stored, &mut ids);
@@ -113,8 +118,12 @@ impl<'a> Ids<'a> {
     }
 
     /// Parts of one document, with it. `ids` is memory to be used again.
-    fn compare_parts(&self, parts: &[Part], ids: &mut Vec<u32>) -> Result<Wrong, EpochError> {
-        let mut wrong = Wrong::new();
+    fn compare_parts(
+        &self,
+        parts: &[PartHash],
+        ids: &mut Vec<u32>,
+    ) -> Result<IdFailures, EpochError> {
+        let mut wrong = IdFailures::new();
         let Some(document) = parts.first().map(|part| part.document) else { return Ok(wrong) };
         let mut is_stored = false;
         let (corpora, tokenizer) = (&self.opened.corpora, self.opened.tokenizer);
@@ -163,8 +172,8 @@ fn other_ids(row: u64, document: DocId, offset: u32) -> (u64, DocId, u32, String
 }
 
 /// Tells of failures in the order of rows.
-fn tell(wrong: Vec<Wrong>, checks: &mut Checks) {
-    let mut wrong: Wrong = wrong.into_iter().flatten().collect();
+fn tell(wrong: Vec<IdFailures>, checks: &mut CheckList) {
+    let mut wrong: IdFailures = wrong.into_iter().flatten().collect();
     wrong.sort_unstable();
     for (row, _, _, why) in wrong {
         checks.fail(Property::Ids, format!("row {row} {why}"));

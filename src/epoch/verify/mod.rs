@@ -12,18 +12,18 @@ mod findings;
 mod ids;
 mod row;
 
-pub use checks::{Check, Verification};
+pub use checks::{PropertyCheck, Verification};
 
 use crate::corpus::Corpora;
 use crate::epoch::build::{MANIFEST_FILE, Manifest, ManifestFile, row_spec};
 use crate::epoch::error::EpochError;
-use crate::epoch::plan::{Plan, Planned};
-use crate::epoch::rows::OpenedTo;
-use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
+use crate::epoch::plan::{Plan, PlanHeader};
+use crate::epoch::rows::OpenPurpose;
+use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan};
 use crate::model::{Context, IoError, Progress};
 use crate::output::{DirectoryReader, ShardReadError};
 use audit::Audit;
-use checks::{Checks, Property};
+use checks::{CheckList, Property};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -38,13 +38,13 @@ use std::path::Path;
 /// a failed check.
 pub fn verify(
     corpora: &Corpora,
-    planned: &Planned,
+    planned: &Plan,
     dir: &Path,
     context: &Context<'_>,
 ) -> Result<Verification, EpochError> {
     let plan = &planned.plan;
     let Context { progress, interrupt, .. } = *context;
-    let mut checks = Checks::default();
+    let mut checks = CheckList::default();
     let written = Manifest::read_bytes(dir)?;
     let manifest = match parse_manifest(&written, plan) {
         Ok(manifest) => manifest,
@@ -57,11 +57,11 @@ pub fn verify(
     let mut files = hash_files(dir, &manifest, &mut checks);
 
     // What the files are compared with must follow from the plan alone.
-    let opened = Opened::open(corpora, &planned.anew(), OpenedTo::Give)?;
-    let arrangement = Arrangement::of(plan);
-    let marks = Marks::of(&opened, &arrangement, manifest.epoch, interrupt)?;
-    let mut rows = BatchCursor::at(&opened, &arrangement, &marks, 0)?;
-    let mut audit = Audit::new(&opened, &arrangement, &marks)?;
+    let opened = OpenPlan::open(corpora, &planned.without_checkpoints(), OpenPurpose::Give)?;
+    let sampler = BatchSampler::of(plan);
+    let marks = EpochIndex::of(&opened, &sampler, manifest.epoch, interrupt)?;
+    let mut rows = BatchCursor::at(&opened, &sampler, &marks, 0)?;
+    let mut audit = Audit::new(&opened, &sampler, &marks)?;
     progress.begin("verify", Some(manifest.totals.tokens));
     let format = plan.recipe.output.file_format();
     match format.open(&row_spec(&opened, 0), dir) {
@@ -78,7 +78,7 @@ pub fn verify(
         checks.fail(Property::Order, format!("{missing} rows of the plan are not in the files"));
     }
     audit.finish(&mut checks)?;
-    if !marks.meets_next(&opened, &arrangement)? {
+    if !marks.ends_where_next_begins(&opened, &sampler)? {
         let why = "the epoch does not end where the next one begins: rows between them are lost";
         checks.fail(Property::Conservation, why.to_owned());
     }
@@ -107,7 +107,7 @@ fn read_shards(
     reader: &dyn DirectoryReader,
     audit: &mut Audit<'_>,
     (rows, files): (&mut BatchCursor, &mut [ManifestFile]),
-    checks: &mut Checks,
+    checks: &mut CheckList,
     progress: &dyn Progress,
 ) -> Result<(), EpochError> {
     let places = files.iter().enumerate().map(|(at, file)| (file.name.clone(), at));
@@ -135,7 +135,7 @@ fn read_shards(
     Ok(())
 }
 
-fn parse_manifest(bytes: &[u8], plan: &Plan) -> Result<Manifest, String> {
+fn parse_manifest(bytes: &[u8], plan: &PlanHeader) -> Result<Manifest, String> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| format!("{MANIFEST_FILE} is not UTF-8: {error}"))?;
     let manifest = Manifest::from_json(text).map_err(|error| error.to_string())?;
@@ -151,7 +151,11 @@ fn parse_manifest(bytes: &[u8], plan: &Plan) -> Result<Manifest, String> {
     Ok(manifest)
 }
 
-fn check_listing(dir: &Path, manifest: &Manifest, checks: &mut Checks) -> Result<(), EpochError> {
+fn check_listing(
+    dir: &Path,
+    manifest: &Manifest,
+    checks: &mut CheckList,
+) -> Result<(), EpochError> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(dir).map_err(IoError::of("reading", dir))? {
         let entry = entry.map_err(IoError::of("reading", dir))?;
@@ -173,7 +177,7 @@ fn check_listing(dir: &Path, manifest: &Manifest, checks: &mut Checks) -> Result
 }
 
 /// Hashes the files of the manifest; those that can be read, with no rows yet.
-fn hash_files(dir: &Path, manifest: &Manifest, checks: &mut Checks) -> Vec<ManifestFile> {
+fn hash_files(dir: &Path, manifest: &Manifest, checks: &mut CheckList) -> Vec<ManifestFile> {
     let hash = |file: &ManifestFile| {
         let mut hasher = blake3::Hasher::new();
         let bytes = fs::File::open(dir.join(&file.name))

@@ -1,26 +1,26 @@
 //! What a single row must hold, decided position by position.
 
 use super::checks::Property;
-use super::columns::Columns;
-use super::findings::{Findings, Places};
+use super::columns::ColumnChecker;
+use super::findings::{RowFindings, RowPlaces};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::effective;
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::{PackKind, PadSide, PadView};
 use crate::epoch::rows::SourceRows;
-use crate::epoch::run::Opened;
+use crate::epoch::run::OpenPlan;
 use crate::model::{DocId, LossSpan};
 use crate::output::TokenRow;
 use roaring::RoaringTreemap;
 
 /// Checks rows one by one.
 pub(super) struct RowChecker<'a> {
-    opened: &'a Opened,
-    sources: Vec<Checked<'a>>,
+    opened: &'a OpenPlan,
+    sources: Vec<SourceChecker<'a>>,
 }
 
 /// What a segment of a source may be.
-struct Checked<'a> {
+struct SourceChecker<'a> {
     source: &'a SourceRows,
     documents: RoaringTreemap,
     /// Documents that are pinned in fragments, which end where a row does not.
@@ -28,12 +28,12 @@ struct Checked<'a> {
 }
 
 impl<'a> RowChecker<'a> {
-    pub fn new(opened: &'a Opened) -> Self {
+    pub fn new(opened: &'a OpenPlan) -> Self {
         let sources = opened.sources.iter().map(|source| {
             let pinned = source.pinned();
             let pools = pinned.strata.iter().flat_map(|stratum| &stratum.pools);
             let parts = pools.flat_map(|pool| &pool.fragments);
-            Checked {
+            SourceChecker {
                 source,
                 documents: pinned.documents(),
                 fragmented: parts.map(|part| part.document.0).collect(),
@@ -52,8 +52,8 @@ impl<'a> RowChecker<'a> {
         row: TokenRow<'_>,
         width: Option<u32>,
         planned: &[Segment],
-    ) -> Result<Findings, EpochError> {
-        let mut findings = Findings::default();
+    ) -> Result<RowFindings, EpochError> {
+        let mut findings = RowFindings::default();
         let Some(lengths) = check_boundaries(row, &mut findings) else {
             return Ok(findings);
         };
@@ -93,7 +93,7 @@ impl<'a> RowChecker<'a> {
             let each = self.opened.plan.recipe.pack.options.pad_view == PadView::Each;
             let said = trained.as_deref();
             let trained = said.filter(|_| self.opened.masked());
-            let columns = Columns { row, places: &places, each, said, trained };
+            let columns = ColumnChecker { row, places: &places, each, said, trained };
             columns.check(&mut findings);
         }
         Ok(findings)
@@ -102,10 +102,10 @@ impl<'a> RowChecker<'a> {
     /// A segment with the length of its document; none when it is not one that could be.
     fn segment(
         &self,
-        checked: &Checked<'_>,
+        checked: &SourceChecker<'_>,
         (document, offset, length): (i64, i64, usize),
         planned: Option<&Segment>,
-        findings: &mut Findings,
+        findings: &mut RowFindings,
     ) -> Result<Option<Segment>, EpochError> {
         let numbers = (u64::try_from(document), u32::try_from(offset), u32::try_from(length));
         let (Ok(document), Ok(offset), Ok(length)) = numbers else {
@@ -162,12 +162,12 @@ impl<'a> RowChecker<'a> {
         row: TokenRow<'_>,
         width: Option<u32>,
         lengths: &[usize],
-    ) -> (Places, Vec<usize>) {
+    ) -> (RowPlaces, Vec<usize>) {
         let plan = &self.opened.plan;
         let options = &plan.recipe.pack.options;
         let left = options.pad_side == PadSide::Left;
         let padded = plan.pad().is_some();
-        let mut places: Places = Vec::with_capacity(row.ids().len());
+        let mut places: RowPlaces = Vec::with_capacity(row.ids().len());
         let mut starts = Vec::with_capacity(lengths.len());
         for (segment, length) in lengths.iter().enumerate() {
             let multiple = if padded { options.doc_multiple.max(1) as usize } else { 1 };
@@ -201,7 +201,7 @@ impl<'a> RowChecker<'a> {
         &self,
         row: TokenRow<'_>,
         places: &[Option<(usize, usize)>],
-        findings: &mut Findings,
+        findings: &mut RowFindings,
     ) {
         let capacity = self.opened.plan.capacity as usize;
         let pad = self.opened.plan.pad();
@@ -227,7 +227,7 @@ impl<'a> RowChecker<'a> {
 }
 
 /// Segment lengths are positive, and as many as documents and offsets.
-fn check_boundaries(row: TokenRow<'_>, findings: &mut Findings) -> Option<Vec<usize>> {
+fn check_boundaries(row: TokenRow<'_>, findings: &mut RowFindings) -> Option<Vec<usize>> {
     let lengths: Vec<usize> = row
         .seq_lengths()
         .iter()
@@ -255,10 +255,10 @@ fn check_boundaries(row: TokenRow<'_>, findings: &mut Findings) -> Option<Vec<us
 /// A document that fits a row is whole; a longer one is cut at multiples of a row, or where it is pinned to
 /// be cut. `concat` cuts where its rows end.
 fn check_integrity(
-    checked: &Checked<'_>,
+    checked: &SourceChecker<'_>,
     segment: &Segment,
     (first, last): (bool, bool),
-    findings: &mut Findings,
+    findings: &mut RowFindings,
 ) {
     let policy = checked.source.rules().policy;
     let packed = policy.packed(segment.document_length);

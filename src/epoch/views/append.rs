@@ -1,11 +1,11 @@
 //! Views of a row at the end of a tensor of many rows: one pass, in the type of the tensor, and no memory of their own.
 
 use super::loss::for_each_target;
-use super::shape::{Shape, size};
+use super::shape::{RowShape, size};
 use super::{IGNORED, LossSpan};
 
 /// A type that ids, labels and positions are given as.
-pub(in crate::epoch) trait Integer: Copy + Send + Sync + 'static {
+pub(in crate::epoch) trait TensorInteger: Copy + Send + Sync + 'static {
     /// A label, or anything else that views know as i32.
     fn of(value: i32) -> Self;
     /// A token id.
@@ -14,13 +14,13 @@ pub(in crate::epoch) trait Integer: Copy + Send + Sync + 'static {
     }
 }
 
-impl Integer for i32 {
+impl TensorInteger for i32 {
     fn of(value: i32) -> Self {
         value
     }
 }
 
-impl Integer for i64 {
+impl TensorInteger for i64 {
     fn of(value: i32) -> Self {
         Self::from(value)
     }
@@ -31,8 +31,8 @@ impl Integer for i64 {
 
 /// Appends [`labels`](super::labels), or with `shift` 1 [`shifted_labels`](super::shifted_labels). Where trained
 /// positions do not ascend, those out of order are left out.
-pub(in crate::epoch) fn append_labels<T: Integer>(
-    shape: &Shape,
+pub(in crate::epoch) fn append_labels<T: TensorInteger>(
+    shape: &RowShape,
     ids: &[u32],
     trained: Option<&[LossSpan]>,
     shift: usize,
@@ -51,7 +51,7 @@ pub(in crate::epoch) fn append_labels<T: Integer>(
 
 /// Appends what each target weighs, through `value`, and `nothing` elsewhere; `shift` as in [`append_labels`].
 pub(in crate::epoch) fn append_loss<T: Copy>(
-    shape: &Shape,
+    shape: &RowShape,
     trained: Option<&[LossSpan]>,
     shift: usize,
     nothing: T,
@@ -70,12 +70,12 @@ pub(in crate::epoch) fn append_loss<T: Copy>(
 }
 
 /// Appends [`position_ids`](super::position_ids).
-pub(in crate::epoch) fn append_positions<T: Integer>(shape: &Shape, out: &mut Vec<T>) {
+pub(in crate::epoch) fn append_positions<T: TensorInteger>(shape: &RowShape, out: &mut Vec<T>) {
     shape.for_each_run(|run| out.extend((0..run.length).map(T::id)));
 }
 
 /// Appends where each run ends, of a segment or of pads; together they cover the row.
-pub(in crate::epoch) fn append_run_ends(shape: &Shape, out: &mut Vec<i32>) {
+pub(in crate::epoch) fn append_run_ends(shape: &RowShape, out: &mut Vec<i32>) {
     shape.for_each_run(|run| {
         if run.length > 0 {
             out.push((run.start + run.length).cast_signed());
@@ -85,7 +85,7 @@ pub(in crate::epoch) fn append_run_ends(shape: &Shape, out: &mut Vec<i32>) {
 
 /// Appends a value for each token, by the number of its segment, if it is in any, and whether it is a pad.
 pub(in crate::epoch) fn append_runs<T: Copy>(
-    shape: &Shape,
+    shape: &RowShape,
     value: impl Fn(Option<u32>, bool) -> T,
     out: &mut Vec<T>,
 ) {
@@ -111,7 +111,7 @@ mod tests {
         ) {
             let width = lengths.iter().sum::<u32>() + pads;
             let view = if each { PadView::Each } else { PadView::Suffix };
-            let shape = Shape::packed(lengths, width).with_pads(view);
+            let shape = RowShape::packed(lengths, width).with_pads(view);
             let mut cuts: Vec<u32> = cuts.into_iter().map(|cut| cut.min(width)).collect();
             cuts.sort_unstable();
             let spans: Vec<LossSpan> = cuts.chunks_exact(2).map(|two| LossSpan {
@@ -128,9 +128,9 @@ mod tests {
                     let mut out = vec![7.0];
                     append_loss(&shape, trained, shift, 0.0, |weight| weight, &mut out);
                     let wanted = if shift == 0 {
-                        loss_weights(&shape, trained, Normalise::Tokens)
+                        loss_weights(&shape, trained, LossWeighting::Tokens)
                     } else {
-                        shifted_loss_weights(&shape, trained, Normalise::Tokens)
+                        shifted_loss_weights(&shape, trained, LossWeighting::Tokens)
                     };
                     prop_assert_eq!(&out[1..], wanted);
                 }

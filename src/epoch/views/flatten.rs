@@ -1,14 +1,14 @@
 //! Rows flattened into one sequence without pads: the batch of transformers' `DataCollatorWithFlattening`.
 
 use super::loss::labels;
-use super::shape::{Shape, ViewError, size};
+use super::shape::{RowShape, ViewError, size};
 use crate::model::LossSpan;
 
 /// A packed row with its ids.
 #[derive(Clone, Copy, Debug)]
-pub struct Packed<'a> {
+pub struct PackedRow<'a> {
     /// Where its segments lie.
-    pub shape: &'a Shape,
+    pub shape: &'a RowShape,
     /// Its ids, pads included.
     pub ids: &'a [i32],
     /// Its tokens that are trained; `None` is all.
@@ -19,7 +19,7 @@ pub struct Packed<'a> {
 ///
 /// The first four have shape `[1, tokens]` there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Flattened {
+pub struct FlatBatch {
     /// The ids of all segments, end to end.
     pub input_ids: Vec<i64>,
     /// Unshifted, -100 on the first token of every segment and on what is not trained.
@@ -42,8 +42,8 @@ pub struct Flattened {
 ///
 /// # Errors
 /// A shape whose check fails, ids of another number than its width, more tokens than an i32 can name.
-pub fn flatten(rows: &[Packed<'_>]) -> Result<Flattened, ViewError> {
-    let mut batch = Flattened { cu_seq_lens_q: vec![0], ..Flattened::default() };
+pub fn flatten(rows: &[PackedRow<'_>]) -> Result<FlatBatch, ViewError> {
+    let mut batch = FlatBatch { cu_seq_lens_q: vec![0], ..FlatBatch::default() };
     let mut sequence = 0;
     for row in rows {
         row.shape.check()?;

@@ -4,7 +4,7 @@
 //! that), no pad, and trained. Unshifted views have the target at its own position and leave the shift
 //! to the model, as transformers does; shifted ones have it at the position that predicts it.
 
-use super::shape::{Run, Shape, size};
+use super::shape::{RowShape, ShapeRun, size};
 use crate::model::LossSpan;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub const IGNORED: i32 = -100;
 
 /// What loss weights add up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Normalise {
+pub enum LossWeighting {
     /// The weights as they are: a long sequence counts more than a short one.
     #[default]
     Tokens,
@@ -27,7 +27,7 @@ pub enum Normalise {
 ///
 /// `trained` says which tokens are; `None` is all of them.
 #[must_use]
-pub fn labels(shape: &Shape, ids: &[i32], trained: Option<&[LossSpan]>) -> Vec<i32> {
+pub fn labels(shape: &RowShape, ids: &[i32], trained: Option<&[LossSpan]>) -> Vec<i32> {
     label_at(shape, ids, trained, 0)
 }
 
@@ -35,14 +35,14 @@ pub fn labels(shape: &Shape, ids: &[i32], trained: Option<&[LossSpan]>) -> Vec<i
 ///
 /// For trainers that do not shift by themselves (torchtitan, Megatron).
 #[must_use]
-pub fn shifted_labels(shape: &Shape, ids: &[i32], trained: Option<&[LossSpan]>) -> Vec<i32> {
+pub fn shifted_labels(shape: &RowShape, ids: &[i32], trained: Option<&[LossSpan]>) -> Vec<i32> {
     label_at(shape, ids, trained, 1)
 }
 
 /// The loss mask, shifted: 1 where the next token is a target (i8, T). `loss_mask` of Megatron and of
 /// Megatron-Bridge's packed Parquet.
 #[must_use]
-pub fn loss_mask(shape: &Shape, trained: Option<&[LossSpan]>) -> Vec<i8> {
+pub fn loss_mask(shape: &RowShape, trained: Option<&[LossSpan]>) -> Vec<i8> {
     let mut mask = vec![0; size(shape.width)];
     for target in targets(shape, trained) {
         fill(&mut mask, &target, 1, 1);
@@ -53,22 +53,26 @@ pub fn loss_mask(shape: &Shape, trained: Option<&[LossSpan]>) -> Vec<i8> {
 /// Loss weights, unshifted: of each target its weight, on request divided by the targets of its
 /// segment, and 0 elsewhere (f32, T).
 #[must_use]
-pub fn loss_weights(shape: &Shape, trained: Option<&[LossSpan]>, normalise: Normalise) -> Vec<f32> {
+pub fn loss_weights(
+    shape: &RowShape,
+    trained: Option<&[LossSpan]>,
+    normalise: LossWeighting,
+) -> Vec<f32> {
     weight_at(shape, trained, normalise, 0)
 }
 
 /// [`loss_weights`] at the positions that predict (f32, T).
 #[must_use]
 pub fn shifted_loss_weights(
-    shape: &Shape,
+    shape: &RowShape,
     trained: Option<&[LossSpan]>,
-    normalise: Normalise,
+    normalise: LossWeighting,
 ) -> Vec<f32> {
     weight_at(shape, trained, normalise, 1)
 }
 
 /// Targets that follow each other in one segment.
-pub(super) struct Target {
+pub(super) struct TargetRun {
     /// Positions, at least one; none is 0.
     pub place: Range<usize>,
     pub weight: f32,
@@ -77,7 +81,7 @@ pub(super) struct Target {
 }
 
 /// The targets of a row. No position 0 is one, so all can be shifted by one.
-fn targets(shape: &Shape, trained: Option<&[LossSpan]>) -> Vec<Target> {
+fn targets(shape: &RowShape, trained: Option<&[LossSpan]>) -> Vec<TargetRun> {
     let mut targets = Vec::with_capacity(shape.spans.len());
     for_each_target(shape, trained, |target| targets.push(target));
     targets
@@ -85,19 +89,19 @@ fn targets(shape: &Shape, trained: Option<&[LossSpan]>) -> Vec<Target> {
 
 /// The same, one after another; without memory for them where all is trained.
 pub(super) fn for_each_target(
-    shape: &Shape,
+    shape: &RowShape,
     trained: Option<&[LossSpan]>,
-    mut given: impl FnMut(Target),
+    mut given: impl FnMut(TargetRun),
 ) {
     let Some(trained) = trained else {
         return shape.for_each_run(|run| {
             if !run.pads && run.length > 1 {
                 let place = size(run.start + 1)..size(run.start + run.length);
-                given(Target { place, weight: 1.0, segment: run.start });
+                given(TargetRun { place, weight: 1.0, segment: run.start });
             }
         });
     };
-    let segments: Vec<Run> = shape.runs().into_iter().filter(|run| !run.pads).collect();
+    let segments: Vec<ShapeRun> = shape.runs().into_iter().filter(|run| !run.pads).collect();
     for span in trained.iter().filter(|span| span.weight > 0.0) {
         let first = segments.partition_point(|run| run.start + run.length <= span.start);
         for run in segments.iter().skip(first).take_while(|run| run.start < span.end) {
@@ -105,15 +109,15 @@ pub(super) fn for_each_target(
             let end = span.end.min(run.start + run.length);
             if start < end {
                 let place = size(start)..size(end);
-                given(Target { place, weight: span.weight, segment: run.start });
+                given(TargetRun { place, weight: span.weight, segment: run.start });
             }
         }
     }
 }
 
-fn label_at(shape: &Shape, ids: &[i32], trained: Option<&[LossSpan]>, shift: usize) -> Vec<i32> {
+fn label_at(shape: &RowShape, ids: &[i32], trained: Option<&[LossSpan]>, shift: usize) -> Vec<i32> {
     let mut labels = vec![IGNORED; size(shape.width)];
-    for Target { place, .. } in targets(shape, trained) {
+    for TargetRun { place, .. } in targets(shape, trained) {
         let shifted = labels.get_mut(place.start - shift..place.end - shift);
         if let (Some(part), Some(ids)) = (shifted, ids.get(place)) {
             part.copy_from_slice(ids);
@@ -123,9 +127,9 @@ fn label_at(shape: &Shape, ids: &[i32], trained: Option<&[LossSpan]>, shift: usi
 }
 
 fn weight_at(
-    shape: &Shape,
+    shape: &RowShape,
     trained: Option<&[LossSpan]>,
-    normalise: Normalise,
+    normalise: LossWeighting,
     shift: usize,
 ) -> Vec<f32> {
     let targets = targets(shape, trained);
@@ -136,8 +140,8 @@ fn weight_at(
     let mut weights = vec![0.0; size(shape.width)];
     for target in &targets {
         let weight = match normalise {
-            Normalise::Tokens => target.weight,
-            Normalise::Sequences => {
+            LossWeighting::Tokens => target.weight,
+            LossWeighting::Sequences => {
                 divided(target.weight, counts.get(&target.segment).copied().unwrap_or(1))
             }
         };
@@ -146,7 +150,7 @@ fn weight_at(
     weights
 }
 
-fn fill<T: Copy>(values: &mut [T], target: &Target, shift: usize, value: T) {
+fn fill<T: Copy>(values: &mut [T], target: &TargetRun, shift: usize, value: T) {
     let place = target.place.start - shift..target.place.end - shift;
     if let Some(part) = values.get_mut(place) {
         part.fill(value);

@@ -1,6 +1,6 @@
 //! What a trainer reads beside the ids: every view of a row, from its segment lengths alone.
 //!
-//! Boundaries are data. A [`Shape`] says where the segments of a row lie; everything else follows from
+//! Boundaries are data. A [`RowShape`] says where the segments of a row lie; everything else follows from
 //! it by pure functions, and none looks for an EOS. Pads may stand before, between and after segments.
 //!
 //! * [`cu_seqlens`] and others: `cu_seqlens`, `max_seqlen`, document lengths, starts.
@@ -13,17 +13,17 @@
 //! `append` is the same views for tensors of many rows, which are filled in one pass.
 //!
 //! ```
-//! use corpusdb::epoch::views::{Shape, cu_seqlens, labels, position_ids};
+//! use corpusdb::epoch::views::{RowShape, cu_seqlens, labels, position_ids};
 //!
-//! let shape = Shape::packed([3, 2], 6);
+//! let shape = RowShape::packed([3, 2], 6);
 //! assert_eq!(cu_seqlens(&shape), [0, 3, 5]);
 //! assert_eq!(position_ids(&shape), [0, 1, 2, 0, 1, 0]);
 //! assert_eq!(labels(&shape, &[11, 12, 13, 21, 22, 9], None), [-100, 12, 13, -100, 22, -100]);
 //! ```
 
 mod append;
-mod batch;
 mod boundaries;
+mod collate;
 mod flatten;
 mod loss;
 mod shape;
@@ -37,20 +37,20 @@ pub use crate::epoch::recipe::PadSide;
 use crate::epoch::recipe::PadView;
 pub use crate::model::LossSpan;
 pub(in crate::epoch) use append::{
-    Integer, append_labels, append_loss, append_positions, append_run_ends, append_runs,
+    TensorInteger, append_labels, append_loss, append_positions, append_run_ends, append_runs,
 };
-pub use batch::{Collated, UnpaddedBatch, collate, unpad_batch};
 pub use boundaries::{
     batch_cu_seqlens, batch_cu_seqlens_padded, batch_doc_lens, cu_seqlens, cu_seqlens_padded,
     doc_lens, max_seqlen, seq_start_id,
 };
-pub use flatten::{Flattened, Packed, flatten};
+pub use collate::{PaddedBatch, UnpaddedBatch, collate, unpad_batch};
+pub use flatten::{FlatBatch, PackedRow, flatten};
 pub use loss::{
-    IGNORED, Normalise, labels, loss_mask, loss_weights, shifted_labels, shifted_loss_weights,
+    IGNORED, LossWeighting, labels, loss_mask, loss_weights, shifted_labels, shifted_loss_weights,
 };
-pub use shape::{Shape, Span, ViewError};
+pub use shape::{RowShape, Span, ViewError};
 pub use tokens::{
     attention_mask, batch_block_causal_mask, block_causal_mask, document_id, position_ids,
     segment_ids, seq_idx,
 };
-pub use unpad::{Unpadded, unpad};
+pub use unpad::{UnpadIndex, unpad};

@@ -21,9 +21,9 @@ impl Span {
 
 /// A row without its ids: how wide it is and where its segments lie. What no span covers is pads.
 ///
-/// Views of a shape that [`Shape::check`] refuses are of its width all the same, and mean nothing.
+/// Views of a shape that [`RowShape::check`] refuses are of its width all the same, and mean nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct RowShape {
     /// Tokens of the row, pads included.
     pub width: u32,
     /// Its segments, in order, apart or adjacent, none empty.
@@ -93,10 +93,10 @@ pub enum ViewError {
     },
 }
 
-impl Shape {
+impl RowShape {
     /// Segments of these lengths end to end, pads after them, and no pad in a segment.
     ///
-    /// Lengths that add up to more than the width make a shape that [`Shape::check`] refuses.
+    /// Lengths that add up to more than the width make a shape that [`RowShape::check`] refuses.
     #[must_use]
     pub fn packed(lengths: impl IntoIterator<Item = u32>, width: u32) -> Self {
         let mut start = 0_u32;
@@ -145,48 +145,48 @@ impl Shape {
     }
 
     /// The row from left to right in runs that cover it: segments, and pads one run or one by one.
-    pub(super) fn runs(&self) -> Vec<Run> {
+    pub(super) fn runs(&self) -> Vec<ShapeRun> {
         let mut runs = Vec::with_capacity(2 * self.spans.len() + 1);
         self.for_each_run(|run| runs.push(run));
         runs
     }
 
     /// The same, one after another and without memory for them.
-    pub(super) fn for_each_run(&self, mut given: impl FnMut(Run)) {
+    pub(super) fn for_each_run(&self, mut given: impl FnMut(ShapeRun)) {
         let (mut free, mut number) = (0, 0);
         for span in &self.spans {
             // A span out of place is cut to what is free, so that runs cover the row once.
             let start = span.start.clamp(free, self.width);
             self.pads(free, start, &mut number, &mut given);
             free = span.end().clamp(start, self.width);
-            given(Run { start, length: free - start, segment: Some(number), pads: false });
+            given(ShapeRun { start, length: free - start, segment: Some(number), pads: false });
             number += 1;
         }
         self.pads(free, self.width, &mut number, &mut given);
     }
 
-    fn pads(&self, from: u32, to: u32, number: &mut u32, given: &mut impl FnMut(Run)) {
+    fn pads(&self, from: u32, to: u32, number: &mut u32, given: &mut impl FnMut(ShapeRun)) {
         match self.pads {
             PadView::Suffix if from < to => {
-                given(Run { start: from, length: to - from, segment: None, pads: true });
+                given(ShapeRun { start: from, length: to - from, segment: None, pads: true });
             }
             PadView::Suffix => {}
             PadView::Each => (from..to).for_each(|start| {
-                given(Run { start, length: 1, segment: Some(*number), pads: true });
+                given(ShapeRun { start, length: 1, segment: Some(*number), pads: true });
                 *number += 1;
             }),
         }
     }
 
     /// The runs that are segments.
-    pub(super) fn segments(&self) -> impl Iterator<Item = Run> {
+    pub(super) fn segments(&self) -> impl Iterator<Item = ShapeRun> {
         self.runs().into_iter().filter(|run| run.segment.is_some())
     }
 }
 
 /// A part of a row that is one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct ShapeRun {
     pub start: u32,
     pub length: u32,
     /// Number of the segment it is, from 0; pads have one if every pad is a segment.
@@ -194,7 +194,7 @@ pub(super) struct Run {
     pub pads: bool,
 }
 
-/// A length as the i32 that trainers read; [`Shape::check`] refuses what does not fit.
+/// A length as the i32 that trainers read; [`RowShape::check`] refuses what does not fit.
 pub(super) fn signed(length: u32) -> i32 {
     i32::try_from(length).unwrap_or(i32::MAX)
 }

@@ -74,10 +74,10 @@ struct FlattenedVector {
 }
 
 impl RowVector {
-    fn shape(&self) -> Shape {
+    fn shape(&self) -> RowShape {
         let spans = self.spans.iter().map(|&(start, length)| Span { start, length }).collect();
         let pads = if self.pads == "each" { PadView::Each } else { PadView::Suffix };
-        let shape = Shape { width: self.width, spans, pads };
+        let shape = RowShape { width: self.width, spans, pads };
         shape.check().unwrap();
         shape
     }
@@ -103,7 +103,7 @@ fn masks_and_positions_of_packed_sentences() {
         let width = vector.ids[0].len();
         let shape = |pads| {
             let row = |lengths: &Vec<u32>| {
-                Shape::packed(lengths.iter().copied(), u32::try_from(width).unwrap())
+                RowShape::packed(lengths.iter().copied(), u32::try_from(width).unwrap())
                     .with_pads(pads)
             };
             vector.lengths.iter().map(row).collect::<Vec<_>>()
@@ -141,7 +141,7 @@ fn unpadding_of_masks() {
         let (indices, cu_seqlens) = (vector.indices, vector.cu_seqlens);
         let (seqused, max_seqlen) = (vector.seqused, vector.max_seqlen);
         let wanted =
-            Unpadded { rows, width, indices, cu_seqlens, seqused, max_seqlen, position_ids };
+            UnpadIndex { rows, width, indices, cu_seqlens, seqused, max_seqlen, position_ids };
         assert_eq!(unpadded, wanted);
         assert_eq!(unpadded.gather(&vector.values, 2).unwrap(), vector.kept);
         assert_eq!(unpadded.repad(&vector.kept, 2, 0).unwrap(), vector.repadded);
@@ -168,9 +168,9 @@ fn views_of_rows() {
         assert_eq!(shifted_labels(&shape, ids, trained), vector.shifted_labels);
         assert_eq!(loss_mask(&shape, trained), vector.loss_mask);
         let weights = |normalise| loss_weights(&shape, trained, normalise);
-        assert_eq!(weights(Normalise::Tokens), vector.loss_weights);
-        assert_eq!(weights(Normalise::Sequences), vector.loss_weights_by_sequence);
-        let shifted = shifted_loss_weights(&shape, trained, Normalise::Tokens);
+        assert_eq!(weights(LossWeighting::Tokens), vector.loss_weights);
+        assert_eq!(weights(LossWeighting::Sequences), vector.loss_weights_by_sequence);
+        let shifted = shifted_loss_weights(&shape, trained, LossWeighting::Tokens);
         assert_eq!(shifted[..shifted.len() - 1], vector.loss_weights[1..]);
         assert_eq!(shifted.last(), Some(&0.0));
     }
@@ -183,10 +183,10 @@ fn flattened_batches() {
     for vector in flattened {
         let packed = |row: &usize| {
             let (shape, trained, ids) = &rows[*row];
-            Packed { shape, ids, trained: trained.as_deref() }
+            PackedRow { shape, ids, trained: trained.as_deref() }
         };
         let batch = flatten(&vector.rows.iter().map(packed).collect::<Vec<_>>()).unwrap();
-        let wanted = Flattened {
+        let wanted = FlatBatch {
             input_ids: vector.input_ids,
             labels: vector.labels,
             position_ids: vector.position_ids,
@@ -199,8 +199,8 @@ fn flattened_batches() {
         assert_eq!(batch, wanted);
     }
     assert_eq!(flatten(&[]).unwrap().cu_seq_lens_q, [0]);
-    let shape = Shape::packed([3], 4);
-    let short = flatten(&[Packed { shape: &shape, ids: &[1, 2, 3], trained: None }]);
+    let shape = RowShape::packed([3], 4);
+    let short = flatten(&[PackedRow { shape: &shape, ids: &[1, 2, 3], trained: None }]);
     assert_eq!(short, Err(ViewError::Size { what: "a row of ids", found: 3, wanted: 4 }));
 }
 
@@ -208,7 +208,7 @@ fn flattened_batches() {
 fn shapes_out_of_order_are_refused_and_harm_nothing() {
     let shape = |spans: &[(u32, u32)], width| {
         let spans = spans.iter().map(|&(start, length)| Span { start, length }).collect();
-        Shape { width, spans, pads: PadView::Suffix }
+        RowShape { width, spans, pads: PadView::Suffix }
     };
     let bad = [
         shape(&[(0, 0)], 4),
@@ -216,7 +216,7 @@ fn shapes_out_of_order_are_refused_and_harm_nothing() {
         shape(&[(2, 2), (0, 2)], 4),
         shape(&[(0, 3), (2, 2)], 4),
         shape(&[(u32::MAX, u32::MAX)], 4),
-        Shape::packed([u32::MAX, 7], 9),
+        RowShape::packed([u32::MAX, 7], 9),
     ];
     for shape in bad {
         assert!(matches!(shape.check(), Err(ViewError::BadSpan { .. })), "{shape:?}");
@@ -224,18 +224,18 @@ fn shapes_out_of_order_are_refused_and_harm_nothing() {
         assert_eq!(position_ids(&shape).len(), width);
         assert_eq!(labels(&shape, &[], None).len(), width);
         assert_eq!(block_causal_mask(&shape).len(), width * width);
-        assert_eq!(loss_weights(&shape, None, Normalise::Sequences).len(), width);
+        assert_eq!(loss_weights(&shape, None, LossWeighting::Sequences).len(), width);
     }
-    let wide = Shape::packed([], 1 << 31);
+    let wide = RowShape::packed([], 1 << 31);
     assert_eq!(wide.check(), Err(ViewError::TooLong { tokens: 1 << 31 }));
-    let error = Shape::packed([3, 2], 4).check().unwrap_err();
+    let error = RowShape::packed([3, 2], 4).check().unwrap_err();
     let message = "segment 1 lies at 3 with 2 tokens; segments are not empty, follow each other and end within \
                    the row of 4";
     assert_eq!(error.to_string(), message);
-    let rows = [Shape::packed([3], 4), Shape::packed([3], 3)];
+    let rows = [RowShape::packed([3], 4), RowShape::packed([3], 3)];
     let ragged = batch_block_causal_mask(&rows);
     assert_eq!(ragged, Err(ViewError::Ragged { row: 1, width: 3, first: 4 }));
-    let long = Shape::packed([1 << 30], 1 << 30);
+    let long = RowShape::packed([1 << 30], 1 << 30);
     let long = [long.clone(), long];
     assert_eq!(batch_cu_seqlens(&long), Err(ViewError::TooLong { tokens: 1 << 31 }));
     assert_eq!(batch_cu_seqlens_padded(&long), Err(ViewError::TooLong { tokens: 1 << 31 }));
@@ -247,7 +247,7 @@ fn shapes_out_of_order_are_refused_and_harm_nothing() {
 }
 
 /// Rows with pads anywhere: gaps and lengths in turn.
-fn shapes() -> impl Strategy<Value = Shape> {
+fn shapes() -> impl Strategy<Value = RowShape> {
     let parts = proptest::collection::vec((0_u32..4, 1_u32..6), 0..6);
     let pads = prop_oneof![Just(PadView::Suffix), Just(PadView::Each)];
     (parts, 0_u32..4, pads).prop_map(|(parts, rest, pads)| {
@@ -258,11 +258,11 @@ fn shapes() -> impl Strategy<Value = Shape> {
             Span { start, length }
         };
         let spans = parts.into_iter().map(span).collect();
-        Shape { width: free + rest, spans, pads }
+        RowShape { width: free + rest, spans, pads }
     })
 }
 
-fn spans_of(shape: &Shape) -> impl Strategy<Value = Option<Vec<LossSpan>>> + use<> {
+fn spans_of(shape: &RowShape) -> impl Strategy<Value = Option<Vec<LossSpan>>> + use<> {
     let width = shape.width;
     let ends = proptest::collection::vec(
         (0..=width, prop_oneof![Just(1.0_f32), Just(0.0), Just(0.5)]),
@@ -344,7 +344,7 @@ proptest! {
         let label = labels(&shape, &ids, trained);
         let mask = loss_mask(&shape, trained);
         let shifted = shifted_labels(&shape, &ids, trained);
-        let weights = loss_weights(&shape, trained, Normalise::Tokens);
+        let weights = loss_weights(&shape, trained, LossWeighting::Tokens);
         let (index, positions) = (seq_idx(&shape), position_ids(&shape));
         let asked = |at: usize| trained.is_none_or(|spans| spans.iter().any(|span| {
             span.weight > 0.0 && (span.start as usize..span.end as usize).contains(&at)
@@ -364,7 +364,7 @@ proptest! {
             // Nothing predicts across a border.
             prop_assert!(mask[at] == 0 || index[at] == index[at + 1]);
         }
-        let even = loss_weights(&shape, None, Normalise::Sequences);
+        let even = loss_weights(&shape, None, LossWeighting::Sequences);
         for number in 0..doc_lens(&shape).len() {
             let of = |at: &usize| index[*at] == i32::try_from(number).unwrap();
             let sum: f32 = (0..width).filter(of).map(|at| even[at]).sum();
@@ -381,16 +381,16 @@ proptest! {
             spans.extend(row.segments().map(|run| Span { start: width + run.start, length: run.length }));
             width += row.width;
         }
-        let whole = Shape { width, spans, pads: PadView::Suffix };
+        let whole = RowShape { width, spans, pads: PadView::Suffix };
         prop_assert_eq!(batch_cu_seqlens(&rows).unwrap(), cu_seqlens(&whole));
         prop_assert_eq!(batch_cu_seqlens_padded(&rows).unwrap(), cu_seqlens_padded(&whole));
         let (lengths, columns) = batch_doc_lens(&rows);
         prop_assert_eq!(lengths.len(), columns * rows.len());
         let kept: Vec<_> = lengths.into_iter().filter(|length| *length > 0).collect();
         prop_assert_eq!(kept, doc_lens(&whole));
-        // Flattened, pads go whatever their view.
+        // FlatBatch, pads go whatever their view.
         let ids: Vec<Vec<i32>> = rows.iter().map(|row| (0..row.width.cast_signed()).collect()).collect();
-        let packed = |(shape, ids)| Packed { shape, ids, trained: None };
+        let packed = |(shape, ids)| PackedRow { shape, ids, trained: None };
         let packed: Vec<_> = rows.iter().zip(ids.iter().map(Vec::as_slice)).map(packed).collect();
         let plain: Vec<_> = rows.iter().map(|row| row.clone().with_pads(PadView::Suffix)).collect();
         let batch = flatten(&packed).unwrap();

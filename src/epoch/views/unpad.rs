@@ -5,7 +5,7 @@ use super::shape::{ViewError, wide};
 /// What flash-attn's `unpad_input` finds in a mask of B x T: which tokens are kept, and where the rows
 /// of the batch end among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unpadded {
+pub struct UnpadIndex {
     /// Rows of the batch (B).
     pub rows: usize,
     /// Tokens of a row (T).
@@ -19,7 +19,7 @@ pub struct Unpadded {
     /// Kept tokens of the fullest row.
     pub max_seqlen: i32,
     /// `cumsum(mask) - 1` along each row, 0 where that is negative (i64, B x T): the positions
-    /// transformers and verl derive from a mask. [`Unpadded::gather`] unpads them like all else.
+    /// transformers and verl derive from a mask. [`UnpadIndex::gather`] unpads them like all else.
     pub position_ids: Vec<i64>,
 }
 
@@ -27,7 +27,7 @@ pub struct Unpadded {
 ///
 /// # Errors
 /// A mask of another size, with other values, or of more tokens than an i32 can name.
-pub fn unpad(mask: &[u8], rows: usize, width: usize) -> Result<Unpadded, ViewError> {
+pub fn unpad(mask: &[u8], rows: usize, width: usize) -> Result<UnpadIndex, ViewError> {
     same_size("the attention mask", mask.len(), rows.saturating_mul(width))?;
     let mut indices = Vec::new();
     let mut cu_seqlens = vec![0];
@@ -51,10 +51,10 @@ pub fn unpad(mask: &[u8], rows: usize, width: usize) -> Result<Unpadded, ViewErr
         cu_seqlens.push(narrow(wide(indices.len()))?);
     }
     let max_seqlen = seqused.iter().copied().max().unwrap_or(0);
-    Ok(Unpadded { rows, width, indices, cu_seqlens, seqused, max_seqlen, position_ids })
+    Ok(UnpadIndex { rows, width, indices, cu_seqlens, seqused, max_seqlen, position_ids })
 }
 
-impl Unpadded {
+impl UnpadIndex {
     /// The kept tokens of a tensor of B x T x `inner`, row after row: kept x `inner`. Everything that is
     /// aligned with the mask is unpadded by the same indices.
     ///
@@ -69,7 +69,7 @@ impl Unpadded {
         Ok(out)
     }
 
-    /// The inverse of [`Unpadded::gather`]: kept x `inner` back to B x T x `inner`, `fill` on pads.
+    /// The inverse of [`UnpadIndex::gather`]: kept x `inner` back to B x T x `inner`, `fill` on pads.
     /// flash-attn's `pad_input` with `fill` 0.
     ///
     /// # Errors

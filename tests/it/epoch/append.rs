@@ -5,7 +5,7 @@ use crate::support::checker::corpus::{
 };
 use crate::support::checker::row::Rules;
 use crate::support::{Page, Random, corpusdb_test};
-use corpusdb::epoch::{EpochRow, Planned};
+use corpusdb::epoch::{EpochRow, Plan};
 use corpusdb::{Context, Corpus, CorpusWriter, Interrupt};
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn sources(weights: [f64; 3], repeats: u32) -> String {
 }
 
 /// The first `count` rows of a run.
-fn first_rows(corpus: &Corpus, planned: &Planned, count: usize) -> Vec<EpochRow> {
+fn first_rows(corpus: &Corpus, planned: &Plan, count: usize) -> Vec<EpochRow> {
     let mut all = Vec::new();
     let mut epoch = 0;
     while all.len() < count {
@@ -64,7 +64,7 @@ impl ConsumedCounts {
 }
 
 /// Rows of the first pass of every source of a plan, over as many epochs as that takes.
-fn first_pass(corpus: &Corpus, planned: &Planned, rules: &Rules<'_>) -> Vec<EpochRow> {
+fn first_pass(corpus: &Corpus, planned: &Plan, rules: &Rules<'_>) -> Vec<EpochRow> {
     let mut left: BTreeMap<String, u64> =
         planned.plan.sources.iter().map(|of| (of.name.clone(), of.packed_tokens)).collect();
     let mut found = Vec::new();
@@ -87,7 +87,7 @@ fn first_pass(corpus: &Corpus, planned: &Planned, rules: &Rules<'_>) -> Vec<Epoc
 }
 
 /// Passes that each source has ended after `consumed`.
-fn passes(planned: &Planned, consumed: &[EpochRow]) -> BTreeMap<String, u32> {
+fn passes(planned: &Plan, consumed: &[EpochRow]) -> BTreeMap<String, u32> {
     let mut tokens: BTreeMap<&str, u64> = BTreeMap::new();
     for row in consumed {
         let of: u64 = row.segments().iter().map(|s| u64::from(s.length)).sum();
@@ -243,7 +243,7 @@ fn check_case(number: usize, case: &Case) {
 }
 
 /// Ids below this are of documents that a plan over everything drew from.
-fn before_of(planned: &Planned, all: &[CheckedDocument]) -> usize {
+fn before_of(planned: &Plan, all: &[CheckedDocument]) -> usize {
     let known = planned.pinned.iter().filter_map(|of| of.documents().max()).max().unwrap();
     assert!((known as usize) < all.len());
     known as usize + 1
@@ -296,7 +296,7 @@ impl ChainLedger {
 }
 
 /// What the batches of a run gave up to row `row` of epoch `epoch`.
-fn given(corpus: &Corpus, planned: &Planned, epoch: u64, row: usize) -> (Vec<EpochRow>, u64) {
+fn given(corpus: &Corpus, planned: &Plan, epoch: u64, row: usize) -> (Vec<EpochRow>, u64) {
     let mut all = Vec::new();
     for before in 0..epoch {
         all.extend(rows(&open(corpus, planned, before)));
@@ -306,7 +306,7 @@ fn given(corpus: &Corpus, planned: &Planned, epoch: u64, row: usize) -> (Vec<Epo
     (all, last.first_run_row() + row as u64)
 }
 
-fn extended(writer: &mut CorpusWriter, from: u32, row: u64, text: &str) -> (u32, Planned) {
+fn extended(writer: &mut CorpusWriter, from: u32, row: u64, text: &str) -> (u32, Plan) {
     let found = writer.extend(from, row, Some(&recipe(text)), &Context::new());
     let (record, planned) = found.unwrap_or_else(|error| panic!("{error}, row {row}\n{text}"));
     (record.number, planned)
@@ -403,7 +403,7 @@ corpusdb_test!(an_extension_of_an_extension_repeats_no_document, forty(), |place
         writer.extend(record.number, 10, None, &Context::new().with_interrupt(&interrupt)).unwrap();
     let (_, grandchild) =
         writer.extend(record.number, 10, None, &Context::new().with_interrupt(&interrupt)).unwrap();
-    let left = |planned: &Planned| planned.plan.sources.iter().map(|of| of.rows).sum::<u64>();
+    let left = |planned: &Plan| planned.plan.sources.iter().map(|of| of.rows).sum::<u64>();
     assert_eq!((left(&child), left(&grandchild)), (30, 20));
 });
 

@@ -5,8 +5,8 @@ use crate::support::checker::corpus::{
 };
 use crate::support::{Ran, command, corpusdb, corpusdb_test, outputs};
 use corpusdb::epoch::recipe::PadSide;
-use corpusdb::epoch::views::Packed;
-use corpusdb::epoch::{EpochBatch, EpochRow, Planned, StreamOptions, torch, views};
+use corpusdb::epoch::views::PackedRow;
+use corpusdb::epoch::{EpochBatch, EpochRow, Plan, StreamOptions, torch, views};
 use corpusdb::{Context, Corpus};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn lengths(batch: &EpochBatch) -> Vec<u32> {
     batch.rows.iter().map(real).collect()
 }
 
-fn batches(corpus: &Corpus, planned: &Planned, rank: u64, world: u64) -> Vec<EpochBatch> {
+fn batches(corpus: &Corpus, planned: &Plan, rank: u64, world: u64) -> Vec<EpochBatch> {
     let stream = open(corpus, planned, 0).stream(&StreamOptions::of_rank(rank, world)).unwrap();
     stream.map(Result::unwrap).collect()
 }
@@ -356,11 +356,11 @@ fn streams_carry_the_views_that_are_asked_for() {
             .iter()
             .map(|row| row.ids().iter().map(|id| id.cast_signed()).collect())
             .collect();
-        let packed: Vec<Packed<'_>> = batch
+        let packed: Vec<PackedRow<'_>> = batch
             .rows
             .iter()
             .zip(&ids)
-            .map(|(row, ids)| Packed { shape: row.shape(), ids, trained: row.trained() })
+            .map(|(row, ids)| PackedRow { shape: row.shape(), ids, trained: row.trained() })
             .collect();
         let padded = views::collate(&packed, 0, PadSide::Right).unwrap();
         assert_eq!(line["width"], 96);

@@ -4,7 +4,7 @@ use crate::support::epochs::{EpochCorpus, SPECIALS};
 use crate::support::exports::names;
 use crate::support::outputs::files;
 use crate::support::{AtEndOf, MEMORY, Random, command};
-use corpusdb::epoch::{BuildJob, Planned};
+use corpusdb::epoch::{BuildJob, Plan};
 use corpusdb::{Context, Corpus, Error, ErrorKind, Interrupt};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -136,7 +136,7 @@ fn an_interrupted_build_leaves_nothing_at_all() {
 struct PlannedBuild {
     place: EpochCorpus,
     corpus: Corpus,
-    planned: Planned,
+    planned: Plan,
     out: PathBuf,
 }
 

@@ -7,7 +7,7 @@ use crate::support::checker::corpus::{
 use crate::support::checker::row::Rules;
 use crate::support::corpusdb_test;
 use corpusdb::epoch::recipe::OrderKind;
-use corpusdb::epoch::{EpochRow, Planned};
+use corpusdb::epoch::{EpochRow, Plan};
 use corpusdb::{Context, Corpus};
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ struct Pass {
 }
 
 /// Goes through `epochs` epochs of a plan row by row; how many passes ended.
-fn check(corpus: &Corpus, planned: &Planned, all: &[CheckedDocument], epochs: u64) -> u32 {
+fn check(corpus: &Corpus, planned: &Plan, all: &[CheckedDocument], epochs: u64) -> u32 {
     let rules = Rules::of(planned, all);
     let options = &planned.plan.recipe.pack.options;
     let strata = planned.plan.recipe.order.kind == OrderKind::Curriculum;

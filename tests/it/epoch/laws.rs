@@ -7,7 +7,7 @@ use crate::support::checker::corpus::{
 use crate::support::checker::run::{Run, check_worlds};
 use crate::support::outputs::files;
 use crate::support::{Random, corpusdb_test, seeds};
-use corpusdb::epoch::{EpochRow, Planned, StreamOptions};
+use corpusdb::epoch::{EpochRow, Plan, StreamOptions};
 use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, Error, Interrupt};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use std::time::SystemTime;
 /// Documents of each source with their fewest and most copies, by the recipe's own words.
 fn selected(
     corpus: &Corpus,
-    planned: &Planned,
+    planned: &Plan,
     all: &[CheckedDocument],
 ) -> BTreeMap<String, BTreeMap<u64, (u32, u32)>> {
     let select = &planned.plan.recipe.select;

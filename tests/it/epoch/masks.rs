@@ -8,8 +8,8 @@ use crate::support::{Random, assert_contains, corpusdb, corpusdb_test, outputs};
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type};
 use corpusdb::epoch::recipe::RowColumn;
-use corpusdb::epoch::views::Normalise;
-use corpusdb::epoch::{EpochRow, Planned, StreamFormat, StreamViews, views};
+use corpusdb::epoch::views::LossWeighting;
+use corpusdb::epoch::{EpochRow, Plan, StreamFormat, StreamViews, views};
 use corpusdb::show::number;
 use corpusdb::{Context, Corpus};
 use serde_json::Value;
@@ -160,7 +160,7 @@ corpusdb_test!(weights_reach_every_format_that_has_columns, place(true), |place|
         assert!([0.0, 0.5, 1.0].iter().all(|weight| expected.contains(weight)));
         let from_views: Vec<f32> = rows
             .iter()
-            .flat_map(|row| views::loss_weights(row.shape(), row.trained(), Normalise::Tokens))
+            .flat_map(|row| views::loss_weights(row.shape(), row.trained(), LossWeighting::Tokens))
             .collect();
         assert_eq!(from_views, expected);
         match number {
@@ -199,7 +199,7 @@ corpusdb_test!(weights_reach_every_format_that_has_columns, place(true), |place|
 });
 
 /// Another weight in a file whose manifest says the same is found.
-fn damaged(corpus: &Corpus, planned: &Planned, out: &Path) {
+fn damaged(corpus: &Corpus, planned: &Plan, out: &Path) {
     let path = out.join("shard-00000.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
     let other = text.replacen("0.5,0.5", "0.5,0.25", 1);

@@ -4,8 +4,8 @@ use crate::support::checker::corpus::{CheckedCorpus, THREE, open, part, plan, po
 use crate::support::checker::run::same;
 use crate::support::{Random, corpusdb_test};
 use corpusdb::epoch::{
-    BuildJob, Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, Manifest, Planned,
-    StreamOptions, TensorForm,
+    BatchForm, BuildJob, Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, Manifest, Plan,
+    StreamOptions,
 };
 use corpusdb::{Context, Corpus, IoError};
 use std::fs::OpenOptions;
@@ -234,7 +234,7 @@ fn recipe(pack: &str, batch: &str, output: &str) -> String {
     )
 }
 
-fn build(corpus: &Corpus, planned: &Planned, epoch: u64, out: &Path) {
+fn build(corpus: &Corpus, planned: &Plan, epoch: u64, out: &Path) {
     let job = BuildJob { epoch, out };
     corpus.build(planned, &job, &Context::new().with_threads(2)).unwrap();
 }
@@ -272,7 +272,7 @@ fn check_ids(given: &Epoch, (rank, world): (u64, u64), random: &mut Random, text
         assert!(!text.contains("[batch]"), "{text}");
         return;
     };
-    let form = |narrow| TensorForm { views: Some(Vec::new()), narrow, flat: false };
+    let form = |narrow| BatchForm { views: Some(Vec::new()), narrow, flat: false };
     let makers = [false, true].map(|narrow| given.tensors(&form(narrow)).unwrap());
     let mut told = given.steps_every(&options, skip, stride).unwrap();
     let mut rows = given.steps_every(&options, skip, stride).unwrap();

@@ -1,11 +1,11 @@
 //! Mixes and rows that are hard: the error at every prefix, and what a pick costs.
 
 use super::{LENGTH, constant, noise, point, run, spread};
-use crate::epoch::mix::{Fluid, Point, Ramp, Scheduler, apportion};
+use crate::epoch::mix::{Fluid, PlannedPoint, Ramp, Scheduler, apportion};
 use std::sync::Arc;
 
 /// A schedule that steps, ramps, and switches sources off and on.
-fn eventful(sources: usize, stretch: u64) -> Vec<Point> {
+fn eventful(sources: usize, stretch: u64) -> Vec<PlannedPoint> {
     let shares = |seed: u64| -> Vec<u64> {
         let all = (0..sources).map(|source| noise(seed, source, 0, 0, 4).saturating_sub(2));
         let mut all: Vec<u64> = all.collect();
@@ -32,10 +32,10 @@ fn opening(strata: usize, each: u64) -> Fluid {
     Fluid::from_table(times, amounts).unwrap()
 }
 
-type Sizes = Box<dyn Fn(usize, u64) -> u64>;
+type ExtremeSizes = Box<dyn Fn(usize, u64) -> u64>;
 
 /// Row sizes that are hard in one way or another.
-fn adversaries(high: u64) -> Vec<(&'static str, Sizes)> {
+fn adversaries(high: u64) -> Vec<(&'static str, ExtremeSizes)> {
     vec![
         ("full rows", Box::new(move |_, _| high)),
         ("any rows", Box::new(move |source, row| noise(1, source, row, 1, high))),
@@ -66,7 +66,7 @@ fn adversaries(high: u64) -> Vec<(&'static str, Sizes)> {
 }
 
 fn mixes() -> Vec<(&'static str, Fluid)> {
-    let schedule = |points: &[Point]| Fluid::scheduled(points, LENGTH).unwrap();
+    let schedule = |points: &[PlannedPoint]| Fluid::scheduled(points, LENGTH).unwrap();
     vec![
         (".968/.024/.008", constant(&[0.968, 0.024, 0.008])),
         (".5 + 10 x .05", constant(&spread(0.5, 10, 0.05))),

@@ -2,7 +2,7 @@
 
 use super::point;
 use crate::epoch::mix::moment::SchedulePart;
-use crate::epoch::mix::{Fluid, MixError, Point, Ramp, Scheduler};
+use crate::epoch::mix::{Fluid, MixError, PlannedPoint, Ramp, Scheduler};
 use std::sync::Arc;
 
 #[test]
@@ -50,7 +50,7 @@ fn budgets_from_what_sources_hold() {
 #[test]
 fn refused_schedules_and_tables() {
     let step = |at, shares: &[u64]| point(at, shares, Ramp::Step);
-    let scheduled = |points: &[Point]| Fluid::scheduled(points, 1).unwrap_err();
+    let scheduled = |points: &[PlannedPoint]| Fluid::scheduled(points, 1).unwrap_err();
     assert_eq!(scheduled(&[]), MixError::NoStart);
     assert_eq!(scheduled(&[step(1, &[1])]), MixError::NoStart);
     assert_eq!(scheduled(&[step(0, &[1]), step(0, &[1])]), MixError::Order { point: 1, at: 0 });

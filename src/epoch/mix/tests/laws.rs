@@ -1,12 +1,12 @@
 //! Laws over weights, schedules and tables of any kind.
 
 use super::{constant, noise, plain::table_rule, run};
-use crate::epoch::mix::{Fluid, Point, Ramp, Scheduler};
+use crate::epoch::mix::{Fluid, PlannedPoint, Ramp, Scheduler};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-fn schedules() -> impl Strategy<Value = (Vec<Point>, u64)> {
+fn schedules() -> impl Strategy<Value = (Vec<PlannedPoint>, u64)> {
     (2_usize..9, 1_usize..6).prop_flat_map(|(sources, points)| {
         let shares = vec(prop_oneof![Just(0_u64), 1..5_u64, 1..1_000_000_000_u64], sources);
         let step = prop_oneof![1..50_u64, 1..5_000_u64, 1..1_000_000_u64];
@@ -18,7 +18,7 @@ fn schedules() -> impl Strategy<Value = (Vec<Point>, u64)> {
                         shares[0] = 1;
                     }
                     let ramp = if linear { Ramp::Linear } else { Ramp::Step };
-                    let point = Point { at, shares, ramp };
+                    let point = PlannedPoint { at, shares, ramp };
                     at += step;
                     point
                 });

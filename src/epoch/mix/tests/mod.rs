@@ -6,7 +6,7 @@ mod laws;
 mod plain;
 mod shares;
 
-use super::{Fluid, Point, Ramp, Scheduler, integer_weights};
+use super::{Fluid, PlannedPoint, Ramp, Scheduler, integer_weights};
 use std::sync::Arc;
 
 const LENGTH: u64 = 2048;
@@ -23,7 +23,7 @@ fn noise(seed: u64, source: usize, row: u64, low: u64, high: u64) -> u64 {
 
 /// What a run of whole rows did.
 #[derive(Debug, Default)]
-struct Run {
+struct MixRun {
     furthest: u64,
     largest: u64,
     picks: Vec<usize>,
@@ -31,13 +31,13 @@ struct Run {
 }
 
 /// Interleaves `rows` rows of the sizes `size(source, row)` gives, or fewer when nothing is due.
-fn run(fluid: Fluid, rows: usize, keep: bool, size: impl Fn(usize, u64) -> u64) -> Run {
+fn run(fluid: Fluid, rows: usize, keep: bool, size: impl Fn(usize, u64) -> u64) -> MixRun {
     let mut scheduler = Scheduler::new(Arc::new(fluid));
     let sources = scheduler.fluid().sources();
     let mut taken = vec![0; sources];
     let mut next: Vec<u64> = (0..sources).map(|source| size(source, 0)).collect();
     // A row that waits counts: a source may be switched off when it is owed less than that row.
-    let mut run = Run { largest: next.iter().copied().max().unwrap(), ..Run::default() };
+    let mut run = MixRun { largest: next.iter().copied().max().unwrap(), ..MixRun::default() };
     for _ in 0..rows {
         let source = scheduler.pick(|source| Some(next[source])).expect("some source is due");
         let total = scheduler.total();
@@ -66,6 +66,6 @@ fn spread(first: f64, others: usize, each: f64) -> Vec<f64> {
     std::iter::once(first).chain(vec![each; others]).collect()
 }
 
-fn point(at: u64, shares: &[u64], ramp: Ramp) -> Point {
-    Point { at, shares: shares.to_vec(), ramp }
+fn point(at: u64, shares: &[u64], ramp: Ramp) -> PlannedPoint {
+    PlannedPoint { at, shares: shares.to_vec(), ramp }
 }

@@ -1,39 +1,39 @@
 //! The documents that one pass over a stratum holds, and what follows from them for every kind of rows.
 
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::{Lengths, Trained, blocks_of};
-use crate::epoch::order::permutation::{Permutation, Purpose};
-use crate::epoch::pack::{Fragment, Histogram, Segment};
-use crate::epoch::plan::{PinnedPool, PinnedSource, Rules};
-use crate::epoch::recipe::Unit;
+use crate::epoch::lengths::{LengthReader, LossReader, blocks_of};
+use crate::epoch::pack::{Fragment, LengthHistogram, Segment};
+use crate::epoch::permutation::{Permutation, Purpose};
+use crate::epoch::plan::{PinnedPool, PinnedSource, RowRules};
+use crate::epoch::recipe::MixUnit;
 use crate::model::DocId;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
 /// Where a pool stands among what a source pins.
-pub struct At {
+pub struct PassKey {
     pub pinned: Arc<PinnedSource>,
     pub stratum: usize,
     pub pool: usize,
 }
 
 /// The documents of a pool.
-pub struct Held {
-    pub rules: Rules,
-    pub lengths: Lengths,
-    pub trained: Trained,
-    pub at: At,
+pub struct PassDocuments {
+    pub rules: RowRules,
+    pub lengths: LengthReader,
+    pub trained: LossReader,
+    pub at: PassKey,
     /// Name that keys its permutations.
     pub key: String,
     /// Whole documents by effective length.
-    pub histogram: Histogram,
+    pub histogram: LengthHistogram,
     /// Tokens in the rows of a pass.
     pub packed_tokens: u64,
     /// Tokens at the end of a pass that fill no row.
     pub partial_tokens: u64,
 }
 
-impl At {
+impl PassKey {
     /// What the plan pins there.
     ///
     /// # Errors
@@ -46,17 +46,17 @@ impl At {
     }
 }
 
-impl Held {
+impl PassDocuments {
     /// The documents at `at`, counted: `histogram` has the whole ones by length.
     ///
     /// # Errors
     /// [`EpochError::Bug`] when the plan pins nothing there.
     pub fn new(
-        rules: &Rules,
-        lengths: &Lengths,
-        at: At,
-        trained: &Trained,
-        histogram: Histogram,
+        rules: &RowRules,
+        lengths: &LengthReader,
+        at: PassKey,
+        trained: &LossReader,
+        histogram: LengthHistogram,
     ) -> Result<Self, EpochError> {
         let fragments = at.pool()?.fragments.iter().map(|part| u64::from(part.length));
         let all_tokens = rules.policy.packed_tokens(&histogram) + fragments.sum::<u64>();
@@ -139,12 +139,14 @@ impl Held {
         segments: impl FnOnce() -> Result<Vec<Segment>, EpochError>,
     ) -> Result<u64, EpochError> {
         match self.rules.unit {
-            Unit::Tokens => Ok(tokens.into()),
-            Unit::Rows => Ok(1),
-            Unit::Documents => {
+            MixUnit::Tokens => Ok(tokens.into()),
+            MixUnit::Rows => Ok(1),
+            MixUnit::Documents => {
                 Ok(segments()?.iter().filter(|segment| segment.offset == 0).count() as u64)
             }
-            Unit::LossTokens => segments()?.iter().map(|segment| self.trained.count(segment)).sum(),
+            MixUnit::LossTokens => {
+                segments()?.iter().map(|segment| self.trained.count(segment)).sum()
+            }
         }
     }
 

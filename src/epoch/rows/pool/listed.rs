@@ -1,9 +1,9 @@
 //! One row a document or part of one, in an order that needs all of them in memory: that of another sampler.
 
-use super::held::Held;
+use super::held::PassDocuments;
 use crate::epoch::error::EpochError;
-use crate::epoch::order::torch::length_grouped_indices;
 use crate::epoch::pack::Fragment;
+use crate::epoch::torch::length_grouped_indices;
 
 /// The rows of a pool in the order of documents.
 pub struct ListedRows(Vec<Fragment>);
@@ -13,7 +13,7 @@ impl ListedRows {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn list(held: &Held, blocks: &[u64]) -> Result<Self, EpochError> {
+    pub fn list(held: &PassDocuments, blocks: &[u64]) -> Result<Self, EpochError> {
         let capacity = held.rules.policy.capacity;
         let mut rows = Vec::new();
         for block in blocks {
@@ -31,7 +31,7 @@ impl ListedRows {
     ///
     /// # Errors
     /// [`EpochError::Bug`] when there is no such row.
-    pub fn row(&self, held: &Held, index: u64) -> Result<&Fragment, EpochError> {
+    pub fn row(&self, held: &PassDocuments, index: u64) -> Result<&Fragment, EpochError> {
         let row = usize::try_from(index).ok().and_then(|index| self.0.get(index));
         row.ok_or_else(|| held.no_row(index))
     }
@@ -40,7 +40,7 @@ impl ListedRows {
     ///
     /// # Errors
     /// [`EpochError::Recipe`] when there are more rows in a batch than memory has places.
-    pub fn order(&self, held: &Held, pass: u32) -> Result<Vec<u64>, EpochError> {
+    pub fn order(&self, held: &PassDocuments, pass: u32) -> Result<Vec<u64>, EpochError> {
         let Some((batch, multiple)) = held.rules.exact else {
             return Err(EpochError::bug("listed rows without another sampler's order"));
         };

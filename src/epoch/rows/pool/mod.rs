@@ -7,41 +7,41 @@ mod held;
 mod listed;
 mod patterned;
 
-pub(super) use held::At;
+pub(super) use held::PassKey;
 
-use super::{OpenedTo, PassCount, RowContent, RowPlace};
+use super::{OpenPurpose, PassCount, RowContent, RowPlace};
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::{ClassIndex, Lengths, Trained, blocks_of};
-use crate::epoch::order::permutation::{self, Permutation};
-use crate::epoch::pack::{Fragment, Histogram, Segment, own};
-use crate::epoch::plan::Rules;
-use crate::epoch::recipe::{OrderKind, PackKind, Unit};
-use held::Held;
+use crate::epoch::lengths::{LengthIndex, LengthReader, LossReader, blocks_of};
+use crate::epoch::pack::{Fragment, LengthHistogram, Segment, own};
+use crate::epoch::permutation::{self, Permutation};
+use crate::epoch::plan::RowRules;
+use crate::epoch::recipe::{MixUnit, OrderKind, PackKind};
+use held::PassDocuments;
 use listed::ListedRows;
 use patterned::PatternedRows;
 use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
 
 /// A pool opened to give its rows.
-pub(super) struct PoolRows {
-    held: Held,
-    body: Body,
+pub(super) struct PassRows {
+    held: PassDocuments,
+    body: RowLayout,
 }
 
-enum Body {
+enum RowLayout {
     Patterned(PatternedRows),
     Listed(ListedRows),
     /// The blocks that hold documents.
     InOrder(Vec<u64>),
 }
 
-impl PoolRows {
+impl PassRows {
     pub fn open(
-        rules: &Rules,
-        lengths: &Lengths,
-        at: At,
-        trained: &Trained,
-        purpose: OpenedTo,
+        rules: &RowRules,
+        lengths: &LengthReader,
+        at: PassKey,
+        trained: &LossReader,
+        purpose: OpenPurpose,
     ) -> Result<Self, EpochError> {
         let pool = at.pool()?;
         let patterned = match rules.policy.kind {
@@ -50,7 +50,7 @@ impl PoolRows {
             PackKind::Greedy | PackKind::Concat => false,
         };
         let counted = || {
-            let mut histogram = Histogram::new();
+            let mut histogram = LengthHistogram::new();
             for layer in &pool.layers {
                 lengths.count(layer, &mut histogram)?;
             }
@@ -61,27 +61,27 @@ impl PoolRows {
             let fragments = pool.fragments.iter().map(|part| part.document.block());
             let blocks: BTreeSet<u64> = layers.chain(fragments).collect();
             let (blocks, histogram) = (Vec::from_iter(blocks), counted()?);
-            let held = Held::new(rules, lengths, at, trained, histogram)?;
+            let held = PassDocuments::new(rules, lengths, at, trained, histogram)?;
             let body = match rules.exact {
-                Some(_) => Body::Listed(ListedRows::list(&held, &blocks)?),
-                None => Body::InOrder(blocks),
+                Some(_) => RowLayout::Listed(ListedRows::list(&held, &blocks)?),
+                None => RowLayout::InOrder(blocks),
             };
             return Ok(Self { held, body });
         }
         // Loss tokens of a row are those of its documents, so that counting needs to find them.
-        let find = purpose == OpenedTo::Give || rules.unit == Unit::LossTokens;
+        let find = purpose == OpenPurpose::Give || rules.unit == MixUnit::LossTokens;
         let (classes, histogram) = if find {
-            let (classes, histogram) = ClassIndex::of(lengths, &pool.layers)?;
+            let (classes, histogram) = LengthIndex::of(lengths, &pool.layers)?;
             (Some(Box::new(classes)), histogram)
         } else {
             (None, counted()?)
         };
-        let held = Held::new(rules, lengths, at, trained, histogram)?;
-        let body = Body::Patterned(PatternedRows::pack(&held, classes)?);
+        let held = PassDocuments::new(rules, lengths, at, trained, histogram)?;
+        let body = RowLayout::Patterned(PatternedRows::pack(&held, classes)?);
         Ok(Self { held, body })
     }
 
-    pub const fn rules(&self) -> &Rules {
+    pub const fn rules(&self) -> &RowRules {
         &self.held.rules
     }
 
@@ -98,24 +98,24 @@ impl PoolRows {
         self.held.partial_tokens
     }
 
-    pub const fn histogram(&self) -> &Histogram {
+    pub const fn histogram(&self) -> &LengthHistogram {
         &self.held.histogram
     }
 
     /// Rows of the pool, where they are known without walking it.
     pub fn rows(&self) -> Option<u64> {
         match &self.body {
-            Body::Patterned(rows) => Some(rows.rows()),
-            Body::Listed(rows) => Some(rows.rows()),
-            Body::InOrder(_) => None,
+            RowLayout::Patterned(rows) => Some(rows.rows()),
+            RowLayout::Listed(rows) => Some(rows.rows()),
+            RowLayout::InOrder(_) => None,
         }
     }
 
     /// The blocks that hold documents, where rows are cut in order.
     pub fn blocks(&self) -> &[u64] {
         match &self.body {
-            Body::InOrder(blocks) => blocks,
-            Body::Patterned(_) | Body::Listed(_) => &[],
+            RowLayout::InOrder(blocks) => blocks,
+            RowLayout::Patterned(_) | RowLayout::Listed(_) => &[],
         }
     }
 
@@ -136,8 +136,8 @@ impl PoolRows {
     /// [`EpochError::Recipe`] when there are more rows in a batch than memory has places.
     pub fn listed_order(&self, pass: u32) -> Result<Option<Vec<u64>>, EpochError> {
         match &self.body {
-            Body::Listed(rows) => rows.order(&self.held, pass).map(Some),
-            Body::Patterned(_) | Body::InOrder(_) => Ok(None),
+            RowLayout::Listed(rows) => rows.order(&self.held, pass).map(Some),
+            RowLayout::Patterned(_) | RowLayout::InOrder(_) => Ok(None),
         }
     }
 
@@ -160,30 +160,30 @@ impl PoolRows {
     /// What one pass comes to, where that is known without walking it.
     pub fn known_count(&self) -> Option<PassCount> {
         match &self.body {
-            Body::Patterned(rows) if self.counts_fast() => Some(rows.count(&self.held)),
+            RowLayout::Patterned(rows) if self.counts_fast() => Some(rows.count(&self.held)),
             _ => None,
         }
     }
 
     /// Whether what a row counts follows from its number alone, without its documents.
     pub const fn counts_fast(&self) -> bool {
-        matches!(self.body, Body::Patterned(_))
+        matches!(self.body, RowLayout::Patterned(_))
             && self.held.rules.policy.multiple == 1
-            && matches!(self.held.rules.unit, Unit::Tokens | Unit::Rows)
+            && matches!(self.held.rules.unit, MixUnit::Tokens | MixUnit::Rows)
     }
 
     /// Row `index` of the pool, as a reference.
     ///
     /// # Errors
-    /// As [`PoolRows::segments`].
+    /// As [`PassRows::segments`].
     pub fn row(&self, stratum: u16, pass: u32, index: u64) -> Result<RowPlace, EpochError> {
         let (tokens, amount) = match &self.body {
-            Body::Patterned(rows) => rows.size(&self.held, pass, index)?,
-            Body::Listed(rows) => {
+            RowLayout::Patterned(rows) => rows.size(&self.held, pass, index)?,
+            RowLayout::Listed(rows) => {
                 let row = rows.row(&self.held, index)?;
                 (row.length, self.held.amount(row.length, || Ok(vec![row.segment()]))?)
             }
-            Body::InOrder(_) => return Err(self.held.no_row(index)),
+            RowLayout::InOrder(_) => return Err(self.held.no_row(index)),
         };
         let place = RowContent::Packed(index);
         Ok(RowPlace { pass, tokens, repeated: 0, amount, stratum, place })
@@ -211,9 +211,9 @@ impl PoolRows {
     /// [`EpochError::Bug`] when there is no such row.
     pub fn segment_lengths(&self, pass: u32, index: u64) -> Result<Vec<u32>, EpochError> {
         match &self.body {
-            Body::Patterned(rows) => rows.segment_lengths(&self.held, pass, index),
-            Body::Listed(rows) => Ok(vec![rows.row(&self.held, index)?.length]),
-            Body::InOrder(_) => Err(self.held.no_row(index)),
+            RowLayout::Patterned(rows) => rows.segment_lengths(&self.held, pass, index),
+            RowLayout::Listed(rows) => Ok(vec![rows.row(&self.held, index)?.length]),
+            RowLayout::InOrder(_) => Err(self.held.no_row(index)),
         }
     }
 
@@ -223,9 +223,9 @@ impl PoolRows {
     /// [`EpochError::Store`]; [`EpochError::Bug`] when there is no such row.
     pub fn segments(&self, pass: u32, index: u64) -> Result<Vec<Segment>, EpochError> {
         match &self.body {
-            Body::Patterned(rows) => rows.segments(&self.held, pass, index),
-            Body::Listed(rows) => Ok(vec![rows.row(&self.held, index)?.segment()]),
-            Body::InOrder(_) => Err(self.held.no_row(index)),
+            RowLayout::Patterned(rows) => rows.segments(&self.held, pass, index),
+            RowLayout::Listed(rows) => Ok(vec![rows.row(&self.held, index)?.segment()]),
+            RowLayout::InOrder(_) => Err(self.held.no_row(index)),
         }
     }
 }

@@ -1,20 +1,20 @@
 //! Rows by pattern: which lengths come together is known for all rows at once, and the documents of a row are found
 //! by length and rank.
 
-use super::held::Held;
+use super::held::PassDocuments;
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::ClassIndex;
-use crate::epoch::order::permutation::Purpose;
-use crate::epoch::pack::{Item, Items, Pattern, Patterns, Segment};
-use crate::epoch::recipe::{PackKind, Unit};
+use crate::epoch::lengths::LengthIndex;
+use crate::epoch::pack::{PackItem, PackItems, RowPattern, RowPatterns, Segment};
+use crate::epoch::permutation::Purpose;
+use crate::epoch::recipe::{MixUnit, PackKind};
 use crate::epoch::rows::PassCount;
 
 /// The rows of a pool by pattern.
 pub struct PatternedRows {
-    items: Items,
-    patterns: Patterns,
+    items: PackItems,
+    patterns: RowPatterns,
     /// None where rows are only counted.
-    classes: Option<Box<ClassIndex>>,
+    classes: Option<Box<LengthIndex>>,
 }
 
 impl PatternedRows {
@@ -22,12 +22,15 @@ impl PatternedRows {
     ///
     /// # Errors
     /// [`EpochError::Bug`] when the plan does not pin the pool.
-    pub fn pack(held: &Held, classes: Option<Box<ClassIndex>>) -> Result<Self, EpochError> {
+    pub fn pack(
+        held: &PassDocuments,
+        classes: Option<Box<LengthIndex>>,
+    ) -> Result<Self, EpochError> {
         let policy = &held.rules.policy;
-        let items = Items::of(&held.histogram, &held.at.pool()?.fragments, policy);
+        let items = PackItems::of(&held.histogram, &held.at.pool()?.fragments, policy);
         let patterns = match policy.kind {
-            PackKind::None => Patterns::single(items.descending()),
-            _ => Patterns::pack(items.descending(), policy.capacity),
+            PackKind::None => RowPatterns::single(items.descending()),
+            _ => RowPatterns::pack(items.descending(), policy.capacity),
         };
         Ok(Self { items, patterns, classes })
     }
@@ -38,12 +41,12 @@ impl PatternedRows {
     }
 
     /// What one pass comes to, where rows count without their documents.
-    pub fn count(&self, held: &Held) -> PassCount {
+    pub fn count(&self, held: &PassDocuments) -> PassCount {
         let capacity = held.rules.policy.capacity;
         let full = self.patterns.patterns().iter().filter(|found| found.tokens == capacity);
         let full_rows = full.map(|pattern| pattern.rows).sum();
         let (rows, tokens) = (self.patterns.rows(), held.packed_tokens);
-        let amount = if held.rules.unit == Unit::Rows { rows } else { tokens };
+        let amount = if held.rules.unit == MixUnit::Rows { rows } else { tokens };
         PassCount { rows, full_rows, tokens, amount }
     }
 
@@ -51,11 +54,16 @@ impl PatternedRows {
     ///
     /// # Errors
     /// [`EpochError::Bug`] when there is no such row; [`EpochError::Store`].
-    pub fn size(&self, held: &Held, pass: u32, index: u64) -> Result<(u32, u64), EpochError> {
+    pub fn size(
+        &self,
+        held: &PassDocuments,
+        pass: u32,
+        index: u64,
+    ) -> Result<(u32, u64), EpochError> {
         let (pattern, nth) = self.patterns.row(index).ok_or_else(|| held.no_row(index))?;
         let mut tokens = pattern.tokens;
         let mut begun = 0;
-        if held.rules.policy.multiple > 1 || held.rules.unit == Unit::Documents {
+        if held.rules.policy.multiple > 1 || held.rules.unit == MixUnit::Documents {
             tokens = 0;
             for item in self.items_of(held, pattern, nth, pass)? {
                 tokens += item.tokens();
@@ -63,7 +71,7 @@ impl PatternedRows {
             }
         }
         let amount = match held.rules.unit {
-            Unit::Documents => begun,
+            MixUnit::Documents => begun,
             _ => held.amount(tokens, || self.segments(held, pass, index))?,
         };
         Ok((tokens, amount))
@@ -72,11 +80,11 @@ impl PatternedRows {
     /// The items of a row, in placing order.
     fn items_of(
         &self,
-        held: &Held,
-        pattern: &Pattern,
+        held: &PassDocuments,
+        pattern: &RowPattern,
         nth: u64,
         pass: u32,
-    ) -> Result<Vec<Item>, EpochError> {
+    ) -> Result<Vec<PackItem>, EpochError> {
         let mut found = Vec::new();
         for item in &pattern.items {
             let count = self.items.count(item.size);
@@ -97,20 +105,25 @@ impl PatternedRows {
     /// [`EpochError::Bug`] when there is no such row.
     pub fn segment_lengths(
         &self,
-        held: &Held,
+        held: &PassDocuments,
         pass: u32,
         index: u64,
     ) -> Result<Vec<u32>, EpochError> {
         let (pattern, nth) = self.patterns.row(index).ok_or_else(|| held.no_row(index))?;
         let items = self.items_of(held, pattern, nth, pass)?;
-        Ok(items.iter().map(Item::tokens).collect())
+        Ok(items.iter().map(PackItem::tokens).collect())
     }
 
     /// What is in row `index`.
     ///
     /// # Errors
     /// [`EpochError::Bug`] when there is no such row, or rows are only counted; [`EpochError::Store`].
-    pub fn segments(&self, held: &Held, pass: u32, index: u64) -> Result<Vec<Segment>, EpochError> {
+    pub fn segments(
+        &self,
+        held: &PassDocuments,
+        pass: u32,
+        index: u64,
+    ) -> Result<Vec<Segment>, EpochError> {
         let Some(classes) = &self.classes else {
             return Err(EpochError::bug("a source opened to count was asked for a row"));
         };
@@ -119,8 +132,8 @@ impl PatternedRows {
         let mut segments = Vec::new();
         for item in self.items_of(held, pattern, nth, pass)? {
             segments.push(match item {
-                Item::Fragment(fragment) => fragment.segment(),
-                Item::Ranked { length, rank, offset, tokens } => Segment {
+                PackItem::Fragment(fragment) => fragment.segment(),
+                PackItem::Ranked { length, rank, offset, tokens } => Segment {
                     document: classes.select(&held.lengths, layers, length, rank)?,
                     offset,
                     length: tokens,

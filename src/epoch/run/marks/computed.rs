@@ -1,35 +1,31 @@
 //! What of an epoch is known without a walk: where it begins when all sources have just ended a pass, and all of it
 //! when one source gives whole passes.
 
-use super::{Known, Mark, Marks, left_out};
+use super::{Checkpoint, Checkpoints, EpochIndex, left_out};
 use crate::epoch::error::EpochError;
-use crate::epoch::recipe::Unit;
-use crate::epoch::rows::PassState;
-use crate::epoch::run::{Arrangement, Opened, RunState};
+use crate::epoch::recipe::MixUnit;
+use crate::epoch::rows::PassPosition;
+use crate::epoch::run::{BatchSampler, OpenPlan, RunPosition};
 
-impl Marks {
+impl EpochIndex {
     /// The marks of an epoch of whole passes over one source with one stratum whose rows are known by number: row `r` of a
     /// pass is its row `r`, so that nothing needs to be walked.
     pub(super) fn computed(
-        opened: &Opened,
-        arrangement: &Arrangement,
+        opened: &OpenPlan,
+        sampler: &BatchSampler,
         epoch: u64,
     ) -> Result<Option<Self>, EpochError> {
-        let ([source], Some(batch)) = (opened.sources.as_slice(), arrangement.batch_rows()) else {
+        let ([source], Some(batch)) = (opened.sources.as_slice(), sampler.batch_rows()) else {
             return Ok(None);
         };
         // Rows that count nothing could come after the moment at which an epoch ends.
-        let counts = matches!(source.rules().unit, Unit::Tokens | Unit::Rows);
-        if source.strata() != 1
-            || !counts
-            || batch == 0
-            || !arrangement.window.is_multiple_of(batch)
-        {
+        let counts = matches!(source.rules().unit, MixUnit::Tokens | MixUnit::Rows);
+        if source.strata() != 1 || !counts || batch == 0 || !sampler.window.is_multiple_of(batch) {
             return Ok(None);
         }
         let bounds = (
-            whole_passes(opened, arrangement, epoch)?,
-            whole_passes(opened, arrangement, epoch + 1)?,
+            start_by_number(opened, sampler, epoch)?,
+            start_by_number(opened, sampler, epoch + 1)?,
         );
         let (Some(start), Some(end)) = bounds else { return Ok(None) };
         let pass = start.sources.first().map_or(0, |state| state.pass);
@@ -38,17 +34,17 @@ impl Marks {
             return Ok(None);
         };
         let all = end.row - start.row;
-        let (rows, pads) = arrangement.given(all);
-        let left_out = left_out(&opened.plan, arrangement, epoch, all - rows);
+        let (rows, pads) = sampler.given(all);
+        let left_out = left_out(&opened.plan, sampler, epoch, all - rows);
         let batches = (rows + pads) / batch;
-        let marks = Known::Computed { window: arrangement.window, batch, first, later };
+        let marks = Checkpoints::Computed { window: sampler.window, batch, first, later };
         Ok(Some(Self { epoch, start, end, rows, pads, batches, left_out, marks }))
     }
 
     /// The mark before the window of row `row`. Where it stands is exact; what was given by then is not
     /// known and stands as at the start, which says nothing of one source alone.
-    pub(super) fn compute(&self, row: u64) -> Option<Mark> {
-        let Known::Computed { window, batch, first, later } = self.marks else { return None };
+    pub(super) fn compute(&self, row: u64) -> Option<Checkpoint> {
+        let Checkpoints::Computed { window, batch, first, later } = self.marks else { return None };
         let row = row.min(self.end.row - self.start.row);
         let row = row - row % window;
         let mut state = self.start.clone();
@@ -60,20 +56,20 @@ impl Marks {
             source.pass += 1 + u32::try_from(beyond / later).ok()?;
             within = beyond % later;
         }
-        source.strata = vec![PassState::after(within)];
-        Some(Mark { state, batches: row / batch })
+        source.strata = vec![PassPosition::after(within)];
+        Some(Checkpoint { state, batches: row / batch })
     }
 }
 
 /// The beginning of an epoch when it is known without a walk: at time `epoch` budgets every source has
 /// just ended a pass. No source can have begun another before, since it is not eligible beyond its
 /// share, so that all stand there exactly.
-pub(super) fn whole_passes(
-    opened: &Opened,
-    arrangement: &Arrangement,
+pub(super) fn start_by_number(
+    opened: &OpenPlan,
+    sampler: &BatchSampler,
     epoch: u64,
-) -> Result<Option<RunState>, EpochError> {
-    let mut start = RunState::start(opened.sources.len());
+) -> Result<Option<RunPosition>, EpochError> {
+    let mut start = RunPosition::start(opened.sources.len());
     if epoch == 0 {
         return Ok(Some(start));
     }
@@ -103,7 +99,7 @@ pub(super) fn whole_passes(
             (*emitted, *given, *of) = (share, tokens, rows);
         }
     }
-    let aligned = !arrangement.carries()
-        || arrangement.batch_rows().is_some_and(|rows| start.row.is_multiple_of(rows));
+    let aligned = !sampler.carries()
+        || sampler.batch_rows().is_some_and(|rows| start.row.is_multiple_of(rows));
     Ok((start.total() == total && aligned).then_some(start))
 }

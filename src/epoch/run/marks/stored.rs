@@ -1,36 +1,36 @@
-//! Marks as they are stored with their plan: written when they were walked, and believed when they are of this plan
+//! EpochIndex as they are stored with their plan: written when they were walked, and believed when they are of this plan
 //! and fit it.
 //!
 //! They are lists of integers: what the epoch comes to, its end, then every mark. A mark is the batches before
 //! it, the row, and for each source what it has given and where it stands. Some 15 bytes a source and mark.
 
-use super::{Known, Mark, Marks, left_out};
+use super::{Checkpoint, Checkpoints, EpochIndex, left_out};
 use crate::epoch::error::EpochError;
-use crate::epoch::rows::{PassState, SourceState};
-use crate::epoch::run::{Arrangement, Opened, RunState};
+use crate::epoch::rows::{PassPosition, SourcePosition};
+use crate::epoch::run::{BatchSampler, OpenPlan, RunPosition};
 use crate::store::MarksRecord;
 
-/// Kinds of [`PassState`].
+/// Kinds of [`PassPosition`].
 const START: u64 = 0;
 const ROWS: u64 = 1;
 const CUT: u64 = 2;
 
-impl Marks {
+impl EpochIndex {
     /// The marks of `epoch` as they are stored with plan `number`; none where they are not, or are those of another
     /// plan.
     ///
     /// # Errors
     /// [`EpochError::Store`] when they are damaged; [`EpochError::Stale`] when they do not fit the plan.
     pub fn stored(
-        opened: &Opened,
-        arrangement: &Arrangement,
+        opened: &OpenPlan,
+        sampler: &BatchSampler,
         number: u32,
         epoch: u64,
     ) -> Result<Option<Self>, EpochError> {
         let record = opened.corpora.first().epoch_marks(number, epoch)?;
         let own = |record: &MarksRecord| record.plan == opened.plan.hash() && record.epoch == epoch;
         let Some(record) = record.filter(own) else { return Ok(None) };
-        let marks = read(opened, arrangement, &record).ok_or_else(|| {
+        let marks = read(opened, sampler, &record).ok_or_else(|| {
             EpochError::Stale(format!(
                 "the marks stored with plan {number} do not match its epoch {epoch}; `corpusdb epoch mark` computes them again"
             ))
@@ -40,14 +40,14 @@ impl Marks {
 
     /// The stored marks that come nearest before `epoch`.
     pub(super) fn stored_before(
-        opened: &Opened,
-        arrangement: &Arrangement,
+        opened: &OpenPlan,
+        sampler: &BatchSampler,
         epoch: u64,
     ) -> Result<Option<Self>, EpochError> {
         let Some(number) = opened.stored else { return Ok(None) };
         // A look-up is nothing beside the walk of an epoch, which each one saves.
         for before in (0..epoch).rev() {
-            if let Some(marks) = Self::stored(opened, arrangement, number, before)? {
+            if let Some(marks) = Self::stored(opened, sampler, number, before)? {
                 return Ok(Some(marks));
             }
         }
@@ -55,16 +55,16 @@ impl Marks {
     }
 
     /// What is stored of them; nothing where they are computed.
-    pub fn record(&self, opened: &Opened) -> Option<MarksRecord> {
-        let Known::Walked(marks) = &self.marks else { return None };
+    pub fn record(&self, opened: &OpenPlan) -> Option<MarksRecord> {
+        let Checkpoints::Walked(marks) = &self.marks else { return None };
         let facts = vec![self.rows, self.pads, self.left_out];
-        let end = Mark { state: self.end.clone(), batches: self.batches };
+        let end = Checkpoint { state: self.end.clone(), batches: self.batches };
         let lists = [facts, written(&end)].into_iter().chain(marks.iter().map(written));
         Some(MarksRecord::of(opened.plan.hash(), self.epoch, lists))
     }
 }
 
-fn written(mark: &Mark) -> Vec<u64> {
+fn written(mark: &Checkpoint) -> Vec<u64> {
     let state = &mark.state;
     let mut list = vec![mark.batches, state.row];
     let given = state.emitted.iter().zip(&state.tokens).zip(&state.rows);
@@ -75,9 +75,9 @@ fn written(mark: &Mark) -> Vec<u64> {
         list.push(source.strata.len() as u64);
         for stratum in &source.strata {
             list.extend(match *stratum {
-                PassState::Start => [START, 0, 0, 0],
-                PassState::Rows(rows) => [ROWS, rows, 0, 0],
-                PassState::Cut { blocks, parts, placed } => {
+                PassPosition::Start => [START, 0, 0, 0],
+                PassPosition::Rows(rows) => [ROWS, rows, 0, 0],
+                PassPosition::Cut { blocks, parts, placed } => {
                     [CUT, blocks, parts, placed.map_or(0, |placed| u64::from(placed) + 1)]
                 }
             });
@@ -87,10 +87,10 @@ fn written(mark: &Mark) -> Vec<u64> {
 }
 
 /// None where the lists are not marks of such an epoch.
-fn read(opened: &Opened, arrangement: &Arrangement, record: &MarksRecord) -> Option<Marks> {
+fn read(opened: &OpenPlan, sampler: &BatchSampler, record: &MarksRecord) -> Option<EpochIndex> {
     let mut facts: Option<[u64; 3]> = None;
-    let mut end: Option<Mark> = None;
-    let mut marks: Vec<Mark> = Vec::new();
+    let mut end: Option<Checkpoint> = None;
+    let mut marks: Vec<Checkpoint> = Vec::new();
     record.for_each_list(|list| {
         if facts.is_none() {
             facts = Some(list.try_into().ok()?);
@@ -108,16 +108,16 @@ fn read(opened: &Opened, arrangement: &Arrangement, record: &MarksRecord) -> Opt
     let start = marks.first().filter(|mark| mark.batches == 0)?.state.clone();
     let all = end.state.row.checked_sub(start.row)?;
     let fits = marks.last()?.is_before(&end)
-        && arrangement.given(all) == (rows, pads)
-        && left_out(&opened.plan, arrangement, record.epoch, all - rows) == left_out_rows
-        && arrangement.batch_rows().is_none_or(|size| (rows + pads) / size.max(1) == end.batches);
-    let Mark { state: end, batches } = end;
+        && sampler.given(all) == (rows, pads)
+        && left_out(&opened.plan, sampler, record.epoch, all - rows) == left_out_rows
+        && sampler.batch_rows().is_none_or(|size| (rows + pads) / size.max(1) == end.batches);
+    let Checkpoint { state: end, batches } = end;
     let (epoch, left_out) = (record.epoch, left_out_rows);
-    let marks = Known::Walked(marks);
-    fits.then_some(Marks { epoch, start, end, rows, pads, batches, left_out, marks })
+    let marks = Checkpoints::Walked(marks);
+    fits.then_some(EpochIndex { epoch, start, end, rows, pads, batches, left_out, marks })
 }
 
-impl Mark {
+impl Checkpoint {
     /// Whether it can come before `after` in one epoch.
     fn is_before(&self, after: &Self) -> bool {
         let grown = |before: &[u64], after: &[u64]| {
@@ -133,17 +133,17 @@ impl Mark {
     }
 }
 
-fn read_mark(opened: &Opened, list: &[u64]) -> Option<Mark> {
+fn read_mark(opened: &OpenPlan, list: &[u64]) -> Option<Checkpoint> {
     let mut numbers = list.iter().copied();
     let (batches, row) = (numbers.next()?, numbers.next()?);
-    let mut state = RunState { row, ..RunState::start(0) };
+    let mut state = RunPosition { row, ..RunPosition::start(0) };
     for source in &opened.sources {
         state.emitted.push(numbers.next()?);
         state.tokens.push(numbers.next()?);
         state.rows.push(numbers.next()?);
         let (pass, drawn) = (u32::try_from(numbers.next()?).ok()?, numbers.next()?);
         let none_or_all = |count: u64| count == 0 || count == source.strata() as u64;
-        let mut at = SourceState { pass, drawn, ..SourceState::default() };
+        let mut at = SourcePosition { pass, drawn, ..SourcePosition::default() };
         let given = numbers.next().filter(|count| none_or_all(*count))?;
         for _ in 0..given {
             at.given.push(numbers.next()?);
@@ -153,11 +153,11 @@ fn read_mark(opened: &Opened, list: &[u64]) -> Option<Mark> {
             let kind = numbers.next()?;
             let (first, second, third) = (numbers.next()?, numbers.next()?, numbers.next()?);
             at.strata.push(match (kind, first, second, third) {
-                (START, 0, 0, 0) => PassState::Start,
-                (ROWS, rows, 0, 0) => PassState::Rows(rows),
+                (START, 0, 0, 0) => PassPosition::Start,
+                (ROWS, rows, 0, 0) => PassPosition::Rows(rows),
                 (CUT, blocks, parts, placed) => {
                     let placed = placed.checked_sub(1).map(u32::try_from).transpose().ok()?;
-                    PassState::Cut { blocks, parts, placed }
+                    PassPosition::Cut { blocks, parts, placed }
                 }
                 _ => return None,
             });
@@ -165,5 +165,5 @@ fn read_mark(opened: &Opened, list: &[u64]) -> Option<Mark> {
         state.sources.push(at);
     }
     let given: u64 = state.rows.iter().sum();
-    (numbers.next().is_none() && given == row).then_some(Mark { state, batches })
+    (numbers.next().is_none() && given == row).then_some(Checkpoint { state, batches })
 }

@@ -1,15 +1,15 @@
-//! Marks that are computed lead to the same rows as those that were walked.
+//! EpochIndex that are computed lead to the same rows as those that were walked.
 
-use super::{Known, Marks};
+use super::{Checkpoints, EpochIndex};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::marking::{check_marks, unmarked};
-use crate::epoch::plan::Planned;
-use crate::epoch::planning::{Against, plan};
+use crate::epoch::plan::Plan;
+use crate::epoch::planning::{PlanInputs, plan};
 use crate::epoch::recipe::Recipe;
-use crate::epoch::rows::OpenedTo;
+use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::counted;
-use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Opened};
+use crate::epoch::run::index_store::{check_marks, index_epochs};
+use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, OpenPlan};
 use crate::model::{Context, DedupMode, Interrupt, Policy, TokenizerId};
 use crate::store::{
     self, CommitRecord, MarksRecord, MemoryBudget, StoreWriter, TokenizerFiles, TokenizerRecord,
@@ -56,13 +56,13 @@ fn written(sources: &[&str]) -> (tempfile::TempDir, StoreWriter) {
     (scratch, writer)
 }
 
-fn planned(view: &View, rest: &str) -> Planned {
+fn planned(view: &View, rest: &str) -> Plan {
     let recipe = Recipe::parse(&format!("version = 1\nseed = 7\n{rest}")).unwrap();
     let corpora = Corpora::alone(view);
     let moment = corpora.moment(None, None).unwrap();
     let kept = view.kept().unwrap();
     plan(
-        &Against { corpora: &corpora, moment: &moment, kept: &kept, ends: None },
+        &PlanInputs { corpora: &corpora, moment: &moment, kept: &kept, ends: None },
         &recipe,
         &Context::new(),
     )
@@ -70,12 +70,22 @@ fn planned(view: &View, rest: &str) -> Planned {
 }
 
 /// The rows from `row` on, as the marks leads to them.
-fn rows(opened: &Arc<Opened>, by: &Arrangement, marks: &Marks, row: u64) -> Vec<BatchedRow> {
+fn rows(
+    opened: &Arc<OpenPlan>,
+    by: &BatchSampler,
+    marks: &EpochIndex,
+    row: u64,
+) -> Vec<BatchedRow> {
     let mut ordered = BatchCursor::at_row(opened, by, marks, row).unwrap();
     ordered.next_rows(5, u64::MAX).unwrap()
 }
 
-fn batch(opened: &Arc<Opened>, by: &Arrangement, marks: &Marks, batch: u64) -> Vec<BatchedRow> {
+fn batch(
+    opened: &Arc<OpenPlan>,
+    by: &BatchSampler,
+    marks: &EpochIndex,
+    batch: u64,
+) -> Vec<BatchedRow> {
     let mut ordered = BatchCursor::at(opened, by, marks, batch).unwrap();
     ordered.next_rows(5, u64::MAX).unwrap()
 }
@@ -97,15 +107,15 @@ fn computed_and_walked_indexes_lead_to_the_same_rows() {
             "[tokenizer]\nspecials = {{ pad = \"<unk>\" }}\n{source}{order}{batch_of}[pack]\nkind = \"{kind}\"\nlength = 128\n[output]\nformat = \"parquet\"\n"
         );
         let planned = planned(&view, &recipe);
-        let opened = Opened::open(&Corpora::alone(&view), &planned, OpenedTo::Give).unwrap();
-        let by = Arrangement::of(&opened.plan);
+        let opened = OpenPlan::open(&Corpora::alone(&view), &planned, OpenPurpose::Give).unwrap();
+        let by = BatchSampler::of(&opened.plan);
         for epoch in [0, 1, 3] {
             let interrupt = Interrupt::default();
-            let computed = Marks::of(&opened, &by, epoch, &interrupt).unwrap();
-            let walked = Marks::walked(&opened, &by, epoch, &interrupt).unwrap();
-            assert!(matches!(computed.marks, Known::Computed { .. }), "{recipe}");
-            assert!(matches!(walked.marks, Known::Walked(_)));
-            let facts = |marks: &Marks| {
+            let computed = EpochIndex::of(&opened, &by, epoch, &interrupt).unwrap();
+            let walked = EpochIndex::walked(&opened, &by, epoch, &interrupt).unwrap();
+            assert!(matches!(computed.marks, Checkpoints::Computed { .. }), "{recipe}");
+            assert!(matches!(walked.marks, Checkpoints::Walked(_)));
+            let facts = |marks: &EpochIndex| {
                 let ends = (marks.start.clone(), marks.end.row, marks.end.total());
                 (ends, marks.rows, marks.pads, marks.batches, marks.left_out, marks.tokens())
             };
@@ -134,10 +144,10 @@ fn a_mix_and_a_part_of_a_pass_are_walked() {
         [format!("[[source]]\nname = \"web\"\n[mix]\ntokens = 70000\n{pack}"), pack.to_owned()]
     {
         let planned = planned(&view, &recipe);
-        let opened = Opened::open(&Corpora::alone(&view), &planned, OpenedTo::Give).unwrap();
-        let by = Arrangement::of(&opened.plan);
-        let marks = Marks::of(&opened, &by, 0, &Interrupt::default()).unwrap();
-        assert!(matches!(marks.marks, Known::Walked(_)), "{recipe}");
+        let opened = OpenPlan::open(&Corpora::alone(&view), &planned, OpenPurpose::Give).unwrap();
+        let by = BatchSampler::of(&opened.plan);
+        let marks = EpochIndex::of(&opened, &by, 0, &Interrupt::default()).unwrap();
+        assert!(matches!(marks.marks, Checkpoints::Walked(_)), "{recipe}");
     }
 }
 
@@ -166,10 +176,11 @@ fn stored_marks_spare_the_walk_and_lead_to_the_same_rows() {
             "[tokenizer]\nspecials = {{ pad = \"<unk>\" }}\n[mix]\ntokens = {tokens}\n{sources}{order}{batch}[pack]\nkind = \"{pack}\"\nlength = 32\n"
         );
         let planned = planned(&view, &recipe);
-        let by = Arrangement::of(&planned.plan);
+        let by = BatchSampler::of(&planned.plan);
         let interrupt = Interrupt::default();
-        let anew = Opened::open(&Corpora::alone(&view), &planned, OpenedTo::Give).unwrap();
-        let (walked, first) = counted::during(|| Marks::of(&anew, &by, 0, &interrupt).unwrap());
+        let anew = OpenPlan::open(&Corpora::alone(&view), &planned, OpenPurpose::Give).unwrap();
+        let (walked, first) =
+            counted::during(|| EpochIndex::of(&anew, &by, 0, &interrupt).unwrap());
         assert!(first > 2500 && first >= walked.rows, "{recipe}");
         let mut all = vec![walked];
         for epoch in 1..3 {
@@ -183,10 +194,10 @@ fn stored_marks_spare_the_walk_and_lead_to_the_same_rows() {
         }
         batch.commit(&CommitRecord::default()).unwrap();
         let view = writer.view().clone();
-        let planned = Planned { stored: Some(number), ..planned };
-        let opened = Opened::open(&Corpora::alone(&view), &planned, OpenedTo::Give).unwrap();
+        let planned = Plan { stored: Some(number), ..planned };
+        let opened = OpenPlan::open(&Corpora::alone(&view), &planned, OpenPurpose::Give).unwrap();
         for (epoch, walked) in (0_u64..).zip(&all) {
-            let of = || Marks::of(&opened, &by, epoch, &interrupt).unwrap();
+            let of = || EpochIndex::of(&opened, &by, epoch, &interrupt).unwrap();
             let (found, gone_through) = counted::during(of);
             let beyond = if epoch < 2 { 0 } else { walked.rows + 1500 };
             assert!(gone_through <= beyond, "{gone_through} rows of epoch {epoch} of {recipe}");
@@ -201,14 +212,14 @@ fn stored_marks_spare_the_walk_and_lead_to_the_same_rows() {
     }
 }
 
-fn marks_of(marks: &Marks) -> usize {
+fn marks_of(marks: &EpochIndex) -> usize {
     match &marks.marks {
-        Known::Walked(marks) => marks.len() + 2,
-        Known::Computed { .. } => 0,
+        Checkpoints::Walked(marks) => marks.len() + 2,
+        Checkpoints::Computed { .. } => 0,
     }
 }
 
-/// Marks are believed when they are of this plan and fit it; else the epoch is walked, or the reason said.
+/// EpochIndex are believed when they are of this plan and fit it; else the epoch is walked, or the reason said.
 #[test]
 fn marks_of_another_plan_are_skipped_and_bad_ones_refused() {
     let (_scratch, mut writer) = written(&["web", "books"]);
@@ -219,10 +230,10 @@ fn marks_of_another_plan_are_skipped_and_bad_ones_refused() {
         )
     };
     let planned = planned(&view, &recipe(1));
-    let by = Arrangement::of(&planned.plan);
+    let by = BatchSampler::of(&planned.plan);
     let interrupt = Interrupt::default();
-    let anew = Opened::open(&Corpora::alone(&view), &planned, OpenedTo::Give).unwrap();
-    let walked = Marks::of(&anew, &by, 0, &interrupt).unwrap();
+    let anew = OpenPlan::open(&Corpora::alone(&view), &planned, OpenPurpose::Give).unwrap();
+    let walked = EpochIndex::of(&anew, &by, 0, &interrupt).unwrap();
     let record = walked.record(&anew).unwrap();
     let mut lists = Vec::new();
     record.for_each_list(|list| {
@@ -239,10 +250,10 @@ fn marks_of_another_plan_are_skipped_and_bad_ones_refused() {
         let mut batch = writer.begin().unwrap();
         batch.put_marks(3, record).unwrap();
         batch.commit(&CommitRecord::default()).unwrap();
-        let planned = Planned { stored: Some(3), ..planned.clone() };
+        let planned = Plan { stored: Some(3), ..planned.clone() };
         let opened =
-            Opened::open(&Corpora::alone(writer.view()), &planned, OpenedTo::Give).unwrap();
-        let (marks, rows) = counted::during(|| Marks::of(&opened, &by, 0, &interrupt));
+            OpenPlan::open(&Corpora::alone(writer.view()), &planned, OpenPurpose::Give).unwrap();
+        let (marks, rows) = counted::during(|| EpochIndex::of(&opened, &by, 0, &interrupt));
         (marks, rows, check_marks(&Corpora::alone(writer.view()), &planned).unwrap())
     };
     let (found, gone_through, faults) = open(&record);
@@ -270,11 +281,11 @@ fn marks_of_another_plan_are_skipped_and_bad_ones_refused() {
         assert!(matches!(faults.as_slice(), [fault] if fault.place == "epochs"), "{faults:?}");
     }
     // What does not fit is made again.
-    let planned = Planned { stored: Some(3), ..planned };
+    let planned = Plan { stored: Some(3), ..planned };
     let view = writer.view().clone();
     let mut again = Vec::new();
     let context = Context::new();
-    let made = unmarked(&Corpora::alone(&view), &planned, 1, &context, |record| {
+    let made = index_epochs(&Corpora::alone(&view), &planned, 1, &context, |record| {
         again.push(record);
         Ok::<(), EpochError>(())
     });

@@ -8,11 +8,11 @@
 mod standing;
 
 use super::consumed::Consumed;
-use super::open::Opened;
+use super::open::OpenPlan;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Fragment;
 use crate::epoch::plan::PinnedPool;
-use crate::epoch::rows::{RowPlace, SourceCursor, SourceRows, SourceState};
+use crate::epoch::rows::{RowPlace, SourceCursor, SourcePosition, SourceRows};
 use crate::model::Interrupt;
 use roaring::RoaringTreemap;
 use standing::Given;
@@ -46,7 +46,7 @@ impl Remainder {
     /// [`EpochError::Recipe`] when the run is not that long, or row `next_row` was never given;
     /// [`EpochError::Interrupted`]; [`EpochError::Store`].
     pub fn of(
-        opened: &Arc<Opened>,
+        opened: &Arc<OpenPlan>,
         next_row: u64,
         interrupt: &Interrupt,
     ) -> Result<Self, EpochError> {
@@ -130,7 +130,10 @@ impl Remainder {
             }
             let policy = source.rules().policy;
             for row in given.rows.get(&pass).into_iter().flatten() {
-                source.own_segments(row)?.iter().for_each(|segment| consumed.add(segment, &policy));
+                source
+                    .segments_without_repeated(row)?
+                    .iter()
+                    .for_each(|segment| consumed.add(segment, &policy));
             }
             leave_partial(source, pass, pass < last, &mut consumed)?;
             for pool in source.pinned().pools_of(pass) {
@@ -253,12 +256,12 @@ fn add_copies(layers: &mut Vec<RoaringTreemap>, mut more: RoaringTreemap) {
 /// rows that were `never` given.
 fn walk(
     source: &Arc<SourceRows>,
-    state: &SourceState,
+    state: &SourcePosition,
     never: &BTreeMap<RowPlace, u64>,
     consumed: &mut Consumed,
     interrupt: &Interrupt,
 ) -> Result<(), EpochError> {
-    let start = SourceState { pass: state.pass, ..SourceState::default() };
+    let start = SourcePosition { pass: state.pass, ..SourcePosition::default() };
     let mut cursor = SourceCursor::at(Arc::clone(source), &start)?;
     let policy = source.rules().policy;
     let mut never = never.clone();
@@ -269,7 +272,7 @@ fn walk(
             *times -= 1;
             continue;
         }
-        for segment in source.own_segments(&row)? {
+        for segment in source.segments_without_repeated(&row)? {
             consumed.add(&segment, &policy);
         }
     }

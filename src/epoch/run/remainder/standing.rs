@@ -2,8 +2,10 @@
 //! the open one those that came first in the order of its batches.
 
 use crate::epoch::error::EpochError;
-use crate::epoch::rows::{RowPlace, SourceState};
-use crate::epoch::run::{Arrangement, BatchCursor, Marks, MixedCursor, MixedRow, Opened, RunState};
+use crate::epoch::rows::{RowPlace, SourcePosition};
+use crate::epoch::run::{
+    BatchCursor, BatchSampler, EpochIndex, MixedRow, OpenPlan, RunCursor, RunPosition,
+};
 use crate::model::Interrupt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use std::sync::Arc;
 /// What is given of a source.
 pub(super) struct Given {
     /// Where the open window begins, at the beginning of a pass when the one before is over.
-    pub state: SourceState,
+    pub state: SourcePosition,
     /// Rows of that pass before it that no batch took.
     pub never: BTreeMap<RowPlace, u64>,
     /// Rows of the open window that are given, by pass.
@@ -24,18 +26,18 @@ pub(super) struct Given {
 /// [`EpochError::Recipe`] when the run is not that long, or the row is one that fills no batch;
 /// [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(super) fn at(
-    opened: &Arc<Opened>,
+    opened: &Arc<OpenPlan>,
     next_row: u64,
     interrupt: &Interrupt,
 ) -> Result<Vec<Given>, EpochError> {
-    let arrangement = Arrangement::of(&opened.plan);
+    let sampler = BatchSampler::of(&opened.plan);
     let ended = |error| match error {
         EpochError::Infeasible { .. } => EpochError::Recipe(format!(
             "the run of the plan ends before row {next_row}, which cannot have been consumed"
         )),
         other => other,
     };
-    let mut marks = Marks::of(opened, &arrangement, 0, interrupt).map_err(ended)?;
+    let mut marks = EpochIndex::of(opened, &sampler, 0, interrupt).map_err(ended)?;
     let mut never = Vec::new();
     loop {
         let given_to = marks.start.row + marks.rows;
@@ -52,11 +54,11 @@ pub(super) fn at(
                 given_to + marks.left_out
             )));
         }
-        never.extend(left_out(opened, &arrangement, &marks)?);
-        marks = marks.next(opened, &arrangement, interrupt).map_err(ended)?;
+        never.extend(left_out(opened, &sampler, &marks)?);
+        marks = marks.next(opened, &sampler, interrupt).map_err(ended)?;
     }
     let row = (next_row - marks.start.row).min(marks.rows);
-    let (state, rows) = open_window(opened, &arrangement, &marks, row)?;
+    let (state, rows) = open_window(opened, &sampler, &marks, row)?;
     let mut given = Vec::new();
     for (source, at) in opened.sources.iter().zip(&state.sources) {
         let state = at.settled(source)?;
@@ -79,14 +81,14 @@ pub(super) fn at(
 
 /// Where the window that holds row `row` of an epoch begins, and the rows of it that came before that row.
 fn open_window(
-    opened: &Arc<Opened>,
-    arrangement: &Arrangement,
-    marks: &Marks,
+    opened: &Arc<OpenPlan>,
+    sampler: &BatchSampler,
+    marks: &EpochIndex,
     row: u64,
-) -> Result<(RunState, Vec<MixedRow>), EpochError> {
-    let first = row - row % arrangement.window;
+) -> Result<(RunPosition, Vec<MixedRow>), EpochError> {
+    let first = row - row % sampler.window;
     let state = state_before(opened, marks, first)?;
-    let mut ordered = BatchCursor::at_row(opened, arrangement, marks, first)?;
+    let mut ordered = BatchCursor::at_row(opened, sampler, marks, first)?;
     let mut rows = Vec::new();
     for _ in first..row {
         let next = ordered.next_row()?;
@@ -98,22 +100,22 @@ fn open_window(
 
 /// The rows of the last window of an epoch that no batch took.
 fn left_out(
-    opened: &Arc<Opened>,
-    arrangement: &Arrangement,
-    marks: &Marks,
+    opened: &Arc<OpenPlan>,
+    sampler: &BatchSampler,
+    marks: &EpochIndex,
 ) -> Result<BTreeMap<(usize, RowPlace), u64>, EpochError> {
     if marks.left_out == 0 {
         return Ok(BTreeMap::new());
     }
     let all = marks.end.row - marks.start.row;
-    let first = all - 1 - (all - 1) % arrangement.window;
-    let mut stream = MixedCursor::at(opened, &state_before(opened, marks, first)?)?;
+    let first = all - 1 - (all - 1) % sampler.window;
+    let mut stream = RunCursor::at(opened, &state_before(opened, marks, first)?)?;
     let mut rows: BTreeMap<(usize, RowPlace), u64> = BTreeMap::new();
     while stream.row() < marks.end.row {
         let row = stream.next_row()?;
         *rows.entry((row.source, row.row)).or_default() += 1;
     }
-    let mut ordered = BatchCursor::at_row(opened, arrangement, marks, first)?;
+    let mut ordered = BatchCursor::at_row(opened, sampler, marks, first)?;
     while let Some(given) = ordered.next_row()? {
         let given = given.row.map(|row| (row.source, row.row));
         if let Some(times) = given.and_then(|given| rows.get_mut(&given)) {
@@ -124,9 +126,13 @@ fn left_out(
 }
 
 /// Where the run stands before row `row` of an epoch, in the order of the mix.
-fn state_before(opened: &Arc<Opened>, marks: &Marks, row: u64) -> Result<RunState, EpochError> {
+fn state_before(
+    opened: &Arc<OpenPlan>,
+    marks: &EpochIndex,
+    row: u64,
+) -> Result<RunPosition, EpochError> {
     let mark = marks.before_row(row).ok_or_else(|| EpochError::bug("no mark"))?;
-    let mut stream = MixedCursor::at(opened, &mark.state)?;
+    let mut stream = RunCursor::at(opened, &mark.state)?;
     while stream.row() < marks.start.row + row {
         stream.next_row()?;
     }

@@ -4,7 +4,7 @@ use crate::support::{
     CHATML, MEMORY, Page, Random, TestDir, corpusdb, fixture, lines, prose, train,
     writer as writer_of,
 };
-use corpusdb::epoch::{BuildJob, Epoch, EpochError, EpochRow, Planned, StreamOptions, recipe};
+use corpusdb::epoch::{BuildJob, Epoch, EpochError, EpochRow, Plan, StreamOptions, recipe};
 use corpusdb::store::{LossSpan, TokenizerId};
 use corpusdb::{
     Context, Corpus, CorpusWriter, DedupMode, DocId, Error, ErrorKind, FieldKind, IngestOptions,
@@ -154,11 +154,11 @@ pub fn recipe(text: &str) -> Recipe {
 }
 
 /// Plans without storing.
-pub fn plan(corpus: &Corpus, text: &str) -> Result<Planned, Error> {
+pub fn plan(corpus: &Corpus, text: &str) -> Result<Plan, Error> {
     corpus.plan(&recipe(text), &Context::new())
 }
 
-pub fn open(corpus: &Corpus, planned: &Planned, epoch: u64) -> Epoch {
+pub fn open(corpus: &Corpus, planned: &Plan, epoch: u64) -> Epoch {
     corpus.epoch(planned, epoch, &Context::new()).unwrap()
 }
 
@@ -185,7 +185,7 @@ pub fn content(row: &EpochRow) -> Content {
 pub fn built(
     place: &CheckedCorpus,
     corpus: &Corpus,
-    planned: &Planned,
+    planned: &Plan,
     epoch: u64,
     name: &str,
     threads: usize,
@@ -441,7 +441,7 @@ pub fn sources(random: &mut Random, text: &mut String, kind: &str) {
 
 /// Plans a recipe. One that cannot be met names its source and the largest budget, which then can.
 #[track_caller]
-pub fn feasible(corpus: &Corpus, text: &str) -> Option<Planned> {
+pub fn feasible(corpus: &Corpus, text: &str) -> Option<Plan> {
     let error = match plan(corpus, text) {
         Ok(planned) => return Some(planned),
         Err(error) => error,

@@ -2,9 +2,9 @@
 
 use crate::support::checker::corpus::CheckedDocument;
 use corpusdb::Recipe;
-use corpusdb::epoch::recipe::{Long, PackKind, PadSide, PadView, Target};
+use corpusdb::epoch::recipe::{LongDocuments, PackKind, PadSide, PadView, RowTarget};
 use corpusdb::epoch::views;
-use corpusdb::epoch::{EpochRow, Planned, SpecialIds};
+use corpusdb::epoch::{EpochRow, Plan, SpecialIds};
 
 /// What rows of a plan are held against.
 pub struct Rules<'a> {
@@ -21,7 +21,7 @@ pub struct Rules<'a> {
 type At = Option<(usize, usize)>;
 
 impl<'a> Rules<'a> {
-    pub fn of(planned: &'a Planned, stored: &'a [CheckedDocument]) -> Self {
+    pub fn of(planned: &'a Plan, stored: &'a [CheckedDocument]) -> Self {
         Self {
             recipe: &planned.plan.recipe,
             specials: planned.plan.tokenizer.specials,
@@ -32,7 +32,7 @@ impl<'a> Rules<'a> {
     }
 
     pub fn capacity(&self) -> usize {
-        let extra = self.recipe.pack.options.target == Target::Extra;
+        let extra = self.recipe.pack.options.target == RowTarget::Extra;
         self.recipe.pack.length as usize + usize::from(extra)
     }
 
@@ -46,7 +46,7 @@ impl<'a> Rules<'a> {
         self.capacity() - self.spare()
     }
 
-    pub fn long(&self, source: &str) -> Long {
+    pub fn long(&self, source: &str) -> LongDocuments {
         let of = self.recipe.sources.iter().find(|of| of.name == source).unwrap();
         of.pack.long.unwrap_or(self.recipe.pack.options.long)
     }
@@ -70,10 +70,10 @@ impl<'a> Rules<'a> {
         let (length, capacity) = (self.length(document), self.room());
         match self.long(source) {
             _ if length <= capacity => length,
-            Long::Drop => 0,
-            Long::Truncate => capacity,
-            Long::Paragraph => length,
-            Long::Split => {
+            LongDocuments::Drop => 0,
+            LongDocuments::Truncate => capacity,
+            LongDocuments::Paragraph => length,
+            LongDocuments::Split => {
                 let concat = self.recipe.pack.kind == PackKind::Concat;
                 let lone = self.specials.eos.is_some() && length % capacity == 1 && !concat;
                 length - usize::from(lone)
@@ -200,7 +200,7 @@ impl<'a> Rules<'a> {
             assert!(end <= packed && (offset == 0 || first) && (end == packed || last));
         } else if self.length(document) <= capacity {
             assert_eq!((offset, end), (0, packed), "document {document} is cut and fits");
-        } else if self.long(source) == Long::Paragraph {
+        } else if self.long(source) == LongDocuments::Paragraph {
             assert!(end - offset <= capacity);
         } else {
             assert_eq!((offset % capacity, end), (0, packed.min(offset + capacity)));
@@ -291,9 +291,9 @@ impl<'a> Rules<'a> {
         assert_eq!(views::shifted_labels(shape, &signed, row.trained()), shifted);
         let mask = views::loss_mask(shape, row.trained());
         assert!(mask.iter().zip(&shifted).all(|(mask, label)| (*mask == 1) == (*label != -100)));
-        let weights = views::loss_weights(shape, row.trained(), views::Normalise::Tokens);
+        let weights = views::loss_weights(shape, row.trained(), views::LossWeighting::Tokens);
         assert!((0..width).all(|at| weights[at] == weight(at)));
-        let shares = views::loss_weights(shape, row.trained(), views::Normalise::Sequences);
+        let shares = views::loss_weights(shape, row.trained(), views::LossWeighting::Sequences);
         for number in 0..row.segments().len() {
             let of = |at: &usize| places[*at].is_some_and(|at| at.0 == number) && weight(*at) > 0.0;
             let targets: Vec<usize> = (0..width).filter(of).collect();

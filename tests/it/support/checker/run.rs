@@ -3,8 +3,8 @@
 use crate::support::Random;
 use crate::support::checker::corpus::{CheckedDocument, content, open, part, rows};
 use crate::support::checker::row::Rules;
-use corpusdb::epoch::recipe::{OrderKind, PackKind, Ramp, Tail, Unit};
-use corpusdb::epoch::{EpochRow, Planned, StreamOptions};
+use corpusdb::epoch::recipe::{BatchTail, MixUnit, OrderKind, PackKind, Ramp};
+use corpusdb::epoch::{EpochRow, Plan, StreamOptions};
 use corpusdb::{Context, Corpus};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Some epochs of a plan, read and checked.
 pub struct Run<'a> {
     pub rules: Rules<'a>,
-    pub planned: &'a Planned,
+    pub planned: &'a Plan,
     /// By epoch, in the order given.
     pub epochs: Vec<Vec<EpochRow>>,
     /// Documents of each source, with the fewest and most copies of each.
@@ -25,7 +25,7 @@ impl<'a> Run<'a> {
     /// Reads `epochs` epochs and checks every row by itself. `selected` are the documents by source.
     pub fn read(
         corpus: &Corpus,
-        planned: &'a Planned,
+        planned: &'a Plan,
         stored: &'a [CheckedDocument],
         selected: BTreeMap<String, BTreeMap<u64, (u32, u32)>>,
         epochs: u64,
@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
 
     /// Documents of each source that are kept and hold a token, each once.
     pub fn all_of(
-        planned: &Planned,
+        planned: &Plan,
         stored: &[CheckedDocument],
     ) -> BTreeMap<String, BTreeMap<u64, (u32, u32)>> {
         let of = |from: &str| {
@@ -68,17 +68,17 @@ impl<'a> Run<'a> {
 
     fn drops(&self) -> bool {
         let batch = self.rules.recipe.batch.as_ref();
-        batch.is_some_and(|batch| batch.rows.is_some() && batch.tail == Tail::Drop)
+        batch.is_some_and(|batch| batch.rows.is_some() && batch.tail == BatchTail::Drop)
     }
 
     /// What a row counts in the unit of the mix.
     pub fn amount(&self, row: &EpochRow) -> u64 {
         let segments = row.segments().iter();
         match self.rules.recipe.mix.unit {
-            Unit::Tokens => segments.map(|segment| u64::from(segment.length)).sum(),
-            Unit::Rows => 1,
-            Unit::Documents => segments.filter(|segment| segment.offset == 0).count() as u64,
-            Unit::LossTokens => segments
+            MixUnit::Tokens => segments.map(|segment| u64::from(segment.length)).sum(),
+            MixUnit::Rows => 1,
+            MixUnit::Documents => segments.filter(|segment| segment.offset == 0).count() as u64,
+            MixUnit::LossTokens => segments
                 .map(|segment| {
                     let trained = self.rules.trained(segment.document.0);
                     let from = segment.offset as usize;
@@ -218,7 +218,7 @@ impl<'a> Run<'a> {
 
     fn carries(&self) -> bool {
         let batch = self.rules.recipe.batch.as_ref();
-        batch.is_some_and(|batch| batch.tail == Tail::Carry)
+        batch.is_some_and(|batch| batch.tail == BatchTail::Carry)
     }
 
     /// What source `at` is due when the run has given `total`.
@@ -232,7 +232,7 @@ impl<'a> Run<'a> {
         }
         let step = self.rules.recipe.batch.as_ref().and_then(|batch| batch.rows).unwrap_or(1);
         let step = step
-            * if self.rules.recipe.mix.unit == Unit::Rows {
+            * if self.rules.recipe.mix.unit == MixUnit::Rows {
                 1
             } else {
                 self.rules.capacity() as u64
@@ -309,7 +309,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        if self.rules.recipe.mix.unit == Unit::Tokens {
+        if self.rules.recipe.mix.unit == MixUnit::Tokens {
             assert!(largest <= self.rules.capacity() as u64);
         }
     }
@@ -355,7 +355,9 @@ impl<'a> Run<'a> {
                     assert_eq!(of.len() as u64, rows, "batch {number}");
                     let pads = of.iter().filter(|row| row.source().is_none()).count();
                     let last = *number + 1 == batches.len() as u64;
-                    assert!(pads == 0 || (last && batch.tail == Tail::Pad && (pads as u64) < rows));
+                    assert!(
+                        pads == 0 || (last && batch.tail == BatchTail::Pad && (pads as u64) < rows)
+                    );
                 }
                 if batch.pad.is_some() {
                     let multiple = u64::from(self.rules.recipe.pack.options.doc_multiple);
@@ -372,8 +374,8 @@ impl<'a> Run<'a> {
                         |row: &&EpochRow| row.segments().iter().map(|s| u64::from(s.length)).sum();
                     let lengths: Vec<u64> = of.iter().map(real).collect();
                     let size = match batch.count {
-                        corpusdb::epoch::recipe::Count::Real => lengths.iter().sum::<u64>(),
-                        corpusdb::epoch::recipe::Count::Padded => {
+                        corpusdb::epoch::recipe::BudgetCount::Real => lengths.iter().sum::<u64>(),
+                        corpusdb::epoch::recipe::BudgetCount::Padded => {
                             lengths.len() as u64 * lengths.iter().max().unwrap()
                         }
                     };

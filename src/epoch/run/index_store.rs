@@ -1,10 +1,10 @@
-//! Marks that are stored with a plan: made when it is planned or asked for, and compared with a walk by `check --deep`.
+//! EpochIndex that are stored with a plan: made when it is planned or asked for, and compared with a walk by `check --deep`.
 
-use super::error::EpochError;
-use super::plan::Planned;
-use super::rows::OpenedTo;
-use super::run::{Arrangement, Marks, Opened};
 use crate::corpus::Corpora;
+use crate::epoch::error::EpochError;
+use crate::epoch::plan::Plan;
+use crate::epoch::rows::OpenPurpose;
+use crate::epoch::run::{BatchSampler, EpochIndex, OpenPlan};
 use crate::model::{Context, Interrupt};
 use crate::store::{CheckFault, MarksRecord, StoreError};
 
@@ -14,9 +14,9 @@ use crate::store::{CheckFault, MarksRecord, StoreError};
 /// # Errors
 /// [`EpochError::Infeasible`] when the plan has fewer epochs; [`EpochError::Stale`];
 /// [`EpochError::Interrupted`]; [`EpochError::Store`]; those of `each`.
-pub fn unmarked<E: From<EpochError>>(
+pub fn index_epochs<E: From<EpochError>>(
     corpora: &Corpora,
-    planned: &Planned,
+    planned: &Plan,
     epochs: u64,
     context: &Context<'_>,
     mut each: impl FnMut(MarksRecord) -> Result<(), E>,
@@ -24,20 +24,20 @@ pub fn unmarked<E: From<EpochError>>(
     let Some(last) = epochs.checked_sub(1) else { return Ok(()) };
     planned.plan.check_feasible(last)?;
     context.progress.begin("marks", Some(epochs));
-    let opened = Opened::open(corpora, &planned.anew(), OpenedTo::Count)?;
-    let arrangement = Arrangement::of(&planned.plan);
-    let mut before: Option<Marks> = None;
+    let opened = OpenPlan::open(corpora, &planned.without_checkpoints(), OpenPurpose::Count)?;
+    let sampler = BatchSampler::of(&planned.plan);
+    let mut before: Option<EpochIndex> = None;
     for epoch in 0..epochs {
         let stored = match planned.stored {
-            Some(number) => readable(Marks::stored(&opened, &arrangement, number, epoch))?,
+            Some(number) => readable(EpochIndex::stored(&opened, &sampler, number, epoch))?,
             None => None,
         };
         let marks = match (stored, &before) {
             (Some(marks), _) => marks,
             (None, before) => {
                 let marks = match before {
-                    Some(before) => before.next(&opened, &arrangement, context.interrupt)?,
-                    None => Marks::of(&opened, &arrangement, epoch, context.interrupt)?,
+                    Some(before) => before.next(&opened, &sampler, context.interrupt)?,
+                    None => EpochIndex::of(&opened, &sampler, epoch, context.interrupt)?,
                 };
                 if let Some(record) = marks.record(&opened) {
                     each(record)?;
@@ -52,7 +52,9 @@ pub fn unmarked<E: From<EpochError>>(
 }
 
 /// Takes marks that are damaged for marks that are not there.
-fn readable(marks: Result<Option<Marks>, EpochError>) -> Result<Option<Marks>, EpochError> {
+fn readable(
+    marks: Result<Option<EpochIndex>, EpochError>,
+) -> Result<Option<EpochIndex>, EpochError> {
     match marks {
         Err(EpochError::Store(StoreError::Corrupt { .. }) | EpochError::Stale(_)) => Ok(None),
         other => other,
@@ -65,23 +67,23 @@ fn readable(marks: Result<Option<Marks>, EpochError>) -> Result<Option<Marks>, E
 ///
 /// # Errors
 /// [`EpochError::Store`] when lengths cannot be read.
-pub fn check_marks(corpora: &Corpora, planned: &Planned) -> Result<Vec<CheckFault>, EpochError> {
+pub fn check_marks(corpora: &Corpora, planned: &Plan) -> Result<Vec<CheckFault>, EpochError> {
     let Some(number) = planned.stored else { return Ok(Vec::new()) };
     let stored = corpora.first().marked_epochs(number)?;
     let Some(last) = stored.last() else { return Ok(Vec::new()) };
-    let opened = match Opened::open(corpora, &planned.anew(), OpenedTo::Count) {
+    let opened = match OpenPlan::open(corpora, &planned.without_checkpoints(), OpenPurpose::Count) {
         Err(EpochError::Stale(_) | EpochError::Shards(_) | EpochError::OtherShard { .. }) => {
             return Ok(Vec::new());
         }
         opened => opened?,
     };
-    let (arrangement, interrupt) = (Arrangement::of(&planned.plan), Interrupt::default());
+    let (sampler, interrupt) = (BatchSampler::of(&planned.plan), Interrupt::default());
     let mut faults = Vec::new();
-    let mut before: Option<Marks> = None;
+    let mut before: Option<EpochIndex> = None;
     for epoch in 0..=*last {
         let walked = match &before {
-            Some(before) => before.next(&opened, &arrangement, &interrupt),
-            None => Marks::of(&opened, &arrangement, epoch, &interrupt),
+            Some(before) => before.next(&opened, &sampler, &interrupt),
+            None => EpochIndex::of(&opened, &sampler, epoch, &interrupt),
         };
         let walked = match walked {
             Err(EpochError::Infeasible { .. }) => None,

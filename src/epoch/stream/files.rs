@@ -1,6 +1,6 @@
 //! Ids of rows from files that hold the rows of an epoch end to end, in its order.
 
-use super::ids::FilledRow;
+use super::row::FilledRow;
 use crate::epoch::error::EpochError;
 use crate::model::IoError;
 use std::fs::File;
@@ -24,7 +24,7 @@ pub(in crate::epoch) struct IdFile {
 
 /// The ids of all rows of an epoch, whose rows have one length.
 #[derive(Clone, Debug)]
-pub(in crate::epoch) struct FileIds {
+pub(in crate::epoch) struct EpochFiles {
     /// In the order of their rows, none missing.
     pub files: Vec<IdFile>,
     /// Tokens of a row, pads included.
@@ -35,7 +35,7 @@ pub(in crate::epoch) struct FileIds {
     pub vocab: u32,
 }
 
-impl FileIds {
+impl EpochFiles {
     /// Bytes of a row.
     pub const fn row_bytes(&self) -> usize {
         self.row_tokens.saturating_mul(self.id_bytes)
@@ -60,20 +60,20 @@ impl FileIds {
 }
 
 /// Reads the rows of such files, and keeps the file open that it read last.
-pub(in crate::epoch) struct FileReader {
-    ids: Arc<FileIds>,
+pub(in crate::epoch) struct IdFileReader {
+    ids: Arc<EpochFiles>,
     opened: Option<(usize, File)>,
 }
 
-impl FileReader {
-    pub const fn new(ids: Arc<FileIds>) -> Self {
+impl IdFileReader {
+    pub const fn new(ids: Arc<EpochFiles>) -> Self {
         Self { ids, opened: None }
     }
 
     /// Gives rows of these numbers in the epoch their ids. Rows that follow each other are read together.
     ///
     /// # Errors
-    /// As [`FileReader::read`].
+    /// As [`IdFileReader::read`].
     pub fn fill(&mut self, numbers: &[u64], rows: &mut [FilledRow]) -> Result<(), EpochError> {
         let row_bytes = self.ids.row_bytes().max(1);
         let mut rows = rows.iter_mut();

@@ -2,7 +2,7 @@
 
 /// A tensor of a batch beside `input_ids`. In the order of their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TensorView {
+pub enum BatchField {
     /// 1 on tokens, 0 on pads.
     AttentionMask,
     /// True where query i of a row may see key j: rows x width x width.
@@ -47,7 +47,7 @@ pub enum TensorView {
     ShiftedLossWeights,
 }
 
-impl TensorView {
+impl BatchField {
     /// All of them.
     pub const ALL: [Self; 21] = [
         Self::AttentionMask,

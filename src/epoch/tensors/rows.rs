@@ -1,19 +1,19 @@
 //! Batches of rows: tensors of rows x width.
 
-use super::{Tensor, TensorMaker, TensorValues, TensorView, boundary};
+use super::{BatchField, Tensor, TensorMaker, TensorValues, boundary};
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::PadSide;
 use crate::epoch::stream::EpochRow;
 use crate::epoch::views::{
-    IGNORED, Integer, LossSpan, Shape, ViewError, append_labels, append_loss, append_positions,
-    append_runs, batch_block_causal_mask, batch_cu_seqlens, batch_cu_seqlens_padded,
-    batch_doc_lens, max_seqlen,
+    IGNORED, LossSpan, RowShape, TensorInteger, ViewError, append_labels, append_loss,
+    append_positions, append_runs, batch_block_causal_mask, batch_cu_seqlens,
+    batch_cu_seqlens_padded, batch_doc_lens, max_seqlen,
 };
 use std::borrow::Cow;
 
 /// A row as it stands in the batch.
-struct Wide<'a> {
-    shape: Cow<'a, Shape>,
+struct WideRow<'a> {
+    shape: Cow<'a, RowShape>,
     /// Pads before its own ids.
     before: usize,
     /// Its own ids.
@@ -23,12 +23,12 @@ struct Wide<'a> {
 
 pub(super) fn tensors<T>(maker: &TensorMaker, rows: &[EpochRow]) -> Result<Vec<Tensor>, EpochError>
 where
-    T: Integer,
+    T: TensorInteger,
     TensorValues: From<Vec<T>>,
 {
     let widest = rows.iter().map(|row| row.shape().width).max();
     let width = widest.map_or(maker.width, |width| width as usize);
-    let rows: Vec<Wide<'_>> = rows.iter().map(|row| widened(maker, row, width)).collect();
+    let rows: Vec<WideRow<'_>> = rows.iter().map(|row| widened(maker, row, width)).collect();
     let places = rows.len().saturating_mul(width);
     boundary(places)?;
     let mut ids: Vec<T> = Vec::with_capacity(places);
@@ -46,81 +46,82 @@ where
     Ok(tensors)
 }
 
-fn widened<'a>(maker: &TensorMaker, row: &'a EpochRow, width: usize) -> Wide<'a> {
+fn widened<'a>(maker: &TensorMaker, row: &'a EpochRow, width: usize) -> WideRow<'a> {
     let (shape, own, trained) = (row.shape(), row.ids(), row.trained());
     let added = width.saturating_sub(own.len());
     if added == 0 {
         let trained = trained.map(Cow::Borrowed);
-        return Wide { shape: Cow::Borrowed(shape), before: 0, own, trained };
+        return WideRow { shape: Cow::Borrowed(shape), before: 0, own, trained };
     }
     let before = if maker.side == PadSide::Left { added } else { 0 };
     // Widths are those of rows, so the cast keeps them.
     let by = before as u32;
-    let mut shape = Shape { width: width as u32, ..shape.clone() };
+    let mut shape = RowShape { width: width as u32, ..shape.clone() };
     shape.spans.iter_mut().for_each(|span| span.start += by);
     let moved = |span: &LossSpan| LossSpan { start: span.start + by, end: span.end + by, ..*span };
     let trained = trained.map(|spans| Cow::Owned(spans.iter().map(moved).collect()));
-    Wide { shape: Cow::Owned(shape), before, own, trained }
+    WideRow { shape: Cow::Owned(shape), before, own, trained }
 }
 
-fn tensor<T>(view: TensorView, rows: &[Wide<'_>], width: usize) -> Result<Tensor, EpochError>
+fn tensor<T>(view: BatchField, rows: &[WideRow<'_>], width: usize) -> Result<Tensor, EpochError>
 where
-    T: Integer,
+    T: TensorInteger,
     TensorValues: From<Vec<T>>,
 {
     let square = vec![rows.len(), width];
-    let shapes = || rows.iter().map(|row| Shape::clone(&row.shape)).collect::<Vec<_>>();
+    let shapes = || rows.iter().map(|row| RowShape::clone(&row.shape)).collect::<Vec<_>>();
     let (dims, values) = match view {
-        TensorView::Labels => (square, labels::<T>(rows, width, 0).into()),
-        TensorView::ShiftedLabels => (square, labels::<T>(rows, width, 1).into()),
-        TensorView::PositionIds => {
+        BatchField::Labels => (square, labels::<T>(rows, width, 0).into()),
+        BatchField::ShiftedLabels => (square, labels::<T>(rows, width, 1).into()),
+        BatchField::PositionIds => {
             let mut out: Vec<T> = Vec::with_capacity(rows.len() * width);
             rows.iter().for_each(|row| append_positions(&row.shape, &mut out));
             (square, out.into())
         }
-        TensorView::AttentionMask => {
+        BatchField::AttentionMask => {
             (square, runs(rows, width, |_, pads| T::of(i32::from(!pads))).into())
         }
-        TensorView::SegmentIds => {
+        BatchField::SegmentIds => {
             let number = |segment: Option<u32>, _| segment.map_or(0, |at| at.cast_signed() + 1);
             (square, runs(rows, width, number).into())
         }
-        TensorView::SeqIdx | TensorView::DocumentId => {
+        BatchField::SeqIdx | BatchField::DocumentId => {
             let number = |segment: Option<u32>, _| segment.map_or(-1, u32::cast_signed);
             (square, runs(rows, width, number).into())
         }
-        TensorView::LossMask => (square, TensorValues::I8(loss(rows, width, 1, 0, |_| 1))),
-        TensorView::LossWeights => {
+        BatchField::LossMask => (square, TensorValues::I8(loss(rows, width, 1, 0, |_| 1))),
+        BatchField::LossWeights => {
             (square, TensorValues::F32(loss(rows, width, 0, 0.0, |weight| weight)))
         }
-        TensorView::ShiftedLossWeights => {
+        BatchField::ShiftedLossWeights => {
             (square, TensorValues::F32(loss(rows, width, 1, 0.0, |weight| weight)))
         }
-        TensorView::BlockCausalMask => {
+        BatchField::BlockCausalMask => {
             let mask = batch_block_causal_mask(&shapes()).map_err(unfit)?;
             (vec![rows.len(), width, width], TensorValues::Bool(mask))
         }
-        TensorView::CuSeqlensPadded => {
+        BatchField::CuSeqlensPadded => {
             let starts = batch_cu_seqlens_padded(&shapes()).map_err(unfit)?;
             (vec![starts.len()], starts.into())
         }
-        TensorView::CuSeqlens
-        | TensorView::CuSeqLensQ
-        | TensorView::CuSeqLensK
-        | TensorView::Indices => {
+        BatchField::CuSeqlens
+        | BatchField::CuSeqLensQ
+        | BatchField::CuSeqLensK
+        | BatchField::Indices => {
             let ends = batch_cu_seqlens(&shapes()).map_err(unfit)?;
             (vec![ends.len()], ends.into())
         }
-        TensorView::MaxSeqlen | TensorView::MaxLengthQ | TensorView::MaxLengthK => {
+        BatchField::MaxSeqlen | BatchField::MaxLengthQ | BatchField::MaxLengthK => {
             let longest = rows.iter().map(|row| max_seqlen(&row.shape)).max().unwrap_or(0);
             (Vec::new(), vec![longest.cast_signed()].into())
         }
-        TensorView::DocLens => {
+        BatchField::DocLens => {
             let (lengths, columns) = batch_doc_lens(&shapes());
             (vec![rows.len(), columns], lengths.into())
         }
-        TensorView::Lengths => {
-            let real = |row: &Wide<'_>| row.shape.spans.iter().map(|span| span.length).sum::<u32>();
+        BatchField::Lengths => {
+            let real =
+                |row: &WideRow<'_>| row.shape.spans.iter().map(|span| span.length).sum::<u32>();
             let lengths: Vec<i32> = rows.iter().map(|row| real(row).cast_signed()).collect();
             (vec![rows.len()], lengths.into())
         }
@@ -132,7 +133,7 @@ fn unfit(error: ViewError) -> EpochError {
     EpochError::bug(error.to_string())
 }
 
-fn labels<T: Integer>(rows: &[Wide<'_>], width: usize, shift: usize) -> Vec<T> {
+fn labels<T: TensorInteger>(rows: &[WideRow<'_>], width: usize, shift: usize) -> Vec<T> {
     let mut out = Vec::with_capacity(rows.len() * width);
     for (number, row) in rows.iter().enumerate() {
         // Pads before the ids are moved over: targets are looked up where the ids alone begin.
@@ -150,7 +151,7 @@ fn labels<T: Integer>(rows: &[Wide<'_>], width: usize, shift: usize) -> Vec<T> {
 }
 
 fn loss<T: Copy>(
-    rows: &[Wide<'_>],
+    rows: &[WideRow<'_>],
     width: usize,
     shift: usize,
     nothing: T,
@@ -164,7 +165,7 @@ fn loss<T: Copy>(
 }
 
 fn runs<T: Copy>(
-    rows: &[Wide<'_>],
+    rows: &[WideRow<'_>],
     width: usize,
     value: impl Fn(Option<u32>, bool) -> T,
 ) -> Vec<T> {

@@ -13,6 +13,7 @@
 //! ```
 
 #[cfg(test)]
+#[path = "pacing_tests.rs"]
 mod tests;
 
 /// The share released at the beginning unless a recipe says otherwise (Platanios et al. 2019).

@@ -1,10 +1,10 @@
 //! Reads the ids of many rows at once: in the order of the store, put where the rows have them.
 
-use super::ids::{FilledRow, NO_SOURCE, shape};
+use super::row::{FilledRow, NO_SOURCE, shape};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::SpecialIds;
-use crate::epoch::run::{BatchedRow, Opened};
+use crate::epoch::run::{BatchedRow, OpenPlan};
 use crate::model::{DocId, LossSpan};
 use crate::store::TokenIdsRef;
 use rayon::prelude::*;
@@ -18,7 +18,7 @@ const LOOK_UP_TOKENS: u64 = 1 << 21;
 
 /// Gives rows their ids.
 pub(in crate::epoch) struct Gatherer<'a> {
-    opened: &'a Opened,
+    opened: &'a OpenPlan,
     /// Memory to be used again: at the rate of a build, what the system takes to hand out pages is felt.
     spare_rows: Mutex<Vec<Vec<u32>>>,
     spare_pieces: Mutex<Vec<Vec<u8>>>,
@@ -38,13 +38,13 @@ fn give<T>(to: &Mutex<Vec<Vec<T>>>, memory: impl Iterator<Item = Vec<T>>) {
 
 /// A segment to be read, and its number among those of all rows.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct SegmentRead {
     segment: Segment,
     number: usize,
 }
 
 /// Stored ids of some segments as bytes, one after the other: BOS and EOS apart.
-struct ReadTokens {
+struct SegmentTokens {
     bytes: Vec<u8>,
     /// Numbers of the segments, with where each begins and ends.
     ranges: Vec<(usize, usize, usize)>,
@@ -60,7 +60,7 @@ struct TokenRange {
 }
 
 impl<'a> Gatherer<'a> {
-    pub const fn new(opened: &'a Opened) -> Self {
+    pub const fn new(opened: &'a OpenPlan) -> Self {
         Self { opened, spare_rows: Mutex::new(Vec::new()), spare_pieces: Mutex::new(Vec::new()) }
     }
 
@@ -90,15 +90,15 @@ impl<'a> Gatherer<'a> {
         let rest: Vec<Vec<Segment>> =
             rest.par_iter().map(|row| self.segments(row)).collect::<Result<_, _>>()?;
         let segments: Vec<Vec<Segment>> = few.into_iter().chain(rest).collect();
-        let mut wanted: Vec<Wanted> = segments
+        let mut wanted: Vec<SegmentRead> = segments
             .iter()
             .flatten()
             .enumerate()
-            .map(|(number, segment)| Wanted { segment: *segment, number })
+            .map(|(number, segment)| SegmentRead { segment: *segment, number })
             .collect();
         let mut places = vec![TokenRange::default(); wanted.len()];
         wanted.par_sort_unstable_by_key(|wanted| (wanted.segment.document, wanted.number));
-        let pieces: Vec<ReadTokens> = wanted
+        let pieces: Vec<SegmentTokens> = wanted
             .par_chunks(PIECE_SEGMENTS)
             .map(|wanted| self.piece(wanted))
             .collect::<Result<_, _>>()?;
@@ -163,7 +163,7 @@ impl<'a> Gatherer<'a> {
 
     /// A row without its ids: pads stand for them.
     fn empty(&self, given: &BatchedRow, segments: Vec<Segment>) -> Result<FilledRow, EpochError> {
-        let mut row = self.shaped(given, segments)?;
+        let mut row = self.row_without_ids(given, segments)?;
         row.ids = take(&self.spare_rows);
         row.ids.resize(row.shape.width as usize, self.opened.plan.pad().unwrap_or_default());
         Ok(row)
@@ -173,11 +173,15 @@ impl<'a> Gatherer<'a> {
     ///
     /// # Errors
     /// [`EpochError::PadNeeded`]; [`EpochError::Store`].
-    pub fn unfilled(&self, rows: &[BatchedRow]) -> Result<Vec<FilledRow>, EpochError> {
-        rows.iter().map(|row| self.shaped(row, self.segments(row)?)).collect()
+    pub fn rows_without_ids(&self, rows: &[BatchedRow]) -> Result<Vec<FilledRow>, EpochError> {
+        rows.iter().map(|row| self.row_without_ids(row, self.segments(row)?)).collect()
     }
 
-    fn shaped(&self, given: &BatchedRow, segments: Vec<Segment>) -> Result<FilledRow, EpochError> {
+    fn row_without_ids(
+        &self,
+        given: &BatchedRow,
+        segments: Vec<Segment>,
+    ) -> Result<FilledRow, EpochError> {
         let plan = &self.opened.plan;
         let lengths = segments.iter().map(|segment| segment.length);
         let (real, shape) = (lengths.clone().sum::<u32>(), shape(plan, given.width, lengths));
@@ -231,8 +235,8 @@ impl<'a> Gatherer<'a> {
         source.ok_or_else(|| EpochError::bug("a row of no source"))?.segments(&row.row)
     }
 
-    fn piece(&self, wanted: &[Wanted]) -> Result<ReadTokens, EpochError> {
-        let mut piece = ReadTokens {
+    fn piece(&self, wanted: &[SegmentRead]) -> Result<SegmentTokens, EpochError> {
+        let mut piece = SegmentTokens {
             bytes: take(&self.spare_pieces),
             ranges: Vec::with_capacity(wanted.len()),
             wide: false,
@@ -262,7 +266,7 @@ impl<'a> Gatherer<'a> {
         given: &BatchedRow,
         segments: Vec<Segment>,
         places: &[TokenRange],
-        pieces: &[ReadTokens],
+        pieces: &[SegmentTokens],
     ) -> Result<FilledRow, EpochError> {
         let specials = self.opened.plan.tokenizer.specials;
         let mut row = self.empty(given, segments)?;

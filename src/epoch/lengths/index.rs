@@ -1,9 +1,9 @@
 //! Finds documents by (length, rank) in sets of any size: the order of an epoch without a table of it.
 
-use super::class_counts::ClassCounts;
-use super::scan::{Lengths, blocks_of};
+use super::class_counts::LengthCounts;
+use super::column::{LengthReader, blocks_of};
 use crate::epoch::error::EpochError;
-use crate::epoch::pack::Histogram;
+use crate::epoch::pack::LengthHistogram;
 use crate::model::DocId;
 use roaring::RoaringTreemap;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ const BLOCK_BYTES: usize = 144 << 10;
 
 /// What is kept in memory to find documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::epoch) struct Room {
+pub(in crate::epoch) struct IndexMemory {
     /// Bytes of counts by (length, group of blocks), at most.
     pub counts: usize,
     /// Blocks whose documents are sorted by length: there a document is found by its number, in the others
@@ -23,7 +23,7 @@ pub(in crate::epoch) struct Room {
     pub blocks: usize,
 }
 
-impl Room {
+impl IndexMemory {
     /// Of `memory` bytes for queries, an eighth for counts and a quarter for sorted blocks, divided among
     /// `sharing` sets of documents.
     pub fn of(memory: usize, sharing: usize) -> Self {
@@ -35,12 +35,12 @@ impl Room {
 /// How many documents of each length come before each group of blocks, and the blocks in use sorted by
 /// length. Groups hold as many blocks as keep the counts within bounds.
 #[derive(Default)]
-pub(in crate::epoch) struct ClassIndex {
+pub(in crate::epoch) struct LengthIndex {
     /// All blocks, layer by layer.
     places: Vec<LayerBlock>,
     /// Blocks of a group.
     group: usize,
-    counts: ClassCounts,
+    counts: LengthCounts,
     /// The first blocks of `places`, as many as there is room for, each sorted when first asked for.
     sorted: Vec<OnceLock<SortedBlock>>,
 }
@@ -55,32 +55,32 @@ struct SortedBlock {
     starts: Vec<(u32, u32)>,
 }
 
-impl ClassIndex {
+impl LengthIndex {
     /// One scan over each of `layers`; also gives their histogram.
     ///
     /// # Errors
     /// As [`Lengths::of`].
     pub fn of(
-        lengths: &Lengths,
+        lengths: &LengthReader,
         layers: &[RoaringTreemap],
-    ) -> Result<(Self, Histogram), EpochError> {
-        let room = Room::of(lengths.corpora.query_memory(), lengths.sharing);
+    ) -> Result<(Self, LengthHistogram), EpochError> {
+        let room = IndexMemory::of(lengths.corpora.query_memory(), lengths.sharing);
         Self::within(lengths, layers, room)
     }
 
     /// As [`ClassIndex::of`], in about so much room.
     pub(in crate::epoch) fn within(
-        lengths: &Lengths,
+        lengths: &LengthReader,
         layers: &[RoaringTreemap],
-        room: Room,
-    ) -> Result<(Self, Histogram), EpochError> {
+        room: IndexMemory,
+    ) -> Result<(Self, LengthHistogram), EpochError> {
         let places: Vec<LayerBlock> = (0_u16..)
             .zip(layers)
             .flat_map(|(number, layer)| {
                 blocks_of(layer).into_iter().map(move |(block, _)| (number, block))
             })
             .collect();
-        let (mut counts, mut group) = (ClassCounts::default(), 1);
+        let (mut counts, mut group) = (LengthCounts::default(), 1);
         let mut counter = lengths.counter();
         for (at, (number, block)) in places.iter().enumerate() {
             let layer = layers.get(usize::from(*number));
@@ -111,7 +111,7 @@ impl ClassIndex {
     /// As [`Lengths::of`]; [`EpochError::Bug`] when there is none.
     pub fn select(
         &self,
-        lengths: &Lengths,
+        lengths: &LengthReader,
         layers: &[RoaringTreemap],
         length: u32,
         rank: u64,
@@ -131,7 +131,7 @@ impl ClassIndex {
     /// The document `within` those of the block in place `at` that have `length`; else how many have it.
     fn find(
         &self,
-        lengths: &Lengths,
+        lengths: &LengthReader,
         layers: &[RoaringTreemap],
         at: usize,
         length: u32,
@@ -196,13 +196,13 @@ mod tests {
     fn open_sets_of_documents_share_the_memory_of_queries() {
         for memory in [16 << 20, 64 << 20, 1 << 30] {
             for sharing in [1, 2, 7, 64, 1000] {
-                let room = Room::of(memory, sharing);
+                let room = IndexMemory::of(memory, sharing);
                 let each = room.counts + room.blocks * BLOCK_BYTES;
                 assert!(each * sharing <= memory / 2, "{memory} among {sharing}: {room:?}");
             }
         }
         // Each of 10^8 documents is found by its number in a gigabyte for queries, 4 GB of `--memory`.
-        assert!(Room::of(1 << 30, 1).blocks > 100_000_000 / 65_536);
+        assert!(IndexMemory::of(1 << 30, 1).blocks > 100_000_000 / 65_536);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::model::{DocId, LossSpan, TokenizerId};
 
 /// Reads the loss spans of one tokenizer.
 #[derive(Clone)]
-pub(in crate::epoch) struct Trained {
+pub(in crate::epoch) struct LossReader {
     corpora: Corpora,
     tokenizer: TokenizerId,
     bos: bool,
@@ -17,7 +17,7 @@ pub(in crate::epoch) struct Trained {
     any: bool,
 }
 
-impl Trained {
+impl LossReader {
     /// # Errors
     /// [`EpochError::Store`].
     pub fn of(
@@ -35,7 +35,7 @@ impl Trained {
     }
 
     /// With spans read or not.
-    pub fn where_any(self, any: bool) -> Self {
+    pub fn with_spans(self, any: bool) -> Self {
         Self { any, ..self }
     }
 

@@ -1,14 +1,14 @@
 //! Batches of rows of any widths: padded to the longest, or without their pads.
 
-use super::flatten::Packed;
-use super::loss::{Normalise, labels, loss_mask, loss_weights};
-use super::shape::{Shape, ViewError, signed, size, wide};
+use super::flatten::PackedRow;
+use super::loss::{LossWeighting, labels, loss_mask, loss_weights};
+use super::shape::{RowShape, ViewError, signed, size, wide};
 use super::tokens::{attention_mask, position_ids};
 use super::{PadSide, max_seqlen};
 
 /// A batch padded to its longest row: tensors of B x T, row after row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Collated {
+pub struct PaddedBatch {
     /// Rows of the batch (B).
     pub rows: usize,
     /// Tokens of the longest (T).
@@ -30,10 +30,10 @@ pub struct Collated {
 ///
 /// # Errors
 /// A shape whose check fails, ids of another number than its width.
-pub fn collate(rows: &[Packed<'_>], pad: i32, side: PadSide) -> Result<Collated, ViewError> {
+pub fn collate(rows: &[PackedRow<'_>], pad: i32, side: PadSide) -> Result<PaddedBatch, ViewError> {
     check(rows)?;
     let width = rows.iter().map(|row| row.shape.width).max().unwrap_or(0);
-    let mut batch = Collated { rows: rows.len(), width: size(width), ..Collated::default() };
+    let mut batch = PaddedBatch { rows: rows.len(), width: size(width), ..PaddedBatch::default() };
     for row in rows {
         let shape = widened(row.shape, width, side);
         let added = size(width - row.shape.width);
@@ -86,7 +86,7 @@ pub struct UnpaddedBatch {
 ///
 /// # Errors
 /// As [`collate`]; more tokens than an i32 can name.
-pub fn unpad_batch(rows: &[Packed<'_>], side: PadSide) -> Result<UnpaddedBatch, ViewError> {
+pub fn unpad_batch(rows: &[PackedRow<'_>], side: PadSide) -> Result<UnpaddedBatch, ViewError> {
     check(rows)?;
     let width = rows.iter().map(|row| row.shape.width).max().unwrap_or(0);
     let mut batch = UnpaddedBatch {
@@ -101,7 +101,7 @@ pub fn unpad_batch(rows: &[Packed<'_>], side: PadSide) -> Result<UnpaddedBatch, 
         let before = number * size(width) + if side == PadSide::Left { added } else { 0 };
         let labels = labels(row.shape, row.ids, row.trained);
         let mask = loss_mask(row.shape, row.trained);
-        let weights = loss_weights(row.shape, row.trained, Normalise::Tokens);
+        let weights = loss_weights(row.shape, row.trained, LossWeighting::Tokens);
         for span in &row.shape.spans {
             let place = size(span.start)..size(span.end());
             batch.indices.extend(place.clone().map(|at| wide(before + at)));
@@ -118,13 +118,13 @@ pub fn unpad_batch(rows: &[Packed<'_>], side: PadSide) -> Result<UnpaddedBatch, 
                 i32::try_from(tokens).map_err(|_| ViewError::TooLong { tokens: tokens as u64 })?;
             batch.cu_seqlens.push(end);
         }
-        let own = Shape { pads: super::PadView::Suffix, ..row.shape.clone() };
+        let own = RowShape { pads: super::PadView::Suffix, ..row.shape.clone() };
         batch.max_seqlen = batch.max_seqlen.max(max_seqlen(&own));
     }
     Ok(batch)
 }
 
-fn check(rows: &[Packed<'_>]) -> Result<(), ViewError> {
+fn check(rows: &[PackedRow<'_>]) -> Result<(), ViewError> {
     rows.iter().try_for_each(|row| {
         row.shape.check()?;
         let (found, wanted) = (row.ids.len(), size(row.shape.width));
@@ -137,8 +137,8 @@ fn check(rows: &[Packed<'_>]) -> Result<(), ViewError> {
 }
 
 /// A row with pads added at a side.
-fn widened(shape: &Shape, width: u32, side: PadSide) -> Shape {
-    let mut wide = Shape { width, ..shape.clone() };
+fn widened(shape: &RowShape, width: u32, side: PadSide) -> RowShape {
+    let mut wide = RowShape { width, ..shape.clone() };
     if side == PadSide::Left {
         let added = width.saturating_sub(shape.width);
         wide.spans.iter_mut().for_each(|span| span.start = span.start.saturating_add(added));
@@ -165,7 +165,8 @@ mod tests {
     /// The batches of a published collate function over twelve samples of 1 to n in threes, pads 0.
     #[test]
     fn batches_of_a_collate_function() {
-        let sample = |n: u32| (Shape::packed([n], n), (1..=n.cast_signed()).collect::<Vec<i32>>());
+        let sample =
+            |n: u32| (RowShape::packed([n], n), (1..=n.cast_signed()).collect::<Vec<i32>>());
         let batches: [([u32; 3], [[i32; 8]; 3]); 2] = [
             (
                 [8, 3, 2],
@@ -182,8 +183,10 @@ mod tests {
         ];
         for (lengths, wanted) in batches {
             let samples = lengths.map(sample);
-            let rows: Vec<Packed<'_>> =
-                samples.iter().map(|(shape, ids)| Packed { shape, ids, trained: None }).collect();
+            let rows: Vec<PackedRow<'_>> = samples
+                .iter()
+                .map(|(shape, ids)| PackedRow { shape, ids, trained: None })
+                .collect();
             let batch = collate(&rows, 0, PadSide::Right).unwrap();
             let wanted: Vec<i32> = wanted.concat().into_iter().filter(|id| *id != -9).collect();
             assert_eq!(batch.input_ids, wanted);
@@ -202,12 +205,12 @@ mod tests {
             left: bool,
         ) {
             let side = if left { PadSide::Left } else { PadSide::Right };
-            let made: Vec<(Shape, Vec<i32>)> = lengths.iter().zip(pads).map(|(lengths, pads)| {
+            let made: Vec<(RowShape, Vec<i32>)> = lengths.iter().zip(pads).map(|(lengths, pads)| {
                 let width = lengths.iter().sum::<u32>() + pads;
-                (Shape::packed(lengths.iter().copied(), width), (100..).take(width as usize).collect())
+                (RowShape::packed(lengths.iter().copied(), width), (100..).take(width as usize).collect())
             }).collect();
-            let rows: Vec<Packed<'_>> =
-                made.iter().map(|(shape, ids)| Packed { shape, ids, trained: None }).collect();
+            let rows: Vec<PackedRow<'_>> =
+                made.iter().map(|(shape, ids)| PackedRow { shape, ids, trained: None }).collect();
             let padded = collate(&rows, -1, side).unwrap();
             let bare = unpad_batch(&rows, side).unwrap();
             let mask: Vec<u8> = padded.attention_mask.iter().map(|one| u8::from(*one == 1)).collect();
@@ -216,7 +219,7 @@ mod tests {
             prop_assert_eq!(by_mask.gather(&padded.input_ids, 1).unwrap(), bare.input_ids.clone());
             prop_assert_eq!(by_mask.gather(&padded.labels, 1).unwrap(), bare.labels.clone());
             prop_assert_eq!(by_mask.gather(&padded.position_ids, 1).unwrap(), bare.position_ids.clone());
-            let shapes: Vec<Shape> = made.into_iter().map(|(shape, _)| shape).collect();
+            let shapes: Vec<RowShape> = made.into_iter().map(|(shape, _)| shape).collect();
             prop_assert_eq!(crate::epoch::views::batch_cu_seqlens(&shapes).unwrap(), bare.cu_seqlens.clone());
             let longest = bare.cu_seqlens.windows(2).map(|two| two[1] - two[0]).max();
             prop_assert_eq!(longest, Some(bare.max_seqlen.cast_signed()));

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 /// What the reading thread sends. An end is sent like all else: a thread that ends without one has
 /// panicked, which must not look like the end of an epoch.
-enum Message {
+enum PrefetchMessage {
     /// A batch, and the number of the batch after its step.
     Batch(EpochBatch, u64),
     Failed(EpochError),
@@ -16,23 +16,23 @@ enum Message {
 }
 
 /// The batches of an epoch that one rank has, in order, read ahead. Ends with the epoch or with an error.
-pub struct EpochStream {
-    ahead: Ahead,
+pub struct BatchStream {
+    ahead: Prefetch,
     next: (u64, u64),
     over: bool,
 }
 
 /// The thread that reads, and where it sends.
-struct Ahead {
+struct Prefetch {
     /// Always there until the drop.
-    receiver: Option<Receiver<Message>>,
+    receiver: Option<Receiver<PrefetchMessage>>,
     /// Always there until the drop.
     reader: Option<JoinHandle<()>>,
 }
 
 /// A dropped stream has no thread any more: one that went on reading while the process ends would meet a storage
 /// library that is being taken down.
-impl Drop for Ahead {
+impl Drop for Prefetch {
     fn drop(&mut self) {
         // Nobody receives: the thread ends with the batch that it is reading.
         drop(self.receiver.take());
@@ -43,7 +43,7 @@ impl Drop for Ahead {
     }
 }
 
-impl EpochStream {
+impl BatchStream {
     /// Starts the thread: it has at most `ahead` batches ready, beside those it read together with them. `next` is
     /// where it begins.
     pub(super) fn start(
@@ -57,23 +57,23 @@ impl EpochStream {
             .spawn(move || {
                 let end = loop {
                     match reading.next() {
-                        Ok(steps) if steps.is_empty() => break Message::End,
+                        Ok(steps) if steps.is_empty() => break PrefetchMessage::End,
                         Ok(steps) => {
                             for (batch, next) in steps {
                                 // The stream was dropped when nobody receives.
-                                if sender.send(Message::Batch(batch, next)).is_err() {
+                                if sender.send(PrefetchMessage::Batch(batch, next)).is_err() {
                                     return;
                                 }
                             }
                         }
-                        Err(error) => break Message::Failed(error),
+                        Err(error) => break PrefetchMessage::Failed(error),
                     }
                 };
                 // Nobody receives it where the stream was dropped.
                 let _ = sender.send(end);
             })
             .map_err(|error| EpochError::Threads { threads: 1, why: error.to_string() })?;
-        let ahead = Ahead { receiver: Some(receiver), reader: Some(reader) };
+        let ahead = Prefetch { receiver: Some(receiver), reader: Some(reader) };
         Ok(Self { ahead, next, over: false })
     }
 
@@ -84,7 +84,7 @@ impl EpochStream {
     }
 }
 
-impl Iterator for EpochStream {
+impl Iterator for BatchStream {
     type Item = Result<EpochBatch, EpochError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -92,15 +92,15 @@ impl Iterator for EpochStream {
             return None;
         }
         match self.ahead.receiver.as_ref()?.recv() {
-            Ok(Message::Batch(batch, next)) => {
+            Ok(PrefetchMessage::Batch(batch, next)) => {
                 self.next.1 = next;
                 Some(Ok(batch))
             }
-            Ok(Message::End) => {
+            Ok(PrefetchMessage::End) => {
                 self.over = true;
                 None
             }
-            Ok(Message::Failed(error)) => {
+            Ok(PrefetchMessage::Failed(error)) => {
                 self.over = true;
                 Some(Err(error))
             }
@@ -127,11 +127,11 @@ mod tests {
         let (sender, receiver) = sync_channel(1);
         let reader = std::thread::spawn(move || {
             let batch = EpochBatch { number: 4, rows: Vec::new() };
-            sender.send(Message::Batch(batch, 5)).unwrap();
+            sender.send(PrefetchMessage::Batch(batch, 5)).unwrap();
             std::panic::resume_unwind(Box::new("a fault"));
         });
-        let ahead = Ahead { receiver: Some(receiver), reader: Some(reader) };
-        let mut stream = EpochStream { ahead, next: (0, 4), over: false };
+        let ahead = Prefetch { receiver: Some(receiver), reader: Some(reader) };
+        let mut stream = BatchStream { ahead, next: (0, 4), over: false };
         assert_eq!(stream.next().unwrap().unwrap().number, 4);
         let error = stream.next().unwrap().unwrap_err().to_string();
         assert!(error.contains("before batch 5"), "{error}");
@@ -146,14 +146,15 @@ mod tests {
         let ended = Arc::new(AtomicBool::new(false));
         let theirs = Arc::clone(&ended);
         let reader = std::thread::spawn(move || {
-            while sender.send(Message::Batch(EpochBatch { number: 0, rows: Vec::new() }, 1)).is_ok()
-            {
-            }
+            while sender
+                .send(PrefetchMessage::Batch(EpochBatch { number: 0, rows: Vec::new() }, 1))
+                .is_ok()
+            {}
             std::thread::yield_now();
             theirs.store(true, Ordering::SeqCst);
         });
-        let ahead = Ahead { receiver: Some(receiver), reader: Some(reader) };
-        let mut stream = EpochStream { ahead, next: (0, 0), over: false };
+        let ahead = Prefetch { receiver: Some(receiver), reader: Some(reader) };
+        let mut stream = BatchStream { ahead, next: (0, 0), over: false };
         assert!(stream.next().unwrap().is_ok());
         drop(stream);
         assert!(ended.load(Ordering::SeqCst));

@@ -1,6 +1,6 @@
 //! The corpora beside the first one that a plan draws from, told again by texts that it draws from them.
 
-use super::Planned;
+use super::Plan;
 use super::masks::documents;
 use super::pinned::PinnedSource;
 use crate::corpus::{Corpora, parts};
@@ -60,10 +60,7 @@ pub(in crate::epoch) fn shards(
 ///
 /// # Errors
 /// [`EpochError::OtherShard`]; [`EpochError::Store`].
-pub(in crate::epoch) fn check_shards(
-    corpora: &Corpora,
-    planned: &Planned,
-) -> Result<(), EpochError> {
+pub(in crate::epoch) fn check_shards(corpora: &Corpora, planned: &Plan) -> Result<(), EpochError> {
     let expected = &planned.plan.shards;
     if expected.is_empty() {
         return Ok(());

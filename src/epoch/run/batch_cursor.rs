@@ -1,9 +1,9 @@
 //! The rows of an epoch in the order in which they are given: batch by batch, from any batch on.
 
-use super::batches::{Arrangement, GlobalBatch};
-use super::marks::Marks;
-use super::mixed::{MixedCursor, MixedRow};
-use super::open::Opened;
+use super::batches::{BatchSampler, GlobalBatch};
+use super::cursor::{MixedRow, RunCursor};
+use super::marks::EpochIndex;
+use super::open::OpenPlan;
 use crate::epoch::error::EpochError;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ pub(in crate::epoch) struct BatchedRow {
 
 /// The batches of an epoch, in order.
 pub(in crate::epoch) struct BatchCursor {
-    opened: Arc<Opened>,
-    arrangement: Arrangement,
-    stream: MixedCursor,
+    opened: Arc<OpenPlan>,
+    sampler: BatchSampler,
+    stream: RunCursor,
     /// The row of the run at which the epoch ends.
     until: u64,
     /// Batches of the window under way.
@@ -40,17 +40,17 @@ impl BatchCursor {
     /// # Errors
     /// [`EpochError::Store`].
     pub fn at(
-        opened: &Arc<Opened>,
-        arrangement: &Arrangement,
-        marks: &Marks,
+        opened: &Arc<OpenPlan>,
+        sampler: &BatchSampler,
+        marks: &EpochIndex,
         batch: u64,
     ) -> Result<Self, EpochError> {
         let mark = marks.before_batch(batch).ok_or_else(|| EpochError::bug("no mark"))?;
         let mut ordered = Self {
             opened: Arc::clone(opened),
-            arrangement: arrangement.clone(),
-            stream: MixedCursor::at(opened, &mark.state)?,
-            until: marks.until(arrangement),
+            sampler: sampler.clone(),
+            stream: RunCursor::at(opened, &mark.state)?,
+            until: marks.until(sampler),
             window: VecDeque::new(),
             next: mark.batches,
             begun: VecDeque::new(),
@@ -64,43 +64,43 @@ impl BatchCursor {
     /// # Errors
     /// [`EpochError::Store`].
     pub fn at_row(
-        opened: &Arc<Opened>,
-        arrangement: &Arrangement,
-        marks: &Marks,
+        opened: &Arc<OpenPlan>,
+        sampler: &BatchSampler,
+        marks: &EpochIndex,
         row: u64,
     ) -> Result<Self, EpochError> {
         let mark = marks.before_row(row).ok_or_else(|| EpochError::bug("no mark"))?;
-        let mut ordered = Self::at(opened, arrangement, marks, mark.batches)?;
+        let mut ordered = Self::at(opened, sampler, marks, mark.batches)?;
         let mut at = mark.state.row - marks.start.row;
-        while at + arrangement.window <= row {
-            match arrangement.batch_rows() {
-                Some(rows) => ordered.skip_to(ordered.next + arrangement.window / rows.max(1))?,
+        while at + sampler.window <= row {
+            match sampler.batch_rows() {
+                Some(rows) => ordered.skip_to(ordered.next + sampler.window / rows.max(1))?,
                 None => {
                     ordered.enter_window()?;
                     ordered.next += ordered.window.len() as u64;
                     ordered.window.clear();
                 }
             }
-            at += arrangement.window;
+            at += sampler.window;
         }
         ordered.skip_rows(row - at)?;
         Ok(ordered)
     }
 
     /// Number of the next row of the epoch, before a batch.
-    pub fn next_row_number(&self, marks: &Marks) -> u64 {
+    pub fn next_row_number(&self, marks: &EpochIndex) -> u64 {
         let ahead: u64 = self.window.iter().map(|batch| batch.rows.len() as u64 + batch.pads).sum();
         let pads: u64 = self.window.iter().map(|batch| batch.pads).sum();
         self.stream.row() + pads - marks.start.row - ahead
     }
 
     fn skip_to(&mut self, batch: u64) -> Result<(), EpochError> {
-        if let Some(rows) = self.arrangement.batch_rows() {
-            let batches = self.arrangement.window / rows.max(1);
+        if let Some(rows) = self.sampler.batch_rows() {
+            let batches = self.sampler.window / rows.max(1);
             while self.next + batches <= batch
-                && self.stream.row() + self.arrangement.window <= self.until
+                && self.stream.row() + self.sampler.window <= self.until
             {
-                for _ in 0..self.arrangement.window {
+                for _ in 0..self.sampler.window {
                     self.stream.next_row()?;
                 }
                 self.next += batches;
@@ -132,12 +132,12 @@ impl BatchCursor {
     /// Arranges the next window; false at the end of the epoch.
     fn enter_window(&mut self) -> Result<bool, EpochError> {
         let first = self.stream.row();
-        let rows = self.arrangement.window.min(self.until.saturating_sub(first));
+        let rows = self.sampler.window.min(self.until.saturating_sub(first));
         let mut window = Vec::new();
         for _ in 0..rows {
             window.push(self.stream.next_row()?);
         }
-        self.window = self.arrangement.arrange(&self.opened, window, first)?.into();
+        self.window = self.sampler.arrange(&self.opened, window, first)?.into();
         Ok(rows > 0)
     }
 
@@ -149,7 +149,7 @@ impl BatchCursor {
         while self.begun.is_empty() {
             let number = self.next;
             let Some(batch) = self.next_batch()? else { return Ok(None) };
-            let number = self.arrangement.has_batches().then_some(number);
+            let number = self.sampler.has_batches().then_some(number);
             let width = batch.width(&self.opened.plan);
             let pads = (0..batch.pads).map(|_| None);
             let rows = batch.rows.into_iter().map(Some).chain(pads);

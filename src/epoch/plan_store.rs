@@ -1,8 +1,8 @@
 //! Plans as a corpus stores them: kept with what they pin and with their marks, found again, dropped.
 
 use super::error::EpochError;
-use super::marking;
-use super::plan::{PinnedSource, Plan, Planned};
+use super::plan::{PinnedSource, Plan, PlanHeader};
+use super::run::{check_marks as check_plan, index_epochs};
 use crate::corpus::Corpora;
 use crate::model::near_names::UnknownName;
 use crate::model::{Context, Standing};
@@ -20,13 +20,13 @@ const MARKS_BYTES: usize = 8 << 20;
 ///
 /// # Errors
 /// [`EpochError::Unknown`], with the plans that there are; [`EpochError`] when it cannot be read.
-pub fn stored_plan(view: &View, number: u32) -> Result<Planned, EpochError> {
+pub fn stored_plan(view: &View, number: u32) -> Result<Plan, EpochError> {
     let Some(record) = view.epoch(number)? else {
         let epochs = view.epochs()?;
         let known = epochs.iter().rev().map(|record| record.number.to_string());
         return Err(EpochError::Unknown(UnknownName::new("plan", &number.to_string(), known)));
     };
-    let plan = Plan::from_json(&record.plan)?;
+    let plan = PlanHeader::from_json(&record.plan)?;
     let mut pinned = Vec::new();
     for source in &plan.sources {
         let part = view.epoch_part(number, &source.name)?.ok_or_else(|| StoreError::Missing {
@@ -36,14 +36,14 @@ pub fn stored_plan(view: &View, number: u32) -> Result<Planned, EpochError> {
         })?;
         pinned.push(Arc::new(PinnedSource::decode(&source.name, &part)?));
     }
-    Ok(Planned { plan, pinned, stored: Some(number) })
+    Ok(Plan { plan, pinned, stored: Some(number) })
 }
 
 /// A stored plan with those that it extends, the first one first.
 ///
 /// # Errors
 /// [`EpochError::Unknown`] when there is no such plan; [`EpochError::Stale`] when one that it extends was dropped.
-pub fn chain_of(view: &View, number: u32) -> Result<Vec<Planned>, EpochError> {
+pub fn chain_of(view: &View, number: u32) -> Result<Vec<Plan>, EpochError> {
     let mut chain = vec![stored_plan(view, number)?];
     let epochs = view.epochs()?;
     while let Some(ledger) = chain.last().and_then(|planned| planned.plan.parent.clone()) {
@@ -68,10 +68,11 @@ pub fn chain_of(view: &View, number: u32) -> Result<Vec<Planned>, EpochError> {
 /// [`StoreError`] when the plans cannot be read.
 pub fn plans_by(view: &View, name: &str, hash: [u8; 32]) -> Result<Vec<u32>, StoreError> {
     let hash = blake3::Hash::from_bytes(hash).to_hex();
-    let depends = |plan: Plan| plan.tokenizer.hash == hash.as_str() && plan.tokenizer.name == name;
+    let depends =
+        |plan: PlanHeader| plan.tokenizer.hash == hash.as_str() && plan.tokenizer.name == name;
     let mut plans = view.epochs()?;
     // A plan that cannot be read cannot be used either.
-    plans.retain(|record| Plan::from_json(&record.plan).is_ok_and(depends));
+    plans.retain(|record| PlanHeader::from_json(&record.plan).is_ok_and(depends));
     Ok(plans.into_iter().map(|record| record.number).collect())
 }
 
@@ -80,10 +81,10 @@ pub fn plans_by(view: &View, name: &str, hash: [u8; 32]) -> Result<Vec<u32>, Sto
 /// # Errors
 /// [`StoreError`] when the plans cannot be read.
 pub fn plans_naming(view: &View, column: &str) -> Result<Vec<EpochRecord>, StoreError> {
-    let names = |plan: Plan| plan.recipe.expressions().any(|part| names_column(part, column));
+    let names = |plan: PlanHeader| plan.recipe.expressions().any(|part| names_column(part, column));
     let mut plans = view.epochs()?;
     // A plan that cannot be read cannot be used either.
-    plans.retain(|record| Plan::from_json(&record.plan).is_ok_and(names));
+    plans.retain(|record| PlanHeader::from_json(&record.plan).is_ok_and(names));
     Ok(plans)
 }
 
@@ -100,7 +101,7 @@ pub fn plans_drawing(
         return Ok(drawing);
     }
     for record in view.epochs()? {
-        let drawn = stored_plan(view, record.number)?.drawn_of(documents);
+        let drawn = stored_plan(view, record.number)?.count_drawn(documents);
         if drawn > 0 {
             drawing.push((record.number, drawn));
         }
@@ -116,19 +117,19 @@ pub fn plans_drawing(
 pub fn store_plan(
     writer: &mut StoreWriter,
     others: &[View],
-    planned: Planned,
+    planned: Plan,
     epochs: u64,
     context: &Context<'_>,
-) -> Result<(EpochRecord, Planned), EpochError> {
+) -> Result<(EpochRecord, Plan), EpochError> {
     let hash = planned.plan.hash();
     if let Some(record) = writer.view().epochs()?.into_iter().find(|record| record.hash == hash) {
         mark_epochs(writer, others, record.number, epochs, context)?;
         let stored = Some(record.number);
-        return Ok((record, Planned { stored, ..planned }));
+        return Ok((record, Plan { stored, ..planned }));
     }
     let mut marks = Vec::new();
     let corpora = Corpora::of(writer.view(), others);
-    marking::unmarked(&corpora, &planned, epochs, context, |record| {
+    index_epochs(&corpora, &planned, epochs, context, |record| {
         marks.push(record);
         Ok::<(), EpochError>(())
     })?;
@@ -145,7 +146,7 @@ pub fn store_plan(
     }
     batch.commit(&about(record.number.to_string()))?;
     let stored = Some(record.number);
-    Ok((record, Planned { stored, ..planned }))
+    Ok((record, Plan { stored, ..planned }))
 }
 
 /// Stores marks along the first `epochs` epochs of a stored plan, where they are not yet; answers how many got some.
@@ -163,7 +164,7 @@ pub fn mark_epochs(
     let corpora = Corpora::of(writer.view(), others);
     let planned = stored_plan(writer.view(), number)?;
     let (mut marked, mut found) = (0, Vec::new());
-    let walked = marking::unmarked(&corpora, &planned, epochs, context, |marks| {
+    let walked = index_epochs(&corpora, &planned, epochs, context, |marks| {
         marked += 1;
         found.push(marks);
         let held: usize = found.iter().map(MarksRecord::bytes).sum();
@@ -203,10 +204,10 @@ pub fn check_marks(corpora: &Corpora) -> Result<Vec<CheckFault>, EpochError> {
             let planned = stored_plan(view, record.number)?;
             // Nobody can open it, so nobody goes by its marks.
             let purged = corpora.documents_standing(Standing::Purged)?;
-            if planned.is_redacted() || planned.drawn_of(&purged) > 0 {
+            if planned.is_redacted() || planned.count_drawn(&purged) > 0 {
                 continue;
             }
-            faults.extend(marking::check_marks(corpora, &planned)?);
+            faults.extend(check_plan(corpora, &planned)?);
         }
     }
     Ok(faults)
@@ -221,7 +222,7 @@ pub fn drop_plan(writer: &mut StoreWriter, number: u32) -> Result<(), EpochError
     let dropped = writer.view().epoch(number)?.map(|record| record.hash).unwrap_or_default();
     let hash = blake3::Hash::from_bytes(dropped).to_hex();
     for record in writer.view().epochs()? {
-        let ledger = Plan::from_json(&record.plan).ok().and_then(|plan| plan.parent);
+        let ledger = PlanHeader::from_json(&record.plan).ok().and_then(|plan| plan.parent);
         if ledger.is_some_and(|ledger| ledger.plan == hash.as_str()) {
             return Err(EpochError::Needed { plan: number, by: record.number });
         }

@@ -3,12 +3,12 @@
 //! The interleaving runs from the first row of the first epoch; epoch `e` is the rows before which the run had given at
 //! least `e` budgets and less than `e + 1`. No source starts over with an epoch, so nothing is seen twice before its
 //! pass has ended, and shares stay within a row over the whole run. Where a run stands is a few numbers a source
-//! ([`RunState`]), from which it continues at once.
+//! ([`RunPosition`]), from which it continues at once.
 
-use super::open::Opened;
+use super::open::OpenPlan;
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::Scheduler;
-use crate::epoch::rows::{RowPlace, SourceCursor, SourceState};
+use crate::epoch::rows::{RowPlace, SourceCursor, SourcePosition};
 use std::sync::Arc;
 
 /// A row of the run.
@@ -22,7 +22,7 @@ pub(in crate::epoch) struct MixedRow {
 
 /// Where a run stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::epoch) struct RunState {
+pub(in crate::epoch) struct RunPosition {
     /// Rows given since the run began.
     pub row: u64,
     /// What each source has given, in the mix's unit.
@@ -32,10 +32,10 @@ pub(in crate::epoch) struct RunState {
     /// Rows that each source has given.
     pub rows: Vec<u64>,
     /// Where each source stands.
-    pub sources: Vec<SourceState>,
+    pub sources: Vec<SourcePosition>,
 }
 
-impl RunState {
+impl RunPosition {
     /// The beginning of a run over so many sources.
     pub fn start(sources: usize) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl RunState {
             emitted: vec![0; sources],
             tokens: vec![0; sources],
             rows: vec![0; sources],
-            sources: vec![SourceState::default(); sources],
+            sources: vec![SourcePosition::default(); sources],
         }
     }
 
@@ -54,7 +54,7 @@ impl RunState {
 }
 
 /// The rows of a run from some moment on.
-pub(in crate::epoch) struct MixedCursor {
+pub(in crate::epoch) struct RunCursor {
     cursors: Vec<SourceCursor>,
     scheduler: Scheduler,
     tokens: Vec<u64>,
@@ -64,12 +64,12 @@ pub(in crate::epoch) struct MixedCursor {
     idle: bool,
 }
 
-impl MixedCursor {
+impl RunCursor {
     /// Stands where `state` says.
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn at(opened: &Opened, state: &RunState) -> Result<Self, EpochError> {
+    pub fn at(opened: &OpenPlan, state: &RunPosition) -> Result<Self, EpochError> {
         let mut cursors = Vec::new();
         for (source, at) in opened.sources.iter().zip(&state.sources) {
             cursors.push(SourceCursor::at(Arc::clone(source), at)?);
@@ -82,8 +82,8 @@ impl MixedCursor {
     }
 
     /// Where it stands.
-    pub fn state(&self) -> RunState {
-        RunState {
+    pub fn state(&self) -> RunPosition {
+        RunPosition {
             row: self.row,
             emitted: self.scheduler.emitted().to_vec(),
             tokens: self.tokens.clone(),

@@ -1,9 +1,9 @@
 //! Lengths of documents, scanned block by block.
 
-use super::counter::{Counter, effective, find};
+use super::counter::{LengthCounter, effective, find};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::pack::Histogram;
+use crate::epoch::pack::LengthHistogram;
 use crate::model::{BLOCK_SIZE, DocId, TokenizerId};
 use crate::store::NumberBlockRef;
 use roaring::RoaringTreemap;
@@ -15,19 +15,19 @@ const BLOCKS_AT_ONCE: usize = 4096;
 
 /// Effective lengths under one tokenizer.
 #[derive(Clone)]
-pub(in crate::epoch) struct Lengths {
+pub(in crate::epoch) struct LengthReader {
     pub corpora: Corpora,
     pub tokenizer: TokenizerId,
     pub tokenizer_name: Arc<str>,
     /// Tokens put around every document.
     pub overhead: u32,
     /// Documents by stored tokens, where one scan has told them of every selection that will be counted.
-    pub known: Option<Arc<Histogram>>,
+    pub known: Option<Arc<LengthHistogram>>,
     /// Sets of documents that are opened together and share the memory for finding documents.
     pub sharing: usize,
 }
 
-impl Lengths {
+impl LengthReader {
     /// (slot, effective length) of the documents of `selection` in a block, ascending by slot.
     ///
     /// # Errors
@@ -52,8 +52,8 @@ impl Lengths {
     }
 
     /// The counter for these lengths.
-    pub fn counter(&self) -> Counter {
-        Counter::new(self.overhead)
+    pub fn counter(&self) -> LengthCounter {
+        LengthCounter::new(self.overhead)
     }
 
     /// Counts the documents of `selection` in a block.
@@ -64,7 +64,7 @@ impl Lengths {
         &self,
         selection: &RoaringTreemap,
         block: u64,
-        counter: &mut Counter,
+        counter: &mut LengthCounter,
     ) -> Result<(), EpochError> {
         let counted = self.corpora.token_counts(self.tokenizer, block, |values| {
             ranges(selection, block).all(|slots| counter.add(values, slots))
@@ -102,7 +102,7 @@ impl Lengths {
     pub fn count(
         &self,
         selection: &RoaringTreemap,
-        histogram: &mut Histogram,
+        histogram: &mut LengthHistogram,
     ) -> Result<(), EpochError> {
         if let Some(known) = &self.known {
             for (stored, count) in known.iter() {
@@ -192,11 +192,11 @@ pub(in crate::epoch) fn with_tokens(
     tokenizer: TokenizerId,
     selection: &RoaringTreemap,
     min_tokens: u64,
-) -> Result<(RoaringTreemap, Option<Histogram>), EpochError> {
+) -> Result<(RoaringTreemap, Option<LengthHistogram>), EpochError> {
     let mut too_short = RoaringTreemap::new();
     // BOS and EOS may come to each.
-    let mut counter = Counter::new(2);
-    let mut histogram = Some(Histogram::new());
+    let mut counter = LengthCounter::new(2);
+    let mut histogram = Some(LengthHistogram::new());
     for blocks in blocks_of(selection).chunks(BLOCKS_AT_ONCE) {
         for (block, _) in blocks {
             let read = corpora.token_counts(tokenizer, *block, |values| {
