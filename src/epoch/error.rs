@@ -8,6 +8,7 @@ use crate::output::{OutputError, WriteError};
 use crate::query::QueryError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// What [`EpochError::Unknown`] says of a token that a recipe names and no added token is.
@@ -174,7 +175,7 @@ pub enum EpochError {
         /// The epoch.
         epoch: u64,
         /// Why, and the way out.
-        why: String,
+        why: EmptyEpoch,
     },
     /// Corpora that cannot be taken together.
     #[error(transparent)]
@@ -451,5 +452,50 @@ fn range(what: &str, count: u64) -> String {
     match count.checked_sub(1) {
         None => format!("there is no {what}"),
         Some(last) => format!("there are {count}, 0 to {last}"),
+    }
+}
+
+/// Why an epoch has no rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EmptyEpoch {
+    /// What it counts lies within the last row of the epoch before it.
+    BudgetWithinRow {
+        /// Size of an epoch.
+        budget: u64,
+        /// In what.
+        unit: &'static str,
+    },
+    /// Its rows fill no batch, and are left out.
+    FillsNoBatch {
+        /// Its rows.
+        rows: u64,
+        /// Rows of a batch.
+        batch_rows: u64,
+    },
+    /// Its rows fill no batch, and open the next epoch.
+    AllCarried {
+        /// Its rows.
+        rows: u64,
+        /// Rows of a batch.
+        batch_rows: u64,
+    },
+}
+
+impl fmt::Display for EmptyEpoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BudgetWithinRow { budget, unit } => write!(
+                f,
+                "an epoch is {budget} {unit}, and the last row of the epoch before it reaches beyond its end; raise mix.tokens"
+            ),
+            Self::FillsNoBatch { rows, batch_rows } => write!(
+                f,
+                "its {rows} rows do not fill a batch of batch.rows = {batch_rows}, and they are all left out; lower batch.rows, or use batch.tail = \"pad\" or \"carry\""
+            ),
+            Self::AllCarried { rows, batch_rows } => write!(
+                f,
+                "its {rows} rows do not fill a batch of batch.rows = {batch_rows}, and they are all carried to the next epoch; lower batch.rows"
+            ),
+        }
     }
 }

@@ -50,6 +50,7 @@
 //! plans in the corpus.
 
 mod build;
+mod coverage;
 mod error;
 mod explain;
 mod facade;
@@ -79,15 +80,16 @@ pub use build::{
     BatchPrinter, BatchTable, BuildJob, Manifest, ManifestFile, ManifestSource, ManifestTotals,
     StreamFormat, StreamViews,
 };
-pub use error::{EpochError, ShortSource};
+pub use error::{EmptyEpoch, EpochError, ShortSource};
 pub(crate) use explain::explain;
 pub use explain::{Explanation, MixPoint, Padding, SourceExplanation};
 pub use mix::PlannedPoint;
 
-pub use pack::{Fragment, PackLosses, Segment};
+pub use coverage::{CopyLayers, Coverage, PassRun, PinnedSource, PinnedStratum, TokenSpans};
+pub use pack::{EffectiveSequence, PackLosses, Segment};
 pub use plan::{
-    ParentPlan, PinnedPool, PinnedShard, PinnedSnapshot, PinnedSource, PinnedStratum,
-    PinnedTokenizer, Plan, PlanHeader, PlannedSource,
+    LaterPasses, ParentPlan, PinnedShard, PinnedSnapshot, PinnedTokenizer, Plan, PlanHeader,
+    PlannedSource,
 };
 pub(crate) use plan_store::{
     chain_of, check_marks, drop_plan, mark_epochs, plans_by, plans_drawing, plans_naming,

@@ -1,7 +1,8 @@
 //! Plans as a corpus stores them: kept with what they pin and with their marks, found again, dropped.
 
+use super::coverage::PinnedSource;
 use super::error::EpochError;
-use super::plan::{PinnedSource, Plan, PlanHeader};
+use super::plan::{Plan, PlanHeader};
 use super::run::{check_marks as check_plan, index_epochs};
 use crate::corpus::Corpora;
 use crate::model::near_names::UnknownName;

@@ -8,7 +8,7 @@ use super::columns::token_batch;
 use super::spec::RowContext;
 use super::{ExportCounts, RowCounts};
 use crate::epoch::error::EpochError;
-use crate::epoch::pack::own;
+use crate::epoch::pack::without_repeated;
 use crate::epoch::recipe::MixUnit;
 use crate::epoch::stream::FilledRow;
 use crate::model::LossSpan;
@@ -199,7 +199,8 @@ impl Shards {
     fn count(&self, row: &FilledRow) -> RowCounts {
         // What the row before has too counts there.
         let repeated = u32::try_from(row.repeated).unwrap_or_default();
-        let documents = own(&row.segments, repeated).filter(|segment| segment.offset == 0).count();
+        let documents =
+            without_repeated(&row.segments, repeated).filter(|segment| segment.offset == 0).count();
         let first = row.shape.spans.first().map_or(0, |span| span.start) + repeated;
         let amount = match self.unit {
             MixUnit::Tokens => row.own() as u64,

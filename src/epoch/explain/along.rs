@@ -1,7 +1,7 @@
 //! The mix along an epoch: what each source was due and had been given, at moments of it.
 
 use crate::epoch::error::EpochError;
-use crate::epoch::run::{EpochIndex, OpenPlan, RunCursor};
+use crate::epoch::run::{EpochIndex, OpenPlan};
 use crate::model::Interrupt;
 use serde::Serialize;
 
@@ -23,17 +23,17 @@ pub struct MixPoint {
     pub asked: Vec<u64>,
 }
 
-/// Moments of the epoch of `marks`, equally far from each other in rows. Of the rows between a mark and a moment the
+/// Moments of the epoch of `index`, equally far from each other in rows. Of the rows between a checkpoint and a moment the
 /// lengths are read: of some thousandths of an epoch each, or a thousand rows.
 ///
 /// # Errors
 /// [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(super) fn points(
     opened: &OpenPlan,
-    marks: &EpochIndex,
+    index: &EpochIndex,
     interrupt: &Interrupt,
 ) -> Result<Vec<MixPoint>, EpochError> {
-    let rows = marks.end.row - marks.start.row;
+    let rows = index.end.row - index.start.row;
     if opened.sources.len() < 2 || rows == 0 {
         return Ok(Vec::new());
     }
@@ -43,17 +43,11 @@ pub(super) fn points(
         interrupt.check()?;
         let row = at(rows, stretch, stretches);
         let emitted = if row == rows {
-            marks.end.emitted.clone()
+            index.end.emitted.clone()
         } else {
-            let mark = marks.before_row(row);
-            let mark = mark.ok_or_else(|| EpochError::bug("an epoch without marks"))?;
-            let mut cursor = RunCursor::at(opened, &mark.state)?;
-            while cursor.row() < marks.start.row + row {
-                cursor.next_row()?;
-            }
-            cursor.state().emitted
+            index.given_before(opened, row)?
         };
-        points.push(point(opened, marks, row, &emitted));
+        points.push(point(opened, index, row, &emitted));
     }
     Ok(points)
 }
@@ -64,10 +58,10 @@ fn at(rows: u64, stretch: u64, stretches: u64) -> u64 {
     u64::try_from(row).unwrap_or(rows)
 }
 
-fn point(opened: &OpenPlan, marks: &EpochIndex, row: u64, emitted: &[u64]) -> MixPoint {
-    let begun: u64 = marks.start.total();
+fn point(opened: &OpenPlan, index: &EpochIndex, row: u64, emitted: &[u64]) -> MixPoint {
+    let begun: u64 = index.start.total();
     let total: u64 = emitted.iter().sum();
-    let achieved = emitted.iter().zip(&marks.start.emitted);
+    let achieved = emitted.iter().zip(&index.start.emitted);
     let due = |source: usize, total: u64| opened.fluid.share(source, total);
     MixPoint {
         row,

@@ -67,7 +67,7 @@ pub(in crate::epoch) fn measure(
     let (mut after, mut before) = (PaddingSum::default(), PaddingSum::default());
     let mut shuffled: Vec<MixedRow> = Vec::new();
     let mut stream = RunCursor::at(opened, &marks.start)?;
-    let until = marks.until(sampler);
+    let until = marks.last_run_row(sampler);
     while stream.row() < until && after.rows < LOOKED_AT {
         interrupt.check()?;
         let first = stream.row();

@@ -2,8 +2,8 @@
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::index::{IndexMemory, LengthIndex};
 use crate::epoch::lengths::column::{LengthReader, blocks_of, with_tokens};
+use crate::epoch::lengths::index::{IndexMemory, LengthIndex};
 use crate::epoch::pack::LengthHistogram;
 use crate::model::{BLOCK_SIZE, DedupMode, DocId, Policy, TokenizerId};
 use crate::store;

@@ -1,6 +1,6 @@
 //! Rows cut from documents in their order: greedy (next-fit), concat, and one document a row.
 
-use super::{Fragment, PackPolicy, Segment};
+use super::{PackPolicy, Segment};
 use crate::epoch::recipe::PackKind;
 
 /// Cuts the rows of one pass. Rows keep the order of what they are cut from: whole documents (as
@@ -9,7 +9,7 @@ use crate::epoch::recipe::PackKind;
 pub struct RowCutter {
     policy: PackPolicy,
     /// The fragment under way, with the tokens of it that are placed already.
-    current: Option<(Fragment, u32)>,
+    current: Option<(Segment, u32)>,
     row: Vec<Segment>,
     used: u32,
 }
@@ -23,7 +23,7 @@ impl RowCutter {
 
     /// Goes on between two rows, with `placed` tokens of `fragment` placed before.
     #[must_use]
-    pub const fn resumed(policy: PackPolicy, fragment: Fragment, placed: u32) -> Self {
+    pub const fn resumed(policy: PackPolicy, fragment: Segment, placed: u32) -> Self {
         Self { policy, current: Some((fragment, placed)), row: Vec::new(), used: 0 }
     }
 
@@ -42,7 +42,7 @@ impl RowCutter {
     /// What `next` returns.
     pub fn next_row<E>(
         &mut self,
-        mut next: impl FnMut() -> Result<Option<Fragment>, E>,
+        mut next: impl FnMut() -> Result<Option<Segment>, E>,
     ) -> Result<Option<Vec<Segment>>, E> {
         let capacity = self.policy.capacity;
         if !self.repeat(&mut next)? {
@@ -86,7 +86,7 @@ impl RowCutter {
     /// Begins a row with the last token of the row before, where rows overlap; false when nothing would follow it.
     fn repeat<E>(
         &mut self,
-        next: &mut impl FnMut() -> Result<Option<Fragment>, E>,
+        next: &mut impl FnMut() -> Result<Option<Segment>, E>,
     ) -> Result<bool, E> {
         let Some((fragment, placed)) = self.current.filter(|(_, placed)| *placed > 0) else {
             return Ok(true);
@@ -100,8 +100,8 @@ impl RowCutter {
             return Ok(true);
         }
         let Some(following) = next()? else { return Ok(false) };
-        let repeated = Fragment { offset: fragment.offset + last, length: 1, ..fragment };
-        self.row.push(repeated.segment());
+        let repeated = Segment { offset: fragment.offset + last, length: 1, ..fragment };
+        self.row.push(repeated);
         self.used = 1;
         self.current = Some((following, 0));
         Ok(true)
@@ -125,7 +125,7 @@ impl RowCutter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epoch::pack::own;
+    use crate::epoch::pack::without_repeated;
     use crate::epoch::recipe::LongDocuments;
     use crate::model::DocId;
     use proptest::prelude::*;
@@ -151,7 +151,7 @@ mod tests {
     }
 
     fn cut_by(policy: PackPolicy, lengths: &[u32]) -> Vec<Vec<Segment>> {
-        let mut documents = lengths.iter().zip(0..).map(|(length, id)| Fragment {
+        let mut documents = lengths.iter().zip(0..).map(|(length, id)| Segment {
             document: DocId(id),
             offset: 0,
             length: policy.packed(*length),
@@ -235,7 +235,7 @@ mod tests {
                 prop_assert!(found.len() == capacity as usize || (!whole_rows && at + 1 == rows.len()));
                 prop_assert!(found.len() > 1 || rows.len() == 1, "a row that predicts nothing");
                 predicted.extend(found.windows(2).map(|pair| (pair[0], pair[1])));
-                let own: Vec<Segment> = own(row, u32::from(at > 0)).collect();
+                let own: Vec<Segment> = without_repeated(row, u32::from(at > 0)).collect();
                 own_tokens.extend(tokens(&own));
             }
             prop_assert_eq!(&own_tokens[..], &all[..kept]);

@@ -1,6 +1,6 @@
 //! A histogram of lengths as items by size: full chunks of long documents, everything shorter, and fragments.
 
-use super::{Fragment, LengthHistogram, PackPolicy};
+use super::{LengthHistogram, PackPolicy, Segment};
 use std::collections::BTreeMap;
 
 /// The items of one pool, by the places they take up. An item is named by its size and its index below
@@ -15,7 +15,7 @@ pub struct PackItems {
 #[derive(Clone, Debug, Default)]
 struct SizeClass {
     shares: Vec<LengthShare>,
-    fragments: Vec<Fragment>,
+    fragments: Vec<Segment>,
 }
 
 /// The documents of one length that have items of a size.
@@ -46,8 +46,8 @@ pub enum PackItem {
         /// Its tokens.
         tokens: u32,
     },
-    /// It is a fragment.
-    Fragment(Fragment),
+    /// It is a part of a document.
+    Part(Segment),
 }
 
 impl PackItem {
@@ -56,7 +56,7 @@ impl PackItem {
     pub const fn tokens(&self) -> u32 {
         match self {
             Self::Ranked { tokens, .. } => *tokens,
-            Self::Fragment(fragment) => fragment.length,
+            Self::Part(fragment) => fragment.length,
         }
     }
 
@@ -65,7 +65,7 @@ impl PackItem {
     pub const fn offset(&self) -> u32 {
         match self {
             Self::Ranked { offset, .. } => *offset,
-            Self::Fragment(fragment) => fragment.offset,
+            Self::Part(fragment) => fragment.offset,
         }
     }
 }
@@ -74,7 +74,7 @@ impl PackItems {
     /// The items of a pool with documents of these lengths and these fragments under `policy`. No
     /// fragment is longer than a row.
     #[must_use]
-    pub fn of(histogram: &LengthHistogram, fragments: &[Fragment], policy: &PackPolicy) -> Self {
+    pub fn of(histogram: &LengthHistogram, fragments: &[Segment], policy: &PackPolicy) -> Self {
         let mut items = Self { sizes: BTreeMap::new(), capacity: policy.capacity };
         for (length, documents) in histogram {
             let packed = policy.packed(*length);
@@ -123,7 +123,7 @@ impl PackItems {
         let class = self.sizes.get(&size)?;
         if let Some(fragment) = index.checked_sub(class.ranked()) {
             let fragment = class.fragments.get(usize::try_from(fragment).ok()?)?;
-            return Some(PackItem::Fragment(*fragment));
+            return Some(PackItem::Part(*fragment));
         }
         let at = class.shares.partition_point(|share| share.end <= index);
         let share = class.shares.get(at)?;
@@ -172,7 +172,7 @@ mod tests {
             let capacity = rows * multiple;
             let policy =
                 PackPolicy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple, overlap: false, whole_rows: false };
-            let fragment = Fragment {
+            let fragment = Segment {
                 document: DocId(9),
                 offset: 3,
                 length: capacity - 1,
@@ -185,7 +185,7 @@ mod tests {
                 prop_assert_eq!(size % multiple, 0);
                 for index in 0..count {
                     match items.locate(size, index).unwrap() {
-                        PackItem::Fragment(found) => {
+                        PackItem::Part(found) => {
                             prop_assert_eq!(found, fragment);
                             fragments += 1;
                         }

@@ -17,7 +17,7 @@ pub use policy::{PackLosses, PackPolicy};
 /// Documents by effective length (tokens with BOS and EOS).
 pub type LengthHistogram = std::collections::BTreeMap<u32, u64>;
 
-/// A document or a fragment of one inside a row.
+/// A document or a part of one: in a row, or among what a pass holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Segment {
     /// The document that it is cut from.
@@ -31,7 +31,7 @@ pub struct Segment {
 }
 
 /// The segments of a row without the `repeated` tokens it begins with, which the row before has too.
-pub fn own(segments: &[Segment], repeated: u32) -> impl Iterator<Item = Segment> + '_ {
+pub fn without_repeated(segments: &[Segment], repeated: u32) -> impl Iterator<Item = Segment> + '_ {
     segments.iter().enumerate().filter_map(move |(at, segment)| {
         let skipped = if at == 0 { repeated.min(segment.length) } else { 0 };
         let (offset, length) = (segment.offset + skipped, segment.length - skipped);
@@ -39,20 +39,7 @@ pub fn own(segments: &[Segment], repeated: u32) -> impl Iterator<Item = Segment>
     })
 }
 
-/// A part of a document, packed without being cut unless rows are shorter than it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fragment {
-    /// The document that it is a part of.
-    pub document: crate::model::DocId,
-    /// First token within the document's effective sequence.
-    pub offset: u32,
-    /// How many tokens it has.
-    pub length: u32,
-    /// Tokens of the document's effective sequence.
-    pub document_length: u32,
-}
-
-impl Fragment {
+impl Segment {
     /// Cut into parts of `capacity` tokens and a rest.
     pub fn cut(self, capacity: u32) -> impl Iterator<Item = Self> {
         let mut placed = 0;
@@ -64,14 +51,50 @@ impl Fragment {
         })
     }
 
-    /// As a segment of a row.
+    /// The token behind its last one, within the document's effective sequence.
     #[must_use]
-    pub const fn segment(&self) -> Segment {
-        Segment {
-            document: self.document,
-            offset: self.offset,
-            length: self.length,
-            document_length: self.document_length,
+    pub const fn end(&self) -> u32 {
+        self.offset.saturating_add(self.length)
+    }
+}
+
+/// What rows hold of a document: BOS where there is one, its stored tokens, EOS where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EffectiveSequence {
+    /// Whether documents begin with BOS.
+    pub bos: bool,
+    /// Whether documents end with EOS.
+    pub eos: bool,
+}
+
+impl EffectiveSequence {
+    /// Tokens added to every document.
+    #[must_use]
+    pub const fn overhead(self) -> u32 {
+        self.bos as u32 + self.eos as u32
+    }
+
+    /// The stored tokens of a segment: the first one, and the one behind the last.
+    #[must_use]
+    pub fn stored(self, segment: &Segment) -> (u32, u32) {
+        let tokens = segment.document_length.saturating_sub(self.overhead());
+        let stored = |at: u32| at.saturating_sub(u32::from(self.bos)).min(tokens);
+        (stored(segment.offset), stored(segment.end()))
+    }
+
+    /// The same stored tokens where documents have other special tokens: what begins its document begins with the new
+    /// BOS, what ends it with the new EOS. None of a segment without a stored token.
+    #[must_use]
+    pub fn convert(self, to: Self, segment: &Segment) -> Option<Segment> {
+        let (first, end) = self.stored(segment);
+        if first == end {
+            return None;
         }
+        let tokens = segment.document_length.saturating_sub(self.overhead());
+        let bos = u32::from(to.bos);
+        let offset = if segment.offset == 0 { 0 } else { first + bos };
+        let end = end + bos + u32::from(to.eos && end == tokens);
+        let document_length = tokens + to.overhead();
+        Some(Segment { offset, length: end - offset, document_length, ..*segment })
     }
 }

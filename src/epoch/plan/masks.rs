@@ -2,8 +2,8 @@
 //! that would lose it.
 
 use super::PlanHeader;
-use super::pinned::PinnedSource;
 use crate::corpus::Corpora;
+use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::OutputRecipe;
 use crate::model::{DocId, LossSpan, TokenizerId};

@@ -1,12 +1,10 @@
 //! The plan: everything that decides the bytes of an epoch, in a few kilobytes whatever the corpus.
 
 pub(super) mod masks;
-mod pinned;
 mod planned;
 mod rules;
 mod shards;
 
-pub use pinned::{PinnedPool, PinnedSource, PinnedStratum};
 pub use planned::Plan;
 pub(super) use rules::RowRules;
 pub use shards::PinnedShard;
@@ -121,21 +119,39 @@ pub struct PlannedSource {
     pub efficiency: f64,
     /// Size of the first pass in the mix's unit.
     pub amount: u64,
-    /// Size of each further pass in the mix's unit.
+    /// Size of each further pass in the mix's unit; of the next ones, where they differ.
     pub later_amount: u64,
+    /// Further passes that hold the same and what each of them counts, one run after the other, where they differ: an
+    /// extension has documents of which passes are used up beside new ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later_amounts: Vec<LaterPasses>,
+    /// Whether the first pass of an extension holds a pass more beside what its parent left: that alone counts nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first_joined: bool,
     /// Its share, relative to the other sources' weights; 0 where a schedule sets it.
     pub weight: u64,
     /// The amount that one epoch takes from it in the mix's unit, to within a row: the first epoch, if they differ.
     pub expected: u64,
     /// Passes over its documents in the whole run, at most.
     pub max_repeats: u32,
-    /// Tokens of a pass at which each stratum of a curriculum opens, by pool.
+    /// Tokens of a pass at which each stratum of a curriculum opens, by run of passes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opens: Vec<Vec<u64>>,
     /// Digest of the documents of its passes.
     pub selection: String,
     /// Digest of the histograms of their effective lengths.
     pub histogram: String,
+}
+
+/// Passes one after the other that hold the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LaterPasses {
+    /// How many.
+    pub passes: u32,
+    /// Size of each in the mix's unit.
+    pub amount: u64,
 }
 
 impl PlanHeader {
@@ -304,8 +320,18 @@ impl PlanHeader {
 impl PlannedSource {
     /// What all its passes count.
     pub(super) fn available(&self) -> u64 {
-        let later = u128::from(self.later_amount) * u128::from(self.max_repeats.saturating_sub(1));
-        narrow(u128::from(self.amount) + later)
+        let later = self.later().into_iter();
+        let later = later.map(|run| u128::from(run.amount) * u128::from(run.passes));
+        narrow(u128::from(self.amount) + later.sum::<u128>())
+    }
+
+    /// The passes after the first.
+    fn later(&self) -> Vec<LaterPasses> {
+        if self.later_amounts.is_empty() {
+            let passes = self.max_repeats.saturating_sub(1);
+            return vec![LaterPasses { passes, amount: self.later_amount }];
+        }
+        self.later_amounts.clone()
     }
 
     /// What each further pass counts, however many there are. Where passes count differently, the average of those
@@ -313,21 +339,28 @@ impl PlannedSource {
     /// every stratum may leave the last one.
     fn fewest_later(&self, rules: &RowRules) -> u64 {
         if !rules.passes_differ() {
-            return self.later_amount;
+            return self.later().last().map_or(0, |run| run.amount);
         }
         let filled = self.packed_tokens / u64::from(rules.policy.capacity.max(1));
         let strata = self.opens.last().map_or(1, Vec::len) as u64;
-        self.later_amount.min(filled.saturating_sub(strata.saturating_sub(1)))
+        self.later()
+            .last()
+            .map_or(0, |run| run.amount)
+            .min(filled.saturating_sub(strata.saturating_sub(1)))
     }
 
     /// The number of passes that count exactly `amount`; none when it lies inside one.
     pub(super) fn passes_of(&self, amount: u64) -> Option<u32> {
-        let Some(later) = amount.checked_sub(self.amount) else {
+        let Some(mut later) = amount.checked_sub(self.amount) else {
             return (amount == 0).then_some(0);
         };
-        let passes = 1 + later.checked_div(self.later_amount).unwrap_or(0);
-        let exact = later == (passes - 1) * self.later_amount;
-        u32::try_from(passes).ok().filter(|_| exact)
+        let mut passes = 1_u64;
+        for run in self.later() {
+            let whole = later.checked_div(run.amount).unwrap_or(0).min(run.passes.into());
+            passes += whole;
+            later -= whole * run.amount;
+        }
+        u32::try_from(passes).ok().filter(|_| later == 0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A plan and the documents it pins: what is stored, and what everything after planning starts from.
 
 use super::PlanHeader;
-use super::pinned::PinnedSource;
+use crate::epoch::coverage::PinnedSource;
 use crate::store::REDACTED;
 use roaring::RoaringTreemap;
 use std::sync::Arc;

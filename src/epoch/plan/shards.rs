@@ -2,8 +2,8 @@
 
 use super::Plan;
 use super::masks::documents;
-use super::pinned::PinnedSource;
 use crate::corpus::{Corpora, parts};
+use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::EpochError;
 use crate::model::DocId;
 use crate::store::View;

@@ -1,4 +1,4 @@
-//! Refuses a plan of whose epochs none has a row, where that is quickly told.
+//! Refuses a plan whose first epoch has no row, where that is quickly told.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -11,27 +11,33 @@ use crate::model::Interrupt;
 /// Batches that an epoch may hold, about, for its rows to be counted while planning.
 const BATCHES: u128 = 2;
 
-/// Refuses a plan whose batches have more rows than an epoch. Rows are counted only where there are few for
-/// the size of a batch.
+/// Refuses a plan whose batches have more rows than an epoch. Rows are counted only where there are few for the size of a
+/// batch. Where rows are carried, a later epoch may be the first one with a batch.
 ///
 /// # Errors
-/// [`EpochError::NoRows`]; [`EpochError::Store`].
-pub(super) fn check(corpora: &Corpora, planned: &Plan) -> Result<(), EpochError> {
+/// [`EpochError::NoRows`]; [`EpochError::Interrupted`]; [`EpochError::Store`].
+pub(super) fn check(
+    corpora: &Corpora,
+    planned: &Plan,
+    interrupt: &Interrupt,
+) -> Result<(), EpochError> {
     let plan = &planned.plan;
     let Some(batch) = &plan.recipe.batch else { return Ok(()) };
     let Some(rows) = batch.rows else { return Ok(()) };
-    let later = match batch.tail {
-        BatchTail::Pad => return Ok(()),
-        // What one epoch carries fills batches of the next one.
-        BatchTail::Carry => plan.check_feasible(1).is_ok(),
-        BatchTail::Drop => false,
-    };
-    if later || about_rows(plan) > BATCHES * u128::from(rows) {
+    if batch.tail == BatchTail::Pad || about_rows(plan) > BATCHES * u128::from(rows) {
         return Ok(());
     }
     let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count)?;
-    let marks = EpochIndex::of(&opened, &BatchSampler::of(plan), 0, &Interrupt::default())?;
-    marks.refuse_empty(plan)
+    let sampler = BatchSampler::of(plan);
+    let first = EpochIndex::of(&opened, &sampler, 0, interrupt)?;
+    let mut index = first.clone();
+    while index.emptiness(plan).is_some() && sampler.carries() {
+        index = match index.next(&opened, &sampler, interrupt) {
+            Err(EpochError::Infeasible { .. }) => return first.refuse_empty(plan),
+            index => index?,
+        };
+    }
+    index.refuse_empty(plan)
 }
 
 /// Rows of an epoch, about: in proportion to what it takes of each pass.

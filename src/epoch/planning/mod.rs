@@ -27,23 +27,25 @@ pub use undecided::{is_dropped, removed_since, undecided};
 
 use crate::corpus::Corpora;
 use crate::epoch::build::check_output;
+use crate::epoch::coverage::{PassRun, PinnedSource};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::LossReader;
 use crate::epoch::pacing;
 use crate::epoch::pacing::Pace;
-use crate::epoch::pack::LengthHistogram;
+use crate::epoch::pack::{EffectiveSequence, LengthHistogram};
 use crate::epoch::plan::{
-    ParentPlan, PinnedPool, PinnedSnapshot, Plan, PlanHeader, capacity, masks, pinned_shards,
+    PinnedSnapshot, Plan, PlanHeader, PlannedSource, capacity, masks, pinned_shards,
 };
-use crate::epoch::recipe::{Curriculum, CurriculumPacing, LengthGrouped, Recipe, SourceRecipe};
-use crate::epoch::rows::{OpenPurpose, SourceRows};
-use crate::epoch::run::OpenPlan;
-use crate::epoch::run::Remainder;
+use crate::epoch::recipe::{
+    Curriculum, CurriculumPacing, LengthGrouped, Recipe, SourceRecipe, SpecialIds,
+};
+use crate::epoch::rows::SourceRows;
+use crate::epoch::run::{OwedPasses, Remainder};
 use crate::model::{Context, TokenizerId};
 use moment::PlanMoment;
 use pin::PassBuilder;
 use roaring::RoaringTreemap;
-use source::{SourceInputs, plan_source};
+use source::{SourceInputs, open_source, plan_source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokenizer::resolve_tokenizer;
@@ -91,11 +93,10 @@ pub struct PlanExtension<'a> {
 }
 
 /// Computes a plan that continues from the last plan of a chain after some rows of its run: the documents it has left
-/// in its passes under way, and those that are new.
+/// in its passes under way, and those whose passes are not used up.
 ///
 /// # Errors
-/// As [`plan`]; [`EpochError::Recipe`] when a run of the chain is not that long, or a source has had
-/// more passes than the recipe allows.
+/// As [`plan`]; [`EpochError::Recipe`] when a run of the chain is not that long.
 pub fn extend(
     against: &PlanInputs<'_>,
     rest: &PlanExtension<'_>,
@@ -114,29 +115,15 @@ pub fn extend(
             before.name, tokenizer.name, before.name
         )));
     }
-    context.progress.begin("remainder", Some(chain.len() as u64));
-    let mut remainder: Option<Remainder> = None;
-    for (at, planned) in chain.iter().enumerate() {
-        // A plan is consumed as far as the one after it says.
-        let ledger = chain.get(at + 1).and_then(|next| next.plan.parent.as_ref());
-        let row = ledger.map_or(next_row, |ledger| ledger.next_row);
-        let opened = OpenPlan::open(against.corpora, planned, OpenPurpose::Give)?;
-        let left = Remainder::of(&opened, row, context.interrupt)?;
-        remainder = Some(match remainder {
-            Some(before) => left.after(before),
-            None => left,
-        });
-        context.progress.advance(at as u64 + 1);
-    }
-    let remainder = remainder.map(|left| if inherits { left.of_last() } else { left });
-    plan_from(against, recipe, remainder.as_ref(), context)
+    let remainder = Remainder::of_chain(against.corpora, chain, next_row, context)?;
+    plan_from(against, recipe, Some((remainder, inherits)), context)
 }
 
-/// As [`plan`], from what the parent plan of `remainder` has left and what is new.
+/// As [`plan`], from what a chain of plans has left and what is new; whether the recipe is that of the last plan.
 fn plan_from(
     against: &PlanInputs<'_>,
     recipe: &Recipe,
-    remainder: Option<&Remainder>,
+    remainder: Option<(Remainder, bool)>,
     context: &Context<'_>,
 ) -> Result<Plan, EpochError> {
     let corpora = against.corpora;
@@ -147,33 +134,34 @@ fn plan_from(
     let SourceSelections { selections, mut counted, mut draws_from } =
         select_sources(against, &mut recipe, tokenizer, context)?;
     let trained = LossReader::of(corpora, tokenizer, pinned_tokenizer.specials)?;
-    let pinning =
-        PassBuilder::new(against, &recipe, tokenizer, &pinned_tokenizer, remainder, &selections)?;
+    let builder = PassBuilder::new(against, &recipe, tokenizer, &pinned_tokenizer, &selections)?;
+    let remainder = remainder.map(|(remainder, inherits)| {
+        (remainder.convert(sequence(&pinned_tokenizer.specials)), inherits)
+    });
 
     context.progress.begin("lengths", Some(selections.len() as u64));
     let (mut sources, mut opened, mut pinned) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (_, selection)) in selections.iter().enumerate() {
         context.interrupt.check()?;
         let Some(of) = recipe.sources.get_mut(at) else { continue };
-        let mut anew = remainder.is_none();
-        if let Some(remainder) = remainder {
-            (of.max_repeats, anew) = remainder.passes_left(&of.name, of.max_repeats)?;
+        let whole = builder.repeated(selection);
+        let owed = match &remainder {
+            Some((remainder, inherits)) => {
+                let inherited = remainder.inherited_repeats(&of.name).filter(|_| *inherits);
+                remainder.owed(selection, &whole, inherited.unwrap_or(of.max_repeats))
+            }
+            None => OwedPasses::of_new(&whole, of.max_repeats),
+        };
+        of.max_repeats = owed.passes();
+        let known = counted.remove(&of.name).flatten();
+        let (name, is_extension) = (of.name.clone(), remainder.is_some());
+        let inputs = SourceInputs { recipe: &recipe, tokenizer, pinned: &pinned_tokenizer, known };
+        let passes = SourcePasses { builder: &builder, selection, owed: &owed, is_extension };
+        let (mut source, documents, rows) = plan_passes(corpora, &inputs, &passes, at, &trained)?;
+        if let Some(of) = recipe.sources.get_mut(at) {
+            of.max_repeats = source.max_repeats;
         }
-        let of = of.clone();
-        let documents = Arc::new(pinning.source(&recipe, &of, selection, anew)?);
-        if remainder.is_none() && documents.documents().is_empty() {
-            let why = format!("select.repeat is 0 for each of its {} documents", selection.len());
-            return Err(EpochError::Empty { what: format!("source `{}`", of.name), why });
-        }
-        // As planned for most sources: one stratum of the selection as it is, however often it comes.
-        let whole =
-            |pool: &PinnedPool| matches!(pool.layers.as_slice(), [only] if only == selection);
-        let is_whole = documents.strata.len() == 1
-            && documents.strata.iter().flat_map(|stratum| &stratum.pools).all(whole);
-        let known = counted.remove(&of.name).flatten().filter(|_| is_whole);
-        let basis = SourceInputs { recipe: &recipe, tokenizer, pinned: &pinned_tokenizer, known };
-        let (mut source, rows) = plan_source(corpora, &basis, &of, &documents, &trained)?;
-        source.draws_from = draws_from.remove(&of.name).unwrap_or_default();
+        source.draws_from = draws_from.remove(&name).unwrap_or_default();
         sources.push(source);
         opened.push(rows);
         pinned.push(documents);
@@ -188,10 +176,7 @@ fn plan_from(
         snapshot: PinnedSnapshot { name: against.moment.name.clone(), commit },
         shards: drawn,
         tokenizer: pinned_tokenizer,
-        parent: remainder.map(|remainder| ParentPlan {
-            plan: remainder.plan.clone(),
-            next_row: remainder.next_row,
-        }),
+        parent: remainder.map(|(remainder, _)| remainder.parent),
         budget,
         schedule,
         sources,
@@ -204,11 +189,73 @@ fn plan_from(
     check_padding(&plan)?;
     masks::check(corpora, tokenizer, &plan, &pinned)?;
     let planned = Plan::unstored(plan, pinned);
-    // What an extension has left of the first pass may be little, and whole passes follow.
-    if remainder.is_none() {
-        filled::check(corpora, &planned)?;
-    }
+    filled::check(corpora, &planned, context.interrupt)?;
     Ok(planned)
+}
+
+/// What the passes of a source are made from.
+struct SourcePasses<'a> {
+    builder: &'a PassBuilder<'a>,
+    selection: &'a RoaringTreemap,
+    owed: &'a OwedPasses,
+    is_extension: bool,
+}
+
+/// The passes of source `at` of a recipe, counted. A first pass that counts nothing is joined to the next one: nobody
+/// would ever ask for it.
+fn plan_passes(
+    corpora: &Corpora,
+    inputs: &SourceInputs<'_>,
+    passes: &SourcePasses<'_>,
+    at: usize,
+    trained: &LossReader,
+) -> Result<(PlannedSource, Arc<PinnedSource>, SourceRows), EpochError> {
+    let SourcePasses { builder, selection, owed, is_extension } = *passes;
+    let source = inputs.recipe.sources.get(at);
+    let source = source.ok_or_else(|| EpochError::bug("passes of a source that is not there"))?;
+    for joined in [false, true] {
+        let source =
+            SourceRecipe { max_repeats: owed.passes() - u32::from(joined), ..source.clone() };
+        let documents = builder.source(inputs.recipe, &source, selection, owed, joined)?;
+        let documents = Arc::new(documents);
+        if !is_extension && documents.documents().is_empty() {
+            let why = format!("select.repeat is 0 for each of its {} documents", selection.len());
+            return Err(EpochError::Empty { what: format!("source `{}`", source.name), why });
+        }
+        // As planned for most sources: one stratum of the selection as it is, however often it comes.
+        let whole = |run: &PassRun| {
+            let is_one = matches!(run.coverage.whole.layers(), [only] if only == selection);
+            is_one && run.coverage.parts.is_empty()
+        };
+        let is_whole = documents.strata.len() == 1
+            && documents.strata.iter().flat_map(|stratum| &stratum.runs).all(whole);
+        let known = inputs.known.clone().filter(|_| is_whole);
+        let inputs = SourceInputs { known, ..*inputs };
+        let rows = open_source(corpora, &inputs, &source, &documents, trained)?;
+        let first = rows.count_first()?;
+        if first.amount == 0 && is_extension && !joined && owed.passes() > 1 {
+            continue;
+        }
+        let planned = plan_source(&source, &rows, &first)?;
+        if planned.amount == 0 && is_extension {
+            return Err(EpochError::Empty {
+                what: format!("what is left of source `{}`", source.name),
+                why: format!(
+                    "its {} tokens count no {}: give mix.unit = \"tokens\", raise its max_repeats, or remove it",
+                    planned.packed_tokens,
+                    inputs.recipe.mix.unit.name()
+                ),
+            });
+        }
+        let planned = PlannedSource { first_joined: joined, ..planned };
+        return Ok((planned, documents, rows));
+    }
+    Err(EpochError::bug("a joined pass that counts nothing"))
+}
+
+/// What rows hold of a document of a plan with these special tokens.
+const fn sequence(specials: &SpecialIds) -> EffectiveSequence {
+    EffectiveSequence { bos: specials.bos.is_some(), eos: specials.eos.is_some() }
 }
 
 /// The documents of each source of a recipe.
@@ -272,8 +319,8 @@ fn set_pacing(
 ) -> Result<(), EpochError> {
     for (source, rows) in plan.sources.iter_mut().zip(opened) {
         let mut opens_of = Vec::new();
-        for pool in 0..rows.pools() {
-            let amounts = rows.amounts(pool);
+        for run in 0..rows.runs() {
+            let amounts = rows.amounts(run);
             let whole: u64 = amounts.iter().sum();
             let taken = u128::from(whole) * u128::from(source.expected);
             let taken = crate::epoch::plan::narrow(taken / u128::from(source.amount.max(1)));

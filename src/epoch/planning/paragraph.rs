@@ -3,7 +3,7 @@
 
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::LengthReader;
-use crate::epoch::pack::Fragment;
+use crate::epoch::pack::Segment;
 use crate::model::DocId;
 use rayon::prelude::*;
 
@@ -28,7 +28,7 @@ pub(super) fn fragments(
     bos: bool,
     document: DocId,
     (length, capacity): (u32, u32),
-) -> Result<Vec<Fragment>, EpochError> {
+) -> Result<Vec<Segment>, EpochError> {
     let text = lengths.corpora.text(document)?;
     let ends = ends
         .ends(document, &text)
@@ -40,7 +40,7 @@ pub(super) fn fragments(
     while offset < length {
         let rest = length - offset;
         let taken = if rest <= capacity { rest } else { cut(&breaks, offset, capacity) };
-        fragments.push(Fragment { document, offset, length: taken, document_length: length });
+        fragments.push(Segment { document, offset, length: taken, document_length: length });
         offset += taken;
     }
     Ok(fragments)

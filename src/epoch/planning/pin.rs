@@ -3,13 +3,16 @@
 use super::PlanInputs;
 use super::paragraph::{TokenAligner, fragments, in_order};
 use super::strata::strata;
+use crate::epoch::coverage::{
+    CopyLayers, Coverage, PassRun, PinnedSource, PinnedStratum, TokenSpans,
+};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{LengthReader, blocks_of};
 use crate::epoch::pack::PackPolicy;
 use crate::epoch::permutation::coin;
-use crate::epoch::plan::{PinnedPool, PinnedSource, PinnedStratum, PinnedTokenizer, policy};
-use crate::epoch::recipe::{LongDocuments, PackKind, Recipe, SourceRecipe};
-use crate::epoch::run::Remainder;
+use crate::epoch::plan::{PinnedTokenizer, policy};
+use crate::epoch::recipe::{LongDocuments, Recipe, SourceRecipe};
+use crate::epoch::run::OwedPasses;
 use crate::model::{DocId, TokenizerId};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -26,7 +29,6 @@ pub(super) struct PassBuilder<'a> {
     copies: Option<(Vec<RoaringTreemap>, RoaringTreemap)>,
     /// By source, under a curriculum.
     strata: Option<BTreeMap<String, Vec<RoaringTreemap>>>,
-    remainder: Option<&'a Remainder>,
 }
 
 impl<'a> PassBuilder<'a> {
@@ -37,7 +39,6 @@ impl<'a> PassBuilder<'a> {
         recipe: &Recipe,
         tokenizer: TokenizerId,
         pinned: &'a PinnedTokenizer,
-        remainder: Option<&'a Remainder>,
         selections: &[(String, RoaringTreemap)],
     ) -> Result<Self, EpochError> {
         let copies = match &recipe.select.repeat {
@@ -47,11 +48,11 @@ impl<'a> PassBuilder<'a> {
         let curriculum = recipe.order.curriculum.as_ref();
         let by = |curriculum| strata(against.corpora, tokenizer, curriculum, selections);
         let strata = curriculum.map(by).transpose()?;
-        Ok(Self { against, tokenizer, pinned, copies, strata, remainder })
+        Ok(Self { against, tokenizer, pinned, copies, strata })
     }
 
-    /// What the passes of a source over `selection` hold; with `anew`, the first is whole even if a parent plan goes
-    /// before.
+    /// What the passes of a source over `selection` hold, where these are `owed`; the first one holds the next one too
+    /// where it is `joined` to it.
     ///
     /// # Errors
     /// [`EpochError::NotEncoded`]; [`EpochError::Recipe`]; [`EpochError::Select`]; [`EpochError::Store`].
@@ -60,77 +61,86 @@ impl<'a> PassBuilder<'a> {
         recipe: &Recipe,
         source: &SourceRecipe,
         selection: &RoaringTreemap,
-        anew: bool,
+        owed: &OwedPasses,
+        joined: bool,
     ) -> Result<PinnedSource, EpochError> {
         let policy = policy(recipe, Some(source), &self.pinned.specials);
         let strata = match &self.strata {
             Some(strata) => strata.get(&source.name).cloned().unwrap_or_default(),
             None => vec![selection.clone()],
         };
+        let mut later = owed.later_runs();
+        let mut first_times = 1;
+        if owed.is_renewed && later.first().is_some_and(|(_, documents)| *documents == owed.first) {
+            first_times += later.remove(0).0;
+        }
+        let next = later.first_mut().filter(|_| joined).map(|(times, documents)| {
+            *times -= 1;
+            documents.clone()
+        });
+        later.retain(|(times, _)| *times > 0);
         let mut pinned = PinnedSource { name: source.name.clone(), strata: Vec::new() };
         for documents in strata {
-            let whole = self.layers(&documents);
-            let mut pools = Vec::new();
-            let remainder = self.remainder.filter(|_| !anew);
-            if let Some(remainder) = remainder {
-                let left = remainder.left(&documents, &whole);
-                pools.push(self.pool(&policy, left)?);
+            let whole = self.copies(&documents);
+            let mut first = owed.left.only(&documents);
+            first.whole.add(&whole.only(&owed.first));
+            if let Some(next) = &next {
+                first.whole.add(&whole.only(next));
             }
-            if remainder.is_none() || source.max_repeats > 1 {
-                pools.push(self.pool(&policy, PinnedPool { layers: whole, fragments: vec![] })?);
+            let mut runs =
+                vec![PassRun { times: first_times, coverage: self.cut(&policy, first)? }];
+            for (times, of) in &later {
+                let coverage = self.cut(&policy, Coverage::whole(whole.only(of)))?;
+                runs.push(PassRun { times: *times, coverage });
             }
-            pinned.strata.push(PinnedStratum { pools });
+            if let Some(last) = runs.last_mut() {
+                last.times = 1;
+            }
+            pinned.strata.push(PinnedStratum { runs });
         }
-        // A stratum that only later passes have anything of would end each first pass at once.
-        let empty = |stratum: &PinnedStratum| {
-            let empty = |pool: &PinnedPool| pool.layers.is_empty() && pool.fragments.is_empty();
-            stratum.pools.iter().all(empty)
-        };
-        pinned.strata.retain(|stratum| !empty(stratum));
+        // A stratum without anything would end each pass at once.
+        pinned.strata.retain(|stratum| stratum.runs.iter().any(|run| !run.coverage.is_empty()));
         Ok(pinned)
     }
 
+    /// The documents that come at all.
+    pub fn repeated(&self, documents: &RoaringTreemap) -> RoaringTreemap {
+        match &self.copies {
+            Some((_, never)) => documents - never,
+            None => documents.clone(),
+        }
+    }
+
     /// The documents as often as they come.
-    fn layers(&self, documents: &RoaringTreemap) -> Vec<RoaringTreemap> {
-        let mut layers = vec![documents.clone()];
-        if let Some((more, never)) = &self.copies {
-            layers = vec![documents - never];
+    fn copies(&self, documents: &RoaringTreemap) -> CopyLayers {
+        let mut layers = vec![self.repeated(documents)];
+        if let Some((more, _)) = &self.copies {
             layers.extend(more.iter().map(|layer| layer & documents));
         }
-        while layers.last().is_some_and(RoaringTreemap::is_empty) {
-            layers.pop();
-        }
-        layers
+        CopyLayers::new(layers)
     }
 
     /// Cuts what is longer than a row and what is cut by hand.
-    fn pool(&self, policy: &PackPolicy, mut pool: PinnedPool) -> Result<PinnedPool, EpochError> {
-        if policy.kind != PackKind::Concat {
-            pool.fragments =
-                pool.fragments.iter().flat_map(|part| part.cut(policy.capacity)).collect();
+    fn cut(&self, policy: &PackPolicy, coverage: Coverage) -> Result<Coverage, EpochError> {
+        let coverage = coverage.cut(policy);
+        if policy.long != LongDocuments::Paragraph {
+            return Ok(coverage);
         }
-        if policy.long == LongDocuments::Paragraph {
-            let ends = self.against.ends.ok_or_else(|| {
-                EpochError::Recipe(
-                    "long = \"paragraph\" needs the tokenizer to tell where tokens end".to_owned(),
-                )
-            })?;
-            self.cut_paragraphs(policy, ends, &mut pool)?;
-        }
-        pool.fragments.sort_unstable();
-        while pool.layers.last().is_some_and(RoaringTreemap::is_empty) {
-            pool.layers.pop();
-        }
-        Ok(pool)
+        let ends = self.against.ends.ok_or_else(|| {
+            EpochError::Recipe(
+                "long = \"paragraph\" needs the tokenizer to tell where tokens end".to_owned(),
+            )
+        })?;
+        self.cut_paragraphs(policy, ends, coverage)
     }
 
-    /// Moves documents longer than a row from the layers to the fragments.
+    /// Moves documents longer than a row from the copies to the parts.
     fn cut_paragraphs(
         &self,
         policy: &PackPolicy,
         ends: &dyn TokenAligner,
-        pool: &mut PinnedPool,
-    ) -> Result<(), EpochError> {
+        coverage: Coverage,
+    ) -> Result<Coverage, EpochError> {
         let lengths = LengthReader {
             corpora: self.against.corpora.clone(),
             tokenizer: self.tokenizer,
@@ -139,7 +149,9 @@ impl<'a> PassBuilder<'a> {
             known: None,
             sharing: 1,
         };
-        for layer in &mut pool.layers {
+        let mut parts = coverage.parts.segments().to_vec();
+        let mut layers = Vec::new();
+        for layer in coverage.whole.layers() {
             let mut long = RoaringTreemap::new();
             for (block, _) in blocks_of(layer) {
                 let mut longer = Vec::new();
@@ -154,11 +166,11 @@ impl<'a> PassBuilder<'a> {
                     let measure = (length, policy.capacity);
                     fragments(&lengths, ends, policy.bos, document, measure)
                 })?;
-                pool.fragments.extend(cut.into_iter().flatten());
+                parts.extend(cut.into_iter().flatten());
             }
-            *layer -= long;
+            layers.push(layer - long);
         }
-        Ok(())
+        Ok(Coverage { whole: CopyLayers::new(layers), parts: TokenSpans::new(parts) })
     }
 }
 

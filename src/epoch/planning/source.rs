@@ -1,12 +1,13 @@
 //! What a plan says of one source: its documents, tokens and rows, counted.
 
 use crate::corpus::Corpora;
+use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::pack::{LengthHistogram, PackLosses, PackPolicy};
-use crate::epoch::plan::{PinnedSource, PinnedTokenizer, PlannedSource, long_name, ratio, rules};
+use crate::epoch::plan::{PinnedTokenizer, PlannedSource, long_name, ratio, rules};
 use crate::epoch::recipe::{PackKind, Recipe, SourceRecipe};
-use crate::epoch::rows::{OpenPurpose, SourceRows};
+use crate::epoch::rows::{OpenPurpose, PassCount, SourceRows};
 use crate::model::TokenizerId;
 use std::sync::Arc;
 
@@ -19,51 +20,59 @@ pub(super) struct SourceInputs<'a> {
     pub known: Option<Arc<LengthHistogram>>,
 }
 
-/// What a plan says of a source, and its rows, opened to be counted.
+/// The rows of a source that passes hold so, opened to be counted.
 ///
 /// # Errors
-/// [`EpochError::Empty`] when no row comes of it; [`EpochError::NotEncoded`]; [`EpochError::Store`].
-pub(super) fn plan_source(
+/// [`EpochError::NotEncoded`]; [`EpochError::Store`].
+pub(super) fn open_source(
     corpora: &Corpora,
-    basis: &SourceInputs<'_>,
+    inputs: &SourceInputs<'_>,
     source: &SourceRecipe,
     documents: &Arc<PinnedSource>,
     trained: &LossReader,
-) -> Result<(PlannedSource, SourceRows), EpochError> {
-    let specials = &basis.pinned.specials;
-    let rules = rules(basis.recipe, Some(source), &source.name, specials, Vec::new());
-    let policy = rules.policy;
+) -> Result<SourceRows, EpochError> {
+    let specials = &inputs.pinned.specials;
+    let rules = rules(inputs.recipe, Some(source), &source.name, specials, Vec::new());
     let lengths = LengthReader {
         corpora: corpora.clone(),
-        tokenizer: basis.tokenizer,
-        tokenizer_name: basis.pinned.name.as_str().into(),
-        overhead: policy.overhead(),
-        known: basis.known.clone(),
-        sharing: documents.sets().saturating_mul(basis.recipe.sources.len()),
+        tokenizer: inputs.tokenizer,
+        tokenizer_name: inputs.pinned.name.as_str().into(),
+        overhead: rules.policy.overhead(),
+        known: inputs.known.clone(),
+        sharing: documents.sets().saturating_mul(inputs.recipe.sources.len()),
     };
-    let opened =
-        SourceRows::open(rules, &lengths, Arc::clone(documents), trained, OpenPurpose::Count)?;
-    let first = opened.count_first()?;
-    let later_amount = opened.count_later(&first)?;
+    SourceRows::open(rules, &lengths, Arc::clone(documents), trained, OpenPurpose::Count)
+}
+
+/// What a plan says of a source whose first pass comes to `first`.
+///
+/// # Errors
+/// [`EpochError::Empty`] when no row comes of it; [`EpochError::Store`].
+pub(super) fn plan_source(
+    source: &SourceRecipe,
+    opened: &SourceRows,
+    first: &PassCount,
+) -> Result<PlannedSource, EpochError> {
+    let (policy, documents) = (opened.rules().policy, opened.pinned());
+    let later = opened.count_later(first)?;
     let histogram = opened.histogram(0);
-    let fragments = documents.strata.iter().filter_map(|stratum| stratum.pools.first());
-    let fragments = fragments.flat_map(|pool| &pool.fragments);
+    let parts = documents.strata_of(0).flat_map(|of| of.parts.segments());
     let (mut effective, mut added) = (0_u64, 0_u64);
     for (length, count) in &histogram {
         effective += u64::from(*length) * count;
         added += u64::from(policy.overhead()) * count;
     }
-    for part in fragments {
+    for part in parts {
         effective += u64::from(part.length);
         added += u64::from(policy.bos && part.offset == 0);
-        added += u64::from(policy.eos && part.offset + part.length == part.document_length);
+        added += u64::from(policy.eos && part.end() == part.document_length);
     }
     let all = documents.documents().len();
-    let partial_tokens = opened.partial_tokens(0);
+    let partial_tokens = opened.unfilled_tokens(0);
     check_rows(source, &policy, all, first.tokens, partial_tokens)?;
     let space = u128::from(first.rows) * u128::from(policy.capacity);
     let fixed = policy.kind != PackKind::None;
-    let planned = PlannedSource {
+    Ok(PlannedSource {
         name: source.name.clone(),
         draws_from: Vec::new(),
         documents: all,
@@ -75,15 +84,16 @@ pub(super) fn plan_source(
         full_rows: first.full_rows,
         efficiency: if fixed { ratio(first.tokens.into(), space) } else { 1.0 },
         amount: first.amount,
-        later_amount,
+        later_amount: later.first().map_or(0, |run| run.amount),
+        later_amounts: if later.len() > 1 { later } else { Vec::new() },
+        first_joined: false,
         weight: 0,
         expected: 0,
         max_repeats: source.max_repeats,
         opens: Vec::new(),
         selection: documents.digest(),
         histogram: opened.lengths_digest(),
-    };
-    Ok((planned, opened))
+    })
 }
 
 /// Refuses a source without rows: `tokens` of its `all` documents are in rows, `partial_tokens` do not fill one.

@@ -1,26 +1,27 @@
 //! The rows of one source: pass after pass, each a pure function of (source, pass, row).
 //!
-//! A source is one stratum, or several under a curriculum. `pool` packs what one pass over a stratum holds and finds
-//! what is in a row; `documents` goes through a pool in the order of documents; `pass` goes through the rows of a
+//! A source is one stratum, or several under a curriculum. `pass_rows` packs what one pass over a stratum holds and
+//! finds what is in a row; `documents` goes through it in the order of documents; `pass` goes through the rows of a
 //! stratum, `source` through those of the source, and both say where they stand in a few numbers from which they
 //! continue.
 
 mod documents;
 mod paced;
 mod pass;
-mod pool;
+mod pass_rows;
 mod source;
 
 pub(super) use paced::strata_table;
 pub(super) use pass::PassPosition;
 pub(super) use source::{SourceCursor, SourcePosition};
 
+use crate::epoch::coverage::{Coverage, PinnedSource, run_of};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::mix::Fluid;
-use crate::epoch::pack::{LengthHistogram, Segment, own};
-use crate::epoch::plan::{PinnedSource, RowRules};
-use pool::PassRows;
+use crate::epoch::pack::{LengthHistogram, Segment, without_repeated};
+use crate::epoch::plan::{LaterPasses, RowRules};
+use pass_rows::PassRows;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
@@ -31,9 +32,11 @@ const PASSES_WALKED: u32 = 64;
 pub(super) struct SourceRows {
     rules: RowRules,
     pinned: Arc<PinnedSource>,
-    /// By stratum, by pool.
+    /// Passes of each run of passes but the last, which serves all that follow.
+    times: Vec<u32>,
+    /// By stratum, by run.
     strata: Vec<Vec<Arc<PassRows>>>,
-    /// The schedule of the strata, by pool; empty with one stratum.
+    /// The schedule of the strata, by run; empty with one stratum.
     schedules: Vec<Arc<Fluid>>,
 }
 
@@ -54,7 +57,7 @@ pub(super) struct RowPlace {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RowContent {
-    /// Position among the rows of its pool.
+    /// Position among the rows of its pass.
     Packed(u64),
     /// What is in it.
     Cut(Vec<Segment>),
@@ -70,7 +73,7 @@ pub(super) enum OpenPurpose {
 }
 
 impl SourceRows {
-    /// Opens a source: its lengths are scanned once for every stratum and pool.
+    /// Opens a source: its lengths are scanned once for every stratum and run of passes.
     ///
     /// # Errors
     /// [`EpochError::NotEncoded`]; [`EpochError::Store`].
@@ -83,18 +86,19 @@ impl SourceRows {
     ) -> Result<Self, EpochError> {
         let mut strata = Vec::new();
         for (stratum, of) in pinned.strata.iter().enumerate() {
-            let mut pools = Vec::new();
-            for pool in 0..of.pools.len() {
-                let place = pool::PassKey { pinned: Arc::clone(&pinned), stratum, pool };
-                let opened = PassRows::open(&rules, lengths, place, trained, purpose)?;
-                pools.push(Arc::new(opened));
+            let mut runs = Vec::new();
+            for run in 0..of.runs.len() {
+                let key = pass_rows::PassKey { pinned: Arc::clone(&pinned), stratum, run };
+                let opened = PassRows::open(&rules, lengths, key, trained, purpose)?;
+                runs.push(Arc::new(opened));
             }
-            strata.push(pools);
+            strata.push(runs);
         }
-        let mut source = Self { rules, pinned, strata, schedules: Vec::new() };
+        let times = pinned.times();
+        let mut source = Self { rules, pinned, times, strata, schedules: Vec::new() };
         if source.strata.len() > 1 && !source.rules.replace {
-            for (pool, opens) in source.rules.opens.iter().enumerate() {
-                let amounts = source.amounts(pool);
+            for (run, opens) in source.rules.opens.iter().enumerate() {
+                let amounts = source.amounts(run);
                 source.schedules.push(Arc::new(strata_table(&amounts, opens)?));
             }
         }
@@ -110,8 +114,8 @@ impl SourceRows {
         &self.pinned
     }
 
-    /// Pools that passes draw from: pass `p` from pool `p`, the last one serving all that follow.
-    pub fn pools(&self) -> usize {
+    /// Runs of passes that hold the same; the last one serves all that follow.
+    pub fn runs(&self) -> usize {
         self.strata.first().map_or(0, Vec::len)
     }
 
@@ -120,30 +124,44 @@ impl SourceRows {
         self.strata.len()
     }
 
-    fn pool_of(&self, pass: u32) -> usize {
-        (pass as usize).min(self.pools().saturating_sub(1))
+    fn run_of(&self, pass: u32) -> usize {
+        run_of(&self.times, pass)
+    }
+
+    /// The passes from `first` to before `end` by the run that they belong to: the first of each, and how many.
+    pub fn by_run(&self, first: u32, end: u32) -> Vec<(u32, u32)> {
+        let mut by_run = Vec::new();
+        let (mut from, mut start) = (first, 0_u32);
+        for times in self.times.iter().copied().chain([u32::MAX]) {
+            let next = start.saturating_add(times).min(end);
+            if next > from {
+                by_run.push((from, next - from));
+                from = next;
+            }
+            start = next;
+        }
+        by_run
     }
 
     fn stratum(&self, stratum: u16, pass: u32) -> Result<&Arc<PassRows>, EpochError> {
-        let pools = self.strata.get(usize::from(stratum));
-        pools
-            .and_then(|pools| pools.get(self.pool_of(pass)))
+        let runs = self.strata.get(usize::from(stratum));
+        runs.and_then(|runs| runs.get(self.run_of(pass)))
             .ok_or_else(|| EpochError::bug("a row of no stratum"))
     }
 
-    fn of_pool(&self, pool: usize) -> impl Iterator<Item = &Arc<PassRows>> {
-        self.strata.iter().filter_map(move |pools| pools.get(pool))
+    fn of_run(&self, run: usize) -> impl Iterator<Item = &Arc<PassRows>> {
+        self.strata.iter().filter_map(move |runs| runs.get(run))
     }
 
-    /// Packed tokens of each stratum in a pool.
-    pub fn amounts(&self, pool: usize) -> Vec<u64> {
-        self.of_pool(pool).map(|rows| rows.packed_tokens()).collect()
+    /// Packed tokens of each stratum in a pass of a run.
+    pub fn amounts(&self, run: usize) -> Vec<u64> {
+        self.of_run(run).map(|rows| rows.packed_tokens()).collect()
     }
 
-    /// Documents by effective length, whole ones of all strata of a pool, each as often as it comes.
-    pub fn histogram(&self, pool: usize) -> LengthHistogram {
+    /// Documents by effective length, whole ones of all strata in a pass of a run, each as often as it comes.
+    pub fn histogram(&self, run: usize) -> LengthHistogram {
         let mut all = LengthHistogram::new();
-        for rows in self.of_pool(pool) {
+        for rows in self.of_run(run) {
             for (length, count) in rows.histogram() {
                 *all.entry(*length).or_default() += count;
             }
@@ -151,12 +169,12 @@ impl SourceRows {
         all
     }
 
-    /// A digest of the lengths in its pools: BLAKE3 over, pool by pool, length u32 and documents u64,
-    /// little-endian, ascending, and u32 0 after each pool.
+    /// A digest of the lengths in its passes: BLAKE3 over, run by run, length u32 and documents u64, little-endian,
+    /// ascending, and u32 0 after each run.
     pub fn lengths_digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
-        for pool in 0..self.pools() {
-            for (length, documents) in self.histogram(pool) {
+        for run in 0..self.runs() {
+            for (length, documents) in self.histogram(run) {
                 hasher.update(&length.to_le_bytes());
                 hasher.update(&documents.to_le_bytes());
             }
@@ -165,13 +183,32 @@ impl SourceRows {
         hasher.finalize().to_hex().to_string()
     }
 
-    /// The `documents` that have packed tokens.
+    /// Whether anything of `rest` is packed.
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn packed_of(&self, documents: &RoaringTreemap) -> Result<RoaringTreemap, EpochError> {
-        let any = self.strata.iter().flatten().next();
-        any.map_or(Ok(RoaringTreemap::new()), |pool| pool.packed_of(documents))
+    pub fn packs_any(&self, rest: &Coverage) -> Result<bool, EpochError> {
+        if !rest.parts.is_empty() {
+            return Ok(true);
+        }
+        match (self.strata.iter().flatten().next(), rest.whole.layers().first()) {
+            (Some(rows), Some(documents)) => rows.packs_any(documents),
+            _ => Ok(false),
+        }
+    }
+
+    /// The documents of `rest` of which anything is packed.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn packed_documents(&self, rest: &Coverage) -> Result<RoaringTreemap, EpochError> {
+        let mut packed = rest.parts.documents();
+        if let (Some(rows), Some(all)) =
+            (self.strata.iter().flatten().next(), rest.whole.layers().first())
+        {
+            packed |= rows.packed_of(all)?;
+        }
+        Ok(packed)
     }
 
     /// What the first pass comes to; walks it where rows are cut in order.
@@ -182,63 +219,82 @@ impl SourceRows {
         self.count(0, 0)
     }
 
-    /// What each pass after the first counts, where `first` is what the first comes to: of passes that count
-    /// differently, as much as they can all be relied on to give together.
+    /// What passes after the first count, run by run, where `first` is what the first comes to: of passes that count
+    /// differently, as much as they can all be relied on to give together. The last run is there even if no pass of it
+    /// comes.
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn count_later(&self, first: &PassCount) -> Result<u64, EpochError> {
-        let pool = self.pools().saturating_sub(1);
-        let later = self.rules.max_repeats.saturating_sub(1);
-        if !self.rules.passes_differ() || later == 0 {
-            return if pool == 0 { Ok(first.amount) } else { Ok(self.count(pool, 0)?.amount) };
+    pub fn count_later(&self, first: &PassCount) -> Result<Vec<LaterPasses>, EpochError> {
+        let last = self.runs().saturating_sub(1);
+        let mut later = Vec::new();
+        for (pass, passes) in self.by_run(1, self.rules.max_repeats.max(1)) {
+            let run = self.run_of(pass);
+            later.push(LaterPasses { passes, amount: self.count_run(run, (pass, passes), first)? });
         }
-        let walked = later.min(PASSES_WALKED);
-        let mut amount = u128::from(later - walked) * u128::from(self.fewest_rows(pool));
-        for pass in 1..=walked {
-            amount += u128::from(self.count(pool, pass)?.amount);
+        if later.is_empty() {
+            let amount = if last == 0 { first.amount } else { self.count(last, 0)?.amount };
+            later.push(LaterPasses { passes: 0, amount });
         }
-        Ok(u64::try_from(amount / u128::from(later)).unwrap_or(u64::MAX))
+        Ok(later)
     }
 
-    fn count(&self, pool: usize, pass: u32) -> Result<PassCount, EpochError> {
+    /// What each of some passes of a run counts.
+    fn count_run(
+        &self,
+        run: usize,
+        (pass, passes): (u32, u32),
+        first: &PassCount,
+    ) -> Result<u64, EpochError> {
+        if !self.rules.passes_differ() {
+            return if run == 0 { Ok(first.amount) } else { Ok(self.count(run, 0)?.amount) };
+        }
+        let walked = passes.min(PASSES_WALKED);
+        let mut amount = u128::from(passes - walked) * u128::from(self.fewest_rows(run));
+        for pass in pass..pass + walked {
+            amount += u128::from(self.count(run, pass)?.amount);
+        }
+        Ok(u64::try_from(amount / u128::from(passes.max(1))).unwrap_or(u64::MAX))
+    }
+
+    fn count(&self, run: usize, pass: u32) -> Result<PassCount, EpochError> {
         let mut count = PassCount::default();
-        for (stratum, rows) in (0_u16..).zip(self.of_pool(pool)) {
+        for (stratum, rows) in (0_u16..).zip(self.of_run(run)) {
             count.add(&pass::count(rows, stratum, pass)?);
         }
         Ok(count)
     }
 
-    /// Rows that a pass over a pool has at least, whatever order it is in: those that its places fill.
-    fn fewest_rows(&self, pool: usize) -> u64 {
+    /// Rows that a pass of a run has at least, whatever order it is in: those that its places fill.
+    fn fewest_rows(&self, run: usize) -> u64 {
         let capacity = u64::from(self.rules.policy.capacity);
-        self.of_pool(pool).map(|rows| rows.places() / capacity.max(1)).sum()
+        self.of_run(run).map(|rows| rows.places() / capacity.max(1)).sum()
     }
 
     /// Rows of a pass, where they are known without walking it.
     pub fn pass_rows(&self, pass: u32) -> Option<u64> {
-        self.of_pool(self.pool_of(pass)).map(|rows| rows.rows()).sum()
+        self.of_run(self.run_of(pass)).map(|rows| rows.rows()).sum()
     }
 
     /// Real tokens of a pass.
     pub fn pass_tokens(&self, pass: u32) -> u64 {
-        self.amounts(self.pool_of(pass)).iter().sum()
+        self.amounts(self.run_of(pass)).iter().sum()
     }
 
-    /// Tokens at the end of a pass over a pool that fill no row and are left out.
-    pub fn partial_tokens(&self, pool: usize) -> u64 {
-        self.of_pool(pool).map(|rows| rows.partial_tokens()).sum()
+    /// Tokens at the end of a pass of a run that fill no row and are left out.
+    pub fn unfilled_tokens(&self, run: usize) -> u64 {
+        self.of_run(run).map(|rows| rows.unfilled_tokens()).sum()
     }
 
     /// What is left out at the end of a pass because it fills no row.
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn partial(&self, pass: u32) -> Result<Vec<Segment>, EpochError> {
+    pub fn unfilled_segments(&self, pass: u32) -> Result<Vec<Segment>, EpochError> {
         let mut left_out = Vec::new();
-        let pool = self.of_pool(self.pool_of(pass));
-        for rows in pool.filter(|rows| rows.partial_tokens() > 0) {
-            left_out.extend(documents::unfilled_segments(rows, pass, rows.partial_tokens())?);
+        let rows = self.of_run(self.run_of(pass));
+        for rows in rows.filter(|rows| rows.unfilled_tokens() > 0) {
+            left_out.extend(documents::unfilled_segments(rows, pass, rows.unfilled_tokens())?);
         }
         Ok(left_out)
     }
@@ -249,7 +305,11 @@ impl SourceRows {
     /// As [`SourceRows::segments`].
     pub fn segments_without_repeated(&self, row: &RowPlace) -> Result<Vec<Segment>, EpochError> {
         let segments = self.segments(row)?;
-        Ok(if row.repeated == 0 { segments } else { own(&segments, row.repeated).collect() })
+        Ok(if row.repeated == 0 {
+            segments
+        } else {
+            without_repeated(&segments, row.repeated).collect()
+        })
     }
 
     /// Tokens of each segment of a row, without finding its documents.

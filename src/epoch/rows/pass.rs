@@ -1,7 +1,7 @@
 //! Goes through the rows of one pass over a stratum, and says where it stands in three numbers.
 
 use super::documents::DocumentCursor;
-use super::pool::PassRows;
+use super::pass_rows::PassRows;
 use super::{PassCount, RowPlace};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::RowCutter;
@@ -50,7 +50,7 @@ impl PassPosition {
 
 /// The rows of a pass over a stratum, in order.
 pub(super) struct PassCursor {
-    pool: Arc<PassRows>,
+    packed: Arc<PassRows>,
     stratum: u16,
     pass: u32,
     way: PassOrder,
@@ -77,23 +77,23 @@ enum PassOrder {
 
 impl PassCursor {
     pub fn at(
-        pool: Arc<PassRows>,
+        packed: Arc<PassRows>,
         stratum: u16,
         pass: u32,
         state: &PassPosition,
     ) -> Result<Self, EpochError> {
-        let way = if let Some(order) = pool.listed_order(pass)? {
+        let way = if let Some(order) = packed.listed_order(pass)? {
             PassOrder::Listed { order }
-        } else if let Some(rows) = pool.rows() {
-            let order = pool.permutation(rows, pass, Purpose::Rows, 0);
+        } else if let Some(rows) = packed.rows() {
+            let order = packed.permutation(rows, pass, Purpose::Rows, 0);
             PassOrder::Packed { order, rows, ahead: Vec::new() }
         } else {
             let (blocks, parts, placed) = match *state {
                 PassPosition::Cut { blocks, parts, placed } => (blocks, parts, placed),
                 PassPosition::Start | PassPosition::Rows(_) => (0, 0, None),
             };
-            let documents = DocumentCursor::at(Arc::clone(&pool), pass, blocks, parts)?;
-            let policy = pool.rules().policy;
+            let documents = DocumentCursor::at(Arc::clone(&packed), pass, blocks, parts)?;
+            let policy = packed.rules().policy;
             let cutter = match (placed, documents.last()) {
                 (Some(placed), Some(last)) => RowCutter::resumed(policy, last, placed),
                 // The next row repeats the end of what was placed whole.
@@ -104,7 +104,7 @@ impl PassCursor {
             };
             PassOrder::Cut { cutter, documents: Box::new(documents) }
         };
-        Ok(Self { pool, stratum, pass, way, state: *state, head: None })
+        Ok(Self { packed, stratum, pass, way, state: *state, head: None })
     }
 
     /// Where it stands: before the row that [`PassCursor::peek`] shows.
@@ -154,8 +154,8 @@ impl PassCursor {
         let is_first = self.state == PassPosition::Start;
         match &mut self.way {
             PassOrder::Packed { rows, .. } if at >= *rows => Ok(None),
-            PassOrder::Packed { order, .. } if !self.pool.counts_fast() => {
-                self.pool.row(self.stratum, self.pass, order.at(at)).map(Some)
+            PassOrder::Packed { order, .. } if !self.packed.counts_fast() => {
+                self.packed.row(self.stratum, self.pass, order.at(at)).map(Some)
             }
             PassOrder::Packed { order, rows, ahead } => {
                 if ahead.is_empty() {
@@ -164,21 +164,21 @@ impl PassCursor {
                     let numbers = numbers.get_mut(..count).unwrap_or_default();
                     order.fill(at, numbers);
                     for number in numbers.iter().rev() {
-                        ahead.push(self.pool.row(self.stratum, self.pass, *number)?);
+                        ahead.push(self.packed.row(self.stratum, self.pass, *number)?);
                     }
                 }
                 Ok(ahead.pop())
             }
             PassOrder::Listed { order } => {
                 match usize::try_from(at).ok().and_then(|at| order.get(at)) {
-                    Some(index) => self.pool.row(self.stratum, self.pass, *index).map(Some),
+                    Some(index) => self.packed.row(self.stratum, self.pass, *index).map(Some),
                     None => Ok(None),
                 }
             }
             PassOrder::Cut { cutter, documents } => match cutter.next_row(|| documents.next())? {
                 Some(segments) => {
-                    let repeated = u32::from(self.pool.rules().policy.overlap && !is_first);
-                    self.pool.cut(self.stratum, self.pass, segments, repeated).map(Some)
+                    let repeated = u32::from(self.packed.rules().policy.overlap && !is_first);
+                    self.packed.cut(self.stratum, self.pass, segments, repeated).map(Some)
                 }
                 None => Ok(None),
             },
@@ -186,20 +186,20 @@ impl PassCursor {
     }
 }
 
-/// What pass `pass` over a pool comes to.
+/// What pass `pass` over a stratum comes to.
 ///
 /// # Errors
 /// [`EpochError::Store`].
 pub(super) fn count(
-    pool: &Arc<PassRows>,
+    packed: &Arc<PassRows>,
     stratum: u16,
     pass: u32,
 ) -> Result<PassCount, EpochError> {
-    if let Some(known) = pool.known_count() {
+    if let Some(known) = packed.known_count() {
         return Ok(known);
     }
-    let capacity = pool.rules().policy.capacity;
-    let mut cursor = PassCursor::at(Arc::clone(pool), stratum, pass, &PassPosition::Start)?;
+    let capacity = packed.rules().policy.capacity;
+    let mut cursor = PassCursor::at(Arc::clone(packed), stratum, pass, &PassPosition::Start)?;
     let mut count = PassCount::default();
     while let Some(row) = cursor.take()? {
         count.rows += 1;

@@ -32,7 +32,7 @@ impl SourcePosition {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn settled(&self, source: &Arc<SourceRows>) -> Result<Self, EpochError> {
+    pub fn at_next_pass(&self, source: &Arc<SourceRows>) -> Result<Self, EpochError> {
         let mut cursor = SourceCursor::at(Arc::clone(source), self)?;
         cursor.peek()?;
         Ok(cursor.state())
@@ -109,6 +109,15 @@ impl SourceCursor {
         }
     }
 
+    /// The pass of the next row; the number of passes when they are over.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn next_pass(&mut self) -> Result<u32, EpochError> {
+        self.peek()?;
+        Ok(self.pass)
+    }
+
     /// Whether a row of the pass of the next row has been given.
     pub fn is_within_pass(&self) -> bool {
         match &self.way {
@@ -154,17 +163,17 @@ impl SourceCursor {
 
 impl SourceOrder {
     fn at(source: &Arc<SourceRows>, state: &SourcePosition) -> Result<Self, EpochError> {
-        let pool = source.pool_of(state.pass);
+        let run = source.run_of(state.pass);
         if source.rules.replace {
-            let rows = source.of_pool(pool).filter_map(|stratum| stratum.rows()).collect();
+            let rows = source.of_run(run).filter_map(|stratum| stratum.rows()).collect();
             return Ok(Self::Drawn { next: state.drawn, rows, head: None });
         }
         let mut strata = Vec::new();
-        for (number, opened) in (0_u16..).zip(source.of_pool(pool)) {
+        for (number, opened) in (0_u16..).zip(source.of_run(run)) {
             let at = state.strata.get(strata.len()).copied().unwrap_or_default();
             strata.push(PassCursor::at(Arc::clone(opened), number, state.pass, &at)?);
         }
-        let schedule = source.schedules.get(pool).map(|fluid| {
+        let schedule = source.schedules.get(run).map(|fluid| {
             let mut schedule = Scheduler::new(Arc::clone(fluid));
             if !state.given.is_empty() {
                 schedule.restore(state.given.clone());
@@ -215,9 +224,9 @@ impl SourceRows {
         if next >= whole {
             return None;
         }
-        let pool = self.pool_of(pass);
+        let run = self.run_of(pass);
         let tokens = self.pass_tokens(pass);
-        let opens = self.rules.opens.get(pool);
+        let opens = self.rules.opens.get(run);
         let now = u128::from(next) * u128::from(tokens) / u128::from(whole);
         let open = |stratum: usize| {
             if pass > 0 {

@@ -1,8 +1,8 @@
 //! The rows of an epoch in the order in which they are given: batch by batch, from any batch on.
 
 use super::batches::{BatchSampler, GlobalBatch};
-use super::cursor::{MixedRow, RunCursor};
-use super::marks::EpochIndex;
+use super::cursor::{MixedRow, RunCursor, RunPosition};
+use super::index::{EpochIndex, PlacedCursor};
 use super::open::OpenPlan;
 use crate::epoch::error::EpochError;
 use std::collections::VecDeque;
@@ -35,28 +35,61 @@ pub(in crate::epoch) struct BatchCursor {
 }
 
 impl BatchCursor {
-    /// Stands before batch `batch` of the epoch of `marks`; a batch is a row where there are none.
+    /// Stands before batch `batch` of the epoch of `index`; a batch is a row where there are none.
     ///
     /// # Errors
     /// [`EpochError::Store`].
     pub fn at(
         opened: &Arc<OpenPlan>,
         sampler: &BatchSampler,
-        marks: &EpochIndex,
+        index: &EpochIndex,
         batch: u64,
     ) -> Result<Self, EpochError> {
-        let mark = marks.before_batch(batch).ok_or_else(|| EpochError::bug("no mark"))?;
-        let mut ordered = Self {
-            opened: Arc::clone(opened),
-            sampler: sampler.clone(),
-            stream: RunCursor::at(opened, &mark.state)?,
-            until: marks.until(sampler),
-            window: VecDeque::new(),
-            next: mark.batches,
-            begun: VecDeque::new(),
-        };
+        let place = index.cursor_before_batch(opened, batch)?;
+        let mut ordered = Self::from(opened, sampler, place, index.last_run_row(sampler));
         ordered.skip_to(batch)?;
         Ok(ordered)
+    }
+
+    /// The batches of the rows from a place on, as far as row `until` of the run.
+    fn from(
+        opened: &Arc<OpenPlan>,
+        sampler: &BatchSampler,
+        place: PlacedCursor,
+        until: u64,
+    ) -> Self {
+        Self {
+            opened: Arc::clone(opened),
+            sampler: sampler.clone(),
+            stream: place.cursor,
+            until,
+            window: VecDeque::new(),
+            next: place.batches,
+            begun: VecDeque::new(),
+        }
+    }
+
+    /// The batches of an epoch that begins at `start`, as far as row `until` of the run.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub(super) fn from_start(
+        opened: &Arc<OpenPlan>,
+        sampler: &BatchSampler,
+        start: &RunPosition,
+        until: u64,
+    ) -> Result<Self, EpochError> {
+        let place = PlacedCursor { cursor: RunCursor::at(opened, start)?, batches: 0 };
+        Ok(Self::from(opened, sampler, place, until))
+    }
+
+    /// The passes of the next rows, by source, between two windows; none within one.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub(super) fn passes_between_windows(&mut self) -> Result<Option<Vec<u32>>, EpochError> {
+        let is_between = self.window.is_empty() && self.begun.is_empty();
+        is_between.then(|| self.stream.next_passes()).transpose()
     }
 
     /// Stands before row `row` of the epoch.
@@ -66,12 +99,12 @@ impl BatchCursor {
     pub fn at_row(
         opened: &Arc<OpenPlan>,
         sampler: &BatchSampler,
-        marks: &EpochIndex,
+        index: &EpochIndex,
         row: u64,
     ) -> Result<Self, EpochError> {
-        let mark = marks.before_row(row).ok_or_else(|| EpochError::bug("no mark"))?;
-        let mut ordered = Self::at(opened, sampler, marks, mark.batches)?;
-        let mut at = mark.state.row - marks.start.row;
+        let place = index.cursor_before_row(opened, row)?;
+        let mut at = place.cursor.row() - index.start.row;
+        let mut ordered = Self::from(opened, sampler, place, index.last_run_row(sampler));
         while at + sampler.window <= row {
             match sampler.batch_rows() {
                 Some(rows) => ordered.skip_to(ordered.next + sampler.window / rows.max(1))?,
@@ -88,10 +121,10 @@ impl BatchCursor {
     }
 
     /// Number of the next row of the epoch, before a batch.
-    pub fn next_row_number(&self, marks: &EpochIndex) -> u64 {
+    pub fn next_row_number(&self, index: &EpochIndex) -> u64 {
         let ahead: u64 = self.window.iter().map(|batch| batch.rows.len() as u64 + batch.pads).sum();
         let pads: u64 = self.window.iter().map(|batch| batch.pads).sum();
-        self.stream.row() + pads - marks.start.row - ahead
+        self.stream.row() + pads - index.start.row - ahead
     }
 
     fn skip_to(&mut self, batch: u64) -> Result<(), EpochError> {

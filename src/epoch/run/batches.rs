@@ -153,7 +153,7 @@ impl BatchSampler {
     }
 
     /// How many of `rows` rows, the last of an epoch among them, are given, and how many rows of pads.
-    pub const fn given(&self, rows: u64) -> (u64, u64) {
+    pub const fn rows_given(&self, rows: u64) -> (u64, u64) {
         match self.cut {
             BatchSize::Rows(batch, BatchTail::Pad) => (rows, rows.next_multiple_of(batch) - rows),
             BatchSize::Rows(batch, BatchTail::Drop | BatchTail::Carry) => (rows - rows % batch, 0),

@@ -51,6 +51,20 @@ impl RunPosition {
     pub fn total(&self) -> u64 {
         self.emitted.iter().sum()
     }
+
+    /// The totals without a row behind it.
+    pub fn take_back(&mut self, row: &MixedRow) {
+        let totals = (
+            self.emitted.get_mut(row.source),
+            self.tokens.get_mut(row.source),
+            self.rows.get_mut(row.source),
+        );
+        if let (Some(emitted), Some(tokens), Some(rows)) = totals {
+            *emitted = emitted.saturating_sub(row.row.amount);
+            *tokens = tokens.saturating_sub(row.row.tokens.into());
+            *rows = rows.saturating_sub(1);
+        }
+    }
 }
 
 /// The rows of a run from some moment on.
@@ -62,6 +76,8 @@ pub(in crate::epoch) struct RunCursor {
     row: u64,
     /// Whether rows may count nothing.
     idle: bool,
+    /// Whether its totals are those since the run began.
+    is_counted: bool,
 }
 
 impl RunCursor {
@@ -78,18 +94,64 @@ impl RunCursor {
         scheduler.restore(state.emitted.clone());
         let (tokens, rows) = (state.tokens.clone(), state.rows.clone());
         let idle = opened.plan.recipe.mix.unit.counts_parts();
-        Ok(Self { cursors, scheduler, tokens, rows, row: state.row, idle })
+        Ok(Self { cursors, scheduler, tokens, rows, row: state.row, idle, is_counted: true })
     }
 
-    /// Where it stands.
-    pub fn state(&self) -> RunPosition {
-        RunPosition {
+    /// The rows of a run over one source from a place that is found by arithmetic: what was given before it is not
+    /// known, which decides nothing where there is one source.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn uncounted(
+        opened: &OpenPlan,
+        row: u64,
+        source: SourcePosition,
+    ) -> Result<Self, EpochError> {
+        let position = RunPosition { row, sources: vec![source], ..RunPosition::start(1) };
+        Ok(Self { is_counted: false, ..Self::at(opened, &position)? })
+    }
+
+    /// Where it stands, with its totals; none where these are not known.
+    pub fn position(&self) -> Option<RunPosition> {
+        self.is_counted.then(|| RunPosition {
             row: self.row,
             emitted: self.scheduler.emitted().to_vec(),
             tokens: self.tokens.clone(),
             rows: self.rows.clone(),
-            sources: self.cursors.iter().map(SourceCursor::state).collect(),
+            sources: self.sources(),
+        })
+    }
+
+    /// Where it stands, with its totals.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] where these are not known.
+    pub fn counted_position(&self) -> Result<RunPosition, EpochError> {
+        self.position().ok_or_else(|| EpochError::bug("a place without totals was counted by"))
+    }
+
+    /// Where each source stands.
+    pub fn sources(&self) -> Vec<SourcePosition> {
+        self.cursors.iter().map(SourceCursor::state).collect()
+    }
+
+    /// The pass of each source whose row is next; of one whose passes are over, their number.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn next_passes(&mut self) -> Result<Vec<u32>, EpochError> {
+        self.cursors.iter_mut().map(SourceCursor::next_pass).collect()
+    }
+
+    /// Goes on to row `row` of the run.
+    ///
+    /// # Errors
+    /// As [`RunCursor::next_row`].
+    pub fn skip_to(&mut self, row: u64) -> Result<(), EpochError> {
+        while self.row < row {
+            self.next_row()?;
         }
+        Ok(())
     }
 
     /// Rows given since the run began.
@@ -108,7 +170,7 @@ impl RunCursor {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn follows(&mut self) -> Result<Option<usize>, EpochError> {
+    pub fn uncounted_source(&mut self) -> Result<Option<usize>, EpochError> {
         if !self.idle {
             return Ok(None);
         }
@@ -126,7 +188,7 @@ impl RunCursor {
     /// # Errors
     /// [`EpochError::Store`]; [`EpochError::Bug`] past what a feasible budget reaches.
     pub fn next_row(&mut self) -> Result<MixedRow, EpochError> {
-        let follows = self.follows()?;
+        let follows = self.uncounted_source()?;
         if follows.is_none() {
             for cursor in &mut self.cursors {
                 cursor.peek()?;

@@ -1,25 +1,23 @@
 //! The run of a plan: the rows of its sources in the order in which they are given, from any moment on.
 //!
-//! `open` proves that the store still holds what the plan pins; `mixed` interleaves the rows of the sources, `batches`
-//! arranges them, `batched` gives them batch by batch, and `marks` lead to any row without giving those before it.
-//! `consumed` and `remainder` say what is left when a part was given.
+//! `open` proves that the store still holds what the plan pins; `cursor` interleaves the rows of the sources, `batches`
+//! arranges them, `batch_cursor` gives them batch by batch, and `index` leads to any row without giving those before it;
+//! `index_store` keeps it with the plan. `remainder` says what is left of a chain of plans after some rows.
 
 mod batch_cursor;
 mod batches;
-mod consumed;
 mod cursor;
+mod index;
 mod index_store;
-mod marks;
 mod open;
 mod remainder;
 
 pub(super) use batch_cursor::{BatchCursor, BatchedRow};
 pub(super) use batches::{BatchSampler, GlobalBatch, RankSharing, cost};
-pub(super) use consumed::Consumed;
 #[cfg(test)]
 pub(super) use cursor::counted;
-pub(super) use cursor::{MixedRow, RunCursor, RunPosition};
+pub(super) use cursor::{MixedRow, RunCursor};
+pub(super) use index::EpochIndex;
 pub(super) use index_store::{check_marks, index_epochs};
-pub(super) use marks::EpochIndex;
 pub(super) use open::OpenPlan;
-pub(super) use remainder::Remainder;
+pub(super) use remainder::{OwedPasses, Remainder};

@@ -1,14 +1,14 @@
 //! Takes the rows of the files through every check, in order.
 
 use super::checks::{CheckList, Property};
-use super::coverage::Coverage;
 use super::findings::RowFindings;
 use super::ids::{IdChecker, RowSegment};
+use super::passes::PassAudit;
 use super::row::RowChecker;
 use crate::epoch::build::{ExportCounts, RowCounts};
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::Scheduler;
-use crate::epoch::pack::{Segment, own};
+use crate::epoch::pack::{Segment, without_repeated};
 use crate::epoch::recipe::{MixUnit, RowColumn};
 use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, OpenPlan};
 use crate::epoch::stream::NO_SOURCE;
@@ -22,7 +22,7 @@ pub(super) struct Audit<'a> {
     opened: &'a OpenPlan,
     checker: RowChecker<'a>,
     ids: IdChecker<'a>,
-    coverage: Vec<Coverage>,
+    passes: Vec<PassAudit>,
     /// The interleaving as the files have it.
     mix: Scheduler,
     /// Rows after which shares are exact, and the largest row so far, in the mix's unit.
@@ -44,16 +44,16 @@ impl<'a> Audit<'a> {
     ) -> Result<Self, EpochError> {
         let mut ends = Vec::new();
         for (source, end) in opened.sources.iter().zip(&marks.end.sources) {
-            ends.push(end.settled(source)?.pass);
+            ends.push(end.at_next_pass(source)?.pass);
         }
         let mut mix = Scheduler::new(Arc::clone(&opened.fluid));
         mix.restore(marks.start.emitted.clone());
-        let coverage = marks.start.sources.iter();
+        let passes = marks.start.sources.iter();
         Ok(Self {
             opened,
             checker: RowChecker::new(opened),
             ids: IdChecker::new(opened),
-            coverage: coverage.map(|at| Coverage::new(at.pass, at.is_at_start())).collect(),
+            passes: passes.map(|at| PassAudit::new(at.pass, at.is_at_start())).collect(),
             mix,
             window: sampler.window,
             largest: 0,
@@ -165,7 +165,7 @@ impl<'a> Audit<'a> {
         let repeated = expected.and_then(|row| row.row.as_ref()).map_or(0, |row| row.row.repeated);
         let again = usize::from(repeated > 0 && row.doc_offsets().first() == Some(&0));
         let documents = row.doc_offsets().iter().filter(|offset| **offset == 0).count() - again;
-        let segments: Vec<Segment> = own(&findings.segments, repeated).collect();
+        let segments: Vec<Segment> = without_repeated(&findings.segments, repeated).collect();
         let tokens = findings.real.saturating_sub(repeated as usize);
         let amount = self.amount(tokens, &segments)?;
         self.counts.add(source.unwrap_or(NO_SOURCE), RowCounts { tokens, pads, documents, amount });
@@ -181,10 +181,10 @@ impl<'a> Audit<'a> {
         }
         let pass =
             expected.filter(|expected| expected.source == source).map(|expected| expected.row.pass);
-        if let (Some(coverage), Some(rows)) =
-            (self.coverage.get_mut(source), self.opened.sources.get(source))
+        if let (Some(passes), Some(rows)) =
+            (self.passes.get_mut(source), self.opened.sources.get(source))
         {
-            segments.iter().for_each(|segment| coverage.add(pass, segment, rows));
+            segments.iter().for_each(|segment| passes.add(pass, segment, rows));
         }
         if whole_window {
             self.settle(number, checks);
@@ -208,8 +208,8 @@ impl<'a> Audit<'a> {
 
     /// CheckList the passes that are over, at the end of a window.
     fn settle(&mut self, number: u64, checks: &mut CheckList) {
-        for (coverage, rows) in self.coverage.iter_mut().zip(&self.opened.sources) {
-            if let Err(why) = coverage.settle(rows) {
+        for (passes, rows) in self.passes.iter_mut().zip(&self.opened.sources) {
+            if let Err(why) = passes.settle(rows) {
                 checks.fail(Property::Conservation, format!("up to row {number}: {why}"));
             }
         }
@@ -222,10 +222,10 @@ impl<'a> Audit<'a> {
     pub fn finish(&mut self, checks: &mut CheckList) -> Result<(), EpochError> {
         self.ids.settle(checks)?;
         let sources = self.opened.sources.iter().zip(&self.opened.plan.sources);
-        for (at, (coverage, (rows, source))) in self.coverage.iter_mut().zip(sources).enumerate() {
+        for (at, (passes, (rows, source))) in self.passes.iter_mut().zip(sources).enumerate() {
             let ended = self.ends.as_ref().and_then(|ends| ends.get(at));
-            let pass_over = ended.is_some_and(|ended| coverage.pass() < *ended);
-            if let Err(why) = coverage.end(rows, pass_over) {
+            let pass_over = ended.is_some_and(|ended| passes.pass() < *ended);
+            if let Err(why) = passes.end(rows, pass_over) {
                 checks.fail(Property::Conservation, format!("source `{}`: {why}", source.name));
             }
         }

@@ -23,22 +23,14 @@ pub(super) struct RowChecker<'a> {
 struct SourceChecker<'a> {
     source: &'a SourceRows,
     documents: RoaringTreemap,
-    /// Documents that are pinned in fragments, which end where a row does not.
-    fragmented: RoaringTreemap,
 }
 
 impl<'a> RowChecker<'a> {
     pub fn new(opened: &'a OpenPlan) -> Self {
-        let sources = opened.sources.iter().map(|source| {
-            let pinned = source.pinned();
-            let pools = pinned.strata.iter().flat_map(|stratum| &stratum.pools);
-            let parts = pools.flat_map(|pool| &pool.fragments);
-            SourceChecker {
-                source,
-                documents: pinned.documents(),
-                fragmented: parts.map(|part| part.document.0).collect(),
-            }
-        });
+        let sources = opened
+            .sources
+            .iter()
+            .map(|source| SourceChecker { source, documents: source.pinned().documents() });
         Self { opened, sources: sources.collect() }
     }
 
@@ -57,7 +49,14 @@ impl<'a> RowChecker<'a> {
         let Some(lengths) = check_boundaries(row, &mut findings) else {
             return Ok(findings);
         };
-        findings.real = lengths.iter().sum();
+        findings.real = lengths.iter().fold(0, |sum, length| sum.saturating_add(*length));
+        if findings.real > row.ids().len() {
+            // Before a place is made for what is claimed.
+            let why =
+                format!("has {} tokens in segments and {} ids", findings.real, row.ids().len());
+            findings.fail(Property::Boundaries, why);
+            return Ok(findings);
+        }
         let (places, starts) = self.places(row, width, &lengths);
         self.check_padding(row, &places, &mut findings);
         let checked =
@@ -252,8 +251,8 @@ fn check_boundaries(row: TokenRow<'_>, findings: &mut RowFindings) -> Option<Vec
     Some(lengths)
 }
 
-/// A document that fits a row is whole; a longer one is cut at multiples of a row, or where it is pinned to
-/// be cut. `concat` cuts where its rows end.
+/// A segment lies within what is owed of its document, whole or a pinned part. It begins and ends where that does, or at
+/// a multiple of a row from its beginning; with `concat`, where the row does.
 fn check_integrity(
     checked: &SourceChecker<'_>,
     segment: &Segment,
@@ -262,22 +261,28 @@ fn check_integrity(
 ) {
     let policy = checked.source.rules().policy;
     let packed = policy.packed(segment.document_length);
-    let end = segment.offset.saturating_add(segment.length);
-    let pinned = checked.fragmented.contains(segment.document.0);
-    let sound = if policy.kind == PackKind::Concat {
-        end <= packed
-            && (segment.offset == 0 || first || pinned)
-            && (end == packed || last || pinned)
-    } else if pinned {
-        end <= segment.document_length && segment.length <= policy.capacity
-    } else {
-        segment.offset.is_multiple_of(policy.capacity)
-            && end == packed.min(segment.offset.saturating_add(policy.capacity))
+    let is_sound = |from: u32, to: u32| {
+        let Some(inside) = segment.offset.checked_sub(from) else { return false };
+        let (offset, end) = (segment.offset, segment.end());
+        if policy.kind == PackKind::Concat {
+            end <= to && (inside == 0 || first) && (end == to || last)
+        } else {
+            inside.is_multiple_of(policy.capacity)
+                && end == to.min(offset.saturating_add(policy.capacity))
+        }
     };
-    if !sound {
+    let document = segment.document;
+    let is_owed = checked.source.pinned().coverages().any(|coverage| {
+        let is_whole = coverage.whole.layers().first().is_some_and(|all| all.contains(document.0));
+        let parts = coverage.parts.of_document(document);
+        (is_whole && is_sound(0, packed))
+            || parts.iter().any(|part| is_sound(part.offset, part.end()))
+    });
+    if !is_owed {
         let why = format!(
-            "cuts document {} ({packed} tokens packed) at {} to {end}",
-            segment.document, segment.offset
+            "cuts document {document} ({packed} tokens packed) at {} to {}",
+            segment.offset,
+            segment.end()
         );
         findings.fail(Property::Integrity, why);
     }

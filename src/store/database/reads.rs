@@ -197,6 +197,12 @@ impl<'a, K: RowKind> RowCursor<'a, K> {
         self.started = false;
     }
 
+    /// Goes on with the last row at or before `key`.
+    pub(in crate::store) fn seek_back(&mut self, key: &[u8]) {
+        self.raw.seek_for_prev(key);
+        self.started = false;
+    }
+
     /// Moves to the next row, of whatever kind; its key and value borrow from the iterator.
     pub(in crate::store) fn advance(&mut self) -> Result<Option<RawRow<'_>>, StoreError> {
         if self.done {

@@ -9,7 +9,9 @@ use crate::store::database::family::{RowKind, corrupt_row, store_family};
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
 
-const FORM: u8 = 1;
+/// What earlier releases wrote: the same lists.
+const FIRST_FORM: u8 = 1;
+const FORM: u8 = 2;
 /// Bytes of the digest.
 const DIGEST: usize = 16;
 
@@ -20,6 +22,8 @@ pub struct MarksRecord {
     pub plan: [u8; 32],
     /// Which epoch of it.
     pub epoch: u64,
+    /// Whether a release wrote it that counted wrongly where rows are carried to the next epoch.
+    pub is_first_form: bool,
     /// The lists: of each its length, then of each integer its difference to the one in the same place before.
     lists: Vec<u8>,
 }
@@ -36,7 +40,7 @@ impl MarksRecord {
             }
             before = list;
         }
-        Self { plan, epoch, lists: packed }
+        Self { plan, epoch, is_first_form: false, lists: packed }
     }
 
     /// About the bytes that they take.
@@ -64,7 +68,8 @@ impl MarksRecord {
     /// Reads stored marks; none in a form that another release wrote: what they say can be walked again.
     pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Option<Self>, DecodeError> {
         let mut cursor = ByteCursor::new(bytes);
-        if cursor.u8()? != FORM {
+        let form = cursor.u8()?;
+        if !matches!(form, FIRST_FORM | FORM) {
             return Ok(None);
         }
         let stored: [u8; DIGEST] = cursor.array()?;
@@ -80,7 +85,8 @@ impl MarksRecord {
         let within =
             |malformed: DecodeError| DecodeError::at(start + malformed.offset, malformed.why);
         lists(packed, |_| Ok(())).map_err(within)?;
-        Ok(Some(Self { plan, epoch, lists: packed.to_vec() }))
+        let is_first_form = form == FIRST_FORM;
+        Ok(Some(Self { plan, epoch, is_first_form, lists: packed.to_vec() }))
     }
 }
 
@@ -184,6 +190,22 @@ impl View {
         epoch: u64,
     ) -> Result<Option<MarksRecord>, StoreError> {
         Ok(self.pinned().read::<PlanMarks, _>(&(number, epoch))?.flatten())
+    }
+
+    /// The last epoch of a plan before `epoch` that has stored marks.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the rows cannot be read.
+    pub(crate) fn marked_before(&self, number: u32, epoch: u64) -> Result<Option<u64>, StoreError> {
+        let Some(last) = epoch.checked_sub(1) else { return Ok(None) };
+        let mut rows =
+            self.pinned().scan::<PlanMarks>(&PlanMarks::key_bytes(&(number, 0)), None)?;
+        rows.seek_back(&PlanMarks::key_bytes(&(number, last)));
+        let Some((key, _)) = rows.advance()? else { return Ok(None) };
+        let decoded =
+            PlanKey::decode(key).map_err(|why| corrupt_row::<Epochs>(PlanMarks::WHAT, key, why))?;
+        let own = PlanMarks::own_key(decoded).filter(|(plan, _)| *plan == number);
+        Ok(own.map(|(_, epoch)| epoch))
     }
 
     /// The epochs of a plan with stored marks, ascending.

@@ -25,7 +25,7 @@ const STORED: [&str; 12] = [
     "src/ingest/chat/renderer.rs",
     "src/ingest/monitor.rs",
     "src/query/sql/catalogue.rs",
-    "src/epoch/fetch/gather.rs",
+    "src/epoch/stream/gather.rs",
     "src/model/error.rs",
 ];
 

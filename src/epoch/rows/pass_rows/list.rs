@@ -1,12 +1,12 @@
 //! One row a document or part of one, in an order that needs all of them in memory: that of another sampler.
 
-use super::held::PassDocuments;
+use super::documents::PassDocuments;
 use crate::epoch::error::EpochError;
-use crate::epoch::pack::Fragment;
+use crate::epoch::pack::Segment;
 use crate::epoch::torch::length_grouped_indices;
 
 /// The rows of a pool in the order of documents.
-pub struct ListedRows(Vec<Fragment>);
+pub struct ListedRows(Vec<Segment>);
 
 impl ListedRows {
     /// Lists the rows of a pool whose documents lie in `blocks`.
@@ -31,7 +31,7 @@ impl ListedRows {
     ///
     /// # Errors
     /// [`EpochError::Bug`] when there is no such row.
-    pub fn row(&self, held: &PassDocuments, index: u64) -> Result<&Fragment, EpochError> {
+    pub fn row(&self, held: &PassDocuments, index: u64) -> Result<&Segment, EpochError> {
         let row = usize::try_from(index).ok().and_then(|index| self.0.get(index));
         row.ok_or_else(|| held.no_row(index))
     }

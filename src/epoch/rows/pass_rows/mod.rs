@@ -1,28 +1,28 @@
 //! What one pass over a stratum holds, packed: the rows by pattern, those of a list, or the order that rows are cut in.
 //!
-//! `held` is the documents; `patterned` and `listed` are rows that are found by their number. Rows that are cut in
+//! `documents` is what it holds; `patterns` and `list` are rows that are found by their number. Rows that are cut in
 //! order need nothing but the blocks of their documents.
 
-mod held;
-mod listed;
-mod patterned;
+mod documents;
+mod list;
+mod patterns;
 
-pub(super) use held::PassKey;
+pub(super) use documents::PassKey;
 
 use super::{OpenPurpose, PassCount, RowContent, RowPlace};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{LengthIndex, LengthReader, LossReader, blocks_of};
-use crate::epoch::pack::{Fragment, LengthHistogram, Segment, own};
+use crate::epoch::pack::{LengthHistogram, Segment, without_repeated};
 use crate::epoch::permutation::{self, Permutation};
 use crate::epoch::plan::RowRules;
 use crate::epoch::recipe::{MixUnit, OrderKind, PackKind};
-use held::PassDocuments;
-use listed::ListedRows;
-use patterned::PatternedRows;
+use documents::PassDocuments;
+use list::ListedRows;
+use patterns::PatternedRows;
 use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
 
-/// A pool opened to give its rows.
+/// What a pass holds, opened to give its rows.
 pub(super) struct PassRows {
     held: PassDocuments,
     body: RowLayout,
@@ -43,7 +43,7 @@ impl PassRows {
         trained: &LossReader,
         purpose: OpenPurpose,
     ) -> Result<Self, EpochError> {
-        let pool = at.pool()?;
+        let coverage = at.coverage()?;
         let patterned = match rules.policy.kind {
             PackKind::BestFit => true,
             PackKind::None => rules.order != OrderKind::Sequential && rules.exact.is_none(),
@@ -51,14 +51,14 @@ impl PassRows {
         };
         let counted = || {
             let mut histogram = LengthHistogram::new();
-            for layer in &pool.layers {
+            for layer in coverage.whole.layers() {
                 lengths.count(layer, &mut histogram)?;
             }
             Ok::<_, EpochError>(histogram)
         };
         if !patterned {
-            let layers = pool.layers.iter().flat_map(blocks_of).map(|(block, _)| block);
-            let fragments = pool.fragments.iter().map(|part| part.document.block());
+            let layers = coverage.whole.layers().iter().flat_map(blocks_of).map(|(block, _)| block);
+            let fragments = coverage.parts.segments().iter().map(|part| part.document.block());
             let blocks: BTreeSet<u64> = layers.chain(fragments).collect();
             let (blocks, histogram) = (Vec::from_iter(blocks), counted()?);
             let held = PassDocuments::new(rules, lengths, at, trained, histogram)?;
@@ -71,7 +71,7 @@ impl PassRows {
         // Loss tokens of a row are those of its documents, so that counting needs to find them.
         let find = purpose == OpenPurpose::Give || rules.unit == MixUnit::LossTokens;
         let (classes, histogram) = if find {
-            let (classes, histogram) = LengthIndex::of(lengths, &pool.layers)?;
+            let (classes, histogram) = LengthIndex::of(lengths, coverage.whole.layers())?;
             (Some(Box::new(classes)), histogram)
         } else {
             (None, counted()?)
@@ -94,15 +94,15 @@ impl PassRows {
         self.held.places()
     }
 
-    pub const fn partial_tokens(&self) -> u64 {
-        self.held.partial_tokens
+    pub const fn unfilled_tokens(&self) -> u64 {
+        self.held.unfilled_tokens
     }
 
     pub const fn histogram(&self) -> &LengthHistogram {
         &self.held.histogram
     }
 
-    /// Rows of the pool, where they are known without walking it.
+    /// Rows of the pass, where they are known without walking it.
     pub fn rows(&self) -> Option<u64> {
         match &self.body {
             RowLayout::Patterned(rows) => Some(rows.rows()),
@@ -145,14 +145,22 @@ impl PassRows {
     ///
     /// # Errors
     /// As [`Lengths::of`].
-    pub fn parts(&self, block: u64) -> Result<Vec<Fragment>, EpochError> {
+    pub fn parts(&self, block: u64) -> Result<Vec<Segment>, EpochError> {
         self.held.parts(block)
+    }
+
+    /// Whether any of the `documents` has packed tokens.
+    ///
+    /// # Errors
+    /// As [`LengthReader::of`].
+    pub fn packs_any(&self, documents: &RoaringTreemap) -> Result<bool, EpochError> {
+        self.held.packs_any(documents)
     }
 
     /// The `documents` that have packed tokens.
     ///
     /// # Errors
-    /// As [`Lengths::of`].
+    /// As [`LengthReader::of`].
     pub fn packed_of(&self, documents: &RoaringTreemap) -> Result<RoaringTreemap, EpochError> {
         self.held.packed_of(documents)
     }
@@ -172,7 +180,7 @@ impl PassRows {
             && matches!(self.held.rules.unit, MixUnit::Tokens | MixUnit::Rows)
     }
 
-    /// Row `index` of the pool, as a reference.
+    /// Row `index` of the pass, as a reference.
     ///
     /// # Errors
     /// As [`PassRows::segments`].
@@ -181,7 +189,7 @@ impl PassRows {
             RowLayout::Patterned(rows) => rows.size(&self.held, pass, index)?,
             RowLayout::Listed(rows) => {
                 let row = rows.row(&self.held, index)?;
-                (row.length, self.held.amount(row.length, || Ok(vec![row.segment()]))?)
+                (row.length, self.held.amount(row.length, || Ok(vec![*row]))?)
             }
             RowLayout::InOrder(_) => return Err(self.held.no_row(index)),
         };
@@ -200,8 +208,9 @@ impl PassRows {
         segments: Vec<Segment>,
         repeated: u32,
     ) -> Result<RowPlace, EpochError> {
-        let tokens = own(&segments, repeated).map(|segment| segment.length).sum();
-        let amount = self.held.amount(tokens, || Ok(own(&segments, repeated).collect()))?;
+        let tokens = without_repeated(&segments, repeated).map(|segment| segment.length).sum();
+        let amount =
+            self.held.amount(tokens, || Ok(without_repeated(&segments, repeated).collect()))?;
         Ok(RowPlace { pass, tokens, repeated, amount, stratum, place: RowContent::Cut(segments) })
     }
 
@@ -217,14 +226,14 @@ impl PassRows {
         }
     }
 
-    /// Row `index` of the pool: random access, at the cost of a few look-ups.
+    /// Row `index` of the pass: random access, at the cost of a few look-ups.
     ///
     /// # Errors
     /// [`EpochError::Store`]; [`EpochError::Bug`] when there is no such row.
     pub fn segments(&self, pass: u32, index: u64) -> Result<Vec<Segment>, EpochError> {
         match &self.body {
             RowLayout::Patterned(rows) => rows.segments(&self.held, pass, index),
-            RowLayout::Listed(rows) => Ok(vec![rows.row(&self.held, index)?.segment()]),
+            RowLayout::Listed(rows) => Ok(vec![*rows.row(&self.held, index)?]),
             RowLayout::InOrder(_) => Err(self.held.no_row(index)),
         }
     }

@@ -1,7 +1,7 @@
 //! Rows by pattern: which lengths come together is known for all rows at once, and the documents of a row are found
 //! by length and rank.
 
-use super::held::PassDocuments;
+use super::documents::PassDocuments;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::LengthIndex;
 use crate::epoch::pack::{PackItem, PackItems, RowPattern, RowPatterns, Segment};
@@ -21,13 +21,13 @@ impl PatternedRows {
     /// Packs what a pool holds; `classes` finds its documents.
     ///
     /// # Errors
-    /// [`EpochError::Bug`] when the plan does not pin the pool.
+    /// [`EpochError::Bug`] when the plan does not pin the pass.
     pub fn pack(
         held: &PassDocuments,
         classes: Option<Box<LengthIndex>>,
     ) -> Result<Self, EpochError> {
         let policy = &held.rules.policy;
-        let items = PackItems::of(&held.histogram, &held.at.pool()?.fragments, policy);
+        let items = PackItems::of(&held.histogram, held.at.coverage()?.parts.segments(), policy);
         let patterns = match policy.kind {
             PackKind::None => RowPatterns::single(items.descending()),
             _ => RowPatterns::pack(items.descending(), policy.capacity),
@@ -128,11 +128,11 @@ impl PatternedRows {
             return Err(EpochError::bug("a source opened to count was asked for a row"));
         };
         let (pattern, nth) = self.patterns.row(index).ok_or_else(|| held.no_row(index))?;
-        let layers = &held.at.pool()?.layers;
+        let layers = held.at.coverage()?.whole.layers();
         let mut segments = Vec::new();
         for item in self.items_of(held, pattern, nth, pass)? {
             segments.push(match item {
-                PackItem::Fragment(fragment) => fragment.segment(),
+                PackItem::Part(part) => part,
                 PackItem::Ranked { length, rank, offset, tokens } => Segment {
                     document: classes.select(&held.lengths, layers, length, rank)?,
                     offset,

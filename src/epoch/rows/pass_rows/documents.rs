@@ -1,10 +1,11 @@
 //! The documents that one pass over a stratum holds, and what follows from them for every kind of rows.
 
+use crate::epoch::coverage::{Coverage, PinnedSource};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{LengthReader, LossReader, blocks_of};
-use crate::epoch::pack::{Fragment, LengthHistogram, Segment};
+use crate::epoch::pack::{LengthHistogram, Segment};
 use crate::epoch::permutation::{Permutation, Purpose};
-use crate::epoch::plan::{PinnedPool, PinnedSource, RowRules};
+use crate::epoch::plan::RowRules;
 use crate::epoch::recipe::MixUnit;
 use crate::model::DocId;
 use roaring::RoaringTreemap;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 pub struct PassKey {
     pub pinned: Arc<PinnedSource>,
     pub stratum: usize,
-    pub pool: usize,
+    pub run: usize,
 }
 
 /// The documents of a pool.
@@ -30,7 +31,7 @@ pub struct PassDocuments {
     /// Tokens in the rows of a pass.
     pub packed_tokens: u64,
     /// Tokens at the end of a pass that fill no row.
-    pub partial_tokens: u64,
+    pub unfilled_tokens: u64,
 }
 
 impl PassKey {
@@ -38,11 +39,12 @@ impl PassKey {
     ///
     /// # Errors
     /// [`EpochError::Bug`] when it pins nothing.
-    pub fn pool(&self) -> Result<&PinnedPool, EpochError> {
+    pub fn coverage(&self) -> Result<&Coverage, EpochError> {
         let stratum = self.pinned.strata.get(self.stratum);
         stratum
-            .and_then(|stratum| stratum.pools.get(self.pool))
-            .ok_or_else(|| EpochError::bug("a pool that is not pinned"))
+            .and_then(|stratum| stratum.runs.get(self.run))
+            .map(|run| &run.coverage)
+            .ok_or_else(|| EpochError::bug("a pass that is not pinned"))
     }
 }
 
@@ -58,17 +60,17 @@ impl PassDocuments {
         trained: &LossReader,
         histogram: LengthHistogram,
     ) -> Result<Self, EpochError> {
-        let fragments = at.pool()?.fragments.iter().map(|part| u64::from(part.length));
+        let fragments = at.coverage()?.parts.segments().iter().map(|part| u64::from(part.length));
         let all_tokens = rules.policy.packed_tokens(&histogram) + fragments.sum::<u64>();
-        let partial_tokens = rules.policy.partial(all_tokens);
+        let unfilled_tokens = rules.policy.partial(all_tokens);
         let key = match at.stratum {
             0 => rules.name.to_string(),
             // No name of a source holds a zero byte.
             stratum => format!("{}\0{stratum}", rules.name),
         };
         let (rules, lengths, trained) = (rules.clone(), lengths.clone(), trained.clone());
-        let packed_tokens = all_tokens - partial_tokens;
-        Ok(Self { rules, lengths, trained, at, key, histogram, packed_tokens, partial_tokens })
+        let packed_tokens = all_tokens - unfilled_tokens;
+        Ok(Self { rules, lengths, trained, at, key, histogram, packed_tokens, unfilled_tokens })
     }
 
     /// The keyed permutation of `0..n` that a pass uses for a purpose.
@@ -82,7 +84,7 @@ impl PassDocuments {
         let slot = |tokens: u32| u64::from(policy.slot(tokens));
         let whole = self.histogram.iter();
         let whole: u64 = whole.map(|(length, count)| slot(policy.packed(*length)) * count).sum();
-        let parts = self.at.pool().map(|pool| pool.fragments.as_slice()).unwrap_or_default();
+        let parts = self.at.coverage().map(|of| of.parts.segments()).unwrap_or_default();
         whole + parts.iter().map(|part| slot(part.length)).sum::<u64>()
     }
 
@@ -90,15 +92,15 @@ impl PassDocuments {
     ///
     /// # Errors
     /// As [`Lengths::of`].
-    pub fn parts(&self, block: u64) -> Result<Vec<Fragment>, EpochError> {
-        let pool = self.at.pool()?;
+    pub fn parts(&self, block: u64) -> Result<Vec<Segment>, EpochError> {
+        let coverage = self.at.coverage()?;
         let mut parts = Vec::new();
-        for layer in &pool.layers {
+        for layer in coverage.whole.layers() {
             for (slot, length) in self.lengths.of(layer, block)? {
                 let packed = self.rules.policy.packed(length);
                 if packed > 0 {
                     let document = DocId::at(block, slot);
-                    parts.push(Fragment {
+                    parts.push(Segment {
                         document,
                         offset: 0,
                         length: packed,
@@ -107,18 +109,33 @@ impl PassDocuments {
                 }
             }
         }
-        let from = pool.fragments.partition_point(|part| part.document.block() < block);
-        let of_block = pool.fragments.iter().skip(from);
+        let segments = coverage.parts.segments();
+        let from = segments.partition_point(|part| part.document.block() < block);
+        let of_block = segments.iter().skip(from);
         parts.extend(of_block.take_while(|part| part.document.block() == block));
         // Stable, though equals are the same: it merges the layers, each of which ascends.
         parts.sort();
         Ok(parts)
     }
 
+    /// Whether any of the `documents` has packed tokens: few blocks are read where one has.
+    ///
+    /// # Errors
+    /// As [`LengthReader::of`].
+    pub fn packs_any(&self, documents: &RoaringTreemap) -> Result<bool, EpochError> {
+        for (block, _) in blocks_of(documents) {
+            let lengths = self.lengths.of(documents, block)?;
+            if lengths.iter().any(|(_, length)| self.rules.policy.packed(*length) > 0) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The `documents` that have packed tokens.
     ///
     /// # Errors
-    /// As [`Lengths::of`].
+    /// As [`LengthReader::of`].
     pub fn packed_of(&self, documents: &RoaringTreemap) -> Result<RoaringTreemap, EpochError> {
         let mut packed = RoaringTreemap::new();
         for (block, _) in blocks_of(documents) {

@@ -1,4 +1,4 @@
-//! EpochIndex that are computed lead to the same rows as those that were walked.
+//! Places that are found by number lead to the same rows as those that were walked to.
 
 use super::{Checkpoints, EpochIndex};
 use crate::corpus::Corpora;
@@ -113,8 +113,8 @@ fn computed_and_walked_indexes_lead_to_the_same_rows() {
             let interrupt = Interrupt::default();
             let computed = EpochIndex::of(&opened, &by, epoch, &interrupt).unwrap();
             let walked = EpochIndex::walked(&opened, &by, epoch, &interrupt).unwrap();
-            assert!(matches!(computed.marks, Checkpoints::Computed { .. }), "{recipe}");
-            assert!(matches!(walked.marks, Checkpoints::Walked(_)));
+            assert!(matches!(computed.checkpoints, Checkpoints::ByNumber { .. }), "{recipe}");
+            assert!(matches!(walked.checkpoints, Checkpoints::Walked(_)));
             let facts = |marks: &EpochIndex| {
                 let ends = (marks.start.clone(), marks.end.row, marks.end.total());
                 (ends, marks.rows, marks.pads, marks.batches, marks.left_out, marks.tokens())
@@ -147,7 +147,7 @@ fn a_mix_and_a_part_of_a_pass_are_walked() {
         let opened = OpenPlan::open(&Corpora::alone(&view), &planned, OpenPurpose::Give).unwrap();
         let by = BatchSampler::of(&opened.plan);
         let marks = EpochIndex::of(&opened, &by, 0, &Interrupt::default()).unwrap();
-        assert!(matches!(marks.marks, Checkpoints::Walked(_)), "{recipe}");
+        assert!(matches!(marks.checkpoints, Checkpoints::Walked(_)), "{recipe}");
     }
 }
 
@@ -213,9 +213,9 @@ fn stored_marks_spare_the_walk_and_lead_to_the_same_rows() {
 }
 
 fn marks_of(marks: &EpochIndex) -> usize {
-    match &marks.marks {
+    match &marks.checkpoints {
         Checkpoints::Walked(marks) => marks.len() + 2,
-        Checkpoints::Computed { .. } => 0,
+        Checkpoints::ByNumber { .. } => 0,
     }
 }
 
