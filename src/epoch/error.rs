@@ -133,7 +133,7 @@ pub enum EpochError {
     /// A row, batch or rank that there is not.
     #[error("{what} {asked} is out of range: {}", range(what, *there_are))]
     OutOfRange {
-        /// `row`, `batch` or `rank`.
+        /// `row`, `batch`, `rank` or `epoch`.
         what: &'static str,
         /// The number asked for.
         asked: u64,
@@ -349,14 +349,24 @@ fn infeasible_words(unit: &str, feasible: u64, sources: &[ShortSource]) -> Strin
         format!("{asked} {unit} of source `{name}` by its end, but {passes} {available}")
     });
     let asked: Vec<String> = asked.collect();
-    let needs = sources.iter().map(|source| format!("of `{}` to {}", source.name, source.needed));
-    let needs: Vec<String> = needs.collect();
+    // No way out that no recipe may hold.
+    let mut ways = Vec::new();
+    if feasible > 0 {
+        ways.push(format!("lower mix.tokens to {feasible}"));
+    }
+    if sources.iter().all(|source| source.needed <= u32::MAX.into()) {
+        let needs =
+            sources.iter().map(|source| format!("of `{}` to {}", source.name, source.needed));
+        ways.push(format!("raise max_repeats {}", needs.collect::<Vec<_>>().join(" and ")));
+    }
     let weights = if sources.len() == 1 { "its weight" } else { "their weights" };
-    format!(
-        "{}; lower mix.tokens to {feasible}, raise max_repeats {}, or lower {weights}",
-        asked.join(", and "),
-        needs.join(" and ")
-    )
+    ways.push(format!("lower {weights}"));
+    if ways.len() == 1 {
+        ways.push("ask for an earlier epoch".to_owned());
+    }
+    let (last, others) = ways.split_last().map_or(("", &[][..]), |(last, others)| (last, others));
+    let or = if others.len() > 1 { "," } else { "" };
+    format!("{}; {}{or} or {last}", asked.join(", and "), others.join(", "))
 }
 
 impl EpochError {

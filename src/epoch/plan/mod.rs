@@ -22,6 +22,9 @@ use serde::{Deserialize, Serialize};
 /// Version of the plan's form and of everything it decides (permutations, packing, interleaving).
 const PLAN_VERSION: u32 = 2;
 
+/// Epochs that any plan has, at most.
+const EPOCHS: u64 = 1 << 40;
+
 /// Everything that decides the bytes of an epoch, beside the documents of each source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
@@ -280,8 +283,11 @@ impl PlanHeader {
     /// Whether the passes of every source reach to the end of `epoch`.
     ///
     /// # Errors
-    /// [`EpochError::Infeasible`] naming the sources that do not.
+    /// [`EpochError::Infeasible`] naming the sources that do not; [`EpochError::OutOfRange`] for an epoch that no plan has.
     pub(super) fn check_feasible(&self, epoch: u64) -> Result<(), EpochError> {
+        if epoch >= EPOCHS {
+            return Err(EpochError::OutOfRange { what: "epoch", asked: epoch, there_are: EPOCHS });
+        }
         let fluid = self.fluid()?;
         let end = u128::from(self.budget) * (u128::from(epoch) + 1);
         let end = u64::try_from(end).unwrap_or(u64::MAX);

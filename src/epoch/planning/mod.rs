@@ -40,7 +40,7 @@ use crate::epoch::recipe::{
     Curriculum, CurriculumPacing, LengthGrouped, Recipe, SourceRecipe, SpecialIds,
 };
 use crate::epoch::rows::SourceRows;
-use crate::epoch::run::{OwedPasses, Remainder};
+use crate::epoch::run::{BatchSampler, OwedPasses, Remainder};
 use crate::model::{Context, TokenizerId};
 use moment::PlanMoment;
 use pin::PassBuilder;
@@ -187,6 +187,7 @@ fn plan_from(
     }
     plan.check_feasible(0)?;
     check_padding(&plan)?;
+    check_window(&plan, context.memory)?;
     masks::check(corpora, tokenizer, &plan, &pinned)?;
     let planned = Plan::unstored(plan, pinned);
     filled::check(corpora, &planned, context.interrupt)?;
@@ -355,6 +356,22 @@ fn check_memory(
         )));
     }
     Ok(())
+}
+
+/// Rows that are put in order together have room in memory.
+fn check_window(plan: &PlanHeader, memory: u64) -> Result<(), EpochError> {
+    let of_epoch = |source: &PlannedSource| {
+        let rows = u128::from(source.rows) * u128::from(source.expected);
+        rows.div_ceil(source.amount.max(1).into())
+    };
+    let epoch: u128 = plan.sources.iter().map(of_epoch).sum();
+    let rows = epoch.min(BatchSampler::of(plan).window.into());
+    if rows * u128::from(EXACT_ROW_BYTES) <= memory.into() {
+        return Ok(());
+    }
+    Err(EpochError::Recipe(format!(
+        "{rows} rows are put in order together, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: lower order.length_grouped.mega_batch_mult, batch.rows or batch.max_tokens, or raise `memory=`"
+    )))
 }
 
 const fn pacing(curriculum: &Curriculum) -> pacing::Pacing {

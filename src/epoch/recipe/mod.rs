@@ -1,7 +1,7 @@
 //! The recipe: what a user asks of an epoch, as TOML.
 //!
-//! `form` is its shape, with a file a table beside it; `check` refuses what contradicts itself or is not
-//! built, `check_concat` what of that is about rows cut end to end.
+//! `form` is its shape, with a file a table beside it; `ranges` bounds its numbers, `check` refuses what contradicts itself
+//! or is not built, `check_concat` what of that is about rows cut end to end.
 //! Unknown keys are errors everywhere: a misspelt option must not become a default.
 
 mod batch;
@@ -15,6 +15,7 @@ mod order;
 mod output;
 mod pack;
 mod pattern;
+mod ranges;
 mod select;
 mod source;
 mod special;
@@ -67,8 +68,10 @@ impl Recipe {
     /// [`EpochError::Recipe`] when it does not parse or contradicts itself (with line and column where
     /// the parser knows them), [`EpochError::NotBuilt`] when it asks for what this release lacks.
     pub fn parse(text: &str) -> Result<Self, EpochError> {
-        let mut recipe: Self = toml::from_str(without_byte_order_mark(text))
+        let text = without_byte_order_mark(text);
+        let mut recipe: Self = toml::from_str(text)
             .map_err(|error| EpochError::Recipe(with_near_name(error.to_string().trim_end())))?;
+        ranges::check(&recipe).map_err(|out| EpochError::Recipe(out.words(Some(text))))?;
         recipe.select.min_tokens = recipe.select.min_tokens.max(1);
         if let Some(condition) = &mut recipe.select.condition {
             *condition = resolved(condition, false).map_err(EpochError::Recipe)?;
@@ -95,6 +98,7 @@ impl Recipe {
 
     /// Whether the recipe can be had; as [`Recipe::parse`] does after reading.
     pub(super) fn check(&self) -> Result<(), EpochError> {
+        ranges::check(self).map_err(|out| EpochError::Recipe(out.words(None)))?;
         check::check(self)?;
         check::check_ignored(self)
     }

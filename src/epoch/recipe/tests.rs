@@ -240,3 +240,49 @@ fn contradictions_are_errors() {
         assert!(error.contains(what), "{text}: {error}");
     }
 }
+
+#[test]
+fn numbers_beyond_their_range_are_refused_with_their_line() {
+    let batch = |rest: &str| format!("version = 1\n[pack]\nlength = 16\n[batch]\n{rest}");
+    let order = "version = 1\n[batch]\nrows = 2\n[pack]\nkind = \"none\"\n[order]\nkind = \"length-grouped\"\n[order.length_grouped]\n";
+    for (text, line, key, most) in [
+        (batch("rows = LARGEST"), 5, "batch.rows", 1_u64 << 24),
+        (batch("rows = 1\nbalance = LARGEST"), 6, "batch.balance", 1 << 40),
+        (
+            format!("{order}mega_batch_mult = LARGEST"),
+            9,
+            "order.length_grouped.mega_batch_mult",
+            1 << 24,
+        ),
+        ("version = 1\nmix = { tokens = LARGEST }".to_owned(), 2, "mix.tokens", 1 << 60),
+        (
+            "version = 1\n[[source]]\nname = \"a\"\n[[source]]\nname = \"b\"\ntokens = LARGEST\n"
+                .to_owned(),
+            6,
+            "source[1].tokens",
+            1 << 60,
+        ),
+        (
+            "version = 1\n[select]\nmin_tokens = LARGEST".to_owned(),
+            3,
+            "select.min_tokens",
+            u32::MAX.into(),
+        ),
+        (
+            "version = 1\n[output]\nshard_bytes = LARGEST".to_owned(),
+            3,
+            "output.shard_bytes",
+            1 << 50,
+        ),
+    ] {
+        let with = |value: u64| Recipe::parse(&text.replace("LARGEST", &value.to_string()));
+        let within = with(most).map_err(|error| error.to_string());
+        assert!(within.as_ref().err().is_none_or(|why| !why.contains("more than")), "{within:?}");
+        let largest = if key.ends_with("mult") { u32::MAX.into() } else { i64::MAX as u64 };
+        for value in [most + 1, largest] {
+            let error = with(value).unwrap_err().to_string();
+            let expected = format!("recipe: line {line}: {key} is {value}, more than {most}, ");
+            assert!(error.starts_with(&expected), "{error}");
+        }
+    }
+}
