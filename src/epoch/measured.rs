@@ -71,7 +71,12 @@ impl MeasuredPlan {
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].
     pub fn open(view: &View, planned: &Plan) -> Result<Self, EpochError> {
-        let opened = OpenPlan::open(&Corpora::alone(view), planned, OpenPurpose::Give)?;
+        let opened = OpenPlan::open(
+            &Corpora::alone(view),
+            planned,
+            OpenPurpose::Give,
+            &Interrupt::default(),
+        )?;
         Ok(Self { opened, sampler: BatchSampler::of(&planned.plan) })
     }
 

@@ -67,14 +67,14 @@ impl CorpusWriter {
     ) -> Result<(EpochRecord, Plan), Error> {
         let chain = epoch::chain_of(self.view(), parent)?;
         let of_parent = chain.last().map(|parent| parent.plan.recipe.clone());
-        let of_parent = of_parent.map(|recipe| Recipe { snapshot: None, ..recipe });
+        let of_parent = of_parent.map(Recipe::unresolved);
         let given = recipe.or(of_parent.as_ref());
         let given =
             given.ok_or_else(|| EpochError::Bug("the extension of an unknown plan".to_owned()))?;
         let rest = PlanExtension { chain: &chain, next_row, inherits: recipe.is_none() };
         let context = self.within(context);
         self.with_snapshot(given, |corpus, made| {
-            let planned = plan_against(&corpus.corpora(), given, made, |against| {
+            let planned = plan_against(&corpus.corpora(), given, made, &context, |against| {
                 epoch::extend(against, &rest, given, &context)
             })?;
             context.progress.end();
@@ -128,8 +128,9 @@ fn plan_at(
     made: Option<&str>,
     context: &Context<'_>,
 ) -> Result<Plan, Error> {
-    let planned =
-        plan_against(corpora, recipe, made, |against| epoch::plan(against, recipe, context))?;
+    let planned = plan_against(corpora, recipe, made, context, |against| {
+        epoch::plan(against, recipe, context)
+    })?;
     context.progress.end();
     Ok(planned)
 }
@@ -139,6 +140,7 @@ fn plan_against(
     corpora: &Corpora,
     recipe: &Recipe,
     made: Option<&str>,
+    context: &Context<'_>,
     plan: impl FnOnce(&PlanInputs<'_>) -> Result<Plan, EpochError>,
 ) -> Result<Plan, Error> {
     let moment = corpora.moment(recipe.snapshot.as_deref(), made)?;
@@ -155,6 +157,8 @@ fn plan_against(
         }
     }
     let ends = TokenEndFinder { corpora, tokenizer };
-    let against = PlanInputs { corpora, moment: &moment, kept: &kept, ends: Some(&ends) };
+    let interrupt = context.interrupt;
+    let against =
+        PlanInputs { corpora, moment: &moment, kept: &kept, ends: Some(&ends), interrupt };
     Ok(plan(&against)?)
 }

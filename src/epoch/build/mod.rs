@@ -162,7 +162,7 @@ fn write_all(
     let Plan { plan, pinned, .. } = planned;
     let Context { progress, interrupt, memory, .. } = *context;
     progress.begin("lengths", None);
-    let opened = OpenPlan::open(corpora, planned, OpenPurpose::Give)?;
+    let opened = OpenPlan::open(corpora, planned, OpenPurpose::Give, interrupt)?;
     masks::check(corpora, opened.tokenizer, plan, pinned)?;
     let sampler = BatchSampler::of(plan);
     let marks = EpochIndex::of(&opened, &sampler, epoch, interrupt)?;

@@ -148,7 +148,7 @@ pub fn explain(
     interrupt: &Interrupt,
 ) -> Result<Explanation, EpochError> {
     let Plan { plan, pinned, .. } = planned;
-    let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count)?;
+    let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count, interrupt)?;
     let sampler = BatchSampler::of(plan);
     let marks = EpochIndex::of(&opened, &sampler, 0, interrupt)?;
     marks.refuse_empty(plan)?;

@@ -4,7 +4,7 @@ use super::counter::{LengthCounter, effective, find};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::LengthHistogram;
-use crate::model::{BLOCK_SIZE, DocId, TokenizerId};
+use crate::model::{BLOCK_SIZE, DocId, Interrupt, TokenizerId};
 use crate::store::NumberBlockRef;
 use roaring::RoaringTreemap;
 use std::ops::RangeInclusive;
@@ -25,6 +25,8 @@ pub(in crate::epoch) struct LengthReader {
     pub known: Option<Arc<LengthHistogram>>,
     /// Sets of documents that are opened together and share the memory for finding documents.
     pub sharing: usize,
+    /// Asked before each block is read.
+    pub interrupt: Interrupt,
 }
 
 impl LengthReader {
@@ -37,6 +39,7 @@ impl LengthReader {
         selection: &RoaringTreemap,
         block: u64,
     ) -> Result<Vec<(u16, u32)>, EpochError> {
+        self.interrupt.check()?;
         let read = |values: &NumberBlockRef<'_>| {
             let pairs = slots(selection, block)
                 .map(|slot| Ok((slot, effective(values, slot, self.overhead).ok_or(slot)?)));
@@ -66,6 +69,7 @@ impl LengthReader {
         block: u64,
         counter: &mut LengthCounter,
     ) -> Result<(), EpochError> {
+        self.interrupt.check()?;
         let counted = self.corpora.token_counts(self.tokenizer, block, |values| {
             ranges(selection, block).all(|slots| counter.add(values, slots))
         })?;

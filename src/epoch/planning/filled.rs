@@ -27,7 +27,7 @@ pub(super) fn check(
     if batch.tail == BatchTail::Pad || about_rows(plan) > BATCHES * u128::from(rows) {
         return Ok(());
     }
-    let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count)?;
+    let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count, interrupt)?;
     let sampler = BatchSampler::of(plan);
     let first = EpochIndex::of(&opened, &sampler, 0, interrupt)?;
     let mut index = first.clone();

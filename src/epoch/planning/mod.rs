@@ -41,7 +41,7 @@ use crate::epoch::recipe::{
 };
 use crate::epoch::rows::SourceRows;
 use crate::epoch::run::{BatchSampler, OwedPasses, Remainder};
-use crate::model::{Context, TokenizerId};
+use crate::model::{Context, Interrupt, TokenizerId};
 use moment::PlanMoment;
 use pin::PassBuilder;
 use roaring::RoaringTreemap;
@@ -64,6 +64,8 @@ pub struct PlanInputs<'a> {
     pub kept: &'a RoaringTreemap,
     /// Where each token of a text ends; needed to cut at paragraphs.
     pub ends: Option<&'a dyn TokenAligner>,
+    /// Asked before each block of lengths is read.
+    pub interrupt: &'a Interrupt,
 }
 
 /// Computes the plan of `recipe`. Reads bitmaps and length columns only, besides what `order.curriculum`
@@ -155,7 +157,14 @@ fn plan_from(
         of.max_repeats = owed.passes();
         let known = counted.remove(&of.name).flatten();
         let (name, is_extension) = (of.name.clone(), remainder.is_some());
-        let inputs = SourceInputs { recipe: &recipe, tokenizer, pinned: &pinned_tokenizer, known };
+        let interrupt = context.interrupt;
+        let inputs = SourceInputs {
+            recipe: &recipe,
+            tokenizer,
+            pinned: &pinned_tokenizer,
+            known,
+            interrupt,
+        };
         let passes = SourcePasses { builder: &builder, selection, owed: &owed, is_extension };
         let (mut source, documents, rows) = plan_passes(corpora, &inputs, &passes, at, &trained)?;
         if let Some(of) = recipe.sources.get_mut(at) {

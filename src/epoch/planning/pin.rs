@@ -42,7 +42,7 @@ impl<'a> PassBuilder<'a> {
         selections: &[(String, RoaringTreemap)],
     ) -> Result<Self, EpochError> {
         let copies = match &recipe.select.repeat {
-            Some(expression) => Some(copies(against, recipe.seed, expression)?),
+            Some(expression) => Some(copies(against, recipe.seed, expression, selections)?),
             None => None,
         };
         let curriculum = recipe.order.curriculum.as_ref();
@@ -148,6 +148,7 @@ impl<'a> PassBuilder<'a> {
             overhead: policy.overhead(),
             known: None,
             sharing: 1,
+            interrupt: self.against.interrupt.clone(),
         };
         let mut parts = coverage.parts.segments().to_vec();
         let mut layers = Vec::new();
@@ -178,12 +179,14 @@ fn copies(
     against: &PlanInputs<'_>,
     seed: u64,
     expression: &str,
+    selections: &[(String, RoaringTreemap)],
 ) -> Result<(Vec<RoaringTreemap>, RoaringTreemap), EpochError> {
     let mut more: Vec<RoaringTreemap> = Vec::new();
     let mut never = RoaringTreemap::new();
     let mut wrong: Option<(u64, Option<f64>)> = None;
     against.corpora.numbers(expression, |id, value| {
-        if !against.kept.contains(id) {
+        // Of what is not drawn, nobody asks for a number.
+        if !selections.iter().any(|(_, drawn)| drawn.contains(id)) {
             return;
         }
         let Some(times) = value.filter(|times| (0.0..=COPIES as f64).contains(times)) else {

@@ -8,7 +8,7 @@ use crate::epoch::pack::{LengthHistogram, PackLosses, PackPolicy};
 use crate::epoch::plan::{PinnedTokenizer, PlannedSource, long_name, ratio, rules};
 use crate::epoch::recipe::{PackKind, Recipe, SourceRecipe};
 use crate::epoch::rows::{OpenPurpose, PassCount, SourceRows};
-use crate::model::TokenizerId;
+use crate::model::{Interrupt, TokenizerId};
 use std::sync::Arc;
 
 /// What the sources of a plan are planned with.
@@ -18,6 +18,7 @@ pub(super) struct SourceInputs<'a> {
     pub pinned: &'a PinnedTokenizer,
     /// Documents of the source by stored tokens, where every pass holds each of them once.
     pub known: Option<Arc<LengthHistogram>>,
+    pub interrupt: &'a Interrupt,
 }
 
 /// The rows of a source that passes hold so, opened to be counted.
@@ -39,6 +40,7 @@ pub(super) fn open_source(
         tokenizer_name: inputs.pinned.name.as_str().into(),
         overhead: rules.policy.overhead(),
         known: inputs.known.clone(),
+        interrupt: inputs.interrupt.clone(),
         sharing: documents.sets().saturating_mul(inputs.recipe.sources.len()),
     };
     SourceRows::open(rules, &lengths, Arc::clone(documents), trained, OpenPurpose::Count)

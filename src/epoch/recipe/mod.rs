@@ -109,6 +109,17 @@ impl Recipe {
         check::check(self)
     }
 
+    /// The recipe of a plan as it is resolved again for an extension: against this moment, with the items of suites and
+    /// the verdicts on them as they are now.
+    #[must_use]
+    pub(crate) fn unresolved(mut self) -> Self {
+        self.snapshot = None;
+        for suite in &mut self.select.exclude_contaminated {
+            (suite.items, suite.rejected) = (None, None);
+        }
+        self
+    }
+
     /// Whether documents are cut where paragraphs end.
     #[must_use]
     pub fn cuts_at_paragraphs(&self) -> bool {

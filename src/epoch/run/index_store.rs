@@ -12,7 +12,7 @@ use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
 use crate::epoch::rows::{OpenPurpose, PassPosition, SourcePosition};
-use crate::model::Context;
+use crate::model::{Context, Interrupt};
 use crate::store::{CheckFault, MarksRecord, StoreError};
 
 /// Kinds of [`PassPosition`].
@@ -194,7 +194,12 @@ pub fn index_epochs<E: From<EpochError>>(
     let Some(last) = epochs.checked_sub(1) else { return Ok(()) };
     planned.plan.check_feasible(last)?;
     context.progress.begin("marks", Some(epochs));
-    let opened = OpenPlan::open(corpora, &planned.without_checkpoints(), OpenPurpose::Count)?;
+    let opened = OpenPlan::open(
+        corpora,
+        &planned.without_checkpoints(),
+        OpenPurpose::Count,
+        context.interrupt,
+    )?;
     let sampler = BatchSampler::of(&planned.plan);
     let mut before: Option<EpochIndex> = None;
     for epoch in 0..epochs {
@@ -244,7 +249,13 @@ pub(in crate::epoch) fn check_marks(
     let Some(number) = plan.stored else { return Ok(Vec::new()) };
     let stored = corpora.first().marked_epochs(number)?;
     let Some(last) = stored.last() else { return Ok(Vec::new()) };
-    let opened = match OpenPlan::open(corpora, &plan.without_checkpoints(), OpenPurpose::Count) {
+    let opened = OpenPlan::open(
+        corpora,
+        &plan.without_checkpoints(),
+        OpenPurpose::Count,
+        &Interrupt::default(),
+    );
+    let opened = match opened {
         Err(EpochError::Stale(_) | EpochError::Shards(_) | EpochError::OtherShard { .. }) => {
             return Ok(Vec::new());
         }

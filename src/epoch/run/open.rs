@@ -6,7 +6,7 @@ use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::mix::Fluid;
 use crate::epoch::plan::{Plan, PlanHeader, check_shards, masks};
 use crate::epoch::rows::{OpenPurpose, SourceRows};
-use crate::model::{Standing, TokenizerId};
+use crate::model::{Interrupt, Standing, TokenizerId};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
@@ -45,11 +45,12 @@ impl OpenPlan {
     /// Opens the sources of a plan.
     ///
     /// # Errors
-    /// [`EpochError::Stale`] when tokenizer, documents or lengths are not those of the plan.
+    /// [`EpochError::Stale`] when tokenizer, documents or lengths are not those of the plan; [`EpochError::Interrupted`].
     pub fn open(
         corpora: &Corpora,
         planned: &Plan,
         purpose: OpenPurpose,
+        interrupt: &Interrupt,
     ) -> Result<Arc<Self>, EpochError> {
         let Plan { plan, pinned, stored } = planned;
         corpora.expect(plan.shards.len() + 1)?;
@@ -88,6 +89,7 @@ impl OpenPlan {
                 overhead: rules.policy.overhead(),
                 known: None,
                 sharing,
+                interrupt: interrupt.clone(),
             };
             let opened = SourceRows::open(rules, &lengths, Arc::clone(found), &trained, purpose)?;
             if opened.lengths_digest() != source.histogram {

@@ -99,7 +99,7 @@ impl Remainder {
             // A plan is given as far as the one after it says.
             let parent = chain.get(at + 1).and_then(|next| next.plan.parent.as_ref());
             let row = parent.map_or(next_row, |parent| parent.next_row);
-            let opened = OpenPlan::open(corpora, planned, OpenPurpose::Give)?;
+            let opened = OpenPlan::open(corpora, planned, OpenPurpose::Give, context.interrupt)?;
             remainder = Some(Self::after(remainder, &opened, row, context.interrupt)?);
             context.progress.advance(at as u64 + 1);
         }

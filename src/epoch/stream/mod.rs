@@ -57,7 +57,7 @@ impl Epoch {
         context: &Context<'_>,
     ) -> Result<Self, EpochError> {
         planned.plan.check_feasible(epoch)?;
-        let opened = OpenPlan::open(corpora, planned, OpenPurpose::Give)?;
+        let opened = OpenPlan::open(corpora, planned, OpenPurpose::Give, context.interrupt)?;
         let sampler = BatchSampler::of(&planned.plan);
         let marks = Arc::new(EpochIndex::of(&opened, &sampler, epoch, context.interrupt)?);
         marks.refuse_empty(&opened.plan)?;

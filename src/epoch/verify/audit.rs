@@ -12,7 +12,7 @@ use crate::epoch::pack::{Segment, without_repeated};
 use crate::epoch::recipe::{MixUnit, RowColumn};
 use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, OpenPlan};
 use crate::epoch::stream::NO_SOURCE;
-use crate::model::Progress;
+use crate::model::Context;
 use crate::output::{ShardReadError, ShardReader, TokenBatch, TokenRow};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -75,9 +75,10 @@ impl<'a> Audit<'a> {
         shard: &mut dyn ShardReader,
         ordered: &mut BatchCursor,
         checks: &mut CheckList,
-        progress: &dyn Progress,
+        context: &Context<'_>,
     ) -> Result<Option<ShardReadError>, EpochError> {
         loop {
+            context.interrupt.check()?;
             let rows = match shard.next_batch() {
                 Ok(Some(rows)) => rows,
                 Ok(None) => return Ok(None),
@@ -97,7 +98,7 @@ impl<'a> Audit<'a> {
             for (at, (row, findings)) in rows.rows().zip(findings).enumerate() {
                 self.account(row, expected.get(at), findings, checks)?;
             }
-            progress.advance(self.tokens);
+            context.progress.advance(self.tokens);
         }
     }
 

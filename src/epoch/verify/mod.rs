@@ -20,13 +20,14 @@ use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, PlanHeader};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan};
-use crate::model::{Context, IoError, Progress};
+use crate::model::{Context, Interrupt, IoError};
 use crate::output::{DirectoryReader, ShardReadError};
 use audit::Audit;
 use checks::{CheckList, Property};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 /// Re-reads the export in `dir` and checks it against its plan and the store. Progress is counted in
@@ -54,10 +55,12 @@ pub fn verify(
         }
     };
     check_listing(dir, &manifest, &mut checks)?;
-    let mut files = hash_files(dir, &manifest, &mut checks);
+    let mut files = hash_files(dir, &manifest, &mut checks, interrupt);
+    interrupt.check()?;
 
     // What the files are compared with must follow from the plan alone.
-    let opened = OpenPlan::open(corpora, &planned.without_checkpoints(), OpenPurpose::Give)?;
+    let opened =
+        OpenPlan::open(corpora, &planned.without_checkpoints(), OpenPurpose::Give, interrupt)?;
     let sampler = BatchSampler::of(plan);
     let marks = EpochIndex::of(&opened, &sampler, manifest.epoch, interrupt)?;
     let mut rows = BatchCursor::at(&opened, &sampler, &marks, 0)?;
@@ -66,7 +69,7 @@ pub fn verify(
     let format = plan.recipe.output.file_format();
     match format.open(&row_spec(&opened, 0), dir) {
         Ok(reader) => {
-            read_shards(dir, &*reader, &mut audit, (&mut rows, &mut files), &mut checks, progress)?;
+            read_shards(dir, &*reader, &mut audit, (&mut rows, &mut files), &mut checks, context)?;
         }
         Err(error) => checks.fail(Property::Files, why(error)),
     }
@@ -108,7 +111,7 @@ fn read_shards(
     audit: &mut Audit<'_>,
     (rows, files): (&mut BatchCursor, &mut [ManifestFile]),
     checks: &mut CheckList,
-    progress: &dyn Progress,
+    context: &Context<'_>,
 ) -> Result<(), EpochError> {
     let places = files.iter().enumerate().map(|(at, file)| (file.name.clone(), at));
     let places: BTreeMap<String, usize> = places.collect();
@@ -120,7 +123,7 @@ fn read_shards(
         let before = audit.rows;
         match reader.open_shard(shard) {
             Ok(mut shard) => {
-                if let Some(error) = audit.read_shard(&mut *shard, rows, checks, progress)? {
+                if let Some(error) = audit.read_shard(&mut *shard, rows, checks, context)? {
                     checks.fail(Property::Files, why(error));
                 }
             }
@@ -177,11 +180,17 @@ fn check_listing(
 }
 
 /// Hashes the files of the manifest; those that can be read, with no rows yet.
-fn hash_files(dir: &Path, manifest: &Manifest, checks: &mut CheckList) -> Vec<ManifestFile> {
+fn hash_files(
+    dir: &Path,
+    manifest: &Manifest,
+    checks: &mut CheckList,
+    interrupt: &Interrupt,
+) -> Vec<ManifestFile> {
     let hash = |file: &ManifestFile| {
         let mut hasher = blake3::Hasher::new();
         let bytes = fs::File::open(dir.join(&file.name))
-            .and_then(|found| hasher.update_reader(found).map(|h| h.count()))?;
+            .and_then(|file| hasher.update_reader(StoppableRead { file, interrupt }))
+            .map(|hasher| hasher.count())?;
         let blake3 = hasher.finalize().to_hex().to_string();
         Ok::<_, std::io::Error>(ManifestFile { name: file.name.clone(), bytes, rows: 0, blake3 })
     };
@@ -203,6 +212,19 @@ fn hash_files(dir: &Path, manifest: &Manifest, checks: &mut CheckList) -> Vec<Ma
         }
     }
     files
+}
+
+/// A file whose reading ends with an error once a stop is asked for.
+struct StoppableRead<'a> {
+    file: fs::File,
+    interrupt: &'a Interrupt,
+}
+
+impl Read for StoppableRead<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.interrupt.check().map_err(std::io::Error::other)?;
+        self.file.read(buffer)
+    }
 }
 
 fn first_difference(recomputed: &str, written: &str) -> String {
