@@ -2,7 +2,7 @@
 
 use super::error::ExportError;
 use super::layout::{compression, table_of};
-use super::manifest::{EXPORTS, ExportedFile, losses};
+use super::manifest::{ANSWERS, ExportedFile, losses};
 use super::options::ExportJob;
 use super::run::on_threads;
 use crate::model::Context;
@@ -60,7 +60,7 @@ pub fn write_answer(
     let (format, compression) = form(options, &name)?;
     let table = table_of(format)?;
     let ExportJob { to, stores, force } = *job;
-    let request = OutputRequest { to, stores, is_directory: false, force, maker: &EXPORTS };
+    let request = OutputRequest { to, stores, is_directory: false, force, maker: &ANSWERS };
     let destination = Destination::of(&request, &context.with_memory(PART_MEMORY))?;
     refuse_same_names(rows.schema().fields())?;
     let spec = FileSpec::new(rows.schema(), compression);

@@ -9,17 +9,20 @@ use std::collections::BTreeMap;
 
 /// Version of the manifest's form.
 const VERSION: u32 = 1;
-/// Exports, as those who make room for them know them. The manifest is hidden, so that who reads the directory reads
-/// documents alone.
+/// Exports, as those who make room for them know them.
 pub(super) const EXPORTS: OutputMaker = OutputMaker {
     name: "export",
-    manifest: ".manifest.json",
+    option: "`to=`",
+    manifest_inside: ".manifest.json",
     instead: "replace it with `force=`, or give another path",
     listed: |text| {
         let manifest: ExportManifest = serde_json::from_slice(text).ok()?;
         Some(manifest.files.into_iter().map(ManifestFile::from).collect())
     },
 };
+
+/// Answers to statements, of which there is no manifest.
+pub(super) const ANSWERS: OutputMaker = OutputMaker { option: "`output=`", ..EXPORTS };
 
 /// The manifest of an export: a pure function of the corpus at its commit and of the options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,7 +58,7 @@ pub struct ExportManifest {
     pub rows: u64,
     /// Bytes of all files.
     pub bytes: u64,
-    /// Every file but this one, in the order in which they were written.
+    /// Every file, in the order in which they were written.
     pub files: Vec<ExportedFile>,
 }
 

@@ -1,18 +1,16 @@
 //! An output in a bucket. Nothing there can be renamed, so files appear one after the other, each whole, and the
-//! manifest last: who finds it finds all.
+//! manifest last, beside a file or a folder: who finds it finds all.
 //!
 //! `.export-HASH.jsonl` is the record. A name is on it before its file is begun, and what is replaced before anything is
 //! deleted. Only what stands on a record or in a manifest, in the size and version that it has there, is ever deleted; an
 //! object that appeared meanwhile is left as it is, and the output is refused its name.
 
-use super::destination::{
-    FileRename, OutputMaker, OutputRequest, ShardRecord, Staging, is_plain, is_short_identity,
-    short_identity,
-};
+use super::destination::{FileRename, OutputMaker, OutputRequest, ShardRecord, Staging};
 use super::error::OutputError;
 use super::files::{FileDigest, FileTarget, HashedFile, ManifestFile};
+use super::naming::{is_plain, is_short_identity, short_identity};
 use super::record::{Position, RecordLine, ReplacedObject, to_json};
-use crate::model::Context;
+use crate::model::{Context, manifest_name};
 use crate::remote::{
     ObjectStores, RemoteCursor, RemoteEntry, RemoteError, RemoteFolder, RemoteWriter,
     check_address, is_remote,
@@ -31,6 +29,9 @@ pub(crate) struct BucketDestination {
     given: PathBuf,
     /// The name of the only file, where there is but one.
     name: Option<String>,
+    /// Where the manifest stands, and its name there.
+    manifest_folder: RemoteFolder,
+    manifest_name: String,
     force: bool,
     memory: u64,
     maker: &'static OutputMaker,
@@ -44,6 +45,8 @@ pub(crate) struct BucketStaging<P> {
     lines: Mutex<Vec<RecordLine<P>>>,
     /// Objects that stood there at the start and that it replaces, by name.
     replaced: BTreeMap<String, RemoteEntry>,
+    /// The manifest of the only file that is replaced.
+    replaced_manifest: Option<RemoteEntry>,
 }
 
 impl BucketDestination {
@@ -62,14 +65,21 @@ impl BucketDestination {
             None => (to.to_string(), None),
         };
         let given = request.to.to_path_buf();
+        let (maker, path) = (request.maker, given.clone());
+        let unnamed = move || OutputError::Unnamed { option: maker.option, path };
         if name.as_ref().is_some_and(String::is_empty) {
-            return Err(OutputError::Unnamed { path: given });
+            return Err(unnamed());
         }
         let none = ObjectStores::default();
         let stores = request.stores.unwrap_or(&none);
         let folder = RemoteFolder::open(stores, &folder, context.interrupt)?;
-        let (force, maker, memory) = (request.force, request.maker, context.memory);
-        Ok(Some(Self { folder, given, name, force, memory, maker }))
+        let (manifest_folder, of) = match &name {
+            Some(name) => (folder.clone(), name.clone()),
+            None => folder.parent().filter(|(_, name)| !name.is_empty()).ok_or_else(unnamed)?,
+        };
+        let manifest_name = manifest_name(of.as_ref()).to_string_lossy().into_owned();
+        let (force, memory) = (request.force, context.memory);
+        Ok(Some(Self { folder, given, name, manifest_folder, manifest_name, force, memory, maker }))
     }
 
     /// Begins the output with that identity, or goes on with it: gives the shards whose files are there in the versions
@@ -79,12 +89,15 @@ impl BucketDestination {
         identity: &str,
     ) -> Result<(BucketStaging<P>, Vec<ShardRecord<P>>), OutputError> {
         let record = format!(".export-{}.jsonl", short_identity(identity));
+        let found = self.manifest()?;
         if let Some(name) = &self.name {
             let replaced = self.replaced_file(name)?;
-            let lines = Mutex::default();
-            return Ok((BucketStaging { destination: self, record, lines, replaced }, Vec::new()));
+            let (lines, replaced_manifest) = (Mutex::default(), found.map(|found| found.entry));
+            let staging =
+                BucketStaging { destination: self, record, lines, replaced, replaced_manifest };
+            return Ok((staging, Vec::new()));
         }
-        let mut judged = BucketContents::of(&self, &record, identity)?;
+        let mut judged = BucketContents::of(&self, &record, identity, found.as_ref())?;
         let finished = judged.finished(&self)?;
         if !judged.replaced.is_empty() {
             if !self.force {
@@ -94,12 +107,19 @@ impl BucketDestination {
             let objects = judged.replaced.values().cloned().map(replaced_object);
             judged.lines.insert(1, RecordLine::Replaced(objects.collect()));
             self.folder.put(&record, to_json(&judged.lines))?;
-            if judged.replaced.remove(self.maker.manifest).is_some() {
-                self.folder.delete(self.maker.manifest)?;
+            let inside = self.maker.manifest_inside;
+            if judged.replaced.remove(inside).is_some() {
+                self.folder.delete(inside)?;
             }
         }
+        if found.is_some() && !judged.is_manifest_own {
+            self.manifest_folder.delete(&self.manifest_name)?;
+        }
         let (lines, replaced) = (Mutex::new(judged.lines), judged.replaced);
-        Ok((BucketStaging { destination: self, record, lines, replaced }, finished))
+        let replaced_manifest = None;
+        let staging =
+            BucketStaging { destination: self, record, lines, replaced, replaced_manifest };
+        Ok((staging, finished))
     }
 
     fn exists(&self, name: Option<&str>, instead: &'static str) -> OutputError {
@@ -110,7 +130,7 @@ impl BucketDestination {
         OutputError::Exists { path, instead }
     }
 
-    /// What stands in the place of the only file and of its manifest.
+    /// What stands in the place of the only file.
     fn replaced_file(&self, name: &str) -> Result<BTreeMap<String, RemoteEntry>, OutputError> {
         let mut replaced = BTreeMap::new();
         if let Some(entry) = self.folder.entry(name)? {
@@ -119,24 +139,28 @@ impl BucketDestination {
             }
             replaced.insert(entry.name.clone(), entry);
         }
-        let manifest = self.manifest_name();
-        if let Some(entry) = self.folder.entry(&manifest)? {
-            let text = self.folder.get(&manifest)?.unwrap_or_default();
-            if (self.maker.listed)(&text).is_none() {
-                let instead = "the manifest of the file is to stand there: move it away, or give another name";
-                return Err(self.exists(Some(&manifest), instead));
-            }
-            replaced.insert(manifest, entry);
-        }
         Ok(replaced)
     }
 
-    fn manifest_name(&self) -> String {
-        match &self.name {
-            Some(name) => format!(".{name}{}", self.maker.manifest),
-            None => self.maker.manifest.to_owned(),
+    /// The manifest that stands in the place of the own one; refuses what is none.
+    fn manifest(&self) -> Result<Option<BucketManifest>, OutputError> {
+        let (folder, name) = (&self.manifest_folder, &self.manifest_name);
+        let Some(entry) = folder.entry(name)? else { return Ok(None) };
+        let text = folder.get(name)?.unwrap_or_default();
+        match (self.maker.listed)(&text) {
+            Some(listed) => Ok(Some(BucketManifest { entry, listed })),
+            None => Err(OutputError::Exists {
+                path: PathBuf::from(folder.address_of(name)),
+                instead: "the manifest of the output is to stand there: move it away, or give another name",
+            }),
         }
     }
+}
+
+/// A manifest in a bucket, and the files that it lists.
+struct BucketManifest {
+    entry: RemoteEntry,
+    listed: Vec<ManifestFile>,
 }
 
 fn replaced_object(entry: RemoteEntry) -> ReplacedObject {
@@ -155,6 +179,8 @@ struct BucketContents<P> {
     lines: Vec<RecordLine<P>>,
     /// Objects that others left and that may be replaced.
     replaced: BTreeMap<String, RemoteEntry>,
+    /// Whether the manifest that stands beside is the one that this output got: killed behind it, a run leaves its record.
+    is_manifest_own: bool,
 }
 
 /// Objects as records and manifests have them: by name, in the size and, where there is one, the version of each.
@@ -172,16 +198,19 @@ impl<P: Position> BucketContents<P> {
         destination: &BucketDestination,
         record: &str,
         identity: &str,
+        beside: Option<&BucketManifest>,
     ) -> Result<Self, OutputError> {
         let (folder, maker) = (&destination.folder, destination.maker);
         let entries = folder.entries()?;
         let (mut own, mut known) = (KnownObjects::new(), KnownObjects::new());
         let (mut lines, mut begun) = (Vec::new(), BTreeSet::from([record.to_owned()]));
-        let mut manifest = None;
+        let mut listed = beside.map_or_else(Vec::new, |manifest| manifest.listed.clone());
         for RemoteEntry { name, bytes, .. } in &entries {
-            if name == maker.manifest {
+            if name == maker.manifest_inside {
                 let text = folder.get(name)?.unwrap_or_default();
-                manifest = (maker.listed)(&text);
+                let Some(inside) = (maker.listed)(&text) else { continue };
+                known.entry(name.clone()).or_default().push((*bytes, None));
+                listed.extend(inside);
             } else if is_record(name) {
                 let text = folder.get(name)?.unwrap_or_default();
                 let Some((of, read)) = RecordLine::<P>::parse(&text) else { continue };
@@ -197,16 +226,12 @@ impl<P: Position> BucketContents<P> {
                 }
             }
         }
-        if let Some(listed) = manifest {
-            // Killed before the record was deleted, the manifest is of this output.
-            let is_own = !lines.is_empty() && listed.iter().all(|file| is_recorded(&lines, file));
-            let manifest_of = if is_own { &mut own } else { &mut known };
-            for entry in entries.iter().filter(|entry| entry.name == maker.manifest) {
-                manifest_of.entry(entry.name.clone()).or_default().push((entry.bytes, None));
-            }
-            for file in listed.into_iter().filter(|file| is_plain(&file.name)) {
-                known.entry(file.name).or_default().push((file.bytes, None));
-            }
+        let is_manifest_own = !lines.is_empty()
+            && beside.is_some_and(|manifest| {
+                manifest.listed.iter().all(|file| is_recorded(&lines, file))
+            });
+        for file in listed.into_iter().filter(|file| is_plain(&file.name)) {
+            known.entry(file.name).or_default().push((file.bytes, None));
         }
         let mut replaced = BTreeMap::new();
         for entry in entries {
@@ -222,7 +247,7 @@ impl<P: Position> BucketContents<P> {
         }
         lines.insert(0, RecordLine::first(identity));
         lines.retain(|line| !matches!(line, RecordLine::Replaced(_)));
-        Ok(Self { lines, replaced })
+        Ok(Self { lines, replaced, is_manifest_own })
     }
 
     /// The finished shards, as long as each is there in the version that it had; those behind are struck off.
@@ -311,13 +336,13 @@ impl<P: Position> BucketStaging<P> {
         Ok(self.folder().put(&self.record, to_json(&lines))?)
     }
 
-    fn appeared(&self, name: &str) -> OutputError {
-        let path = PathBuf::from(self.folder().address_of(name));
+    fn appeared(&self, folder: &RemoteFolder, name: &str) -> OutputError {
+        let path = PathBuf::from(folder.address_of(name));
         OutputError::Appeared { path, kept: self.destination.given.clone() }
     }
 
     /// Deletes what is replaced and has none of the new names, unless it has changed, or something else has appeared.
-    fn delete_replaced(&self, manifest: &ManifestObject<'_>) -> Result<(), OutputError> {
+    fn delete_replaced(&self) -> Result<(), OutputError> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let mut own = KnownObjects::new();
         note(&mut own, finished_objects(&lines));
@@ -329,8 +354,8 @@ impl<P: Position> BucketStaging<P> {
             }
             if self.replaced.get(&entry.name).is_some_and(|replaced| is_same(replaced, &entry)) {
                 stale.push(entry.name);
-            } else if entry.name != manifest.name || !manifest.stands_in(self.folder())? {
-                return Err(self.appeared(&entry.name));
+            } else {
+                return Err(self.appeared(self.folder(), &entry.name));
             }
         }
         let stale: Vec<&str> = stale.iter().map(String::as_str).collect();
@@ -338,19 +363,6 @@ impl<P: Position> BucketStaging<P> {
             self.folder().delete_all(&stale)?;
         }
         Ok(())
-    }
-}
-
-/// A manifest as it is to be put there.
-struct ManifestObject<'a> {
-    name: String,
-    text: &'a str,
-}
-
-impl ManifestObject<'_> {
-    /// Whether it is there already.
-    fn stands_in(&self, folder: &RemoteFolder) -> Result<bool, RemoteError> {
-        Ok(folder.get(&self.name)?.is_some_and(|text| text == self.text.as_bytes()))
     }
 }
 
@@ -377,7 +389,7 @@ impl<P: Position> Staging<P> for BucketStaging<P> {
                 self.append(begun)?;
             }
         } else {
-            manifest = self.replaced.get(&self.destination.manifest_name()).cloned();
+            manifest.clone_from(&self.replaced_manifest);
         }
         let target = BucketTarget {
             writer: folder.create(name, self.destination.memory)?,
@@ -407,13 +419,15 @@ impl<P: Position> Staging<P> for BucketStaging<P> {
         _: &Context<'_>,
     ) -> Result<(), OutputError> {
         let Some(text) = manifest else { return Ok(()) };
-        let manifest = ManifestObject { name: self.destination.manifest_name(), text };
         if self.destination.name.is_none() {
-            self.delete_replaced(&manifest)?;
+            self.delete_replaced()?;
         }
-        let is_put = self.folder().put_new(&manifest.name, text.as_bytes().to_vec())?;
-        if !is_put && !manifest.stands_in(self.folder())? {
-            return Err(self.appeared(&manifest.name));
+        let BucketDestination { manifest_folder: folder, manifest_name: name, .. } =
+            &self.destination;
+        if !folder.put_new(name, text.as_bytes().to_vec())?
+            && folder.get(name)?.is_none_or(|found| found != text.as_bytes())
+        {
+            return Err(self.appeared(folder, name));
         }
         if self.destination.name.is_none() {
             self.folder().delete(&self.record)?;

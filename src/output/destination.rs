@@ -5,24 +5,32 @@
 
 use super::error::OutputError;
 use super::files::{HashedFile, ManifestFile};
-use super::naming::derived_name;
+use super::naming::{is_plain, is_short_identity};
 use super::output_file::followed;
-use crate::model::{Context, IoError};
+use crate::model::{Context, IoError, derived_name, manifest_beside};
 use crate::remote::ObjectStores;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+/// The manifest in a staging, until it has its name.
+pub(super) const STAGED_MANIFEST: &str = "manifest.json";
+/// The manifest of what is replaced, in the staging of what replaces it.
+pub(super) const REPLACED_MANIFEST: &str = "replaced.manifest.json";
 
 /// What makes outputs of a kind.
 pub(crate) struct OutputMaker {
     /// A word for it, such as `export`.
     pub name: &'static str,
-    /// Name of the manifest in a directory; beside a file it stands behind a dot and the name of the file.
-    pub manifest: &'static str,
+    /// The option that names the output.
+    pub option: &'static str,
+    /// Name of the manifest in directories of earlier releases; now it stands beside them.
+    pub manifest_inside: &'static str,
     /// The way out where an output exists and is not to be replaced.
     pub instead: &'static str,
     /// The files that a manifest lists; `None`: the bytes are not a manifest.
@@ -78,22 +86,6 @@ pub(crate) trait Staging<P>: Send + Sync {
     ) -> Result<(), OutputError>;
     /// After a failure: keeps what the next run can use, and nothing else.
     fn abandon(self: Box<Self>, can_resume: bool);
-}
-
-/// Whether a name on record is one of a file inside the directory.
-pub(super) fn is_plain(name: &str) -> bool {
-    !name.is_empty()
-        && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
-}
-
-/// The 12 digits by which stagings of one output are told apart.
-pub(super) fn short_identity(identity: &str) -> &str {
-    identity.get(..12).unwrap_or(identity)
-}
-
-/// Whether a text is such digits.
-pub(super) fn is_short_identity(text: &[u8]) -> bool {
-    text.len() == 12 && text.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// What tells a file from others that had or will have its name.
@@ -164,9 +156,30 @@ impl LocalDestination {
         self.path.file_name().unwrap_or_default()
     }
 
-    /// The manifest beside a file.
+    /// Where its manifest will stand.
     pub(super) fn manifest_beside(&self) -> PathBuf {
-        self.path.with_file_name(derived_name(".", self.name(), self.maker.manifest))
+        manifest_beside(&self.path)
+    }
+
+    /// The directory in which it is made: `NAME.tmp-HASH`.
+    pub(super) fn staging(&self, hash: &str) -> PathBuf {
+        self.path.with_file_name(derived_name("", self.name(), &format!(".tmp-{hash}")))
+    }
+
+    /// The directories in which it was ever made, as far as they are there; in order of their names.
+    pub(super) fn stagings(&self) -> Vec<PathBuf> {
+        let any = self.staging("000000000000");
+        let any = any.file_name().unwrap_or_default().as_bytes();
+        let before = any.get(..any.len().saturating_sub(12)).unwrap_or_default();
+        let entries = fs::read_dir(self.parent()).into_iter().flatten().flatten();
+        let of_it = entries.filter(|entry| {
+            let name = entry.file_name();
+            name.as_bytes().strip_prefix(before).is_some_and(is_short_identity)
+                && entry.file_type().is_ok_and(|kind| kind.is_dir())
+        });
+        let mut found: Vec<PathBuf> = of_it.map(|entry| entry.path()).collect();
+        found.sort();
+        found
     }
 
     /// The directory in which it will stand.
@@ -188,7 +201,8 @@ pub(crate) fn refuse_occupied(
 ) -> Result<LocalDestination, OutputError> {
     let OutputRequest { to, is_directory, force, maker, .. } = *request;
     if to.file_name().is_none() {
-        return Err(OutputError::Unnamed { path: to.to_path_buf() });
+        let option = maker.option;
+        return Err(OutputError::Unnamed { option, path: to.to_path_buf() });
     }
     // Without a stroke behind it, which a link would be lost behind.
     let (path, is_descriptor) = followed(&to.components().collect::<PathBuf>())?;
@@ -222,9 +236,7 @@ pub(crate) fn refuse_occupied(
             }
         }
     }
-    if !is_directory {
-        refuse_other_manifest(&destination)?;
-    }
+    refuse_other_manifest(&destination)?;
     Ok(destination)
 }
 
@@ -234,25 +246,35 @@ fn replaced(destination: &LocalDestination, found: &Metadata) -> Result<Occupant
     if found.is_file() {
         return Ok(Occupant::File(FileIdentity::of(found)));
     }
-    let manifest = path.join(maker.manifest);
-    let text = fs::read(&manifest).unwrap_or_default();
-    let Some(listed) = (maker.listed)(&text) else {
-        return Err(OutputError::Exists {
+    // Where a run was killed between the names of a directory and of its manifest, this one is in the staging.
+    let stagings = destination.stagings().into_iter();
+    let in_staging = stagings
+        .flat_map(|staging| [STAGED_MANIFEST, REPLACED_MANIFEST].map(|name| staging.join(name)));
+    let inside = path.join(maker.manifest_inside);
+    let manifests = [destination.manifest_beside(), inside.clone()].into_iter().chain(in_staging);
+    let mut stranger = None;
+    for manifest in manifests {
+        let text = fs::read(&manifest).unwrap_or_default();
+        let Some(listed) = (maker.listed)(&text) else { continue };
+        let mut known = known_files(&listed);
+        if manifest == inside {
+            known.insert(PathBuf::from(maker.manifest_inside), text.len() as u64);
+        }
+        match stranger_in(path, &known)? {
+            None => return Ok(Occupant::Directory(known)),
+            Some(other) => stranger = stranger.or(Some(other)),
+        }
+    }
+    Err(match stranger {
+        None => OutputError::Exists {
             path: destination.given.clone(),
             instead: "it has no manifest, and `force=` replaces what has one: remove it, or give another path",
-        });
-    };
-    let listed = listed.into_iter().filter(|file| is_plain(&file.name));
-    let mut known: BTreeMap<PathBuf, u64> =
-        listed.map(|file| (PathBuf::from(file.name), file.bytes)).collect();
-    known.insert(PathBuf::from(maker.manifest), text.len() as u64);
-    match stranger_in(path, &known)? {
-        None => Ok(Occupant::Directory(known)),
-        Some(stranger) => Err(OutputError::Exists {
+        },
+        Some(stranger) => OutputError::Exists {
             path: destination.given.join(stranger),
             instead: "it is not as the manifest of the directory lists its files, and `force=` replaces nothing else: move it away, or give another path",
-        }),
-    }
+        },
+    })
 }
 
 /// Refuses a file in the place of the manifest that no output left there.
@@ -263,7 +285,7 @@ fn refuse_other_manifest(destination: &LocalDestination) -> Result<(), OutputErr
         Ok(text) if (destination.maker.listed)(&text).is_some() => Ok(()),
         Ok(_) => Err(OutputError::Exists {
             path,
-            instead: "the manifest of the file is to stand there: move it away, or give another path",
+            instead: "the manifest of the output is to stand there: move it away, or give another path",
         }),
         Err(error) => Err(IoError::of("reading", &path)(error).into()),
     }
@@ -274,8 +296,14 @@ fn is_empty(directory: &Path) -> Result<bool, IoError> {
     Ok(entries.next().is_none())
 }
 
+/// The files of a manifest by their paths in the directory, with their sizes.
+pub(super) fn known_files(listed: &[ManifestFile]) -> BTreeMap<PathBuf, u64> {
+    let listed = listed.iter().filter(|file| is_plain(&file.name));
+    listed.map(|file| (PathBuf::from(&file.name), file.bytes)).collect()
+}
+
 /// Something below a directory that is not one of the known files, in the size that it had; in order of paths.
-fn stranger_in(
+pub(super) fn stranger_in(
     directory: &Path,
     known: &BTreeMap<PathBuf, u64>,
 ) -> Result<Option<PathBuf>, IoError> {

@@ -69,8 +69,10 @@ pub enum OutputError {
         kept: PathBuf,
     },
     /// The output cannot be made by a rename.
-    #[error("{} does not end in a name; give the path of a file or of a new directory", path.display())]
+    #[error("{option} {} does not end in a name; give the path of a file or of a new directory", path.display())]
     Unnamed {
+        /// The option that it was given by.
+        option: &'static str,
         /// The path given, such as `.`.
         path: PathBuf,
     },

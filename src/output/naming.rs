@@ -1,35 +1,24 @@
-//! Names of what is under way, made from the name of the output, and renames that replace nothing.
+//! Names that a record or a listing may have, and renames that replace nothing.
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Component, Path};
 
-/// Bytes of the longest name that file systems take.
-const NAME_BYTES: usize = 255;
+/// Whether a name on record is one of a file inside the directory.
+pub(super) fn is_plain(name: &str) -> bool {
+    !name.is_empty()
+        && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
+}
 
-/// A name with something before and behind it. Where that would be longer than names may be, the name is cut, and a
-/// part of its hash tells it from others that begin so.
-pub(super) fn derived_name(before: &str, name: &OsStr, behind: &str) -> OsString {
-    let bytes = name.as_bytes();
-    let room = NAME_BYTES.saturating_sub(before.len() + behind.len());
-    let mut derived = before.as_bytes().to_vec();
-    if bytes.len() <= room {
-        derived.extend(bytes);
-    } else {
-        let mark = format!("~{:.8}", blake3::hash(bytes).to_hex());
-        let most = room.saturating_sub(mark.len());
-        // Between characters, where there are some: none has more than four bytes.
-        let is_within = |end: &usize| bytes.get(*end).is_some_and(|byte| byte & 0xc0 == 0x80);
-        let end = (most.saturating_sub(3)..=most).rev().find(|end| !is_within(end));
-        let end = end.unwrap_or(most);
-        derived.extend(bytes.get(..end).unwrap_or_default());
-        derived.extend(mark.as_bytes());
-    }
-    derived.extend(behind.as_bytes());
-    OsString::from_vec(derived)
+/// The 12 digits by which stagings of one output are told apart.
+pub(super) fn short_identity(identity: &str) -> &str {
+    identity.get(..12).unwrap_or(identity)
+}
+
+/// Whether a text is such digits.
+pub(super) fn is_short_identity(text: &[u8]) -> bool {
+    text.len() == 12 && text.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Renames a file; an error of the kind [`ErrorKind::AlreadyExists`] where something has the name.

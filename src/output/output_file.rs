@@ -4,8 +4,8 @@
 //! a descriptor such as `/dev/stdout`: it is written to. A link is followed. What is read is never written over.
 
 use super::error::OutputError;
-use super::naming::{derived_name, rename_new};
-use crate::model::{IoError, sync_directory};
+use super::naming::rename_new;
+use crate::model::{IoError, derived_name, sync_directory};
 use std::fs;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{BufWriter, ErrorKind, Write};

@@ -1,34 +1,29 @@
 //! Files made on disk beside their output, in `NAME.tmp-HASH`, until all are finished.
 //!
-//! `data` in it becomes the output, or has the file that does. `lock` is held as long as somebody is at work, and
-//! `finished.jsonl` is the record: both stand outside of what gets the name, so that they last until it has it. What is
-//! replaced waits there too, and is put back where it is not replaced after all.
+//! `data` in it becomes the output, or has the file that does; `manifest.json` gets its place beside that. `lock` is held
+//! as long as somebody is at work, and `finished.jsonl` is the record: both stand outside of what gets the name, so that
+//! they last until it has it. What is replaced waits there too, and is put back where it is not replaced after all.
 
 use super::bucket::BucketDestination;
 use super::destination::{
-    FileRename, LocalDestination, Occupant, OutputRequest, ShardRecord, Staging, StagingLock,
-    is_plain, is_short_identity, refuse_occupied, short_identity,
+    FileRename, LocalDestination, Occupant, OutputRequest, REPLACED_MANIFEST, STAGED_MANIFEST,
+    ShardRecord, Staging, StagingLock, known_files, refuse_occupied, stranger_in,
 };
 use super::error::OutputError;
 use super::files::{HashedFile, ManifestFile};
-use super::naming::{derived_name, exchange, rename_new};
+use super::naming::{exchange, is_plain, rename_new, short_identity};
 use super::record::{Position, RecordLine, to_json};
 use crate::model::{Context, IoError, sync_directory};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 const FINISHED: &str = "finished.jsonl";
 const DATA: &str = "data";
-/// The manifest of a file, until it stands beside it.
-const MANIFEST: &str = "manifest.json";
 /// What is replaced, where the file system cannot exchange two names.
 const REPLACED: &str = "replaced";
-/// The manifest of a file that is replaced.
-const REPLACED_MANIFEST: &str = "replaced.manifest.json";
 /// The record of builds of an older release.
 const OLD_RECORD: &str = "progress.json";
 
@@ -87,8 +82,7 @@ impl LocalStaging {
         destination: LocalDestination,
         identity: &str,
     ) -> Result<(Self, Vec<ShardRecord<P>>), OutputError> {
-        let behind = format!(".tmp-{}", short_identity(identity));
-        let path = destination.path.with_file_name(derived_name("", destination.name(), &behind));
+        let path = destination.staging(short_identity(identity));
         if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
             let instead = "the files are made in a directory of that name: move it away";
             return Err(OutputError::Exists { path, instead });
@@ -111,6 +105,7 @@ impl LocalStaging {
     }
 
     fn resume<P: Position>(&self, identity: &str) -> Result<Vec<ShardRecord<P>>, OutputError> {
+        self.put_manifest_beside(&self.path);
         let kept = [StagingLock::FILE, FINISHED, DATA, REPLACED, REPLACED_MANIFEST];
         clear(&self.path, &|name| kept.iter().any(|kept| OsStr::new(kept) == name))?;
         if fs::symlink_metadata(&self.data).is_ok_and(|found| !found.is_dir()) {
@@ -199,7 +194,7 @@ impl LocalStaging {
             }
             directories.push(directory);
         }
-        let manifest = self.path.join(MANIFEST);
+        let manifest = self.path.join(STAGED_MANIFEST);
         files.extend(manifest.exists().then_some(manifest));
         context.progress.begin("files", Some(files.len() as u64));
         for (done, path) in files.iter().enumerate() {
@@ -215,9 +210,12 @@ impl LocalStaging {
         Ok(())
     }
 
-    /// The only file of an output that is one.
-    fn made_file(&self) -> PathBuf {
-        self.data.join(self.destination.name().to_string_lossy().as_ref())
+    /// What becomes the output: the directory of its files, or the only one.
+    fn made(&self) -> PathBuf {
+        match self.destination.is_directory {
+            true => self.data.clone(),
+            false => self.data.join(self.destination.name().to_string_lossy().as_ref()),
+        }
     }
 
     fn appeared(&self, path: &Path) -> OutputError {
@@ -290,7 +288,7 @@ impl LocalStaging {
         renamed
     }
 
-    /// Takes the name of the output from a file again, for that which it replaced.
+    /// Takes the name of the output from what was made again, for that which it replaced.
     fn take_name_back(&self, made: &Path) {
         let path = &self.destination.path;
         if !exchange(made, path).is_ok_and(|exchanged| exchanged) && rename_new(path, made).is_ok()
@@ -299,21 +297,22 @@ impl LocalStaging {
         }
     }
 
-    /// Gives a file its name, and its manifest that beside it. An old manifest goes first, so that none is ever beside
-    /// the file of another; it comes back with the file that it describes.
-    fn name_file(&self) -> Result<(), OutputError> {
+    /// Gives the output its name, and its manifest that beside it. An old manifest goes first, so that none is ever
+    /// beside the output of another; it comes back with the one that it describes.
+    fn name(&self) -> Result<(), OutputError> {
         let (beside, aside) =
             (self.destination.manifest_beside(), self.path.join(REPLACED_MANIFEST));
         self.set_manifest_aside(&beside, &aside)?;
-        let named = match (&self.destination.occupant, self.path.join(MANIFEST)) {
-            (_, manifest) if !manifest.exists() => self.name_output(&self.made_file()),
-            (Occupant::Nothing, manifest) => self.name_manifest_and_file(&manifest, &beside),
-            (_, manifest) => self.name_file_and_manifest(&manifest, &beside),
+        let named = match (&self.destination.occupant, self.path.join(STAGED_MANIFEST)) {
+            (_, manifest) if !manifest.exists() => self.name_output(&self.made()),
+            (Occupant::Nothing, manifest) => self.name_manifest_and_output(&manifest, &beside),
+            (_, manifest) => self.name_output_and_manifest(&manifest, &beside),
         };
         if named.is_err() {
             let _ = rename_new(&aside, &beside);
         }
-        named
+        named?;
+        Ok(sync_directory(self.destination.parent())?)
     }
 
     fn set_manifest_aside(&self, beside: &Path, aside: &Path) -> Result<(), OutputError> {
@@ -329,19 +328,19 @@ impl LocalStaging {
         Ok(())
     }
 
-    /// The file comes last: killed before, the same command finds its name free, and ends the work.
-    fn name_manifest_and_file(&self, manifest: &Path, beside: &Path) -> Result<(), OutputError> {
+    /// The output comes last: killed before, the same command finds its name free, and ends the work.
+    fn name_manifest_and_output(&self, manifest: &Path, beside: &Path) -> Result<(), OutputError> {
         rename_new(manifest, beside).map_err(self.refused(beside, beside))?;
-        let named = self.name_output(&self.made_file());
+        let named = self.name_output(&self.made());
         if named.is_err() {
             let _ = rename_new(beside, manifest);
         }
         named
     }
 
-    /// The file comes first: killed behind it, the same command may replace it, and makes it again.
-    fn name_file_and_manifest(&self, manifest: &Path, beside: &Path) -> Result<(), OutputError> {
-        let made = self.made_file();
+    /// The output comes first: killed behind it, the next run puts the manifest beside it.
+    fn name_output_and_manifest(&self, manifest: &Path, beside: &Path) -> Result<(), OutputError> {
+        let made = self.made();
         self.name_output(&made)?;
         let named = rename_new(manifest, beside).map_err(self.refused(beside, beside));
         if named.is_err() {
@@ -350,26 +349,11 @@ impl LocalStaging {
         named
     }
 
-    fn name(&self) -> Result<(), OutputError> {
-        if self.destination.is_directory {
-            self.name_output(&self.data)?;
-        } else {
-            self.name_file()?;
-        }
-        Ok(sync_directory(self.destination.parent())?)
-    }
-
     /// Removes the stagings of this output that were stopped and not run again, such as of an earlier commit or release.
     /// What cannot be removed stays: the output is whole.
     fn clear_others(&self) {
-        let own = self.path.file_name().unwrap_or_default().as_bytes();
-        let Some((before, _)) = own.split_at_checked(own.len().saturating_sub(12)) else { return };
-        for entry in fs::read_dir(self.destination.parent()).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let path = entry.path();
-            let is_ours = name.as_bytes().strip_prefix(before).is_some_and(is_short_identity)
-                && entry.file_type().is_ok_and(|kind| kind.is_dir())
-                && path.join(StagingLock::FILE).is_file()
+        for path in self.destination.stagings() {
+            let is_ours = path.join(StagingLock::FILE).is_file()
                 && [FINISHED, OLD_RECORD, DATA].iter().any(|name| path.join(name).exists());
             if is_ours && let Ok(Some(_held)) = StagingLock::take(&path) {
                 self.discard(&path);
@@ -379,16 +363,34 @@ impl LocalStaging {
 
     /// Removes a staging. What it was to replace is put back first, where its name is free.
     fn discard(&self, staging: &Path) {
-        let (path, beside) = (&self.destination.path, self.destination.manifest_beside());
-        let _ = rename_new(&staging.join(REPLACED), path);
-        let aside = staging.join(REPLACED_MANIFEST);
-        let listed = fs::read(&aside).ok().and_then(|text| (self.destination.maker.listed)(&text));
-        if let Some([file]) = listed.as_deref()
-            && has_recorded_bytes(path, file)
-        {
-            let _ = rename_new(&aside, &beside);
-        }
+        let _ = rename_new(&staging.join(REPLACED), &self.destination.path);
+        self.put_manifest_beside(staging);
         let _ = fs::remove_dir_all(staging);
+    }
+
+    /// Gives the manifest of what stands under the name of the output its place, where a run was killed before that.
+    fn put_manifest_beside(&self, staging: &Path) {
+        let beside = self.destination.manifest_beside();
+        for name in [STAGED_MANIFEST, REPLACED_MANIFEST] {
+            let manifest = staging.join(name);
+            if !beside.exists() && self.describes_output(&manifest) {
+                let _ = rename_new(&manifest, &beside);
+            }
+        }
+    }
+
+    /// Whether a manifest lists what stands under the name of the output, byte for byte.
+    fn describes_output(&self, manifest: &Path) -> bool {
+        let LocalDestination { path, maker, is_directory, .. } = &self.destination;
+        let listed = fs::read(manifest).ok().and_then(|text| (maker.listed)(&text));
+        match listed.as_deref() {
+            Some([file]) if !is_directory => has_recorded_bytes(path, file),
+            Some(files) if *is_directory => {
+                let has = |file: &ManifestFile| has_recorded_bytes(&path.join(&file.name), file);
+                matches!(stranger_in(path, &known_files(files)), Ok(None)) && files.iter().all(has)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -420,10 +422,7 @@ impl<P: Position> Staging<P> for LocalStaging {
             }
         }
         if let Some(text) = manifest {
-            let path = match self.destination.is_directory {
-                true => self.data.join(self.destination.maker.manifest),
-                false => self.path.join(MANIFEST),
-            };
+            let path = self.path.join(STAGED_MANIFEST);
             fs::write(&path, text).map_err(IoError::of("writing", &path))?;
         }
         self.sync(context)?;

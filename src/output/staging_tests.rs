@@ -7,7 +7,8 @@ use std::os::unix::fs::symlink;
 /// Files of numbers; a manifest lists them.
 const NUMBERS: OutputMaker = OutputMaker {
     name: "count",
-    manifest: ".list.json",
+    option: "`to=`",
+    manifest_inside: ".list.json",
     instead: "give another path",
     listed: |text| serde_json::from_slice(text).ok(),
 };
@@ -115,7 +116,8 @@ fn a_record_is_believed_for_own_files_with_their_bytes() {
     make(&entered, "one", b"1");
     publish(entered, Some("[]")).unwrap();
     assert_eq!(names(&root.path().join("theirs")), ["file"]);
-    assert_eq!(names(&to), [".list.json", "one"]);
+    assert_eq!(names(&to), ["one"]);
+    assert_eq!(fs::read(root.path().join(".out.manifest.json")).unwrap(), b"[]");
 }
 
 #[test]
@@ -147,15 +149,15 @@ fn a_staging_is_entered_by_one_at_a_time() {
 #[test]
 fn a_file_killed_beside_its_manifest_is_named_next_time() {
     let root = tempfile::tempdir().unwrap();
-    let (to, beside) = (root.path().join("a"), root.path().join(".a.list.json"));
+    let (to, beside) = (root.path().join("a"), root.path().join(".a.manifest.json"));
     // The manifest of a file that is gone.
     fs::write(&beside, manifest(&[digest("a", b"0")])).unwrap();
     let (staging, _) = begun(&to, false, false);
     let text = manifest(&[make(&staging, "a", b"1")]);
-    fs::write(staging.path.join(MANIFEST), &text).unwrap();
+    fs::write(staging.path.join(STAGED_MANIFEST), &text).unwrap();
     let aside = staging.path.join(REPLACED_MANIFEST);
     staging.set_manifest_aside(&beside, &aside).unwrap();
-    rename_new(&staging.path.join(MANIFEST), &beside).unwrap();
+    rename_new(&staging.path.join(STAGED_MANIFEST), &beside).unwrap();
     drop(staging);
     assert!(!to.exists() && beside.exists());
     let (staging, finished) = begun(&to, false, false);
@@ -168,9 +170,9 @@ fn a_file_killed_beside_its_manifest_is_named_next_time() {
     // With a file that is replaced: killed behind the file.
     let (staging, _) = begun(&to, false, true);
     let text = manifest(&[make(&staging, "a", b"2")]);
-    fs::write(staging.path.join(MANIFEST), &text).unwrap();
+    fs::write(staging.path.join(STAGED_MANIFEST), &text).unwrap();
     staging.set_manifest_aside(&beside, &staging.path.join(REPLACED_MANIFEST)).unwrap();
-    staging.name_output(&staging.made_file()).unwrap();
+    staging.name_output(&staging.made()).unwrap();
     drop(staging);
     assert_eq!((fs::read(&to).unwrap(), beside.exists()), (b"2".to_vec(), false));
     let (staging, finished) = begun(&to, false, true);
@@ -181,14 +183,64 @@ fn a_file_killed_beside_its_manifest_is_named_next_time() {
         (fs::read(&to).unwrap(), fs::read_to_string(&beside).unwrap()),
         (b"2".to_vec(), text)
     );
-    assert_eq!(names(root.path()), [".a.list.json", "a"]);
+    assert_eq!(names(root.path()), [".a.manifest.json", "a"]);
+}
+
+/// Killed anywhere among the names of a directory that replaces another, the same command may replace what stands there.
+#[test]
+fn a_directory_killed_beside_its_manifest_is_replaced() {
+    let root = tempfile::tempdir().unwrap();
+    let (to, beside) = (root.path().join("a"), root.path().join(".a.manifest.json"));
+    let (staging, _) = begun(&to, true, false);
+    let old = manifest(&[make(&staging, "one", b"1")]);
+    publish(staging, Some(&old)).unwrap();
+    for is_named in [false, true] {
+        let (staging, _) = begun(&to, true, true);
+        // Of the same size and name, so that its bytes alone tell them apart.
+        let text = manifest(&[make(&staging, "one", b"2")]);
+        fs::write(staging.path.join(STAGED_MANIFEST), &text).unwrap();
+        staging.set_manifest_aside(&beside, &staging.path.join(REPLACED_MANIFEST)).unwrap();
+        if is_named {
+            staging.name_output(&staging.made()).unwrap();
+        }
+        drop(staging);
+        let stands = if is_named { b"2" } else { b"1" };
+        assert_eq!((&fs::read(to.join("one")).unwrap()[..], beside.exists()), (&stands[..], false));
+        // What is not of them is still somebody's.
+        fs::write(to.join("theirs"), "x").unwrap();
+        let request = OutputRequest {
+            to: &to,
+            stores: None,
+            is_directory: true,
+            force: true,
+            maker: &NUMBERS,
+        };
+        assert!(
+            matches!(refuse_occupied(&request), Err(OutputError::Exists { path, .. }) if path.ends_with("theirs"))
+        );
+        fs::remove_file(to.join("theirs")).unwrap();
+        let (staging, _) = begun(&to, true, true);
+        let described = if is_named { &text } else { &old };
+        assert_eq!(&fs::read_to_string(&beside).unwrap(), described);
+        let _ = fs::remove_file(staging.data.join("one"));
+        make(&staging, "one", b"2");
+        publish(staging, Some(&text)).unwrap();
+        assert_eq!(
+            (&fs::read(to.join("one")).unwrap()[..], fs::read_to_string(&beside).unwrap()),
+            (&b"2"[..], text)
+        );
+        assert_eq!(names(root.path()), [".a.manifest.json", "a"]);
+        let (staging, _) = begun(&to, true, true);
+        let file = make(&staging, "one", b"1");
+        publish(staging, Some(&manifest(&[file]))).unwrap();
+    }
 }
 
 /// A run that was killed with the old manifest set aside, and given up: the old pair is there again.
 #[test]
 fn a_manifest_set_aside_is_put_back() {
     let root = tempfile::tempdir().unwrap();
-    let (to, beside) = (root.path().join("a"), root.path().join(".a.list.json"));
+    let (to, beside) = (root.path().join("a"), root.path().join(".a.manifest.json"));
     fs::write(&to, "old").unwrap();
     let old = manifest(&[digest("a", b"old")]);
     fs::write(&beside, &old).unwrap();
@@ -203,7 +255,7 @@ fn a_manifest_set_aside_is_put_back() {
         (fs::read(&to).unwrap(), fs::read_to_string(&beside).unwrap()),
         (b"old".to_vec(), old)
     );
-    assert_eq!(names(root.path()), [".a.list.json", "a"]);
+    assert_eq!(names(root.path()), [".a.manifest.json", "a"]);
 }
 
 /// As on a file system that can exchange no names.
@@ -263,17 +315,4 @@ fn renames_replace_nothing_with_links_too() {
         }
         fs::remove_dir(at("moved")).unwrap();
     }
-}
-
-#[test]
-fn derived_names_are_short_enough_and_differ() {
-    let long =
-        |letter: &str, count: usize| derived_name(".", OsStr::new(&letter.repeat(count)), ".tmp");
-    for (letter, count) in [("x", 250), ("x", 251), ("x", 255), ("д", 127), ("€", 85)] {
-        let name = long(letter, count).into_string().unwrap();
-        assert!(name.len() <= 255 && name.starts_with(".") && name.ends_with(".tmp"), "{name}");
-        assert_eq!(name.contains('~'), letter.len() * count > 250);
-    }
-    assert_ne!(long("x", 254), long("x", 255));
-    assert_eq!(derived_name("", OsStr::from_bytes(&[0x80; 255]), "~").len(), 255);
 }

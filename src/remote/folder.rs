@@ -67,6 +67,14 @@ impl RemoteFolder {
         Ok(Self { address, client, interrupt: interrupt.clone(), prefix })
     }
 
+    /// The folder above it, and its name in that one; none: it is the whole bucket.
+    pub(crate) fn parent(&self) -> Option<(Self, String)> {
+        let path = self.prefix.strip_suffix('/')?;
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let prefix = if above.is_empty() { String::new() } else { format!("{above}/") };
+        Some((Self { prefix, ..self.clone() }, name.to_owned()))
+    }
+
     /// The address of an object in it.
     pub(crate) fn address_of(&self, name: &str) -> String {
         self.address.name_of(&format!("{}{name}", self.prefix))

@@ -1,7 +1,9 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
 use crate::model::near_names::{UnknownName, there_are};
-use crate::model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, system_way_out};
+use crate::model::{
+    Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, manifest_beside, system_way_out,
+};
 use std::path::{Path, PathBuf};
 
 /// An error of the store.
@@ -262,8 +264,8 @@ const WAYS_OUT: [(&str, &str); 3] = [
 fn way_to_a_corpus(path: &Path) -> &'static str {
     if path.is_file() {
         "it is a file, and a corpus is a directory: name the corpus first, then the file, or make a corpus"
-    } else if path.join("manifest.json").is_file() {
-        "it looks like an epoch, an export or a load, which have a manifest.json: name the corpus first, then what is read or checked, or make a corpus"
+    } else if path.join("manifest.json").is_file() || manifest_beside(path).is_file() {
+        "it looks like an epoch, an export or a load, which have a manifest: name the corpus first, then what is read or checked, or make a corpus"
     } else {
         "it holds other things: name another directory, or make a corpus in a new one"
     }

@@ -399,6 +399,44 @@ def parquet(options, rows):
         timed(options, f"parquet {compression}", build, time.time() - start, size_of(out))
 
 
+def directories(options, rows):
+    """Programs that are given a directory take every file in it for data."""
+    import datasets
+    import duckdb
+    import polars
+    import pyarrow.dataset
+
+    datasets.disable_progress_bars()
+    cache = str(fresh(options, "datasets-cache"))
+    export = [options.corpusdb, "export", options.corpus, "--json", "--force", "--columns", "source,text"]
+    export += ["--shard-bytes", str(options.shard_bytes)]
+    made = {}
+    for form in ["parquet", "jsonl"]:
+        build = Build(options, f"epoch-{form}", f'format = "{form}"')
+        made["epoch", form] = build.dir, build.manifest["totals"]["rows"]
+        for name, more in [("export", []), ("partitions", ["--partition-by", "source"])]:
+            out = Path(options.work) / f"{name}-{form}"
+            ran = subprocess.run(export + ["--to", str(out), "--format", form] + more, check=True, capture_output=True)
+            made[name, form] = out, json.loads(ran.stdout)["rows"]
+    for (name, form), (out, count) in made.items():
+        ending = {"parquet": "parquet", "jsonl": "json"}[form]
+        readers = {
+            "polars": lambda: {"parquet": polars.scan_parquet, "json": polars.scan_ndjson}[ending](f"{out}/").collect().height,
+            "pyarrow": lambda: pyarrow.dataset.dataset(str(out), format=ending, partitioning="hive").count_rows(),
+            "datasets": lambda: datasets.load_dataset(str(out), split="train", cache_dir=cache).num_rows,
+            "datasets by its builder": lambda: datasets.load_dataset(
+                ending, data_dir=str(out), split="train", cache_dir=cache
+            ).num_rows,
+            "duckdb": lambda: duckdb.sql(f"SELECT count(*) FROM read_{ending}('{out}/**/*')").fetchall()[0][0],
+        }
+        for reader, read in readers.items():
+            try:
+                found = read()
+            except Exception as error:
+                found = f"{type(error).__name__}: {error}"
+            check(f"directory {name} of {form} read by {reader}", found == count, f"{found}")
+
+
 def made_corpus(options):
     """A corpus of 3,000 made-up documents in three sources, with one tokenizer of 2,000 tokens."""
     corpus = Path(options.work) / "corpus"
@@ -433,7 +471,7 @@ if __name__ == "__main__":
     if made.returncode and "exists" not in made.stderr:
         sys.exit(made.stderr)
     base = Rows(Build(options, "parquet", 'format = "parquet"'))
-    for one in [parquet, megatron, megatron_unpacked, mds, mds_narrow, litdata, arrow, jsonl, flat, datatrove]:
+    for one in [parquet, megatron, megatron_unpacked, mds, mds_narrow, litdata, arrow, jsonl, flat, datatrove, directories]:
         if not options.formats or one.__name__ in options.formats:
             one(options, base)
     print(f"{len(FAILED)} differences")

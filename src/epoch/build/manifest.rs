@@ -4,21 +4,20 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::PackLosses;
 use crate::epoch::plan::{PinnedSnapshot, PinnedTokenizer, PlanHeader, ratio};
 use crate::epoch::run::EpochIndex;
-use crate::model::IoError;
+use crate::model::{IoError, find_manifest};
 use crate::output::{ManifestFile, OutputMaker};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 /// Version of the manifest's form.
 const MANIFEST_VERSION: u32 = 1;
-/// Its file name.
-pub(in crate::epoch) const MANIFEST_FILE: &str = "manifest.json";
 
 /// Builds of epochs, as those who make room for them know them.
 pub(super) const BUILDS: OutputMaker = OutputMaker {
     name: "build",
-    manifest: MANIFEST_FILE,
+    option: "`out=`",
+    manifest_inside: "manifest.json",
     instead: "it is not an empty directory: give another `out=`, or remove it first",
     listed: |text| serde_json::from_slice(text).ok().map(|manifest: Manifest| manifest.files),
 };
@@ -48,7 +47,7 @@ pub struct Manifest {
     pub sources: Vec<ManifestSource>,
     /// All sources together.
     pub totals: ManifestTotals,
-    /// Every file but this one, by name.
+    /// Every file, by name.
     pub files: Vec<ManifestFile>,
     /// The recipe with every default, as TOML.
     pub recipe: String,
@@ -225,33 +224,38 @@ impl Manifest {
         text
     }
 
+    /// Where the manifest of the epoch stands that was built in `dir`: beside it.
+    pub(in crate::epoch) fn path(dir: &Path) -> PathBuf {
+        find_manifest(dir, BUILDS.manifest_inside)
+    }
+
     /// Reads the manifest of the epoch that was built in `dir`.
     ///
     /// # Errors
     /// [`EpochError::Files`] when there is none; [`EpochError::Io`]; [`EpochError::Plan`].
     pub fn read(dir: &Path) -> Result<Self, EpochError> {
-        let text = String::from_utf8(Self::read_bytes(dir)?).map_err(|error| {
-            let path = dir.join(MANIFEST_FILE);
+        let path = Self::path(dir);
+        let text = String::from_utf8(Self::read_bytes(dir, &path)?).map_err(|error| {
             EpochError::Plan(format!("{} is not UTF-8: {error}", path.display()))
         })?;
         Self::from_json(&text)
     }
 
-    /// The bytes of the manifest of the epoch that was built in `dir`.
+    /// The bytes of the manifest at `path` of the epoch that was built in `dir`.
     ///
     /// # Errors
     /// [`EpochError::Files`] when there is none; [`EpochError::Io`].
-    pub(in crate::epoch) fn read_bytes(dir: &Path) -> Result<Vec<u8>, EpochError> {
-        let path = dir.join(MANIFEST_FILE);
+    pub(in crate::epoch) fn read_bytes(dir: &Path, path: &Path) -> Result<Vec<u8>, EpochError> {
         let absent = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        match fs::read(&path) {
+        match fs::read(path) {
             Err(error) if absent(error.kind()) => Err(EpochError::Files {
                 path: dir.to_path_buf(),
                 why: format!(
-                    "no epoch was built here, there is no {MANIFEST_FILE}: give the directory that `corpusdb epoch build` wrote"
+                    "no epoch was built here, there is no {}: give the directory that `corpusdb epoch build` wrote, and move the two together",
+                    path.file_name().unwrap_or_default().to_string_lossy()
                 ),
             }),
-            read => Ok(read.map_err(IoError::of("reading", &path))?),
+            read => Ok(read.map_err(IoError::of("reading", path))?),
         }
     }
 
@@ -261,10 +265,10 @@ impl Manifest {
     /// [`EpochError::Plan`] when the text is not a manifest of this version.
     pub fn from_json(text: &str) -> Result<Self, EpochError> {
         let manifest: Self = serde_json::from_str(text)
-            .map_err(|error| EpochError::Plan(format!("{MANIFEST_FILE}: {error}")))?;
+            .map_err(|error| EpochError::Plan(format!("the manifest: {error}")))?;
         if manifest.version != MANIFEST_VERSION {
             let message = format!(
-                "{MANIFEST_FILE} has version {}, this release reads {MANIFEST_VERSION}",
+                "the manifest has version {}, this release reads {MANIFEST_VERSION}",
                 manifest.version
             );
             return Err(EpochError::Plan(message));

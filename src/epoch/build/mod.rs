@@ -14,7 +14,7 @@ mod stream;
 mod unpadded;
 
 pub use crate::output::ManifestFile;
-pub(super) use manifest::{ExportCounts, MANIFEST_FILE, RowCounts};
+pub(super) use manifest::{ExportCounts, RowCounts};
 pub use manifest::{Manifest, ManifestSource, ManifestTotals};
 pub(super) use spec::{check_output, row_spec};
 pub use stream::{BatchPrinter, BatchTable, StreamFormat, StreamViews};
@@ -84,8 +84,8 @@ impl BuildJob<'_> {
     }
 }
 
-/// Writes epoch `epoch` of `plan` into the directory `out`: shards and `manifest.json`. The files are
-/// made in `OUT.tmp-HASH` beside it and appear by one rename. Rows in flight take about half of the memory
+/// Writes epoch `epoch` of `plan`: its shards into the directory `out`, and `.OUT.manifest.json` beside it. The files are
+/// made in `OUT.tmp-HASH` beside it, and the directory appears by one rename. Rows in flight take about half of the memory
 /// at most; the bytes written depend neither on it nor on the threads. Progress is counted in tokens.
 ///
 /// A build that was interrupted, killed or ran out of disk leaves its finished shards in `OUT.tmp-HASH`; the next one

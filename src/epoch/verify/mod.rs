@@ -15,7 +15,7 @@ mod row;
 pub use checks::{PropertyCheck, Verification};
 
 use crate::corpus::Corpora;
-use crate::epoch::build::{MANIFEST_FILE, Manifest, ManifestFile, row_spec};
+use crate::epoch::build::{Manifest, ManifestFile, row_spec};
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, PlanHeader};
 use crate::epoch::rows::OpenPurpose;
@@ -46,7 +46,8 @@ pub fn verify(
     let plan = &planned.plan;
     let Context { progress, interrupt, .. } = *context;
     let mut checks = CheckList::default();
-    let written = Manifest::read_bytes(dir)?;
+    let manifest_path = Manifest::path(dir);
+    let written = Manifest::read_bytes(dir, &manifest_path)?;
     let manifest = match parse_manifest(&written, plan) {
         Ok(manifest) => manifest,
         Err(why) => {
@@ -54,7 +55,7 @@ pub fn verify(
             return Ok(checks.verdict(0, 0));
         }
     };
-    check_listing(dir, &manifest, &mut checks)?;
+    check_listing(dir, &manifest_path, &manifest, &mut checks)?;
     let mut files = hash_files(dir, &manifest, &mut checks, interrupt);
     interrupt.check()?;
 
@@ -140,7 +141,7 @@ fn read_shards(
 
 fn parse_manifest(bytes: &[u8], plan: &PlanHeader) -> Result<Manifest, String> {
     let text = std::str::from_utf8(bytes)
-        .map_err(|error| format!("{MANIFEST_FILE} is not UTF-8: {error}"))?;
+        .map_err(|error| format!("the manifest is not UTF-8: {error}"))?;
     let manifest = Manifest::from_json(text).map_err(|error| error.to_string())?;
     if manifest.plan != plan.hash_hex() {
         return Err(format!(
@@ -156,6 +157,7 @@ fn parse_manifest(bytes: &[u8], plan: &PlanHeader) -> Result<Manifest, String> {
 
 fn check_listing(
     dir: &Path,
+    manifest_path: &Path,
     manifest: &Manifest,
     checks: &mut CheckList,
 ) -> Result<(), EpochError> {
@@ -165,7 +167,8 @@ fn check_listing(
         found.insert(entry.file_name().to_string_lossy().into_owned());
     }
     let listed: BTreeSet<&str> = manifest.files.iter().map(|file| file.name.as_str()).collect();
-    for name in found.iter().filter(|name| *name != MANIFEST_FILE) {
+    // Earlier releases wrote it into the directory.
+    for name in found.iter().filter(|name| dir.join(name) != manifest_path) {
         if !listed.contains(name.as_str()) {
             checks.fail(Property::Files, format!("{name} is not in the manifest"));
         }

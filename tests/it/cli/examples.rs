@@ -317,7 +317,7 @@ fn a_demo_in_an_empty_folder_uses_the_built_in_text() {
     }
     assert!(!told.contains('\u{fffd}'), "half a character: {told}");
     assert!(told.contains("[-") && told.contains("{+"), "where they differ: {told}");
-    assert!(folder.path().join("corpusdb-demo/epoch-0/manifest.json").is_file());
+    assert!(folder.path().join("corpusdb-demo/.epoch-0.manifest.json").is_file());
     let script = std::fs::read(folder.path().join("corpusdb-demo/demo.sh")).unwrap();
     assert_eq!(script, std::fs::read(repository("examples/demo/demo.sh")).unwrap());
     // Each command that it shows can be copied as it stands.

@@ -2,7 +2,7 @@
 
 use crate::support::epochs::{EpochCorpus, SPECIALS};
 use crate::support::exports::names;
-use crate::support::outputs::files;
+use crate::support::outputs::{files, manifest_path, place_of};
 use crate::support::{AtEndOf, MEMORY, Random, command};
 use corpusdb::epoch::{BuildJob, Plan};
 use corpusdb::{Context, Corpus, Error, ErrorKind, Interrupt};
@@ -25,30 +25,32 @@ fn a_flipped_byte_is_found_wherever_it_is() {
         let verify = || corpus.verify(&planned, &out, &Context::new()).unwrap().passed();
         assert!(verify());
         for (name, bytes) in files(&out) {
+            let is_manifest = name == "manifest.json";
+            let file = place_of(&out, &name);
             let mut places = vec![0, bytes.len() / 2, bytes.len() - 1];
             places.extend((0..30).map(|_| random.below(bytes.len())));
             for (tried, at) in places.into_iter().enumerate() {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= 1 << random.below(8);
-                fs::write(out.join(&name), &damaged).unwrap();
+                fs::write(&file, &damaged).unwrap();
                 assert!(!verify(), "byte {at} of {name} of {format}");
                 if tried < 3 {
                     let ran = place.run("verify", &place.scratch.arg(format), &[]);
                     // A manifest that names no plan of this corpus leaves nothing to compare with.
-                    let known: &[i32] = if name == "manifest.json" { &[1, 2] } else { &[1] };
+                    let known: &[i32] = if is_manifest { &[1, 2] } else { &[1] };
                     assert!(known.contains(&ran.code.unwrap()), "byte {at} of {name}: {ran}");
                 }
             }
             // Too short, too long, absent.
             for damaged in [&bytes[..bytes.len() - 1], &[&bytes[..], b"\0"].concat()] {
-                fs::write(out.join(&name), damaged).unwrap();
+                fs::write(&file, damaged).unwrap();
                 assert!(!verify(), "{} bytes of {name} of {format}", damaged.len());
             }
-            if name != "manifest.json" {
-                fs::remove_file(out.join(&name)).unwrap();
+            if !is_manifest {
+                fs::remove_file(&file).unwrap();
                 assert!(!verify(), "{format} without {name}");
             }
-            fs::write(out.join(&name), bytes).unwrap();
+            fs::write(&file, bytes).unwrap();
         }
         fs::write(out.join("shard-00099.bin"), b"more").unwrap();
         assert!(!verify(), "a file too many in {format}");
@@ -68,7 +70,7 @@ fn a_directory_in_use_is_refused_and_an_empty_one_taken() {
     }
     assert_eq!(files(&place.path("taken")), [("theirs.txt".to_owned(), b"precious".to_vec())]);
     assert_eq!(fs::read(place.path("file")).unwrap(), b"precious");
-    place.recipe("build", SPECIALS, &["--out", "."]).fails(&["does not end in a name"]);
+    place.recipe("build", SPECIALS, &["--out", "."]).fails(&["--out . does not end in a name"]);
     fs::create_dir(place.path("empty")).unwrap();
     place.build(SPECIALS, "empty", &[]);
     place.verified("empty");
@@ -258,4 +260,29 @@ fn leftovers_of_other_builds_go_with_the_next() {
     fs::remove_dir_all(&build.out).unwrap();
     build.build(&Context::new()).unwrap();
     assert_eq!(beside("out.tmp-"), [left[2], left[1]]);
+}
+
+/// Readers of directories take every file in one for data; earlier releases wrote the manifest there.
+#[test]
+fn the_manifest_stands_beside_its_directory() {
+    let place = EpochCorpus::holding(60);
+    let out = place.build(SPECIALS, "out", &[]);
+    assert!(names(&out).iter().all(|name| name.starts_with("shard-")), "{:?}", names(&out));
+    std::os::unix::fs::symlink("out", place.path("link")).unwrap();
+    place.verified("link");
+    place.verified("out/.");
+    // As an earlier release left it, and moved without it.
+    fs::rename(manifest_path(&out), out.join("manifest.json")).unwrap();
+    place.verified("out");
+    let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
+    let (planned, out) = (corpus.stored_plan(1).unwrap(), place.path("moved"));
+    fs::rename(place.path("out"), &out).unwrap();
+    fs::rename(out.join("manifest.json"), place.path(".out.manifest.json")).unwrap();
+    place.run("verify", &place.scratch.arg("moved"), &[]).fails(&[
+        "moved",
+        ".moved.manifest.json",
+        "move the two together",
+    ]);
+    fs::rename(place.path(".out.manifest.json"), manifest_path(&out)).unwrap();
+    assert!(corpus.verify(&planned, &out, &Context::new()).unwrap().passed());
 }

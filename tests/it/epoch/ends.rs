@@ -180,8 +180,7 @@ corpusdb_test!(rows_with_a_last_target_overlap_on_demand, CheckedCorpus::of(62, 
     let planned = plan(&corpus, &whole).unwrap();
     assert_eq!(check(&corpus, &planned, &all, 1), 3);
     let out = built(&place, &corpus, &planned, 0, "whole", 2);
-    let manifest: corpusdb::epoch::Manifest =
-        serde_json::from_slice(&std::fs::read(out.join("manifest.json")).unwrap()).unwrap();
+    let manifest: corpusdb::epoch::Manifest = corpusdb::epoch::Manifest::read(&out).unwrap();
     for (of, planned) in manifest.sources.iter().zip(&planned.plan.sources) {
         assert_eq!((of.documents, of.tokens), (planned.documents, planned.packed_tokens));
         // 49 tokens a row, of which one is of the row before.

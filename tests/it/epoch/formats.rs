@@ -2,7 +2,7 @@
 //! were stopped; damage is found; what a format cannot hold is refused before anything is written.
 
 use crate::support::epochs::{EpochCorpus, SPECIALS, Stored, check_conservation, check_rows};
-use crate::support::outputs::{Row, files, manifest, numbered, rows};
+use crate::support::outputs::{Row, files, manifest, numbered, place_of, rows};
 use crate::support::{MEMORY, StopAt, StopWhen, json_lines};
 use corpusdb::epoch::BuildJob;
 use corpusdb::store::TokenizerId;
@@ -259,7 +259,7 @@ fn damage_to_any_file_of_any_format_is_found() {
         let planned = corpus_now.stored_plan(number).unwrap();
         let mut random = crate::support::Random::new(7);
         for (file, bytes) in files(&out) {
-            let path = out.join(&file);
+            let path = place_of(&out, &file);
             let places: Vec<usize> = (0..12).map(|_| random.below(bytes.len())).collect();
             for at in places.into_iter().chain([0, bytes.len() - 1]) {
                 let mut damaged = bytes.clone();

@@ -205,7 +205,7 @@ fn damaged(corpus: &Corpus, planned: &Plan, out: &Path) {
     let other = text.replacen("0.5,0.5", "0.5,0.25", 1);
     assert_ne!(text, other);
     std::fs::write(&path, &other).unwrap();
-    let manifest = out.join("manifest.json");
+    let manifest = outputs::manifest_path(out);
     let said = std::fs::read_to_string(&manifest).unwrap();
     let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
     let said = said.replace(&hash(&text), &hash(&other));

@@ -2,6 +2,7 @@
 
 use crate::support::checker::corpus::{CheckedCorpus, THREE, open, part, plan, pour_chats, rows};
 use crate::support::checker::run::same;
+use crate::support::exports::manifest_path;
 use crate::support::{Random, corpusdb_test};
 use corpusdb::epoch::{
     BatchForm, BuildJob, Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, Manifest, Plan,
@@ -434,6 +435,6 @@ corpusdb_test!(other_files_and_damaged_files_are_refused, CheckedCorpus::of(63, 
     std::fs::remove_file(&shard).unwrap();
     let gone = epoch.clone().from_files(&out).err();
     assert!(matches!(gone, Some(EpochError::Io(IoError { doing: "opening", .. }))));
-    std::fs::write(out.join("manifest.json"), "{}").unwrap();
+    std::fs::write(manifest_path(&out), "{}").unwrap();
     assert!(matches!(epoch.from_files(&out).err(), Some(EpochError::Plan(_))));
 });

@@ -15,6 +15,7 @@ struct BucketExports {
 }
 
 const OUT: &str = "b/out/";
+const MANIFEST: &str = "b/.out.manifest.json";
 
 impl BucketExports {
     fn new() -> Self {
@@ -102,7 +103,7 @@ impl BucketExports {
         // What it had asked for is answered.
         std::thread::sleep(Duration::from_millis(200));
         self.server.state().put_delay = Duration::ZERO;
-        assert!(!self.names().contains(&".manifest.json".to_owned()));
+        assert!(!self.server.state().files.contains_key(MANIFEST));
     }
 }
 
@@ -139,20 +140,32 @@ fn overwriting_deletes_what_the_manifest_lists_as_it_lists_it() {
     exports.export(&["--format", "csv", "--force"]).fails(&["part-00001.jsonl", "exists"]);
     exports.put("part-00001.jsonl", &part);
     // A manifest that lists what is not in its folder, and one that nobody's export wrote.
-    let manifest = exports.remove(".manifest.json");
+    let put = |name: &str, bytes: &[u8]| {
+        exports.server.state().files.insert(name.to_owned(), bytes.to_vec());
+    };
+    let manifest = exports.server.state().files[MANIFEST].clone();
     let mut listing: Value = serde_json::from_slice(&manifest).unwrap();
     listing["files"][0]["name"] = "../other".into();
     listing["files"][0]["bytes"] = 1.into();
-    exports.put(".manifest.json", listing.to_string().as_bytes());
+    put(MANIFEST, listing.to_string().as_bytes());
     exports.export(&["--format", "csv", "--force"]).fails(&["part-00000.jsonl", "exists"]);
-    exports.put(".manifest.json", b"{}");
-    exports.export(&["--format", "csv", "--force"]).fails(&["exists"]);
-    exports.put(".manifest.json", &manifest);
+    put(MANIFEST, b"{}");
+    exports.export(&["--format", "csv", "--force"]).fails(&[".out.manifest.json", "exists"]);
+    put(MANIFEST, &manifest);
     assert!(exports.objects() == whole);
     assert_eq!(exports.server.state().files["b/other"], b"x");
     let csv = ["--format", "csv", "--force", "--shard-bytes", "1MB"];
     exports.export_to("s3://b/out/", &csv).good();
-    assert_eq!(exports.names(), [".manifest.json", "part-00000.csv"]);
+    assert_eq!(exports.names(), ["part-00000.csv"]);
+    // Earlier releases wrote it among the files.
+    let manifest = exports.server.state().files.remove(MANIFEST).unwrap();
+    exports.put(".manifest.json", &manifest);
+    exports.export(&JSONL).fails(&["exists", "--force"]);
+    exports.export(&[&JSONL[..], &["--force"]].concat()).good();
+    assert!(exports.objects() == whole);
+    assert!(exports.server.state().files.contains_key(MANIFEST));
+    // A bucket has nothing beside it.
+    exports.export_to("s3://b", &JSONL).fails(&["--to s3://b does not end in a name"]);
 }
 
 /// What appears while an export runs is written over by none of its files.
@@ -184,6 +197,7 @@ fn a_killed_export_goes_on_with_its_own_objects_alone() {
         let whole = exports.objects();
         if force.is_empty() {
             exports.server.state().files.retain(|name, _| !name.starts_with(OUT));
+            // The manifest of what is gone is replaced.
         } else {
             // Another one, with more files.
             let csv = ["--format", "csv", "--shard-bytes", "4kB", "--force"];

@@ -1,6 +1,6 @@
 //! Directories by the values of columns.
 
-use crate::support::exports::{FIELDS, export, files, names, rows};
+use crate::support::exports::{FIELDS, export, files, manifest_path, names, rows};
 use crate::support::{Page, Random, TestDir, corpusdb, ingest, init, lines, prose, sql};
 use serde_json::{Value, json};
 
@@ -76,6 +76,7 @@ fn documents_stand_in_the_directory_of_their_values() {
             "and the manifest"
         );
         std::fs::remove_dir_all(&out).unwrap();
+        std::fs::remove_file(manifest_path(&out)).unwrap();
     }
     // Nothing was written beside it.
     assert_eq!(names(&scratch.path("")), before);

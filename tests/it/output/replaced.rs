@@ -80,8 +80,7 @@ fn a_file_that_appeared_meanwhile_stays_and_the_export_waits() {
             false => fs::remove_file(exports.scratch.path(to)).unwrap(),
         }
         assert_eq!(exports.run(to, false, &corpusdb::NoProgress).unwrap(), exports.rows);
-        let first = if to.contains('.') { to.to_owned() } else { format!("{to}/.manifest.json") };
-        assert!(exports.scratch.path(&first).exists());
+        assert!(exports.scratch.path(&format!(".{to}.manifest.json")).exists());
         if to.contains('.') {
             assert_eq!(exports.inode(to), made.ino());
         }
@@ -114,7 +113,24 @@ fn overwriting_takes_only_what_the_manifest_lists() {
     // A file that is missing is missed by nobody.
     fs::remove_file(exports.scratch.path("out/part-00001.jsonl")).unwrap();
     exports.command("out", &["--format", "csv", "--force"]).good();
-    assert_eq!(names(&exports.scratch.path("out")), [".manifest.json", "part-00000.csv"]);
+    assert_eq!(names(&exports.scratch.path("out")), ["part-00000.csv"]);
+}
+
+/// An earlier release wrote the manifest of a directory into it.
+#[test]
+fn a_directory_of_an_earlier_release_is_replaced() {
+    let exports = Exports::new();
+    let out = exports.scratch.path("out");
+    exports.run("out", false, &corpusdb::NoProgress).unwrap();
+    let beside = exports.scratch.path(".out.manifest.json");
+    fs::rename(&beside, out.join(".manifest.json")).unwrap();
+    exports.command("out", &["--format", "csv"]).fails(&["out exists", "--force"]);
+    exports.scratch.write("out/thesis.txt", "mine");
+    exports.command("out", &["--format", "csv", "--force"]).fails(&["thesis.txt exists"]);
+    fs::remove_file(out.join("thesis.txt")).unwrap();
+    exports.command("out", &["--format", "csv", "--force"]).good();
+    assert_eq!(names(&out), ["part-00000.csv"]);
+    assert!(fs::read_to_string(&beside).unwrap().contains("\"csv\""));
 }
 
 #[test]
@@ -215,13 +231,13 @@ fn pipes_and_devices_are_refused_and_links_followed() {
         exports.run(link, false, &corpusdb::NoProgress).unwrap_err();
     }
     let found = names(&exports.scratch.path("other"));
-    assert_eq!(found, [".a.jsonl.manifest.json", "a.jsonl", "out"]);
+    assert_eq!(found, [".a.jsonl.manifest.json", ".out.manifest.json", "a.jsonl", "out"]);
     // `out/` is the directory, too.
     let to = format!("{}/", exports.scratch.arg("out"));
     let corpus = exports.scratch.arg("c");
     let asked = ["export", &corpus, "--to", &to, "--format", "csv", "--force"];
     corpusdb(&asked).good();
-    assert_eq!(names(&exports.scratch.path("other/out")), [".manifest.json", "part-00000.csv"]);
+    assert_eq!(names(&exports.scratch.path("other/out")), ["part-00000.csv"]);
 }
 
 /// The names of what is under way were longer than names may be.

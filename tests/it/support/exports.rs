@@ -81,7 +81,8 @@ pub fn of_batch(batch: &RecordBatch) -> Vec<Value> {
 
 /// What SQL answers, an object a row.
 #[track_caller]
-/// Every file below a directory with its bytes, by its path there.
+/// Every file below a directory with its bytes, by its path there; the manifest that stands beside it, as
+/// `manifest.json`.
 pub fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut waiting = vec![PathBuf::new()];
@@ -96,8 +97,22 @@ pub fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
             }
         }
     }
+    if let Ok(manifest) = std::fs::read(manifest_path(directory)) {
+        found.push(("manifest.json".to_owned(), manifest));
+    }
     found.sort();
     found
+}
+
+/// Where the manifest of a directory stands.
+pub fn manifest_path(directory: &Path) -> PathBuf {
+    let name = directory.file_name().unwrap().to_str().unwrap();
+    directory.with_file_name(format!(".{name}.manifest.json"))
+}
+
+/// Where a file of a directory stands, by its name in [`files`].
+pub fn place_of(directory: &Path, name: &str) -> PathBuf {
+    if name == "manifest.json" { manifest_path(directory) } else { directory.join(name) }
 }
 
 /// Names in a directory.

@@ -1,6 +1,7 @@
 //! Readers of written epochs that share no code with the crate: Megatron, MDS, litdata and the layouts
 //! of raw ids by their byte tables, Parquet and Arrow through their crates, lines as JSON.
 
+pub use super::exports::{files, manifest_path, place_of};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Int8Type, Int32Type, Int64Type, Schema, UInt64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -49,21 +50,7 @@ impl Row {
 }
 
 pub fn manifest(directory: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(directory.join("manifest.json")).unwrap()).unwrap()
-}
-
-/// Files of a directory with their bytes, by name.
-pub fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut found: Vec<(String, Vec<u8>)> = std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| {
-            let entry = entry.unwrap();
-            let name = entry.file_name().into_string().unwrap();
-            (name, std::fs::read(entry.path()).unwrap())
-        })
-        .collect();
-    found.sort();
-    found
+    serde_json::from_slice(&std::fs::read(manifest_path(directory)).unwrap()).unwrap()
 }
 
 /// All rows of a directory, in order, whatever its format.
