@@ -3,7 +3,7 @@
 use super::error::ReadError;
 use super::folders::{self, FolderEntry, FolderFault, LeftFile, LeftRole, MOST_STATE};
 use super::item::ReadOptions;
-use crate::model::Interrupt;
+use crate::model::{Interrupt, is_corpus};
 use crate::remote::{NameMatcher, RemoteCursor, RemoteObject, is_remote};
 use std::collections::HashSet;
 use std::fs::{File, Metadata};
@@ -321,16 +321,6 @@ fn first_bytes(file: impl Read) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MOST_STATE + 1).read_to_end(&mut bytes).ok()?;
     Some(bytes)
-}
-
-/// Whether a directory is a corpus.
-fn is_corpus(directory: &Path) -> bool {
-    let format = File::open(directory.join("FORMAT")).ok().and_then(|file| {
-        let mut line = String::new();
-        file.take(64).read_to_string(&mut line).ok()?;
-        Some(line)
-    });
-    format.is_some_and(|line| line.starts_with("corpusdb")) && directory.join("db").is_dir()
 }
 
 fn pattern_error(pattern: &str, error: &glob::PatternError) -> ReadError {

@@ -1,6 +1,8 @@
-//! What a directory is, told from what stands in it and beside it: an output that has a manifest.
+//! What a directory is, told from what stands in it and beside it: a corpus, or an output that has a manifest.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read as _;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -50,6 +52,23 @@ pub(crate) fn find_manifest(directory: &Path, inside: &str) -> PathBuf {
     if inside.is_file() && !beside.is_file() { inside } else { beside }
 }
 
+/// Whether a directory is a corpus.
+pub(crate) fn is_corpus(directory: &Path) -> bool {
+    let format = File::open(directory.join("FORMAT")).ok().and_then(|file| {
+        let mut line = String::new();
+        file.take(64).read_to_string(&mut line).ok()?;
+        Some(line)
+    });
+    format.is_some_and(|line| line.starts_with("corpusdb")) && directory.join("db").is_dir()
+}
+
+/// The corpus that a path is, or that it is inside of; the path need not be there.
+pub(crate) fn corpus_around(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let there = path.ancestors().find(|path| path.exists())?.canonicalize().ok()?;
+    there.ancestors().find(|directory| is_corpus(directory)).map(Path::to_path_buf)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +103,24 @@ mod tests {
         fs::write(at(".out.manifest.json"), "{}").unwrap();
         for name in ["out", "out/", "out/.", "link", "out/../out"] {
             assert_eq!(found(name), at(".out.manifest.json"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_inside_a_corpus_by_whatever_way_it_goes() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().canonicalize().unwrap().join(name);
+        fs::create_dir_all(at("c/db/sub")).unwrap();
+        fs::create_dir_all(at("plain/db")).unwrap();
+        fs::write(at("plain/FORMAT"), "another").unwrap();
+        symlink("c/db", at("link")).unwrap();
+        assert_eq!(corpus_around(&at("c/db/sub")), None);
+        fs::write(at("c/FORMAT"), "corpusdb 9\n").unwrap();
+        for name in ["c", "c/new", "c/db/sub/new/newer", "link/new", "plain/../c/new"] {
+            assert_eq!(corpus_around(&at(name)), Some(at("c")), "{name}");
+        }
+        for name in ["", "new", "plain/new", "c.new", "c/../new"] {
+            assert_eq!(corpus_around(&at(name)), None, "{name}");
         }
     }
 }

@@ -26,7 +26,9 @@ mod values;
 
 pub use compared_text::compared_text;
 pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
-pub(crate) use directories::{derived_name, find_manifest, manifest_beside, manifest_name};
+pub(crate) use directories::{
+    corpus_around, derived_name, find_manifest, is_corpus, manifest_beside, manifest_name,
+};
 pub(crate) use disk::{note_little_room, refuse_without_room};
 pub use error::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, error_words};
 pub(crate) use error::{from_lower, sync_directory, system_way_out};

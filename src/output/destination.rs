@@ -6,7 +6,7 @@
 use super::error::OutputError;
 use super::files::{HashedFile, ManifestFile};
 use super::naming::{is_plain, is_short_identity};
-use super::output_file::followed;
+use super::output_file::followed_outside_corpora;
 use crate::model::{Context, IoError, derived_name, manifest_beside};
 use crate::remote::ObjectStores;
 use serde::{Deserialize, Serialize};
@@ -205,7 +205,7 @@ pub(crate) fn refuse_occupied(
         return Err(OutputError::Unnamed { option, path: to.to_path_buf() });
     }
     // Without a stroke behind it, which a link would be lost behind.
-    let (path, is_descriptor) = followed(&to.components().collect::<PathBuf>())?;
+    let (path, is_descriptor) = followed_outside_corpora(&to.components().collect::<PathBuf>())?;
     let mut destination = LocalDestination {
         given: to.to_path_buf(),
         path,

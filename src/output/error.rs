@@ -68,6 +68,14 @@ pub enum OutputError {
         /// Where the finished files are.
         kept: PathBuf,
     },
+    /// The place of an output is a corpus, or inside of one.
+    #[error("{} is in the corpus {}, which holds nothing but its own files; give a path outside", path.display(), corpus.display())]
+    InCorpus {
+        /// The path given.
+        path: PathBuf,
+        /// The directory of the corpus.
+        corpus: PathBuf,
+    },
     /// The output cannot be made by a rename.
     #[error("{option} {} does not end in a name; give the path of a file or of a new directory", path.display())]
     Unnamed {
@@ -115,6 +123,7 @@ impl OutputError {
             | Self::Directory { .. }
             | Self::Unsuitable { .. }
             | Self::Input { .. }
+            | Self::InCorpus { .. }
             | Self::Unnamed { .. } => ErrorKind::BadInput,
             Self::Interrupted(_) => ErrorKind::Interrupted,
             Self::Io(_) | Self::Remote(_) => ErrorKind::Failed,

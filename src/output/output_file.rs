@@ -5,7 +5,7 @@
 
 use super::error::OutputError;
 use super::naming::rename_new;
-use crate::model::{IoError, derived_name, sync_directory};
+use crate::model::{IoError, corpus_around, derived_name, sync_directory};
 use std::fs;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{BufWriter, ErrorKind, Write};
@@ -38,12 +38,12 @@ impl OutputFile {
     /// Judges a name.
     ///
     /// # Errors
-    /// [`OutputError::Directory`], [`OutputError::Unsuitable`]; [`OutputError::Io`] when it cannot be looked at.
+    /// [`OutputError::InCorpus`], [`OutputError::Directory`], [`OutputError::Unsuitable`]; [`OutputError::Io`] when it cannot be looked at.
     pub fn judge(name: &Path) -> Result<Self, OutputError> {
         if let Some((scheme, _)) = name.to_str().and_then(|name| name.split_once("://")) {
             return Err(OutputError::Address { scheme: scheme.to_owned() });
         }
-        let (path, is_descriptor) = followed(name)?;
+        let (path, is_descriptor) = followed_outside_corpora(name)?;
         let judged = |found| Ok(Self { name: name.to_path_buf(), path: path.clone(), found });
         let unsuitable = |what| Err(OutputError::Unsuitable { path: name.to_path_buf(), what });
         let found = match fs::metadata(name) {
@@ -157,8 +157,19 @@ impl OutputFile {
     }
 }
 
-/// Where a name leads, link by link, and whether on the way it is a descriptor of a process.
-pub(super) fn followed(name: &Path) -> Result<(PathBuf, bool), OutputError> {
+/// Where a name leads, link by link, and whether on the way it is a descriptor of a process. No output is made inside of
+/// a corpus: whoever removes, copies or restores the corpus would take it along.
+pub(super) fn followed_outside_corpora(name: &Path) -> Result<(PathBuf, bool), OutputError> {
+    let (path, is_descriptor) = followed(name)?;
+    match corpus_around(&path) {
+        Some(corpus) if !is_descriptor => {
+            Err(OutputError::InCorpus { path: name.to_path_buf(), corpus })
+        }
+        _ => Ok((path, is_descriptor)),
+    }
+}
+
+fn followed(name: &Path) -> Result<(PathBuf, bool), OutputError> {
     let mut path = name.to_path_buf();
     for _ in 0..MOST_LINKS {
         let is_of_process =

@@ -9,6 +9,7 @@ use crate::cli::verb::{
 };
 use anyhow::Context as _;
 use corpusdb::curate::{TokenizerDetails, TokenizerReport};
+use corpusdb::export::OutputFile;
 use corpusdb::show::{number, size};
 use corpusdb::tokenizer::{
     CheckVerdict, TokenPiece, TokenizerCheck, TokenizerInput, TokenizerRegistration,
@@ -563,6 +564,10 @@ impl Verb for TokenizerExportArgs {
         let (file, mut is_streamed) = (&self.file, false);
         let bytes = if self.originals {
             let files = corpus.tokenizer_originals(&self.name)?;
+            // What cannot be written is refused before there is a directory.
+            for (name, _) in &files {
+                OutputFile::judge(&file.join(name))?;
+            }
             std::fs::create_dir(file)
                 .with_context(|| format!("making the new directory {}", file.display()))?;
             for (name, bytes) in &files {

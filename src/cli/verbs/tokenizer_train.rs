@@ -10,7 +10,7 @@ use corpusdb::CorpusWriter;
 use corpusdb::curate::{
     ExtensionSource, TokenizerReport, TrainedTokenizer, TrainingRecord, TrainingTexts,
 };
-use corpusdb::export::{ExportError, OutputError};
+use corpusdb::export::{ExportError, OutputError, OutputFile};
 use corpusdb::show::{decimals, number, probability, size};
 use corpusdb::tokenizer::{
     GrowthOptions, TermCounts, TermOptions, TermOutcome, TermReport, TokenizerError,
@@ -344,6 +344,7 @@ impl<'a> NewDirectory<'a> {
             let exists = ExportError::Destination(OutputError::Exists { path, instead });
             return Err(corpusdb::Error::from(exists).into());
         }
+        OutputFile::judge(path)?;
         let name =
             path.file_name().with_context(|| format!("{shown} is not a name of a directory"))?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -1,5 +1,6 @@
 //! What a name for a single file of output may stand for: nothing, a file of its own kind, a pipe; never an input.
 
+use crate::support::corpus::tokenizer_of_chats;
 use crate::support::{TestDir, command, corpusdb, crawl, ingest, init, json_lines, lines};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -124,4 +125,44 @@ fn pages_take_no_place_but_that_of_pages() {
     assert_eq!(place.read("page.html"), made);
     let printed = corpusdb(&["report", corpus, "-o", "/dev/stdout"]).good().stdout;
     assert_eq!(printed, made);
+}
+
+/// A page, a card or an export went into the corpus, and was taken along or removed with it; `--croissant` replaced any
+/// file of it.
+#[test]
+fn nothing_is_written_into_a_corpus() {
+    let place = NamedOutputs::new();
+    let (scratch, corpus) = (&place.scratch, &place.corpus);
+    let input = scratch.arg("data/in.jsonl");
+    ingest(corpus, &[&input], &KEYED);
+    let tokenizer = scratch.write("words.json", tokenizer_of_chats(1));
+    corpusdb(&["tokenizer", "add", corpus, "words", &tokenizer]).good();
+    let recipe = "version = 1\nseed = 1\n[tokenizer]\nname = \"words\"\n[pack]\nkind = \"none\"\n";
+    let recipe = scratch.write("recipe.toml", recipe);
+    symlink("corpus/db", scratch.path("link")).unwrap();
+    let format = place.read("corpus/FORMAT");
+    for to in ["corpus/new", "corpus/FORMAT", "corpus", "link/new", "corpus/sub/new"] {
+        let to = scratch.arg(to);
+        let asked: [&[&str]; 10] = [
+            &["export", corpus, "--to", &to, "--format", "jsonl", "--force"],
+            &["export", corpus, "--to", &to, "--format", "jsonl", "--shard-bytes", "1MB"],
+            &["sql", corpus, "SELECT 1", "-o", &to, "--format", "csv", "--force"],
+            &["epoch", "build", corpus, &recipe, "--out", &to],
+            &["report", corpus, "-o", &to],
+            &["report", corpus, "--croissant", &to],
+            &["duplicates", corpus, "--html", &to],
+            &["tokenizer", "export", corpus, "words", &to],
+            &["tokenizer", "export", corpus, "words", &to, "--originals"],
+            &["ingest", corpus, &input, "--source", "again", "--decisions", &to],
+        ];
+        for asked in asked {
+            corpusdb(asked).fails(&[&to, "is in the corpus", "give a path outside"]);
+        }
+    }
+    for name in ["corpus/new", "corpus/sub", "corpus/db/new", "corpus/.new.manifest.json"] {
+        assert!(!scratch.path(name).exists(), "{name}");
+    }
+    assert_eq!(place.read("corpus/FORMAT"), format);
+    // Beside it is outside of it.
+    corpusdb(&["export", corpus, "--to", &scratch.arg("corpus.jsonl")]).good();
 }
