@@ -31,7 +31,7 @@ fn row(source: usize, ids: Vec<u32>, segments: Vec<Segment>) -> FilledRow {
 }
 
 /// The rows of tests/formats/epochs/make.py.
-fn rows() -> Vec<FilledRow> {
+pub(super) fn rows() -> Vec<FilledRow> {
     vec![
         row(
             0,
@@ -44,7 +44,7 @@ fn rows() -> Vec<FilledRow> {
 }
 
 /// The same tokens unpacked.
-fn unpacked() -> Vec<FilledRow> {
+pub(super) fn unpacked() -> Vec<FilledRow> {
     let mut found = Vec::new();
     for packed in rows() {
         let mut start = 0;
@@ -83,7 +83,7 @@ pub(super) fn with_spec(context: RowContext, change: impl FnOnce(&mut RowSpec)) 
     context
 }
 
-fn of(format: F, layout: Option<Layout>) -> &'static dyn RowFormat {
+pub(super) fn of(format: F, layout: Option<Layout>) -> &'static dyn RowFormat {
     OutputRecipe { format, layout, ..OutputRecipe::default() }.file_format()
 }
 
@@ -103,7 +103,7 @@ fn write(
     shards.finish(|_| Ok(())).unwrap().files
 }
 
-fn golden(name: &str) -> Vec<u8> {
+pub(super) fn golden(name: &str) -> Vec<u8> {
     // Unit tests run in the package's directory, which is not always the one they were compiled in.
     let path = Path::new("tests/formats/epochs").join(name);
     fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

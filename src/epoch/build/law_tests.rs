@@ -1,10 +1,12 @@
 //! What was written is what is read, in every format; what no format writes is refused.
 
 use super::columns::token_batch;
-use super::format_tests::{context, every_format, segment, with_spec};
+use super::format_tests::{
+    context, every_format, golden, of, rows as golden_rows, segment, unpacked, with_spec,
+};
 use super::shards::Shards;
 use super::spec::RowContext;
-use crate::epoch::recipe::{Format as F, MixUnit, OutputRecipe, PadView, RowColumn};
+use crate::epoch::recipe::{Format as F, Layout, MixUnit, OutputRecipe, PadView, RowColumn};
 use crate::epoch::stream::{FilledRow, NO_SOURCE};
 use crate::epoch::views::{RowShape, Span};
 use crate::model::LossSpan;
@@ -156,6 +158,136 @@ fn check_law(rows: &[FilledRow], is_masked: bool, columns: &[RowColumn], shard_b
         if !numbers.is_empty() {
             assert!(numbers.into_iter().eq(0..rows.len() as u64), "numbers of {name}");
         }
+    }
+}
+
+/// Files of the reference writers, under the names that they have in a directory of ours; where a format has bare ids,
+/// the table of segments beside them is ours.
+#[test]
+fn files_of_the_reference_writers_are_read() {
+    let index = |name: &'static str| (name, "index.json");
+    let cases: [(F, Option<Layout>, IdType, &str, &[(&str, &str)]); 12] = [
+        (
+            F::Megatron,
+            None,
+            IdType::U16,
+            "megatron",
+            &[("u16.bin", "shard-00000.bin"), ("u16.idx", "shard-00000.idx")],
+        ),
+        (
+            F::Megatron,
+            None,
+            IdType::I32,
+            "megatron",
+            &[("i32.bin", "shard-00000.bin"), ("i32.idx", "shard-00000.idx")],
+        ),
+        (
+            F::Arrow,
+            None,
+            IdType::I32,
+            "arrow",
+            &[
+                ("data-00000-of-00001.arrow", "data-00000-of-00001.arrow"),
+                ("state.json", "state.json"),
+                ("dataset_info.json", "dataset_info.json"),
+            ],
+        ),
+        (
+            F::Mds,
+            None,
+            IdType::I32,
+            "mds",
+            &[("shard.00000.mds", "shard.00000.mds"), index("index.json")],
+        ),
+        (
+            F::Litdata,
+            None,
+            IdType::U16,
+            "litdata-u16",
+            &[("chunk-0-0.bin", "chunk-0-0.bin"), index("index.json")],
+        ),
+        (
+            F::Litdata,
+            None,
+            IdType::I32,
+            "litdata-i32",
+            &[("chunk-0-0.bin", "chunk-0-0.bin"), index("index.json")],
+        ),
+        (F::Raw, Some(Layout::Plain), IdType::U16, "flat", &[("u16.bin", "shard-00000.bin")]),
+        (F::Raw, Some(Layout::Plain), IdType::U32, "flat", &[("u32.bin", "shard-00000.bin")]),
+        (F::Raw, Some(Layout::LlmC), IdType::U16, "flat", &[("llmc.bin", "shard-00000.bin")]),
+        (F::Raw, Some(Layout::Olmo), IdType::U16, "flat", &[("u16.bin", "part-0-00000.npy")]),
+        (F::Raw, Some(Layout::Datatrove), IdType::U16, "datatrove-u16", &DATATROVE),
+        (F::Raw, Some(Layout::Datatrove), IdType::U32, "datatrove-u32", &DATATROVE),
+    ];
+    for (name, layout, id_type, folder, files) in cases {
+        check_golden(of(name, layout), &context(name, id_type), folder, files, &golden_rows());
+    }
+    let split = with_spec(context(F::Mds, IdType::I32), |spec| spec.shard_bytes = 500);
+    let shards = ["shard.00000.mds", "shard.00001.mds", "index.json"].map(|name| (name, name));
+    check_golden(of(F::Mds, None), &split, "mds-split", &shards, &golden_rows());
+    let narrow = with_spec(context(F::Mds, IdType::U16), |spec| {
+        spec.compression = OutputCompression::Zstd;
+        spec.columns = vec![RowColumn::Labels, RowColumn::PositionIds];
+    });
+    let shards = ["shard.00000.mds.zstd", "index.json"].map(|name| (name, name));
+    check_golden(of(F::Mds, None), &narrow, "mds-narrow", &shards, &golden_rows());
+    let unpacked_rows = with_spec(context(F::Megatron, IdType::U16), |spec| spec.is_packed = false);
+    let shards = [("unpacked.bin", "shard-00000.bin"), ("unpacked.idx", "shard-00000.idx")];
+    check_golden(of(F::Megatron, None), &unpacked_rows, "megatron", &shards, &unpacked());
+}
+
+/// Bytes that this thread has read so far.
+fn bytes_read() -> u64 {
+    let told = fs::read_to_string("/proc/thread-self/io").unwrap();
+    let line = told.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
+    line.parse().unwrap()
+}
+
+/// Indexes and listings were read for every shard again.
+#[test]
+fn a_directory_of_twice_the_shards_takes_twice_the_reading() {
+    let many = |count: usize| -> Vec<FilledRow> {
+        (0..count).flat_map(|_| padded(&golden_rows(), 8)).collect()
+    };
+    for (name, format, context) in every_format() {
+        let context = with_spec(context, |spec| spec.shard_bytes = 4096);
+        let read = [5000, 10_000].map(|count| {
+            let dir = tempfile::tempdir().unwrap();
+            save(format, &context, dir.path(), &many(count));
+            let before = bytes_read();
+            let (_, found) = load(format, &context.spec, dir.path()).unwrap();
+            assert_eq!(found.len(), 3 * count);
+            bytes_read() - before
+        });
+        let [once, twice] = read;
+        assert!(once > 100_000 && twice < once * 9 / 4, "{name}: {once}, {twice} bytes");
+    }
+}
+
+const DATATROVE: [(&str, &str); 3] = [
+    ("00000_unshuffled.ds", "00000_unshuffled.ds"),
+    ("00000_unshuffled.ds.index", "00000_unshuffled.ds.index"),
+    ("00000_unshuffled.ds.metadata", "00000_unshuffled.ds.metadata"),
+];
+
+/// Reads golden files in the place of those that are written of the same rows.
+fn check_golden(
+    format: &'static dyn RowFormat,
+    context: &RowContext,
+    folder: &str,
+    files: &[(&str, &str)],
+    rows: &[FilledRow],
+) {
+    let dir = tempfile::tempdir().unwrap();
+    save(format, context, dir.path(), rows);
+    for (theirs, ours) in files {
+        assert!(dir.path().join(ours).exists(), "{folder}: {ours}");
+        fs::write(dir.path().join(ours), golden(&format!("{folder}/{theirs}"))).unwrap();
+    }
+    match load(format, &context.spec, dir.path()) {
+        Ok((_, found)) => assert_eq!(found, expected(format, context, rows), "{folder}"),
+        Err(error) => panic!("{folder}: {error:?}"),
     }
 }
 

@@ -1,12 +1,13 @@
 //! Every output format: what is written is what is stored, in every packing; builds go on where they
 //! were stopped; damage is found; what a format cannot hold is refused before anything is written.
 
+use crate::support::checker::corpus::{CheckedCorpus, EOS, PAD, built, pour_chats};
 use crate::support::epochs::{EpochCorpus, SPECIALS, Stored, check_conservation, check_rows};
 use crate::support::outputs::{Row, files, manifest, numbered, place_of, rows};
 use crate::support::{MEMORY, StopAt, StopWhen, json_lines};
 use corpusdb::epoch::BuildJob;
 use corpusdb::store::TokenizerId;
-use corpusdb::{Context, Corpus, DocId, Interrupt};
+use corpusdb::{Context, Corpus, DocId, Error, Interrupt, Recipe};
 use std::path::Path;
 
 /// The `[output]` of every format and layout.
@@ -83,6 +84,90 @@ fn every_format_of_concatenated_rows() {
 #[test]
 fn every_format_of_unpacked_documents() {
     every_format("none");
+}
+
+/// What documents say of their tokens: nothing, which ones are trained on, or by which weight.
+#[derive(Clone, Copy, PartialEq)]
+enum Masks {
+    Nothing,
+    Trained,
+    Weights,
+}
+
+/// Whether a format cannot hold rows of a packing, or what documents say of their tokens.
+fn is_unfit(output: &str, pack: &str, masks: Masks) -> bool {
+    let has_columns = ["parquet", "arrow", "mds", "jsonl"].iter().any(|name| output.contains(name));
+    let has_masks = output.contains("datatrove") || output.contains("olmo");
+    let has_loss = match masks {
+        Masks::Nothing => true,
+        Masks::Trained => has_columns || has_masks,
+        Masks::Weights => has_columns,
+    };
+    !has_loss || pack == "none" && output.contains("litdata")
+}
+
+fn every_combination(masks: Masks) {
+    let place = CheckedCorpus::of(72, &[("web", 12, 2, 60)]);
+    if masks != Masks::Nothing {
+        pour_chats(&place, masks == Masks::Weights);
+    }
+    let mut writer = place.writer();
+    let mut refused = 0;
+    for output in OUTPUTS {
+        for pack in ["best-fit", "greedy", "concat", "none"] {
+            for tail in ["", "drop", "pad", "carry"] {
+                let batch = match tail {
+                    "" => String::new(),
+                    tail => format!("[batch]\nrows = 3\ntail = \"{tail}\"\n"),
+                };
+                let text = format!(
+                    "seed = 3\n[tokenizer]\nspecials = {{ eos = \"{EOS}\", pad = \"{PAD}\" }}\n\
+                     [pack]\nkind = \"{pack}\"\nlength = 64\n{batch}[output]\nshard_bytes = 4096\n{output}\n"
+                );
+                let recipe = Recipe::parse(&format!("version = 1\n{text}"));
+                let plan = |recipe| Ok(writer.plan(&recipe, &Context::new())?.0);
+                let parent = match recipe.map_err(Error::from).and_then(plan) {
+                    Ok(parent) => parent,
+                    Err(error) => {
+                        assert!(is_unfit(output, pack, masks), "{error}\n{text}");
+                        refused += 1;
+                        continue;
+                    }
+                };
+                assert!(!is_unfit(output, pack, masks), "{text}");
+                // The rest of the same run, from its second batch on.
+                let child = writer.extend(parent.number, 3, None, &Context::new());
+                let (child, _) = child.unwrap_or_else(|error| panic!("{error}\n{text}"));
+                let corpus = place.reader();
+                for number in [parent.number, child.number] {
+                    let planned = corpus.stored_plan(number).unwrap();
+                    let out = built(&place, &corpus, &planned, 0, "out", 2);
+                    std::fs::remove_dir_all(out).unwrap();
+                }
+            }
+        }
+    }
+    let unfit = match masks {
+        Masks::Nothing => 1,
+        Masks::Trained => 4 * 5,
+        Masks::Weights => 4 * 7,
+    };
+    assert_eq!(refused, 4 * unfit);
+}
+
+#[test]
+fn every_combination_of_options_is_verified() {
+    every_combination(Masks::Nothing);
+}
+
+#[test]
+fn every_combination_is_verified_with_masks() {
+    every_combination(Masks::Trained);
+}
+
+#[test]
+fn every_combination_is_verified_with_weights() {
+    every_combination(Masks::Weights);
 }
 
 #[test]

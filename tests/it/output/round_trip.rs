@@ -163,11 +163,12 @@ fn odd_lines(pages: &[Page]) -> String {
 }
 
 /// How a file that an export wrote is read again, by its format.
-const READ_AGAIN: [(&str, &[&str], &[&str]); 4] = [
+const READ_AGAIN: [(&str, &[&str], &[&str]); 5] = [
     ("jsonl", &[], &["--drop-fields", "source"]),
     ("jsonl", &["--columns", "key,text,meta.*"], &[]),
     ("jsonl", &["--columns", "key,source,text,meta"], &["--meta-field", "meta"]),
     ("parquet", &[], &["--meta-field", "meta"]),
+    ("csv", &[], &["--meta-field", "meta", "--format", "csv"]),
 ];
 
 /// Where all documents are kept, a corpus of what was exported is the same corpus.
@@ -243,6 +244,33 @@ fn an_exported_corpus_ingests_to_the_same_export() {
         assert_eq!(digest(&over), digest_of_second, "{format}");
         std::fs::remove_dir_all(&over).unwrap();
     }
+}
+
+/// Lines of text have no fields, and the numbers of lines for keys; the texts are the same, in the same order.
+#[test]
+fn texts_of_one_line_are_ingested_from_their_export() {
+    let scratch = TestDir::new();
+    let pages: Vec<Page> = crawl(32, 200, true)
+        .into_iter()
+        .map(|page| Page { text: page.text.replace('\n', " "), ..page })
+        .collect();
+    let (first, second) = (corpus(&scratch, "first", &pages), scratch.arg("second"));
+    let out = scratch.arg("out.txt");
+    let report = export(&first, &out, &[]);
+    assert!(report["files"][0].get("losses").is_none(), "{report}");
+    init(&second, &FIELDS);
+    let told = ingest(&second, &[&out], &["--source", "web", "--text-by", "line"]);
+    assert_eq!((&told["kept"], &told["rejected"]), (&report["rows"], &json!(0)), "{told}");
+    let texts = |corpus: &str, format: &str| {
+        let asked = ["export", corpus, "--to", "-", "--format", format, "--columns", "text"];
+        corpusdb(&asked).good().stdout
+    };
+    for format in ["jsonl", "text"] {
+        assert!(texts(&second, format) == texts(&first, format), "{format}");
+    }
+    let fields = "SELECT count(url) AS urls FROM documents";
+    let ran = corpusdb(&["sql", &second, fields, "--format", "csv"]).good();
+    assert_eq!(ran.stdout, "urls\n0\n");
 }
 
 #[test]
