@@ -6,18 +6,15 @@
 //! table of their offsets), `lines`, `spelling`, `python_json`.
 
 mod arrow;
-mod arrow_rows;
 mod csv;
 mod datatrove;
 mod jsonl;
-mod jsonl_rows;
 mod lines;
 mod litdata;
 mod mds;
 mod megatron;
 mod olmo;
 mod parquet;
-mod parquet_rows;
 mod python_json;
 mod raw;
 mod sample_table;
@@ -31,10 +28,8 @@ mod text;
 mod token_file;
 
 pub(crate) use csv::{csv_header, csv_rows};
-pub(crate) use jsonl::json_rows;
-pub(crate) use jsonl_rows::{StreamRowNumber, jsonl_columns, put_row};
-use parquet::TableFile;
-pub(crate) use parquet_rows::{signed_columns, signed_fields, table_columns};
+pub(crate) use jsonl::{StreamRowNumber, json_rows, jsonl_columns, put_row};
+pub(crate) use parquet::{signed_columns, signed_fields, table_columns};
 #[cfg(test)]
 pub(crate) use python_json::python_json;
 
@@ -61,9 +56,9 @@ const U16_VOCABULARY: u32 = 65_536;
 
 /// The formats of epochs, by the word of a recipe and that of its layout.
 static ROW_FORMATS: &[(&str, Option<&str>, &dyn RowFormat)] = &[
-    ("parquet", None, &parquet_rows::ParquetFormat),
-    ("arrow", None, &arrow_rows::ArrowFormat),
-    ("jsonl", None, &jsonl_rows::JsonlFormat),
+    ("parquet", None, &parquet::Parquet),
+    ("arrow", None, &arrow::Arrow),
+    ("jsonl", None, &jsonl::JsonLines),
     ("mds", None, &mds::MdsFormat),
     ("litdata", None, &litdata::LitdataFormat),
     ("megatron", None, &megatron::MegatronFormat),

@@ -1,8 +1,7 @@
 //! `NAME.segments.parquet`, beside files of bare ids: what is in each row, and what of it documents say is trained,
 //! even where an epoch ignores that; both ways.
 
-use super::TableFile;
-use super::parquet_rows::{ParquetTableReader, table_file};
+use super::parquet::{ParquetTableReader, TableFile, table_file};
 use crate::output::compression::OutputCompression;
 use crate::output::error::WriteError;
 use crate::output::files::ManifestFile;
