@@ -32,7 +32,7 @@ impl TakenNames {
     /// Refuses the first document of `rows` with such a field.
     pub fn check(&self, rows: &RecordBatch, documents: &[DocId]) -> Result<(), ExportError> {
         let objects =
-            rows.columns().get(self.spread).and_then(|column| column.as_string_opt::<i64>());
+            rows.columns().get(self.spread).and_then(|column| column.as_string_view_opt());
         for (object, document) in objects.into_iter().flatten().zip(documents) {
             if let Some(name) = self.found_in(object.unwrap_or_default()) {
                 let instead = self.instead.clone();

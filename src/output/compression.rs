@@ -202,6 +202,14 @@ impl<'a> CompressedFile<'a> {
         written.map_err(|error| WriteError::of_output("writing", self.output().path())(error))
     }
 
+    /// The same of bytes that nobody needs any more.
+    pub fn put_owned(&mut self, content: Vec<u8>) -> Result<(), WriteError> {
+        match &mut self.0 {
+            Compressor::Plain(FileOutput::File(file)) => file.put_owned(content),
+            _ => self.put(&content),
+        }
+    }
+
     /// Completes the file, which holds `rows` rows; a stream is not listed in a manifest.
     pub fn finish(self, rows: u64) -> Result<Option<ManifestFile>, WriteError> {
         let failed = WriteError::of_output("writing", self.output().path());

@@ -10,6 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
 const BUFFER: usize = 1 << 20;
+/// Bytes that are handed on without a copy, at most.
+const MOST_HANDED_ON: usize = 4 << 20;
 /// Full buffers that may wait to be written.
 const WAITING: usize = 4;
 
@@ -103,6 +105,16 @@ impl HashedFile {
         Ok(self.write_all(bytes).map_err(IoError::of("writing", &self.path))?)
     }
 
+    /// The same of bytes that nobody needs any more: as many as a buffer has, and not so many that those which wait would
+    /// take much memory, are handed on as they are.
+    pub fn put_owned(&mut self, bytes: Vec<u8>) -> Result<(), WriteError> {
+        if !(BUFFER..=MOST_HANDED_ON).contains(&bytes.len()) {
+            return self.put(&bytes);
+        }
+        let sent = self.send().and_then(|()| self.hand_on(bytes));
+        Ok(sent.map_err(IoError::of("writing", &self.path))?)
+    }
+
     /// Completes the file, which holds `rows` rows.
     pub fn finish(mut self, rows: u64) -> Result<ManifestFile, WriteError> {
         let written = self.send().and_then(|()| {
@@ -129,6 +141,10 @@ impl HashedFile {
         let empty = self.worker.as_ref().and_then(|worker| worker.emptied.try_recv().ok());
         let empty = empty.unwrap_or_else(|| Vec::with_capacity(BUFFER));
         let full = std::mem::replace(&mut self.buffer, empty);
+        self.hand_on(full)
+    }
+
+    fn hand_on(&mut self, full: Vec<u8>) -> io::Result<()> {
         self.sent += full.len() as u64;
         match &self.worker {
             Some(worker) if worker.buffers.send(full).is_ok() => Ok(()),
@@ -188,8 +204,10 @@ fn drain(
         hasher.update(&buffer);
         bytes += buffer.len() as u64;
         buffer.clear();
-        // Nobody waits for it once the file is being finished.
-        let _ = emptied.send(buffer);
+        if buffer.capacity() == BUFFER {
+            // Nobody waits for it once the file is being finished.
+            let _ = emptied.send(buffer);
+        }
     }
     // Its owner is gone.
     Ok(FileDigest { bytes, blake3: hasher.finalize() })

@@ -6,9 +6,12 @@
 use super::compression::{FileOutput, OutputCompression};
 use super::error::WriteError;
 use super::files::ManifestFile;
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{ArrayRef, RecordBatch, new_empty_array};
+use arrow::compute::concat;
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::ArrowError;
 use parquet::arrow::arrow_writer::ArrowColumnChunk;
+use std::sync::Arc;
 
 /// A format of files.
 pub(crate) struct OutputFormat {
@@ -72,7 +75,8 @@ impl FileSpec {
 pub(crate) trait TableFormat: Send + Sync {
     /// Refuses columns that the format cannot hold.
     fn check(&self, spec: &FileSpec) -> Result<(), WriteError>;
-    /// Encodes a group, whose rows may come in several batches: the bytes do not depend on where these end.
+    /// Encodes a group, whose rows may come in several batches: the bytes do not depend on where these end. Texts may
+    /// be views where the columns of the files are none.
     fn encode(&self, spec: &FileSpec, rows: &[RecordBatch]) -> Result<EncodedGroup, WriteError>;
     /// Begins a file or a stream.
     fn create<'a>(
@@ -118,13 +122,16 @@ pub(crate) trait ShardFile: Send {
     fn finish(self: Box<Self>) -> Result<Vec<ManifestFile>, WriteError>;
 }
 
-/// The rows of a group as one batch; no copy where they are one already.
-pub(crate) fn one_batch(
-    schema: &SchemaRef,
+/// A column of a group, whose rows may come in several batches; no copy where it is one array already.
+pub(crate) fn whole_column(
     rows: &[RecordBatch],
-) -> Result<RecordBatch, WriteError> {
-    if let [rows] = rows {
-        return Ok(rows.clone());
+    at: usize,
+    kind: &DataType,
+) -> Result<ArrayRef, ArrowError> {
+    let arrays: Vec<&ArrayRef> = rows.iter().filter_map(|rows| rows.columns().get(at)).collect();
+    match arrays.as_slice() {
+        [] => Ok(new_empty_array(kind)),
+        [array] => Ok(Arc::clone(array)),
+        _ => concat(&arrays.iter().map(|array| array.as_ref()).collect::<Vec<_>>()),
     }
-    arrow::compute::concat_batches(schema, rows).map_err(|error| WriteError::Bug(error.to_string()))
 }

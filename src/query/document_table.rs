@@ -36,7 +36,7 @@ impl DocumentTable {
         Ok(Self(Told::Pair(PairColumns::named(names)?)))
     }
 
-    /// Names and types of the columns.
+    /// Names and types of the columns as files have them.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
         match &self.0 {
@@ -46,7 +46,7 @@ impl DocumentTable {
     }
 
     /// The rows of `documents`, which are ascending and of one block, and the document of each row: a removed document
-    /// without a witness has none.
+    /// without a witness has none. Texts may be views, which files do not have.
     ///
     /// # Errors
     /// [`QueryError`] when a row of the store cannot be read.

@@ -14,7 +14,7 @@ use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile, write_whole};
 use crate::output::format::{
     EncodedGroup, FileSpec, GroupContent, OutputFormat, ShardFile, TableColumns, TableFormat,
-    one_batch,
+    whole_column,
 };
 use crate::output::row_format::{
     DirectoryReader, EncodedRows, RowFormat, RowShard, RowSpec, ShardDirectory, ShardReadError,
@@ -23,11 +23,11 @@ use crate::output::row_format::{
 use crate::output::rows::{BatchColumn, RowColumn};
 use crate::output::token_batch::TokenBatch;
 use ::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewArray, ListArray, RecordBatch, RecordBatchOptions,
-    StringViewArray, UInt64Array, make_array,
+    Array, ArrayRef, AsArray, BinaryViewArray, LargeStringArray, LargeStringBuilder, ListArray,
+    RecordBatch, RecordBatchOptions, StringViewArray, UInt64Array, make_array,
 };
 use ::arrow::compute::take;
-use ::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use ::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use ::arrow::error::ArrowError;
 use arrow_ipc::CompressionType;
 use arrow_ipc::reader::StreamReader;
@@ -59,8 +59,8 @@ impl TableFormat for Arrow {
     }
 
     fn encode(&self, spec: &FileSpec, rows: &[RecordBatch]) -> Result<EncodedGroup, WriteError> {
-        let rows = compact(&one_batch(&spec.schema, rows)?)
-            .map_err(|error| WriteError::Bug(error.to_string()))?;
+        let rows = one_batch(&spec.schema, rows);
+        let rows = rows.map_err(|error| WriteError::Bug(error.to_string()))?;
         let count = rows.num_rows() as u64;
         Ok(EncodedGroup { rows: count, lost: Vec::new(), content: GroupContent::Batch(rows) })
     }
@@ -137,14 +137,41 @@ impl ShardFile for ArrowFile<'_> {
     }
 }
 
-/// The same rows in arrays of their own: what is written are buffers, and those of a slice, of views, and bits behind the
-/// last row have what stood beside the rows.
-fn compact(rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let all = UInt64Array::from_iter_values(0..rows.num_rows() as u64);
-    let columns = rows.columns().iter().map(|column| without_shared(&take(column, &all, None)?));
-    let columns = columns.collect::<Result<Vec<_>, _>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-    RecordBatch::try_new_with_options(rows.schema(), columns, &options)
+/// The rows of a group as one batch, in arrays of their own: what is written are buffers, and those of views, of slices
+/// of bits, and bits behind the last row have what stood beside the rows.
+fn one_batch(schema: &SchemaRef, rows: &[RecordBatch]) -> Result<RecordBatch, ArrowError> {
+    let count = rows.iter().map(RecordBatch::num_rows).sum();
+    let all = UInt64Array::from_iter_values(0..count as u64);
+    let column = |(at, field): (usize, &FieldRef)| {
+        let views = rows.iter().map(|rows| rows.columns().get(at)?.as_string_view_opt());
+        if *field.data_type() == DataType::LargeUtf8
+            && let Some(views) = views.collect()
+        {
+            return Ok(Arc::new(large_texts(views)) as ArrayRef);
+        }
+        let column = whole_column(rows, at, field.data_type())?;
+        match column.data_type() {
+            // The writer copies what a slice has of texts, and nothing else of them.
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary
+                if column.nulls().is_none() =>
+            {
+                Ok(column)
+            }
+            _ => without_shared(&take(&column, &all, None)?),
+        }
+    };
+    let columns = schema.fields().iter().enumerate().map(column).collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(count));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+}
+
+/// Texts end to end, which were views.
+fn large_texts(views: Vec<&StringViewArray>) -> LargeStringArray {
+    let rows = views.iter().map(|views| views.len()).sum();
+    let bytes = views.iter().flat_map(|views| views.lengths()).map(|bytes| bytes as usize).sum();
+    let mut texts = LargeStringBuilder::with_capacity(rows, bytes);
+    views.into_iter().flatten().for_each(|text| texts.append_option(text));
+    texts.finish()
 }
 
 /// An array whose views, at any depth, show bytes of its own alone, in their order.

@@ -55,7 +55,7 @@ impl ShardFile for LineFile<'_> {
         // How many pieces a group comes in depends on how its rows came. A compressor gets all of a group at once.
         let pieces = if self.file.is_compressed() { vec![pieces.concat()] } else { pieces };
         for piece in pieces {
-            self.file.put(&piece)?;
+            self.file.put_owned(piece)?;
         }
         self.rows += group.rows;
         Ok(())

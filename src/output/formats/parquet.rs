@@ -12,7 +12,7 @@ use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile};
 use crate::output::format::{
     EncodedGroup, FileSpec, GroupContent, OutputFormat, ShardFile, TableColumns, TableFormat,
-    one_batch,
+    whole_column,
 };
 use crate::output::row_format::{
     DirectoryReader, EncodedRows, RowFormat, RowShard, RowSpec, ShardDirectory, ShardReadError,
@@ -72,14 +72,18 @@ impl TableFormat for Parquet {
     }
 
     fn encode(&self, spec: &FileSpec, rows: &[RecordBatch]) -> Result<EncodedGroup, WriteError> {
-        let rows = one_batch(&spec.schema, rows)?;
         let failed = WriteError::parquet("encoding for", Path::new("Parquet"));
-        let chunks = ArrowWriter::try_new(io::sink(), rows.schema(), Some(properties(spec)))
+        let schema = &spec.schema;
+        let columns = schema.fields().iter().enumerate();
+        let columns = columns.map(|(at, field)| whole_column(rows, at, field.data_type()));
+        let columns = columns.collect::<Result<Vec<_>, _>>();
+        let columns = columns.map_err(|error| WriteError::Bug(error.to_string()))?;
+        let chunks = ArrowWriter::try_new(io::sink(), Arc::clone(schema), Some(properties(spec)))
             .and_then(ArrowWriter::into_serialized_writer)
-            .and_then(|(_, columns)| chunks(&columns, rows.schema_ref(), rows.columns()))
+            .and_then(|(_, writers)| chunks(&writers, schema, &columns))
             .map_err(failed)?;
-        let (rows, lost) = (rows.num_rows() as u64, Vec::new());
-        Ok(EncodedGroup { rows, lost, content: GroupContent::Chunks(chunks) })
+        let rows = rows.iter().map(|rows| rows.num_rows() as u64).sum();
+        Ok(EncodedGroup { rows, lost: Vec::new(), content: GroupContent::Chunks(chunks) })
     }
 
     fn create<'a>(

@@ -6,8 +6,6 @@ use super::schema::{Content, DocumentColumn, DocumentColumns, declared_source};
 use crate::model::{DocId, FieldDeclaration, FieldId};
 use crate::query::error::QueryError;
 use crate::store::View;
-use arrow::array::ArrayRef;
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use std::sync::Arc;
@@ -15,9 +13,8 @@ use std::sync::Arc;
 /// Some columns of `documents`.
 pub struct DocumentRows {
     wanted: Arc<[DocumentColumn]>,
-    /// Their types as they are read, and as they are given.
+    /// Their types as they are read.
     read: SchemaRef,
-    given: SchemaRef,
 }
 
 impl DocumentRows {
@@ -34,43 +31,34 @@ impl DocumentRows {
         let places: Vec<usize> = names.iter().map(column).collect::<Result<_, _>>()?;
         let read = Arc::new(known.schema.project(&places).map_err(QueryError::arrow)?);
         let wanted = places.iter().filter_map(|at| known.columns.get(*at).cloned()).collect();
-        let fields: Vec<Field> = read.fields().iter().map(|field| given(field)).collect();
-        Ok(Self { wanted, read, given: Arc::new(Schema::new(fields)) })
+        Ok(Self { wanted, read })
     }
 
-    /// Names and types of the columns.
+    /// Names and types of the columns as files have them: views of texts are known to few readers.
     #[must_use]
     pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.given)
+        let in_files = |field: &Arc<Field>| match field.data_type() {
+            DataType::Utf8View => {
+                Field::new(field.name(), DataType::LargeUtf8, field.is_nullable())
+            }
+            _ => field.as_ref().clone(),
+        };
+        Arc::new(Schema::new(self.read.fields().iter().map(in_files).collect::<Vec<_>>()))
     }
 
-    /// The rows of `documents`, which are ascending and of one block.
+    /// The rows of `documents`, which are ascending and of one block; texts as views.
     ///
     /// # Errors
     /// [`QueryError`] when a row of the store cannot be read.
     pub fn read(&self, view: &View, documents: &[DocId]) -> Result<RecordBatch, QueryError> {
         let Some(first) = documents.first() else {
-            return Ok(RecordBatch::new_empty(self.schema()));
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.read)));
         };
         let read = Arc::clone(&self.read);
         let mut filler = Filler::new(view, &self.wanted, read, documents.len())?;
         let open = filler.open(StoredBlock::new(view, first.block()))?;
         let slots: Vec<u16> = documents.iter().map(|document| document.slot()).collect();
-        let batch = filler.batch(&open, &slots)?;
-        let columns = batch.columns().iter().zip(self.given.fields());
-        let columns: Vec<ArrayRef> = columns
-            .map(|(column, field)| cast(column, field.data_type()))
-            .collect::<Result<_, _>>()
-            .map_err(QueryError::arrow)?;
-        RecordBatch::try_new(self.schema(), columns).map_err(QueryError::arrow)
-    }
-}
-
-/// A column as files have it: views of strings are known to few readers.
-fn given(field: &Field) -> Field {
-    match field.data_type() {
-        DataType::Utf8View => Field::new(field.name(), DataType::LargeUtf8, field.is_nullable()),
-        _ => field.clone(),
+        filler.batch(&open, &slots)
     }
 }
 
