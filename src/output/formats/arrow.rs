@@ -6,7 +6,7 @@
 //! File names tell the number of shards, so they are given when all are there.
 
 use super::parquet::{DEFAULT_COLUMNS, guarded, signed_columns, signed_fields, table_columns};
-use super::python_json::python_json;
+use super::spelling::python_json;
 use crate::model::IoError;
 use crate::output::compression::{FileOutput, OutputCompression};
 use crate::output::destination::FileRename;

@@ -4,9 +4,9 @@
 //! `updated_at` in the index, for which litdata writes the time, is the hash of the plan: it names the
 //! cache of a copy, and that is what it must tell apart.
 
-use super::python_json::python_json;
 use super::sample_table::{SampleFile, read_table, table_bytes};
 use super::segment_table::{SegmentTableWriter, columns_beside};
+use super::spelling::python_json;
 use super::token_file::{TokenFileReader, with_ids};
 use crate::model::IoError;
 use crate::output::error::WriteError;

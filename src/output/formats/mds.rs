@@ -6,8 +6,8 @@
 //! `ndarray:DTYPE` is one byte, 4 x dimensions + log2 of the bytes of a length; the length; the values.
 //! MDS has no empty arrays: a row of pads has one segment, of 0 tokens of document -1.
 
-use super::python_json::python_json;
 use super::sample_table::{SampleFile, read_table, table_bytes};
+use super::spelling::python_json;
 use super::token_file::encode_ids;
 use crate::model::IoError;
 use crate::output::compression::OutputCompression;

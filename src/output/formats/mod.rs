@@ -3,7 +3,7 @@
 //! A new format is a file here, its `mod` line, and its entry in [`FORMATS`], or in [`ROW_FORMATS`] for rows of epochs:
 //! those are also read back, by the file that writes them. Beside them stands what several share: `token_file` (bare
 //! ids, and what formats have beside these), `segment_table` (what is in their rows), `sample_table` (samples behind a
-//! table of their offsets), `lines`, `spelling`, `python_json`.
+//! table of their offsets), `lines`, `spelling`.
 
 mod arrow;
 mod csv;
@@ -15,7 +15,6 @@ mod mds;
 mod megatron;
 mod olmo;
 mod parquet;
-mod python_json;
 mod raw;
 mod sample_table;
 mod segment_table;
@@ -31,7 +30,7 @@ pub(crate) use csv::{csv_header, csv_rows};
 pub(crate) use jsonl::{StreamRowNumber, json_rows, jsonl_columns, put_row};
 pub(crate) use parquet::{signed_columns, signed_fields, table_columns};
 #[cfg(test)]
-pub(crate) use python_json::python_json;
+pub(crate) use spelling::python_json;
 
 use super::compression::OutputCompression;
 use super::format::{OutputFormat, TableColumns};

@@ -19,6 +19,10 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 use arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncoder, make_encoder};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::{Formatter, Serializer};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -336,4 +340,32 @@ const fn marks_of_zeros(bytes: u64) -> u64 {
 /// Marks of the bytes that U+0085, U+2028 and U+2029 begin with, and many other characters.
 const fn line_end_marks(bytes: u64) -> u64 {
     marks_of_zeros((bytes | of_each(0x20)) ^ of_each(0xe2))
+}
+
+/// JSON as Python's `json.dump` spaces it, which the reference writers use: a space after every comma and colon.
+pub(crate) fn python_json(value: &Value) -> String {
+    let mut out = Vec::new();
+    // Writing to memory cannot fail, and a `Value` has no other keys than strings.
+    let _ = value.serialize(&mut Serializer::with_formatter(&mut out, PythonSpacing));
+    String::from_utf8(out).unwrap_or_default()
+}
+
+struct PythonSpacing;
+
+fn separate<W: Write + ?Sized>(writer: &mut W, first: bool) -> io::Result<()> {
+    if first { Ok(()) } else { writer.write_all(b", ") }
+}
+
+impl Formatter for PythonSpacing {
+    fn begin_array_value<W: Write + ?Sized>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        separate(to, first)
+    }
+
+    fn begin_object_key<W: Write + ?Sized>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        separate(to, first)
+    }
+
+    fn begin_object_value<W: Write + ?Sized>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(b": ")
+    }
 }
