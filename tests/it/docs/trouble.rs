@@ -130,7 +130,7 @@ impl From<StoreError> for Told {
 type Case = (&'static str, fn(&Trouble) -> Told);
 
 /// What people meet on their first days: a word that is wrong, a file that is another one, what is missing.
-const EVERYDAY: [Case; 23] = [
+const EVERYDAY: [Case; 24] = [
     ("unexpected argument … found", |place| {
         place.ran("ingest corpus b.jsonl --source web --id-fild id")
     }),
@@ -181,6 +181,7 @@ const EVERYDAY: [Case; 23] = [
         },
     ),
     ("… exists; …", |place| place.ran("export corpus --to b.jsonl")),
+    ("… is in the corpus …", |place| place.ran("export corpus --to corpus/all.jsonl")),
 ];
 
 /// Room, limits, rights, processes and file systems; `ulimit` itself is in `limits`, kills are in `crash`.
