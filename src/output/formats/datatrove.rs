@@ -7,14 +7,13 @@
 use super::segment_table::columns_beside;
 use super::token_file::{
     ByteMaskReader, SideFileReader, SideFileWriter, TokenFile, TokenFileReader, expect_end,
-    with_ids,
 };
 use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile, write_whole};
 use crate::output::row_format::{
-    BareIdLayout, DirectoryReader, EncodedRows, RowFormat, RowShard, RowSpec, ShardDirectory,
-    ShardReadError, ShardReader, damaged, little_endian,
+    BareIdLayout, DirectoryReader, RowFormat, RowShard, RowSpec, ShardDirectory, ShardReadError,
+    ShardReader, damaged, little_endian,
 };
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn, list_column};
 use crate::output::token_batch::TokenBatch;
@@ -52,10 +51,6 @@ impl RowFormat for DatatroveFormat {
         columns.push(BatchColumn::RunEnds);
         columns.extend(spec.has_loss_masks.then_some(BatchColumn::TrainedTokens));
         columns
-    }
-
-    fn encode(&self, spec: &RowSpec, rows: TokenBatch) -> Result<EncodedRows, WriteError> {
-        Ok(with_ids(spec, rows))
     }
 
     fn create(

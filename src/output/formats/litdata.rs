@@ -7,7 +7,7 @@
 use super::sample_table::{SampleFile, read_table, table_bytes};
 use super::segment_table::{SegmentTableWriter, columns_beside};
 use super::spelling::python_json;
-use super::token_file::{TokenFileReader, with_ids};
+use super::token_file::{TokenFileReader, encode_ids};
 use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{ManifestFile, write_whole};
@@ -73,7 +73,8 @@ impl RowFormat for LitdataFormat {
 
     fn encode(&self, spec: &RowSpec, rows: TokenBatch) -> Result<EncodedRows, WriteError> {
         let sizes = rows.rows().map(|row| row.ids().len() * spec.id_type.bytes()).collect();
-        Ok(EncodedRows { sizes, ..with_ids(spec, rows) })
+        let bytes = encode_ids(spec.id_type, &rows.ids());
+        Ok(EncodedRows { rows, bytes, sizes })
     }
 
     fn create(

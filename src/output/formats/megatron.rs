@@ -6,13 +6,13 @@
 //! document; unpacked, fragments of a document that follow each other are sequences of one.
 
 use super::segment_table::columns_beside;
-use super::token_file::{SideFileReader, SideFileWriter, TokenFile, TokenFileReader, with_ids};
+use super::token_file::{SideFileReader, SideFileWriter, TokenFile, TokenFileReader};
 use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile};
 use crate::output::row_format::{
-    BareIdLayout, DirectoryReader, EncodedRows, RowFormat, RowShard, RowSpec, ShardDirectory,
-    ShardReadError, ShardReader, damaged, little_endian, shard_name,
+    BareIdLayout, DirectoryReader, RowFormat, RowShard, RowSpec, ShardDirectory, ShardReadError,
+    ShardReader, damaged, little_endian, shard_name,
 };
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn};
 use crate::output::token_batch::{TokenBatch, TokenRow};
@@ -54,10 +54,6 @@ impl RowFormat for MegatronFormat {
 
     fn columns(&self, spec: &RowSpec) -> Vec<BatchColumn> {
         columns_beside(spec)
-    }
-
-    fn encode(&self, spec: &RowSpec, rows: TokenBatch) -> Result<EncodedRows, WriteError> {
-        Ok(with_ids(spec, rows))
     }
 
     fn create(

@@ -9,14 +9,14 @@
 
 use super::segment_table::columns_beside;
 use super::token_file::{
-    ByteMaskReader, SideFileReader, SideFileWriter, TokenFile, TokenFileReader, with_ids,
+    ByteMaskReader, SideFileReader, SideFileWriter, TokenFile, TokenFileReader,
 };
 use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile};
 use crate::output::row_format::{
-    BareIdLayout, DirectoryReader, EncodedRows, RowFormat, RowShard, RowSpec, ShardDirectory,
-    ShardReadError, ShardReader, damaged,
+    BareIdLayout, DirectoryReader, RowFormat, RowShard, RowSpec, ShardDirectory, ShardReadError,
+    ShardReader, damaged,
 };
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn, list_column};
 use crate::output::token_batch::TokenBatch;
@@ -76,10 +76,6 @@ impl RowFormat for OlmoFormat {
         columns.push(BatchColumn::View(RowColumn::SeqStartId));
         columns.extend(spec.has_loss_masks.then_some(BatchColumn::LabelMask));
         columns
-    }
-
-    fn encode(&self, spec: &RowSpec, rows: TokenBatch) -> Result<EncodedRows, WriteError> {
-        Ok(with_ids(spec, rows))
     }
 
     fn create(

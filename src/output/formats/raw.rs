@@ -5,13 +5,13 @@
 //! The header of llm.c is 256 numbers i32, little-endian: magic 20240520, version 1, tokens in the file, and zeros.
 
 use super::segment_table::columns_beside;
-use super::token_file::{SideFileWriter, TokenFile, TokenFileReader, with_ids};
+use super::token_file::{SideFileWriter, TokenFile, TokenFileReader};
 use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::ManifestFile;
 use crate::output::row_format::{
-    BareIdLayout, DirectoryReader, EncodedRows, FormatLimit, RowFormat, RowShard, RowSpec,
-    ShardDirectory, ShardReadError, ShardReader, damaged, little_endian, shard_name,
+    BareIdLayout, DirectoryReader, FormatLimit, RowFormat, RowShard, RowSpec, ShardDirectory,
+    ShardReadError, ShardReader, damaged, little_endian, shard_name,
 };
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn};
 use crate::output::token_batch::TokenBatch;
@@ -78,10 +78,6 @@ impl RowFormat for RawFormat {
 
     fn columns(&self, spec: &RowSpec) -> Vec<BatchColumn> {
         columns_beside(spec)
-    }
-
-    fn encode(&self, spec: &RowSpec, rows: TokenBatch) -> Result<EncodedRows, WriteError> {
-        Ok(with_ids(spec, rows))
     }
 
     fn create(

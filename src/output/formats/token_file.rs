@@ -18,6 +18,9 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Ids that are encoded at a time: few enough that their bytes stay in the cache until they are copied into the file.
+const STRIP: usize = 1 << 14;
+
 /// The ids of rows in the type they are written as, end to end. Whoever makes batches saw to it that they fit.
 pub(super) fn encode_ids(id_type: IdType, ids: &ScalarBuffer<u32>) -> Buffer {
     match id_type {
@@ -35,12 +38,6 @@ pub(super) fn encode_ids(id_type: IdType, ids: &ScalarBuffer<u32>) -> Buffer {
     }
 }
 
-/// Rows with their encoded ids.
-pub(super) fn with_ids(spec: &RowSpec, rows: TokenBatch) -> EncodedRows {
-    let bytes = encode_ids(spec.id_type, &rows.ids());
-    EncodedRows { rows, bytes, sizes: Vec::new() }
-}
-
 /// What a format writes besides ids and segments: an index, a header, masks.
 pub(super) trait SideFileWriter: Send {
     /// Bytes before the first id.
@@ -56,6 +53,7 @@ pub(super) trait SideFileWriter: Send {
 /// A token file under way.
 pub(super) struct TokenFile {
     tokens: HashedFile,
+    id_type: IdType,
     segments: SegmentTableWriter,
     side: Option<Box<dyn SideFileWriter>>,
 }
@@ -74,13 +72,17 @@ impl TokenFile {
             file.put(side.header())?;
         }
         let segments = SegmentTableWriter::create(spec, dir, segments)?;
-        Ok(Box::new(Self { tokens: file, segments, side }))
+        Ok(Box::new(Self { tokens: file, id_type: spec.id_type, segments, side }))
     }
 }
 
 impl RowShard for TokenFile {
     fn append(&mut self, group: EncodedRows) -> Result<(), WriteError> {
-        self.tokens.put(&group.bytes)?;
+        let ids = group.rows.ids();
+        for start in (0..ids.len()).step_by(STRIP) {
+            let strip = ids.slice(start, STRIP.min(ids.len() - start));
+            self.tokens.put(&encode_ids(self.id_type, &strip))?;
+        }
         if let Some(side) = &mut self.side {
             side.add(&group.rows)?;
         }
