@@ -10,7 +10,7 @@ pub use padding::Padding;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, PlanHeader, masks, ratio};
-use crate::epoch::planning::{is_dropped, undecided};
+use crate::epoch::planning::{LeftOut, is_dropped, left_out, undecided};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan, cost};
 use crate::model::Interrupt;
@@ -123,6 +123,14 @@ pub struct SourceExplanation {
     pub lone_eos: u64,
     /// Tokens at the end of a pass that do not fill a row and are left out.
     pub partial_tokens: u64,
+    /// Documents that are cut and end without their EOS where they are cut, so that readers that find documents by it
+    /// take two for one; 0 where no EOS is declared.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cut_without_eos: u64,
+    /// Kept documents of its origins that the plan does not draw, by reason; not known where the snapshot was dropped.
+    /// With the tokens drawn they are all that there are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// Rows of the epoch.
     pub rows: u64,
     /// Real tokens of the epoch.
@@ -161,6 +169,7 @@ pub fn explain(
     };
     let steps = BATCHES.iter().map(|batch| (*batch, rows / batch));
     let has_batches = sampler.has_batches();
+    let left_out = left_out(corpora, planned, opened.tokenizer)?.unwrap_or_default();
     let width = plan.recipe.output.id_type(plan.tokenizer.vocab_size).bytes();
     let id_bytes = filled.places.saturating_mul(width as u64);
     Ok(Explanation {
@@ -172,7 +181,7 @@ pub fn explain(
         budget: plan.budget,
         unit: plan.recipe.mix.unit.name().to_owned(),
         epochs: plan.feasible_epochs(),
-        sources: sources(plan, &marks),
+        sources: sources(&opened, &marks, left_out)?,
         along: along::points(&opened, &marks, interrupt)?,
         rows,
         tokens,
@@ -265,7 +274,12 @@ impl FillRate {
 }
 
 /// What the epoch takes of each source.
-fn sources(plan: &PlanHeader, marks: &EpochIndex) -> Vec<SourceExplanation> {
+fn sources(
+    opened: &OpenPlan,
+    marks: &EpochIndex,
+    left_out: Vec<Vec<LeftOut>>,
+) -> Result<Vec<SourceExplanation>, EpochError> {
+    let plan = &opened.plan;
     let emitted: u64 = marks.end.total();
     let taken = marks.tokens_of().zip(marks.rows_of()).zip(&marks.end.emitted);
     let sources = plan.sources.iter().zip(taken).map(|(source, ((tokens, rows), amount))| {
@@ -282,6 +296,8 @@ fn sources(plan: &PlanHeader, marks: &EpochIndex) -> Vec<SourceExplanation> {
             truncated_tokens: source.losses.truncated_tokens,
             lone_eos: source.losses.lone_eos,
             partial_tokens: source.losses.partial_tokens,
+            cut_without_eos: 0,
+            left_out: Vec::new(),
             rows,
             epoch_tokens: tokens,
             passes: ratio(tokens.into(), source.packed_tokens.into()),
@@ -290,5 +306,17 @@ fn sources(plan: &PlanHeader, marks: &EpochIndex) -> Vec<SourceExplanation> {
             achieved_share: ratio((*amount).into(), emitted.into()),
         }
     });
-    sources.collect()
+    let mut sources: Vec<SourceExplanation> = sources.collect();
+    for (source, rows) in sources.iter_mut().zip(&opened.sources) {
+        source.cut_without_eos = rows.cut_without_eos()?;
+    }
+    for (source, left_out) in sources.iter_mut().zip(left_out) {
+        source.left_out = left_out;
+    }
+    Ok(sources)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

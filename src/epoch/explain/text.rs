@@ -1,6 +1,7 @@
 //! An explanation as the command prints it.
 
 use super::{Explanation, Padding, SourceExplanation};
+use crate::epoch::planning::LeftOut;
 use crate::model::show::{count, number, size};
 use std::fmt;
 
@@ -54,6 +55,26 @@ impl fmt::Display for Explanation {
                 source.name,
                 number(source.partial_tokens)
             )?;
+        }
+        for source in &self.sources {
+            if source.cut_without_eos > 0 {
+                writeln!(
+                    f,
+                    "{}: {} cut and end without their EOS there: readers that find documents by it take two for one",
+                    source.name,
+                    count(source.cut_without_eos, "document is", "documents are")
+                )?;
+            }
+            for LeftOut { reason, documents, tokens } in &source.left_out {
+                writeln!(
+                    f,
+                    "{}: left out {} of {} tokens, {}",
+                    source.name,
+                    count(*documents, "document", "documents"),
+                    number(*tokens),
+                    reason.words()
+                )?;
+            }
         }
         writeln!(f, "{}", self.loss())?;
         if let Some(undecided) = self.undecided_documents {

@@ -185,6 +185,26 @@ pub(in crate::epoch) fn blocks_and_slots(selection: &RoaringTreemap, mut each: i
     }
 }
 
+/// Stored tokens of some documents; those never encoded have none.
+///
+/// # Errors
+/// [`EpochError::Store`].
+pub(in crate::epoch) fn count_tokens(
+    corpora: &Corpora,
+    tokenizer: TokenizerId,
+    documents: &RoaringTreemap,
+) -> Result<u64, EpochError> {
+    let mut tokens = 0_u64;
+    for (block, _) in blocks_of(documents) {
+        let of_block = corpora.token_counts(tokenizer, block, |values| {
+            let of = |slot: u16| values.get(slot).and_then(|tokens| u64::try_from(tokens).ok());
+            slots(documents, block).filter_map(of).sum::<u64>()
+        })?;
+        tokens = tokens.saturating_add(of_block.unwrap_or(0));
+    }
+    Ok(tokens)
+}
+
 /// The documents of `selection` whose stored token count is at least `min_tokens`; those never
 /// encoded stay, so that the scan that follows names them. With them, how many there are of each count,
 /// where all of them have one below 2^32 - 2.

@@ -5,7 +5,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::lengths::column::{LengthReader, blocks_of, with_tokens};
 use crate::epoch::lengths::index::{IndexMemory, LengthIndex};
 use crate::epoch::pack::LengthHistogram;
-use crate::model::{BLOCK_SIZE, DedupMode, DocId, Policy, TokenizerId};
+use crate::model::{BLOCK_SIZE, DedupMode, DocId, Interrupt, Policy, TokenizerId};
 use crate::store;
 use crate::store::{
     CommitRecord, MemoryBudget, StoreWriter, TokenizerFiles, TokenizerRecord, View, system_fields,
@@ -53,6 +53,7 @@ fn lengths(view: &View, overhead: u32) -> LengthReader {
         overhead,
         known: None,
         sharing: 1,
+        interrupt: Interrupt::default(),
     }
 }
 

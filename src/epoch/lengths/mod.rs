@@ -10,7 +10,9 @@ mod counter;
 mod index;
 mod loss;
 
-pub(super) use column::{LengthReader, blocks_and_slots, blocks_of, slots, with_tokens};
+pub(super) use column::{
+    LengthReader, blocks_and_slots, blocks_of, count_tokens, slots, with_tokens,
+};
 pub(super) use counter::effective;
 pub(super) use index::LengthIndex;
 pub(super) use loss::LossReader;

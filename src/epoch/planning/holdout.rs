@@ -9,24 +9,11 @@ use crate::store::TOO_MANY_ROOTS;
 use roaring::RoaringTreemap;
 
 /// The documents of `base` on the side that the holdout takes, told by keyed coins of groups alone, so
-/// that no later ingest moves the border.
+/// that no later ingest moves the border; and those on neither side.
 ///
 /// A group of clusters is a lineage, told by its root: the document that came first of those whose place
 /// was taken since. Where two lineages met and their coins differ, what has both is on neither side: it is
 /// like something trained on before and like something held out before.
-///
-/// # Errors
-/// [`EpochError::Select`]; [`EpochError::Store`].
-pub(super) fn holdout_side(
-    corpora: &Corpora,
-    moment: &PlanMoment,
-    holdout: &Holdout,
-    base: &RoaringTreemap,
-) -> Result<RoaringTreemap, EpochError> {
-    Ok(divide(corpora, moment, holdout, base)?.0)
-}
-
-/// The documents of `base` on the side that the holdout takes, and those on neither.
 ///
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].

@@ -9,6 +9,7 @@
 mod answers;
 mod filled;
 mod holdout;
+mod left_out;
 mod moment;
 mod origins;
 mod paragraph;
@@ -22,6 +23,7 @@ mod tainted;
 mod tokenizer;
 mod undecided;
 
+pub use left_out::{LeftOut, LeftOutReason, left_out};
 pub use paragraph::TokenAligner;
 pub use undecided::{is_dropped, removed_since, undecided};
 
@@ -290,7 +292,7 @@ fn select_sources(
         recipe.sources = corpora.sources().map(|(_, name)| SourceRecipe::named(name)).collect();
     }
     context.progress.begin("select", Some(recipe.sources.len() as u64));
-    let base = select::base(corpora, recipe, against.moment, against.kept)?;
+    let base = select::eligible_documents(corpora, recipe, against.moment, against.kept)?;
     let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
     let mut draws_from = BTreeMap::new();
     let origins = origins::origins(corpora, recipe, against.moment)?;

@@ -1,6 +1,7 @@
 //! Which documents a source of an epoch draws from.
 
-use super::holdout::holdout_side;
+use super::holdout::divide;
+use super::left_out::LeftOutReason;
 use super::moment::{PlanMoment, has_moved};
 use super::tainted::contaminated_documents;
 use crate::corpus::Corpora;
@@ -104,23 +105,43 @@ pub(in crate::epoch) fn removed(corpora: &Corpora) -> Result<RoaringTreemap, Epo
 ///
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Recipe`]; [`EpochError::Store`].
-pub(super) fn base(
+pub(super) fn eligible_documents(
     corpora: &Corpora,
     recipe: &Recipe,
     moment: &PlanMoment,
     kept: &RoaringTreemap,
 ) -> Result<RoaringTreemap, EpochError> {
     check_expressions(corpora, recipe, moment)?;
+    let base = before_holdout(corpora, recipe, kept, |_, _| {})?;
+    match &recipe.select.holdout {
+        Some(holdout) => Ok(divide(corpora, moment, holdout, &base)?.0),
+        None => Ok(base),
+    }
+}
+
+/// The documents that `[select]` leaves before the border to the holdout divides them. `each` is told, step by step, why
+/// documents are left out and which stay.
+///
+/// # Errors
+/// [`EpochError::Select`]; [`EpochError::Store`].
+pub(super) fn before_holdout(
+    corpora: &Corpora,
+    recipe: &Recipe,
+    kept: &RoaringTreemap,
+    mut each: impl FnMut(LeftOutReason, &RoaringTreemap),
+) -> Result<RoaringTreemap, EpochError> {
     let mut base = kept.clone();
     if recipe.select.exclude_removed {
         base -= removed(corpora)?;
+        each(LeftOutReason::Removed, &base);
     }
-    base -= contaminated_documents(corpora, recipe, kept)?;
+    if !recipe.select.exclude_contaminated.is_empty() {
+        base -= contaminated_documents(corpora, recipe, kept)?;
+        each(LeftOutReason::Suite, &base);
+    }
     if let Some(condition) = &recipe.select.condition {
         base &= corpora.select(condition)?;
-    }
-    if let Some(holdout) = &recipe.select.holdout {
-        base = holdout_side(corpora, moment, holdout, &base)?;
+        each(LeftOutReason::Where, &base);
     }
     Ok(base)
 }

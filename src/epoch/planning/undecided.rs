@@ -1,9 +1,9 @@
 //! What the plans of both sides of a holdout lack together.
 
 use super::holdout::divide;
+use super::moment::PlanMoment;
 use super::origins::origins_of_plan;
-use super::select::{of_source, removed};
-use super::tainted::contaminated_documents;
+use super::select::{before_holdout, of_source, removed};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{PinnedSnapshot, Plan, PlanHeader};
@@ -17,20 +17,9 @@ use crate::epoch::plan::{PinnedSnapshot, Plan, PlanHeader};
 pub fn undecided(corpora: &Corpora, plan: &PlanHeader) -> Result<Option<u64>, EpochError> {
     let recipe = &plan.recipe;
     let Some(holdout) = &recipe.select.holdout else { return Ok(None) };
-    let moment = match corpora.moment_again(&plan.snapshot.name, plan.commits())? {
-        Some(moment) => moment,
-        None if is_dropped(corpora, plan)? || !is_of_one(corpora, plan)? => return Ok(None),
-        None => corpora.moment(None, None)?,
-    };
-    let mut base = corpora.kept_at(&moment)?;
-    let tainted = contaminated_documents(corpora, recipe, &base)?;
-    if recipe.select.exclude_removed {
-        base -= removed(corpora)?;
-    }
-    base -= tainted;
-    if let Some(condition) = &recipe.select.condition {
-        base &= corpora.select(condition)?;
-    }
+    let Some(moment) = moment_of_plan(corpora, plan)? else { return Ok(None) };
+    let kept = corpora.kept_at(&moment)?;
+    let base = before_holdout(corpora, recipe, &kept, |_, _| {})?;
     let (_, neither) = divide(corpora, &moment, holdout, &base)?;
     let (tokenizer, _) = corpora
         .tokenizer_named(&plan.tokenizer.name)
@@ -42,6 +31,18 @@ pub fn undecided(corpora: &Corpora, plan: &PlanHeader) -> Result<Option<u64>, Ep
         undecided += of_source(corpora, recipe, source, &from, tokenizer, &neither)?.0.len();
     }
     Ok(Some(undecided))
+}
+
+/// The moment that a plan draws from; none when its snapshot was dropped, or one of several corpora has moved on.
+pub(super) fn moment_of_plan(
+    corpora: &Corpora,
+    plan: &PlanHeader,
+) -> Result<Option<PlanMoment>, EpochError> {
+    Ok(match corpora.moment_again(&plan.snapshot.name, plan.commits())? {
+        Some(moment) => Some(moment),
+        None if is_dropped(corpora, plan)? || !is_of_one(corpora, plan)? => None,
+        None => Some(corpora.moment(None, None)?),
+    })
 }
 
 /// Whether a plan draws from one corpus, which has no other snapshot of that name by now.

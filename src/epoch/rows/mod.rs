@@ -21,6 +21,7 @@ use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::mix::Fluid;
 use crate::epoch::pack::{LengthHistogram, Segment, without_repeated};
 use crate::epoch::plan::{LaterPasses, RowRules};
+use crate::epoch::recipe::PackKind;
 use pass_rows::PassRows;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
@@ -209,6 +210,34 @@ impl SourceRows {
             packed |= rows.packed_of(all)?;
         }
         Ok(packed)
+    }
+
+    /// Documents of the first pass of which a part ends without their EOS; none where there is no EOS. A document that
+    /// `concat` cuts goes on in the next row.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when the plan pins nothing.
+    pub fn cut_without_eos(&self) -> Result<u64, EpochError> {
+        let policy = self.rules.policy;
+        if !policy.eos {
+            return Ok(0);
+        }
+        let is_concat = policy.kind == PackKind::Concat;
+        let is_cut = |length: u32| {
+            let packed = policy.packed(length);
+            packed > 0 && (packed < length || (packed > policy.capacity && !is_concat))
+        };
+        let whole = self.histogram(0);
+        let whole: u64 =
+            whole.iter().filter(|(length, _)| is_cut(**length)).map(|(_, of)| of).sum();
+        let mut parts = RoaringTreemap::new();
+        for part in self.pinned.strata_of(0).flat_map(|of| of.parts.segments()) {
+            let is_last = part.end() == part.document_length;
+            if !(is_last || is_concat && part.end() < policy.packed(part.document_length)) {
+                parts.insert(part.document.0);
+            }
+        }
+        Ok(whole + parts.len())
     }
 
     /// What the first pass comes to; walks it where rows are cut in order.

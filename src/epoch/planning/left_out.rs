@@ -1,0 +1,155 @@
+//! Why documents that a plan could draw are not in it: an account that adds up, source by source.
+
+use super::holdout::divide;
+use super::origins::origins_of_plan;
+use super::select::{before_holdout, of_source};
+use super::undecided::moment_of_plan;
+use crate::corpus::Corpora;
+use crate::epoch::error::EpochError;
+use crate::epoch::lengths::count_tokens;
+use crate::epoch::plan::Plan;
+use crate::model::TokenizerId;
+use roaring::RoaringTreemap;
+use serde::Serialize;
+
+/// Why documents are left out of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LeftOutReason {
+    /// `select.exclude_removed`.
+    Removed,
+    /// `select.exclude_contaminated`.
+    Suite,
+    /// A condition is not true of them.
+    Where,
+    /// A condition is null for them: it compares with a field that they do not have.
+    Null,
+    /// They are on the other side of the holdout, or on neither.
+    Holdout,
+    /// They have fewer tokens than `select.min_tokens`.
+    MinTokens,
+    /// `select.repeat` is 0 for them; in an extension, their passes are over too.
+    NotOwed,
+}
+
+impl LeftOutReason {
+    /// As it is said of documents.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Removed => "removed",
+            Self::Suite => "in an excluded suite",
+            Self::Where => "not true of where",
+            Self::Null => "null in where",
+            Self::Holdout => "beyond the holdout",
+            Self::MinTokens => "shorter than min_tokens",
+            Self::NotOwed => "of which nothing is owed",
+        }
+    }
+}
+
+/// Documents of a source that a plan does not draw, for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Why.
+    pub reason: LeftOutReason,
+    /// How many.
+    pub documents: u64,
+    /// Their stored tokens.
+    pub tokens: u64,
+}
+
+/// What each source of a plan leaves out of the kept documents that it could draw, in the order of the plan. Nothing is
+/// known where the snapshot was dropped.
+///
+/// # Errors
+/// [`EpochError::Select`]; [`EpochError::Store`].
+pub fn left_out(
+    corpora: &Corpora,
+    planned: &Plan,
+    tokenizer: TokenizerId,
+) -> Result<Option<Vec<Vec<LeftOut>>>, EpochError> {
+    let (plan, recipe) = (&planned.plan, &planned.plan.recipe);
+    let Some(moment) = moment_of_plan(corpora, plan)? else { return Ok(None) };
+    let kept = corpora.kept_at(&moment)?;
+    // What stays after each step, for all sources.
+    let mut steps: Vec<(LeftOutReason, RoaringTreemap)> = Vec::new();
+    let base = before_holdout(corpora, recipe, &kept, |reason, stays| {
+        steps.push((reason, stays.clone()));
+    })?;
+    let mut eligible = base;
+    if let Some(holdout) = &recipe.select.holdout {
+        eligible = divide(corpora, &moment, holdout, &eligible)?.0;
+        steps.push((LeftOutReason::Holdout, eligible.clone()));
+    }
+    let mut all = Vec::new();
+    for (source, pinned) in recipe.sources.iter().zip(&planned.pinned) {
+        let from = origins_of_plan(corpora, plan, source)?;
+        let mut account = Account { corpora, tokenizer, left_out: Vec::new() };
+        let mut stays = RoaringTreemap::new();
+        for id in &from {
+            stays |= corpora.documents_of(*id)?;
+        }
+        stays &= &kept;
+        for (reason, of_step) in &steps {
+            let condition = recipe.select.condition.as_deref();
+            let condition = condition.filter(|_| *reason == LeftOutReason::Where);
+            stays = account.step(*reason, condition, &stays, of_step)?;
+        }
+        if let Some(condition) = &source.condition {
+            let of_step = corpora.select(condition)?;
+            stays = account.step(LeftOutReason::Where, Some(condition), &stays, &of_step)?;
+        }
+        let (selected, _) = of_source(corpora, recipe, source, &from, tokenizer, &eligible)?;
+        stays = account.step(LeftOutReason::MinTokens, None, &stays, &selected)?;
+        account.step(LeftOutReason::NotOwed, None, &stays, &pinned.documents())?;
+        all.push(account.left_out);
+    }
+    Ok(Some(all))
+}
+
+/// What a source leaves out so far.
+struct Account<'a> {
+    corpora: &'a Corpora,
+    tokenizer: TokenizerId,
+    left_out: Vec<LeftOut>,
+}
+
+impl Account<'_> {
+    /// What stays of `before` when only `of_step` does; what goes is counted, what a condition is null for by itself.
+    fn step(
+        &mut self,
+        reason: LeftOutReason,
+        condition: Option<&str>,
+        before: &RoaringTreemap,
+        of_step: &RoaringTreemap,
+    ) -> Result<RoaringTreemap, EpochError> {
+        let mut goes = before - of_step;
+        if let Some(condition) = condition.filter(|_| !goes.is_empty()) {
+            let null = &goes & self.corpora.select(&format!("({condition}) IS NULL"))?;
+            goes -= &null;
+            self.count(LeftOutReason::Null, &null)?;
+        }
+        self.count(reason, &goes)?;
+        Ok(before & of_step)
+    }
+
+    fn count(&mut self, reason: LeftOutReason, goes: &RoaringTreemap) -> Result<(), EpochError> {
+        if goes.is_empty() {
+            return Ok(());
+        }
+        let tokens = count_tokens(self.corpora, self.tokenizer, goes)?;
+        match self.left_out.iter_mut().find(|of| of.reason == reason) {
+            Some(of) => {
+                of.documents += goes.len();
+                of.tokens += tokens;
+            }
+            None => self.left_out.push(LeftOut { reason, documents: goes.len(), tokens }),
+        }
+        Ok(())
+    }
+}
