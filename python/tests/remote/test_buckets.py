@@ -118,6 +118,8 @@ def test_an_export_into_a_bucket_is_the_export_to_disk(s3: Any, cutter: Cutter, 
         keys = {o["Key"] for o in s3.list_objects_v2(Bucket="crawl", Prefix=f"out/{name}/")["Contents"]}
         files = {f"out/{name}/{path.name}": path for path in (tmp_path / name).iterdir()}
         assert keys == set(files)
+        # The manifest stands beside the folder.
+        files[f"out/.{name}.manifest.json"] = tmp_path / f".{name}.manifest.json"
         for key, path in files.items():
             assert s3.get_object(Bucket="crawl", Key=key)["Body"].read() == path.read_bytes(), key
         refused = run("export", corpus, "--to", f"s3://crawl/out/{name}/", *small)
@@ -125,7 +127,7 @@ def test_an_export_into_a_bucket_is_the_export_to_disk(s3: Any, cutter: Cutter, 
         assert "exists; replace it with --force" in refused.stderr
         good("export", corpus, "--where", "id < 10", "--to", f"s3://crawl/out/{name}/", "--force", *small)
         left = {o["Key"] for o in s3.list_objects_v2(Bucket="crawl", Prefix=f"out/{name}/")["Contents"]}
-        assert len(left) == 2, left
+        assert len(left) == 1, left
     good("export", corpus, "--to", "s3://crawl/all.jsonl")
     good("export", corpus, "--to", tmp_path / "all.jsonl")
     assert s3.get_object(Bucket="crawl", Key="all.jsonl")["Body"].read() == (tmp_path / "all.jsonl").read_bytes()
