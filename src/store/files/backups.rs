@@ -16,7 +16,7 @@
 //! Those who add do not disturb each other: files of one name are equal, and of two manifests of a commit either names
 //! files that are there. A mark stays where its process is killed, and is cleared by hand: nothing tells its age.
 
-use crate::model::{Context, Interrupted, IoError};
+use crate::model::{Context, Interrupted, IoError, corpus_around};
 use crate::store::error::StoreError;
 use crate::store::files::backup_manifest::{
     BackupFault, BackupFile, BackupRecord, FILES, parsed, place_of, spelled,
@@ -115,7 +115,7 @@ impl<'a> BackupDirectory<'a> {
     /// Begins a backup of a corpus.
     ///
     /// # Errors
-    /// [`StoreError::Backup`] when the place holds other things, or backups of another corpus;
+    /// [`StoreError::Backup`] when the place holds other things, or backups of another corpus, or is in a corpus;
     /// [`StoreError::BackupsLocked`].
     pub(in crate::store) fn begin(
         place: &'a dyn BackupPlace,
@@ -129,6 +129,13 @@ impl<'a> BackupDirectory<'a> {
             }
             _ => Ok(()),
         };
+        if let Some(around) = place.directory().and_then(corpus_around) {
+            let around = around.display();
+            let why = format!(
+                "it is in the corpus {around}, which holds nothing but its own files; give a path outside"
+            );
+            return Err(backups.refused("", why));
+        }
         let found = backups.marker()?;
         refuse_other(found.as_ref())?;
         if found.is_none() && backups.look()?.has_others {

@@ -127,8 +127,8 @@ fn pages_take_no_place_but_that_of_pages() {
     assert_eq!(printed, made);
 }
 
-/// A page, a card or an export went into the corpus, and was taken along or removed with it; `--croissant` replaced any
-/// file of it.
+/// A page, a card or an export went into the corpus, and was taken along or removed with it; `tokenizer export` replaced
+/// any file of it.
 #[test]
 fn nothing_is_written_into_a_corpus() {
     let place = NamedOutputs::new();
@@ -143,7 +143,7 @@ fn nothing_is_written_into_a_corpus() {
     let format = place.read("corpus/FORMAT");
     for to in ["corpus/new", "corpus/FORMAT", "corpus", "link/new", "corpus/sub/new"] {
         let to = scratch.arg(to);
-        let asked: [&[&str]; 10] = [
+        let asked: [&[&str]; 11] = [
             &["export", corpus, "--to", &to, "--format", "jsonl", "--force"],
             &["export", corpus, "--to", &to, "--format", "jsonl", "--shard-bytes", "1MB"],
             &["sql", corpus, "SELECT 1", "-o", &to, "--format", "csv", "--force"],
@@ -154,6 +154,7 @@ fn nothing_is_written_into_a_corpus() {
             &["tokenizer", "export", corpus, "words", &to],
             &["tokenizer", "export", corpus, "words", &to, "--originals"],
             &["ingest", corpus, &input, "--source", "again", "--decisions", &to],
+            &["backup", "create", corpus, &to],
         ];
         for asked in asked {
             corpusdb(asked).fails(&[&to, "is in the corpus", "give a path outside"]);
