@@ -92,8 +92,8 @@ pub use plan::{
     PlannedSource,
 };
 pub(crate) use plan_store::{
-    chain_of, check_marks, drop_plan, mark_epochs, plans_by, plans_drawing, plans_naming,
-    store_plan, stored_plan,
+    PlanStorage, chain_of, check_marks, drop_plan, mark_epochs, plans_by, plans_drawing,
+    plans_naming, store_plan, stored_plan,
 };
 pub use planning::{LeftOut, LeftOutReason};
 pub(crate) use planning::{

@@ -110,8 +110,17 @@ pub fn plans_drawing(
     Ok(drawing)
 }
 
-/// Stores a plan with what it pins and with marks along its first `epochs` epochs. The same plan is stored once: where
-/// it is already, only marks are added.
+/// What is stored with a plan.
+#[derive(Clone, Copy)]
+pub struct PlanStorage<'a> {
+    /// Epochs from the first on along which marks are.
+    pub epochs: u64,
+    /// The name of the snapshot of this moment that it draws from, where that is new.
+    pub snapshot: Option<&'a str>,
+}
+
+/// Stores a plan with what it pins, its marks and its snapshot, in one commit. The same plan is stored once: where it is
+/// already, only marks are added.
 ///
 /// # Errors
 /// [`EpochError`] when the plan has fewer epochs, or the disk refuses; nothing of a new plan is then stored.
@@ -119,7 +128,7 @@ pub fn store_plan(
     writer: &mut StoreWriter,
     others: &[View],
     planned: Plan,
-    epochs: u64,
+    PlanStorage { epochs, snapshot }: PlanStorage<'_>,
     context: &Context<'_>,
 ) -> Result<(EpochRecord, Plan), EpochError> {
     let hash = planned.plan.hash();
@@ -141,6 +150,9 @@ pub fn store_plan(
     let encoded = planned.pinned.iter().map(|pinned| Ok((pinned.name.clone(), pinned.encode()?)));
     let parts: Vec<(String, Vec<u8>)> = encoded.collect::<Result<_, EpochError>>()?;
     let mut batch = writer.begin()?;
+    if let Some(name) = snapshot {
+        batch.add_snapshot(name)?;
+    }
     let record = batch.add_epoch(record, &parts)?;
     for marks in &marks {
         batch.put_marks(record.number, marks)?;

@@ -2,7 +2,9 @@
 
 use crate::corpus::{Corpora, Corpus, CorpusWriter};
 use crate::curate;
-use crate::epoch::{self, EpochError, Plan, PlanExtension, PlanInputs, Recipe, TokenAligner};
+use crate::epoch::{
+    self, EpochError, Plan, PlanExtension, PlanInputs, PlanStorage, Recipe, TokenAligner,
+};
 use crate::model::{Context, DocId, Error};
 use crate::store::EpochRecord;
 use crate::tokenizer::Tokenizer;
@@ -45,10 +47,9 @@ impl CorpusWriter {
         context: &Context<'_>,
     ) -> Result<(EpochRecord, Plan), Error> {
         let context = self.within(context);
-        self.with_snapshot(recipe, |corpus, made| {
+        self.store_plan(recipe, &context, |corpus, made| {
             let planned = plan_at(&corpus.corpora(), recipe, made, &context)?;
-            let others = corpus.other_views();
-            Ok(epoch::store_plan(corpus.store(), &others, planned, epochs, &context)?)
+            Ok((planned, epochs))
         })
     }
 
@@ -73,37 +74,38 @@ impl CorpusWriter {
             given.ok_or_else(|| EpochError::Bug("the extension of an unknown plan".to_owned()))?;
         let rest = PlanExtension { chain: &chain, next_row, inherits: recipe.is_none() };
         let context = self.within(context);
-        self.with_snapshot(given, |corpus, made| {
+        self.store_plan(given, &context, |corpus, made| {
             let planned = plan_against(&corpus.corpora(), given, made, &context, |against| {
                 epoch::extend(against, &rest, given, &context)
             })?;
             context.progress.end();
-            let others = corpus.other_views();
-            Ok(epoch::store_plan(corpus.store(), &others, planned, 1, &context)?)
+            Ok((planned, 1))
         })
     }
 
-    /// Plans with the snapshot of this moment where a recipe names none. One that was made for a plan that cannot be
-    /// had
-    /// goes again.
-    fn with_snapshot<T>(
+    /// Plans, with the snapshot of this moment where a recipe names none, and stores plan, indexes of its first epochs and
+    /// the snapshot, where it is new, in one commit.
+    fn store_plan(
         &mut self,
         recipe: &Recipe,
-        plan: impl FnOnce(&mut Self, Option<&str>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        if recipe.snapshot.is_some() {
-            return plan(self, None);
-        }
-        let before = self.view().snapshots()?.len();
-        // Plans and snapshots are commits too, but change nothing that a snapshot shows.
-        let name = self.store().snapshot_of_now()?;
-        let is_new = self.view().snapshots()?.len() > before;
-        let planned = plan(self, Some(&name));
-        if planned.is_err() && is_new {
-            // The first error is the one to tell; a plan that was stored keeps its snapshot.
-            let _ = self.store().drop_snapshot(&name, false);
-        }
-        planned
+        context: &Context<'_>,
+        plan: impl FnOnce(&Self, Option<&str>) -> Result<(Plan, u64), Error>,
+    ) -> Result<(EpochRecord, Plan), Error> {
+        let made = match recipe.snapshot {
+            Some(_) => None,
+            None => Some(self.store().snapshot_of_now()?),
+        };
+        let (planned, epochs) = plan(self, made.as_ref().map(|(name, _)| name.as_str()))?;
+        let new = made.filter(|(_, is_there)| !is_there).map(|(name, _)| name);
+        let others = self.other_views();
+        let stored = epoch::store_plan(
+            self.store(),
+            &others,
+            planned,
+            PlanStorage { epochs, snapshot: new.as_deref() },
+            context,
+        );
+        Ok(stored?)
     }
 }
 

@@ -67,7 +67,7 @@ impl ShardMoment {
 
 impl Corpora {
     /// The moment that a recipe draws from: of the snapshot that it names, which every corpus then has, or what the
-    /// views show. `made` is the snapshot that the first corpus has just made of that.
+    /// views show. `made` is the name of the snapshot of that which the first corpus has, or gets with the plan.
     ///
     /// # Errors
     /// [`EpochError::Unknown`], with the snapshots that there are.
@@ -85,6 +85,7 @@ impl Corpora {
             };
             match ShardMoment::of(view, name)? {
                 Some(moment) => of.push(moment),
+                None if named.is_none() => of.push(ShardMoment::now(shard, view)?),
                 None => return Err(unknown(view, name)?),
             }
             Ok(())

@@ -19,7 +19,7 @@ const SHARD: u64 = 1 << 50;
 
 /// A part of the way to a value of a recipe.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum PlaceStep {
     Key(&'static str),
     At(usize),
 }
@@ -27,7 +27,7 @@ enum Step {
 /// A number of a recipe that is out of its range.
 #[derive(Debug)]
 pub(super) struct OutOfRange {
-    place: Vec<Step>,
+    place: Vec<PlaceStep>,
     value: u64,
     most: u64,
 }
@@ -38,9 +38,9 @@ impl OutOfRange {
         let mut name = String::new();
         for step in &self.place {
             match step {
-                Step::Key(key) if name.is_empty() => name.push_str(key),
-                Step::Key(key) => name.extend([".", key]),
-                Step::At(at) => name.push_str(&format!("[{at}]")),
+                PlaceStep::Key(key) if name.is_empty() => name.push_str(key),
+                PlaceStep::Key(key) => name.extend([".", key]),
+                PlaceStep::At(at) => name.push_str(&format!("[{at}]")),
             }
         }
         let line = text.and_then(|text| line_of(text, &self.place));
@@ -51,15 +51,15 @@ impl OutOfRange {
 }
 
 /// The line, from 1, of the value at a place of a recipe.
-fn line_of(text: &str, place: &[Step]) -> Option<usize> {
+fn line_of(text: &str, place: &[PlaceStep]) -> Option<usize> {
     let table = DeTable::parse(text).ok()?;
     let mut steps = place.iter();
-    let Some(Step::Key(first)) = steps.next() else { return None };
+    let Some(PlaceStep::Key(first)) = steps.next() else { return None };
     let mut value: &Spanned<DeValue<'_>> = table.get_ref().get(*first)?;
     for step in steps {
         value = match (value.get_ref(), step) {
-            (DeValue::Table(table), Step::Key(key)) => table.get(*key)?,
-            (DeValue::Array(values), Step::At(at)) => values.get(*at)?,
+            (DeValue::Table(table), PlaceStep::Key(key)) => table.get(*key)?,
+            (DeValue::Array(values), PlaceStep::At(at)) => values.get(*at)?,
             _ => return None,
         };
     }
@@ -70,9 +70,9 @@ fn line_of(text: &str, place: &[Step]) -> Option<usize> {
 /// The first number of a recipe that is larger than it may be. What is less than it may be is refused with what it takes
 /// beside it.
 pub(super) fn check(recipe: &Recipe) -> Result<(), OutOfRange> {
-    use Step::{At, Key};
+    use PlaceStep::{At, Key};
     let mut checked = Ok(());
-    let mut number = |place: &[Step], value: Option<u64>, most: u64| {
+    let mut number = |place: &[PlaceStep], value: Option<u64>, most: u64| {
         if let (Ok(()), Some(value)) = (&checked, value.filter(|value| *value > most)) {
             checked = Err(OutOfRange { place: place.to_vec(), value, most });
         }

@@ -2,7 +2,7 @@
 
 use super::checks::{CheckList, Property};
 use super::findings::RowFindings;
-use super::ids::{IdChecker, RowSegment};
+use super::ids::{IdChecker, ReadSegment};
 use super::passes::PassAudit;
 use super::row::RowChecker;
 use crate::epoch::build::{ExportCounts, RowCounts};
@@ -91,7 +91,7 @@ impl<'a> Audit<'a> {
                 let segments = findings.segments.iter().zip(&findings.starts);
                 segments.map(move |(segment, start)| {
                     let end = start.saturating_add(segment.length as usize);
-                    RowSegment { row: number, segment: *segment, ids: row.ids().get(*start..end) }
+                    ReadSegment { row: number, segment: *segment, ids: row.ids().get(*start..end) }
                 })
             });
             self.ids.check(found.collect(), checks)?;

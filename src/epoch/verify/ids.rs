@@ -16,7 +16,7 @@ const PIECE_SEGMENTS: usize = 512;
 const PARTS: usize = 1 << 19;
 
 /// A segment of a row of the files with the ids that it has there; none where the row ends before.
-pub(super) struct RowSegment<'a> {
+pub(super) struct ReadSegment<'a> {
     pub row: u64,
     pub segment: Segment,
     pub ids: Option<&'a [u32]>,
@@ -55,11 +55,11 @@ impl<'a> IdChecker<'a> {
     /// [`EpochError::Store`].
     pub fn check(
         &mut self,
-        found: Vec<RowSegment<'_>>,
+        found: Vec<ReadSegment<'_>>,
         checks: &mut CheckList,
     ) -> Result<(), EpochError> {
         let is_whole =
-            |found: &RowSegment<'_>| found.segment.length == found.segment.document_length;
+            |found: &ReadSegment<'_>| found.segment.length == found.segment.document_length;
         let (mut whole, cut): (Vec<_>, Vec<_>) = found.into_iter().partition(is_whole);
         whole.par_sort_unstable_by_key(|found| (found.segment.document, found.row));
         let wrong: Vec<IdFailures> = whole
@@ -94,7 +94,7 @@ impl<'a> IdChecker<'a> {
     }
 
     /// Segments, ascending by document, with their documents.
-    fn compare(&self, found: &[RowSegment<'_>]) -> Result<IdFailures, EpochError> {
+    fn compare(&self, found: &[ReadSegment<'_>]) -> Result<IdFailures, EpochError> {
         let mut documents: Vec<DocId> = found.iter().map(|found| found.segment.document).collect();
         documents.dedup();
         let (mut wrong, mut left, mut ids) = (IdFailures::new(), found, Vec::new());

@@ -216,11 +216,12 @@ impl StoreWriter {
         Ok(record)
     }
 
-    /// The name of a snapshot that shows what is stored now; made when there is none.
+    /// The name of a snapshot that shows what is stored now, and whether there is one: else it is a name that a new one
+    /// may have.
     ///
     /// # Errors
-    /// [`StoreError`] when a snapshot cannot be read or made.
-    pub fn snapshot_of_now(&mut self) -> Result<String, StoreError> {
+    /// [`StoreError`] when a snapshot cannot be read.
+    pub fn snapshot_of_now(&self) -> Result<(String, bool), StoreError> {
         let (documents, generation) = (self.view().documents(), self.view().generation().0);
         let kept = self.view().kept()?;
         for record in self.view().snapshots()? {
@@ -228,17 +229,17 @@ impl StoreWriter {
                 && record.generation == generation
                 && record.kept == kept.len();
             if same && self.view().snapshot_kept(&record.name)? == kept {
-                return Ok(record.name);
+                return Ok((record.name, true));
             }
         }
         // Somebody may have given another moment this name.
         let first = format!("commit-{}", self.view().commit());
         let (mut name, mut tried) = (first.clone(), 1_u64);
-        while self.view().snapshot(&name)?.is_some() {
+        while self.view().snapshot(&name)?.is_some() || !self.view().plans_from(&name)?.is_empty() {
             tried += 1;
             name = format!("{first}-{tried}");
         }
-        Ok(self.create_snapshot(&name)?.name)
+        Ok((name, false))
     }
 
     /// Gives a snapshot another name. One that a stored plan draws from keeps its own: the hash of the plan is over it.
