@@ -12,7 +12,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench talks on its outputs")]
 
 use corpusdb::epoch::Plan;
-use corpusdb::epoch::measured::{self, MeasuredPlan};
+use corpusdb::epoch::measure::{self, MeasuredPlan};
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Policy, Recipe};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -259,11 +259,11 @@ fn plan(arguments: &Arguments) -> Answer<()> {
     let (kept, loading) = timed(|| view.kept());
     let kept = kept?;
     let (tokenizer, _) = view.tokenizer_named("generated").ok_or("no tokenizer")?;
-    let (histogram, scan) = timed(|| measured::histogram(view, tokenizer, &kept));
+    let (histogram, scan) = timed(|| measure::histogram(view, tokenizer, &kept));
     let histogram = histogram?;
     let sizes = chunks(&histogram, arguments.length);
     let items = || sizes.iter().rev().map(|(size, count)| (*size, *count));
-    let (packed, packing) = timed(|| measured::pack(items(), arguments.length));
+    let (packed, packing) = timed(|| measure::pack(items(), arguments.length));
     println!(
         "  parts: kept bitmap {loading}, scan {scan}, {:.2} ns a length, bulk packing {:.2} ms, {} patterns",
         1e9 * scan.cpu / kept.len() as f64,
@@ -359,7 +359,7 @@ fn items(arguments: &Arguments, n: u64) -> Answer<()> {
         open.rows
     });
     let sizes = chunks(&histogram, length);
-    let packed = measured::pack(sizes.iter().rev().map(|(size, n)| (*size, *n)), length);
+    let packed = measure::pack(sizes.iter().rev().map(|(size, n)| (*size, *n)), length);
     println!(
         "  item by item: {rows} rows in {time}, sorting included; by the bulk {}",
         packed.rows

@@ -57,7 +57,7 @@ mod facade;
 mod lengths;
 
 #[cfg(feature = "generated")]
-pub mod measured;
+pub mod measure;
 mod mix;
 pub mod pacing;
 mod pack;

@@ -9,14 +9,14 @@
 //! other keeps its whole copies in the bitmaps, and its segments as they are.
 
 mod layers;
-mod pinned;
+mod passes;
 mod spans;
 #[cfg(test)]
 mod tests;
 
 pub use layers::{CopyLayers, DocumentPasses};
-pub(super) use pinned::run_of;
-pub use pinned::{PassRun, PinnedSource, PinnedStratum};
+pub(super) use passes::run_of;
+pub use passes::{PassRun, PinnedSource, PinnedStratum};
 pub use spans::{SpanCollector, TokenSpans};
 
 use super::pack::{EffectiveSequence, PackPolicy, Segment};

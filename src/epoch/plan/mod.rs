@@ -1,29 +1,69 @@
 //! The plan: everything that decides the bytes of an epoch, in a few kilobytes whatever the corpus.
 
 pub(super) mod masks;
-mod planned;
 mod rules;
 mod shards;
 
-pub use planned::Plan;
-pub(super) use rules::RowRules;
+pub(super) use rules::{RowRules, capacity, policy, rules, spare};
 pub use shards::PinnedShard;
 pub(super) use shards::{check_shards, shards as pinned_shards};
 
+use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::{EpochError, ShortSource};
 use crate::epoch::mix::{Fluid, PlannedPoint};
-use crate::epoch::pack::{PackLosses, PackPolicy};
-use crate::epoch::recipe::{
-    LongDocuments, PackKind, PadTo, PartialRow, Recipe, RowTarget, SourceRecipe, SpecialIds,
-    counts_alike,
-};
+use crate::epoch::pack::PackLosses;
+use crate::epoch::recipe::{LongDocuments, PackKind, PadTo, Recipe, SpecialIds};
+use crate::store::REDACTED;
+use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Version of the plan's form and of everything it decides (permutations, packing, interleaving).
 const PLAN_VERSION: u32 = 2;
 
 /// Epochs that any plan has, at most.
 const EPOCHS: u64 = 1 << 40;
+
+/// A plan with the documents it pins, to be stored together.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What was computed, without the documents.
+    pub plan: PlanHeader,
+    /// What the passes of each source hold; in the plan's order.
+    pub pinned: Vec<Arc<PinnedSource>>,
+    /// The number under which it is stored, where it is.
+    pub(crate) stored: Option<u32>,
+}
+
+impl Plan {
+    /// A plan that is not stored.
+    pub(crate) const fn unstored(plan: PlanHeader, pinned: Vec<Arc<PinnedSource>>) -> Self {
+        Self { plan, pinned, stored: None }
+    }
+
+    /// The same plan, whose stored marks are not believed: what is opened follows from the plan alone.
+    pub(in crate::epoch) fn without_checkpoints(&self) -> Self {
+        Self::unstored(self.plan.clone(), self.pinned.clone())
+    }
+
+    /// Whether its recipe quoted a purged document, and says no more how it was made.
+    pub(in crate::epoch) fn is_redacted(&self) -> bool {
+        self.plan.recipe.expressions().any(|expression| expression == REDACTED)
+    }
+
+    /// How many of these documents the plan draws.
+    #[must_use]
+    pub fn count_drawn(&self, documents: &RoaringTreemap) -> u64 {
+        let of = self.pinned.iter().map(|pinned| pinned.documents() & documents);
+        of.fold(RoaringTreemap::new(), |all, of| all | of).len()
+    }
+
+    /// The number under which the plan is stored; none where it is not.
+    #[must_use]
+    pub const fn number(&self) -> Option<u32> {
+        self.stored
+    }
+}
 
 /// Everything that decides the bytes of an epoch, beside the documents of each source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -387,74 +427,6 @@ pub(super) fn fluid(
 pub(super) fn largest_total(sources: &[PlannedSource], fluid: &Fluid) -> Option<u64> {
     let reach = sources.iter().enumerate();
     reach.filter_map(|(at, source)| fluid.inverse(at, source.available())).min()
-}
-
-/// What decides the rows of a source.
-pub(super) fn rules(
-    recipe: &Recipe,
-    source: Option<&SourceRecipe>,
-    name: &str,
-    specials: &SpecialIds,
-    opens: Vec<Vec<u64>>,
-) -> RowRules {
-    let grouped = recipe.order.length_grouped;
-    let rows = recipe.batch.as_ref().and_then(|batch| batch.rows);
-    let exact = grouped.filter(|grouped| grouped.exact.is_some()).zip(rows);
-    RowRules {
-        name: name.into(),
-        seed: recipe.seed,
-        policy: policy(recipe, source, specials),
-        order: recipe.order.kind,
-        max_repeats: source.map_or(1, |source| source.max_repeats),
-        unit: recipe.mix.unit,
-        replace: recipe.order.curriculum.as_ref().is_some_and(|curriculum| curriculum.replace),
-        exact: exact.map(|(grouped, rows)| (rows, grouped.mega_batch_mult)),
-        opens,
-    }
-}
-
-/// The packing rules of a source of a recipe.
-pub(super) fn policy(
-    recipe: &Recipe,
-    source: Option<&SourceRecipe>,
-    specials: &SpecialIds,
-) -> PackPolicy {
-    PackPolicy {
-        kind: recipe.pack.kind,
-        capacity: capacity(recipe) - spare(recipe),
-        long: source.and_then(|source| source.pack.long).unwrap_or(recipe.pack.options.long),
-        bos: specials.bos.is_some(),
-        eos: specials.eos.is_some(),
-        multiple: recipe.pack.options.doc_multiple.max(1),
-        overlap: recipe.pack.options.overlap,
-        whole_rows: whole_rows(recipe, specials),
-    }
-}
-
-/// Whether tokens that fill no row of a pass are left out. By default they are, when the format could not hold their
-/// row: one of another length.
-fn whole_rows(recipe: &Recipe, specials: &SpecialIds) -> bool {
-    let options = &recipe.pack.options;
-    options.partial.map_or_else(
-        || {
-            recipe.pack.kind == PackKind::Concat
-                && specials.pad.is_none()
-                && recipe.output.file_format().needs_equal_rows()
-                && options.doc_multiple <= 1
-                && counts_alike(recipe.mix.unit)
-        },
-        |partial| partial == PartialRow::Drop,
-    )
-}
-
-pub(super) fn capacity(recipe: &Recipe) -> u32 {
-    recipe.pack.length + u32::from(recipe.pack.options.target == RowTarget::Extra)
-}
-
-/// Places at the end of a row that no document takes up: that of the last target, where documents take up
-/// multiples that divide the row without it.
-pub(super) fn spare(recipe: &Recipe) -> u32 {
-    capacity(recipe) % recipe.pack.options.doc_multiple.max(1)
 }
 
 /// `part / whole`, 0 when there is no whole.

@@ -1,7 +1,10 @@
-//! What a plan decides of the rows of a source, besides its documents.
+//! What a plan decides of the rows of a source, besides its documents: how they are packed, ordered and counted.
 
 use crate::epoch::pack::PackPolicy;
-use crate::epoch::recipe::{MixUnit, OrderKind, PackKind};
+use crate::epoch::recipe::{
+    MixUnit, OrderKind, PackKind, PartialRow, Recipe, RowTarget, SourceRecipe, SpecialIds,
+    counts_alike,
+};
 use std::sync::Arc;
 
 /// What decides the rows of a source besides its documents.
@@ -35,4 +38,72 @@ impl RowRules {
         };
         cut && matches!(self.unit, MixUnit::Rows) && !matches!(self.order, OrderKind::Sequential)
     }
+}
+
+/// What decides the rows of a source.
+pub(in crate::epoch) fn rules(
+    recipe: &Recipe,
+    source: Option<&SourceRecipe>,
+    name: &str,
+    specials: &SpecialIds,
+    opens: Vec<Vec<u64>>,
+) -> RowRules {
+    let grouped = recipe.order.length_grouped;
+    let rows = recipe.batch.as_ref().and_then(|batch| batch.rows);
+    let exact = grouped.filter(|grouped| grouped.exact.is_some()).zip(rows);
+    RowRules {
+        name: name.into(),
+        seed: recipe.seed,
+        policy: policy(recipe, source, specials),
+        order: recipe.order.kind,
+        max_repeats: source.map_or(1, |source| source.max_repeats),
+        unit: recipe.mix.unit,
+        replace: recipe.order.curriculum.as_ref().is_some_and(|curriculum| curriculum.replace),
+        exact: exact.map(|(grouped, rows)| (rows, grouped.mega_batch_mult)),
+        opens,
+    }
+}
+
+/// The packing rules of a source of a recipe.
+pub(in crate::epoch) fn policy(
+    recipe: &Recipe,
+    source: Option<&SourceRecipe>,
+    specials: &SpecialIds,
+) -> PackPolicy {
+    PackPolicy {
+        kind: recipe.pack.kind,
+        capacity: capacity(recipe) - spare(recipe),
+        long: source.and_then(|source| source.pack.long).unwrap_or(recipe.pack.options.long),
+        bos: specials.bos.is_some(),
+        eos: specials.eos.is_some(),
+        multiple: recipe.pack.options.doc_multiple.max(1),
+        overlap: recipe.pack.options.overlap,
+        whole_rows: whole_rows(recipe, specials),
+    }
+}
+
+/// Whether tokens that fill no row of a pass are left out. By default they are, when the format could not hold their
+/// row: one of another length.
+fn whole_rows(recipe: &Recipe, specials: &SpecialIds) -> bool {
+    let options = &recipe.pack.options;
+    options.partial.map_or_else(
+        || {
+            recipe.pack.kind == PackKind::Concat
+                && specials.pad.is_none()
+                && recipe.output.file_format().needs_equal_rows()
+                && options.doc_multiple <= 1
+                && counts_alike(recipe.mix.unit)
+        },
+        |partial| partial == PartialRow::Drop,
+    )
+}
+
+pub(in crate::epoch) fn capacity(recipe: &Recipe) -> u32 {
+    recipe.pack.length + u32::from(recipe.pack.options.target == RowTarget::Extra)
+}
+
+/// Places at the end of a row that no document takes up: that of the last target, where documents take up
+/// multiples that divide the row without it.
+pub(in crate::epoch) fn spare(recipe: &Recipe) -> u32 {
+    capacity(recipe) % recipe.pack.options.doc_multiple.max(1)
 }

@@ -1,8 +1,7 @@
 //! Why documents that a plan could draw are not in it: an account that adds up, source by source.
 
-use super::holdout::divide;
 use super::origins::origins_of_plan;
-use super::select::{before_holdout, of_source};
+use super::select::{before_holdout, of_source, split_by_holdout};
 use super::undecided::moment_of_plan;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -83,7 +82,7 @@ pub fn left_out(
     })?;
     let mut eligible = base;
     if let Some(holdout) = &recipe.select.holdout {
-        eligible = divide(corpora, &moment, holdout, &eligible)?.0;
+        eligible = split_by_holdout(corpora, &moment, holdout, &eligible)?.0;
         steps.push((LeftOutReason::Holdout, eligible.clone()));
     }
     let mut all = Vec::new();

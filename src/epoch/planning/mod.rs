@@ -1,15 +1,14 @@
 //! From a recipe and a snapshot to a plan: which documents, how long, how many rows, which shares.
 //!
-//! `origins` says what each source draws from, `select` finds its documents, `holdout` those on one side of the border,
+//! `origins` says what each source draws from, `select` finds its documents,
 //! `strata` puts them in classes for a curriculum, `surprisal` measures how hard they are, `paragraph` cuts long ones
 //! where a paragraph ends, `pin` makes the passes of a source from all that, `source` counts their rows, `shares` sets
-//! what each source gives, `filled` refuses what fills no batch, `undecided` counts what is on neither side, and what
-//! was removed since; `tainted` keeps suites out.
+//! what each source gives, `limits` refuses what finds no room or fills no batch, `undecided` counts what is on neither side, and what
+//! was removed since; `suites` keeps suites out.
 
 mod answers;
-mod filled;
-mod holdout;
 mod left_out;
+mod limits;
 mod moment;
 mod origins;
 mod paragraph;
@@ -18,8 +17,8 @@ mod select;
 mod shares;
 mod source;
 mod strata;
+mod suites;
 mod surprisal;
-mod tainted;
 mod tokenizer;
 mod undecided;
 
@@ -28,7 +27,6 @@ pub use paragraph::TokenAligner;
 pub use undecided::{is_dropped, removed_since, undecided};
 
 use crate::corpus::Corpora;
-use crate::epoch::build::check_output;
 use crate::epoch::coverage::{PassRun, PinnedSource};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::LossReader;
@@ -38,11 +36,9 @@ use crate::epoch::pack::{EffectiveSequence, LengthHistogram};
 use crate::epoch::plan::{
     PinnedSnapshot, Plan, PlanHeader, PlannedSource, capacity, masks, pinned_shards,
 };
-use crate::epoch::recipe::{
-    Curriculum, CurriculumPacing, LengthGrouped, Recipe, SourceRecipe, SpecialIds,
-};
+use crate::epoch::recipe::{Curriculum, CurriculumPacing, Recipe, SourceRecipe, SpecialIds};
 use crate::epoch::rows::SourceRows;
-use crate::epoch::run::{BatchSampler, OwedPasses, Remainder};
+use crate::epoch::run::{OwedPasses, Remainder};
 use crate::model::{Context, Interrupt, TokenizerId};
 use moment::PlanMoment;
 use pin::PassBuilder;
@@ -51,9 +47,6 @@ use source::{SourceInputs, open_source, plan_source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokenizer::resolve_tokenizer;
-
-/// What a row takes whose order needs all rows in memory: itself, its length, its place in the order.
-const EXACT_ROW_BYTES: u64 = 80;
 
 /// What a plan is computed against.
 #[derive(Clone, Copy)]
@@ -133,7 +126,7 @@ fn plan_from(
     let corpora = against.corpora;
     let mut recipe = recipe.clone();
     recipe.snapshot = against.moment.named();
-    tainted::resolve_suites(corpora, &mut recipe)?;
+    suites::resolve_suites(corpora, &mut recipe)?;
     let (tokenizer, pinned_tokenizer) = resolve_tokenizer(corpora, &mut recipe)?;
     let SourceSelections { selections, mut counted, mut draws_from } =
         select_sources(against, &mut recipe, tokenizer, context)?;
@@ -197,11 +190,11 @@ fn plan_from(
         set_pacing(&mut plan, &curriculum, &opened)?;
     }
     plan.check_feasible(0)?;
-    check_padding(&plan)?;
-    check_window(&plan, context.memory)?;
+    limits::check_padding(&plan)?;
+    limits::check_window(&plan, context.memory)?;
     masks::check(corpora, tokenizer, &plan, &pinned)?;
     let planned = Plan::unstored(plan, pinned);
-    filled::check(corpora, &planned, context.interrupt)?;
+    limits::check_rows(corpora, &planned, context.interrupt)?;
     Ok(planned)
 }
 
@@ -306,7 +299,7 @@ fn select_sources(
         counted.insert(source.name.clone(), counts.map(Arc::new));
         context.progress.advance(selections.len() as u64);
     }
-    tainted::check_sources(corpora, recipe, &origins, &selections, listed)?;
+    suites::check_sources(corpora, recipe, &origins, &selections, listed)?;
     if !listed {
         selections.retain(|(_, selection)| !selection.is_empty());
         recipe.sources.retain(|source| selections.iter().any(|(name, _)| *name == source.name));
@@ -318,7 +311,7 @@ fn select_sources(
         at.and_then(|at| origins.get(at)).map_or_else(Vec::new, |from| from.ids.clone())
     };
     select::check(corpora, recipe, &selections, against.kept, ids_of)?;
-    check_memory(recipe, &selections, context.memory)?;
+    limits::check_memory(recipe, &selections, context.memory)?;
     Ok(SourceSelections { selections, counted, draws_from })
 }
 
@@ -352,39 +345,6 @@ fn set_pacing(
     Ok(())
 }
 
-/// An order that needs every row in memory has room for them.
-fn check_memory(
-    recipe: &Recipe,
-    selections: &[(String, RoaringTreemap)],
-    memory: u64,
-) -> Result<(), EpochError> {
-    let in_memory = |grouped: LengthGrouped| grouped.exact.is_some() || grouped.window.is_some();
-    let in_memory = recipe.order.length_grouped.is_some_and(in_memory);
-    let rows: u64 = selections.iter().map(|(_, selection)| selection.len()).sum();
-    if in_memory && rows.saturating_mul(EXACT_ROW_BYTES) > memory {
-        return Err(EpochError::Recipe(format!(
-            "length_grouped.exact and window keep all {rows} documents in memory, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: leave them out, or raise `memory=`"
-        )));
-    }
-    Ok(())
-}
-
-/// Rows that are put in order together have room in memory.
-fn check_window(plan: &PlanHeader, memory: u64) -> Result<(), EpochError> {
-    let of_epoch = |source: &PlannedSource| {
-        let rows = u128::from(source.rows) * u128::from(source.expected);
-        rows.div_ceil(source.amount.max(1).into())
-    };
-    let epoch: u128 = plan.sources.iter().map(of_epoch).sum();
-    let rows = epoch.min(BatchSampler::of(plan).window.into());
-    if rows * u128::from(EXACT_ROW_BYTES) <= memory.into() {
-        return Ok(());
-    }
-    Err(EpochError::Recipe(format!(
-        "{rows} rows are put in order together, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: lower order.length_grouped.mega_batch_mult, batch.rows or batch.max_tokens, or raise `memory=`"
-    )))
-}
-
 const fn pacing(curriculum: &Curriculum) -> pacing::Pacing {
     match curriculum.pacing {
         CurriculumPacing::Linear => pacing::Pacing::Linear,
@@ -392,24 +352,5 @@ const fn pacing(curriculum: &Curriculum) -> pacing::Pacing {
         CurriculumPacing::RootP => pacing::Pacing::Root(curriculum.root),
         CurriculumPacing::Exp => pacing::Pacing::Exp,
         CurriculumPacing::Step => pacing::Pacing::Step(curriculum.steps),
-    }
-}
-
-fn check_padding(plan: &PlanHeader) -> Result<(), EpochError> {
-    check_output(plan)?;
-    let format = plan.recipe.output.format;
-    if !plan.recipe.output.file_format().needs_equal_rows()
-        || !plan.fixed_length()
-        || plan.pad().is_some()
-    {
-        return Ok(());
-    }
-    match plan.sources.iter().find(|source| source.full_rows < source.rows) {
-        None => Ok(()),
-        Some(source) => Err(EpochError::PadNeeded {
-            format: format.name(),
-            name: source.name.clone(),
-            rows: source.rows - source.full_rows,
-        }),
     }
 }

@@ -1,16 +1,17 @@
 //! Which documents a source of an epoch draws from.
 
-use super::holdout::divide;
 use super::left_out::LeftOutReason;
 use super::moment::{PlanMoment, has_moved};
-use super::tainted::contaminated_documents;
+use super::suites::contaminated_documents;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::with_tokens;
 use crate::epoch::pack::LengthHistogram;
-use crate::epoch::recipe::{Recipe, SourceRecipe};
+use crate::epoch::permutation::coin;
+use crate::epoch::recipe::{Holdout, HoldoutSide, Recipe, SourceRecipe};
 use crate::model::{SourceId, Standing, TokenizerId};
 use crate::query::{Dependence, dependence, names_column};
+use crate::store::TOO_MANY_ROOTS;
 use roaring::RoaringTreemap;
 
 /// Expressions are evaluated on the present moment. That is the snapshot's answer for all that never changes of a
@@ -114,7 +115,7 @@ pub(super) fn eligible_documents(
     check_expressions(corpora, recipe, moment)?;
     let base = before_holdout(corpora, recipe, kept, |_, _| {})?;
     match &recipe.select.holdout {
-        Some(holdout) => Ok(divide(corpora, moment, holdout, &base)?.0),
+        Some(holdout) => Ok(split_by_holdout(corpora, moment, holdout, &base)?.0),
         None => Ok(base),
     }
 }
@@ -144,6 +145,55 @@ pub(super) fn before_holdout(
         each(LeftOutReason::Where, &base);
     }
     Ok(base)
+}
+
+/// The documents of `base` on the side that the holdout takes, told by keyed coins of groups alone, so
+/// that no later ingest moves the border; and those on neither side.
+///
+/// A group of clusters is a lineage, told by its root: the document that came first of those whose place
+/// was taken since. Where two lineages met and their coins differ, what has both is on neither side: it is
+/// like something trained on before and like something held out before.
+///
+/// # Errors
+/// [`EpochError::Select`]; [`EpochError::Store`].
+pub(super) fn split_by_holdout(
+    corpora: &Corpora,
+    moment: &PlanMoment,
+    holdout: &Holdout,
+    base: &RoaringTreemap,
+) -> Result<(RoaringTreemap, RoaringTreemap), EpochError> {
+    let is_held = |group: &[u8]| coin("holdout", holdout.seed, group) < holdout.share;
+    let wanted = |held: bool| held == (holdout.take == HoldoutSide::Holdout);
+    let mut of_lineage = base.clone();
+    let mut side = RoaringTreemap::new();
+    if !matches!(holdout.by.as_str(), "cluster" | "document") {
+        corpora.texts(&holdout.by, |id, value| {
+            // A document without a value goes by its lineage.
+            if let Some(group) = value
+                && of_lineage.remove(id)
+                && wanted(is_held(group.as_bytes()))
+            {
+                side.insert(id);
+            }
+        })?;
+    }
+    // Documents with a root on the wanted side, and with one on the other side.
+    let (mut here, mut there) = (RoaringTreemap::new(), RoaringTreemap::new());
+    corpora.lineages_at(moment, |document, root| {
+        if !of_lineage.contains(document.0) {
+            return;
+        }
+        if root == TOO_MANY_ROOTS || wanted(is_held(&root.0.to_le_bytes())) {
+            here.insert(document.0);
+        }
+        if root == TOO_MANY_ROOTS || !wanted(is_held(&root.0.to_le_bytes())) {
+            there.insert(document.0);
+        }
+    })?;
+    let alone = of_lineage - &here - &there;
+    side.extend(alone.iter().filter(|id| wanted(is_held(&id.to_le_bytes()))));
+    side |= &here - &there;
+    Ok((side, here & there))
 }
 
 /// The documents of a source of the recipe that draws from some of the corpus, and how many of each count of tokens,

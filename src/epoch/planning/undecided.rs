@@ -1,9 +1,8 @@
 //! What the plans of both sides of a holdout lack together.
 
-use super::holdout::divide;
 use super::moment::PlanMoment;
 use super::origins::origins_of_plan;
-use super::select::{before_holdout, of_source, removed};
+use super::select::{before_holdout, of_source, removed, split_by_holdout};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{PinnedSnapshot, Plan, PlanHeader};
@@ -20,7 +19,7 @@ pub fn undecided(corpora: &Corpora, plan: &PlanHeader) -> Result<Option<u64>, Ep
     let Some(moment) = moment_of_plan(corpora, plan)? else { return Ok(None) };
     let kept = corpora.kept_at(&moment)?;
     let base = before_holdout(corpora, recipe, &kept, |_, _| {})?;
-    let (_, neither) = divide(corpora, &moment, holdout, &base)?;
+    let (_, neither) = split_by_holdout(corpora, &moment, holdout, &base)?;
     let (tokenizer, _) = corpora
         .tokenizer_named(&plan.tokenizer.name)
         .map_err(EpochError::Stale)?

@@ -1,12 +1,11 @@
 //! Refuses recipes that contradict themselves, or ask for what is not built.
 
 use super::batch::{BatchRecipe, BatchTail};
-use super::check_concat;
 use super::form::Recipe;
 use super::mix::{MixMethod, MixUnit, SchedulePoint};
 use super::order::{Curriculum, LengthGrouped, OrderKind};
 use super::output::Format;
-use super::pack::{LongDocuments, PackKind, RowTarget};
+use super::pack::{LongDocuments, PackKind, PartialRow, RowTarget};
 use super::source::SourceRecipe;
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::{WEIGHT_MAX, integer_weights};
@@ -50,7 +49,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     check_select(recipe)?;
     check_mix(recipe)?;
     check_pack(recipe)?;
-    check_concat::check(recipe)?;
+    check_concat(recipe)?;
     check_order(recipe)?;
     recipe.batch.as_ref().map_or(Ok(()), |batch| check_batch(recipe, batch))
 }
@@ -270,6 +269,47 @@ fn check_pack(recipe: &Recipe) -> Result<(), EpochError> {
         );
     }
     Ok(())
+}
+
+/// Refuses settings of rows cut end to end that have no meaning, or none beside others.
+fn check_concat(recipe: &Recipe) -> Result<(), EpochError> {
+    let (pack, options) = (&recipe.pack, &recipe.pack.options);
+    if options.overlap && (pack.kind != PackKind::Concat || options.target != RowTarget::Extra) {
+        return wrong(
+            "pack.options.overlap = true begins each row with the last token of the one before: it needs \
+             pack.kind = \"concat\" and pack.options.target = \"extra\"".to_owned(),
+        );
+    }
+    if options.overlap && options.doc_multiple > 1 {
+        return wrong(
+            "pack.options.overlap = true repeats a single token, which pack.options.doc_multiple would fill up with \
+             pads; leave one of them out".to_owned(),
+        );
+    }
+    if options.partial.is_some() && pack.kind != PackKind::Concat {
+        return wrong(
+            "pack.options.partial concerns the one row of a pass that pack.kind = \"concat\" does not fill; leave it out".to_owned(),
+        );
+    }
+    if options.partial != Some(PartialRow::Drop) {
+        return Ok(());
+    }
+    if options.doc_multiple > 1 {
+        return wrong(
+            "pack.options.partial = \"drop\" leaves out tokens that do not fill a row, and with pack.options.doc_multiple rows have pads anyway; leave one of them out".to_owned(),
+        );
+    }
+    if !counts_alike(recipe.mix.unit) {
+        return wrong(
+            "pack.options.partial = \"drop\" leaves out other documents in every pass, so passes would not count equally; use mix.unit = \"tokens\" or \"rows\", or declare tokenizer.specials.pad".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// Whether what is left out at the end of a pass counts the same in every pass.
+pub(in crate::epoch) const fn counts_alike(unit: MixUnit) -> bool {
+    matches!(unit, MixUnit::Tokens | MixUnit::Rows)
 }
 
 /// Settings that would be ignored.

@@ -1,12 +1,11 @@
 //! The recipe: what a user asks of an epoch, as TOML.
 //!
 //! `form` is its shape, with a file a table beside it; `ranges` bounds its numbers, `check` refuses what contradicts itself
-//! or is not built, `check_concat` what of that is about rows cut end to end.
+//! or is not built.
 //! Unknown keys are errors everywhere: a misspelt option must not become a default.
 
 mod batch;
 mod check;
-mod check_concat;
 mod draws_from;
 mod excluded;
 mod form;
@@ -20,7 +19,7 @@ mod select;
 mod source;
 mod special;
 
-pub(super) use check_concat::counts_alike;
+pub(super) use check::counts_alike;
 
 pub use crate::output::{IdType, OutputCompression, RowColumn};
 pub use batch::{BatchRecipe, BatchTail, BudgetCount, PadTo};

@@ -1,7 +1,7 @@
 //! What a row says of itself beside its ids and segments, each column by its definition at every position.
 
 use super::checks::Property;
-use super::findings::{RowFindings, RowPlaces};
+use super::row::{RowFindings, RowPlaces};
 use crate::epoch::recipe::RowColumn;
 use crate::model::LossSpan;
 use crate::output::{TokenRow, ViewValues};

@@ -7,7 +7,6 @@
 mod audit;
 mod checks;
 mod columns;
-mod findings;
 mod ids;
 mod passes;
 mod row;

@@ -102,8 +102,8 @@ const HOMES: &[(&str, &str)] = &[
 const ROOMS: &[(&str, &str)] = &[
     (
         "epoch",
-        "error mix order recipe pack views lengths plan rows run marking fetch measured stream \
-         tensors build planning stored verify explain facade",
+        "error pacing torch permutation mix recipe pack views lengths coverage plan rows run \
+         measure stream tensors build planning plan_store verify explain facade",
     ),
     (
         "store",

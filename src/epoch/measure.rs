@@ -28,6 +28,7 @@ pub fn histogram(
         overhead: 0,
         known: None,
         sharing: 1,
+        interrupt: Interrupt::default(),
     };
     let mut histogram = LengthHistogram::new();
     lengths.count(selection, &mut histogram)?;
@@ -90,7 +91,7 @@ impl MeasuredPlan {
         Ok(Walked { marks, rows, batches })
     }
 
-    /// As [`OpenedPlan::index`], row by row where that is not needed too.
+    /// As [`MeasuredPlan::index`], row by row where that is not needed too.
     ///
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].

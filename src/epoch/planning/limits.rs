@@ -1,0 +1,110 @@
+//! Refuses plans that cannot be had: rows that find no room in memory, rows that a format cannot fill, epochs without rows.
+
+use crate::corpus::Corpora;
+use crate::epoch::build::check_output;
+use crate::epoch::error::EpochError;
+use crate::epoch::plan::{Plan, PlanHeader, PlannedSource};
+use crate::epoch::recipe::{BatchTail, LengthGrouped, Recipe};
+use crate::epoch::rows::OpenPurpose;
+use crate::epoch::run::{BatchSampler, EpochIndex, OpenPlan};
+use crate::model::Interrupt;
+use roaring::RoaringTreemap;
+
+/// What a row takes whose order needs all rows in memory: itself, its length, its place in the order.
+const EXACT_ROW_BYTES: u64 = 80;
+
+/// Batches that an epoch may hold, about, for its rows to be counted while planning.
+const BATCHES: u128 = 2;
+
+/// Refuses a plan whose batches have more rows than an epoch. Rows are counted only where there are few for the size of a
+/// batch. Where rows are carried, a later epoch may be the first one with a batch.
+///
+/// # Errors
+/// [`EpochError::NoRows`]; [`EpochError::Interrupted`]; [`EpochError::Store`].
+pub(super) fn check_rows(
+    corpora: &Corpora,
+    planned: &Plan,
+    interrupt: &Interrupt,
+) -> Result<(), EpochError> {
+    let plan = &planned.plan;
+    let Some(batch) = &plan.recipe.batch else { return Ok(()) };
+    let Some(rows) = batch.rows else { return Ok(()) };
+    if batch.tail == BatchTail::Pad || about_rows(plan) > BATCHES * u128::from(rows) {
+        return Ok(());
+    }
+    let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count, interrupt)?;
+    let sampler = BatchSampler::of(plan);
+    let first = EpochIndex::of(&opened, &sampler, 0, interrupt)?;
+    let mut index = first.clone();
+    while index.emptiness(plan).is_some() && sampler.carries() {
+        index = match index.next(&opened, &sampler, interrupt) {
+            Err(EpochError::Infeasible { .. }) => return first.refuse_empty(plan),
+            index => index?,
+        };
+    }
+    index.refuse_empty(plan)
+}
+
+/// Rows of an epoch, about: in proportion to what it takes of each pass.
+fn about_rows(plan: &PlanHeader) -> u128 {
+    let of = |rows: u64, taken: u64, pass: u64| {
+        u128::from(rows) * u128::from(taken) / u128::from(pass.max(1))
+    };
+    plan.sources.iter().map(|source| of(source.rows, source.expected, source.amount)).sum()
+}
+
+/// An order that needs every row in memory has room for them.
+pub(super) fn check_memory(
+    recipe: &Recipe,
+    selections: &[(String, RoaringTreemap)],
+    memory: u64,
+) -> Result<(), EpochError> {
+    let in_memory = |grouped: LengthGrouped| grouped.exact.is_some() || grouped.window.is_some();
+    let in_memory = recipe.order.length_grouped.is_some_and(in_memory);
+    let rows: u64 = selections.iter().map(|(_, selection)| selection.len()).sum();
+    if in_memory && rows.saturating_mul(EXACT_ROW_BYTES) > memory {
+        return Err(EpochError::Recipe(format!(
+            "length_grouped.exact and window keep all {rows} documents in memory, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: leave them out, or raise `memory=`"
+        )));
+    }
+    Ok(())
+}
+
+/// Rows that are put in order together have room in memory.
+pub(super) fn check_window(plan: &PlanHeader, memory: u64) -> Result<(), EpochError> {
+    let of_epoch = |source: &PlannedSource| {
+        let rows = u128::from(source.rows) * u128::from(source.expected);
+        rows.div_ceil(source.amount.max(1).into())
+    };
+    let epoch: u128 = plan.sources.iter().map(of_epoch).sum();
+    let rows = epoch.min(BatchSampler::of(plan).window.into());
+    if rows * u128::from(EXACT_ROW_BYTES) <= memory.into() {
+        return Ok(());
+    }
+    Err(EpochError::Recipe(format!(
+        "{rows} rows are put in order together, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: lower order.length_grouped.mega_batch_mult, batch.rows or batch.max_tokens, or raise `memory=`"
+    )))
+}
+
+/// Whether the format can hold the rows of a plan as they are.
+///
+/// # Errors
+/// [`EpochError::PadNeeded`]; those of the format.
+pub(super) fn check_padding(plan: &PlanHeader) -> Result<(), EpochError> {
+    check_output(plan)?;
+    let format = plan.recipe.output.format;
+    if !plan.recipe.output.file_format().needs_equal_rows()
+        || !plan.fixed_length()
+        || plan.pad().is_some()
+    {
+        return Ok(());
+    }
+    match plan.sources.iter().find(|source| source.full_rows < source.rows) {
+        None => Ok(()),
+        Some(source) => Err(EpochError::PadNeeded {
+            format: format.name(),
+            name: source.name.clone(),
+            rows: source.rows - source.full_rows,
+        }),
+    }
+}
