@@ -70,6 +70,9 @@ pub struct Explanation {
     pub batches: Option<u64>,
     /// Rows that do not fill a batch and are left out.
     pub left_out_rows: u64,
+    /// Real tokens of these rows.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out_tokens: u64,
     /// (ranks, largest cost of a rank / mean cost), over the first batches; where costs are balanced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub balance: Vec<(u64, f64)>,
@@ -160,7 +163,9 @@ pub fn explain(
     let sampler = BatchSampler::of(plan);
     let marks = EpochIndex::of(&opened, &sampler, 0, interrupt)?;
     marks.refuse_empty(plan)?;
-    let (rows, tokens) = (marks.rows + marks.pads, marks.tokens());
+    let unbatched = BatchCursor::count_left_out(&opened, &sampler, &marks)?;
+    let left_out_tokens: u64 = unbatched.iter().map(|(_, tokens)| tokens).sum();
+    let (rows, tokens) = (marks.rows + marks.pads, marks.tokens() - left_out_tokens);
     let batch_padding = padding::measure(&opened, &sampler, &marks, interrupt)?;
     let filled = FillRate::of(plan, &marks, batch_padding);
     let said = match opened.trained.any() {
@@ -181,7 +186,7 @@ pub fn explain(
         budget: plan.budget,
         unit: plan.recipe.mix.unit.name().to_owned(),
         epochs: plan.feasible_epochs(),
-        sources: sources(&opened, &marks, left_out)?,
+        sources: sources(&opened, &marks, left_out, &unbatched)?,
         along: along::points(&opened, &marks, interrupt)?,
         rows,
         tokens,
@@ -190,6 +195,7 @@ pub fn explain(
         batch_padding,
         batches: has_batches.then_some(marks.batches),
         left_out_rows: marks.left_out,
+        left_out_tokens,
         balance: balance(&opened, &sampler, &marks)?,
         steps: if has_batches { Vec::new() } else { steps.collect() },
         untrained_tokens: said.untrained,
@@ -278,6 +284,7 @@ fn sources(
     opened: &OpenPlan,
     marks: &EpochIndex,
     left_out: Vec<Vec<LeftOut>>,
+    unbatched: &[(u64, u64)],
 ) -> Result<Vec<SourceExplanation>, EpochError> {
     let plan = &opened.plan;
     let emitted: u64 = marks.end.total();
@@ -309,6 +316,13 @@ fn sources(
     let mut sources: Vec<SourceExplanation> = sources.collect();
     for (source, rows) in sources.iter_mut().zip(&opened.sources) {
         source.cut_without_eos = rows.cut_without_eos()?;
+    }
+    for ((source, planned), (rows, tokens)) in sources.iter_mut().zip(&plan.sources).zip(unbatched)
+    {
+        source.rows -= rows;
+        source.epoch_tokens -= tokens;
+        source.passes = ratio(source.epoch_tokens.into(), planned.packed_tokens.into());
+        source.unused_tokens = planned.packed_tokens.saturating_sub(source.epoch_tokens);
     }
     for (source, left_out) in sources.iter_mut().zip(left_out) {
         source.left_out = left_out;

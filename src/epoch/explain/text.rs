@@ -85,8 +85,11 @@ impl fmt::Display for Explanation {
             writeln!(f, "balance over {ranks} ranks: the costliest has {most:.4} times the mean")?;
         }
         if let Some(batches) = self.batches {
-            let (batches, left_out) = (number(batches), number(self.left_out_rows));
-            return write!(f, "steps: {batches}, {left_out} rows left out");
+            write!(f, "steps: {}, {} rows left out", number(batches), number(self.left_out_rows))?;
+            return match self.left_out_tokens {
+                0 => Ok(()),
+                tokens => write!(f, " ({} tokens)", number(tokens)),
+            };
         }
         let steps: Vec<String> = self
             .steps

@@ -120,6 +120,43 @@ impl BatchCursor {
         Ok(ordered)
     }
 
+    /// Rows and real tokens of each source that fill no batch of an epoch and are left out.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn count_left_out(
+        opened: &Arc<OpenPlan>,
+        sampler: &BatchSampler,
+        index: &EpochIndex,
+    ) -> Result<Vec<(u64, u64)>, EpochError> {
+        let mut counts = vec![(0_u64, 0_u64); opened.sources.len()];
+        if index.left_out == 0 {
+            return Ok(counts);
+        }
+        // They are of the last window: all of it without what its batches take.
+        let all = index.end.row - index.start.row;
+        let first = all - 1 - (all - 1) % sampler.window;
+        let mut cursor = index.cursor_before_row(opened, first)?.cursor;
+        cursor.skip_to(index.start.row + first)?;
+        while cursor.row() < index.end.row {
+            let row = cursor.next_row()?;
+            if let Some((rows, tokens)) = counts.get_mut(row.source) {
+                *rows += 1;
+                *tokens += u64::from(row.row.tokens);
+            }
+        }
+        let mut batches = Self::at_row(opened, sampler, index, first)?;
+        while let Some(batch) = batches.next_batch()? {
+            for row in &batch.rows {
+                if let Some((rows, tokens)) = counts.get_mut(row.source) {
+                    *rows = rows.saturating_sub(1);
+                    *tokens = tokens.saturating_sub(row.row.tokens.into());
+                }
+            }
+        }
+        Ok(counts)
+    }
+
     /// Number of the next row of the epoch, before a batch.
     pub fn next_row_number(&self, index: &EpochIndex) -> u64 {
         let ahead: u64 = self.window.iter().map(|batch| batch.rows.len() as u64 + batch.pads).sum();
