@@ -10,6 +10,7 @@ use crate::epoch::lengths::blocks_and_slots;
 use crate::epoch::pack::Segment;
 use crate::model::DocId;
 use roaring::RoaringTreemap;
+use std::borrow::Cow;
 use std::io::Read;
 
 /// Each run is one pass, but the last one, which is all that follow.
@@ -95,16 +96,13 @@ impl PinnedSource {
         self.strata.iter().filter_map(move |stratum| Some(&stratum.runs.get(run)?.coverage))
     }
 
-    /// What a pass holds.
+    /// What a pass holds; that of a single stratum is not copied.
     #[must_use]
-    pub fn pass(&self, pass: u32) -> Coverage {
-        let mut all = Coverage::default();
-        for of in self.strata_of(pass) {
-            if all.is_empty() {
-                all = of.clone();
-            } else {
-                all.add(of);
-            }
+    pub fn pass(&self, pass: u32) -> Cow<'_, Coverage> {
+        let mut strata = self.strata_of(pass);
+        let mut all = strata.next().map_or_else(Cow::default, Cow::Borrowed);
+        for of in strata {
+            all.to_mut().add(of);
         }
         all
     }

@@ -34,11 +34,14 @@ pub(super) fn set(
     if let Some(at) = weights.iter().position(|weight| *weight == 0)
         && schedule.is_empty()
     {
-        let name = sources.get(at).map_or("", |source| source.name.as_str());
-        return Err(EpochError::Recipe(format!(
-            "source `{name}` gets no share: it has no {}, or too few",
-            recipe.mix.unit.name()
-        )));
+        let unit = recipe.mix.unit.name();
+        let why = |source: &PlannedSource| match asked.filter(|_| source.available() > 0) {
+            Some(tokens) => format!("mix.tokens = {tokens} leaves it none; raise it"),
+            None => format!("it has no {unit}, or too few"),
+        };
+        let source = sources.get(at).map(|source| (source.name.as_str(), why(source)));
+        let (name, why) = source.unwrap_or_default();
+        return Err(EpochError::Recipe(format!("source `{name}` gets no share: {why}")));
     }
     for (source, weight) in sources.iter_mut().zip(&weights) {
         source.weight = *weight;
