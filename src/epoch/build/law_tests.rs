@@ -162,12 +162,15 @@ fn check_law(rows: &[FilledRow], is_masked: bool, columns: &[RowColumn], shard_b
     }
 }
 
+/// A format, and a file of it in tests/formats/epochs with the name that it has in a directory of ours.
+type ReferenceFiles<'a> = (F, Option<Layout>, IdType, &'a str, &'a [(&'a str, &'a str)]);
+
 /// Files of the reference writers, under the names that they have in a directory of ours; where a format has bare ids,
 /// the table of segments beside them is ours.
 #[test]
 fn files_of_the_reference_writers_are_read() {
     let index = |name: &'static str| (name, "index.json");
-    let cases: [(F, Option<Layout>, IdType, &str, &[(&str, &str)]); 12] = [
+    let cases: [ReferenceFiles<'_>; 12] = [
         (
             F::Megatron,
             None,

@@ -56,26 +56,7 @@ impl fmt::Display for Explanation {
                 number(source.partial_tokens)
             )?;
         }
-        for source in &self.sources {
-            if source.cut_without_eos > 0 {
-                writeln!(
-                    f,
-                    "{}: {} cut and end without their EOS there: readers that find documents by it take two for one",
-                    source.name,
-                    count(source.cut_without_eos, "document is", "documents are")
-                )?;
-            }
-            for LeftOut { reason, documents, tokens } in &source.left_out {
-                writeln!(
-                    f,
-                    "{}: left out {} of {} tokens, {}",
-                    source.name,
-                    count(*documents, "document", "documents"),
-                    number(*tokens),
-                    reason.words()
-                )?;
-            }
-        }
+        self.sources.iter().try_for_each(|source| write_left_out(f, source))?;
         writeln!(f, "{}", self.loss())?;
         if let Some(undecided) = self.undecided_documents {
             let undecided = count(undecided, "document is", "documents are");
@@ -109,6 +90,29 @@ fn write_origins(f: &mut fmt::Formatter<'_>, source: &SourceExplanation) -> fmt:
         more => format!(" and {more} more"),
     };
     writeln!(f, "{} draws from {}: {names}{more}", source.name, source.draws_from.len())
+}
+
+/// What of a source is cut or left out, a line each.
+fn write_left_out(f: &mut fmt::Formatter<'_>, source: &SourceExplanation) -> fmt::Result {
+    if source.cut_without_eos > 0 {
+        writeln!(
+            f,
+            "{}: {} cut and end without their EOS there: readers that find documents by it take two for one",
+            source.name,
+            count(source.cut_without_eos, "document is", "documents are")
+        )?;
+    }
+    for LeftOut { reason, documents, tokens } in &source.left_out {
+        writeln!(
+            f,
+            "{}: left out {} of {} tokens, {}",
+            source.name,
+            count(*documents, "document", "documents"),
+            number(*tokens),
+            reason.words()
+        )?;
+    }
+    Ok(())
 }
 
 /// What grouping does, as bars of 50 signs.

@@ -400,6 +400,10 @@ impl PlannedSource {
         let Some(mut later) = amount.checked_sub(self.amount) else {
             return (amount == 0).then_some(0);
         };
+        // Passes that count nothing may have gone by or not.
+        if self.later().iter().any(|run| run.amount == 0 && run.passes > 0) {
+            return None;
+        }
         let mut passes = 1_u64;
         for run in self.later() {
             let whole = later.checked_div(run.amount).unwrap_or(0).min(run.passes.into());

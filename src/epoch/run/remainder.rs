@@ -172,8 +172,11 @@ impl Remainder {
         }
         let mut left = self.left.without(&documents);
         let mut is_open = passes < source.rules().max_repeats;
-        for (pass, collected) in given.collected {
+        let mut collected = given.collected;
+        // Rows of a window are put in order together: a pass may have given none where the next one has.
+        for pass in given.first..passes {
             interrupt.check()?;
+            let collected = collected.remove(&pass).unwrap_or_default();
             let is_last = pass + 1 == passes;
             if let Some(rest) = rest_of_pass(source, pass, &collected, is_last)? {
                 is_open = true;
