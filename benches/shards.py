@@ -97,7 +97,9 @@ def main():
                 build = [options.command, "epoch", "build", corpora[0], recipe, "--out", out, "--no-progress", *beside]
                 _, figures = run(build)
                 spent.setdefault((name, "build"), []).append(figures)
-                manifest = json.loads(out.with_name(f".{out.name}.manifest.json").read_text(encoding="utf-8"))
+                beside = out.with_name(f".{out.name}.manifest.json")
+                path = beside if beside.exists() else out / "manifest.json"
+                manifest = json.loads(path.read_text(encoding="utf-8"))
                 found = [manifest["totals"][it] for it in ("rows", "tokens")] + [manifest["sources"][0]["documents"]]
                 totals.setdefault(name, found)
                 for file in out.iterdir():

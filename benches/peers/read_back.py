@@ -112,7 +112,8 @@ def read_tokens(directory, manifest):
 
 
 def read_back(directory):
-    manifest = json.loads(directory.with_name(f".{directory.name}.manifest.json").read_text())
+    beside = directory.with_name(f".{directory.name}.manifest.json")
+    manifest = json.loads((beside if beside.exists() else directory / "manifest.json").read_text())
     specials, capacity = manifest["tokenizer"]["specials"], manifest["capacity"]
     read = read_parquet if manifest["format"] == "parquet" else read_tokens
     rows = tokens = pads = segments = ended = 0

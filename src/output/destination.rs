@@ -29,7 +29,7 @@ pub(crate) struct OutputMaker {
     pub name: &'static str,
     /// The option that names the output.
     pub option: &'static str,
-    /// Name of the manifest in directories of earlier releases; now it stands beside them.
+    /// Name of the manifest in a directory that has it inside.
     pub manifest_inside: &'static str,
     /// The way out where an output exists and is not to be replaced.
     pub instead: &'static str,
@@ -147,10 +147,19 @@ pub(crate) struct LocalDestination {
     pub(super) path: PathBuf,
     pub(super) is_directory: bool,
     pub(super) maker: &'static OutputMaker,
+    /// Whether its manifest stands in the directory rather than beside it.
+    pub(super) keeps_manifest: bool,
     pub(super) occupant: Occupant,
 }
 
 impl LocalDestination {
+    /// The same, with the manifest in the directory where `is_inside`: readers that go by an index or by names find it
+    /// there, where it always was.
+    #[must_use]
+    pub fn with_manifest_inside(self, is_inside: bool) -> Self {
+        Self { keeps_manifest: is_inside, ..self }
+    }
+
     /// The name of the output.
     pub(super) fn name(&self) -> &OsStr {
         self.path.file_name().unwrap_or_default()
@@ -211,6 +220,7 @@ pub(crate) fn refuse_occupied(
         path,
         is_directory,
         maker,
+        keeps_manifest: false,
         occupant: Occupant::Nothing,
     };
     let taken = |instead| Err(OutputError::Exists { path: destination.given.clone(), instead });

@@ -101,6 +101,11 @@ pub(crate) trait RowFormat: Sync {
         &[]
     }
 
+    /// Whether engines read a directory of its files as one table, and take every file in it for a part of that.
+    fn is_read_as_table(&self) -> bool {
+        false
+    }
+
     /// Whether packed rows must all have the same length, as in files of bare ids.
     fn needs_equal_rows(&self) -> bool {
         self.bare_ids().is_some()

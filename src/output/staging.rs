@@ -422,7 +422,10 @@ impl<P: Position> Staging<P> for LocalStaging {
             }
         }
         if let Some(text) = manifest {
-            let path = self.path.join(STAGED_MANIFEST);
+            let path = match self.destination.keeps_manifest {
+                true => self.data.join(self.destination.maker.manifest_inside),
+                false => self.path.join(STAGED_MANIFEST),
+            };
             fs::write(&path, text).map_err(IoError::of("writing", &path))?;
         }
         self.sync(context)?;

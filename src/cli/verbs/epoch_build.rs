@@ -61,7 +61,7 @@ impl Report for Explanation {
     }
 }
 
-/// Write the shards of an epoch to a new directory, and their manifest beside it.
+/// Write the shards of an epoch to a new directory, with a manifest.
 #[derive(clap::Args)]
 pub(super) struct EpochBuildArgs {
     /// A recipe (it is planned first) or the number of a plan.

@@ -224,7 +224,7 @@ impl Manifest {
         text
     }
 
-    /// Where the manifest of the epoch stands that was built in `dir`: beside it.
+    /// Where the manifest of the epoch stands that was built in `dir`: beside it or in it.
     pub(in crate::epoch) fn path(dir: &Path) -> PathBuf {
         find_manifest(dir, BUILDS.manifest_inside)
     }
@@ -251,7 +251,7 @@ impl Manifest {
             Err(error) if absent(error.kind()) => Err(EpochError::Files {
                 path: dir.to_path_buf(),
                 why: format!(
-                    "no epoch was built here, there is no {}: give the directory that `corpusdb epoch build` wrote, and move the two together",
+                    "no epoch was built here, there is no manifest.json in it and no {} beside it: give the directory that `corpusdb epoch build` wrote, and move the two together",
                     path.file_name().unwrap_or_default().to_string_lossy()
                 ),
             }),

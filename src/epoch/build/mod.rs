@@ -84,7 +84,8 @@ impl BuildJob<'_> {
     }
 }
 
-/// Writes epoch `epoch` of `plan`: its shards into the directory `out`, and `.OUT.manifest.json` beside it. The files are
+/// Writes epoch `epoch` of `plan`: its shards into the directory `out`, and its manifest: `.OUT.manifest.json` beside it where engines
+/// read such a directory as one table, else `manifest.json` in it. The files are
 /// made in `OUT.tmp-HASH` beside it, and the directory appears by one rename. Rows in flight take about half of the memory
 /// at most; the bytes written depend neither on it nor on the threads. Progress is counted in tokens.
 ///
@@ -103,7 +104,8 @@ pub fn build(
     context: &Context<'_>,
 ) -> Result<Manifest, EpochError> {
     let plan = &planned.plan;
-    let destination = BuildJob { epoch, out }.destination()?;
+    let is_table = plan.recipe.output.file_format().is_read_as_table();
+    let destination = BuildJob { epoch, out }.destination()?.with_manifest_inside(!is_table);
     plan.check_feasible(epoch)?;
     check_output(plan)?;
     let threads = context.threads;

@@ -163,6 +163,10 @@ fn name(spec: &RowSpec, shard: u64) -> String {
 }
 
 impl RowFormat for JsonLines {
+    fn is_read_as_table(&self) -> bool {
+        true
+    }
+
     fn default_columns(&self, _has_loss_masks: bool) -> Option<&'static [RowColumn]> {
         Some(&[RowColumn::Labels])
     }

@@ -308,6 +308,10 @@ pub(crate) fn signed_columns(rows: &TokenBatch) -> Vec<ArrayRef> {
 }
 
 impl RowFormat for Parquet {
+    fn is_read_as_table(&self) -> bool {
+        true
+    }
+
     fn default_columns(&self, _has_loss_masks: bool) -> Option<&'static [RowColumn]> {
         Some(DEFAULT_COLUMNS)
     }

@@ -262,11 +262,19 @@ fn leftovers_of_other_builds_go_with_the_next() {
     assert_eq!(beside("out.tmp-"), [left[2], left[1]]);
 }
 
-/// Readers of directories take every file in one for data; earlier releases wrote the manifest there.
+/// Engines that read a directory as one table take every file in it for a part; other readers go by an index or by names.
 #[test]
-fn the_manifest_stands_beside_its_directory() {
+fn the_manifest_stands_where_no_reader_takes_it_for_data() {
     let place = EpochCorpus::holding(60);
-    let out = place.build(SPECIALS, "out", &[]);
+    for format in ["parquet", "arrow", "jsonl", "megatron", "mds", "raw"] {
+        let out = place.build(&format!("{SPECIALS}[output]\nformat = \"{format}\"\n"), format, &[]);
+        let is_table = matches!(format, "parquet" | "jsonl");
+        assert_eq!(out.join("manifest.json").exists(), !is_table, "{format}");
+        assert_eq!(place.path(&format!(".{format}.manifest.json")).exists(), is_table, "{format}");
+        place.verified(format);
+    }
+    let parquet = format!("{SPECIALS}[output]\nformat = \"parquet\"\n");
+    let out = place.build(&parquet, "out", &[]);
     assert!(names(&out).iter().all(|name| name.starts_with("shard-")), "{:?}", names(&out));
     std::os::unix::fs::symlink("out", place.path("link")).unwrap();
     place.verified("link");

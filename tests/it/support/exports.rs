@@ -91,7 +91,7 @@ pub fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
             let path = inside.join(entry.unwrap().file_name());
             if directory.join(&path).is_dir() {
                 waiting.push(path);
-            } else {
+            } else if path.as_os_str() != "manifest.json" {
                 let bytes = std::fs::read(directory.join(&path)).unwrap();
                 found.push((path.to_str().unwrap().to_owned(), bytes));
             }
@@ -104,8 +104,12 @@ pub fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// Where the manifest of a directory stands.
+/// Where the manifest of a directory stands: in it, or beside it.
 pub fn manifest_path(directory: &Path) -> PathBuf {
+    let inside = directory.join("manifest.json");
+    if inside.exists() {
+        return inside;
+    }
     let name = directory.file_name().unwrap().to_str().unwrap();
     directory.with_file_name(format!(".{name}.manifest.json"))
 }
