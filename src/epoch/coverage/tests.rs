@@ -194,7 +194,7 @@ fn segments_that_touch_are_kept_as_one() {
 }
 
 #[test]
-fn paragraphs_stay_where_they_are_and_other_parts_are_cut_where_rows_are_full() {
+fn paragraphs_stay_and_other_parts_are_cut_by_rows() {
     let cut = |long, parts: &[(u32, u32)]| {
         let parts = parts.iter().map(|(offset, tokens)| segment(5, *offset, *tokens));
         let parts = TokenSpans::new(parts.collect());

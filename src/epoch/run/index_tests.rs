@@ -329,3 +329,77 @@ fn marks_of_another_plan_are_skipped_and_bad_ones_refused() {
     made.unwrap();
     assert_eq!(again, [record]);
 }
+
+/// The first form may be wrong where rows are carried to the next epoch: there it is passed over, elsewhere it serves.
+/// `check --deep` sees any number that leads to other rows.
+#[test]
+fn carried_marks_of_the_first_form_are_passed_over() {
+    let (_scratch, mut writer) = written(&["web", "books"]);
+    let interrupt = Interrupt::default();
+    for (number, tail) in (1_u32..).zip(["drop", "carry"]) {
+        let recipe = format!(
+            "[mix]\ntokens = 96000\n[batch]\nrows = 7\ntail = \"{tail}\"\n[[source]]\nname = \"web\"\nmax_repeats = 9\nweight = 2.0\n[[source]]\nname = \"books\"\nmax_repeats = 9\nweight = 1.0\n[pack]\nkind = \"best-fit\"\nlength = 32\n"
+        );
+        let planned = planned(writer.view(), &recipe);
+        let by = BatchSampler::of(&planned.plan);
+        let open = |view: &View, planned: &Plan| {
+            OpenPlan::open(&Corpora::alone(view), planned, OpenPurpose::Give, &interrupt).unwrap()
+        };
+        let anew = open(writer.view(), &planned);
+        let first = EpochIndex::of(&anew, &by, 0, &interrupt).unwrap();
+        let walked = first.next(&anew, &by, &interrupt).unwrap();
+        let planned = Plan { stored: Some(number), ..planned };
+        let mut put = |record: &MarksRecord| {
+            let mut batch = writer.begin().unwrap();
+            batch.put_marks(number, record).unwrap();
+            batch.commit(&CommitRecord::default()).unwrap();
+            writer.view().clone()
+        };
+        let record = walked.record(&anew).unwrap();
+        let mut lists = Vec::new();
+        record.for_each_list(|list| {
+            lists.push(list.to_vec());
+            Some(())
+        });
+        let changed = |list: usize, place: usize, is_first_form: bool| {
+            let mut lists = lists.clone();
+            lists[list][place] += 1;
+            let mut changed = MarksRecord::of(record.plan, 1, lists.into_iter());
+            changed.is_first_form = is_first_form;
+            changed
+        };
+        let mut of_first_form = record.clone();
+        of_first_form.is_first_form = true;
+        let view = put(&of_first_form);
+        let opened = open(&view, &planned);
+        let (found, gone_through) = counted::during(|| EpochIndex::of(&opened, &by, 1, &interrupt));
+        assert_eq!(found.unwrap(), walked, "{tail}");
+        assert_eq!(gone_through > 0, tail == "carry");
+        assert_eq!(check_marks(&Corpora::alone(&view), &planned).unwrap(), []);
+        if tail == "carry" {
+            let view = put(&changed(0, 0, true));
+            assert_eq!(check_marks(&Corpora::alone(&view), &planned).unwrap(), []);
+            let opened = open(&view, &planned);
+            assert_eq!(EpochIndex::of(&opened, &by, 1, &interrupt).unwrap(), walked);
+        }
+        let mut seen = 0;
+        for (list, places) in lists.iter().enumerate() {
+            for place in 0..places.len() {
+                let view = put(&changed(list, place, false));
+                let faults = check_marks(&Corpora::alone(&view), &planned).unwrap();
+                seen += faults.len();
+                if faults.is_empty() {
+                    // Such as rows drawn with replacement, where none are.
+                    let opened = open(&view, &planned);
+                    let found = EpochIndex::of(&opened, &by, 1, &interrupt).unwrap();
+                    for row in [0, 1023, 1024, 2048, found.rows - 1] {
+                        let of_walked = rows(&anew, &by, &walked, row);
+                        assert_eq!(rows(&opened, &by, &found, row), of_walked, "{list}, {place}");
+                    }
+                }
+            }
+        }
+        let numbers: usize = lists.iter().map(Vec::len).sum();
+        assert!(seen * 10 > numbers * 8, "{seen} of {numbers} changes are seen");
+    }
+}

@@ -58,7 +58,7 @@ impl MarksRecord {
         let mut body = Vec::with_capacity(self.lists.len() + 10);
         put_varint(&mut body, self.epoch);
         body.extend_from_slice(&self.lists);
-        let mut out = vec![FORM];
+        let mut out = vec![if self.is_first_form { FIRST_FORM } else { FORM }];
         out.extend_from_slice(&digest(&self.plan, &body));
         out.extend_from_slice(&self.plan);
         out.append(&mut body);
@@ -336,11 +336,23 @@ mod tests {
         assert!(MarksRecord::decode(&[]).is_err());
     }
 
+    /// They may be wrong where rows are carried, so the form is told.
+    #[test]
+    fn the_first_form_is_read_and_written_as_it_was() {
+        let written = record([7; 32], 3, &[vec![1, 5], vec![2]]);
+        let mut bytes = written.encode();
+        bytes[0] = FIRST_FORM;
+        let read = MarksRecord::decode(&bytes).unwrap().unwrap();
+        assert_eq!(unpacked(&read), unpacked(&written));
+        assert!(read.is_first_form && !written.is_first_form);
+        assert_eq!(read.encode(), bytes);
+    }
+
     /// Pinned, so that no release writes another form unnoticed.
     #[test]
     fn the_stored_form() {
         let bytes = record([1; 32], 2, &[vec![5, 300], vec![4, 1324]]).encode();
-        assert_eq!(bytes[..1], [1]);
+        assert_eq!(bytes[..1], [2]);
         assert_eq!(bytes[17..49], [1; 32]);
         assert_eq!(bytes[49..], [2, 2, 10, 216, 4, 2, 1, 128, 16]);
         assert_eq!(bytes[1..17], digest(&[1; 32], &bytes[49..]));
