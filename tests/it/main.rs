@@ -61,7 +61,9 @@ mod epoch {
     mod laws;
     mod masks;
     mod orders;
+    mod passes;
     mod plans;
+    mod ranges;
     mod sharded;
     mod steps;
     mod verbs;

@@ -348,6 +348,9 @@ corpusdb_test!(plans_pin_the_verdicts_that_epochs_follow, EpochCorpus::holding(4
         .fails(&["the rejected pairs of suite `ours` changed", "leave `rejected` out"]);
     place.recipe("plan", &recipe(&format!(", rejected = \"{hash}\"")), &[]).good();
     assert_eq!(hashes().len(), 2);
+    // It was refused from the verdict on: what goes on from a plan follows the verdicts of its own moment.
+    place.run("extend", "1", &["--consumed", "1"]).good();
+    assert_eq!((hashes().len(), pinned()), (3, hash));
 });
 
 // ----

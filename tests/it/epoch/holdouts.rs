@@ -3,10 +3,15 @@
 use crate::support::checker::corpus::{
     CheckedCorpus, THREE, open, pages, plan, recipe, rows, stored,
 };
+use crate::support::epochs::{EpochCorpus, SPECIALS, WordCorpus};
 use crate::support::scenarios::{Pages, SHARE, first_crawl, leaks, policy};
-use crate::support::{MEMORY, Page, Random, corpusdb, corpusdb_test, edited, prose, seeds};
+use crate::support::{
+    MEMORY, Page, Random, WEB_BY_ID, corpusdb, corpusdb_test, edited, lines, numbers, prose, seeds,
+    sql,
+};
 use corpusdb::dedup::{KeepOrder, MatchKind};
 use corpusdb::{Context, Corpus, DocId};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 // ----
@@ -98,6 +103,73 @@ corpusdb_test!(documents_repeat_by_their_weight, CheckedCorpus::of(42, &THREE), 
     }
     let share = f64::from(more) / all.len() as f64;
     assert!((0.35..0.65).contains(&share), "{share} of the documents came once more");
+});
+
+// A document that the plan does not draw had no number of copies, and the plan was refused for it.
+corpusdb_test!(copies_are_asked_of_drawn_documents, WordCorpus::of(&[3, 3]), |t| {
+    t.scratch.ingest(
+        &t.scratch.arg("corpus"),
+        "counted.jsonl",
+        "{\"id\": \"two\", \"n\": 2, \"text\": \"v1 v2\"}\n{\"id\": \"null\", \"text\": \"v3 v4\"}\n",
+        &["--source", "counted", "--id-field", "id"],
+    );
+    let recipe = |more: &str| {
+        let text = format!("[select]\nrepeat = \"n\"\n{more}[[source]]\nname = \"counted\"\n");
+        t.recipe("r.toml", &text);
+        t.scratch.ran("epoch explain corpus r.toml --json")
+    };
+    let drawn = recipe("where = \"n > 1\"\n").good().json();
+    assert_eq!((&drawn["sources"][0]["documents"], &drawn["tokens"]), (&1.into(), &4.into()));
+    recipe("").fails(&["select.repeat is not a number for document 3", "0 to 1000"]);
+});
+
+// Documents without a value fell out of a condition and of every count; nothing said where tokens went.
+corpusdb_test!(explain_accounts_for_documents_left_out, EpochCorpus::holding(90), |place| {
+    let corpus = &place.corpus;
+    let question = (0..40).map(|at| format!("ask{at}")).collect::<Vec<_>>().join(" ");
+    let mut pages: Vec<Page> =
+        (0..5).map(|at| Page::keyed(format!("odd-{at}"), format!("no year {at}"))).collect();
+    let asked = Page::keyed("asked", question.clone());
+    pages.push(Page { fields: json!({ "year": 2000 }), ..asked });
+    place.scratch.ingest(corpus, "odd.jsonl", lines(&pages), &WEB_BY_ID);
+    let items = json!({ "question": question, "answer": "so" }).to_string();
+    let items = place.scratch.write("suite.jsonl", items + "\n");
+    corpusdb(&["contamination", "add", corpus, "ours", &items]).good();
+    corpusdb(&["snapshot", "create", corpus, "then"]).good();
+    let by_source = "SELECT source, count(*) AS documents, sum(tokens) AS tokens FROM documents WHERE kept GROUP BY source";
+    let kept = sql(corpus, by_source);
+    let null = "SELECT count(*) AS n FROM documents WHERE kept AND source = 'web' AND year IS NULL";
+    let null = sql(corpus, null)[0]["n"].as_u64().unwrap();
+    assert!(null >= 5);
+    corpusdb(&["remove", corpus, "--where", "key = 'web-4'"]).good();
+    let recipe = format!(
+        "snapshot = \"then\"\n{SPECIALS}[select]\nwhere = \"year <> 2001\"\nmin_tokens = 40\n\
+         repeat = \"CASE WHEN year = 2003 THEN 0 ELSE 1 END\"\nexclude_removed = true\n\
+         exclude_contaminated = [\"ours\"]\nholdout = {{ share = 0.2, by = \"key\" }}\n\
+         [[source]]\nname = \"web\"\nwhere = \"bytes < 900\"\n[[source]]\nname = \"books\"\n"
+    );
+    let explained = place.recipe("explain", &recipe, &["--json"]).good().json();
+    let text = place.recipe("explain", &recipe, &[]).good().stdout;
+    let names = ["documents", "tokens"];
+    for source in explained["sources"].as_array().unwrap() {
+        let left_out = source["left_out"].as_array().unwrap();
+        let mut found = numbers(source, names);
+        for of in left_out {
+            numbers(of, names).iter().zip(&mut found).for_each(|(of, sum)| *sum += of);
+        }
+        let all = kept.iter().find(|row| row["source"] == source["name"]).unwrap();
+        assert_eq!(found, numbers(all, names), "{source}");
+        assert!(left_out.iter().all(|of| numbers(of, names)[0] > 0), "{source}");
+    }
+    let of_web = explained["sources"][0]["left_out"].as_array().unwrap();
+    let documents: BTreeMap<&str, u64> = of_web
+        .iter()
+        .map(|of| (of["reason"].as_str().unwrap(), of["documents"].as_u64().unwrap()))
+        .collect();
+    assert_eq!((documents["removed"], documents["suite"], documents["null"]), (1, 1, null));
+    let reasons = ["holdout", "min_tokens", "not_owed", "null", "removed", "suite", "where"];
+    assert_eq!(documents.into_keys().collect::<Vec<_>>(), reasons);
+    assert!(text.contains(&format!("web: left out {null} documents of")), "{text}");
 });
 
 // ----

@@ -104,6 +104,113 @@ impl EpochCorpus {
     }
 }
 
+/// Words that the tokenizer of a [`WordCorpus`] knows, `v0` and on.
+const WORDS: usize = 300;
+
+/// A corpus in which each word of a document is one token, so that documents are as long as a test asks; nothing is a
+/// duplicate. Recipes and commands name it `corpus`.
+pub struct WordCorpus {
+    pub scratch: TestDir,
+    /// Documents that it holds, and words of them.
+    documents: usize,
+    words: usize,
+}
+
+impl WordCorpus {
+    /// Documents of these lengths, of the source `web`.
+    pub fn of(lengths: &[usize]) -> Self {
+        let scratch = TestDir::new();
+        fixture("a tokenizer of words", &scratch.path("corpus"), |path| {
+            let corpus = path.display().to_string();
+            init(&corpus, &["--mode", "none", "--field", "n:int"]);
+            let directory = TestDir::new();
+            let file = directory.write("words.json", word_tokenizer());
+            corpusdb(&["tokenizer", "add", &corpus, "words", &file]).good();
+        });
+        let mut made = Self { scratch, documents: 0, words: 0 };
+        made.add("web", lengths);
+        made
+    }
+
+    /// Ingests documents of these lengths; document `i` of the corpus has the key `ki`, and no word stands in it twice.
+    pub fn add(&mut self, source: &str, lengths: &[usize]) {
+        let first = self.documents;
+        let pages: Vec<Page> = lengths
+            .iter()
+            .map(|length| {
+                let words: Vec<String> =
+                    (0..*length).map(|at| format!("v{}", (self.words + at) % WORDS)).collect();
+                let key = format!("k{}", self.documents);
+                self.documents += 1;
+                self.words += length;
+                Page::keyed(key, words.join(" "))
+            })
+            .collect();
+        let options = ["--source", source, "--id-field", "id"];
+        let name = format!("{first}.jsonl");
+        self.scratch.ingest(&self.scratch.arg("corpus"), &name, lines(&pages), &options);
+    }
+
+    /// Writes a recipe of version 1.
+    pub fn recipe(&self, name: &str, recipe: &str) {
+        self.scratch.write(name, format!("version = 1\n{recipe}"));
+    }
+
+    /// How often each token of each document comes in the rows of `epoch stream corpus WHAT`.
+    #[track_caller]
+    pub fn tokens(&self, what: &str) -> BTreeMap<(u64, u64), u64> {
+        let rows = self.scratch.run(&format!("epoch stream corpus {what}")).json_lines();
+        let mut tokens = BTreeMap::new();
+        for row in rows {
+            let list =
+                |name: &str| -> Vec<u64> { serde_json::from_value(row[name].clone()).unwrap() };
+            let (documents, lengths) = (list("doc_ids"), list("seq_lengths"));
+            for ((document, offset), length) in
+                documents.into_iter().zip(list("doc_offsets")).zip(lengths)
+            {
+                for token in offset..offset + length {
+                    *tokens.entry((document, token)).or_default() += 1;
+                }
+            }
+        }
+        tokens
+    }
+
+    /// Builds what `epoch build corpus WHAT` says, and expects that it is verified.
+    #[track_caller]
+    pub fn verified(&self, what: &str) {
+        let out = blake3::hash(what.as_bytes()).to_hex();
+        self.scratch.run(&format!("epoch build corpus {what} --out {out}"));
+        self.scratch.run(&format!("epoch verify corpus {out}")).prints(&["verified"]);
+    }
+}
+
+/// A tokenizer.json with `<pad>`, `<bos>` and `<eos>`, and a token for each of [`WORDS`].
+fn word_tokenizer() -> String {
+    let specials = ["<pad>", "<bos>", "<eos>"];
+    let mut vocabulary = serde_json::Map::new();
+    for token in specials.iter().map(|token| (*token).to_owned()).chain(["<unk>".to_owned()]) {
+        vocabulary.insert(token, json!(vocabulary.len()));
+    }
+    for word in 0..WORDS {
+        vocabulary.insert(format!("v{word}"), json!(vocabulary.len()));
+    }
+    let added: Vec<_> = (0..)
+        .zip(specials)
+        .map(|(id, content): (u32, _)| {
+            json!({
+                "id": id, "content": content, "special": true, "single_word": false, "lstrip": false,
+                "rstrip": false, "normalized": false,
+            })
+        })
+        .collect();
+    let model = json!({ "type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>" });
+    json!({
+        "version": "1.0", "added_tokens": added, "pre_tokenizer": { "type": "WhitespaceSplit" }, "model": model,
+    })
+    .to_string()
+}
+
 /// What the store holds, through the public view.
 pub struct Stored {
     pub source: Vec<String>,
