@@ -43,11 +43,12 @@
 //! [`Corpus::build`]: crate::Corpus::build
 //! [`Corpus::verify`]: crate::Corpus::verify
 //!
-//! A row's way through the rooms: [`Recipe`] (`recipe`) -> documents and their tokens (`plan`, `lengths`) -> rows
-//! (`pack`, `order`, `rows`) -> the run of all sources (`mix`, `run`) -> ids (`fetch`) -> batches (`stream`, as
-//! `tensors`) or files (`build`). Rows are packed and put in order within their source, then interleaved by what they
-//! count. Token ids are read only while rows are given, written and verified; planning knows lengths. `stored` keeps
-//! plans in the corpus.
+//! A row's way through the rooms: [`Recipe`] (`recipe`) -> documents and their tokens (`planning`, `lengths`) -> what
+//! each pass holds ([`Coverage`], [`Plan`]) -> rows (`pack`, `permutation`, `rows`) -> the run of all sources (`mix`,
+//! `run`) -> ids and batches (`stream`, as `tensors`) or files (`build`). Rows are packed and put in order within their
+//! source, then interleaved by what they count. Token ids are read only while rows are given, written and verified;
+//! planning knows lengths. `plan_store` keeps plans in the corpus; what a run has left after some rows (`run`) is the
+//! beginning of the next plan.
 
 mod build;
 mod coverage;
