@@ -1,7 +1,7 @@
 //! Why documents that a plan could draw are not in it: an account that adds up, source by source.
 
 use super::origins::origins_of_plan;
-use super::select::{before_holdout, of_source, split_by_holdout};
+use super::select::{LeftOutReason, before_holdout, of_source, split_by_holdout};
 use super::undecided::moment_of_plan;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -10,44 +10,6 @@ use crate::epoch::plan::Plan;
 use crate::model::TokenizerId;
 use roaring::RoaringTreemap;
 use serde::Serialize;
-
-/// Why documents are left out of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum LeftOutReason {
-    /// `select.exclude_removed`.
-    Removed,
-    /// `select.exclude_contaminated`.
-    Suite,
-    /// A condition is not true of them.
-    Where,
-    /// A condition is null for them: it compares with a field that they do not have.
-    Null,
-    /// They are on the other side of the holdout, or on neither.
-    Holdout,
-    /// They have fewer tokens than `select.min_tokens`.
-    MinTokens,
-    /// `select.repeat` is 0 for them; in an extension, their passes are over too.
-    NotOwed,
-}
-
-impl LeftOutReason {
-    /// As it is said of documents.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Removed => "removed",
-            Self::Suite => "in an excluded suite",
-            Self::Where => "not true of where",
-            Self::Null => "null in where",
-            Self::Holdout => "beyond the holdout",
-            Self::MinTokens => "shorter than min_tokens",
-            Self::NotOwed => "of which nothing is owed",
-        }
-    }
-}
 
 /// Documents of a source that a plan does not draw, for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -22,8 +22,9 @@ mod surprisal;
 mod tokenizer;
 mod undecided;
 
-pub use left_out::{LeftOut, LeftOutReason, left_out};
+pub use left_out::{LeftOut, left_out};
 pub use paragraph::TokenAligner;
+pub use select::LeftOutReason;
 pub use undecided::{is_dropped, removed_since, undecided};
 
 use crate::corpus::Corpora;

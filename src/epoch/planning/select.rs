@@ -1,6 +1,5 @@
 //! Which documents a source of an epoch draws from.
 
-use super::left_out::LeftOutReason;
 use super::moment::{PlanMoment, has_moved};
 use super::suites::contaminated_documents;
 use crate::corpus::Corpora;
@@ -13,6 +12,45 @@ use crate::model::{SourceId, Standing, TokenizerId};
 use crate::query::{Dependence, dependence, names_column};
 use crate::store::TOO_MANY_ROOTS;
 use roaring::RoaringTreemap;
+use serde::Serialize;
+
+/// Why documents are left out of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LeftOutReason {
+    /// `select.exclude_removed`.
+    Removed,
+    /// `select.exclude_contaminated`.
+    Suite,
+    /// A condition is not true of them.
+    Where,
+    /// A condition is null for them: it compares with a field that they do not have.
+    Null,
+    /// They are on the other side of the holdout, or on neither.
+    Holdout,
+    /// They have fewer tokens than `select.min_tokens`.
+    MinTokens,
+    /// `select.repeat` is 0 for them; in an extension, their passes are over too.
+    NotOwed,
+}
+
+impl LeftOutReason {
+    /// As it is said of documents.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Removed => "removed",
+            Self::Suite => "in an excluded suite",
+            Self::Where => "not true of where",
+            Self::Null => "null in where",
+            Self::Holdout => "beyond the holdout",
+            Self::MinTokens => "shorter than min_tokens",
+            Self::NotOwed => "of which nothing is owed",
+        }
+    }
+}
 
 /// Expressions are evaluated on the present moment. That is the snapshot's answer for all that never changes of a
 /// document; what looks at decisions, or at other documents, is refused once something has happened since. A plan must

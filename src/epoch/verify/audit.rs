@@ -1,10 +1,9 @@
 //! Takes the rows of the files through every check, in order.
 
-use super::checks::{CheckList, Property};
+use super::checks::{CheckList, Property, RowFindings};
 use super::ids::{IdChecker, ReadSegment};
 use super::passes::PassAudit;
 use super::row::RowChecker;
-use super::row::RowFindings;
 use crate::epoch::build::{ExportCounts, RowCounts};
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::Scheduler;

@@ -1,5 +1,6 @@
-//! The named checks of a verification and their verdict.
+//! The named checks of a verification and their verdict, and what is found in a row.
 
+use crate::epoch::pack::Segment;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -134,5 +135,26 @@ impl CheckList {
             checks.push(PropertyCheck { name: name.to_owned(), passed, detail });
         }
         Verification { checks, rows, tokens }
+    }
+}
+
+/// What stands at each position of a row: (segment, token of it), or a pad.
+pub(super) type RowPlaces = Vec<Option<(usize, usize)>>;
+
+/// What was found in a row.
+#[derive(Debug, Default)]
+pub(super) struct RowFindings {
+    /// Tokens that its segments hold.
+    pub real: usize,
+    /// Its segments, where they could be made sense of.
+    pub segments: Vec<Segment>,
+    /// Where in the row each of them begins.
+    pub starts: Vec<usize>,
+    pub failures: Vec<(Property, String)>,
+}
+
+impl RowFindings {
+    pub fn fail(&mut self, property: Property, why: String) {
+        self.failures.push((property, why));
     }
 }

@@ -1,7 +1,6 @@
 //! What a row says of itself beside its ids and segments, each column by its definition at every position.
 
-use super::checks::Property;
-use super::row::{RowFindings, RowPlaces};
+use super::checks::{Property, RowFindings, RowPlaces};
 use crate::epoch::recipe::RowColumn;
 use crate::model::LossSpan;
 use crate::output::{TokenRow, ViewValues};

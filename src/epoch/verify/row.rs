@@ -1,6 +1,6 @@
 //! What a single row must hold, decided position by position.
 
-use super::checks::Property;
+use super::checks::{Property, RowFindings, RowPlaces};
 use super::columns::ColumnChecker;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::effective;
@@ -11,27 +11,6 @@ use crate::epoch::run::OpenPlan;
 use crate::model::{DocId, LossSpan};
 use crate::output::TokenRow;
 use roaring::RoaringTreemap;
-
-/// What stands at each position of a row: (segment, token of it), or a pad.
-pub(super) type RowPlaces = Vec<Option<(usize, usize)>>;
-
-/// What was found in a row.
-#[derive(Debug, Default)]
-pub(super) struct RowFindings {
-    /// Tokens that its segments hold.
-    pub real: usize,
-    /// Its segments, where they could be made sense of.
-    pub segments: Vec<Segment>,
-    /// Where in the row each of them begins.
-    pub starts: Vec<usize>,
-    pub failures: Vec<(Property, String)>,
-}
-
-impl RowFindings {
-    pub fn fail(&mut self, property: Property, why: String) {
-        self.failures.push((property, why));
-    }
-}
 
 /// Checks rows one by one.
 pub(super) struct RowChecker<'a> {
