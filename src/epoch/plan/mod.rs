@@ -409,6 +409,10 @@ impl PlannedSource {
             let whole = later.checked_div(run.amount).unwrap_or(0).min(run.passes.into());
             passes += whole;
             later -= whole * run.amount;
+            // Those of the next run come behind all of these.
+            if whole < run.passes.into() {
+                break;
+            }
         }
         u32::try_from(passes).ok().filter(|_| later == 0)
     }
@@ -449,5 +453,49 @@ pub(super) const fn long_name(long: LongDocuments) -> &'static str {
         LongDocuments::Paragraph => "paragraph",
         LongDocuments::Truncate => "truncate",
         LongDocuments::Drop => "drop",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_is_whole_passes_only_in_their_order() {
+        let later = |runs: &[(u32, u64)]| PlannedSource {
+            name: "web".to_owned(),
+            draws_from: Vec::new(),
+            documents: 1,
+            tokens: 1,
+            effective_tokens: 1,
+            packed_tokens: 1,
+            losses: PackLosses::default(),
+            rows: 1,
+            full_rows: 1,
+            efficiency: 1.0,
+            amount: 12,
+            later_amount: runs[0].1,
+            later_amounts: runs
+                .iter()
+                .map(|(passes, amount)| LaterPasses { passes: *passes, amount: *amount })
+                .collect(),
+            first_joined: false,
+            weight: 1,
+            expected: 1,
+            max_repeats: 1 + runs.iter().map(|(passes, _)| passes).sum::<u32>(),
+            opens: Vec::new(),
+            selection: String::new(),
+            histogram: String::new(),
+        };
+        let source = later(&[(2, 18), (2, 6)]);
+        assert_eq!(source.available(), 60);
+        let expected = [(0, 0), (12, 1), (30, 2), (48, 3), (54, 4), (60, 5)];
+        for amount in 0..70 {
+            let passes = expected.iter().find(|(whole, _)| *whole == amount);
+            assert_eq!(source.passes_of(amount), passes.map(|(_, passes)| *passes), "{amount}");
+        }
+        // Passes that count nothing may have gone by or not.
+        let source = later(&[(1, 18), (2, 0)]);
+        assert_eq!([0, 12, 30].map(|amount| source.passes_of(amount)), [Some(0), None, None]);
     }
 }
