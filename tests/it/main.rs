@@ -57,6 +57,7 @@ mod epoch {
     mod builds;
     mod ends;
     mod formats;
+    mod golden;
     mod holdouts;
     mod laws;
     mod masks;

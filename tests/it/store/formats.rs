@@ -2,7 +2,7 @@
 
 use crate::support::{
     Page, TestDir, command, copy, corpusdb, corpusdb_reading, crawl, declaring, init, lines,
-    numbers, reader, repository, sound_digest, trained, writer,
+    numbers, reader, repository, sound_digest, strip_logs, trained, writer,
 };
 use corpusdb::Context;
 use corpusdb::tokenizer::Tokenizer;
@@ -181,19 +181,7 @@ fn make_a_golden_store() {
     let late = ["ingest", &name, "-", "--source", "notes", "--id-field", "id"];
     corpusdb_reading(&late, page.line().as_bytes()).good();
     corpusdb(&["contamination", "review", &name, "--accept", "asked:it=late"]).good();
-    for entry in std::fs::read_dir(corpus.join("db")).unwrap() {
-        let path = entry.unwrap().path();
-        let file = path.file_name().unwrap().to_string_lossy().into_owned();
-        // What RocksDB tells people, and what it makes anew.
-        if file.starts_with("LOG")
-            || file.starts_with("OPTIONS")
-            || file == "LOCK"
-            || file.ends_with(".log") && std::fs::metadata(&path).unwrap().len() == 0
-        {
-            std::fs::remove_file(path).unwrap();
-        }
-    }
-    let _ = std::fs::remove_file(corpus.join("writer.lock"));
+    strip_logs(&corpus);
     std::fs::write(home.join("digest"), format!("{}\n", sound_digest(&reader(&corpus)))).unwrap();
     assert!(command(&["info", &name]).status().unwrap().success());
 }
