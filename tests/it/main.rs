@@ -60,6 +60,7 @@ mod epoch {
     mod golden;
     mod holdouts;
     mod laws;
+    mod ledger;
     mod masks;
     mod orders;
     mod passes;

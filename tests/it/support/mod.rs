@@ -11,6 +11,14 @@ pub mod command;
 pub mod corpus;
 pub mod epochs;
 pub mod exports;
+/// Random chains of plans over random histories of a corpus, and a naive account of what they give.
+pub mod ledger {
+    pub mod account;
+    pub mod drawn;
+    pub mod examine;
+    pub mod history;
+    pub mod run;
+}
 pub mod loads;
 pub mod model;
 pub mod outputs;
