@@ -39,11 +39,10 @@ __all__ = [
     "Backup",
     "BackupFault",
     "BackupReport",
-    "Batch",
+    "BatchRecipe",
     "BuildReport",
     "CandidateSample",
     "CensusRow",
-    "Check",
     "CheckedText",
     "ClosePair",
     "Cluster",
@@ -126,8 +125,9 @@ __all__ = [
     "LargestGroupStats",
     "LargestLossStats",
     "LargestRejectStats",
-    "Ledger",
+    "LaterPasses",
     "LeftFile",
+    "LeftOut",
     "LengthBin",
     "LengthGrouped",
     "LengthStats",
@@ -135,7 +135,6 @@ __all__ = [
     "LoadReport",
     "LossCounts",
     "LossStats",
-    "Losses",
     "LostDocument",
     "LostRows",
     "Manifest",
@@ -147,24 +146,26 @@ __all__ = [
     "MigrateReport",
     "MisfitExample",
     "MisfitStats",
-    "Mix",
     "MixPoint",
+    "MixRecipe",
     "Omitted",
-    "Order",
+    "OrderRecipe",
     "OutputRecipe",
-    "Pack",
+    "PackLosses",
     "PackOptions",
+    "PackRecipe",
     "Padding",
+    "ParentPlan",
     "PinnedShard",
     "PinnedSnapshot",
     "PinnedTokenizer",
-    "Plan",
     "PlanDropReport",
+    "PlanHeader",
     "PlanNaming",
     "PlanReport",
     "PlanRow",
+    "PlannedPoint",
     "PlannedSource",
-    "Point",
     "Policy",
     "PolicyChange",
     "PolicySetting",
@@ -172,6 +173,7 @@ __all__ = [
     "PretokenPatternNamed",
     "PretokenPatternRegex",
     "ProofSummary",
+    "PropertyCheck",
     "PurgeReport",
     "QualityExample",
     "QualityReport",
@@ -199,7 +201,7 @@ __all__ = [
     "SchedulePoint",
     "SearchedFamily",
     "SearchedFile",
-    "Select",
+    "SelectRecipe",
     "Selection",
     "SettleReport",
     "SharedTrace",
@@ -234,7 +236,7 @@ __all__ = [
     "SourceRecipe",
     "SourceSpread",
     "SpecialIds",
-    "Specials",
+    "SpecialTokens",
     "Spreads",
     "SqlAnswer2",
     "SqlFileReport",
@@ -262,12 +264,12 @@ __all__ = [
     "TokenizedText",
     "TokenizerAnalysis",
     "TokenizerCheck",
-    "TokenizerChoice",
     "TokenizerDetails",
     "TokenizerDropReport",
     "TokenizerExportReport",
     "TokenizerInfo",
     "TokenizerOriginal",
+    "TokenizerRecipe",
     "TokenizerReport",
     "TrainGroupReport",
     "TrainOptions",
@@ -282,37 +284,41 @@ __all__ = [
     "VocabularyUse",
     "Alarm",
     "AnalysisCaseKind",
-    "Buckets",
+    "BatchTail",
+    "BudgetCount",
     "CheckAnswer",
     "CheckVerdict",
     "ComparedPart",
     "ContaminationAnswer",
-    "Count",
+    "CurriculumPacing",
     "DedupMode",
     "DedupScope",
     "DiffPart",
     "DigitSplit",
     "DrawsFrom",
     "DuplicatesAnswer",
-    "Exact",
+    "ExactSampler",
     "ExportAnswer",
     "Format",
+    "HoldoutSide",
     "IdType",
     "KeepOrder",
     "Layout",
+    "LeftOutReason",
     "LeftRole",
-    "Long",
-    "Method",
+    "LengthBuckets",
+    "LongDocuments",
+    "MixMethod",
+    "MixUnit",
     "ModelKind",
     "Normaliser",
     "OrderKind",
     "OutputCompression",
-    "Pacing",
     "PackKind",
     "PadSide",
     "PadTo",
     "PadView",
-    "Partial",
+    "PartialRow",
     "PretokenPattern",
     "Profile",
     "Ramp",
@@ -321,21 +327,18 @@ __all__ = [
     "ReviewAnswer",
     "RoundTrip",
     "RowColumn",
+    "RowTarget",
     "ShowAnswer",
-    "Side",
     "Signature",
     "SnapshotDiffAnswer",
+    "SortWindow",
     "SqlAnswer",
     "StatsValue",
-    "Tail",
-    "Target",
     "TermOutcome",
     "TextGrouping",
     "TokenizerDecisions",
     "TokenizerExtendAnswer",
     "UnicodeForm",
-    "Unit",
-    "Window",
 ]
 
 
@@ -820,7 +823,7 @@ class BackupReport(Report):
     """Their bytes."""
 
 
-class Batch(Report):
+class BatchRecipe(Report):
     """How rows become global batches."""
 
     rows: int | None
@@ -829,7 +832,7 @@ class Batch(Report):
     max_tokens: int | None
     """Tokens a batch, at most; a row longer than that is a batch by itself. Instead of `rows`."""
 
-    count: Count
+    count: BudgetCount
     """Which positions `max_tokens` counts."""
 
     balance: int | None
@@ -838,7 +841,7 @@ class Batch(Report):
     batch are put in a random order.
     """
 
-    tail: Tail
+    tail: BatchTail
     """What happens to the rows that fill no batch at an epoch's end."""
 
     pad: PadTo | None
@@ -978,21 +981,6 @@ class Certificate(Report):
 
     findings: list[Finding]
     """The first of these."""
-
-
-class Check(Report):
-    """One property of the export."""
-
-    name: str
-    """Its name: `manifest`, `files`, `hashes`, `order`, `conservation`, `integrity`, `ids`,
-    `boundaries`, `positions`, `labels` or `mix`.
-    """
-
-    passed: bool
-    """Whether it holds."""
-
-    detail: str
-    """What was examined, or the first failures and how many there are."""
 
 
 class CheckReport(Report):
@@ -1371,7 +1359,7 @@ class Curriculum(Report):
     descending: bool
     """Whether large values are easy."""
 
-    pacing: Pacing
+    pacing: CurriculumPacing
     """How the share grows."""
 
     root: float
@@ -1991,6 +1979,9 @@ class Explanation(Report):
     left_out_rows: int
     """Rows that do not fill a batch and are left out."""
 
+    left_out_tokens: int
+    """Real tokens of these rows."""
+
     balance: list[tuple[int, float]]
     """(ranks, largest cost of a rank / mean cost), over the first batches; where costs are balanced."""
 
@@ -2067,7 +2058,7 @@ class Export(Report):
     """Bytes of all files."""
 
     files: list[ExportedFile]
-    """Every file but this one, in the order in which they were written."""
+    """Every file, in the order in which they were written."""
 
     to: str
     """The file or directory."""
@@ -2567,7 +2558,7 @@ class Holdout(Report):
     by: str
     """What is held out together: `cluster` (default), `document`, or a column of `documents`."""
 
-    take: Side
+    take: HoldoutSide
     """Which side this epoch draws from."""
 
     seed: int
@@ -2937,14 +2928,14 @@ class LargestRejectStats(Report):
     """How many others there are."""
 
 
-class Ledger(Report):
-    """What has been consumed of a parent plan."""
+class LaterPasses(Report):
+    """Passes one after the other that hold the same."""
 
-    plan: str
-    """blake3 of the parent plan, in hexadecimal."""
+    passes: int
+    """How many."""
 
-    next_row: int
-    """Rows of its run that are consumed: the next one is the first that is not."""
+    amount: int
+    """Size of each in the mix's unit."""
 
 
 class LeftFile(Report):
@@ -2958,6 +2949,19 @@ class LeftFile(Report):
 
     why: str
     """The reason, in words."""
+
+
+class LeftOut(Report):
+    """Documents of a source that a plan does not draw, for one reason."""
+
+    reason: LeftOutReason
+    """Why."""
+
+    documents: int
+    """How many."""
+
+    tokens: int
+    """Their stored tokens."""
 
 
 class LengthBin(Report):
@@ -2979,13 +2983,13 @@ class LengthGrouped(Report):
     mega_batch_mult: int | None
     """Batches sorted together; absent: 50, and with `exact` a quarter of them all, 50 at most."""
 
-    exact: Exact | None
+    exact: ExactSampler | None
     """Reproduces another sampler index for index."""
 
-    buckets: Buckets | None
+    buckets: LengthBuckets | None
     """Batches of one class of lengths, instead of sorting."""
 
-    window: Window | None
+    window: SortWindow | None
     """What is sorted together instead of `mega_batch_mult` batches; it is all in memory."""
 
 
@@ -3190,28 +3194,6 @@ class LossStats(Report):
     """`removed` as a share of the documents."""
 
 
-class Losses(Report):
-    """What the rules leave out of one pass over a source."""
-
-    dropped_documents: int
-    """Documents left out because they are longer than a row."""
-
-    dropped_tokens: int
-    """Their effective tokens."""
-
-    truncated_documents: int
-    """Documents cut to the head that fits a row."""
-
-    truncated_tokens: int
-    """Effective tokens cut off, the EOS among them."""
-
-    lone_eos: int
-    """Tails that held nothing but an EOS, left out."""
-
-    partial_tokens: int
-    """Tokens at the end of the pass that do not fill a row and are left out."""
-
-
 class LostDocument(Report):
     """A document that is not intact."""
 
@@ -3272,7 +3254,7 @@ class Manifest(Report):
     """All sources together."""
 
     files: list[ManifestFile]
-    """Every file but this one, by name."""
+    """Every file, by name."""
 
     recipe: str
     """The recipe with every default, as TOML."""
@@ -3312,7 +3294,7 @@ class ManifestSource(Report):
     unused_tokens: int
     """Tokens of its first pass not reached by the end of this epoch."""
 
-    dropped: Losses
+    dropped: PackLosses
     """What one pass leaves out by policy."""
 
     asked_share: float
@@ -3424,27 +3406,6 @@ class MisfitStats(Report):
     """The first of them."""
 
 
-class Mix(Report):
-    """How sources share the epoch."""
-
-    method: Method | None
-    """Absent: `weights` when a source has a weight, else `natural`."""
-
-    unit: Unit
-    """The unit in which shares and the size of an epoch are counted."""
-
-    tokens: int | None
-    """Size of one epoch in `unit`; absent: the largest that `max_repeats` allows, and with
-    `natural` one pass over everything.
-    """
-
-    temperature: float | None
-    """T of `temperature`: a source of size n has a share in proportion to n^(1/T)."""
-
-    schedule: list[SchedulePoint]
-    """Weights that change during the run, ascending by time."""
-
-
 class MixPoint(Report):
     """A point of an epoch, between two rows of the run."""
 
@@ -3459,6 +3420,27 @@ class MixPoint(Report):
 
     asked: list[int]
     """What each source was due by then: its share of the run up to here, less that up to the beginning of the epoch."""
+
+
+class MixRecipe(Report):
+    """How sources share the epoch."""
+
+    method: MixMethod | None
+    """Absent: `weights` when a source has a weight, else `natural`."""
+
+    unit: MixUnit
+    """The unit in which shares and the size of an epoch are counted."""
+
+    tokens: int | None
+    """Size of one epoch in `unit`; absent: the largest that `max_repeats` allows, and with
+    `natural` one pass over everything.
+    """
+
+    temperature: float | None
+    """T of `temperature`: a source of size n has a share in proportion to n^(1/T)."""
+
+    schedule: list[SchedulePoint]
+    """Weights that change during the run, ascending by time."""
 
 
 class NothingAdded(Report):
@@ -3484,7 +3466,7 @@ class Omitted(Report):
     """Why."""
 
 
-class Order(Report):
+class OrderRecipe(Report):
     """In which order documents come."""
 
     kind: OrderKind
@@ -3528,26 +3510,35 @@ class OutputRecipe(Report):
     """Train on every token and ignore masks and weights of documents; formats without masks are not refused then."""
 
 
-class Pack(Report):
-    """How documents become rows."""
+class PackLosses(Report):
+    """What the rules leave out of one pass over a source."""
 
-    kind: PackKind
-    """The way of packing."""
+    dropped_documents: int
+    """Documents left out because they are longer than a row."""
 
-    length: int
-    """Tokens of a row."""
+    dropped_tokens: int
+    """Their effective tokens."""
 
-    options: PackOptions
-    """Further options of packing."""
+    truncated_documents: int
+    """Documents cut to the head that fits a row."""
+
+    truncated_tokens: int
+    """Effective tokens cut off, the EOS among them."""
+
+    lone_eos: int
+    """Tails that held nothing but an EOS, left out."""
+
+    partial_tokens: int
+    """Tokens at the end of the pass that do not fill a row and are left out."""
 
 
 class PackOptions(Report):
     """Details of packing."""
 
-    target: Target
+    target: RowTarget
     """Whether rows hold one more token for the last target."""
 
-    long: Long
+    long: LongDocuments
     """What happens to documents longer than a row."""
 
     doc_multiple: int
@@ -3559,7 +3550,7 @@ class PackOptions(Report):
     pad_view: PadView
     """What pads are to readers that derive segments."""
 
-    partial: Partial | None
+    partial: PartialRow | None
     """What happens to the tokens at the end of a pass that do not fill a row of `concat`; absent: they become a
     shorter row, or are left out if the format needs rows of one length and there is no pad token.
     """
@@ -3568,6 +3559,19 @@ class PackOptions(Report):
     """Every row of a pass but the first begins with the last token of the one before, so that none is without
     its prediction: of `concat` with `target = \"extra\"`.
     """
+
+
+class PackRecipe(Report):
+    """How documents become rows."""
+
+    kind: PackKind
+    """The way of packing."""
+
+    length: int
+    """Tokens of a row."""
+
+    options: PackOptions
+    """Further options of packing."""
 
 
 class Padding(Report):
@@ -3584,6 +3588,16 @@ class Padding(Report):
 
     ungrouped_percent: float | None
     """The same with rows in batches as they come, where an order groups them by length."""
+
+
+class ParentPlan(Report):
+    """What has been consumed of a parent plan."""
+
+    plan: str
+    """blake3 of the parent plan, in hexadecimal."""
+
+    next_row: int
+    """Rows of its run that are consumed: the next one is the first that is not."""
 
 
 class PinnedShard(Report):
@@ -3627,7 +3641,14 @@ class PinnedTokenizer(Report):
     """Ids of the special tokens."""
 
 
-class Plan(Report):
+class PlanDropReport(Report):
+    """A plan that was dropped."""
+
+    number: int
+    """Its number."""
+
+
+class PlanHeader(Report):
     """Everything that decides the bytes of an epoch, beside the documents of each source."""
 
     version: int
@@ -3645,7 +3666,7 @@ class Plan(Report):
     tokenizer: PinnedTokenizer
     """The tokenizer whose tokens are counted and written."""
 
-    parent: Ledger | None
+    parent: ParentPlan | None
     """The plan that this one extends."""
 
     capacity: int
@@ -3654,18 +3675,11 @@ class Plan(Report):
     budget: int
     """Size of one epoch, in the mix's unit."""
 
-    schedule: list[Point]
+    schedule: list[PlannedPoint]
     """How the shares of the sources go with time; empty: constant, by `weight`."""
 
     sources: list[PlannedSource]
     """The sources, in the recipe's order."""
-
-
-class PlanDropReport(Report):
-    """A plan that was dropped."""
-
-    number: int
-    """Its number."""
 
 
 class PlanNaming(Report):
@@ -3719,6 +3733,19 @@ class PlanRow(Report):
     """The order of rows."""
 
 
+class PlannedPoint(Report):
+    """A point of a schedule."""
+
+    at: int
+    """The total amount at which it holds."""
+
+    shares: list[int]
+    """Shares of the sources, relative to their sum, which is above 0; a source may have none for a while."""
+
+    ramp: Ramp
+    """How the shares go from here to the next point; the last point holds for ever."""
+
+
 class PlannedSource(Report):
     """A source of a plan. Token counts are effective: BOS and EOS in. Counts of passes are those of the
     first, as often as documents come in it.
@@ -3744,7 +3771,7 @@ class PlannedSource(Report):
     packed_tokens: int
     """Tokens of one pass: what the long-document policy leaves of them."""
 
-    losses: Losses
+    losses: PackLosses
     """Documents and tokens that one pass leaves out."""
 
     rows: int
@@ -3760,7 +3787,15 @@ class PlannedSource(Report):
     """Size of the first pass in the mix's unit."""
 
     later_amount: int
-    """Size of each further pass in the mix's unit."""
+    """Size of each further pass in the mix's unit; of the next ones, where they differ."""
+
+    later_amounts: list[LaterPasses]
+    """Further passes that hold the same and what each of them counts, one run after the other, where they differ: an
+    extension has documents of which passes are used up beside new ones.
+    """
+
+    first_joined: bool
+    """Whether the first pass of an extension holds a pass more beside what its parent left: that alone counts nothing."""
 
     weight: int
     """Its share, relative to the other sources' weights; 0 where a schedule sets it."""
@@ -3772,26 +3807,13 @@ class PlannedSource(Report):
     """Passes over its documents in the whole run, at most."""
 
     opens: list[list[int]]
-    """Tokens of a pass at which each stratum of a curriculum opens, by pool."""
+    """Tokens of a pass at which each stratum of a curriculum opens, by run of passes."""
 
     selection: str
     """Digest of the documents of its passes."""
 
     histogram: str
     """Digest of the histograms of their effective lengths."""
-
-
-class Point(Report):
-    """A point of a schedule."""
-
-    at: int
-    """The total amount at which it holds."""
-
-    shares: list[int]
-    """Shares of the sources, relative to their sum, which is above 0; a source may have none for a while."""
-
-    ramp: Ramp
-    """How the shares go from here to the next point; the last point holds for ever."""
 
 
 class Policy(Report):
@@ -3906,6 +3928,21 @@ class ProofSummary(Report):
     found: int
 
     files: int
+
+
+class PropertyCheck(Report):
+    """One property of the export."""
+
+    name: str
+    """Its name: `manifest`, `files`, `hashes`, `order`, `conservation`, `integrity`, `ids`,
+    `boundaries`, `positions`, `labels` or `mix`.
+    """
+
+    passed: bool
+    """Whether it holds."""
+
+    detail: str
+    """What was examined, or the first failures and how many there are."""
 
 
 class PurgeReport(Report):
@@ -4139,22 +4176,22 @@ class Recipe(Report):
     seed: int
     """Decides every order; 0 by default."""
 
-    select: Select
+    select: SelectRecipe
     """Which documents an epoch may draw."""
 
-    tokenizer: TokenizerChoice
+    tokenizer: TokenizerRecipe
     """Which token ids."""
 
-    mix: Mix
+    mix: MixRecipe
     """How sources share the epoch."""
 
-    order: Order
+    order: OrderRecipe
     """In which order documents come."""
 
-    pack: Pack
+    pack: PackRecipe
     """How documents become rows."""
 
-    batch: Batch | None
+    batch: BatchRecipe | None
     """How rows become global batches; absent: rows come one by one."""
 
     output: OutputRecipe
@@ -4566,7 +4603,7 @@ class SearchedFile(Report):
     """blake3 of its bytes, in hexadecimal."""
 
 
-class Select(Report):
+class SelectRecipe(Report):
     """Which documents an epoch may draw: `[select]` of a recipe."""
 
     where: str | None
@@ -5176,6 +5213,16 @@ class SourceExplanation(Report):
     partial_tokens: int
     """Tokens at the end of a pass that do not fill a row and are left out."""
 
+    cut_without_eos: int
+    """Documents that are cut and end without their EOS where they are cut, so that readers that find documents by it
+    take two for one; 0 where no EOS is declared.
+    """
+
+    left_out: list[LeftOut]
+    """Kept documents of its origins that the plan does not draw, by reason; not known where the snapshot was dropped.
+    With the tokens drawn they are all that there are.
+    """
+
     rows: int
     """Rows of the epoch."""
 
@@ -5261,7 +5308,7 @@ class SourceMatrix(Report):
 class SourcePack(Report):
     """What a source may override of `[pack]`."""
 
-    long: Long | None
+    long: LongDocuments | None
     """What happens to documents longer than a row."""
 
     kind: PackKind | None
@@ -5383,7 +5430,7 @@ class SpecialIds(Report):
     """The id that fills rows up to their length."""
 
 
-class Specials(Report):
+class SpecialTokens(Report):
     """Special tokens by their text in the tokenizer; absent: none."""
 
     bos: str | None
@@ -5526,7 +5573,7 @@ class StoredPlan(Report):
     hash: str
     """blake3 of the plan, in hexadecimal."""
 
-    plan: Plan
+    plan: PlanHeader
     """The plan."""
 
     undecided_documents: int | None
@@ -5911,16 +5958,6 @@ class TokenizerCheckReport(Report):
     """Both encoders, and what the tokenizer does with odd texts."""
 
 
-class TokenizerChoice(Report):
-    """Which token ids."""
-
-    name: str | None
-    """Name of the tokenizer; absent: the corpus's only one."""
-
-    specials: Specials
-    """Special tokens put around documents."""
-
-
 class TokenizerDetails(Report):
     """A tokenizer, the one that it extends, and its origin."""
 
@@ -6010,6 +6047,16 @@ class TokenizerOriginal(Report):
 
     hash: str
     """blake3 of its bytes, in hexadecimal."""
+
+
+class TokenizerRecipe(Report):
+    """Which token ids."""
+
+    name: str | None
+    """Name of the tokenizer; absent: the corpus's only one."""
+
+    specials: SpecialTokens
+    """Special tokens put around documents."""
 
 
 class TokenizerReport(Report):
@@ -6332,7 +6379,7 @@ class UnlockReport(Report):
 class Verification(Report):
     """The verdict on an export."""
 
-    checks: list[Check]
+    checks: list[PropertyCheck]
     """Every check that was made, also those that passed."""
 
     rows: int
@@ -6478,8 +6525,11 @@ Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmAllRejected | A
 AnalysisCaseKind: TypeAlias = Literal["indentation", "whitespace", "text"]
 """What a case shows."""
 
-Buckets: TypeAlias = Literal["power-of-two"]
-"""Classes of lengths."""
+BatchTail: TypeAlias = Literal["drop", "pad", "carry"]
+"""What happens to the rows that fill no batch at an epoch's end."""
+
+BudgetCount: TypeAlias = Literal["real", "padded"]
+"""Which positions of a batch `max_tokens` counts."""
 
 CheckAnswer: TypeAlias = CheckReport | DigestReport | RepairReport | SalvageReport
 """The result of a check, a repair or a salvage."""
@@ -6493,8 +6543,8 @@ ComparedPart: TypeAlias = Literal["text", "turns"]
 ContaminationAnswer: TypeAlias = list[CheckedText] | ContaminationAnswer2
 """What texts have of the suites."""
 
-Count: TypeAlias = Literal["real", "padded"]
-"""Which positions of a batch `max_tokens` counts."""
+CurriculumPacing: TypeAlias = Literal["linear", "sqrt", "root-p", "exp", "step"]
+"""How the share of a source that is drawn from grows with time."""
 
 DedupMode: TypeAlias = Literal["witness", "components", "lsh", "exact", "none"]
 """How duplicates are decided."""
@@ -6514,7 +6564,7 @@ DrawsFrom: TypeAlias = str | list[str]
 DuplicatesAnswer: TypeAlias = DuplicatesSummary | DuplicatesMatrix | list[DocumentDuplicates] | DuplicatesAnswer4
 """Duplicates in numbers, by group, or of documents."""
 
-Exact: TypeAlias = Literal["torch"]
+ExactSampler: TypeAlias = Literal["torch"]
 """A sampler reproduced index for index."""
 
 ExportAnswer: TypeAlias = Export | ExportEstimate | ExportAnswer3
@@ -6522,6 +6572,9 @@ ExportAnswer: TypeAlias = Export | ExportEstimate | ExportAnswer3
 
 Format: TypeAlias = Literal["megatron", "parquet", "arrow", "mds", "litdata", "jsonl", "raw"]
 """An output format."""
+
+HoldoutSide: TypeAlias = Literal["train", "holdout"]
+"""A side of the border between training and validation."""
 
 IdType: TypeAlias = Literal["u16", "i32"]
 """The type of token ids in a file, little-endian."""
@@ -6532,14 +6585,23 @@ KeepOrder: TypeAlias = Literal["first", "longest"] | KeepOrderSourcePriority | K
 Layout: TypeAlias = Literal["plain", "nanogpt", "llm.c", "datatrove", "olmo"]
 """The framing of bare token ids."""
 
+LeftOutReason: TypeAlias = Literal["removed", "suite", "where", "null", "holdout", "min_tokens", "not_owed"]
+"""Why documents are left out of a plan."""
+
 LeftRole: TypeAlias = Literal["hidden", "excluded", "marker", "description", "corpus", "special", "unreachable", "empty", "foreign", "damaged"]
 """Why a file was left out, or not read to its end."""
 
-Long: TypeAlias = Literal["split", "paragraph", "truncate", "drop"]
+LengthBuckets: TypeAlias = Literal["power-of-two"]
+"""Classes of lengths."""
+
+LongDocuments: TypeAlias = Literal["split", "paragraph", "truncate", "drop"]
 """What happens to documents longer than a row."""
 
-Method: TypeAlias = Literal["weights", "natural", "temperature", "unimax"]
+MixMethod: TypeAlias = Literal["weights", "natural", "temperature", "unimax"]
 """How shares are set."""
+
+MixUnit: TypeAlias = Literal["tokens", "loss-tokens", "documents", "rows"]
+"""The unit in which shares and the size of an epoch are counted."""
 
 ModelKind: TypeAlias = Literal["bpe", "wordpiece", "unigram"]
 """The kind of model that is trained."""
@@ -6553,9 +6615,6 @@ OrderKind: TypeAlias = Literal["shuffle", "sequential", "length-grouped", "curri
 OutputCompression: TypeAlias = Literal["none", "zstd", "gzip", "snappy", "lz4"]
 """How files are compressed."""
 
-Pacing: TypeAlias = Literal["linear", "sqrt", "root-p", "exp", "step"]
-"""How the share of a source that is drawn from grows with time."""
-
 PackKind: TypeAlias = Literal["best-fit", "greedy", "concat", "none"]
 """A way of packing."""
 
@@ -6568,7 +6627,7 @@ PadTo: TypeAlias = Literal["longest"]
 PadView: TypeAlias = Literal["suffix", "each"]
 """What pads are to readers that derive segments."""
 
-Partial: TypeAlias = Literal["keep", "drop"]
+PartialRow: TypeAlias = Literal["keep", "drop"]
 """What happens to tokens at the end of a pass that do not fill a row."""
 
 PretokenPattern: TypeAlias = PretokenPatternNamed | PretokenPatternRegex
@@ -6597,11 +6656,11 @@ RowColumn: TypeAlias = Literal["attention_mask", "cu_seqlens", "labels", "loss_m
 order of their names.
 """
 
+RowTarget: TypeAlias = Literal["inside", "extra"]
+"""Whether rows hold one more token for the last target."""
+
 ShowAnswer: TypeAlias = list[Shown] | list[ShownTokens]
 """Documents, or the tokens of documents."""
-
-Side: TypeAlias = Literal["train", "holdout"]
-"""A side of the border between training and validation."""
 
 Signature: TypeAlias = Literal["native", "bigcode"]
 """The function from shingles to sketch."""
@@ -6609,17 +6668,14 @@ Signature: TypeAlias = Literal["native", "bigcode"]
 SnapshotDiffAnswer: TypeAlias = SnapshotDiff | SnapshotDiffAnswer2
 """What changed between two states."""
 
+SortWindow: TypeAlias = Literal["epoch"]
+"""Rows that are sorted together."""
+
 SqlAnswer: TypeAlias = SqlFileReport | SqlAnswer2
 """The answer to statements."""
 
 StatsValue: TypeAlias = int | float | str
 """A value of a column."""
-
-Tail: TypeAlias = Literal["drop", "pad", "carry"]
-"""What happens to the rows that fill no batch at an epoch's end."""
-
-Target: TypeAlias = Literal["inside", "extra"]
-"""Whether rows hold one more token for the last target."""
 
 TermOutcome: TypeAlias = TermOutcomeAdded | TermOutcomeExisted | TermOutcomeAddedToken | TermOutcomeRefused
 """The outcome for one form of a term."""
@@ -6635,9 +6691,3 @@ TokenizerExtendAnswer: TypeAlias = ExtendReport | NothingAdded
 
 UnicodeForm: TypeAlias = Literal["nfc", "nfkc", "none"]
 """The Unicode normal form applied to texts first."""
-
-Unit: TypeAlias = Literal["tokens", "loss-tokens", "documents", "rows"]
-"""The unit in which shares and the size of an epoch are counted."""
-
-Window: TypeAlias = Literal["epoch"]
-"""Rows that are sorted together."""
