@@ -327,7 +327,7 @@ fn cut_without_eos(rows: &[Value], goes_on: bool) -> BTreeSet<u64> {
     }
     let begins: BTreeSet<(u64, u64)> = ends.iter().map(|end| (end.0, end.1)).collect();
     let cut = ends.iter().filter(|(document, _, end, is_eos)| {
-        !is_eos && !(goes_on && begins.contains(&(*document, *end)))
+        !(*is_eos || goes_on && begins.contains(&(*document, *end)))
     });
     cut.map(|end| end.0).collect()
 }

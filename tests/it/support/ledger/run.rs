@@ -21,6 +21,9 @@ use std::path::Path;
 // ----
 // A corpus whose tokens are easy to count.
 
+/// What the library answers when it is asked for a plan.
+type LedgerAnswer = Result<(EpochRecord, Plan), Error>;
+
 /// An empty corpus with a tokenizer that has a token a word, and one that has a token a letter or digit.
 fn empty(path: &Path) {
     let policy = Policy::new(DedupMode::None, 0.8).unwrap();
@@ -279,17 +282,17 @@ impl<'a> LedgerRun<'a> {
         };
         recipe.old &= !inherits && self.snapshot.is_some();
         let mut answer = self.ask(parent, &recipe, inherits)?;
-        if let Some(Err(error)) = &answer {
-            if let (Some(feasible), Some(_)) = (feasible(error)?, recipe.budget) {
-                // The advice must work, unless its epochs fill no batch.
-                recipe.budget = Some(feasible);
-                if feasible > 0 && !inherits {
-                    answer = self.ask(parent, &recipe, inherits)?;
-                    if let Some(Err(error)) = &answer {
-                        if feasible_of(error).is_some() {
-                            return fault("advice that is refused", error.to_string());
-                        }
-                    }
+        if let Some(Err(error)) = &answer
+            && let (Some(feasible), Some(_)) = (feasible(error)?, recipe.budget)
+        {
+            // The advice must work, unless its epochs fill no batch.
+            recipe.budget = Some(feasible);
+            if feasible > 0 && !inherits {
+                answer = self.ask(parent, &recipe, inherits)?;
+                if let Some(Err(error)) = &answer
+                    && feasible_of(error).is_some()
+                {
+                    return fault("advice that is refused", error.to_string());
                 }
             }
         }
@@ -326,12 +329,12 @@ impl<'a> LedgerRun<'a> {
         parent: Option<(u32, u64)>,
         recipe: &LedgerRecipe,
         inherits: bool,
-    ) -> Result<Option<Result<(EpochRecord, Plan), Error>>, LedgerFault> {
+    ) -> Result<Option<LedgerAnswer>, LedgerFault> {
         let snapshot = self.snapshot.as_ref().map(|(name, _)| name.as_str());
         let text = recipe.toml(snapshot, self.history.tokenizer, self.history.repeat);
         let read = match Recipe::parse(&text) {
             Ok(read) => read,
-            Err(error) if matches!(error, EpochError::Recipe(_)) => return Ok(None),
+            Err(EpochError::Recipe(_)) => return Ok(None),
             Err(error) => return fault("recipe", format!("{error}\n{text}")),
         };
         let context = Context::new();
