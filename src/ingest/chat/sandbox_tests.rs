@@ -237,7 +237,8 @@ fn values_become_texts_as_python_has_them() {
             "{{ 1e40 | int }} {{ 1e40 | int is integer }} {{ 2.9 | int }}",
             "10000000000000000303786028427003666890752 True 2",
         ),
-        ("{{ {1: 2, true: 3, none: 4} | tojson }}", "{\"1\": 2, \"true\": 3, \"null\": 4}"),
+        // 1 is equal to true, and a map with both has one or two names, by chance.
+        ("{{ {2: 2, true: 3, none: 4} | tojson }}", "{\"2\": 2, \"true\": 3, \"null\": 4}"),
     ] {
         assert_eq!(rendered(source).as_deref(), Ok(text), "{source}");
     }
