@@ -108,7 +108,7 @@ corpusdb_test!(killed_at_any_moment_a_backup_harms_none_before_it, |scratch| {
         let pages = crawl(100 + round, 60, true);
         scratch.ingest(&corpus, &format!("{round}.jsonl"), lines(&pages), &WEB_BY_ID);
         let words = ["backup", "create", &corpus, &directory];
-        count += u64::from(killed(&words, &mut random, Duration::from_millis(60)));
+        count += u64::from(killed(&words, &mut random, Duration::from_millis(25)));
         let expected = digest(&corpus);
         let commit = reader(Path::new(&corpus)).view().commit().0;
         if whole.is_empty() && !Path::new(&directory).join("corpusdb-backups").exists() {
