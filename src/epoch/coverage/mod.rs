@@ -140,13 +140,6 @@ impl Coverage {
         }
         self
     }
-
-    /// A document with tokens covered, and how many such documents there are.
-    #[must_use]
-    pub fn first_of(&self) -> Option<(u64, u64)> {
-        let all = self.documents();
-        all.min().map(|first| (first, all.len()))
-    }
 }
 
 /// What is left of a document of which `due` segments and whole copies are there, and others given; none when more was

@@ -10,7 +10,7 @@ pub use padding::Padding;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, PlanHeader, masks, ratio};
-use crate::epoch::planning::{LeftOut, is_dropped, left_out, undecided};
+use crate::epoch::planning::{LeftOut, is_dropped, left_out};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan, cost};
 use crate::model::Interrupt;
@@ -174,7 +174,7 @@ pub fn explain(
     };
     let steps = BATCHES.iter().map(|batch| (*batch, rows / batch));
     let has_batches = sampler.has_batches();
-    let left_out = left_out(corpora, planned, opened.tokenizer)?.unwrap_or_default();
+    let left_out = left_out(corpora, planned, opened.tokenizer)?;
     let width = plan.recipe.output.id_type(plan.tokenizer.vocab_size).bytes();
     let id_bytes = filled.places.saturating_mul(width as u64);
     Ok(Explanation {
@@ -186,7 +186,7 @@ pub fn explain(
         budget: plan.budget,
         unit: plan.recipe.mix.unit.name().to_owned(),
         epochs: plan.feasible_epochs(),
-        sources: sources(&opened, &marks, left_out, &unbatched)?,
+        sources: sources(&opened, &marks, left_out.sources, &unbatched)?,
         along: along::points(&opened, &marks, interrupt)?,
         rows,
         tokens,
@@ -201,7 +201,7 @@ pub fn explain(
         untrained_tokens: said.untrained,
         weighted_tokens: said.weighted,
         ignore_loss: plan.recipe.output.ignore_loss,
-        undecided_documents: undecided(corpora, plan)?,
+        undecided_documents: left_out.undecided,
         id_bytes,
         build_seconds: id_bytes as f64 / BUILD_RATE,
         recipe: plan.recipe.to_toml_with_defaults(),

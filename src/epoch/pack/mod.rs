@@ -14,6 +14,8 @@ pub use cut::RowCutter;
 pub use items::{PackItem, PackItems};
 pub use policy::{PackLosses, PackPolicy};
 
+use crate::epoch::recipe::SpecialIds;
+
 /// Documents by effective length (tokens with BOS and EOS).
 pub type LengthHistogram = std::collections::BTreeMap<u32, u64>;
 
@@ -68,6 +70,12 @@ pub struct EffectiveSequence {
 }
 
 impl EffectiveSequence {
+    /// That of documents with these special tokens.
+    #[must_use]
+    pub(in crate::epoch) const fn of(specials: &SpecialIds) -> Self {
+        Self { bos: specials.bos.is_some(), eos: specials.eos.is_some() }
+    }
+
     /// Tokens added to every document.
     #[must_use]
     pub const fn overhead(self) -> u32 {

@@ -1,11 +1,11 @@
 //! Why documents that a plan could draw are not in it: an account that adds up, source by source.
 
 use super::origins::origins_of_plan;
-use super::select::{LeftOutReason, before_holdout, of_source, split_by_holdout};
-use super::undecided::moment_of_plan;
+use super::select::{LeftOutReason, before_holdout, documents_of_all, split_by_holdout};
+use super::undecided::{count_undecided, moment_of_plan};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::lengths::count_tokens;
+use crate::epoch::lengths::{count_tokens, with_tokens};
 use crate::epoch::plan::Plan;
 use crate::model::TokenizerId;
 use roaring::RoaringTreemap;
@@ -24,8 +24,16 @@ pub struct LeftOut {
     pub tokens: u64,
 }
 
-/// What each source of a plan leaves out of the kept documents that it could draw, in the order of the plan. Nothing is
-/// known where the snapshot was dropped.
+/// What a plan does not draw.
+#[derive(Default)]
+pub struct LeftOutAccount {
+    /// What each source leaves out of the kept documents that it could draw, in the order of the plan.
+    pub sources: Vec<Vec<LeftOut>>,
+    /// Documents of the sources on neither side of the holdout, where there is one.
+    pub undecided: Option<u64>,
+}
+
+/// What a plan does not draw; nothing is known where the snapshot was dropped.
 ///
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
@@ -33,29 +41,27 @@ pub fn left_out(
     corpora: &Corpora,
     planned: &Plan,
     tokenizer: TokenizerId,
-) -> Result<Option<Vec<Vec<LeftOut>>>, EpochError> {
+) -> Result<LeftOutAccount, EpochError> {
     let (plan, recipe) = (&planned.plan, &planned.plan.recipe);
-    let Some(moment) = moment_of_plan(corpora, plan)? else { return Ok(None) };
+    let Some(moment) = moment_of_plan(corpora, plan)? else {
+        return Ok(LeftOutAccount::default());
+    };
     let kept = corpora.kept_at(&moment)?;
+    let mut all = LeftOutAccount::default();
     // What stays after each step, for all sources.
     let mut steps: Vec<(LeftOutReason, RoaringTreemap)> = Vec::new();
     let base = before_holdout(corpora, recipe, &kept, |reason, stays| {
         steps.push((reason, stays.clone()));
     })?;
-    let mut eligible = base;
     if let Some(holdout) = &recipe.select.holdout {
-        eligible = split_by_holdout(corpora, &moment, holdout, &eligible)?.0;
-        steps.push((LeftOutReason::Holdout, eligible.clone()));
+        let (side, neither) = split_by_holdout(corpora, &moment, holdout, &base)?;
+        steps.push((LeftOutReason::Holdout, side));
+        all.undecided = Some(count_undecided(corpora, plan, tokenizer, &neither)?);
     }
-    let mut all = Vec::new();
     for (source, pinned) in recipe.sources.iter().zip(&planned.pinned) {
         let from = origins_of_plan(corpora, plan, source)?;
         let mut account = Account { corpora, tokenizer, left_out: Vec::new() };
-        let mut stays = RoaringTreemap::new();
-        for id in &from {
-            stays |= corpora.documents_of(*id)?;
-        }
-        stays &= &kept;
+        let mut stays = documents_of_all(corpora, &from)? & &kept;
         for (reason, of_step) in &steps {
             let condition = recipe.select.condition.as_deref();
             let condition = condition.filter(|_| *reason == LeftOutReason::Where);
@@ -65,12 +71,12 @@ pub fn left_out(
             let of_step = corpora.select(condition)?;
             stays = account.step(LeftOutReason::Where, Some(condition), &stays, &of_step)?;
         }
-        let (selected, _) = of_source(corpora, recipe, source, &from, tokenizer, &eligible)?;
+        let (selected, _) = with_tokens(corpora, tokenizer, &stays, recipe.select.min_tokens)?;
         stays = account.step(LeftOutReason::MinTokens, None, &stays, &selected)?;
         account.step(LeftOutReason::NotOwed, None, &stays, &pinned.documents())?;
-        all.push(account.left_out);
+        all.sources.push(account.left_out);
     }
-    Ok(Some(all))
+    Ok(all)
 }
 
 /// What a source leaves out so far.

@@ -37,7 +37,7 @@ use crate::epoch::pack::{EffectiveSequence, LengthHistogram};
 use crate::epoch::plan::{
     PinnedSnapshot, Plan, PlanHeader, PlannedSource, capacity, masks, pinned_shards,
 };
-use crate::epoch::recipe::{Curriculum, CurriculumPacing, Recipe, SourceRecipe, SpecialIds};
+use crate::epoch::recipe::{Curriculum, CurriculumPacing, Recipe, SourceRecipe};
 use crate::epoch::rows::SourceRows;
 use crate::epoch::run::{OwedPasses, Remainder};
 use crate::model::{Context, Interrupt, TokenizerId};
@@ -134,14 +134,14 @@ fn plan_from(
     let trained = LossReader::of(corpora, tokenizer, pinned_tokenizer.specials)?;
     let builder = PassBuilder::new(against, &recipe, tokenizer, &pinned_tokenizer, &selections)?;
     let remainder = remainder.map(|(remainder, inherits)| {
-        (remainder.convert(sequence(&pinned_tokenizer.specials)), inherits)
+        (remainder.convert(EffectiveSequence::of(&pinned_tokenizer.specials)), inherits)
     });
 
     context.progress.begin("lengths", Some(selections.len() as u64));
     let (mut sources, mut opened, mut pinned) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (_, selection)) in selections.iter().enumerate() {
         context.interrupt.check()?;
-        let Some(of) = recipe.sources.get_mut(at) else { continue };
+        let Some(of) = recipe.sources.get(at) else { continue };
         let whole = builder.repeated(selection);
         let owed = match &remainder {
             Some((remainder, inherits)) => {
@@ -150,7 +150,6 @@ fn plan_from(
             }
             None => OwedPasses::of_new(&whole, of.max_repeats),
         };
-        of.max_repeats = owed.passes();
         let known = counted.remove(&of.name).flatten();
         let (name, is_extension) = (of.name.clone(), remainder.is_some());
         let interrupt = context.interrupt;
@@ -257,11 +256,6 @@ fn plan_passes(
         return Ok((planned, documents, rows));
     }
     Err(EpochError::bug("a joined pass that counts nothing"))
-}
-
-/// What rows hold of a document of a plan with these special tokens.
-const fn sequence(specials: &SpecialIds) -> EffectiveSequence {
-    EffectiveSequence { bos: specials.bos.is_some(), eos: specials.eos.is_some() }
 }
 
 /// The documents of each source of a recipe.

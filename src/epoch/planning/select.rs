@@ -234,6 +234,21 @@ pub(super) fn split_by_holdout(
     Ok((side, here & there))
 }
 
+/// The documents of some sources of the corpora.
+///
+/// # Errors
+/// [`EpochError::Store`].
+pub(super) fn documents_of_all(
+    corpora: &Corpora,
+    sources: &[SourceId],
+) -> Result<RoaringTreemap, EpochError> {
+    let mut documents = RoaringTreemap::new();
+    for id in sources {
+        documents |= corpora.documents_of(*id)?;
+    }
+    Ok(documents)
+}
+
 /// The documents of a source of the recipe that draws from some of the corpus, and how many of each count of tokens,
 /// where all have one.
 ///
@@ -247,11 +262,7 @@ pub(super) fn of_source(
     tokenizer: TokenizerId,
     base: &RoaringTreemap,
 ) -> Result<(RoaringTreemap, Option<LengthHistogram>), EpochError> {
-    let mut selection = RoaringTreemap::new();
-    for id in from {
-        selection |= corpora.documents_of(*id)?;
-    }
-    selection &= base;
+    let mut selection = documents_of_all(corpora, from)? & base;
     if let Some(condition) = &source.condition {
         selection &= corpora.select(condition)?;
     }
@@ -280,10 +291,7 @@ pub(super) fn check(
     }
     for (at, (name, selection)) in selections.iter().enumerate() {
         if selection.is_empty() {
-            let mut own = RoaringTreemap::new();
-            for id in origins(name) {
-                own |= corpora.documents_of(id)?;
-            }
+            let own = documents_of_all(corpora, &origins(name))?;
             let source = recipe.sources.iter().find(|source| source.name == *name);
             let condition = source.and_then(|source| source.condition.as_deref());
             let conditions = [recipe.select.condition.as_deref(), condition];

@@ -6,6 +6,8 @@ use super::select::{before_holdout, of_source, removed, split_by_holdout};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{PinnedSnapshot, Plan, PlanHeader};
+use crate::model::TokenizerId;
+use roaring::RoaringTreemap;
 
 /// How many documents of the sources of a plan are on neither side of its holdout: it and the plan of the
 /// other side together lack them. None when it has no holdout, the snapshot that it draws from was dropped, or one of
@@ -24,12 +26,22 @@ pub fn undecided(corpora: &Corpora, plan: &PlanHeader) -> Result<Option<u64>, Ep
         .tokenizer_named(&plan.tokenizer.name)
         .map_err(EpochError::Stale)?
         .ok_or_else(|| EpochError::Stale(format!("tokenizer `{}` is gone", plan.tokenizer.name)))?;
-    let mut undecided = 0;
+    count_undecided(corpora, plan, tokenizer, &neither).map(Some)
+}
+
+/// How many documents of the sources of a plan are among those on `neither` side of its holdout.
+pub(super) fn count_undecided(
+    corpora: &Corpora,
+    plan: &PlanHeader,
+    tokenizer: TokenizerId,
+    neither: &RoaringTreemap,
+) -> Result<u64, EpochError> {
+    let (recipe, mut undecided) = (&plan.recipe, 0);
     for source in recipe.sources.iter().filter(|_| !neither.is_empty()) {
         let from = origins_of_plan(corpora, plan, source)?;
-        undecided += of_source(corpora, recipe, source, &from, tokenizer, &neither)?.0.len();
+        undecided += of_source(corpora, recipe, source, &from, tokenizer, neither)?.0.len();
     }
-    Ok(Some(undecided))
+    Ok(undecided)
 }
 
 /// The moment that a plan draws from; none when its snapshot was dropped, or one of several corpora has moved on.

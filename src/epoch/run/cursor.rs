@@ -52,6 +52,26 @@ impl RunPosition {
         self.emitted.iter().sum()
     }
 
+    /// Whether another position is the same place: the end of a pass is the beginning of the next one.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn is_same_place(&self, other: &Self, opened: &OpenPlan) -> Result<bool, EpochError> {
+        let totals = |of: &Self| (of.row, of.emitted.clone(), of.tokens.clone(), of.rows.clone());
+        if totals(self) != totals(other) {
+            return Ok(false);
+        }
+        let sources = opened.sources.iter().zip(self.sources.iter().zip(&other.sources));
+        for (source, (one, other)) in sources.filter(|(_, (one, other))| one != other) {
+            let (one, other) = (one.at_next_pass(source)?, other.at_next_pass(source)?);
+            let is_start = one.is_at_start() && other.is_at_start();
+            if one.pass != other.pass || !(is_start || one == other) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The totals without a row behind it.
     pub fn take_back(&mut self, row: &MixedRow) {
         let totals = (

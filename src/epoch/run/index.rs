@@ -293,15 +293,7 @@ impl EpochIndex {
         let Some(next) = start_by_number(opened, sampler, self.epoch + 1)? else {
             return Ok(true);
         };
-        let end = self.next_start(opened, sampler)?;
-        let mut meets = (end.row, &end.tokens, &end.rows) == (next.row, &next.tokens, &next.rows);
-        for (source, (end, next)) in
-            opened.sources.iter().zip(end.sources.iter().zip(&next.sources))
-        {
-            let end = end.at_next_pass(source)?;
-            meets &= end.pass == next.pass && end.is_at_start();
-        }
-        Ok(meets)
+        self.next_start(opened, sampler)?.is_same_place(&next, opened)
     }
 
     /// The row of the run before which its rows come: those carried come with the next epoch. Of those left out the

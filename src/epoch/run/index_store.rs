@@ -339,7 +339,7 @@ impl RunWalk {
         let mut places = places.iter().peekable();
         let mut is_right = true;
         if let Some(first) = places.next() {
-            is_right = first.batches == 0 && is_same(opened, &first.position, &start)?;
+            is_right = first.batches == 0 && first.position.is_same_place(&start, opened)?;
         }
         let until = opened.plan.budget.saturating_mul(epoch.saturating_add(1));
         let (mut batches, mut window): (u64, Vec<MixedRow>) = (0, Vec::new());
@@ -367,7 +367,8 @@ impl RunWalk {
             let here = self.cursor.row();
             if let Some(place) = places.next_if(|place| place.position.row == here) {
                 let here = self.cursor.counted_position()?;
-                is_right &= place.batches == batches && is_same(opened, &place.position, &here)?;
+                is_right &=
+                    place.batches == batches && place.position.is_same_place(&here, opened)?;
             }
         }
         let end = self.cursor.counted_position()?;
@@ -385,28 +386,10 @@ impl RunWalk {
             let counts = (index.rows, index.pads, index.batches, index.left_out);
             is_right &= counts == (rows, pads, batches, left_out);
             is_right &= places.next().is_none();
-            is_right &=
-                is_same(opened, &index.start, &start)? && is_same(opened, &index.end, &end)?;
+            is_right &= index.start.is_same_place(&start, opened)?;
+            is_right &= index.end.is_same_place(&end, opened)?;
         }
         self.start = if sampler.carries() { whole } else { end };
         Ok(is_right)
     }
-}
-
-/// Whether two positions are one place: the end of a pass is the beginning of the next one.
-fn is_same(opened: &OpenPlan, one: &RunPosition, other: &RunPosition) -> Result<bool, EpochError> {
-    let totals =
-        |of: &RunPosition| (of.row, of.emitted.clone(), of.tokens.clone(), of.rows.clone());
-    if totals(one) != totals(other) {
-        return Ok(false);
-    }
-    let sources = opened.sources.iter().zip(one.sources.iter().zip(&other.sources));
-    for (source, (one, other)) in sources.filter(|(_, (one, other))| one != other) {
-        let (one, other) = (one.at_next_pass(source)?, other.at_next_pass(source)?);
-        let is_start = one.is_at_start() && other.is_at_start();
-        if one.pass != other.pass || !(is_start || one == other) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }

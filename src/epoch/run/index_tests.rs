@@ -75,6 +75,12 @@ fn planned(view: &View, rest: &str) -> Plan {
     .unwrap()
 }
 
+/// A plan opened to give rows.
+fn opened_of(view: &View, planned: &Plan) -> Arc<OpenPlan> {
+    let corpora = Corpora::alone(view);
+    OpenPlan::open(&corpora, planned, OpenPurpose::Give, &Interrupt::default()).unwrap()
+}
+
 /// The rows from `row` on, as the marks leads to them.
 fn rows(
     opened: &Arc<OpenPlan>,
@@ -113,13 +119,7 @@ fn computed_and_walked_indexes_lead_to_the_same_rows() {
             "[tokenizer]\nspecials = {{ pad = \"<unk>\" }}\n{source}{order}{batch_of}[pack]\nkind = \"{kind}\"\nlength = 128\n[output]\nformat = \"parquet\"\n"
         );
         let planned = planned(&view, &recipe);
-        let opened = OpenPlan::open(
-            &Corpora::alone(&view),
-            &planned,
-            OpenPurpose::Give,
-            &Interrupt::default(),
-        )
-        .unwrap();
+        let opened = opened_of(&view, &planned);
         let by = BatchSampler::of(&opened.plan);
         for epoch in [0, 1, 3] {
             let interrupt = Interrupt::default();
@@ -156,13 +156,7 @@ fn a_mix_and_a_part_of_a_pass_are_walked() {
         [format!("[[source]]\nname = \"web\"\n[mix]\ntokens = 70000\n{pack}"), pack.to_owned()]
     {
         let planned = planned(&view, &recipe);
-        let opened = OpenPlan::open(
-            &Corpora::alone(&view),
-            &planned,
-            OpenPurpose::Give,
-            &Interrupt::default(),
-        )
-        .unwrap();
+        let opened = opened_of(&view, &planned);
         let by = BatchSampler::of(&opened.plan);
         let marks = EpochIndex::of(&opened, &by, 0, &Interrupt::default()).unwrap();
         assert!(matches!(marks.checkpoints, Checkpoints::Walked(_)), "{recipe}");
@@ -196,13 +190,7 @@ fn stored_marks_spare_the_walk_and_lead_to_the_same_rows() {
         let planned = planned(&view, &recipe);
         let by = BatchSampler::of(&planned.plan);
         let interrupt = Interrupt::default();
-        let anew = OpenPlan::open(
-            &Corpora::alone(&view),
-            &planned,
-            OpenPurpose::Give,
-            &Interrupt::default(),
-        )
-        .unwrap();
+        let anew = opened_of(&view, &planned);
         let (walked, first) =
             counted::during(|| EpochIndex::of(&anew, &by, 0, &interrupt).unwrap());
         assert!(first > 2500 && first >= walked.rows, "{recipe}");
@@ -219,13 +207,7 @@ fn stored_marks_spare_the_walk_and_lead_to_the_same_rows() {
         batch.commit(&CommitRecord::default()).unwrap();
         let view = writer.view().clone();
         let planned = Plan { stored: Some(number), ..planned };
-        let opened = OpenPlan::open(
-            &Corpora::alone(&view),
-            &planned,
-            OpenPurpose::Give,
-            &Interrupt::default(),
-        )
-        .unwrap();
+        let opened = opened_of(&view, &planned);
         for (epoch, walked) in (0_u64..).zip(&all) {
             let of = || EpochIndex::of(&opened, &by, epoch, &interrupt).unwrap();
             let (found, gone_through) = counted::during(of);
@@ -262,9 +244,7 @@ fn marks_of_another_plan_are_skipped_and_bad_ones_refused() {
     let planned = planned(&view, &recipe(1));
     let by = BatchSampler::of(&planned.plan);
     let interrupt = Interrupt::default();
-    let anew =
-        OpenPlan::open(&Corpora::alone(&view), &planned, OpenPurpose::Give, &Interrupt::default())
-            .unwrap();
+    let anew = opened_of(&view, &planned);
     let walked = EpochIndex::of(&anew, &by, 0, &interrupt).unwrap();
     let record = walked.record(&anew).unwrap();
     let mut lists = Vec::new();
@@ -283,13 +263,7 @@ fn marks_of_another_plan_are_skipped_and_bad_ones_refused() {
         batch.put_marks(3, record).unwrap();
         batch.commit(&CommitRecord::default()).unwrap();
         let planned = Plan { stored: Some(3), ..planned.clone() };
-        let opened = OpenPlan::open(
-            &Corpora::alone(writer.view()),
-            &planned,
-            OpenPurpose::Give,
-            &Interrupt::default(),
-        )
-        .unwrap();
+        let opened = opened_of(writer.view(), &planned);
         let (marks, rows) = counted::during(|| EpochIndex::of(&opened, &by, 0, &interrupt));
         (marks, rows, check_marks(&Corpora::alone(writer.view()), &planned).unwrap())
     };

@@ -113,9 +113,7 @@ impl Remainder {
         interrupt: &Interrupt,
     ) -> Result<Self, EpochError> {
         let given = given(opened, next_row, interrupt)?;
-        let specials = opened.plan.tokenizer.specials;
-        let sequence =
-            EffectiveSequence { bos: specials.bos.is_some(), eos: specials.eos.is_some() };
+        let sequence = EffectiveSequence::of(&opened.plan.tokenizer.specials);
         let parent = ParentPlan { plan: opened.plan.hash_hex(), next_row };
         let mut now = Self {
             parent,
@@ -131,22 +129,28 @@ impl Remainder {
             now.open = before.open;
         }
         // What was left before decides how the passes of every source count.
-        let (left, passes) = (now.left.clone(), now.passes.clone());
-        for (at, (source, given)) in opened.sources.iter().zip(given).enumerate() {
-            let joined = opened.plan.sources.get(at).is_some_and(|source| source.first_joined);
-            let begun = BegunPasses::of(source, &left, joined);
-            let limit = begun.max_repeats(source, &passes);
+        let (under_way, mut going_on) = (now.left.documents(), Vec::new());
+        for (source, planned) in opened.sources.iter().zip(&opened.plan.sources) {
+            let of = match planned.first_joined {
+                // A pass more stands beside what goes on.
+                true => RoaringTreemap::new(),
+                false => &under_way & source.pinned().pass(0).documents(),
+            };
+            let limit = max_repeats(source, &now.passes, !of.is_empty());
             now.max_repeats.insert(source.rules().name.to_string(), limit);
-            now.add(source, &begun, given, interrupt)?;
+            going_on.push(of);
+        }
+        for ((source, given), going_on) in opened.sources.iter().zip(given).zip(going_on) {
+            now.add(source, &going_on, given, interrupt)?;
         }
         Ok(now)
     }
 
-    /// Counts what a source has given.
+    /// Counts what a source has given, where the first pass of some documents was under way before and goes on.
     fn add(
         &mut self,
         source: &Arc<SourceRows>,
-        begun: &BegunPasses,
+        going_on: &RoaringTreemap,
         given: GivenPasses,
         interrupt: &Interrupt,
     ) -> Result<(), EpochError> {
@@ -163,7 +167,7 @@ impl Remainder {
             let mut times = times;
             if pass == 0 {
                 // What was under way before goes on; the first run may be of several passes.
-                self.passes.add(&(&of - &begun.going_on), 1);
+                self.passes.add(&(&of - going_on), 1);
                 times -= 1;
             }
             if times > 0 {
@@ -241,30 +245,13 @@ fn refuse_replacement(planned: &Plan) -> Result<(), EpochError> {
     Ok(())
 }
 
-/// How the first pass of a plan counts for its documents.
-struct BegunPasses {
-    /// Documents whose pass was under way before and goes on.
-    going_on: RoaringTreemap,
-    is_under_way: bool,
-}
-
-impl BegunPasses {
-    fn of(source: &SourceRows, left: &Coverage, joined: bool) -> Self {
-        let going_on = &left.documents() & source.pinned().pass(0).documents();
-        let is_under_way = !going_on.is_empty() && !joined;
-        // A pass more stands beside what goes on.
-        let going_on = if joined { RoaringTreemap::new() } else { going_on };
-        Self { going_on, is_under_way }
-    }
-
-    /// Passes over the documents in the whole chain, at most: the plan has as many as the document with the fewest has
-    /// left.
-    fn max_repeats(&self, source: &SourceRows, passes: &DocumentPasses) -> u32 {
-        let fewest = passes.levels(&source.pinned().documents());
-        let fewest = fewest.first().map_or(0, |(had, _)| *had);
-        let after_first = if self.is_under_way { fewest.max(1) } else { fewest.saturating_add(1) };
-        (source.rules().max_repeats - 1).saturating_add(after_first)
-    }
+/// Passes over the documents of a source in the whole chain, at most: its plan has as many as the document with the fewest
+/// `passes` before it has left, the one that was `under_way` among them.
+fn max_repeats(source: &SourceRows, passes: &DocumentPasses, under_way: bool) -> u32 {
+    let fewest = passes.levels(&source.pinned().documents());
+    let fewest = fewest.first().map_or(0, |(had, _)| *had);
+    let after_first = if under_way { fewest.max(1) } else { fewest.saturating_add(1) };
+    (source.rules().max_repeats - 1).saturating_add(after_first)
 }
 
 /// What is left of a pass that has begun; none when it is over: nothing is left but what fills no row at its end and
