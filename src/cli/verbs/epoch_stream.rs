@@ -80,6 +80,7 @@ impl Verb for EpochStreamArgs {
             world: self.world,
             prefetch: AHEAD,
             uneven: self.uneven,
+            ..StreamOptions::default()
         })?;
         let most = self.batches.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         let out = BufWriter::with_capacity(1 << 20, output::stdout());

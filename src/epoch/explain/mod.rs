@@ -228,7 +228,7 @@ fn balance(
         let all: u128 = costs.iter().sum();
         for (world, worst) in worlds.iter().zip(&mut worst) {
             let of_rank = |rank| {
-                let slice = sampler.slice(number, costs.len() as u64, rank, *world);
+                let slice = sampler.places(number, (costs.len() as u64, 0), rank, *world);
                 let costs = slice.iter().filter_map(|at| costs.get(usize::try_from(*at).ok()?));
                 costs.sum::<u128>()
             };

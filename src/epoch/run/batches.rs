@@ -267,11 +267,12 @@ impl BatchSampler {
         }
     }
 
-    /// Which rows of batch `batch` of so many rows a rank of `world` ranks takes: dealt in turns that change
-    /// direction where rows stand by cost, else one run of them. Where they do not divide evenly, ranks
-    /// change places from batch to batch, so that none has more than its share in the long run.
-    pub fn slice(&self, batch: u64, rows: u64, rank: u64, world: u64) -> Vec<u64> {
-        let world = world.max(1);
+    /// Which places of batch `batch` a rank of `world` ranks takes: first `real` rows, then `pads` rows of pads. Rows
+    /// are dealt in turns that change direction where they stand by cost, else in runs; pads then fill every rank up to
+    /// as many places as the others have, so that none has only pads while another has two rows. Where places do not
+    /// divide evenly, ranks change places from batch to batch, so that none has more than its share in the long run.
+    pub fn places(&self, batch: u64, (real, pads): (u64, u64), rank: u64, world: u64) -> Vec<u64> {
+        let (rows, world) = (real + pads, world.max(1));
         let rank = if rows.is_multiple_of(world) { rank } else { (rank + batch % world) % world };
         if matches!(self.grouping, WindowOrder::Costly(_)) {
             let turns = 0..rows.div_ceil(world);
@@ -280,11 +281,16 @@ impl BatchSampler {
             };
             return turns.map(place).filter(|place| *place < rows).collect();
         }
-        let cut = |rank: u64| {
-            let place = u128::from(rows) * u128::from(rank) / u128::from(world);
-            u64::try_from(place).unwrap_or(rows)
+        let cut = |of: u64, rank: u64| {
+            let place = u128::from(of) * u128::from(rank) / u128::from(world);
+            u64::try_from(place).unwrap_or(of)
         };
-        (cut(rank)..cut(rank + 1)).collect()
+        let before = |rank: u64| match rows.is_multiple_of(world) {
+            true => rows / world * rank - cut(real, rank),
+            false => cut(pads, rank),
+        };
+        let mine = cut(real, rank)..cut(real, rank + 1);
+        mine.chain(real + before(rank)..real + before(rank + 1)).collect()
     }
 }
 

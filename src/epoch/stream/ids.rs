@@ -22,8 +22,9 @@ pub struct IdSteps {
     world: u64,
     /// Every `stride`-th of the steps to come is read; the others belong to other readers.
     stride: u64,
-    /// Number of the next batch.
+    /// Number of the next batch, and of the one that none is read from on.
     next: u64,
+    end: u64,
     /// Steps to be read together: one first, which somebody waits for, then ever more.
     together: u64,
     /// How many these are at most.
@@ -72,6 +73,7 @@ impl Epoch {
             world,
             stride: stride.max(1),
             next: from.saturating_add(skip),
+            end: from.saturating_add(self.steps_left(options)),
             together: 1,
             most: (PIECE_BYTES as u64 / share.max(1)).max(1),
         }))
@@ -85,7 +87,7 @@ impl IdSteps {
     /// [`EpochError::Io`] when a file cannot be read; [`EpochError::Files`] for ids that the tokenizer does not have. What
     /// stands before is given first.
     pub fn read_together(&mut self) -> Result<Vec<IdBatch>, EpochError> {
-        let left = self.epoch.batches().saturating_sub(self.next).div_ceil(self.stride);
+        let left = self.end.saturating_sub(self.next).div_ceil(self.stride);
         let steps = self.together.min(left);
         let read = match self.read(steps) {
             Err(_) if steps > 1 => {
@@ -96,7 +98,7 @@ impl IdSteps {
         };
         match &read {
             Ok(batches) => self.pass(batches.len() as u64),
-            Err(_) => self.next = self.epoch.batches(),
+            Err(_) => self.next = self.end,
         }
         self.together = self.together.saturating_mul(2).min(self.most);
         read
@@ -111,7 +113,9 @@ impl IdSteps {
         let mut ends = Vec::new();
         for step in 0..steps {
             let number = self.next + step * self.stride;
-            let places = self.epoch.sampler.slice(number, self.batch, self.rank, self.world);
+            let real = self.epoch.marks.rows.saturating_sub(number * self.batch).min(self.batch);
+            let count = (real, self.batch - real);
+            let places = self.epoch.sampler.places(number, count, self.rank, self.world);
             numbers.extend(places.into_iter().map(|place| number * self.batch + place));
             ends.push((number, numbers.len()));
         }

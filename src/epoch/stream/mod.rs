@@ -54,11 +54,23 @@ pub struct StreamOptions {
     /// Whether batches may be divided among readers that they do not divide among evenly: some readers then have a row
     /// less than others, or none, in turns. Else that is refused.
     pub uneven: bool,
+    /// Rows that a reader has of a step where the recipe has no batches; at least 1.
+    pub rows: u64,
+    /// Whether a last step that has too few rows to give every reader one is left out for all of them.
+    pub full_steps: bool,
 }
 
 impl Default for StreamOptions {
     fn default() -> Self {
-        Self { from_batch: 0, rank: 0, world: 1, prefetch: 2, uneven: false }
+        Self {
+            from_batch: 0,
+            rank: 0,
+            world: 1,
+            prefetch: 2,
+            uneven: false,
+            rows: 1,
+            full_steps: false,
+        }
     }
 }
 
@@ -230,8 +242,8 @@ impl Epoch {
         }
         let mut reading = self.reading(options)?;
         let next = reading.next()?.into_iter().next();
-        let (batch, _) = next.ok_or_else(|| EpochError::bug("a batch that is not there"))?;
-        Ok(batch)
+        let past = EpochError::OutOfRange { what: "batch", asked: batch, there_are: batches };
+        next.map(|(batch, _)| batch).ok_or(past)
     }
 
     /// What a reader has of the steps of the epoch, some of them read before they are asked for. Every reader of a world
@@ -248,7 +260,7 @@ impl Epoch {
         self.check_share(options)?;
         let from = options.from_batch;
         let cursor = BatchCursor::at(&self.opened, &self.sampler, &self.marks, from)?;
-        Ok(Reading::new(self.clone(), cursor, (options.rank, options.world)))
+        Ok(Reading::new(self.clone(), cursor, options))
     }
 
     fn check_share(&self, options: &StreamOptions) -> Result<(), EpochError> {

@@ -1,7 +1,7 @@
 //! The batches of an epoch that one rank has, read one after another: ids of several steps together, since documents
 //! are found fastest in the order of the store.
 
-use super::{Epoch, EpochBatch, EpochRow};
+use super::{Epoch, EpochBatch, EpochRow, StreamOptions};
 use crate::epoch::error::EpochError;
 use crate::epoch::run::{BatchCursor, BatchedRow, GlobalBatch, RankSharing};
 use std::collections::VecDeque;
@@ -24,6 +24,10 @@ pub(super) struct Reading {
     row: u64,
     rank: u64,
     world: u64,
+    /// Batches of a step where every rank has some of them whole.
+    batches_of_step: u64,
+    /// Steps that are still to come, those of other readers included.
+    left: u64,
     /// Every `stride`-th of the steps to come is read; the others belong to other readers.
     stride: u64,
     /// Tokens to be read together: of one step first, which somebody waits for, then ever more.
@@ -52,14 +56,19 @@ impl StepRows {
 }
 
 impl Reading {
-    pub fn new(epoch: Epoch, batches: BatchCursor, (rank, world): (u64, u64)) -> Self {
+    pub fn new(epoch: Epoch, batches: BatchCursor, options: &StreamOptions) -> Self {
         let row = batches.next_row_number(&epoch.marks);
+        let left = epoch.steps_left(options);
+        let batches_of_step = epoch.batches_of_step(options);
+        let StreamOptions { rank, world, .. } = *options;
         Self {
             epoch,
             batches,
             row,
             rank,
             world,
+            batches_of_step,
+            left,
             stride: 1,
             tokens: 1,
             planned: VecDeque::new(),
@@ -138,21 +147,25 @@ impl Reading {
     }
 
     fn pass_over(&mut self) -> Result<Option<u64>, EpochError> {
-        let batches = match self.epoch.sampler.sharing() {
-            RankSharing::Divided(_) => 1,
-            RankSharing::Dealt => self.world,
-        };
-        let first = self.batches.next_number();
-        for _ in 0..batches {
+        if !self.enter_step() {
+            return Ok(None);
+        }
+        for _ in 0..self.batches_of_step {
             let Some(batch) = self.batches.next_batch()? else { break };
             self.row += batch.count();
         }
-        let next = self.batches.next_number();
-        Ok((next > first).then_some(next))
+        Ok(Some(self.batches.next_number()))
+    }
+
+    /// Whether there is a step more.
+    const fn enter_step(&mut self) -> bool {
+        let is_left = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        is_left
     }
 
     fn plan(&mut self) -> Result<Option<StepRows>, EpochError> {
-        if !self.skip_other_workers()? {
+        if !self.skip_other_workers()? || !self.enter_step() {
             return Ok(None);
         }
         match self.epoch.sampler.sharing() {
@@ -164,28 +177,34 @@ impl Reading {
     fn divide(&mut self) -> Result<Option<StepRows>, EpochError> {
         let number = self.batches.next_number();
         let Some(batch) = self.batches.next_batch()? else { return Ok(None) };
-        let count = batch.count();
-        let mine = self.epoch.sampler.slice(number, count, self.rank, self.world);
+        let count = (batch.rows.len() as u64, batch.pads);
+        let mine = self.epoch.sampler.places(number, count, self.rank, self.world);
         let rows = self.rows(number, &batch, &mine);
-        self.row += count;
+        self.row += batch.count();
         Ok(Some(StepRows { number, rows, next: number + 1 }))
     }
 
+    /// Whole batches: as many for every rank, or, where the epoch ends within the step, what is left of them, dealt to
+    /// the ranks one after the other.
     fn deal(&mut self) -> Result<Option<StepRows>, EpochError> {
         let first = self.batches.next_number();
-        let number = first + RankSharing::turn(first, self.rank, self.world);
+        let turn = RankSharing::turn(first, self.rank, self.world);
+        let left = self.batches_of_step.min(self.epoch.batches() - first);
+        let (each, more) = (left / self.world, left % self.world);
+        let number = first + turn * each + turn.min(more);
+        let end = number + each + u64::from(turn < more);
         let mut mine = StepRows { number, rows: Vec::new(), next: first };
-        for at in first..first.saturating_add(self.world) {
+        for at in first..first + left {
             let Some(batch) = self.batches.next_batch()? else { break };
             let count = batch.count();
-            if at == number {
+            if (number..end).contains(&at) {
                 let all: Vec<u64> = (0..count).collect();
-                mine.rows = self.rows(number, &batch, &all);
+                mine.rows.extend(self.rows(at, &batch, &all));
             }
             self.row += count;
         }
         mine.next = self.batches.next_number();
-        Ok((mine.next > first).then_some(mine))
+        Ok(Some(mine))
     }
 
     /// The rows of a batch at these places.

@@ -46,13 +46,46 @@ impl Epoch {
         Ok(steps)
     }
 
-    /// Steps that `world` ranks have from batch `from` on: as many for each of them.
+    /// Steps that a reader with these options has, from its first batch on: as many as every other reader.
     #[must_use]
-    pub fn steps_from(&self, from: u64, world: u64) -> u64 {
-        let left = self.batches().saturating_sub(from);
+    pub fn steps_left(&self, options: &StreamOptions) -> u64 {
+        let (world, left) = (options.world.max(1), self.left_from(options));
+        let (steps, rows_of_last) = match self.sampler.sharing() {
+            RankSharing::Divided(rows) => (left, rows.min(rows.saturating_sub(self.marks.pads))),
+            RankSharing::Dealt => {
+                let of_step = self.batches_of_step(options);
+                let last = left % of_step;
+                (left.div_ceil(of_step), if last == 0 { of_step } else { last })
+            }
+        };
+        let is_short = options.full_steps && rows_of_last < world;
+        steps.saturating_sub(u64::from(is_short))
+    }
+
+    /// Rows of the epoch that no reader with these options has, since its last step has too few of them to give one to
+    /// every reader.
+    #[must_use]
+    pub fn rows_left_out(&self, options: &StreamOptions) -> u64 {
+        let steps = self.steps_left(options);
+        if steps == self.steps_left(&StreamOptions { full_steps: false, ..*options }) {
+            return 0;
+        }
         match self.sampler.sharing() {
-            RankSharing::Divided(_) => left,
-            RankSharing::Dealt => left.div_ceil(world.max(1)),
+            RankSharing::Divided(rows) => rows.saturating_sub(self.marks.pads),
+            RankSharing::Dealt => self.left_from(options) % self.batches_of_step(options),
+        }
+    }
+
+    fn left_from(&self, options: &StreamOptions) -> u64 {
+        self.marks.batches.saturating_sub(options.from_batch)
+    }
+
+    /// Batches of a step: one where ranks divide it, else as many as all ranks take.
+    pub(super) fn batches_of_step(&self, options: &StreamOptions) -> u64 {
+        let rows = if self.sampler.has_batches() { 1 } else { options.rows.max(1) };
+        match self.sampler.sharing() {
+            RankSharing::Divided(_) => 1,
+            RankSharing::Dealt => options.world.max(1).saturating_mul(rows),
         }
     }
 }

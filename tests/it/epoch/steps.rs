@@ -6,7 +6,7 @@ use crate::support::exports::manifest_path;
 use crate::support::{Random, corpusdb_test};
 use corpusdb::epoch::{
     BatchForm, BuildJob, Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, Manifest, Plan,
-    StreamOptions,
+    StreamOptions, TensorIds,
 };
 use corpusdb::{Context, Corpus, IoError};
 use std::fs::OpenOptions;
@@ -84,7 +84,7 @@ corpusdb_test!(steps_are_the_batches_of_streams, CheckedCorpus::of(41, &THREE), 
                         count += 1;
                     }
                     assert!(stream.next().is_none() && steps.next().is_none());
-                    assert_eq!(count, epoch.steps_from(from, world), "{text}");
+                    assert_eq!(count, epoch.steps_left(&part(from, 0, world)), "{text}");
                     assert_eq!(steps.state(), (1, epoch.batches()), "{text}");
                 }
                 // All ranks together have what is left of the epoch, once.
@@ -126,14 +126,14 @@ corpusdb_test!(skipped_steps_equal_steps_that_are_read, CheckedCorpus::of(42, &T
             // As many as there are lead to the end, and more lead no further.
             for more in [0, 1, 1000] {
                 let mut passed = steps(epoch, 0, rank, world);
-                passed.skip_steps(epoch.steps_from(0, world) + more).unwrap();
+                passed.skip_steps(epoch.steps_left(&part(0, 0, world)) + more).unwrap();
                 assert_eq!(passed.state(), (1, epoch.batches()), "{text}");
                 assert!(passed.next().is_none());
                 passed.skip_steps(1).unwrap();
                 assert_eq!(passed.state(), (1, epoch.batches()), "{text}");
             }
             let mut last = steps(epoch, 0, rank, world);
-            last.skip_steps(epoch.steps_from(0, world) - 1).unwrap();
+            last.skip_steps(epoch.steps_left(&part(0, 0, world)) - 1).unwrap();
             assert!(last.next().is_some() && last.next().is_none(), "{text}");
         }
     });
@@ -156,8 +156,8 @@ corpusdb_test!(steps_that_there_cannot_be_are_refused, CheckedCorpus::of(43, &TH
         assert_eq!(refused(0, 9, 2), ("rank", 9, 2));
         assert_eq!(refused(batches + 1, 0, 1), ("batch", batches + 1, batches));
         assert_eq!(refused(u64::MAX, 0, 3), ("batch", u64::MAX, batches));
-        assert_eq!(epoch.steps_from(batches, 1), 0);
-        assert_eq!(epoch.steps_from(u64::MAX, 3), 0, "behind the end there are none");
+        assert_eq!(epoch.steps_left(&part(batches, 0, 1)), 0);
+        assert_eq!(epoch.steps_left(&part(u64::MAX, 0, 3)), 0, "behind the end there are none");
     });
     let corpus = place.reader();
     for (text, even) in recipes().into_iter().filter(|(_, even)| !even) {
@@ -166,8 +166,70 @@ corpusdb_test!(steps_that_there_cannot_be_are_refused, CheckedCorpus::of(43, &TH
         assert!(!even && matches!(error, Some(EpochError::Uneven { world: 3, .. })), "{text}");
         // Each of them has its part all the same when that is allowed, and as many steps.
         let counts = (0..3).map(|rank| epoch.steps(&part(0, rank, 3)).unwrap().count() as u64);
-        assert!(counts.into_iter().all(|count| count == epoch.steps_from(0, 3)), "{text}");
+        assert!(
+            counts.into_iter().all(|count| count == epoch.steps_left(&part(0, 0, 3))),
+            "{text}"
+        );
     }
+});
+
+// With full steps every rank has a row of documents in every step; what is left out is told. Ranks of pads had a loss
+// over no label, which is no number, and gave it to all others.
+corpusdb_test!(every_rank_has_a_row_in_every_full_step, CheckedCorpus::of(44, &THREE), |place| {
+    let corpus = place.reader();
+    let pads = ["[batch]\nrows = 6\ntail = \"pad\"\n", "[batch]\nrows = 12\ntail = \"pad\"\n", ""];
+    let all = pads.map(|batch| recipe("best-fit", batch, "format = \"arrow\""));
+    let is_real = |row: &EpochRow| row.source().is_some();
+    let mut left_out = 0;
+    for (text, rows) in all.iter().flat_map(|text| [(text, 1), (text, 4)]) {
+        let epoch = open(&corpus, &plan(&corpus, text).unwrap(), 0);
+        let every: Vec<u64> =
+            self::rows(&epoch).iter().filter(|row| is_real(row)).map(EpochRow::number).collect();
+        for world in [1, 2, 3, 6] {
+            for from in starts(&epoch) {
+                let options = |rank| StreamOptions {
+                    rows,
+                    full_steps: true,
+                    uneven: false,
+                    ..part(from, rank, world)
+                };
+                let ranks: Vec<Vec<EpochBatch>> = (0..world)
+                    .map(|rank| epoch.steps(&options(rank)).unwrap().map(Result::unwrap).collect())
+                    .collect();
+                let steps = epoch.steps_left(&options(0));
+                let place = format!("{rows} rows, {world} ranks from {from}: {text}");
+                assert!(ranks.iter().all(|rank| rank.len() as u64 == steps), "{place}");
+                let mut given: Vec<u64> = Vec::new();
+                for step in 0..steps as usize {
+                    let counts: Vec<usize> = ranks
+                        .iter()
+                        .map(|rank| rank[step].rows.iter().filter(|row| is_real(row)).count())
+                        .collect();
+                    let (least, most) =
+                        (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+                    assert!(*least > 0 && most - least <= 1, "{counts:?}: {place}");
+                    given.extend(
+                        ranks
+                            .iter()
+                            .flat_map(|rank| &rank[step].rows)
+                            .filter(|row| is_real(row))
+                            .map(EpochRow::number),
+                    );
+                }
+                given.sort_unstable();
+                let wanted = &every
+                    [every.partition_point(|row| given.first().is_some_and(|first| row < first))..];
+                let out = epoch.rows_left_out(&options(0));
+                left_out += out;
+                if steps > 0 {
+                    assert_eq!(given.len() as u64 + out, wanted.len() as u64, "{place}");
+                    assert_eq!(given, wanted[..given.len()], "{place}");
+                }
+                assert!(out < world, "{place}");
+            }
+        }
+    }
+    assert!(left_out > 0, "no step was short");
 });
 
 /// What `rows_at` passes over rather than looks up anew: numbers around it are drawn on both sides.
@@ -273,8 +335,9 @@ fn check_ids(given: &Epoch, (rank, world): (u64, u64), random: &mut Random, text
         assert!(!text.contains("[batch]"), "{text}");
         return;
     };
-    let form = |narrow| BatchForm { views: Some(Vec::new()), narrow, flat: false };
-    let makers = [false, true].map(|narrow| given.tensors(&form(narrow)).unwrap());
+    let form = |ids| BatchForm { views: Some(Vec::new()), ids, ..BatchForm::default() };
+    let makers = [TensorIds::I64, TensorIds::I32, TensorIds::U16]
+        .map(|ids| given.tensors(&form(ids)).unwrap());
     let mut told = given.steps_every(&options, skip, stride).unwrap();
     let mut rows = given.steps_every(&options, skip, stride).unwrap();
     loop {
