@@ -9,19 +9,25 @@ import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from corpusdb import _native
 from corpusdb._batch import ArrowBatch, Batch, State
 from corpusdb._ranks import placed
 from corpusdb.errors import Closed, CorpusError, Forked, OutOfRange, WrongState
 
-__all__ = ["As", "Layout", "Loader", "checked_state"]
+__all__ = ["As", "Contract", "Ids", "Layout", "Loader", "checked_state"]
 
 #: The type of the arrays of a batch.
 As = Literal["torch", "numpy", "arrow"]
 #: `rows`: one row under the other. `flat`: the segments of all rows end to end, without pads.
 Layout = Literal["rows", "flat"]
+#: The trainer whose batches a loader gives.
+Contract = Literal["transformers", "trl", "megatron", "torchtitan", "olmo-core"]
+#: The type of token ids.
+Ids = Literal["int64", "int32", "uint16"]
 
 #: Directories with built epochs: one or several.
 Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -89,9 +95,11 @@ class Loader:
         rank: int | None = None,
         world: int | None = None,
         views: Sequence[str] | None = None,
+        contract: Contract | None = None,
         as_: As = "torch",
-        layout: Layout = "rows",
-        ids: Literal["int64", "int32"] = "int64",
+        layout: Layout | None = None,
+        ids: Ids = "int64",
+        rows: int = 8,
         prefetch: int = 4,
         epochs: int = 1,
         endless: bool = False,
@@ -102,12 +110,14 @@ class Loader:
     ) -> None:
         if as_ not in ("torch", "numpy", "arrow"):
             raise ValueError(f"as_ must be \"torch\", \"numpy\" or \"arrow\", got {as_!r}")
-        if layout not in ("rows", "flat"):
+        if layout not in (None, "rows", "flat"):
             raise ValueError(f"layout must be \"rows\" or \"flat\", got {layout!r}")
-        if ids not in ("int64", "int32"):
-            raise ValueError(f"ids must be \"int64\" or \"int32\", got {ids!r}")
-        if prefetch < 1 or epochs < 1 or threads < 1 or epoch < 0:
-            raise ValueError("prefetch, epochs and threads must be at least 1, and epoch at least 0")
+        if ids not in get_args(Ids):
+            raise ValueError(f"ids must be one of {', '.join(get_args(Ids))}, got {ids!r}")
+        if contract is not None:
+            _check_contract(contract, as_, layout, views)
+        if prefetch < 1 or epochs < 1 or threads < 1 or rows < 1 or epoch < 0:
+            raise ValueError("prefetch, epochs, threads and rows must be at least 1, and epoch at least 0")
         if isinstance(views, str):
             raise ValueError(f"views must be a list of names: write [{views!r}]")
         rank, world = placed(rank, world)
@@ -115,7 +125,9 @@ class Loader:
         self.rank, self.world = rank, world
         self._path, self._shards, self._plan, self._unstored = os.path.abspath(path), shards, plan, unstored
         self._views = None if views is None else list(views)
-        self._as, self._layout, self._ids = as_, layout, ids
+        self._contract, self._as, self._ids, self._rows = contract, as_, ids, rows
+        # Who names views of their own gets rows, as `[rows, length]`; the batches of trainers have none of their pads.
+        self._flat = layout == "flat" or (layout is None and views is None and as_ != "arrow")
         self._prefetch, self._epochs, self._endless, self._uneven = prefetch, epochs, endless, uneven
         self._memory, self._threads = memory, threads
         named = [files] if isinstance(files, (str, os.PathLike)) else files
@@ -182,7 +194,20 @@ class Loader:
     def __len__(self) -> int:
         """The number of batches of this rank in the present epoch, from its beginning."""
         with self._entered() as reader:
-            return reader.steps(self._epoch, 0, self.world)
+            return self._steps(reader, 0)
+
+    def _steps(self, reader: _native.Reader, from_batch: int) -> int:
+        steps, _ = reader.steps(self._epoch, from_batch, world=self.world, uneven=self._uneven, rows=self._rows)
+        return steps
+
+    @property
+    def rows_left_out(self) -> int:
+        """Rows at the end of the present epoch that no rank gets, since they are fewer than ranks.
+
+        With `uneven=True` some ranks get them, and others an empty batch.
+        """
+        with self._entered() as reader:
+            return reader.steps(self._epoch, 0, world=self.world, uneven=self._uneven, rows=self._rows)[1]
 
     # ---- batches ----
 
@@ -216,7 +241,7 @@ class Loader:
                     break
                 if self._share is not None:
                     turn, workers, first = self._share
-                    steps = reader.steps(self._epoch, first, self.world)
+                    steps = self._steps(reader, first)
                     # Turns continue across the end of the epoch.
                     self._share = (turn - steps) % workers, workers, 0
                 self._epoch, self._next = self._epoch + 1, 0
@@ -232,8 +257,10 @@ class Loader:
             world=self.world,
             uneven=self._uneven,
             views=self._views,
-            flat=self._layout == "flat",
+            rows=self._rows,
+            flat=self._flat,
             kind=self._kind(),
+            contract=self._contract,
             prefetch=self._prefetch,
             skip=skip,
             stride=stride,
@@ -245,13 +272,13 @@ class Loader:
         turn, workers, first = self._share
         if self._next < first:
             raise WrongState("the state of this worker is before the batch at which the workers began")
-        done = reader.steps(self._epoch, first, self.world) - reader.steps(self._epoch, self._next, self.world)
+        done = self._steps(reader, first) - self._steps(reader, self._next)
         return (turn - done) % workers, workers
 
     def _kind(self) -> str:
-        return "arrow" if self._as == "arrow" else "narrow" if self._ids == "int32" else "tensors"
+        return "arrow" if self._as == "arrow" else self._ids
 
-    def _given(self, made: tuple[Any, ...]) -> Batch | ArrowBatch:
+    def _given(self, made: tuple[Any, ...]) -> Any:
         batch: Batch | ArrowBatch
         if self._as == "arrow":
             batch = ArrowBatch(made[0])
@@ -260,6 +287,9 @@ class Loader:
         batch._made_of(made, self._names, self._keys)
         batch.epoch = self._epoch
         batch.state = {"version": _VERSION, "plan": self._plan, "epoch": self._epoch, "next_batch": made[2]}
+        if self._contract == "torchtitan":
+            assert isinstance(batch, Batch)
+            return batch, batch.pop("labels")
         return batch
 
     def _keys(self, documents: list[int]) -> list[str]:
@@ -365,4 +395,16 @@ def as_torch(arrays: Mapping[str, Any]) -> dict[str, Any]:
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{error}; `as_=\"numpy\"` needs no torch", name=error.name) from error
 
-    return {name: value if isinstance(value, int) else torch.from_numpy(value) for name, value in arrays.items()}
+    return {
+        name: torch.from_numpy(value) if isinstance(value, np.ndarray) else value for name, value in arrays.items()
+    }
+
+
+def _check_contract(contract: str, as_: str, layout: str | None, views: Sequence[str] | None) -> None:
+    if contract not in get_args(Contract):
+        raise ValueError(f"contract must be one of {', '.join(get_args(Contract))}, got {contract!r}")
+    if as_ == "arrow":
+        raise ValueError("a contract is one of tensors: leave as_=\"arrow\" out, or the contract")
+    for name, value in (("layout", layout), ("views", views)):
+        if value is not None:
+            raise ValueError(f"the contract {contract!r} says the {name} of a batch: leave {name}={value!r} out")

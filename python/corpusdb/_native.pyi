@@ -410,7 +410,7 @@ class Reader:
         files: Sequence[str] = ...,
     ) -> Reader: ...
     def counts(self, epoch: int) -> tuple[int, int]: ...
-    def steps(self, epoch: int, from_batch: int, world: int) -> int: ...
+    def steps(self, epoch: int, from_batch: int, *, world: int, uneven: bool, rows: int) -> tuple[int, int]: ...
     def start(
         self,
         epoch: int,
@@ -419,9 +419,11 @@ class Reader:
         rank: int,
         world: int,
         uneven: bool,
+        rows: int,
         views: Sequence[str] | None,
         flat: bool,
         kind: str,
+        contract: str | None,
         prefetch: int,
         skip: int = 0,
         stride: int = 1,

@@ -161,7 +161,7 @@ class Plan:
         reader = self._read()
         names = tuple(reader.sources())
         rows = []
-        for made in reader.rows(epoch, list(numbers), None if views is None else list(views), False, "tensors"):
+        for made in reader.rows(epoch, list(numbers), None if views is None else list(views), False, "int64"):
             values = {name: value if isinstance(value, int) else value[0] if value.ndim > 1 else value
                       for name, value in made[0].items()}
             row = Batch(as_torch(values) if as_ == "torch" else values)
@@ -202,10 +202,17 @@ class Plan:
     def loader(self, **options: Any) -> Loader:
         """A loader for one rank: gives batches in the trainer's process, and reads ahead in a thread.
 
-        `rank` and `world` are by default those of torch.distributed, or RANK and WORLD_SIZE. `views` are the columns
-        beside `input_ids`: by default labels, and position ids or, if a row is one document, the attention mask.
-        `layout="flat"` gives the segments of all rows end to end without pads, as `[1, tokens]`. `ids` is the type of
-        ids, labels, positions and the attention mask. The loader keeps at most `prefetch` batches ready. It gives
+        `rank` and `world` are by default those of torch.distributed, or RANK and WORLD_SIZE.
+
+        By default a batch is made for any model of transformers, as `contract="transformers"`: the segments of all rows
+        end to end without pads, as `[1, tokens]`, the boundaries of documents in every form that attention and
+        convolutions read, and `use_cache=False`, without which such models do not part documents by positions.
+        `contract` names another trainer: its batches have the keys, types and shapes of that trainer's own collator.
+        `layout="rows"` gives rows with their pads, as `[rows, length]`, and the same keys. `views` are the columns
+        beside `input_ids` in rows, if you want others. `ids` is the type of `input_ids` alone.
+
+        A batch is that of the recipe. Where it has no `[batch]`, each rank gets `rows` rows in a step. A last step that
+        has no row for some rank is left out for all of them (`rows_left_out` counts); `uneven=True` gives it. The loader keeps at most `prefetch` batches ready. It gives
         `epochs` epochs one after the other, with `endless=True` all further ones. `uneven=True` allows a number of
         ranks that does not divide the batch. The reader takes up to `memory` bytes and uses `threads` threads.
 

@@ -104,6 +104,6 @@ pub use recipe::{Format, Recipe, SpecialIds};
 pub use stream::{
     BatchStream, Epoch, EpochBatch, EpochRow, EpochSteps, IdBatch, IdSteps, StreamOptions,
 };
-pub use tensors::{BatchField, BatchForm, Tensor, TensorMaker, TensorValues};
+pub use tensors::{BatchField, BatchForm, Contract, Tensor, TensorIds, TensorMaker, TensorValues};
 pub(crate) use verify::verify;
 pub use verify::{PropertyCheck, Verification};

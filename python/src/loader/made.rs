@@ -5,13 +5,13 @@ use corpusdb::Error;
 use corpusdb::arrow::array::RecordBatch;
 use corpusdb::epoch::recipe::RowColumn;
 use corpusdb::epoch::{
-    BatchField, BatchForm, BatchTable, Epoch, EpochBatch, IdBatch, StreamViews, Tensor,
-    TensorMaker, TensorValues,
+    BatchField, BatchForm, BatchTable, Contract, Epoch, EpochBatch, IdBatch, StreamViews, Tensor,
+    TensorIds, TensorMaker, TensorValues,
 };
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
 use std::sync::Arc;
 
 /// The requested form of batches.
@@ -22,14 +22,41 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// The form with these views. `kind` is `tensors`, `narrow` (32-bit tensors) or `arrow`.
-    pub fn of(views: Option<Vec<String>>, flat: bool, kind: &str) -> PyResult<Self> {
+    /// The form with these views, or of this contract. `kind` is `arrow` or the type of ids: `int64`, `int32`, `uint16`.
+    pub fn of(
+        views: Option<Vec<String>>,
+        flat: bool,
+        kind: &str,
+        contract: Option<&str>,
+    ) -> PyResult<Self> {
         if kind == "arrow" {
             let columns = named(views, RowColumn::ALL.into_iter().map(|view| (view.name(), view)))?;
             return Ok(Self::Table(StreamViews { columns, unpadded: flat }));
         }
         let views = named(views, BatchField::ALL.into_iter().map(|view| (view.name(), view)))?;
-        Ok(Self::Tensors(BatchForm { views, flat, narrow: kind == "narrow" }))
+        let ids = match kind {
+            "int32" => TensorIds::I32,
+            "uint16" => TensorIds::U16,
+            _ => TensorIds::I64,
+        };
+        let contract = contract.map(|name| {
+            Contract::named(name).ok_or_else(|| {
+                let names: Vec<&str> = Contract::ALL.into_iter().map(Contract::name).collect();
+                let names = names.join(", ");
+                PyValueError::new_err(format!("no contract `{name}`; there are {names}"))
+            })
+        });
+        Ok(Self::Tensors(BatchForm { views, flat, contract: contract.transpose()?, ids }))
+    }
+
+    /// The form of rows that are given by themselves.
+    pub fn of_rows(epoch: &Epoch, form: &Self) -> Result<Self, Error> {
+        Ok(match form {
+            Self::Tensors(form) if form.views.is_none() => {
+                Self::Tensors(BatchForm { views: Some(epoch.row_fields()?), ..form.clone() })
+            }
+            form => form.clone(),
+        })
     }
 }
 
@@ -129,7 +156,7 @@ impl Made {
     }
 }
 
-/// An array that owns the values without a copy; a number if it has no dimensions.
+/// An array that owns the values without a copy; a number, a list or a setting where it is no tensor.
 fn array(py: Python<'_>, dims: Vec<usize>, values: TensorValues) -> PyResult<Bound<'_, PyAny>> {
     Ok(match values {
         TensorValues::I32(values) if dims.is_empty() => {
@@ -139,6 +166,9 @@ fn array(py: Python<'_>, dims: Vec<usize>, values: TensorValues) -> PyResult<Bou
         TensorValues::I32(values) => values.into_pyarray(py).reshape(dims)?.into_any(),
         TensorValues::I8(values) => values.into_pyarray(py).reshape(dims)?.into_any(),
         TensorValues::F32(values) => values.into_pyarray(py).reshape(dims)?.into_any(),
+        TensorValues::U16(values) => values.into_pyarray(py).reshape(dims)?.into_any(),
         TensorValues::Bool(values) => values.into_pyarray(py).reshape(dims)?.into_any(),
+        TensorValues::List(values) => PyList::new(py, values)?.into_any(),
+        TensorValues::Flag(value) => PyBool::new(py, value).to_owned().into_any(),
     })
 }

@@ -89,17 +89,39 @@ impl Reader {
         })
     }
 
-    /// The number of steps of each rank of `world`, from batch `from` on.
-    fn steps(&self, py: Python<'_>, epoch: u64, from_batch: u64, world: u64) -> PyResult<u64> {
+    /// The number of steps of each rank of `world`, from batch `from` on, and of rows that no rank has, since they are
+    /// too few for one each. `rows`: rows of a step of a rank, where the recipe has no batches.
+    #[pyo3(signature = (epoch, from_batch, *, world, uneven, rows))]
+    fn steps(
+        &self,
+        py: Python<'_>,
+        epoch: u64,
+        from_batch: u64,
+        world: u64,
+        uneven: bool,
+        rows: u64,
+    ) -> PyResult<(u64, u64)> {
         let opened = self.opened(py)?;
         run_detached(py, None, move |context| {
-            Ok(opened.epoch(epoch, context)?.steps_from(from_batch, world))
+            let full_steps = !uneven;
+            let options = StreamOptions {
+                from_batch,
+                world,
+                uneven,
+                rows,
+                full_steps,
+                ..StreamOptions::default()
+            };
+            let epoch = opened.epoch(epoch, context)?;
+            Ok((epoch.steps_left(&options), epoch.rows_left_out(&options)))
         })
     }
 
     /// Starts to read the steps of a rank ahead, from batch `from` on: skips `skip` steps, then reads every
     /// `stride`-th.
-    #[pyo3(signature = (epoch, from_batch, *, rank, world, uneven, views, flat, kind, prefetch, skip=0, stride=1))]
+    #[pyo3(signature = (
+        epoch, from_batch, *, rank, world, uneven, rows, views, flat, kind, contract, prefetch, skip=0, stride=1
+    ))]
     #[expect(clippy::too_many_arguments, reason = "each is an option of the loader")]
     fn start(
         &self,
@@ -109,20 +131,24 @@ impl Reader {
         rank: u64,
         world: u64,
         uneven: bool,
+        rows: u64,
         views: Option<Vec<String>>,
         flat: bool,
         kind: &str,
+        contract: Option<&str>,
         prefetch: usize,
         skip: u64,
         stride: u64,
     ) -> PyResult<Batches> {
-        let form = Form::of(views, flat, kind)?;
+        let form = Form::of(views, flat, kind, contract)?;
         let opened = self.opened(py)?;
         let theirs = Arc::clone(&opened);
         let work = run_detached(py, None, move |context| {
             opened.pool.install(|| {
                 let epoch = opened.epoch_here(epoch, context)?;
-                let options = StreamOptions { from_batch, rank, world, prefetch, uneven };
+                let full_steps = !uneven;
+                let options =
+                    StreamOptions { from_batch, rank, world, prefetch, uneven, rows, full_steps };
                 work(&opened, &epoch, &form, &options, (skip, stride))
             })
         })?;
@@ -139,12 +165,12 @@ impl Reader {
         flat: bool,
         kind: &str,
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let form = Form::of(views, flat, kind)?;
+        let form = Form::of(views, flat, kind, None)?;
         let opened = self.opened(py)?;
         let made = run_detached(py, None, move |context| {
             opened.pool.install(|| {
                 let epoch = opened.epoch_here(epoch, context)?;
-                let maker = Maker::of(&epoch, &form)?;
+                let maker = Maker::of(&epoch, &Form::of_rows(&epoch, &form)?)?;
                 let rows = epoch.rows_at(&numbers)?;
                 let make = |row: corpusdb::epoch::EpochRow| {
                     let number = row.batch().unwrap_or_else(|| row.number());

@@ -7,7 +7,8 @@ pub enum BatchField {
     AttentionMask,
     /// True where query i of a row may see key j: rows x width x width.
     BlockCausalMask,
-    /// Cumulative lengths of the segments of all rows, leading 0: `cu_seqlens` under transformers' name.
+    /// Boundaries of keys as transformers reads them, leading 0: cumulative lengths of the segments of a flat batch; of
+    /// rows those of segments and of runs of pads, the batch seen as one row.
     CuSeqLensK,
     /// The same, of queries.
     CuSeqLensQ,
@@ -15,12 +16,19 @@ pub enum BatchField {
     CuSeqlens,
     /// Where segments begin in the batch seen as one row, pads and all, and its end.
     CuSeqlensPadded,
+    /// Boundaries of the segments of each row, rows x (width + 1), filled with the width. Pads belong to the segment
+    /// before them.
+    CuSeqlensRows,
     /// Tokens of each segment; of rows as many columns as the fullest row has segments, 0 where a row has fewer.
     DocLens,
+    /// The same, runs of pads among the segments.
+    DocLensPadded,
     /// Numbers of segments from 0 in each row, -1 on pads: `seq_idx` as mask functions of FlexAttention call it.
     DocumentId,
     /// Places of the tokens in the batch padded to rows x width and flattened.
     Indices,
+    /// Whether a token is a target, unshifted.
+    LabelMask,
     /// The ids, unshifted, and -100 on tokens that are not targets.
     Labels,
     /// Tokens of each row that are not pads.
@@ -29,12 +37,18 @@ pub enum BatchField {
     LossMask,
     /// The weight of each target, unshifted; 0 elsewhere.
     LossWeights,
-    /// Tokens of the longest segment: `max_seqlen` under transformers' name.
+    /// The largest of `doc_lens_padded` of each row: a list of numbers.
+    MaxDocLens,
+    /// Tokens between the boundaries of keys that are farthest apart.
     MaxLengthK,
     /// The same, of queries.
     MaxLengthQ,
     /// Tokens of the longest segment: one number.
     MaxSeqlen,
+    /// Tokens between those boundaries of each row that are farthest apart.
+    MaxSeqlenRows,
+    /// The id after each token of its row, of another segment too; 0 at the end and before a pad.
+    NextIds,
     /// Positions from 0 in every segment.
     PositionIds,
     /// Numbers of segments from 1, 0 on pads.
@@ -49,23 +63,29 @@ pub enum BatchField {
 
 impl BatchField {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 27] = [
         Self::AttentionMask,
         Self::BlockCausalMask,
         Self::CuSeqLensK,
         Self::CuSeqLensQ,
         Self::CuSeqlens,
         Self::CuSeqlensPadded,
+        Self::CuSeqlensRows,
         Self::DocLens,
+        Self::DocLensPadded,
         Self::DocumentId,
         Self::Indices,
+        Self::LabelMask,
         Self::Labels,
         Self::Lengths,
         Self::LossMask,
         Self::LossWeights,
+        Self::MaxDocLens,
         Self::MaxLengthK,
         Self::MaxLengthQ,
         Self::MaxSeqlen,
+        Self::MaxSeqlenRows,
+        Self::NextIds,
         Self::PositionIds,
         Self::SegmentIds,
         Self::SeqIdx,
@@ -83,16 +103,22 @@ impl BatchField {
             Self::CuSeqLensQ => "cu_seq_lens_q",
             Self::CuSeqlens => "cu_seqlens",
             Self::CuSeqlensPadded => "cu_seqlens_padded",
+            Self::CuSeqlensRows => "cu_seqlens_rows",
             Self::DocLens => "doc_lens",
+            Self::DocLensPadded => "doc_lens_padded",
             Self::DocumentId => "document_id",
             Self::Indices => "indices",
+            Self::LabelMask => "label_mask",
             Self::Labels => "labels",
             Self::Lengths => "lengths",
             Self::LossMask => "loss_mask",
             Self::LossWeights => "loss_weights",
+            Self::MaxDocLens => "max_doc_lens",
             Self::MaxLengthK => "max_length_k",
             Self::MaxLengthQ => "max_length_q",
             Self::MaxSeqlen => "max_seqlen",
+            Self::MaxSeqlenRows => "max_seqlen_rows",
+            Self::NextIds => "next_ids",
             Self::PositionIds => "position_ids",
             Self::SegmentIds => "segment_ids",
             Self::SeqIdx => "seq_idx",
@@ -112,13 +138,15 @@ impl BatchField {
     pub const fn is_of(self, flat: bool) -> bool {
         match self {
             // What names the tokens of rows with their pads.
-            Self::AttentionMask | Self::BlockCausalMask | Self::CuSeqlensPadded => !flat,
-            // What kernels read beside one row of tokens.
-            Self::Indices
-            | Self::CuSeqLensK
-            | Self::CuSeqLensQ
-            | Self::MaxLengthK
-            | Self::MaxLengthQ => flat,
+            Self::AttentionMask
+            | Self::BlockCausalMask
+            | Self::CuSeqlensPadded
+            | Self::CuSeqlensRows
+            | Self::DocLensPadded
+            | Self::MaxDocLens
+            | Self::MaxSeqlenRows
+            | Self::NextIds => !flat,
+            Self::Indices => flat,
             _ => true,
         }
     }

@@ -1,6 +1,6 @@
 //! Batches without pads: the segments of all rows end to end, tensors of 1 x tokens.
 
-use super::{BatchField, Tensor, TensorMaker, TensorValues, boundary};
+use super::{BatchField, Tensor, TensorIds, TensorMaker, TensorValues, boundary};
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::PadSide;
 use crate::epoch::stream::EpochRow;
@@ -16,11 +16,7 @@ struct FlatRows<'a> {
     side: PadSide,
 }
 
-pub(super) fn tensors<T>(maker: &TensorMaker, rows: &[EpochRow]) -> Result<Vec<Tensor>, EpochError>
-where
-    T: TensorInteger,
-    TensorValues: From<Vec<T>>,
-{
+pub(super) fn tensors(maker: &TensorMaker, rows: &[EpochRow]) -> Result<Vec<Tensor>, EpochError> {
     let spans = || rows.iter().flat_map(|row| &row.shape().spans);
     let batch = FlatRows {
         rows,
@@ -30,36 +26,44 @@ where
         side: maker.side,
     };
     boundary(batch.tokens)?;
-    let mut ids: Vec<T> = Vec::with_capacity(batch.tokens);
-    for row in rows {
-        for span in &row.shape().spans {
-            let own = row.ids().get(span.start as usize..span.end() as usize);
-            ids.extend(own.unwrap_or_default().iter().map(|id| T::id(*id)));
-        }
-    }
-    let one = vec![1, ids.len()];
-    let mut tensors = vec![Tensor { name: "input_ids", dims: one, values: ids.into() }];
-    for view in &maker.views {
-        let (dims, values) = batch.tensor::<T>(*view);
-        tensors.push(Tensor { name: view.name(), dims, values });
+    let ids = match maker.ids {
+        TensorIds::I64 => batch.ids::<i64>().into(),
+        TensorIds::I32 => batch.ids::<i32>().into(),
+        TensorIds::U16 => batch.ids::<u16>().into(),
+    };
+    let mut tensors =
+        vec![Tensor { name: maker.ids_name, dims: vec![1, batch.tokens], values: ids }];
+    for key in &maker.keys {
+        let (dims, values) = batch.tensor(key.field);
+        tensors.push(Tensor { name: key.name, dims, values });
     }
     Ok(tensors)
 }
 
 impl FlatRows<'_> {
-    fn tensor<T>(&self, view: BatchField) -> (Vec<usize>, TensorValues)
-    where
-        T: TensorInteger,
-        TensorValues: From<Vec<T>>,
-    {
+    fn ids<T: TensorInteger>(&self) -> Vec<T> {
+        let mut ids: Vec<T> = Vec::with_capacity(self.tokens);
+        for row in self.rows {
+            for span in &row.shape().spans {
+                let own = row.ids().get(span.start as usize..span.end() as usize);
+                ids.extend(own.unwrap_or_default().iter().map(|id| T::id(*id)));
+            }
+        }
+        ids
+    }
+
+    fn tensor(&self, view: BatchField) -> (Vec<usize>, TensorValues) {
         let values = match view {
             BatchField::Labels | BatchField::ShiftedLabels => {
                 let shift = usize::from(view == BatchField::ShiftedLabels);
-                let row = |row: &EpochRow, shape: &RowShape, out: &mut Vec<T>| {
+                let row = |row: &EpochRow, shape: &RowShape, out: &mut Vec<i64>| {
                     append_labels(shape, row.ids(), row.trained(), shift, out);
                 };
                 self.aligned(row).into()
             }
+            BatchField::LabelMask => TensorValues::Bool(self.aligned(|row, shape, out| {
+                append_loss(shape, row.trained(), 0, false, |_| true, out);
+            })),
             BatchField::LossMask => TensorValues::I8(self.aligned(|row, shape, out| {
                 append_loss(shape, row.trained(), 1, 0, |_| 1, out);
             })),
@@ -70,8 +74,8 @@ impl FlatRows<'_> {
                 }))
             }
             BatchField::PositionIds => {
-                let mut out: Vec<T> = Vec::with_capacity(self.tokens);
-                self.spans().for_each(|span| out.extend((0..span.length).map(T::id)));
+                let mut out: Vec<i64> = Vec::with_capacity(self.tokens);
+                self.spans().for_each(|span| out.extend(0..i64::from(span.length)));
                 out.into()
             }
             BatchField::SegmentIds => self.numbers(1),

@@ -3,29 +3,46 @@
 //! Use it where a trainer wants `[rows, length]` or, without pads, `[1, tokens]`. `view` names the columns, `padded`
 //! and `flat` fill the two forms, each view in one pass over the rows and in its last type.
 
+mod contract;
 mod field;
 mod flat;
 mod rows;
 #[cfg(test)]
 mod tests;
 
+pub use contract::Contract;
 pub use field::BatchField;
 
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::masks;
 use crate::epoch::recipe::{Format, OutputRecipe, PadSide, RowColumn};
 use crate::epoch::stream::{Epoch, EpochBatch, IdBatch};
+use contract::BatchKey;
 
-/// How batches become tensors.
+/// How batches become tensors. By default they are rows of ids of eight bytes, with what models of transformers need to
+/// part the documents of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BatchForm {
-    /// What comes beside `input_ids`; none: labels, position ids or, where rows hold a document each, the attention
-    /// mask, and the weights of labels where documents say them.
+    /// What comes beside the ids; none: that of the contract, else what models of transformers need.
     pub views: Option<Vec<BatchField>>,
     /// Whether the segments of all rows stand end to end, without pads, as one row.
     pub flat: bool,
-    /// Whether ids, labels, positions and the attention mask have 32 bits and not 64.
-    pub narrow: bool,
+    /// The trainer whose batches these are; it says what comes beside the ids, and how rows stand.
+    pub contract: Option<Contract>,
+    /// The type of ids. Labels and positions have eight bytes.
+    pub ids: TensorIds,
+}
+
+/// The type of the ids of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TensorIds {
+    /// Eight bytes, signed.
+    #[default]
+    I64,
+    /// Four bytes, signed.
+    I32,
+    /// Two bytes: vocabularies up to 65,536.
+    U16,
 }
 
 /// A tensor by its name: values row after row.
@@ -50,8 +67,14 @@ pub enum TensorValues {
     I8(Vec<i8>),
     /// Four bytes, floating.
     F32(Vec<f32>),
+    /// Two bytes.
+    U16(Vec<u16>),
     /// True or false.
     Bool(Vec<bool>),
+    /// Numbers that are no tensor, one a row.
+    List(Vec<i32>),
+    /// A setting that is no tensor.
+    Flag(bool),
 }
 
 impl From<Vec<i64>> for TensorValues {
@@ -66,12 +89,25 @@ impl From<Vec<i32>> for TensorValues {
     }
 }
 
+impl From<Vec<u16>> for TensorValues {
+    fn from(values: Vec<u16>) -> Self {
+        Self::U16(values)
+    }
+}
+
 /// Makes tensors of the batches of an epoch.
 #[derive(Clone, Debug)]
 pub struct TensorMaker {
-    views: Vec<BatchField>,
+    /// What the ids are called, and their type.
+    ids_name: &'static str,
+    ids: TensorIds,
+    /// What comes beside them.
+    keys: Vec<BatchKey>,
     flat: bool,
-    narrow: bool,
+    /// Whether batches turn the cache of the model off.
+    no_cache: bool,
+    /// Whether pads are id 0, those of the recipe too.
+    pads_with_zero: bool,
     /// What fills rows that are narrower than others: the recipe's pad, else its EOS, else 0. No label is made of it.
     pad: u32,
     side: PadSide,
@@ -85,53 +121,115 @@ impl Epoch {
     ///
     /// # Errors
     /// [`EpochError::NoTensor`] for a view that the form does not have; [`EpochError::Limit`] for views that lose what
-    /// documents say is trained on; [`EpochError::Store`].
+    /// documents say is trained on, for views beside a contract, for a contract of rows of one length where rows
+    /// differ, and for ids that do not fit their type; [`EpochError::Store`].
     pub fn tensors(&self, form: &BatchForm) -> Result<TensorMaker, EpochError> {
         let plan = &self.opened().plan;
-        let views = match &form.views {
-            Some(views) => {
-                let mut views = views.clone();
-                views.sort_unstable();
-                views.dedup();
-                if let Some(view) = views.iter().find(|view| !view.is_of(form.flat)) {
-                    let known: Vec<&str> = BatchField::ALL
-                        .into_iter()
-                        .filter(|view| view.is_of(form.flat))
-                        .map(BatchField::name)
-                        .collect();
-                    return Err(EpochError::NoTensor {
-                        view: view.name(),
-                        form: if form.flat { "flat" } else { "of rows" },
-                        known: known.join(", "),
-                    });
-                }
-                self.check_loss(&views)?;
-                views
+        let contract = form.contract;
+        let flat = contract.map_or(form.flat, Contract::is_flat);
+        let (keys, no_cache) = match (contract, &form.views) {
+            (Some(contract), views) => {
+                self.check_contract(contract, views.is_some())?;
+                (contract.keys().to_vec(), contract.turns_cache_off())
             }
-            None => self.default_views(form.flat)?,
+            (None, Some(views)) => (self.keys_of(views, flat)?, false),
+            (None, None) => self.default_keys(flat)?,
         };
+        if form.ids == TensorIds::U16 && plan.tokenizer.vocab_size > 1 << 16 {
+            return Err(EpochError::Limit {
+                format: "of tensors".to_owned(),
+                why: format!(
+                    "ids of a vocabulary of {} do not fit uint16",
+                    plan.tokenizer.vocab_size
+                ),
+                instead: "use int32 or int64".to_owned(),
+            });
+        }
         let specials = plan.tokenizer.specials;
+        let pads_with_zero = contract.is_some_and(Contract::pads_with_zero);
+        let pad = specials.pad.or(specials.eos).filter(|_| !pads_with_zero);
         Ok(TensorMaker {
-            views,
-            flat: form.flat,
-            narrow: form.narrow,
-            pad: specials.pad.or(specials.eos).unwrap_or(0),
+            ids_name: contract.map_or("input_ids", Contract::ids),
+            ids: form.ids,
+            keys,
+            flat,
+            no_cache,
+            pads_with_zero,
+            pad: pad.unwrap_or(0),
             side: plan.recipe.pack.options.pad_side,
             width: if plan.fixed_length() { plan.capacity as usize } else { 0 },
         })
     }
 
-    fn default_views(&self, flat: bool) -> Result<Vec<BatchField>, EpochError> {
-        let packed = self.opened().plan.fixed_length();
-        let beside =
-            if packed || flat { BatchField::PositionIds } else { BatchField::AttentionMask };
-        let mut views = vec![beside, BatchField::Labels];
-        match self.check_loss(&views) {
-            Err(EpochError::Limit { .. }) => views.push(BatchField::LossWeights),
+    /// What comes beside the ids of a row that is given by itself: labels and, if rows hold several documents, position
+    /// ids, else the attention mask; and the weights of labels where documents say them.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn row_fields(&self) -> Result<Vec<BatchField>, EpochError> {
+        let beside = match self.opened().plan.fixed_length() {
+            true => BatchField::PositionIds,
+            false => BatchField::AttentionMask,
+        };
+        self.with_weights(vec![beside, BatchField::Labels])
+    }
+
+    fn check_contract(&self, contract: Contract, views: bool) -> Result<(), EpochError> {
+        let limit = |why: &str, instead: &str| EpochError::Limit {
+            format: format!("of the contract \"{}\"", contract.name()),
+            why: why.to_owned(),
+            instead: instead.to_owned(),
+        };
+        if views {
+            return Err(limit("it says which views a batch has", "leave `views` out"));
+        }
+        let fields: Vec<BatchField> = contract.keys().iter().map(|key| key.field).collect();
+        if !contract.is_flat() && !self.opened().plan.fixed_length() {
+            let why =
+                "its rows have one length, and those of the recipe have that of their documents";
+            return Err(limit(why, "pack them with `length` under [pack]"));
+        }
+        self.check_loss(&fields)
+    }
+
+    fn keys_of(&self, views: &[BatchField], flat: bool) -> Result<Vec<BatchKey>, EpochError> {
+        let mut views = views.to_vec();
+        views.sort_unstable();
+        views.dedup();
+        if let Some(view) = views.iter().find(|view| !view.is_of(flat)) {
+            let known = BatchField::ALL.into_iter().filter(|view| view.is_of(flat));
+            let known: Vec<&str> = known.map(BatchField::name).collect();
+            return Err(EpochError::NoTensor {
+                view: view.name(),
+                form: if flat { "flat" } else { "of rows" },
+                known: known.join(", "),
+            });
+        }
+        self.check_loss(&views)?;
+        Ok(views.into_iter().map(BatchKey::of).collect())
+    }
+
+    /// What models of transformers need, and whether the cache has to be off.
+    fn default_keys(&self, flat: bool) -> Result<(Vec<BatchKey>, bool), EpochError> {
+        if !flat && !self.opened().plan.fixed_length() {
+            // A row is a document: its attention mask is enough.
+            let fields = self.row_fields()?;
+            return Ok((fields.into_iter().map(BatchKey::of).collect(), false));
+        }
+        let contract = Contract::Transformers;
+        let fields = contract.keys().iter().map(|key| key.field).collect();
+        let keys = self.with_weights(fields)?.into_iter().map(BatchKey::of).collect();
+        Ok((keys, contract.turns_cache_off()))
+    }
+
+    /// The fields, and the weights of labels where documents say them.
+    fn with_weights(&self, mut fields: Vec<BatchField>) -> Result<Vec<BatchField>, EpochError> {
+        match self.check_loss(&fields) {
+            Err(EpochError::Limit { .. }) => fields.push(BatchField::LossWeights),
             other => other?,
         }
-        views.sort_unstable();
-        Ok(views)
+        fields.sort_unstable();
+        Ok(fields)
     }
 
     /// Refuses views that lose what documents say, by the rule of files with such columns.
@@ -145,7 +243,7 @@ impl Epoch {
                 Some(RowColumn::LossWeights)
             }
             BatchField::Labels | BatchField::ShiftedLabels => Some(RowColumn::Labels),
-            BatchField::LossMask => Some(RowColumn::LossMask),
+            BatchField::LossMask | BatchField::LabelMask => Some(RowColumn::LossMask),
             _ => None,
         });
         let given = OutputRecipe {
@@ -159,39 +257,37 @@ impl Epoch {
 }
 
 impl TensorMaker {
-    /// The views that come beside `input_ids`, in order of their names.
-    #[must_use]
-    pub fn views(&self) -> &[BatchField] {
-        &self.views
-    }
-
-    /// Whether it makes nothing but rows of `input_ids`, which [`IdBatch`] has too.
+    /// Whether it makes nothing but rows of ids, which [`IdBatch`] has too.
     #[must_use]
     pub const fn only_ids(&self) -> bool {
-        self.views.is_empty() && !self.flat
+        self.keys.is_empty() && !self.flat
     }
 
-    /// The `input_ids` of a batch of ids.
+    /// The ids of a batch of ids.
     #[must_use]
     pub fn ids(&self, batch: &IdBatch) -> Tensor {
-        let values = match self.narrow {
-            false => TensorValues::I64(batch.ids()),
-            true => TensorValues::I32(batch.ids()),
+        let values = match self.ids {
+            TensorIds::I64 => batch.ids::<i64>().into(),
+            TensorIds::I32 => batch.ids::<i32>().into(),
+            TensorIds::U16 => batch.ids::<u16>().into(),
         };
-        Tensor { name: "input_ids", dims: vec![batch.rows().len(), batch.width()], values }
+        Tensor { name: self.ids_name, dims: vec![batch.rows().len(), batch.width()], values }
     }
 
-    /// The tensors of a batch: `input_ids`, then each view.
+    /// The tensors of a batch: its ids, then what comes beside them.
     ///
     /// # Errors
     /// [`EpochError::Bug`] for more tokens than a boundary of type i32 can name.
     pub fn tensors(&self, batch: &EpochBatch) -> Result<Vec<Tensor>, EpochError> {
-        match (self.flat, self.narrow) {
-            (false, false) => rows::tensors::<i64>(self, &batch.rows),
-            (false, true) => rows::tensors::<i32>(self, &batch.rows),
-            (true, false) => flat::tensors::<i64>(self, &batch.rows),
-            (true, true) => flat::tensors::<i32>(self, &batch.rows),
+        let mut tensors = match self.flat {
+            false => rows::tensors(self, &batch.rows)?,
+            true => flat::tensors(self, &batch.rows)?,
+        };
+        if self.no_cache {
+            let values = TensorValues::Flag(false);
+            tensors.push(Tensor { name: "use_cache", dims: Vec::new(), values });
         }
+        Ok(tensors)
     }
 }
 

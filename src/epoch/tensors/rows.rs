@@ -1,6 +1,6 @@
 //! Batches of rows: tensors of rows x width.
 
-use super::{BatchField, Tensor, TensorMaker, TensorValues, boundary};
+use super::{BatchField, Tensor, TensorIds, TensorMaker, TensorValues, boundary};
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::PadSide;
 use crate::epoch::stream::EpochRow;
@@ -21,29 +21,49 @@ struct WideRow<'a> {
     trained: Option<Cow<'a, [LossSpan]>>,
 }
 
-pub(super) fn tensors<T>(maker: &TensorMaker, rows: &[EpochRow]) -> Result<Vec<Tensor>, EpochError>
-where
-    T: TensorInteger,
-    TensorValues: From<Vec<T>>,
-{
+pub(super) fn tensors(maker: &TensorMaker, rows: &[EpochRow]) -> Result<Vec<Tensor>, EpochError> {
     let widest = rows.iter().map(|row| row.shape().width).max();
     let width = widest.map_or(maker.width, |width| width as usize);
     let rows: Vec<WideRow<'_>> = rows.iter().map(|row| widened(maker, row, width)).collect();
-    let places = rows.len().saturating_mul(width);
-    boundary(places)?;
-    let mut ids: Vec<T> = Vec::with_capacity(places);
-    let pad = T::id(maker.pad);
-    for (row, wide) in rows.iter().enumerate() {
-        ids.resize(row * width + wide.before, pad);
-        ids.extend(wide.own.iter().map(|id| T::id(*id)));
-        ids.resize((row + 1) * width, pad);
-    }
+    boundary(rows.len().saturating_mul(width))?;
+    let ids = match maker.ids {
+        TensorIds::I64 => ids::<i64>(maker, &rows, width).into(),
+        TensorIds::I32 => ids::<i32>(maker, &rows, width).into(),
+        TensorIds::U16 => ids::<u16>(maker, &rows, width).into(),
+    };
     let square = vec![rows.len(), width];
-    let mut tensors = vec![Tensor { name: "input_ids", dims: square, values: ids.into() }];
-    for view in &maker.views {
-        tensors.push(tensor::<T>(*view, &rows, width)?);
+    let mut tensors = vec![Tensor { name: maker.ids_name, dims: square, values: ids }];
+    for key in &maker.keys {
+        let (dims, values) = tensor(key.field, &rows, width)?;
+        let values = match values {
+            TensorValues::I8(values) if key.float => {
+                TensorValues::F32(values.into_iter().map(f32::from).collect())
+            }
+            values => values,
+        };
+        tensors.push(Tensor { name: key.name, dims, values });
     }
     Ok(tensors)
+}
+
+fn ids<T: TensorInteger>(maker: &TensorMaker, rows: &[WideRow<'_>], width: usize) -> Vec<T> {
+    let mut ids: Vec<T> = Vec::with_capacity(rows.len().saturating_mul(width));
+    let pad = T::id(maker.pad);
+    for (row, wide) in rows.iter().enumerate() {
+        let begin = row * width;
+        ids.resize(begin + wide.before, pad);
+        ids.extend(wide.own.iter().map(|id| T::id(*id)));
+        ids.resize(begin + width, pad);
+        if maker.pads_with_zero {
+            wide.shape.for_each_run(|run| {
+                let pads = begin + run.start as usize..begin + (run.start + run.length) as usize;
+                if let Some(pads) = ids.get_mut(pads).filter(|_| run.pads) {
+                    pads.fill(T::id(0));
+                }
+            });
+        }
+    }
+    ids
 }
 
 fn widened<'a>(maker: &TensorMaker, row: &'a EpochRow, width: usize) -> WideRow<'a> {
@@ -63,24 +83,22 @@ fn widened<'a>(maker: &TensorMaker, row: &'a EpochRow, width: usize) -> WideRow<
     WideRow { shape: Cow::Owned(shape), before, own, trained }
 }
 
-fn tensor<T>(view: BatchField, rows: &[WideRow<'_>], width: usize) -> Result<Tensor, EpochError>
-where
-    T: TensorInteger,
-    TensorValues: From<Vec<T>>,
-{
+fn tensor(
+    view: BatchField,
+    rows: &[WideRow<'_>],
+    width: usize,
+) -> Result<(Vec<usize>, TensorValues), EpochError> {
     let square = vec![rows.len(), width];
     let shapes = || rows.iter().map(|row| RowShape::clone(&row.shape)).collect::<Vec<_>>();
-    let (dims, values) = match view {
-        BatchField::Labels => (square, labels::<T>(rows, width, 0).into()),
-        BatchField::ShiftedLabels => (square, labels::<T>(rows, width, 1).into()),
+    Ok(match view {
+        BatchField::Labels => (square, labels(rows, width, 0).into()),
+        BatchField::ShiftedLabels => (square, labels(rows, width, 1).into()),
         BatchField::PositionIds => {
-            let mut out: Vec<T> = Vec::with_capacity(rows.len() * width);
+            let mut out: Vec<i64> = Vec::with_capacity(rows.len() * width);
             rows.iter().for_each(|row| append_positions(&row.shape, &mut out));
             (square, out.into())
         }
-        BatchField::AttentionMask => {
-            (square, runs(rows, width, |_, pads| T::of(i32::from(!pads))).into())
-        }
+        BatchField::AttentionMask => (square, runs(rows, width, |_, pads| i64::from(!pads)).into()),
         BatchField::SegmentIds => {
             let number = |segment: Option<u32>, _| segment.map_or(0, |at| at.cast_signed() + 1);
             (square, runs(rows, width, number).into())
@@ -104,14 +122,57 @@ where
             let starts = batch_cu_seqlens_padded(&shapes()).map_err(unfit)?;
             (vec![starts.len()], starts.into())
         }
-        BatchField::CuSeqlens
-        | BatchField::CuSeqLensQ
-        | BatchField::CuSeqLensK
-        | BatchField::Indices => {
+        BatchField::CuSeqLensQ | BatchField::CuSeqLensK => {
+            let ends = ends_of_runs(rows, width);
+            (vec![ends.len()], ends.into())
+        }
+        BatchField::MaxLengthQ | BatchField::MaxLengthK => {
+            let lengths = rows.iter().flat_map(|row| lengths_of_runs(&row.shape));
+            (Vec::new(), vec![lengths.max().unwrap_or(0)].into())
+        }
+        BatchField::DocLensPadded => {
+            let lengths: Vec<Vec<i32>> = lengths(rows);
+            let columns = lengths.iter().map(Vec::len).max().unwrap_or(0);
+            let row = |mut row: Vec<i32>| {
+                row.resize(columns, 0);
+                row
+            };
+            let all: Vec<i32> = lengths.into_iter().flat_map(row).collect();
+            (vec![rows.len(), columns], all.into())
+        }
+        BatchField::MaxDocLens => {
+            let longest = |row: Vec<i32>| row.into_iter().max().unwrap_or(0);
+            let all = lengths(rows).into_iter().map(longest).collect();
+            (vec![rows.len()], TensorValues::List(all))
+        }
+        BatchField::CuSeqlensRows => {
+            let mut out = Vec::with_capacity(rows.len() * (width + 1));
+            for (number, row) in rows.iter().enumerate() {
+                out.extend(boundaries(&row.shape));
+                out.resize((number + 1) * (width + 1), width as i32);
+            }
+            (vec![rows.len(), width + 1], out.into())
+        }
+        BatchField::MaxSeqlenRows => {
+            let longest = |row: &WideRow<'_>| {
+                let all = boundaries(&row.shape);
+                all.iter()
+                    .zip(all.iter().skip(1))
+                    .map(|(start, end)| end - start)
+                    .max()
+                    .unwrap_or(0)
+            };
+            (vec![rows.len()], rows.iter().map(longest).collect::<Vec<i32>>().into())
+        }
+        BatchField::NextIds => (square, next_ids(rows, width).into()),
+        BatchField::LabelMask => {
+            (square, TensorValues::Bool(loss(rows, width, 0, false, |_| true)))
+        }
+        BatchField::CuSeqlens | BatchField::Indices => {
             let ends = batch_cu_seqlens(&shapes()).map_err(unfit)?;
             (vec![ends.len()], ends.into())
         }
-        BatchField::MaxSeqlen | BatchField::MaxLengthQ | BatchField::MaxLengthK => {
+        BatchField::MaxSeqlen => {
             let longest = rows.iter().map(|row| max_seqlen(&row.shape)).max().unwrap_or(0);
             (Vec::new(), vec![longest.cast_signed()].into())
         }
@@ -125,15 +186,65 @@ where
             let lengths: Vec<i32> = rows.iter().map(|row| real(row).cast_signed()).collect();
             (vec![rows.len()], lengths.into())
         }
-    };
-    Ok(Tensor { name: view.name(), dims, values })
+    })
+}
+
+/// Tokens of the segments of a row and of its runs of pads, in order.
+fn lengths_of_runs(shape: &RowShape) -> Vec<i32> {
+    let mut lengths = Vec::new();
+    shape.for_each_run(|run| lengths.extend((run.length > 0).then(|| run.length.cast_signed())));
+    lengths
+}
+
+fn lengths(rows: &[WideRow<'_>]) -> Vec<Vec<i32>> {
+    rows.iter().map(|row| lengths_of_runs(&row.shape)).collect()
+}
+
+/// Where segments and runs of pads end in the batch seen as one row, leading 0. The places of the batch are known to
+/// fit.
+fn ends_of_runs(rows: &[WideRow<'_>], width: usize) -> Vec<i32> {
+    let mut ends = vec![0];
+    for (number, row) in rows.iter().enumerate() {
+        let mut end = (number * width) as i32;
+        ends.extend(lengths_of_runs(&row.shape).into_iter().map(|length| {
+            end = end.saturating_add(length);
+            end
+        }));
+    }
+    ends
+}
+
+/// Where the segments of a row begin, first 0, and the row's end: pads belong to the segment before them, and those at
+/// the beginning to none.
+fn boundaries(shape: &RowShape) -> Vec<i32> {
+    let mut starts = vec![0];
+    let spans = shape.spans.iter().map(|span| span.start.cast_signed());
+    starts.extend(spans.filter(|start| *start > 0));
+    starts.push(shape.width.cast_signed());
+    starts
+}
+
+fn next_ids(rows: &[WideRow<'_>], width: usize) -> Vec<i64> {
+    let mut out = vec![0; rows.len() * width];
+    for (row, wide) in out.chunks_mut(width.max(1)).zip(rows) {
+        for span in &wide.shape.spans {
+            let own = (span.start as usize).saturating_sub(wide.before);
+            let ids = wide.own.iter().skip(own).take(span.length as usize);
+            for (place, id) in (span.start as usize..).zip(ids) {
+                if let Some(before) = place.checked_sub(1).and_then(|at| row.get_mut(at)) {
+                    *before = i64::from(*id);
+                }
+            }
+        }
+    }
+    out
 }
 
 fn unfit(error: ViewError) -> EpochError {
     EpochError::bug(error.to_string())
 }
 
-fn labels<T: TensorInteger>(rows: &[WideRow<'_>], width: usize, shift: usize) -> Vec<T> {
+fn labels(rows: &[WideRow<'_>], width: usize, shift: usize) -> Vec<i64> {
     let mut out = Vec::with_capacity(rows.len() * width);
     for (number, row) in rows.iter().enumerate() {
         // Pads before the ids are moved over: targets are looked up where the ids alone begin.
@@ -145,7 +256,7 @@ fn labels<T: TensorInteger>(rows: &[WideRow<'_>], width: usize, shift: usize) ->
                 append_labels(&row.shape, &ids, row.trained.as_deref(), shift, &mut out);
             }
         }
-        out.resize((number + 1) * width, T::of(IGNORED));
+        out.resize((number + 1) * width, i64::from(IGNORED));
     }
     out
 }

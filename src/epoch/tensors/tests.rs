@@ -10,8 +10,28 @@ use crate::epoch::views::{
 };
 use proptest::prelude::*;
 
-fn maker(views: &[BatchField], flat: bool, narrow: bool, side: PadSide) -> TensorMaker {
-    TensorMaker { views: views.to_vec(), flat, narrow, pad: 9, side, width: 4 }
+fn maker(views: &[BatchField], flat: bool, ids: TensorIds, side: PadSide) -> TensorMaker {
+    TensorMaker {
+        ids_name: "input_ids",
+        ids,
+        keys: views.iter().copied().map(BatchKey::of).collect(),
+        flat,
+        no_cache: false,
+        pads_with_zero: false,
+        pad: 9,
+        side,
+        width: 4,
+    }
+}
+
+fn of_contract(contract: Contract) -> TensorMaker {
+    TensorMaker {
+        ids_name: contract.ids(),
+        keys: contract.keys().to_vec(),
+        no_cache: contract.turns_cache_off(),
+        pads_with_zero: contract.pads_with_zero(),
+        ..maker(&[], contract.is_flat(), TensorIds::I64, PadSide::Right)
+    }
 }
 
 /// A row: its shape, its ids, and what of it is trained on.
@@ -36,6 +56,9 @@ fn wide(tensors: &[Tensor], name: &str) -> Vec<i64> {
         TensorValues::I64(values) => values.clone(),
         TensorValues::I32(values) => values.iter().copied().map(i64::from).collect(),
         TensorValues::I8(values) => values.iter().copied().map(i64::from).collect(),
+        TensorValues::U16(values) => values.iter().copied().map(i64::from).collect(),
+        TensorValues::Bool(values) => values.iter().copied().map(i64::from).collect(),
+        TensorValues::List(values) => values.iter().copied().map(i64::from).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -45,14 +68,14 @@ fn widened(values: &[i32]) -> Vec<i64> {
 }
 
 proptest! {
-    /// Padded batches are those of `collate`, flat ones those of `flatten` and `unpad_batch`, in both types.
+    /// Padded batches are those of `collate`, flat ones those of `flatten` and `unpad_batch`, in every type of ids.
     #[test]
     fn tensors_are_the_batches_of_the_views(
         lengths in proptest::collection::vec(proptest::collection::vec(1_u32..6, 0..4), 1..5),
         pads in proptest::collection::vec(0_u32..4, 5),
         masked in proptest::collection::vec(any::<bool>(), 5),
         left: bool,
-        narrow: bool,
+        ids in proptest::sample::select(vec![TensorIds::I64, TensorIds::I32, TensorIds::U16]),
     ) {
         let side = if left { PadSide::Left } else { PadSide::Right };
         let made: Vec<_> = lengths.iter().zip(pads).zip(masked).map(|((lengths, pads), masked)| {
@@ -69,7 +92,7 @@ proptest! {
         }).collect();
         let batch = batch(&made);
         let all: Vec<_> = BatchField::ALL.into_iter().filter(|view| view.is_of(false)).collect();
-        let tensors = maker(&all, false, narrow, side).tensors(&batch).unwrap();
+        let tensors = maker(&all, false, ids, side).tensors(&batch).unwrap();
         let wanted = collate(&rows, 9, side).unwrap();
         prop_assert_eq!(&of(&tensors, "labels").dims, &[wanted.rows, wanted.width]);
         prop_assert_eq!(wide(&tensors, "input_ids"), widened(&wanted.input_ids));
@@ -82,7 +105,7 @@ proptest! {
         prop_assert_eq!(wide(&tensors, "cu_seqlens"), widened(&batch_cu_seqlens(&shapes).unwrap()));
 
         let all: Vec<_> = BatchField::ALL.into_iter().filter(|view| view.is_of(true)).collect();
-        let tensors = maker(&all, true, narrow, side).tensors(&batch).unwrap();
+        let tensors = maker(&all, true, ids, side).tensors(&batch).unwrap();
         let wanted = flatten(&rows).unwrap();
         prop_assert_eq!(wide(&tensors, "input_ids"), wanted.input_ids);
         prop_assert_eq!(wide(&tensors, "labels"), wanted.labels);
@@ -114,7 +137,7 @@ fn rows_of_one_width_are_their_views() {
         BatchField::ShiftedLossWeights,
         BatchField::LossWeights,
     ];
-    let tensors = maker(&views, false, false, PadSide::Right).tensors(&made).unwrap();
+    let tensors = maker(&views, false, TensorIds::I64, PadSide::Right).tensors(&made).unwrap();
     assert_eq!(wide(&tensors, "shifted_labels"), widened(&shifted_labels(&shape, &ids, None)));
     assert_eq!(wide(&tensors, "document_id"), [0, 0, 0, 1, 1, 2]);
     assert_eq!(wide(&tensors, "doc_lens"), [3, 2, 1]);
@@ -129,8 +152,81 @@ fn rows_of_one_width_are_their_views() {
 #[test]
 fn a_batch_without_rows_has_tensors_without_rows() {
     for (flat, dims) in [(false, vec![0, 4]), (true, vec![1, 0])] {
-        let made = maker(&[BatchField::Labels], flat, false, PadSide::Right);
+        let made = maker(&[BatchField::Labels], flat, TensorIds::I64, PadSide::Right);
         let tensors = made.tensors(&batch(&[])).unwrap();
         assert_eq!((&tensors[0].dims, &tensors[1].dims), (&dims, &dims));
+    }
+}
+
+/// Keys of every trainer, two rows of two and one documents, the second with a pad: by hand, as their own code has them.
+#[test]
+fn every_contract_has_the_keys_of_its_trainer() {
+    let rows: [TestRow; 2] = [
+        (RowShape::packed([3, 2], 5), vec![11, 12, 13, 21, 22], None),
+        (
+            RowShape::packed([4], 5),
+            vec![31, 32, 33, 34, 9],
+            Some(vec![LossSpan { start: 2, end: 4, weight: 1.0 }]),
+        ),
+    ];
+    let tensors = |contract| of_contract(contract).tensors(&batch(&rows)).unwrap();
+    let names = |tensors: &[Tensor]| tensors.iter().map(|one| one.name).collect::<Vec<_>>();
+
+    let flat = tensors(Contract::Trl);
+    assert_eq!(wide(&flat, "input_ids"), [11, 12, 13, 21, 22, 31, 32, 33, 34]);
+    assert_eq!(wide(&flat, "labels"), [-100, 12, 13, -100, 22, -100, -100, 33, 34]);
+    assert_eq!(wide(&flat, "position_ids"), [0, 1, 2, 0, 1, 0, 1, 2, 3]);
+    assert_eq!(wide(&flat, "seq_idx"), [0, 0, 0, 1, 1, 2, 2, 2, 2]);
+    for key in ["cu_seq_lens_q", "cu_seq_lens_k"] {
+        assert_eq!(of(&flat, key).values, TensorValues::I32(vec![0, 3, 5, 9]));
+    }
+    for key in ["max_length_q", "max_length_k"] {
+        assert!(of(&flat, key).dims.is_empty() && wide(&flat, key) == [4]);
+    }
+    let transformers = tensors(Contract::Transformers);
+    assert_eq!(of(&transformers, "use_cache").values, TensorValues::Flag(false));
+    assert_eq!(transformers[..flat.len()], flat[..]);
+
+    let megatron = tensors(Contract::Megatron);
+    assert_eq!(
+        names(&megatron),
+        ["tokens", "cu_seqlens", "labels", "loss_mask", "max_seqlen", "position_ids"]
+    );
+    assert_eq!(wide(&megatron, "tokens"), [11, 12, 13, 21, 22, 31, 32, 33, 34, 0]);
+    assert_eq!(wide(&megatron, "labels"), [12, 13, 21, 22, 0, 32, 33, 34, 0, 0]);
+    let mask = vec![1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0];
+    assert_eq!(of(&megatron, "loss_mask").values, TensorValues::F32(mask));
+    assert_eq!(of(&megatron, "cu_seqlens").dims, [2, 6]);
+    assert_eq!(wide(&megatron, "cu_seqlens"), [0, 3, 5, 5, 5, 5, 0, 5, 5, 5, 5, 5]);
+    assert_eq!(of(&megatron, "max_seqlen").values, TensorValues::I32(vec![3, 5]));
+
+    let titan = tensors(Contract::Torchtitan);
+    assert_eq!(names(&titan), ["input", "labels", "positions"]);
+    assert_eq!(wide(&titan, "labels"), [12, 13, -100, 22, -100, -100, 33, 34, -100, -100]);
+    assert_eq!(wide(&titan, "positions"), [0, 1, 2, 0, 1, 0, 1, 2, 3, 0]);
+
+    let olmo = tensors(Contract::OlmoCore);
+    assert_eq!(names(&olmo), ["input_ids", "doc_lens", "label_mask", "max_doc_lens"]);
+    assert_eq!(of(&olmo, "doc_lens").dims, [2, 2]);
+    assert_eq!(wide(&olmo, "doc_lens"), [3, 2, 4, 1]);
+    assert_eq!(wide(&olmo, "label_mask"), [0, 1, 1, 0, 1, 0, 0, 1, 1, 0]);
+    assert_eq!(of(&olmo, "max_doc_lens").values, TensorValues::List(vec![3, 4]));
+}
+
+/// Boundaries of rows with pads cover the batch seen as one row, pads by themselves on either side.
+#[test]
+fn boundaries_of_rows_cover_their_pads() {
+    for (side, wanted) in
+        [(PadSide::Right, [0, 2, 4, 6, 8, 12]), (PadSide::Left, [0, 2, 4, 6, 8, 12])]
+    {
+        let rows: [TestRow; 3] = [
+            (RowShape::packed([2], 2), vec![11, 12], None),
+            (RowShape::packed([2], 2), vec![21, 22], None),
+            (RowShape::packed([4], 4), vec![31, 32, 33, 34], None),
+        ];
+        let views = [BatchField::CuSeqLensQ, BatchField::MaxLengthQ];
+        let made = maker(&views, false, TensorIds::I64, side).tensors(&batch(&rows)).unwrap();
+        assert_eq!(wide(&made, "cu_seq_lens_q"), wanted);
+        assert_eq!(wide(&made, "max_length_q"), [4]);
     }
 }

@@ -20,6 +20,13 @@ impl TensorInteger for i32 {
     }
 }
 
+/// Token ids alone are given as such.
+impl TensorInteger for u16 {
+    fn of(value: i32) -> Self {
+        value as Self
+    }
+}
+
 impl TensorInteger for i64 {
     fn of(value: i32) -> Self {
         Self::from(value)

@@ -152,7 +152,7 @@ impl RowShape {
     }
 
     /// The same, one after another and without memory for them.
-    pub(super) fn for_each_run(&self, mut given: impl FnMut(ShapeRun)) {
+    pub(in crate::epoch) fn for_each_run(&self, mut given: impl FnMut(ShapeRun)) {
         let (mut free, mut number) = (0, 0);
         for span in &self.spans {
             // A span out of place is cut to what is free, so that runs cover the row once.
@@ -186,7 +186,7 @@ impl RowShape {
 
 /// A part of a row that is one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ShapeRun {
+pub(in crate::epoch) struct ShapeRun {
     pub start: u32,
     pub length: u32,
     /// Number of the segment it is, from 0; pads have one if every pad is a segment.

@@ -1,0 +1,132 @@
+//! The batches of trainers: which keys each reads, made of which fields.
+//!
+//! Sources of the tables, read in August 2026: `DataCollatorWithFlattening` of transformers 5.23, the collator of TRL 1.16
+//! with `padding_free`, `GPTDataset` of Megatron-LM with `inter_document_masking`, `HuggingFaceTextDataset` of torchtitan
+//! 0.3, and `DataCollator` of OLMo-core 3.0.
+
+use super::BatchField;
+
+/// A trainer whose batches are known: [`BatchForm::contract`](super::BatchForm::contract).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contract {
+    /// Models of Hugging Face transformers with any attention, hybrid ones too: one row of tokens without pads, its
+    /// boundaries, and `use_cache = false`, since with a cache these models do not part documents by their positions.
+    Transformers,
+    /// TRL's `SFTTrainer` with `padding_free`: the same keys; it turns the cache off by itself.
+    Trl,
+    /// Megatron's `get_batch`: rows of one length, labels at the positions that predict them, and boundaries of every
+    /// row in as many columns as it has tokens, and one.
+    Megatron,
+    /// torchtitan: rows of one length, their positions, and labels at the positions that predict them. It takes inputs
+    /// and labels as a pair.
+    Torchtitan,
+    /// OLMo-core: rows of one length, the tokens that are targets, and lengths of documents, pads among them.
+    OlmoCore,
+}
+
+/// A key of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BatchKey {
+    pub name: &'static str,
+    pub field: BatchField,
+    /// Whether its values are of type f32, whatever the field's own is.
+    pub float: bool,
+}
+
+const fn key(name: &'static str, field: BatchField) -> BatchKey {
+    BatchKey { name, field, float: false }
+}
+
+/// A row of tokens with its boundaries.
+const FLAT: &[BatchKey] = &[
+    BatchKey::of(BatchField::CuSeqLensK),
+    BatchKey::of(BatchField::CuSeqLensQ),
+    BatchKey::of(BatchField::Labels),
+    BatchKey::of(BatchField::MaxLengthK),
+    BatchKey::of(BatchField::MaxLengthQ),
+    BatchKey::of(BatchField::PositionIds),
+    BatchKey::of(BatchField::SeqIdx),
+];
+
+const MEGATRON: &[BatchKey] = &[
+    key("cu_seqlens", BatchField::CuSeqlensRows),
+    key("labels", BatchField::NextIds),
+    BatchKey { name: "loss_mask", field: BatchField::LossMask, float: true },
+    key("max_seqlen", BatchField::MaxSeqlenRows),
+    BatchKey::of(BatchField::PositionIds),
+];
+
+const TORCHTITAN: &[BatchKey] =
+    &[key("labels", BatchField::ShiftedLabels), key("positions", BatchField::PositionIds)];
+
+const OLMO_CORE: &[BatchKey] = &[
+    key("doc_lens", BatchField::DocLensPadded),
+    BatchKey::of(BatchField::LabelMask),
+    BatchKey::of(BatchField::MaxDocLens),
+];
+
+impl BatchKey {
+    /// The field under its own name.
+    pub const fn of(field: BatchField) -> Self {
+        key(field.name(), field)
+    }
+}
+
+impl Contract {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Transformers, Self::Trl, Self::Megatron, Self::Torchtitan, Self::OlmoCore];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transformers => "transformers",
+            Self::Trl => "trl",
+            Self::Megatron => "megatron",
+            Self::Torchtitan => "torchtitan",
+            Self::OlmoCore => "olmo-core",
+        }
+    }
+
+    /// The contract of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|contract| contract.name() == name)
+    }
+
+    /// Whether the segments of all rows stand end to end.
+    #[must_use]
+    pub const fn is_flat(self) -> bool {
+        matches!(self, Self::Transformers | Self::Trl)
+    }
+
+    /// What its token ids are called.
+    pub(super) const fn ids(self) -> &'static str {
+        match self {
+            Self::Megatron => "tokens",
+            Self::Torchtitan => "input",
+            Self::Transformers | Self::Trl | Self::OlmoCore => "input_ids",
+        }
+    }
+
+    /// What stands beside them.
+    pub(super) const fn keys(self) -> &'static [BatchKey] {
+        match self {
+            Self::Transformers | Self::Trl => FLAT,
+            Self::Megatron => MEGATRON,
+            Self::Torchtitan => TORCHTITAN,
+            Self::OlmoCore => OLMO_CORE,
+        }
+    }
+
+    /// Whether batches turn the cache of the model off.
+    pub(super) const fn turns_cache_off(self) -> bool {
+        matches!(self, Self::Transformers)
+    }
+
+    /// Whether pads are id 0, so that an embedding of the vocabulary alone has them.
+    pub(super) const fn pads_with_zero(self) -> bool {
+        matches!(self, Self::Megatron)
+    }
+}
