@@ -69,8 +69,12 @@ def alone(batch: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
 
 
 @pytest.mark.parametrize("layout", ["flat", "rows"])
-@pytest.mark.parametrize("attention", ["eager", "sdpa", "flex_attention"])
-@pytest.mark.parametrize("name", ["LlamaConfig", "Qwen3Config", "MistralConfig"])
+@pytest.mark.parametrize(
+    ("name", "attention"),
+    # On CPU torch does not compile flex attention with a window, as that of Mistral.
+    [(name, kind) for name in ("LlamaConfig", "Qwen3Config") for kind in ("eager", "sdpa", "flex_attention")]
+    + [("MistralConfig", "eager"), ("MistralConfig", "sdpa")],
+)
 def test_a_packed_row_has_the_logits_of_its_documents(plan: Plan, name: str, attention: str, layout: Any) -> None:
     model = made(name, attention).eval()
     flat = next(plan.loader(rank=0, world=1))
