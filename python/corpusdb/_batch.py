@@ -1,4 +1,8 @@
-"""Batches and rows of a loader: dictionaries of arrays, with the documents that they are made of."""
+"""Batches and rows of a loader: dictionaries of arrays, with the documents that they are made of.
+
+What is pickled are plain values and a call of `rebuilt_batch` or `rebuilt_arrow_batch`, so that `torch.load` can read
+batches as it reads weights.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ if TYPE_CHECKING:
 
     from corpusdb import _native
 
-__all__ = ["ArrowBatch", "Batch", "State"]
+__all__ = ["ArrowBatch", "Batch", "State", "rebuilt_arrow_batch", "rebuilt_batch"]
 
 #: The position of a loader: `version`, `plan` (hexadecimal), `epoch`, `next_batch`.
 State = dict[str, Any]
@@ -100,11 +104,22 @@ class _Origin:
         bounds = [0, *ends.tolist()]
         return [named[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
 
-    def __getstate__(self) -> dict[str, Any]:
-        self._parts()
-        state = dict(self.__dict__)
-        state.pop("_look_up", None)
-        return state
+    def _kept(self) -> dict[str, Any]:
+        """What is pickled of it beside its values. The loader that looks up keys stays behind."""
+        return {
+            "number": self.number,
+            "epoch": self.epoch,
+            "state": self.state,
+            "parts": [part.astype(np.int64).tobytes() for part in self._parts()],
+            "sources": list(self._source_names),
+        }
+
+    def _remember(self, kept: Mapping[str, Any]) -> None:
+        """Takes what was pickled."""
+        self.number, self.epoch, self.state = kept["number"], kept["epoch"], kept["state"]
+        rows, sources, documents, offsets, ends = (np.frombuffer(part, np.int64).copy() for part in kept["parts"])
+        self._told = rows, sources, documents, offsets, ends
+        self._source_names = tuple(kept["sources"])
 
 
 class Batch(_Origin, dict[str, Any]):
@@ -128,10 +143,23 @@ class Batch(_Origin, dict[str, Any]):
             {name: value.pin_memory() if hasattr(value, "pin_memory") else value for name, value in self.items()}
         )
 
+    def __copy__(self) -> Batch:
+        return self._with(self)
+
     def _with(self, values: Mapping[str, Any]) -> Batch:
         other = Batch(values)
         other.__dict__.update(self.__dict__)
         return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt_batch, (dict(self), self._kept())
+
+
+def rebuilt_batch(values: dict[str, Any], kept: dict[str, Any]) -> Batch:
+    """Unpickles a batch."""
+    batch = Batch(values)
+    batch._remember(kept)
+    return batch
 
 
 class ArrowBatch(_Origin):
@@ -157,3 +185,23 @@ class ArrowBatch(_Origin):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        try:
+            import pyarrow as pa
+        except ModuleNotFoundError as error:
+            raise TypeError("an Arrow batch is pickled by PyArrow, which is not installed") from error
+        batch, written = self.to_pyarrow(), pa.BufferOutputStream()
+        with pa.ipc.new_stream(written, batch.schema) as stream:
+            stream.write_batch(batch)
+        return rebuilt_arrow_batch, (written.getvalue().to_pybytes(), self._kept())
+
+
+def rebuilt_arrow_batch(written: bytes, kept: dict[str, Any]) -> ArrowBatch:
+    """Unpickles an Arrow batch."""
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(written) as stream:
+        batch = ArrowBatch(stream.read_next_batch())
+    batch._remember(kept)
+    return batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -66,8 +67,8 @@ def _examples(
     with plan.loader(epoch=epoch, rank=0, world=1, views=views, as_="arrow") as loader:
         for first, end in shards:
             loader.load_state_dict({**loader.state_dict(), "epoch": epoch, "next_batch": first})
-            while loader.state_dict()["next_batch"] < end:
-                yield from next(loader).to_pyarrow().to_pylist()
+            for batch in itertools.islice(loader, end - first):
+                yield from batch.to_pyarrow().to_pylist()
 
 
 def _record_batches(plan: Plan, epoch: int, views: Sequence[str] | None) -> Iterator[pa.RecordBatch]:

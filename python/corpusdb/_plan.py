@@ -30,7 +30,7 @@ Options = ParamSpec("Options")
 
 
 def _with_options_of(
-    loader: Callable[Concatenate[str, tuple[str, ...], str, _native.Plan | None, Options], Loader],
+    loader: Callable[Concatenate[str, tuple[str, ...], str, _native.Plan | None, _native.Reader, Options], Loader],
 ) -> Callable[[Callable[..., Loader]], Callable[Concatenate[Plan, Options], Loader]]:
     """Gives a method of plans the keywords of a loader, for type checkers and for `help`."""
     keywords = [
@@ -68,6 +68,7 @@ class Plan:
         self._path, self._shards, self._hash, self._number = path, shards, plan, number
         #: None in an unpickled plan, until they are needed.
         self._native_plan, self._handle = native, handle
+        self._process = os.getpid()
         self._reader: tuple[int, _native.Reader] | None = None
 
     # ---- what it is ----
@@ -86,6 +87,11 @@ class Plan:
     def path(self) -> str:
         """The directory of its corpus."""
         return self._path
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs it has: the passes of its sources (`max_repeats`) reach to the end of the last one."""
+        return self._read().epochs() if self._native_plan is None else self._native_plan.epochs
 
     @property
     def recipe(self) -> str:
@@ -212,9 +218,13 @@ class Plan:
         beside `input_ids` in rows, if you want others. `ids` is the type of `input_ids` alone.
 
         A batch is that of the recipe. Where it has no `[batch]`, each rank gets `rows` rows in a step. A last step that
-        has no row for some rank is left out for all of them (`rows_left_out` counts); `uneven=True` gives it. The loader keeps at most `prefetch` batches ready. It gives
-        `epochs` epochs one after the other, with `endless=True` all further ones. `uneven=True` allows a number of
-        ranks that does not divide the batch. The reader takes up to `memory` bytes and uses `threads` threads.
+        has no row for some rank is left out for all of them (`rows_left_out` counts); `uneven=True` gives it, and
+        allows a number of ranks that does not divide the batch. The loader keeps at most `prefetch` batches ready. The
+        reader takes up to `memory` bytes and uses `threads` threads.
+
+        An iteration is `epochs` epochs from `epoch` on, and the next one follows behind it; with `endless=True` it is
+        all epochs of the plan. `EpochsOver` says that the plan has no further one. With `evaluation=True` every
+        iteration begins at the first batch of `epoch`. What the loader could not give is refused here.
 
         `files` names one or several directories that `build` of this plan wrote. An epoch found there takes its ids
         from the files, which is several times as fast; other epochs take them from the store. The batches are the same.
@@ -222,7 +232,7 @@ class Plan:
         fastest: ids come as the files hold them, the loader reads `prefetch` pieces of 1 MiB ahead (or batches, if
         these are larger), and looks up the documents of a batch only when you ask for them.
         """
-        return Loader(self._path, self._shards, self.hash, self._unstored(), **options)
+        return Loader(self._path, self._shards, self.hash, self._unstored(), self._read(), **options)
 
     def torch_dataset(self, *, epoch: int = 0, map_style: bool = False, **options: Any) -> EpochBatches | EpochRows:
         """A dataset for trainers that require a `DataLoader`.
@@ -259,8 +269,10 @@ class Plan:
     # ---- internals ----
 
     def _opened(self) -> _native.Handle:
-        if self._handle is None:
+        """A handle to read with: that of the corpus that made the plan, or one of its own once that is closed."""
+        if self._handle is None or self._process != os.getpid() or self._handle.is_closed:
             self._handle = _native.Handle(self._path, write=False, memory=MEMORY, shards=self._shards)
+            self._process = os.getpid()
         return self._handle
 
     def _planned(self) -> _native.Plan:

@@ -2,105 +2,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils.data import Dataset, IterableDataset, get_worker_info
+from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
 
-from corpusdb._batch import Batch, State
+from corpusdb._batch import Batch, State, rebuilt_batch
 from corpusdb._loader import Loader, checked_state
-from corpusdb.errors import WrongState
+from corpusdb._shared import SharedPosition
+from corpusdb._trainers import refuse_collating, refuse_splitting
+from corpusdb.errors import OutOfRange, WrongState
 
 if TYPE_CHECKING:
     from corpusdb._plan import Plan
 
 __all__ = ["EpochBatches", "EpochRows", "flattened", "state_of"]
 
-#: The key that the state of a worker has in addition: (turn, number of workers, batch at which they began).
+#: The key that the state of a worker has in addition: (turn, number of workers, batch at which they began, first epoch
+#: of the iteration).
 _WORKER = "worker"
+#: The key for the steps of the epoch: (batches of a step, steps that are left).
+_STEPS = "steps"
 
 
 class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
-    """The batches of an epoch, for `DataLoader(dataset, batch_size=None)`.
+    """The batches of a plan, for `DataLoader(dataset, batch_size=None)`.
 
     N workers read every N-th batch each, so that the `DataLoader` gives the same batches in the same order as without
-    workers. The next iteration begins at the state that was loaded, if any, otherwise at the start of the epoch.
+    workers. An iteration is `epochs` epochs, as that of a loader: the next one begins behind it once all its batches
+    were given, otherwise where it began. Workers that live on share the position.
     """
 
     def __init__(self, plan: Plan, *, epoch: int = 0, **options: Any) -> None:
         super().__init__()
         self._loader: Loader = plan.loader(epoch=epoch, **options)
-        #: A state that was loaded, until the next iteration begins there.
+        self._position = SharedPosition(epoch)
+        self._lengths: dict[int, int] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        #: A worker's state, until its next iteration begins there.
         self._pending: State | None = None
-        #: The loader of the present iteration, in this process.
-        self._under_way: Loader | None = None
+        #: The batches of the present iteration, in the process that has it.
+        self._under_way: _EpochIterator | None = None
 
     def __iter__(self) -> Iterator[Batch]:
-        info = get_worker_info()
+        refuse_collating()
+        self._refuse_splitting()
         if self._under_way is not None:
             self._under_way.close()
-        loader = self._fresh()
+        info = get_worker_info()
+        worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
+        loader = self._loader._copy()
         pending, self._pending = self._pending, None
-        if pending is not None:
-            loader.load_state_dict(pending)
-        if info is not None:
-            # Without a state of their own, all workers begin at the same batch.
-            told = (pending or {}).get(_WORKER)
-            turn, workers, first = told or (info.id, info.num_workers, loader.state_dict()["next_batch"])
-            if workers != info.num_workers:
-                raise WrongState(
-                    f"the state belongs to one of {workers} workers, but the loader has {info.num_workers} now: "
-                    "corpusdb.torch.state_of turns it into a state for any number"
-                )
-            loader._share = (turn, workers, first)
-        self._under_way = loader
-        return _Given(loader)
+        if pending is None:
+            position = self._stand(loader, worker, workers, is_worker=info is not None)
+        else:
+            position = self._resume(loader, pending, workers)
+        setting = self._position.begin(worker, workers, position)
+        self._under_way = _EpochIterator(loader, lambda: self._position.end(worker, workers, position[2], setting))
+        return self._under_way
+
+    def _stand(self, loader: Loader, worker: int, workers: int, *, is_worker: bool) -> tuple[int, int, int]:
+        """Puts the loader of an iteration at the shared position."""
+        position = self._position.get(loader._epochs)
+        if loader._evaluation:
+            position = loader._first, 0, loader._first
+        elif worker == 0 and self._position.is_left():
+            warnings.warn(
+                f"the iteration before this one was left before its end, so epoch {position[0]} begins again where that "
+                "one began: to go on behind a batch, dataset.load_state_dict(batch.state)",
+                stacklevel=3,
+            )
+        epoch, next_batch, first = position
+        loader._stand(epoch, next_batch)
+        loader._first = first
+        if is_worker:
+            loader._share = worker, workers, next_batch
+        return position
+
+    def _resume(self, loader: Loader, state: State, workers: int) -> tuple[int, int, int]:
+        """Puts the loader of an iteration at the state of the same worker."""
+        turn, before, begun, first = state[_WORKER]
+        if before != workers:
+            raise WrongState(
+                f"the state belongs to one of {before} workers, but the loader has {workers} now: "
+                "corpusdb.torch.state_of turns it into a state for any number"
+            )
+        loader._stand(state["epoch"], state["next_batch"])
+        loader._first = first
+        loader._share = turn, workers, begun
+        # The last batch of an iteration stands at the beginning of the next one.
+        loader._ended = not loader._endless and state["epoch"] >= first + loader._epochs
+        return first, 0, first
+
+    def _refuse_splitting(self) -> None:
+        refuse_splitting(self._loader.world, self._position.is_set)
 
     def __len__(self) -> int:
-        """The number of batches of this rank in the epoch."""
-        with self._fresh() as loader:
-            return len(loader)
+        """The number of batches of this rank in the next iteration; in the last one, if there is no other."""
+        first = self._loader._first if self._loader._evaluation else self._position.get(self._loader._epochs)[2]
+        if first not in self._lengths:
+            with self._loader._copy() as loader, loader._entered() as reader:
+                is_over = first + loader._epochs > reader.epochs()
+                loader._stand(first - loader._epochs if is_over else first, 0)
+                self._lengths[first] = len(loader)
+        return self._lengths[first]
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the epoch of the next iteration. A loaded state of the same epoch stays in force."""
-        self._loader.set_epoch(epoch)
-        if self._pending is not None and self._pending["epoch"] != epoch:
-            self._pending = None
+        """The next iteration is this epoch, counted from the dataset's `epoch`, also for workers that live on.
+
+        A loaded state of the same epoch stays in force. An evaluation dataset stays at its epoch. With `epochs` or
+        `endless` it is refused: these datasets count their epochs themselves.
+        """
+        self._refuse_splitting()
+        if self._loader._evaluation:
+            return
+        loader = self._loader._copy()
+        loader.set_epoch(epoch)
+        present = self._position.get(loader._epochs)
+        # Also if it stays: then the epoch was chosen.
+        self._position.set(*(present if present[0] == loader._epoch else (loader._epoch, 0, loader._epoch)))
 
     def state_dict(self) -> State:
         """The position, as `Loader.state_dict` has it; in a worker also its turn."""
-        if self._under_way is None:
-            return dict(self._pending) if self._pending is not None else self._loader.state_dict()
-        state = self._under_way.state_dict()
-        if self._under_way._share is not None:
-            state[_WORKER] = list(self._under_way._share)
-        return state
+        if self._under_way is not None:
+            return self._under_way.state_dict()
+        if self._pending is not None:
+            return dict(self._pending)
+        epoch, next_batch, _ = self._position.get(self._loader._epochs)
+        return self._loader._state(epoch, next_batch)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Begins the next iteration at a state: that of a loader, with any number of ranks, or of the same worker."""
-        checked_state(state, self._loader.plan)
-        self._pending = dict(state)
+        epoch, next_batch = checked_state(state, self._loader.plan)
         if self._under_way is not None:
             self._under_way.close()
             self._under_way = None
-
-    def _fresh(self) -> Loader:
-        made: Loader = Loader.__new__(Loader)
-        made.__setstate__(self._loader._options())
-        return made
+        if get_worker_info() is not None and _WORKER in state:
+            self._pending = dict(state)
+            return
+        loader = self._loader._copy()
+        loader._stand(epoch, next_batch)
+        if next_batch:
+            with loader._entered() as reader:
+                loader._settle(reader)
+            loader.close()
+        self._position.set(loader._epoch, loader._next, loader._first)
 
     def __getstate__(self) -> dict[str, Any]:
+        # A worker that is started gets a pickled dataset: the calls that iterate are those of this process.
+        self._refuse_splitting()
         kept = dict(self.__dict__)
         kept["_under_way"] = None
         return kept
 
 
-class _Given(Iterator[Batch]):
-    """The batches of a loader. Closes the loader at the end."""
+class _EpochIterator(Iterator[Batch]):
+    """The batches of an iteration. Calls `end` with the last one, and closes the loader."""
 
-    def __init__(self, loader: Loader) -> None:
-        self._loader = loader
+    def __init__(self, loader: Loader, end: Callable[[], None]) -> None:
+        self._loader, self._end = loader, end
+        self._process = os.getpid()
 
     def __iter__(self) -> Iterator[Batch]:
         return self
@@ -109,34 +176,98 @@ class _Given(Iterator[Batch]):
         try:
             batch: Batch = next(self._loader)
         except StopIteration:
-            self._loader.close()
+            self._finish()
+            self.close()
             raise
+        if self._is_finished():
+            self._finish()
         return batch
+
+    def _is_finished(self) -> bool:
+        loader = self._loader
+        if loader._share is None or loader._ended:
+            return loader._ended
+        if loader._left:
+            return False
+        with loader._entered() as reader:
+            return loader._is_finished(reader)
+
+    def _finish(self) -> None:
+        if not self._loader._evaluation:
+            self._end()
+
+    def state_dict(self) -> State:
+        """The position of the loader, with its turn in a worker, and the steps of the epoch."""
+        loader = self._loader
+        state = loader.state_dict()
+        if loader._share is not None:
+            state[_WORKER] = [*loader._share, loader._first]
+        if not loader._closed:
+            with loader._entered() as reader:
+                if loader._epoch < reader.epochs():
+                    state[_STEPS] = [
+                        reader.batches_of_step(loader._epoch, loader.world, loader._rows),
+                        loader._left_from(reader, loader._epoch, loader._next)[0],
+                    ]
+        return state
+
+    def close(self) -> None:
+        """Closes the loader, in the process that opened it."""
+        if self._process == os.getpid():
+            self._loader.close()
 
 
 class EpochRows(Dataset[Batch]):  # type: ignore[misc, unused-ignore]
-    """The rows of an epoch by number, as dictionaries of tensors of one dimension."""
+    """The rows of an epoch by number, as dictionaries of tensors of one dimension.
+
+    A sampler that counts epochs takes the dataset along: when it goes on to its epoch 1, these are the rows of the
+    epoch after the dataset's `epoch`.
+    """
 
     def __init__(self, plan: Plan, *, epoch: int = 0, views: Sequence[str] | None = None) -> None:
-        self._plan, self._epoch = plan, epoch
+        self._plan, self._base = plan, epoch
         self._views = None if views is None else list(views)
+        #: The epoch, and that of the sampler when it was asked last: shared with workers that live on.
+        self._present = torch.tensor([epoch, 0], dtype=torch.int64).share_memory_()
+        plan.rows(epoch)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch whose rows these are."""
+        return int(self._present[0])
 
     def __len__(self) -> int:
-        return self._plan.rows(self._epoch)
+        self._follow(sys._getframe(1).f_locals.get("self"))
+        return self._plan.rows(self.epoch)
+
+    def _follow(self, sampler: object) -> None:
+        # accelerate and transformers set the epoch of a seeded sampler, but not that of the dataset, when they resume.
+        # A sampler asks for the length when it begins an epoch.
+        epoch = getattr(sampler, "epoch", None)
+        if isinstance(sampler, Sampler) and isinstance(epoch, int) and epoch != int(self._present[1]):
+            self._present[1] = epoch
+            self._present[0] = self._base + epoch
 
     def __getitem__(self, number: int) -> Batch:
-        count = len(self)
+        count = self._plan.rows(self.epoch)
         if not -count <= number < count:
             raise IndexError(f"row {number} is out of range: the epoch has {count} rows")
         return self.__getitems__([number % count])[0]
 
     def __getitems__(self, numbers: Sequence[int]) -> list[Batch]:
         """Several rows at once; a `DataLoader` calls it."""
-        return self._plan.rows_at(numbers, epoch=self._epoch, views=self._views, as_="torch")
+        return self._plan.rows_at(numbers, epoch=self.epoch, views=self._views, as_="torch")
 
     def set_epoch(self, epoch: int) -> None:
-        """Switches to the rows of another epoch."""
-        self._epoch = epoch
+        """Switches to the rows of another epoch, counted from the dataset's `epoch`."""
+        if epoch < 0:
+            raise OutOfRange(f"epoch {epoch} is out of range: epochs start at 0")
+        self._present[0] = self._base + epoch
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        # A plain pickle is a copy: the workers of this process share its memory again.
+        self._present.share_memory_()
 
 
 def flattened(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -152,22 +283,39 @@ def flattened(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def state_of(state: Mapping[str, Any]) -> State:
     """Turns the state of torchdata's `StatefulDataLoader` into a loader's state, for any number of workers and ranks.
 
-    The state is after the last batch that any of the workers gave.
+    The state is after the last batch that was taken: it counts those taken since the snapshot, too.
     """
-    found = [one for one in _states(state)]
+    found = list(_states(state, 0))
     if not found:
         raise WrongState("this is not a state of a loader, or of a DataLoader, over a corpusdb dataset")
-    last = max(found, key=lambda one: (one["epoch"], one["next_batch"]))
-    return {name: last[name] for name in ("version", "plan", "epoch", "next_batch")}
+    last, since = max(found, key=lambda one: (one[0]["epoch"], one[0]["next_batch"]))
+    taken = {name: last[name] for name in ("version", "plan", "epoch", "next_batch")}
+    if since:
+        if _STEPS not in last:
+            raise WrongState(
+                f"the state is of a snapshot {since} steps ago, by a release that does not say what a step is: "
+                "let StatefulDataLoader take a snapshot at every step (snapshot_every_n_steps=1)"
+            )
+        step, left = last[_STEPS]
+        # The last step of an epoch leads to the next epoch.
+        if since < left:
+            taken["next_batch"] += since * step
+        else:
+            taken.update(epoch=last["epoch"] + 1, next_batch=(since - left) * step)
+    return taken
 
 
-def _states(value: Any) -> Iterator[Mapping[str, Any]]:
+def _states(value: Any, since: int) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """The states of loaders within a value, each with the steps that were taken since."""
     if isinstance(value, Mapping):
         if {"version", "plan", "epoch", "next_batch"} <= value.keys():
-            yield value
+            yield value, since
         else:
             for inner in value.values():
-                yield from _states(inner)
+                yield from _states(inner, value.get("_steps_since_snapshot", since))
     elif isinstance(value, (list, tuple)):
         for inner in value:
-            yield from _states(inner)
+            yield from _states(inner, since)
+
+
+torch.serialization.add_safe_globals([rebuilt_batch])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "AlreadyExists", "BadInput", "BadName", "BadPolicy", "BadQuery", "BadRecipe", "BadTokenizer", "Closed",
-    "CorpusError", "Corrupt", "Forked", "Infeasible", "KeyNotFound", "Locked", "NotFound", "OutOfRange", "ReadOnly",
+    "CorpusError", "Corrupt", "EpochsOver", "Forked", "Infeasible", "KeyNotFound", "Locked", "NotFound", "OutOfRange", "ReadOnly",
     "Stale", "WrongFormat", "WrongState",
 ]
 
@@ -85,6 +85,10 @@ class BadTokenizer(CorpusError, ValueError):
 
 class Infeasible(CorpusError):
     """The corpus cannot give the epoch: too few documents or passes, or no encoded documents."""
+
+
+class EpochsOver(Infeasible):
+    """The plan has no further epoch: its sources give no more passes, or documents."""
 
 
 class Corrupt(CorpusError):

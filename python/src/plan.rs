@@ -36,6 +36,12 @@ impl PyPlan {
         hex(self.planned.plan.hash())
     }
 
+    /// How many epochs it has.
+    #[getter]
+    fn epochs(&self) -> u64 {
+        self.planned.epochs()
+    }
+
     /// Its canonical JSON.
     #[getter]
     fn json(&self) -> String {
@@ -104,7 +110,8 @@ impl PyPlan {
     }
 }
 
-/// Plans a recipe (TOML). With `epochs` the plan is stored, with marks for so many epochs; without, it is not stored.
+/// Plans a recipe (TOML). With `epochs` the plan is stored, with marks for so many epochs; without, it is not, unless it
+/// is already.
 #[pyfunction]
 #[pyo3(signature = (handle, recipe, *, epochs=None, listener=None))]
 pub(crate) fn plan_recipe(
@@ -122,7 +129,8 @@ pub(crate) fn plan_recipe(
     }
     let corpus = handle.corpus(py)?;
     let planned = run_detached(py, listener, move |context| corpus.plan(&recipe, context))?;
-    Ok(PyPlan::new(planned, None))
+    let number = planned.number();
+    Ok(PyPlan::new(planned, number))
 }
 
 /// Stores marks for the first `epochs` epochs of a stored plan. Returns how many of these had no marks.

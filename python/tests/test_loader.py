@@ -171,11 +171,9 @@ def test_what_is_asked_wrongly_is_named(packed: Plan) -> None:
         ({"rank": 3, "world": 3}, "rank 3 is out of range: world 3 has ranks 0 to 2"),
     ]:
         with pytest.raises(ValueError, match=words):
-            next(numpy_loader(packed, **options))
+            numpy_loader(packed, **options)
     with pytest.raises(errors.BadRecipe, match="do not divide evenly among 7"):
-        next(numpy_loader(packed, world=7))
-    with pytest.raises(errors.Infeasible):
-        next(numpy_loader(packed, epoch=4000))
+        numpy_loader(packed, world=7)
 
 
 # ---- where it stands ----
@@ -226,8 +224,8 @@ def test_two_resumes_in_a_row_lose_and_repeat_nothing(packed: Plan) -> None:
             if state is not None:
                 loader.load_state_dict(state)
                 assert loader.state_dict() == state
-            batch = next(loader, None)
-            if batch is None:
+            batch = next(loader)
+            if batch.epoch > 0:
                 break
             rows.extend(batch.rows.tolist())
             state = loader.state_dict()
@@ -238,57 +236,12 @@ def test_two_resumes_in_a_row_lose_and_repeat_nothing(packed: Plan) -> None:
     assert rows == whole
 
 
-def test_a_state_at_the_end_of_an_epoch_gives_nothing_more_of_it(packed: Plan) -> None:
-    loader = numpy_loader(packed)
-    first = given(loader)
-    end = loader.state_dict()
-    assert end == {"version": 1, "plan": packed.hash, "epoch": 0, "next_batch": packed.batches()}
-    other = numpy_loader(packed)
-    other.load_state_dict(end)
-    assert given(other) == []
-    assert given(other) == first, "iterating once more begins the epoch anew"
-    other.load_state_dict(end)
-    other.set_epoch(0)
-    assert given(other) == [], "the epoch in which it stands goes on"
-    other.set_epoch(1)
-    assert other.state_dict()["next_batch"] == 0 and other.epoch == 1
-    assert len(given(other)) == packed.rows(1)
-
-
-def test_epochs_follow_on(packed: Plan) -> None:
-    singly = [(epoch, batch.rows.tolist(), batch["input_ids"].sum()) for epoch in range(3)
-              for batch in numpy_loader(packed, epoch=epoch)]
-    loader = numpy_loader(packed, epochs=3)
-    together = [(batch.epoch, batch.rows.tolist(), batch["input_ids"].sum()) for batch in loader]
-    assert together == singly
-    loader = numpy_loader(packed, endless=True)
-    for wanted in singly:
-        batch = next(loader)
-        assert (batch.epoch, batch.rows.tolist(), batch["input_ids"].sum()) == wanted
-    # Resumed in the middle of the second epoch.
-    loader = numpy_loader(packed, epochs=3)
-    at = packed.batches(0) + 1
-    state = [batch.state for batch in loader][at]
-    loader.load_state_dict(state)
-    assert [(batch.epoch, batch.rows.tolist()) for batch in loader] == [one[:2] for one in singly[at + 1 :]]
-
-
-def test_a_loader_goes_on_where_it_was_left(packed: Plan) -> None:
-    loader = numpy_loader(packed)
-    for batch in loader:
-        if batch.number == 1:
-            break
-    assert next(loader).number == 2
-    assert [batch.number for batch in loader] == list(range(3, packed.batches()))
-    assert len(loader) == packed.batches()
-
-
 def test_len_is_that_of_a_rank(plans: dict[str, Plan]) -> None:
     for world in (1, 3, 8):
         with numpy_loader(plans["dealt"], world=world) as loader:
             assert len(loader) == -(-plans["dealt"].batches() // world) == len(list(loader))
     # Where the last step has no batch for a rank, it has one without rows.
-    last = [list(numpy_loader(plans["dealt"], rank=rank, world=7))[-1] for rank in range(7)]
+    last = [list(numpy_loader(plans["dealt"], rank=rank, world=7, uneven=True))[-1] for rank in range(7)]
     assert any(not len(batch.rows) and batch["labels"].shape[0] == 0 for batch in last)
 
 
@@ -296,7 +249,7 @@ def test_other_states_are_refused(plans: dict[str, Plan]) -> None:
     loader = numpy_loader(plans["packed"])
     good, other = loader.state_dict(), plans["cut"]
     for bad, words in [
-        (other.loader(rank=0, world=1).state_dict(), f"to plan {other.hash[:16]}, but this loader reads plan"),
+        (numpy_loader(other).state_dict(), f"to plan {other.hash[:16]}, but this loader reads plan"),
         ({**good, "version": 2}, "version"),
         ({**good, "version": True}, "version"),
         ({**good, "epoch": -1}, "epoch"),
@@ -318,9 +271,8 @@ def test_other_states_are_refused(plans: dict[str, Plan]) -> None:
 def test_without_torch_the_loader_says_what_needs_none(plans: dict[str, Plan], monkeypatch: pytest.MonkeyPatch) -> None:
     # An import of what is None there fails as of a package that is not installed.
     monkeypatch.setitem(sys.modules, "torch", None)
-    loader = plans["packed"].loader(rank=0, world=1)
     with pytest.raises(ModuleNotFoundError, match='as_="numpy"` needs no torch') as raised:
-        next(loader)
+        plans["packed"].loader(rank=0, world=1)
     assert raised.value.name == "torch"
     assert next(numpy_loader(plans["packed"])).number == 0
 
@@ -525,4 +477,4 @@ def test_ranks_are_those_of_the_launcher(packed: Plan, monkeypatch: pytest.Monke
     loader = packed.loader(as_="numpy")
     assert (loader.rank, loader.world) == (2, 3)
     assert next(loader).rows.tolist() == list(range(80, 120))
-    assert packed.loader(rank=0, world=1).world == 1
+    assert packed.loader(as_="numpy", rank=0, world=1).world == 1

@@ -118,8 +118,7 @@ def test_files_of_another_plan_are_refused(corpus: Path, tmp_path: Path) -> None
         (raw, tmp_path / "nowhere", "no epoch was built here"),
         (raw, tmp_path, "no epoch was built here"),
     ]:
-        with numpy_loader(plan, files=directory) as loader, pytest.raises(errors.BadInput, match=words):
-            next(loader)
-    with numpy_loader(raw, files=[tmp_path / "raw", tmp_path / "raw"]) as loader:
-        with pytest.raises(errors.BadInput, match="name only one of them"):
-            next(loader)
+        with pytest.raises(errors.BadInput, match=words):
+            numpy_loader(plan, files=directory)
+    with pytest.raises(errors.BadInput, match="name only one of them"):
+        numpy_loader(raw, files=[tmp_path / "raw", tmp_path / "raw"])

@@ -92,6 +92,19 @@ impl Corpus {
         Ok(store::last_commit(&self.path)?.is_none_or(|last| last == self.view.commit().0))
     }
 
+    /// Bytes of the journals of the corpora at these places. Every commit appends to one of them, so nothing was
+    /// committed while their sum stays the same: the cheapest look that there is.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError) when a journal cannot be looked at.
+    pub fn journal_bytes(paths: &[impl AsRef<Path>]) -> Result<u64, Error> {
+        let mut bytes = 0_u64;
+        for path in paths {
+            bytes = bytes.saturating_add(store::journal_bytes(path.as_ref())?);
+        }
+        Ok(bytes)
+    }
+
     /// The stored plans.
     ///
     /// # Errors

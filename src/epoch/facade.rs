@@ -41,6 +41,15 @@ impl Corpus {
         Ok(epoch::removed_since(self.corpora(), planned)?)
     }
 
+    /// Refuses a plan of which documents were purged as far as this corpus shows. Who reads a plan for long asks a corpus
+    /// that is opened again when there were commits ([`Corpus::journal_bytes`]).
+    ///
+    /// # Errors
+    /// [`EpochError::Purged`](crate::epoch::EpochError::Purged).
+    pub fn refuse_purged(&self, planned: &Plan) -> Result<(), Error> {
+        Ok(epoch::refuse_purged(self.corpora(), planned)?)
+    }
+
     /// Opens epoch number `epoch` of a plan: its rows and batches, any of them and in order.
     ///
     /// # Errors

@@ -101,6 +101,7 @@ pub(crate) use planning::{
     PlanExtension, PlanInputs, TokenAligner, extend, plan, removed_since, undecided,
 };
 pub use recipe::{Format, Recipe, SpecialIds};
+pub(crate) use run::refuse_purged;
 pub use stream::{
     BatchStream, Epoch, EpochBatch, EpochRow, EpochSteps, IdBatch, IdSteps, StreamOptions,
 };

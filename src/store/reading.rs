@@ -1,5 +1,6 @@
 //! Opening for reading, beside a writer that continues: its files come and go while they are opened.
 
+use crate::model::IoError;
 use crate::store::database::family::is_damage;
 use crate::store::database::page_cache::PageCache;
 use crate::store::database::tuning::{self, MemoryBudget};
@@ -59,6 +60,15 @@ pub fn read_beside_damage(path: &Path, memory: MemoryBudget) -> Result<View, Sto
 pub fn last_commit(path: &Path) -> Result<Option<u64>, StoreError> {
     let journal = journal::read_back_to(&CorpusDirectory::new(path).journal(), u64::MAX)?;
     Ok(journal.last().map(|entry| entry.commit))
+}
+
+/// Bytes of the journal of a corpus: every commit appends to it, so nothing is committed while they stay the same.
+///
+/// # Errors
+/// [`StoreError::Io`] when the file cannot be looked at.
+pub fn journal_bytes(path: &Path) -> Result<u64, StoreError> {
+    let journal = CorpusDirectory::new(path).journal();
+    Ok(std::fs::metadata(&journal).map_err(IoError::of("measuring", &journal))?.len())
 }
 
 /// What became of an opening.

@@ -11,12 +11,21 @@ use crate::tokenizer::Tokenizer;
 use std::sync::Arc;
 
 impl Corpus {
-    /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment.
+    /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment. It is the plan that a
+    /// writer makes of the recipe: the stored one where there is one.
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when the recipe cannot be met.
     pub fn plan(&self, recipe: &Recipe, context: &Context<'_>) -> Result<Plan, Error> {
-        plan_at(self.corpora(), recipe, None, &self.within(context))
+        let made = match recipe.snapshot {
+            Some(_) => None,
+            None => Some(self.view().snapshot_of_now()?),
+        };
+        let made = made.as_ref().map(|(name, _)| name.as_str());
+        let planned = plan_at(self.corpora(), recipe, made, &self.within(context))?;
+        let hash = planned.plan.hash();
+        let stored = self.epochs()?.into_iter().find(|record| record.hash == hash);
+        Ok(Plan { stored: stored.map(|record| record.number), ..planned })
     }
 }
 
@@ -93,7 +102,7 @@ impl CorpusWriter {
     ) -> Result<(EpochRecord, Plan), Error> {
         let made = match recipe.snapshot {
             Some(_) => None,
-            None => Some(self.store().snapshot_of_now()?),
+            None => Some(self.view().snapshot_of_now()?),
         };
         let (planned, epochs) = plan(self, made.as_ref().map(|(name, _)| name.as_str()))?;
         let new = made.filter(|(_, is_there)| !is_there).map(|(name, _)| name);

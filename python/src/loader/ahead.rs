@@ -40,6 +40,7 @@ pub(super) enum Work {
 /// The threads and their finished batches. Dropping it stops the threads at their next batch and waits for them: they
 /// must not read when the process ends.
 struct Running {
+    opened: Arc<Opened>,
     receiver: Option<Receiver<Message>>,
     threads: Vec<JoinHandle<()>>,
     /// Batches of ids that are still to be made, and their maker.
@@ -60,6 +61,10 @@ enum Next {
 
 impl Running {
     fn next(&mut self) -> Next {
+        // What was read ahead may have been purged since.
+        if let Err(error) = self.opened.refuse_purged() {
+            return Next::Failed(error);
+        }
         loop {
             if let (Some(batch), Some(maker)) = (self.ids.next(), &self.maker) {
                 return Next::Batch(maker.make(&batch));
@@ -98,6 +103,7 @@ impl Batches {
         // A batch that waits to be sent is ready, too.
         let (sender, receiver) = sync_channel(prefetch.saturating_sub(1));
         let mut running = Running {
+            opened: Arc::clone(&opened),
             receiver: Some(receiver),
             threads: Vec::new(),
             ids: Vec::new().into_iter(),

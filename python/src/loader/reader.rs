@@ -3,6 +3,7 @@
 use super::ahead::{Batches, Work};
 use super::made::{Form, IdMaker, Maker};
 use super::origin::Origins;
+use super::purges::PurgeWatch;
 use crate::blocking::run_detached;
 use crate::error::{named, raise};
 use crate::plan::PyPlan;
@@ -23,8 +24,11 @@ pub(super) struct Opened {
     pub pool: rayon::ThreadPool,
     /// The names of the sources. Rows have the index of theirs.
     pub sources: Vec<String>,
+    /// The plan's hash in hexadecimal.
+    hash: String,
     /// Directories of built epochs, by epoch: their ids are read from there.
     files: BTreeMap<u64, PathBuf>,
+    purges: PurgeWatch,
     /// The epoch that was opened last.
     last: Mutex<Option<(u64, Epoch)>>,
 }
@@ -59,6 +63,8 @@ impl Reader {
         })?;
         let opened = run_detached(py, None, move |_| {
             let files = by_epoch(files, &hash)?;
+            let corpora = std::iter::once(&path).chain(&shards).cloned().collect();
+            let purges = PurgeWatch::before_opening(corpora);
             let opened = pool.install(|| {
                 let corpus = Corpus::options().memory(memory).open_with(&path, &shards)?;
                 let planned = match given {
@@ -70,7 +76,8 @@ impl Reader {
             Ok(opened.map(|(corpus, planned)| {
                 let sources = planned.plan.sources.iter().map(|source| source.name.clone());
                 let sources = sources.collect();
-                Opened { corpus, planned, pool, sources, files, last: Mutex::new(None) }
+                let last = Mutex::new(None);
+                Opened { corpus, planned, pool, sources, hash, files, purges, last }
             }))
         })?;
         let Some(opened) = opened else {
@@ -78,6 +85,53 @@ impl Reader {
             return Err(named(py, "NotFound", message));
         };
         Ok(Self { opened: ProcessOwned::new(Mutex::new(Some(Arc::new(opened)))) })
+    }
+
+    /// Another reader of the same opened corpus, to be closed by itself.
+    fn share(&self, py: Python<'_>) -> PyResult<Self> {
+        let opened = self.opened(py)?;
+        Ok(Self { opened: ProcessOwned::new(Mutex::new(Some(opened))) })
+    }
+
+    /// Refuses what batches of an epoch could not be: by the rank, the views, or the files.
+    #[pyo3(signature = (epoch, *, rank, world, uneven, rows, views, flat, kind, contract, files))]
+    #[expect(clippy::too_many_arguments, reason = "each is an option of the loader")]
+    fn check(
+        &self,
+        py: Python<'_>,
+        epoch: u64,
+        rank: u64,
+        world: u64,
+        uneven: bool,
+        rows: u64,
+        views: Option<Vec<String>>,
+        flat: bool,
+        kind: &str,
+        contract: Option<&str>,
+        files: Vec<PathBuf>,
+    ) -> PyResult<()> {
+        let form = Form::of(views, flat, kind, contract)?;
+        let opened = self.opened(py)?;
+        run_detached(py, None, move |context| {
+            opened.refuse_purged()?;
+            let files = by_epoch(files, &opened.hash)?;
+            opened.pool.install(|| {
+                let open = opened.epoch_here(epoch, context)?;
+                Maker::of(&open, &form)?;
+                let options =
+                    StreamOptions { rank, world, uneven, rows, ..StreamOptions::default() };
+                open.steps(&options)?;
+                match files.get(&epoch) {
+                    Some(directory) => Ok(open.from_files(directory).map(drop)?),
+                    None => Ok(()),
+                }
+            })
+        })
+    }
+
+    /// How many epochs the plan has.
+    fn epochs(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.opened(py)?.planned.epochs())
     }
 
     /// The numbers of rows and of batches of an epoch.
@@ -117,6 +171,19 @@ impl Reader {
         })
     }
 
+    /// How many batches a step of `world` ranks has. `rows` is as for `steps`.
+    fn batches_of_step(&self, py: Python<'_>, epoch: u64, world: u64, rows: u64) -> PyResult<u64> {
+        let opened = self.opened(py)?;
+        run_detached(py, None, move |context| {
+            let options = StreamOptions { world, rows, uneven: true, ..StreamOptions::default() };
+            opened.pool.install(|| {
+                let mut first = opened.epoch_here(epoch, context)?.steps(&options)?;
+                first.skip_steps(1)?;
+                Ok(first.state().1)
+            })
+        })
+    }
+
     /// Starts to read the steps of a rank ahead, from batch `from` on: skips `skip` steps, then reads every
     /// `stride`-th.
     #[pyo3(signature = (
@@ -144,6 +211,7 @@ impl Reader {
         let opened = self.opened(py)?;
         let theirs = Arc::clone(&opened);
         let work = run_detached(py, None, move |context| {
+            opened.refuse_purged()?;
             opened.pool.install(|| {
                 let epoch = opened.epoch_here(epoch, context)?;
                 let full_steps = !uneven;
@@ -168,6 +236,7 @@ impl Reader {
         let form = Form::of(views, flat, kind, None)?;
         let opened = self.opened(py)?;
         let made = run_detached(py, None, move |context| {
+            opened.refuse_purged()?;
             opened.pool.install(|| {
                 let epoch = opened.epoch_here(epoch, context)?;
                 let maker = Maker::of(&epoch, &Form::of_rows(&epoch, &form)?)?;
@@ -213,6 +282,11 @@ impl Reader {
 }
 
 impl Opened {
+    /// Refuses to read on once documents of the plan were purged.
+    pub fn refuse_purged(&self) -> Result<(), Error> {
+        self.purges.refuse_purged(&self.planned)
+    }
+
     fn epoch(&self, number: u64, context: &Context<'_>) -> Result<Epoch, Error> {
         self.pool.install(|| self.epoch_here(number, context))
     }

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import torch
+from counted import CHATS_THRICE, steps_of_epochs
+from counted import model as counting_model
 from epochs import CHATS, chats, planned
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, Trainer, TrainingArguments
 from trl import SFTConfig, SFTTrainer
@@ -31,8 +33,8 @@ def model() -> LlamaForCausalLM:
 
 def arguments(directory: Path, kind: Any = TrainingArguments, **more: Any) -> Any:
     return kind(
-        output_dir=str(directory), max_steps=1, per_device_train_batch_size=4, report_to=[], use_cpu=True,
-        save_strategy="no", disable_tqdm=True, logging_steps=1, learning_rate=1e-2, **more,
+        output_dir=str(directory), per_device_train_batch_size=4, report_to=[], use_cpu=True, disable_tqdm=True,
+        logging_steps=1, learning_rate=1e-2, **{"max_steps": 1, "save_strategy": "no", **more},
     )
 
 
@@ -123,6 +125,27 @@ def test_sft_trainer_trains_on_a_packed_chat_epoch(plan: Plan, tmp_path: Path) -
         for row, values in taken(rows, seen, names):
             assert values["position_ids"] == [place for length in row["seq_lengths"] for place in range(length)]
             assert values.get("labels", row["labels"]) == row["labels"]
+
+
+def test_sft_trainer_takes_the_loader_for_three_epochs_and_resumes(tmp_path: Path) -> None:
+    plan = planned(chats(tmp_path), CHATS_THRICE)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=_tokenizer(), eos_token="<|im_end|>", pad_token="<|im_end|>")
+
+    class Loading(SFTTrainer):
+        def get_train_dataloader(self) -> Any:
+            return plan.loader(rank=0, world=1)
+
+    def trained(**options: Any) -> list[list[int]]:
+        llama = counting_model()
+        saving = {"max_steps": -1, "num_train_epochs": 3, "save_strategy": "steps", "save_steps": 5}
+        args = arguments(tmp_path / "run", SFTConfig, max_length=None, **saving)
+        Loading(llama, args, train_dataset=plan.to_hf(views=["labels"]), processing_class=tokenizer).train(**options)
+        return llama.steps
+
+    wanted = steps_of_epochs(plan, 3)
+    assert trained() == wanted
+    saved = next(step for step in range(5, 1000, 5) if step > len(wanted) // 3)
+    assert trained(resume_from_checkpoint=str(tmp_path / "run" / f"checkpoint-{saved}")) == wanted[saved:]
 
 
 def taken(rows: Any, seen: Any, names: list[str]) -> Any:

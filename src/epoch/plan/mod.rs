@@ -58,6 +58,12 @@ impl Plan {
         of.fold(RoaringTreemap::new(), |all, of| all | of).len()
     }
 
+    /// How many epochs it has: the passes of its sources reach to the end of the last one.
+    #[must_use]
+    pub fn epochs(&self) -> u64 {
+        self.plan.feasible_epochs().min(EPOCHS)
+    }
+
     /// The number under which the plan is stored; none where it is not.
     #[must_use]
     pub const fn number(&self) -> Option<u32> {

@@ -20,4 +20,5 @@ pub(super) use cursor::{MixedRow, RunCursor};
 pub(super) use index::EpochIndex;
 pub(super) use index_store::{check_marks, index_epochs};
 pub(super) use open::OpenPlan;
+pub(crate) use open::refuse_purged;
 pub(super) use remainder::{OwedPasses, Remainder};

@@ -103,6 +103,32 @@ impl View {
         }
         Ok(found)
     }
+
+    /// The name of a snapshot that shows what is stored now, and whether there is one: else it is a name that a new one
+    /// may have.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a snapshot cannot be read.
+    pub(crate) fn snapshot_of_now(&self) -> Result<(String, bool), StoreError> {
+        let (documents, generation) = (self.documents(), self.generation().0);
+        let kept = self.kept()?;
+        for record in self.snapshots()? {
+            let same = record.documents == documents
+                && record.generation == generation
+                && record.kept == kept.len();
+            if same && self.snapshot_kept(&record.name)? == kept {
+                return Ok((record.name, true));
+            }
+        }
+        // Somebody may have given another moment this name.
+        let first = format!("commit-{}", self.commit());
+        let (mut name, mut tried) = (first.clone(), 1_u64);
+        while self.snapshot(&name)?.is_some() || !self.plans_from(&name)?.is_empty() {
+            tried += 1;
+            name = format!("{first}-{tried}");
+        }
+        Ok((name, false))
+    }
 }
 
 impl CommitBatch<'_> {
@@ -214,32 +240,6 @@ impl StoreWriter {
         let record = batch.add_snapshot(name)?;
         batch.commit(&about(name))?;
         Ok(record)
-    }
-
-    /// The name of a snapshot that shows what is stored now, and whether there is one: else it is a name that a new one
-    /// may have.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a snapshot cannot be read.
-    pub fn snapshot_of_now(&self) -> Result<(String, bool), StoreError> {
-        let (documents, generation) = (self.view().documents(), self.view().generation().0);
-        let kept = self.view().kept()?;
-        for record in self.view().snapshots()? {
-            let same = record.documents == documents
-                && record.generation == generation
-                && record.kept == kept.len();
-            if same && self.view().snapshot_kept(&record.name)? == kept {
-                return Ok((record.name, true));
-            }
-        }
-        // Somebody may have given another moment this name.
-        let first = format!("commit-{}", self.view().commit());
-        let (mut name, mut tried) = (first.clone(), 1_u64);
-        while self.view().snapshot(&name)?.is_some() || !self.view().plans_from(&name)?.is_empty() {
-            tried += 1;
-            name = format!("{first}-{tried}");
-        }
-        Ok((name, false))
     }
 
     /// Gives a snapshot another name. One that a stored plan draws from keeps its own: the hash of the plan is over it.

@@ -1,0 +1,149 @@
+"""What trainers do with loaders and datasets beside iterating: they skip steps by number, and some would split batches.
+
+A trainer that splits again what a rank has, or that collates whole batches into others, would lose or repeat data
+without a word. The calls that are under way tell: they are looked at where an iteration begins.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from corpusdb.errors import BadInput
+
+if TYPE_CHECKING:
+    from corpusdb._loader import Loader
+
+__all__ = ["LoaderAttributes", "SkippableSteps", "StepNumbers", "only_batch", "refuse_collating", "refuse_splitting"]
+
+#: The module of accelerate that prepares loaders, and its classes that divide what a dataset gives among processes.
+_ACCELERATE = "accelerate.data_loader"
+_SPLITTERS = ("DataLoaderDispatcher", "IterableDatasetShard")
+_SKIPPERS = ("SkipDataLoader",)
+
+
+class LoaderAttributes:
+    """What trainers ask of a `DataLoader`, for the loader.
+
+    `accelerate.skip_first_batches`, and transformers' Trainer with it, make a `DataLoader` of `dataset` and what is
+    left of `batch_sampler`: so a run that resumes reads none of the steps that it skips.
+    """
+
+    #: Batches come as they are: nothing collates rows.
+    batch_size = None
+    sampler = None
+    drop_last = False
+    #: The loader reads in a thread of this process.
+    num_workers = 0
+    prefetch_factor = None
+    pin_memory = False
+
+    @property
+    def dataset(self: Any) -> SkippableSteps:
+        """The steps of the iteration by number. Its length is the number of rows on all ranks."""
+        return SkippableSteps(self)
+
+    @property
+    def batch_sampler(self: Any) -> StepNumbers:
+        """The numbers of the steps of the iteration."""
+        return StepNumbers(self)
+
+    @property
+    def collate_fn(self) -> Callable[[Sequence[Any]], Any]:
+        """A step is a batch already."""
+        return only_batch
+
+
+class SkippableSteps:
+    """The steps of a loader's iteration by their numbers."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def __len__(self) -> int:
+        return self._loader._rows_to_come()
+
+    def __getitem__(self, number: int) -> Any:
+        return self._loader._take_step(number)
+
+    def __getitems__(self, numbers: Sequence[int]) -> list[Any]:
+        return [self._loader._take_step(number) for number in numbers]
+
+
+class StepNumbers:
+    """The numbers of the steps of a loader's iteration, one a batch, as a trainer skips them."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def __iter__(self) -> Iterator[list[int]]:
+        if not self._loader._is_chosen:
+            raise BadInput(
+                "steps are to be skipped of a loader that was not told the epoch: call loader.set_epoch(epoch) before, "
+                "or load its state with loader.load_state_dict(state), which skips them"
+            )
+        return ([number] for number in range(len(self._loader)))
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Chooses the epoch, as `Loader.set_epoch` does."""
+        self._loader.set_epoch(epoch)
+
+
+def only_batch(batches: Sequence[Any]) -> Any:
+    """The one batch of a step: what a `DataLoader` over the steps of a loader collates."""
+    (batch,) = batches
+    return batch
+
+
+def _calls() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def refuse_collating() -> None:
+    """Refuses a `DataLoader` that would collate whole batches into a batch of batches. To be called by `__iter__`."""
+    for call in _calls():
+        if call.f_globals.get("__name__") == "torch.utils.data._utils.fetch":
+            if call.f_locals.get("auto_collation"):
+                raise BadInput(
+                    "this dataset gives whole batches, and the DataLoader would collate several of them into one: write "
+                    "DataLoader(dataset, batch_size=None). For transformers' Trainer return plan.loader() from "
+                    "get_train_dataloader, or take rows: plan.torch_dataset(map_style=True) with "
+                    "data_collator=corpusdb.torch.flattened"
+                )
+            return
+
+
+def refuse_splitting(world: int, is_chosen: bool) -> None:
+    """Refuses accelerate's division of what one rank has, and its skipping in an epoch that nobody has chosen.
+
+    `world` is the number of ranks that the dataset divides batches among. To be called where an iteration begins, in
+    every process.
+    """
+    for call in _calls():
+        if call.f_globals.get("__name__") != _ACCELERATE:
+            continue
+        of = call.f_locals.get("self")
+        kind = type(of).__name__
+        if kind in _SPLITTERS:
+            processes = getattr(of, "num_processes", None) or getattr(getattr(of, "state", None), "num_processes", 1)
+            if processes > 1 and (world > 1 or kind == "IterableDatasetShard"):
+                raise BadInput(
+                    f"accelerate would divide among its {processes} processes what this dataset has for one of them, "
+                    "and give some rows to nobody: use loader = plan.loader() in every process, as it is or by "
+                    "accelerator.prepare(loader), which does not change it. To let process 0 read for all, "
+                    "plan.torch_dataset(rank=0, world=1) with dispatch_batches=True gives each process whole batches"
+                )
+        if kind in _SKIPPERS and not is_chosen:
+            raise BadInput(
+                "batches are to be skipped of a dataset that was not told the epoch: call dataset.set_epoch(epoch) "
+                "before, or load a state with dataset.load_state_dict(batch.state). For transformers' Trainer return "
+                "plan.loader() from get_train_dataloader, which resumes by itself"
+            )

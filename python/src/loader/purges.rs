@@ -1,0 +1,78 @@
+//! Sees that documents of a plan were purged while it is read. The view of a reader goes on showing them, so it must ask.
+
+use super::reader::lock;
+use corpusdb::epoch::{EpochError, Plan};
+use corpusdb::{Corpus, Error};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Nobody asks whether there were commits more often than this.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How many times as long as a look at the last commit takes none follows it: a writer beside a loader may commit all
+/// the time, and the trainer waits for each look.
+const LOOK_PAUSE: u32 = 20;
+
+/// Memory of a look.
+const MEMORY: u64 = 8 << 20;
+
+/// Looks for purges. While there are no commits it costs the look at the length of a file.
+pub(super) struct PurgeWatch {
+    /// The corpora of the plan, the first one first.
+    corpora: Vec<PathBuf>,
+    state: Mutex<WatchState>,
+}
+
+struct WatchState {
+    /// Bytes of the journals when nothing of the plan was purged.
+    journals: Option<u64>,
+    /// When to look again.
+    next: Instant,
+}
+
+impl PurgeWatch {
+    /// To be made before the corpora are opened, which look for purges themselves: what comes after that is seen here.
+    pub fn before_opening(corpora: Vec<PathBuf>) -> Self {
+        let journals = Corpus::journal_bytes(&corpora).ok();
+        Self { corpora, state: Mutex::new(WatchState { journals, next: Instant::now() + PAUSE }) }
+    }
+
+    /// Refuses a plan of which documents were purged since it was opened.
+    ///
+    /// # Errors
+    /// [`EpochError::Purged`], at every look from then on. A corpus that cannot be looked at now is looked at later.
+    pub fn refuse_purged(&self, plan: &Plan) -> Result<(), Error> {
+        let mut state = lock(&self.state);
+        let begun = Instant::now();
+        if begun < state.next {
+            return Ok(());
+        }
+        state.next = begun + PAUSE;
+        // Before the look, so that what is committed meanwhile is seen by the next one.
+        let Ok(journals) = Corpus::journal_bytes(&self.corpora) else { return Ok(()) };
+        if state.journals == Some(journals) {
+            return Ok(());
+        }
+        match self.look(plan) {
+            Err(error) if is_purge(&error) => {
+                state.next = begun;
+                return Err(error);
+            }
+            Err(_) => {}
+            Ok(()) => state.journals = Some(journals),
+        }
+        let end = Instant::now();
+        state.next = end + end.duration_since(begun) * LOOK_PAUSE;
+        Ok(())
+    }
+
+    fn look(&self, plan: &Plan) -> Result<(), Error> {
+        let Some((first, shards)) = self.corpora.split_first() else { return Ok(()) };
+        Corpus::options().memory(MEMORY).open_with(first, shards)?.refuse_purged(plan)
+    }
+}
+
+fn is_purge(error: &Error) -> bool {
+    matches!(error.origin::<EpochError>(), Some(EpochError::Purged { .. } | EpochError::Redacted))
+}

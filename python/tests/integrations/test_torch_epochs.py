@@ -1,0 +1,264 @@
+"""Datasets in torch's DataLoaders over several epochs: workers that live on, states, evaluation, and what is refused."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import warnings
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import torch
+from epochs import DEALT, PACKED, planned, texts
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from torchdata.stateful_dataloader import StatefulDataLoader
+
+from corpusdb import _native, errors
+from corpusdb._plan import Plan
+from corpusdb.torch import EpochRows, state_of
+
+OPTIONS: dict[str, Any] = {"rank": 0, "world": 1, "views": ["labels"]}
+WORKERS: list[dict[str, Any]] = [
+    {"num_workers": 0},
+    {"num_workers": 2},
+    {"num_workers": 2, "persistent_workers": True},
+    {"num_workers": 2, "persistent_workers": True, "multiprocessing_context": "spawn"},
+]
+
+Seen = list[tuple[int, list[int]]]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return texts(tmp_path_factory.mktemp("texts"))
+
+
+@pytest.fixture(scope="module")
+def plan(corpus: Path) -> Plan:
+    return planned(corpus, PACKED.replace("rows = 120", "rows = 60"))
+
+
+def seen(batches: Any) -> Seen:
+    return [(batch.epoch, batch.rows.tolist()) for batch in batches]
+
+
+def every_epoch(plan: Plan, *epochs: int, **options: Any) -> Seen:
+    return [one for epoch in epochs for one in seen(plan.loader(**{**OPTIONS, "epoch": epoch, **options}))]
+
+
+def of_dataset(plan: Plan, workers: dict[str, Any], **options: Any) -> tuple[Any, DataLoader[Any]]:
+    dataset = plan.torch_dataset(**{**OPTIONS, **options})
+    return dataset, DataLoader(dataset, batch_size=None, **workers)
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_loops_over_a_data_loader_are_the_epochs_of_the_plan(plan: Plan, workers: dict[str, Any]) -> None:
+    _, loader = of_dataset(plan, workers)
+    assert [one for _ in range(3) for one in seen(loader)] == every_epoch(plan, 0, 1, 2)
+    # Who takes exactly `len` batches, and never asks for one more.
+    _, loader = of_dataset(plan, workers)
+    taken = [one for _ in range(3) for one in seen(islice(iter(loader), len(loader)))]
+    assert taken == every_epoch(plan, 0, 1, 2)
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_an_epoch_that_is_set_reaches_workers_that_live_on(plan: Plan, workers: dict[str, Any]) -> None:
+    dataset, loader = of_dataset(plan, workers, epoch=1)
+    for epoch in (2, 2, 0, 1):
+        dataset.set_epoch(epoch)
+        assert seen(loader) == every_epoch(plan, 1 + epoch), "counted from the dataset's own"
+    assert seen(loader) == every_epoch(plan, 3)
+
+
+@pytest.mark.parametrize("workers", WORKERS[:3])
+def test_a_loaded_state_reaches_workers_that_live_on(plan: Plan, workers: dict[str, Any]) -> None:
+    dataset, loader = of_dataset(plan, workers)
+    batches = list(loader)
+    for at in (3, 5):
+        dataset.load_state_dict(batches[at].state)
+        assert seen(loader) == every_epoch(plan, 0)[at + 1 :]
+        assert seen(loader) == every_epoch(plan, 1)
+    dataset.load_state_dict(batches[-1].state)
+    assert seen(loader) == every_epoch(plan, 1)
+
+
+@pytest.mark.parametrize("workers", WORKERS[:3])
+def test_several_epochs_are_one_iteration(plan: Plan, workers: dict[str, Any]) -> None:
+    dataset, loader = of_dataset(plan, workers, epochs=2)
+    assert len(loader) == len(every_epoch(plan, 0, 1))
+    assert seen(loader) == every_epoch(plan, 0, 1)
+    assert seen(loader) == every_epoch(plan, 2, 3)
+    with pytest.raises(errors.BadInput, match="epochs=2, which counts its epochs itself"):
+        dataset.set_epoch(1)
+
+
+@pytest.mark.parametrize("workers", WORKERS[:3])
+def test_evaluation_begins_at_the_first_batch(plan: Plan, workers: dict[str, Any]) -> None:
+    dataset, loader = of_dataset(plan, workers, epoch=2, evaluation=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            assert seen(islice(iter(loader), 2)) == every_epoch(plan, 2)[:2]
+            assert seen(loader) == every_epoch(plan, 2)
+            dataset.set_epoch(1)
+    assert len(loader) == len(every_epoch(plan, 2))
+
+
+def test_an_iteration_that_was_left_begins_again_with_a_warning(plan: Plan) -> None:
+    dataset, loader = of_dataset(plan, {"num_workers": 0})
+    wanted = every_epoch(plan, 0)
+    assert seen(islice(iter(loader), 3)) == wanted[:3]
+    with pytest.warns(UserWarning, match="left before its end, so epoch 0 begins again.*load_state_dict"):
+        assert seen(loader) == wanted
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert seen(islice(iter(loader), 1)) == every_epoch(plan, 1)[:1]
+        # To go on with what was given, or to begin again on purpose, is no mistake.
+        dataset.load_state_dict(dataset.state_dict())
+        assert seen(loader) == every_epoch(plan, 1)[1:]
+
+
+def test_behind_the_last_epoch_workers_say_so(corpus: Path) -> None:
+    plan = planned(corpus, PACKED.replace("max_repeats = 8", "max_repeats = 2"))
+    for workers in ({"num_workers": 0}, {"num_workers": 1}):
+        _, loader = of_dataset(plan, workers)
+        assert [one for _ in range(plan.epochs) for one in seen(loader)] == every_epoch(plan, *range(plan.epochs))
+        assert len(loader) == len(every_epoch(plan, plan.epochs - 1))
+        with pytest.raises(errors.EpochsOver, match=f"plan has {plan.epochs} epochs.*epoch {plan.epochs} was asked"):
+            seen(loader)
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_a_dataset_that_the_parent_looked_at_works_in_workers(plan: Plan, context: str) -> None:
+    dataset, loader = of_dataset(plan, {"num_workers": 2, "multiprocessing_context": context})
+    next(iter(dataset))
+    assert len(dataset) and dataset.state_dict()["next_batch"] == 1
+    dataset.set_epoch(0)
+    assert seen(loader) == every_epoch(plan, 0)
+    assert seen(pickle.loads(pickle.dumps(dataset))) == every_epoch(plan, 1)
+
+
+def test_the_length_is_computed_once(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = pickle.loads(pickle.dumps(plan.torch_dataset(**OPTIONS)))
+    real, opened = _native.Reader, []
+
+    def counted(*given: Any, **options: Any) -> Any:
+        opened.append(given)
+        return real(*given, **options)
+
+    monkeypatch.setattr(_native, "Reader", counted)
+    assert {len(dataset) for _ in range(5)} == {plan.batches()}
+    assert len(opened) == 1
+
+
+# ---- states of torchdata's loader ----
+
+
+@pytest.mark.parametrize("recipe", [PACKED, DEALT])
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_stateful_data_loader_resumes_in_the_second_epoch(
+    corpus: Path, recipe: str, workers: int, every: int
+) -> None:
+    if "[[source]]" not in recipe:
+        sources = "".join(f'[[source]]\nname = "{name}"\nmax_repeats = 3\n' for name in ("logs", "tales"))
+        recipe = recipe.replace("[pack]", f"{sources}[pack]")
+    plan = planned(corpus, recipe.replace("rows = 120", "rows = 60").replace("max_tokens = 300", "max_tokens = 3000"))
+    options = {"rank": 1, "world": 2}
+
+    def fresh() -> StatefulDataLoader[Any]:
+        dataset = plan.torch_dataset(**{**OPTIONS, **options})
+        return StatefulDataLoader(dataset, batch_size=None, num_workers=workers, snapshot_every_n_steps=every)
+
+    first, second = every_epoch(plan, 0, **options), every_epoch(plan, 1, **options)
+    for at in (1, 4, len(second) - 1):
+        loader = fresh()
+        assert seen(loader) == first
+        assert seen(islice(loader, at)) == second[:at]
+        state = copy.deepcopy(loader.state_dict())
+        other = fresh()
+        other.load_state_dict(state)
+        assert seen(other) == second[at:]
+        assert seen(other) == every_epoch(plan, 2, **options)
+        # By the state of a loader, any number of workers goes on, and the loader itself.
+        by_loader = plan.loader(**{**OPTIONS, **options})
+        by_loader.load_state_dict(state_of({"model": 1, "data": [state]}))
+        assert seen(by_loader) == second[at:]
+
+
+def test_steps_since_a_snapshot_lead_over_the_end_of_an_epoch(plan: Plan) -> None:
+    dataset = plan.torch_dataset(**OPTIONS)
+    whole = every_epoch(plan, 0)
+    state = {"_snapshot": {"worker_0": {}}, "_steps_since_snapshot": 3}
+    iterator = iter(dataset)
+    for _ in range(len(whole) - 2):
+        next(iterator)
+    state["_snapshot"] = {"worker_0": dataset.state_dict()}
+    assert state_of(state) == {"version": 1, "plan": plan.hash, "epoch": 1, "next_batch": 1}
+    state["_snapshot"] = {"worker_0": {**dataset.state_dict(), "steps": None}}
+    del state["_snapshot"]["worker_0"]["steps"]
+    with pytest.raises(errors.WrongState, match="snapshot_every_n_steps=1"):
+        state_of(state)
+
+
+# ---- batches on their way ----
+
+
+def test_a_saved_batch_is_loaded_as_weights_are(plan: Plan) -> None:
+    batch = next(plan.loader(**{**OPTIONS, "views": ["labels", "max_seqlen"]}))
+    for saved in (batch, copy.copy(batch)):
+        file = io.BytesIO()
+        torch.save({"batch": saved, "step": 7}, file)
+        file.seek(0)
+        other = torch.load(file, weights_only=True)["batch"]
+        assert type(other) is type(batch) and other.state == batch.state and other.sources == batch.sources
+        assert torch.equal(other["input_ids"], batch["input_ids"]) and other["max_seqlen"] == batch["max_seqlen"]
+        assert [one.tolist() for one in other.documents] == [one.tolist() for one in batch.documents]
+
+
+def test_arrow_batches_come_from_workers(plan: Plan) -> None:
+    dataset = plan.torch_dataset(rank=0, world=1, as_="arrow", views=["labels"])
+    wanted = [pa.record_batch(batch) for batch in plan.loader(rank=0, world=1, as_="arrow", views=["labels"])]
+    loader = DataLoader(dataset, batch_size=None, num_workers=1, collate_fn=lambda batch: batch)
+    assert all(pa.record_batch(batch).equals(one) for batch, one in zip(loader, wanted, strict=True))
+
+
+def test_a_data_loader_that_would_collate_batches_is_refused(plan: Plan) -> None:
+    for workers in (0, 1):
+        loader = DataLoader(plan.torch_dataset(**OPTIONS), batch_size=4, num_workers=workers)
+        with pytest.raises(errors.BadInput, match=r"write DataLoader\(dataset, batch_size=None\)"):
+            next(iter(loader))
+
+
+# ---- rows by number ----
+
+
+def test_rows_of_a_set_epoch_reach_workers_that_live_on(plan: Plan) -> None:
+    dataset = plan.torch_dataset(map_style=True, views=[])
+    assert isinstance(dataset, EpochRows)
+    loader = DataLoader(dataset, batch_size=60, num_workers=2, persistent_workers=True)
+    for epoch in (0, 2, 1):
+        dataset.set_epoch(epoch)
+        assert dataset.epoch == epoch
+        given = torch.cat([batch["input_ids"] for batch in loader])
+        assert torch.equal(given, torch.cat([batch["input_ids"] for batch in plan.loader(**OPTIONS | {"epoch": epoch})]))
+
+
+def test_rows_follow_a_sampler_that_counts_epochs(plan: Plan) -> None:
+    dataset = plan.torch_dataset(map_style=True, epoch=1, views=[])
+    sampler: DistributedSampler[Any] = DistributedSampler(dataset, num_replicas=2, rank=0, shuffle=False)
+    loader = DataLoader(dataset, batch_size=60, sampler=sampler)
+    for epoch in (0, 1):
+        sampler.set_epoch(epoch)
+        given = torch.cat([batch["input_ids"] for batch in loader])
+        whole = torch.cat([batch["input_ids"] for batch in plan.loader(**OPTIONS | {"epoch": 1 + epoch})])
+        assert torch.equal(given, whole[::2])
+    # One that does not count leaves the dataset where it was set.
+    dataset.set_epoch(2)
+    next(iter(DataLoader(dataset, batch_size=60, shuffle=True)))
+    assert dataset.epoch == 3

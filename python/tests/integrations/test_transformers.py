@@ -1,0 +1,187 @@
+"""transformers' Trainer over three epochs, each way in: every step counted against the plan, resumed in the second."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from counted import CHATS_THRICE, Counting, Steps, model, steps_of, steps_of_epochs
+from epochs import chats, planned
+from torch.utils.data import DataLoader
+from transformers import Trainer, TrainerCallback, TrainingArguments
+
+from corpusdb import errors
+from corpusdb._plan import Plan
+from corpusdb.torch import flattened
+
+OPTIONS: dict[str, Any] = {"rank": 0, "world": 1}
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    return planned(chats(tmp_path_factory.mktemp("chats")), CHATS_THRICE)
+
+
+@pytest.fixture(scope="module")
+def wanted(plan: Plan) -> Steps:
+    return steps_of_epochs(plan, 3)
+
+
+def arguments(directory: Path, **more: Any) -> TrainingArguments:
+    return TrainingArguments(
+        output_dir=str(directory), report_to=[], use_cpu=True, disable_tqdm=True, label_names=["labels"],
+        **{"num_train_epochs": 3, "save_strategy": "no", "per_device_train_batch_size": 4, "logging_strategy": "no", **more},
+    )
+
+
+class OfLoader(Trainer):
+    """The loader itself."""
+
+    plan: Plan
+
+    def get_train_dataloader(self) -> Any:
+        return self.plan.loader(**OPTIONS)
+
+    def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:
+        return self.plan.loader(evaluation=True, epoch=2, **OPTIONS)
+
+
+class OfPreparedDataLoader(OfLoader):
+    """A `DataLoader` that accelerate has prepared."""
+
+    workers = 0
+
+    def get_train_dataloader(self) -> Any:
+        dataset = self.plan.torch_dataset(**OPTIONS)
+        return self.accelerator.prepare(DataLoader(dataset, batch_size=None, num_workers=self.workers))
+
+
+class OfLivingWorkers(OfLoader):
+    """A `DataLoader` whose workers live on from epoch to epoch."""
+
+    def get_train_dataloader(self) -> Any:
+        dataset = self.plan.torch_dataset(**OPTIONS)
+        return DataLoader(dataset, batch_size=None, num_workers=2, persistent_workers=True)
+
+
+class OfWorkers(OfPreparedDataLoader):
+    workers = 2
+
+
+class OfDataLoader(OfLoader):
+    """A `DataLoader` as it is."""
+
+    def get_train_dataloader(self) -> Any:
+        return DataLoader(self.plan.torch_dataset(**OPTIONS), batch_size=None)
+
+
+def trained(kind: type[OfLoader], plan: Plan, directory: Path, resume: Path | None = None, **more: Any) -> Counting:
+    llama = model()
+    trainer = kind(llama, arguments(directory, **more), train_dataset=plan.torch_dataset(map_style=True))
+    trainer.plan = plan
+    trainer.train(resume_from_checkpoint=None if resume is None else str(resume))
+    return llama
+
+
+@pytest.mark.parametrize("kind", [OfLoader, OfPreparedDataLoader, OfWorkers, OfDataLoader, OfLivingWorkers])
+def test_three_epochs_are_those_of_the_plan(
+    plan: Plan, wanted: Steps, tmp_path: Path, kind: type[OfLoader]
+) -> None:
+    assert trained(kind, plan, tmp_path).steps == wanted
+
+
+@pytest.mark.parametrize("kind", [OfLoader, OfPreparedDataLoader, OfWorkers])
+@pytest.mark.parametrize("accumulated", [1, 2])
+def test_a_run_resumes_in_the_second_epoch(
+    plan: Plan, wanted: Steps, tmp_path: Path, kind: type[OfLoader], accumulated: int
+) -> None:
+    saving = {"save_strategy": "steps", "save_steps": 5, "gradient_accumulation_steps": accumulated}
+    trained(kind, plan, tmp_path, **saving)
+    epoch = len(steps_of(plan, 0))
+    updates = -(-epoch // accumulated)
+    saved = next(step for step in range(5, 1000, 5) if step > updates + 1)
+    assert updates < saved < 2 * updates
+    resumed = trained(kind, plan, tmp_path, tmp_path / f"checkpoint-{saved}", **saving)
+    assert resumed.steps == wanted[epoch + (saved - updates) * accumulated :]
+
+
+def test_a_run_resumes_at_the_end_of_an_epoch(plan: Plan, wanted: Steps, tmp_path: Path) -> None:
+    trained(OfLoader, plan, tmp_path, save_strategy="epoch")
+    epoch = len(steps_of(plan, 0))
+    assert trained(OfLoader, plan, tmp_path, tmp_path / f"checkpoint-{epoch}").steps == wanted[epoch:]
+
+
+def test_a_data_loader_as_it_is_says_that_it_cannot_resume(plan: Plan, tmp_path: Path) -> None:
+    trained(OfDataLoader, plan, tmp_path, save_strategy="steps", save_steps=20)
+    with pytest.raises(errors.BadInput, match="return plan.loader\\(\\) from get_train_dataloader"):
+        trained(OfDataLoader, plan, tmp_path, tmp_path / "checkpoint-20")
+
+
+def test_a_dataset_of_batches_is_refused_where_rows_are_collated(plan: Plan, tmp_path: Path) -> None:
+    trainer = Trainer(model(), arguments(tmp_path), train_dataset=plan.torch_dataset(**OPTIONS))
+    with pytest.raises(errors.BadInput, match="gives whole batches.*batch_size=None.*map_style=True"):
+        trainer.train()
+
+
+def test_an_evaluation_is_the_same_each_time(plan: Plan, tmp_path: Path) -> None:
+    llama = model()
+    trainer = OfLoader(llama, arguments(tmp_path, eval_strategy="epoch"), train_dataset=plan.torch_dataset(map_style=True),
+                       eval_dataset=plan.torch_dataset(map_style=True))
+    trainer.plan = plan
+    trainer.train()
+    whole = steps_of(plan, 2)
+    assert llama.evaluated == 3 * whole
+    losses = [trainer.evaluate()["eval_loss"] for _ in range(2)]
+    assert losses[0] == losses[1] and llama.evaluated == 5 * whole
+
+
+def test_a_loader_at_a_later_epoch_is_where_a_trainer_counts_from(plan: Plan, wanted: Steps, tmp_path: Path) -> None:
+    class Later(OfLoader):
+        def get_train_dataloader(self) -> Any:
+            return self.plan.loader(epoch=1, **OPTIONS)
+
+    assert trained(Later, plan, tmp_path, num_train_epochs=2).steps == wanted[len(steps_of(plan, 0)) :]
+
+
+def test_more_epochs_than_the_plan_has_are_told(plan: Plan, wanted: Steps, tmp_path: Path) -> None:
+    with pytest.raises(errors.EpochsOver, match="has 3 epochs.*max_repeats"):
+        trained(OfLoader, plan, tmp_path, num_train_epochs=4)
+
+
+# ---- rows by their numbers ----
+
+
+class Rows(TrainerCallback):
+    """The numbers of the rows that were collated, by epoch."""
+
+    def __init__(self) -> None:
+        self.epochs: list[Counter[tuple[int, ...]]] = []
+        self.steps: Steps = []
+
+    def __call__(self, rows: Any) -> Any:
+        self.steps.append(flattened(rows)["input_ids"].flatten().tolist())
+        return flattened(rows)
+
+
+def by_rows(plan: Plan, directory: Path, resume: Path | None = None, **more: Any) -> Steps:
+    rows = Rows()
+    trainer = Trainer(
+        model(), arguments(directory, remove_unused_columns=False, **more),
+        train_dataset=plan.torch_dataset(map_style=True), data_collator=rows,
+    )
+    trainer.train(resume_from_checkpoint=None if resume is None else str(resume))
+    return rows.steps
+
+
+def test_rows_follow_the_epochs_of_the_trainer_also_when_resumed(plan: Plan, tmp_path: Path) -> None:
+    saving = {"save_strategy": "steps", "save_steps": 5}
+    steps = by_rows(plan, tmp_path, **saving)
+    per_epoch = -(-plan.rows() // 4)
+    for epoch in range(3):
+        held = [plan.row(number, epoch=epoch)["input_ids"].tolist() for number in range(plan.rows(epoch))]
+        given = [id for step in steps[epoch * per_epoch : (epoch + 1) * per_epoch] for id in step]
+        assert Counter(given) == Counter(id for row in held for id in row)
+    saved = next(step for step in range(5, 1000, 5) if step > per_epoch)
+    assert by_rows(plan, tmp_path, tmp_path / f"checkpoint-{saved}", **saving) == steps[saved:]
