@@ -132,6 +132,11 @@ fn chats_for_trl() {
 }
 
 #[test]
+fn fine_tune_chats() {
+    run_tutorial("fine-tune-chats.md");
+}
+
+#[test]
 fn tokenizer_for_a_language() {
     run_tutorial("tokenizer-for-a-language.md");
 }
