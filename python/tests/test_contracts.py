@@ -115,7 +115,8 @@ def test_megatron_gets_shifted_labels_and_filled_boundaries(plans: dict[str, Pla
         ids.append([token[0] for token in row] + fill)
         labels.append([token[0] for token in row[1:]] + [0] + fill)
         masks.append([float(token[1] != -100) for token in row[1:]] + [0.0] + [0.0] * len(fill))
-        positions.append([at for one in documents(row) for at in range(len(one))] + list(range(len(fill))))
+        own = [len(one) for one in documents(row)]
+        positions.append([at for length in [*own[:-1], own[-1] + len(fill)] for at in range(length)])
         starts = np.cumsum([0, *(len(one) for one in documents(row))]).tolist()
         ends.append((starts[:-1] + [width] * (width + 1))[: width + 1])
         longest.append(int(np.diff([*starts[:-1], width]).max()))

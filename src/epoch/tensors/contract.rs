@@ -53,7 +53,7 @@ const MEGATRON: &[BatchKey] = &[
     key("labels", BatchField::NextIds),
     BatchKey { name: "loss_mask", field: BatchField::LossMask, float: true },
     key("max_seqlen", BatchField::MaxSeqlenRows),
-    BatchKey::of(BatchField::PositionIds),
+    key("position_ids", BatchField::PositionIdsRows),
 ];
 
 const TORCHTITAN: &[BatchKey] =

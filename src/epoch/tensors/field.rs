@@ -51,6 +51,8 @@ pub enum BatchField {
     NextIds,
     /// Positions from 0 in every segment.
     PositionIds,
+    /// Positions from 0 within the boundaries of each row, pads behind a segment counted on.
+    PositionIdsRows,
     /// Numbers of segments from 1, 0 on pads.
     SegmentIds,
     /// Numbers of segments from 0, -1 on pads.
@@ -63,7 +65,7 @@ pub enum BatchField {
 
 impl BatchField {
     /// All of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::AttentionMask,
         Self::BlockCausalMask,
         Self::CuSeqLensK,
@@ -87,6 +89,7 @@ impl BatchField {
         Self::MaxSeqlenRows,
         Self::NextIds,
         Self::PositionIds,
+        Self::PositionIdsRows,
         Self::SegmentIds,
         Self::SeqIdx,
         Self::ShiftedLabels,
@@ -120,6 +123,7 @@ impl BatchField {
             Self::MaxSeqlenRows => "max_seqlen_rows",
             Self::NextIds => "next_ids",
             Self::PositionIds => "position_ids",
+            Self::PositionIdsRows => "position_ids_rows",
             Self::SegmentIds => "segment_ids",
             Self::SeqIdx => "seq_idx",
             Self::ShiftedLabels => "shifted_labels",
@@ -145,7 +149,8 @@ impl BatchField {
             | Self::DocLensPadded
             | Self::MaxDocLens
             | Self::MaxSeqlenRows
-            | Self::NextIds => !flat,
+            | Self::NextIds
+            | Self::PositionIdsRows => !flat,
             Self::Indices => flat,
             _ => true,
         }

@@ -164,6 +164,15 @@ fn tensor(
             };
             (vec![rows.len()], rows.iter().map(longest).collect::<Vec<i32>>().into())
         }
+        BatchField::PositionIdsRows => {
+            let mut out: Vec<i64> = Vec::with_capacity(rows.len() * width);
+            for row in rows {
+                let all = boundaries(&row.shape);
+                let lengths = all.iter().zip(all.iter().skip(1)).map(|(start, end)| end - start);
+                lengths.for_each(|length| out.extend(0..i64::from(length)));
+            }
+            (square, out.into())
+        }
         BatchField::NextIds => (square, next_ids(rows, width).into()),
         BatchField::LabelMask => {
             (square, TensorValues::Bool(loss(rows, width, 0, false, |_| true)))

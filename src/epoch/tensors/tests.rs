@@ -198,6 +198,7 @@ fn every_contract_has_the_keys_of_its_trainer() {
     assert_eq!(of(&megatron, "loss_mask").values, TensorValues::F32(mask));
     assert_eq!(of(&megatron, "cu_seqlens").dims, [2, 6]);
     assert_eq!(wide(&megatron, "cu_seqlens"), [0, 3, 5, 5, 5, 5, 0, 5, 5, 5, 5, 5]);
+    assert_eq!(wide(&megatron, "position_ids"), [0, 1, 2, 0, 1, 0, 1, 2, 3, 4]);
     assert_eq!(of(&megatron, "max_seqlen").values, TensorValues::I32(vec![3, 5]));
 
     let titan = tensors(Contract::Torchtitan);
