@@ -1,5 +1,6 @@
-"""Tools for torch beside `Plan.loader`: datasets for a `DataLoader`, a collate function, states."""
+"""Tools for torch beside `Plan.loader`: datasets for a `DataLoader`, a collate function, states, a trial of a model."""
 
+from corpusdb._packing import check_model
 from corpusdb._torch import EpochBatches, EpochRows, flattened, state_of
 
-__all__ = ["EpochBatches", "EpochRows", "flattened", "state_of"]
+__all__ = ["EpochBatches", "EpochRows", "check_model", "flattened", "state_of"]

@@ -12,6 +12,7 @@ from epochs import CHATS, chats, planned
 from transformers import AutoModelForCausalLM
 
 from corpusdb._plan import Plan
+from corpusdb.torch import check_model
 
 SMALL: dict[str, Any] = {
     "vocab_size": 512, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2,
@@ -130,6 +131,25 @@ def test_hybrid_models_part_documents_or_refuse_by_name(plan: Plan, name: str, l
             return
         single = torch.cat([model(input_ids=ids, use_cache=False).logits[0] for ids, _ in alone(batch)])
     assert layout == "flat" and torch.allclose(packed[0], single, atol=1e-4)
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+@pytest.mark.parametrize("name", ATTENDING)
+def test_a_model_that_parts_documents_passes_its_trial(name: str, attention: str) -> None:
+    model = made(name, attention)
+    assert model.training and check_model(model) < 1e-5 and model.training
+    with pytest.raises(ValueError, match="let?s documents of a packed batch see each other"):
+        check_model(model, contract=False)
+
+
+def test_a_model_that_reads_no_boundaries_fails_its_trial() -> None:
+    config = transformers.Mamba2Config(
+        vocab_size=512, hidden_size=32, num_heads=4, head_dim=16, expand=2, state_size=16, n_groups=1,
+        num_hidden_layers=2,
+    )
+    torch.manual_seed(0)
+    with pytest.raises(ValueError, match="Mamba2ForCausalLM lets documents"):
+        check_model(AutoModelForCausalLM.from_config(config))
 
 
 @pytest.mark.parametrize("ids", ["int64", "int32"])
