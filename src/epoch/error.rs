@@ -91,7 +91,7 @@ pub enum EpochError {
     #[error(
         "epoch {epoch} with a budget of {} {unit} asks {}",
         number(*.budget),
-        infeasible_words(unit, *.feasible, sources)
+        infeasible_words(unit, *.feasible, sources, *.of)
     )]
     Infeasible {
         /// The epoch asked for.
@@ -104,6 +104,8 @@ pub enum EpochError {
         feasible: u64,
         /// The sources that fall short, in the order of the recipe; one at least.
         sources: Vec<ShortSource>,
+        /// The sources of the plan.
+        of: usize,
     },
     /// A fixed-width format needs a pad token.
     #[error(
@@ -338,7 +340,7 @@ pub struct ShortSource {
 }
 
 /// What each source is asked and has, and the ways out.
-fn infeasible_words(unit: &str, feasible: u64, sources: &[ShortSource]) -> String {
+fn infeasible_words(unit: &str, feasible: u64, sources: &[ShortSource], of: usize) -> String {
     let asked = sources.iter().map(|source| {
         let ShortSource { name, asked, max_repeats, available, .. } = source;
         let (asked, available) = (number(*asked), number(*available));
@@ -359,9 +361,12 @@ fn infeasible_words(unit: &str, feasible: u64, sources: &[ShortSource]) -> Strin
             sources.iter().map(|source| format!("of `{}` to {}", source.name, source.needed));
         ways.push(format!("raise max_repeats {}", needs.collect::<Vec<_>>().join(" and ")));
     }
-    let weights = if sources.len() == 1 { "its weight" } else { "their weights" };
-    ways.push(format!("lower {weights}"));
-    if ways.len() == 1 {
+    // Weights are shares: they help where another source has more.
+    if sources.len() < of {
+        let weights = if sources.len() == 1 { "its weight" } else { "their weights" };
+        ways.push(format!("lower {weights}"));
+    }
+    if ways.len() <= 1 {
         ways.push("ask for an earlier epoch".to_owned());
     }
     let (last, others) = ways.split_last().map_or(("", &[][..]), |(last, others)| (last, others));

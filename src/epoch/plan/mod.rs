@@ -365,6 +365,7 @@ impl PlanHeader {
             unit: unit.name(),
             feasible,
             sources,
+            of: self.sources.len(),
         })
     }
 }
