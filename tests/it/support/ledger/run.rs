@@ -67,6 +67,13 @@ fn text(first: usize, words: usize) -> String {
     text
 }
 
+/// The snapshot that was made last: what it keeps, and the sources that had come.
+struct LedgerSnapshot {
+    name: String,
+    kept: BTreeSet<u64>,
+    sources: BTreeSet<usize>,
+}
+
 /// A history as it runs.
 pub struct LedgerRun<'a> {
     pub(super) history: &'a LedgerHistory,
@@ -77,8 +84,7 @@ pub struct LedgerRun<'a> {
     /// Keys that were poured, by source.
     keys: BTreeMap<usize, Vec<String>>,
     texts: usize,
-    /// The last snapshot, and what it keeps.
-    snapshot: Option<(String, BTreeSet<u64>)>,
+    snapshot: Option<LedgerSnapshot>,
     purged: BTreeSet<u64>,
     /// Documents that a plan of the chain drew.
     drawn: BTreeSet<u64>,
@@ -163,7 +169,8 @@ impl<'a> LedgerRun<'a> {
             LedgerStep::Snapshot => {
                 let name = format!("made-{at}");
                 if self.writer().create_snapshot(&name).is_ok() {
-                    self.snapshot = Some((name, self.kept()));
+                    let (kept, sources) = (self.kept(), self.keys.keys().copied().collect());
+                    self.snapshot = Some(LedgerSnapshot { name, kept, sources });
                 }
             }
             LedgerStep::Plan(recipe) => self.begin(Some(recipe))?,
@@ -245,10 +252,19 @@ impl<'a> LedgerRun<'a> {
         kept.iter().cycle().skip(from % all).take(count.min(kept.len())).copied().collect()
     }
 
+    /// Whether a recipe draws from a source of which no document had come at the moment that it draws from.
+    fn lacks_source(&self, recipe: &LedgerRecipe) -> bool {
+        let has = |source: &usize| match &self.snapshot {
+            Some(of) if recipe.old => of.sources.contains(source),
+            _ => self.keys.contains_key(source),
+        };
+        !recipe.sources.iter().flat_map(|of| &of.from).all(has)
+    }
+
     /// The documents of each source of a recipe, by its own words.
     fn eligible(&self, recipe: &LedgerRecipe) -> BTreeMap<String, BTreeSet<u64>> {
         let kept = match &self.snapshot {
-            Some((_, kept)) if recipe.old => kept.difference(&self.purged).copied().collect(),
+            Some(of) if recipe.old => of.kept.difference(&self.purged).copied().collect(),
             _ => self.kept(),
         };
         let condition = recipe.condition.then(|| self.corpus().select(LEDGER_CONDITION).unwrap());
@@ -330,7 +346,7 @@ impl<'a> LedgerRun<'a> {
         recipe: &LedgerRecipe,
         inherits: bool,
     ) -> Result<Option<LedgerAnswer>, LedgerFault> {
-        let snapshot = self.snapshot.as_ref().map(|(name, _)| name.as_str());
+        let snapshot = self.snapshot.as_ref().map(|of| of.name.as_str());
         let text = recipe.toml(snapshot, self.history.tokenizer, self.history.repeat);
         let read = match Recipe::parse(&text) {
             Ok(read) => read,
@@ -367,6 +383,9 @@ impl<'a> LedgerRun<'a> {
         let is_lossy = matches!(recipe.long, "truncate" | "drop") || recipe.partial == Some("drop");
         let is_allowed = match error.origin() {
             Some(EpochError::Infeasible { .. }) => recipe.budget.is_some() || recipe.kind == "none",
+            Some(EpochError::Empty { why, .. }) if why.contains("after the snapshot") => {
+                self.lacks_source(recipe)
+            }
             Some(EpochError::Empty { .. }) => {
                 !everything_is_due || is_lossy || matches!(recipe.unit, "loss-tokens" | "documents")
             }
@@ -378,14 +397,12 @@ impl<'a> LedgerRun<'a> {
                     || why.starts_with("order.curriculum")
                     // A budget of fewer units than there are sources.
                     || (recipe.budget.is_some() && why.contains("gets no share"))
+                    // What is trained on may stand in what is cut off.
+                    || (is_lossy && recipe.unit == "loss-tokens" && why.contains("gets no share"))
                     || !everything_is_due
             }
             Some(EpochError::PadNeeded { .. } | EpochError::Limit { .. }) => true,
-            // A source of which no document has come yet.
-            Some(EpochError::Unknown(_)) => recipe.sources.iter().any(|of| {
-                let is_there = |at: &usize| self.keys.contains_key(at);
-                !of.from.iter().all(is_there)
-            }),
+            Some(EpochError::Unknown(_)) => self.lacks_source(recipe),
             _ => false,
         };
         let kind: String = words
