@@ -75,3 +75,14 @@ pub fn part<T>(all: impl IntoIterator<Item = T>, of: usize) -> Vec<T> {
 pub fn shard() -> u64 {
     std::env::var("CORPUSDB_SHARD").map_or(0, |text| text.parse().unwrap())
 }
+
+/// The seeds of a search that takes long as a whole: from `first` on as many as [`seeds`] says of `few`, a million further
+/// on for each [`shard`]; or those of `CORPUSDB_SEED_RANGE` (`478..479`).
+pub fn seed_range(first: u64, few: u64) -> std::ops::Range<u64> {
+    if let Ok(range) = std::env::var("CORPUSDB_SEED_RANGE") {
+        let (from, to) = range.split_once("..").expect("two numbers with `..` between them");
+        return from.parse().unwrap()..to.parse().unwrap();
+    }
+    let first = first + shard() * 1_000_000;
+    first..first + seeds(few)
+}
