@@ -120,6 +120,39 @@ impl BatchCursor {
         Ok(ordered)
     }
 
+    /// The rows that fill no batch of an epoch and are left out, in no order that says anything.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn left_out_rows(
+        opened: &Arc<OpenPlan>,
+        sampler: &BatchSampler,
+        index: &EpochIndex,
+    ) -> Result<Vec<MixedRow>, EpochError> {
+        if index.left_out == 0 {
+            return Ok(Vec::new());
+        }
+        // They are of the last window: all of it without what its batches take.
+        let all = index.end.row - index.start.row;
+        let first = all - 1 - (all - 1) % sampler.window;
+        let mut cursor = index.cursor_before_row(opened, first)?.cursor;
+        cursor.skip_to(index.start.row + first)?;
+        let mut rows = Vec::new();
+        while cursor.row() < index.end.row {
+            rows.push(cursor.next_row()?);
+        }
+        let mut taken = Vec::new();
+        let mut batches = Self::at_row(opened, sampler, index, first)?;
+        while let Some(batch) = batches.next_batch()? {
+            taken.extend(batch.rows);
+        }
+        rows.sort_unstable();
+        taken.sort_unstable();
+        let mut taken = taken.into_iter().peekable();
+        rows.retain(|row| taken.next_if_eq(row).is_none());
+        Ok(rows)
+    }
+
     /// Rows and real tokens of each source that fill no batch of an epoch and are left out.
     ///
     /// # Errors
@@ -130,38 +163,25 @@ impl BatchCursor {
         index: &EpochIndex,
     ) -> Result<Vec<(u64, u64)>, EpochError> {
         let mut counts = vec![(0_u64, 0_u64); opened.sources.len()];
-        if index.left_out == 0 {
-            return Ok(counts);
-        }
-        // They are of the last window: all of it without what its batches take.
-        let all = index.end.row - index.start.row;
-        let first = all - 1 - (all - 1) % sampler.window;
-        let mut cursor = index.cursor_before_row(opened, first)?.cursor;
-        cursor.skip_to(index.start.row + first)?;
-        while cursor.row() < index.end.row {
-            let row = cursor.next_row()?;
+        for row in Self::left_out_rows(opened, sampler, index)? {
             if let Some((rows, tokens)) = counts.get_mut(row.source) {
                 *rows += 1;
                 *tokens += u64::from(row.row.tokens);
             }
         }
-        let mut batches = Self::at_row(opened, sampler, index, first)?;
-        while let Some(batch) = batches.next_batch()? {
-            for row in &batch.rows {
-                if let Some((rows, tokens)) = counts.get_mut(row.source) {
-                    *rows = rows.saturating_sub(1);
-                    *tokens = tokens.saturating_sub(row.row.tokens.into());
-                }
-            }
-        }
         Ok(counts)
     }
 
-    /// Number of the next row of the epoch, before a batch.
+    /// Number of the next row of the epoch, before a batch. Rows that fill no batch have none, though they are of the
+    /// window under way.
     pub fn next_row_number(&self, index: &EpochIndex) -> u64 {
-        let ahead: u64 = self.window.iter().map(|batch| batch.rows.len() as u64 + batch.pads).sum();
-        let pads: u64 = self.window.iter().map(|batch| batch.pads).sum();
-        self.stream.row() + pads - index.start.row - ahead
+        match self.sampler.batch_rows() {
+            Some(rows) => self.next * rows,
+            None => {
+                let ahead: u64 = self.window.iter().map(GlobalBatch::count).sum();
+                self.stream.row() - index.start.row - ahead
+            }
+        }
     }
 
     fn skip_to(&mut self, batch: u64) -> Result<(), EpochError> {

@@ -12,7 +12,7 @@ use crate::epoch::rows::{RowPlace, SourceCursor, SourcePosition};
 use std::sync::Arc;
 
 /// A row of the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::epoch) struct MixedRow {
     /// Index of its source in the plan.
     pub source: usize,

@@ -9,7 +9,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::mix::Scheduler;
 use crate::epoch::pack::{Segment, without_repeated};
 use crate::epoch::recipe::{MixUnit, RowColumn};
-use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, OpenPlan};
+use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, MixedRow, OpenPlan};
 use crate::epoch::stream::NO_SOURCE;
 use crate::model::Context;
 use crate::output::{ShardReadError, ShardReader, TokenBatch, TokenRow};
@@ -27,8 +27,10 @@ pub(super) struct Audit<'a> {
     /// Rows after which shares are exact, and the largest row so far, in the mix's unit.
     window: u64,
     largest: u64,
-    /// The pass that each source ends in; none told where rows that fill no batch are left out or carried.
+    /// The pass that each source ends in; none told where rows that fill no batch are carried.
     ends: Option<Vec<u32>>,
+    /// The rows that fill no batch, which no file has.
+    left_out: Vec<MixedRow>,
     pub counts: ExportCounts,
     pub rows: u64,
     /// Real tokens.
@@ -37,7 +39,7 @@ pub(super) struct Audit<'a> {
 
 impl<'a> Audit<'a> {
     pub fn new(
-        opened: &'a OpenPlan,
+        opened: &'a Arc<OpenPlan>,
         sampler: &BatchSampler,
         marks: &EpochIndex,
     ) -> Result<Self, EpochError> {
@@ -57,7 +59,8 @@ impl<'a> Audit<'a> {
             window: sampler.window,
             largest: 0,
             // Rows that open the next epoch belong to passes here too.
-            ends: (marks.rows == marks.end.row - marks.start.row).then_some(ends),
+            ends: (marks.rows + marks.left_out == marks.end.row - marks.start.row).then_some(ends),
+            left_out: BatchCursor::left_out_rows(opened, sampler, marks)?,
             counts: ExportCounts::new(opened.plan.sources.len()),
             rows: 0,
             tokens: 0,
@@ -221,6 +224,15 @@ impl<'a> Audit<'a> {
     /// [`EpochError::Store`].
     pub fn finish(&mut self, checks: &mut CheckList) -> Result<(), EpochError> {
         self.ids.settle(checks)?;
+        // Another pass than the last one may lack them, where the rows of a window are put in order together.
+        for row in &self.left_out {
+            let (passes, source) =
+                (self.passes.get_mut(row.source), self.opened.sources.get(row.source));
+            let (Some(passes), Some(source)) = (passes, source) else { continue };
+            for segment in source.segments_without_repeated(&row.row)? {
+                passes.add(Some(row.row.pass), &segment, source);
+            }
+        }
         let sources = self.opened.sources.iter().zip(&self.opened.plan.sources);
         for (at, (passes, (rows, source))) in self.passes.iter_mut().zip(sources).enumerate() {
             let ended = self.ends.as_ref().and_then(|ends| ends.get(at));
