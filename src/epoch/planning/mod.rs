@@ -206,8 +206,8 @@ struct SourcePasses<'a> {
     is_extension: bool,
 }
 
-/// The passes of source `at` of a recipe, counted. A first pass that counts nothing is joined to the next one: nobody
-/// would ever ask for it.
+/// The passes of source `at` of a recipe, counted. What is left of passes under way is joined to the next pass where the
+/// first one counts nothing: nobody would ever ask for it.
 fn plan_passes(
     corpora: &Corpora,
     inputs: &SourceInputs<'_>,
@@ -238,7 +238,7 @@ fn plan_passes(
         let inputs = SourceInputs { known, ..*inputs };
         let rows = open_source(corpora, &inputs, &source, &documents, trained)?;
         let first = rows.count_first()?;
-        if first.amount == 0 && is_extension && !joined && owed.passes() > 1 {
+        if first.amount == 0 && !owed.left.is_empty() && !joined && owed.passes() > 1 {
             continue;
         }
         let planned = plan_source(&source, &rows, &first)?;

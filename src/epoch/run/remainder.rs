@@ -129,28 +129,23 @@ impl Remainder {
             now.open = before.open;
         }
         // What was left before decides how the passes of every source count.
-        let (under_way, mut going_on) = (now.left.documents(), Vec::new());
+        let (under_way, mut firsts) = (now.left.documents(), Vec::new());
         for (source, planned) in opened.sources.iter().zip(&opened.plan.sources) {
-            let of = match planned.first_joined {
-                // A pass more stands beside what goes on.
-                true => RoaringTreemap::new(),
-                false => &under_way & source.pinned().pass(0).documents(),
-            };
-            let limit = max_repeats(source, &now.passes, !of.is_empty());
-            now.max_repeats.insert(source.rules().name.to_string(), limit);
-            going_on.push(of);
+            let first = FirstPass::of(source, planned.first_joined, &now.passes, &under_way);
+            now.max_repeats.insert(source.rules().name.to_string(), first.max_repeats);
+            firsts.push(first);
         }
-        for ((source, given), going_on) in opened.sources.iter().zip(given).zip(going_on) {
-            now.add(source, &going_on, given, interrupt)?;
+        for ((source, given), first) in opened.sources.iter().zip(given).zip(firsts) {
+            now.add(source, &first, given, interrupt)?;
         }
         Ok(now)
     }
 
-    /// Counts what a source has given, where the first pass of some documents was under way before and goes on.
+    /// Counts what a source has given.
     fn add(
         &mut self,
         source: &Arc<SourceRows>,
-        going_on: &RoaringTreemap,
+        first: &FirstPass,
         given: GivenPasses,
         interrupt: &Interrupt,
     ) -> Result<(), EpochError> {
@@ -166,8 +161,9 @@ impl Remainder {
             let of = source.pinned().pass(pass).documents();
             let mut times = times;
             if pass == 0 {
-                // What was under way before goes on; the first run may be of several passes.
-                self.passes.add(&(&of - going_on), 1);
+                // The first run may be of several passes.
+                self.passes.add(&(&of - &first.going_on), 1);
+                self.passes.add(&first.twice, 1);
                 times -= 1;
             }
             if times > 0 {
@@ -245,13 +241,46 @@ fn refuse_replacement(planned: &Plan) -> Result<(), EpochError> {
     Ok(())
 }
 
-/// Passes over the documents of a source in the whole chain, at most: its plan has as many as the document with the fewest
-/// `passes` before it has left, the one that was `under_way` among them.
-fn max_repeats(source: &SourceRows, passes: &DocumentPasses, under_way: bool) -> u32 {
-    let fewest = passes.levels(&source.pinned().documents());
-    let fewest = fewest.first().map_or(0, |(had, _)| *had);
-    let after_first = if under_way { fewest.max(1) } else { fewest.saturating_add(1) };
-    (source.rules().max_repeats - 1).saturating_add(after_first)
+/// How the first pass of a source counts for its documents.
+struct FirstPass {
+    /// Documents whose pass was under way before and goes on.
+    going_on: RoaringTreemap,
+    /// Documents that have two passes in it: those that begin, where what is left is joined to the next pass.
+    twice: RoaringTreemap,
+    /// Passes over the documents of the source in the whole chain, at most: its plan has as many as the document with
+    /// the fewest passes before it has left, the one that was under way among them.
+    max_repeats: u32,
+}
+
+impl FirstPass {
+    /// That of a plan's source, where documents had these `passes` before and some were `under_way`.
+    fn of(
+        source: &SourceRows,
+        joined: bool,
+        passes: &DocumentPasses,
+        under_way: &RoaringTreemap,
+    ) -> Self {
+        let documents = source.pinned().pass(0).documents();
+        let going_on = under_way & &documents;
+        let fewest = passes.levels(&source.pinned().documents());
+        let fewest = fewest.first().map_or(0, |(had, _)| *had);
+        let in_plan = source.rules().max_repeats;
+        if !joined {
+            let after_first =
+                if going_on.is_empty() { fewest.saturating_add(1) } else { fewest.max(1) };
+            let max_repeats = (in_plan - 1).saturating_add(after_first);
+            return Self { going_on, twice: RoaringTreemap::new(), max_repeats };
+        }
+        // A pass more stands beside what goes on. Of an earlier release it may stand beside a pass of documents that begin.
+        let (begun, max_repeats) = match going_on.is_empty() {
+            true => {
+                let last = in_plan.saturating_add(fewest);
+                (passes.more_than(last.saturating_sub(1)), last.saturating_add(1))
+            }
+            false => (passes.documents(), in_plan.saturating_add(fewest.max(1))),
+        };
+        Self { going_on: RoaringTreemap::new(), twice: documents - begun, max_repeats }
+    }
 }
 
 /// What is left of a pass that has begun; none when it is over: nothing is left but what fills no row at its end and

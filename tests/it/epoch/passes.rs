@@ -261,3 +261,42 @@ corpusdb_test!(a_rest_that_fills_no_batch_is_not_stored, WordCorpus::of(&[3; 4])
     assert_eq!(t.scratch.run("epoch stream corpus 2").json_lines().len(), 2);
     t.verified("2");
 });
+
+// They were joined to their next pass, which counted as one pass of two: each came once more than the chain allows.
+corpusdb_test!(new_documents_that_fill_no_row_are_refused, WordCorpus::of(&[4]), |mut t| {
+    t.recipe("a.toml", &whole("kind = \"concat\"\nlength = 4", 1));
+    t.scratch.run("epoch plan corpus a.toml");
+    t.add("code", &[5]);
+    t.recipe(
+        "b.toml",
+        "[pack]\nkind = \"concat\"\nlength = 9\noptions = { partial = \"drop\" }\n\
+         [[source]]\nname = \"code\"\nmax_repeats = 3\n",
+    );
+    let refused = t.scratch.ran("epoch extend corpus 1 --consumed 1 b.toml");
+    refused.fails(&["source `code`", "its 5 tokens fill no row of 9"]);
+});
+
+// The same where what was left of other documents is joined: new ones have two passes in the joined one.
+corpusdb_test!(documents_that_begin_in_a_joined_pass_have_two, WordCorpus::of(&[12]), |mut t| {
+    let both = |pack: &str, max_repeats: u32| {
+        whole(pack, max_repeats)
+            .replace("name = \"web\"", "name = \"web\"\nfrom = [\"web\", \"code\"]")
+    };
+    t.recipe("a.toml", &whole("kind = \"concat\"\nlength = 9", 3));
+    t.scratch.run("epoch plan corpus a.toml");
+    t.add("code", &[5]);
+    // Three tokens of the first document and five of the new one fill no row of nine; with a pass more of both they do.
+    let drop = "kind = \"concat\"\nlength = 9\noptions = { partial = \"drop\" }";
+    t.recipe("b.toml", &both(drop, 3));
+    t.scratch.run("epoch extend corpus 1 --consumed 1 b.toml");
+    let given = t.tokens("2");
+    t.recipe("c.toml", &both("kind = \"concat\"\nlength = 9", 5));
+    let rows = t.scratch.run("epoch stream corpus 2").json_lines().len();
+    t.scratch.run(&format!("epoch extend corpus 2 --consumed {rows} c.toml"));
+    let first = times(&[(0, 9)], 1);
+    let all = sum(&sum(&first, &given), &t.tokens("3"));
+    assert_eq!(all.len(), 17);
+    // What fills no row at the end of a pass is lost in it.
+    assert!(all.values().all(|times| (3..=5).contains(times)), "{all:?}");
+    t.verified("3");
+});
