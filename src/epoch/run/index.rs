@@ -143,6 +143,38 @@ impl EpochIndex {
         Self::from(opened, sampler, epoch, start, interrupt)
     }
 
+    /// Epochs from this one on that have as many rows, pads and batches as it, each beginning as many rows of the run behind
+    /// the one before it: as far as that is known by arithmetic, and an epoch comes behind them, at least this one.
+    pub fn alike(&self, opened: &OpenPlan) -> u64 {
+        let (Checkpoints::ByNumber { .. }, [source]) = (&self.checkpoints, &*opened.sources) else {
+            return 1;
+        };
+        let pass = |at: &RunPosition| at.sources.first().map_or(0, |source| source.pass);
+        let (first, end) = (pass(&self.start), pass(&self.end));
+        // Passes of one run hold the same.
+        let passes = source.by_run(first, source.rules().max_repeats);
+        let passes = passes.first().map_or(0, |(_, passes)| *passes);
+        let last = opened.plan.feasible_epochs().saturating_sub(1).saturating_sub(self.epoch);
+        u64::from(passes / (end - first).max(1)).min(last).max(1)
+    }
+
+    /// The index of the epoch `epochs` behind this one, which are [`EpochIndex::alike`].
+    ///
+    /// # Errors
+    /// As [`EpochIndex::of`].
+    pub fn after(
+        &self,
+        epochs: u64,
+        opened: &OpenPlan,
+        sampler: &BatchSampler,
+        interrupt: &Interrupt,
+    ) -> Result<Self, EpochError> {
+        match epochs {
+            1 => self.next(opened, sampler, interrupt),
+            _ => Self::of(opened, sampler, self.epoch.saturating_add(epochs), interrupt),
+        }
+    }
+
     /// The index of `epoch`, where it needs no walk.
     fn known(
         opened: &OpenPlan,

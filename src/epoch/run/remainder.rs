@@ -411,6 +411,14 @@ fn epochs_under_way(
     let mut index = EpochIndex::of(opened, sampler, 0, interrupt).map_err(ended)?;
     let mut epochs: VecDeque<GivenEpoch> = VecDeque::new();
     loop {
+        // Epochs that are alike are whole passes, of which nothing is under way behind them.
+        let of_epoch = index.end.row - index.start.row;
+        let behind = next_row.saturating_sub(index.start.row).saturating_sub(1);
+        let alike = behind.checked_div(of_epoch).unwrap_or(0).min(index.alike(opened));
+        if alike > 1 {
+            epochs.clear();
+            index = index.after(alike, opened, sampler, interrupt)?;
+        }
         let given_to = index.start.row + index.rows;
         let all_to = given_to + index.left_out;
         let is_last = || opened.plan.check_feasible(index.epoch + 1).is_err();

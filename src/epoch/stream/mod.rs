@@ -165,16 +165,17 @@ impl Epoch {
         let mut marks = EpochIndex::clone(&self.marks);
         let mut left = rows;
         while left > marks.rows + marks.pads {
-            left -= marks.rows + marks.pads;
-            marks =
-                marks.next(&self.opened, &self.sampler, context.interrupt).map_err(|error| {
-                    match error {
-                        EpochError::Infeasible { .. } => EpochError::Recipe(format!(
-                            "the run of the plan ends {left} rows before the {rows} consumed rows"
-                        )),
-                        other => other,
-                    }
-                })?;
+            let of_epoch = marks.rows + marks.pads;
+            let before = (left - 1).checked_div(of_epoch).unwrap_or(u64::MAX);
+            let alike = marks.alike(&self.opened).min(before);
+            left -= alike * of_epoch;
+            let next = marks.after(alike, &self.opened, &self.sampler, context.interrupt);
+            marks = next.map_err(|error| match error {
+                EpochError::Infeasible { .. } => EpochError::Recipe(format!(
+                    "{rows} consumed rows are {left} more than the run of the plan has"
+                )),
+                other => other,
+            })?;
         }
         // Rows of pads end an epoch and are none of the run.
         Ok(marks.start.row + left.min(marks.rows))

@@ -442,7 +442,10 @@ corpusdb_test!(rows_that_were_given_stand_in_the_run, CheckedCorpus::of(8, &THRE
                 given += epoch.rows();
             }
             let error = run_row(from as u64, given + 1).unwrap_err().to_string();
-            assert!(error.contains("ends 1 rows before"), "{error}");
+            assert!(
+                error.contains("consumed rows are 1 more than the run of the plan has"),
+                "{error}"
+            );
         }
         assert_eq!(run_row(0, 0).unwrap(), 0);
         assert!(run_row(3, 0).is_err(), "an epoch that is none");

@@ -75,6 +75,28 @@ corpusdb_test!(a_number_beyond_its_range_is_refused, WordCorpus::of(&[9, 5, 7, 3
     t.scratch.run(&format!("epoch row corpus {} 16777215", planned["number"])).prints(&["pad"]);
 });
 
+// They were counted epoch by epoch, for hours.
+corpusdb_test!(extend_refuses_rows_beyond_a_run_of_many_passes, WordCorpus::of(&[9, 5]), |t| {
+    let source = "[pack]\nkind = \"none\"\n[[source]]\nname = \"web\"\n";
+    t.recipe("r.toml", &format!("{source}max_repeats = 4294967295\n"));
+    t.scratch.run("epoch plan corpus r.toml");
+    let extend = |rows: u64| t.scratch.ran(&format!("epoch extend corpus 1 --consumed {rows}"));
+    // Two rows a pass.
+    let all = 2 * u64::from(u32::MAX);
+    for rows in [all + 1, u64::MAX] {
+        let more = rows - all;
+        let words = format!("{rows} consumed rows are {more} more than the run of the plan has");
+        extend(rows).fails(&[&words]);
+    }
+    // What is left is five passes, and a document more.
+    t.recipe("rest.toml", &format!("{source}max_repeats = 4294967295\nweight = 1.0\n"));
+    t.scratch.run(&format!("epoch extend corpus 1 --consumed {} rest.toml", all - 11));
+    let rest = t.tokens("2");
+    let mut times: Vec<u64> = [(0, 0), (1, 0)].map(|token| rest[&token]).to_vec();
+    times.sort_unstable();
+    assert_eq!(times, [5, 6]);
+});
+
 // 18446744073709551615 divided by zero in four verbs.
 corpusdb_test!(an_epoch_beyond_all_is_refused_everywhere, WordCorpus::of(&[9, 5]), |t| {
     t.recipe("r.toml", "[[source]]\nname = \"web\"\nmax_repeats = 3\n");
@@ -106,7 +128,7 @@ corpusdb_test!(an_epoch_beyond_all_is_refused_everywhere, WordCorpus::of(&[9, 5]
     }
     for row in [4, 1 << 40, u64::MAX] {
         let refused = t.scratch.ran(&format!("epoch extend corpus 1 --consumed {row}"));
-        refused.fails(&[&format!("before the {row} consumed rows")]);
+        refused.fails(&[&format!("{row} consumed rows are")]);
     }
 });
 
