@@ -6,12 +6,12 @@ use super::mix::{MixMethod, MixUnit, SchedulePoint};
 use super::order::{Curriculum, LengthGrouped, OrderKind};
 use super::output::Format;
 use super::pack::{LongDocuments, PackKind, PartialRow, RowTarget};
+use super::ranges::{LENGTHS, STRATA};
 use super::source::SourceRecipe;
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::{WEIGHT_MAX, integer_weights};
 use crate::model::near_names::way_out;
 
-const LENGTHS: std::ops::RangeInclusive<u32> = 2..=16_777_216;
 const SHARD_MIN: u64 = 4096;
 
 pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
@@ -371,9 +371,9 @@ fn check_curriculum(kind: PackKind, curriculum: &Curriculum) -> Result<(), Epoch
     if !(0.0..=1.0).contains(&curriculum.c0) {
         return wrong(format!("order.curriculum.c0 is {}, not in 0 to 1", curriculum.c0));
     }
-    if !(1..=4096).contains(&curriculum.strata) {
+    if !(1..=STRATA).contains(&curriculum.strata) {
         return wrong(format!(
-            "order.curriculum.strata is {}, not in 1 to 4096",
+            "order.curriculum.strata is {}, not in 1 to {STRATA}",
             curriculum.strata
         ));
     }

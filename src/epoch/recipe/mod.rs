@@ -68,9 +68,12 @@ impl Recipe {
     /// the parser knows them), [`EpochError::NotBuilt`] when it asks for what this release lacks.
     pub fn parse(text: &str) -> Result<Self, EpochError> {
         let text = without_byte_order_mark(text);
-        let mut recipe: Self = toml::from_str(text)
-            .map_err(|error| EpochError::Recipe(with_near_name(error.to_string().trim_end())))?;
-        ranges::check(&recipe).map_err(|out| EpochError::Recipe(out.words(Some(text))))?;
+        let out_of_range = |out: ranges::OutOfRange| EpochError::Recipe(out.words(Some(text)));
+        let mut recipe: Self = toml::from_str(text).map_err(|error| {
+            let words = || EpochError::Recipe(with_near_name(error.to_string().trim_end()));
+            ranges::check_text(text).map_or_else(out_of_range, |()| words())
+        })?;
+        ranges::check(&recipe).map_err(out_of_range)?;
         recipe.select.min_tokens = recipe.select.min_tokens.max(1);
         if let Some(condition) = &mut recipe.select.condition {
             *condition = resolved(condition, false).map_err(EpochError::Recipe)?;

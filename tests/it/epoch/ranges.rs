@@ -75,6 +75,49 @@ corpusdb_test!(a_number_beyond_its_range_is_refused, WordCorpus::of(&[9, 5, 7, 3
     t.scratch.run(&format!("epoch row corpus {} 16777215", planned["number"])).prints(&["pad"]);
 });
 
+/// Numbers of 32 bits: a recipe with `N`, what the number is called, its line, and the most that it may be.
+const SMALL_NUMBERS: [(&str, &str, usize, u64); 7] = [
+    ("[pack]\nlength = N\n", "pack.length", 3, 1 << 24),
+    ("[pack]\noptions = { doc_multiple = N }\n", "pack.options.doc_multiple", 3, 1 << 24),
+    ("[[source]]\nname = \"web\"\nmax_repeats = N\n", "source[0].max_repeats", 4, u32::MAX as u64),
+    (
+        "[order]\nkind = \"curriculum\"\ncurriculum = { by = \"tokens\", steps = N }\n",
+        "order.curriculum.steps",
+        4,
+        1 << 20,
+    ),
+    (
+        "[order]\nkind = \"curriculum\"\n[order.curriculum]\nby = \"tokens\"\nstrata = N\n",
+        "order.curriculum.strata",
+        6,
+        4096,
+    ),
+    (
+        "[order]\nkind = \"length-grouped\"\nlength_grouped = { mega_batch_mult = N }\n",
+        "order.length_grouped.mega_batch_mult",
+        4,
+        1 << 24,
+    ),
+    (
+        "[select]\nexclude_contaminated = [\"a\",\n{ suite = \"b\", tokens = N }]\n",
+        "select.exclude_contaminated[1].tokens",
+        4,
+        u32::MAX as u64,
+    ),
+];
+
+// They were told in the words of the parser: "invalid value: integer `4294967296`, expected u32".
+corpusdb_test!(numbers_beyond_32_bits_are_refused_by_name, WordCorpus::of(&[9]), |t| {
+    for (recipe, name, line, most) in SMALL_NUMBERS {
+        for number in [1_u64 << 32, 1 << 62] {
+            t.recipe("r.toml", &recipe.replace('N', &number.to_string()));
+            let words = format!("{name} is {number}, more than {most}, the most that it may be");
+            let told = format!("r.toml: recipe: line {line}: {words}");
+            t.scratch.ran("epoch explain corpus r.toml").fails(&[&told]);
+        }
+    }
+});
+
 // They were counted epoch by epoch, for hours.
 corpusdb_test!(extend_refuses_rows_beyond_a_run_of_many_passes, WordCorpus::of(&[9, 5]), |t| {
     let source = "[pack]\nkind = \"none\"\n[[source]]\nname = \"web\"\n";
