@@ -45,12 +45,13 @@ pub(super) fn check_rows(
     index.refuse_empty(plan)
 }
 
-/// Rows of an epoch, about: in proportion to what it takes of each pass.
+/// Rows of an epoch, about: in proportion to what it takes of each pass, rounded up.
 fn about_rows(plan: &PlanHeader) -> u128 {
-    let of = |rows: u64, taken: u64, pass: u64| {
-        u128::from(rows) * u128::from(taken) / u128::from(pass.max(1))
+    let of_source = |source: &PlannedSource| {
+        let rows = u128::from(source.rows) * u128::from(source.expected);
+        rows.div_ceil(source.amount.max(1).into())
     };
-    plan.sources.iter().map(|source| of(source.rows, source.expected, source.amount)).sum()
+    plan.sources.iter().map(of_source).sum()
 }
 
 /// An order that needs every row in memory has room for them.
@@ -72,12 +73,7 @@ pub(super) fn check_memory(
 
 /// Rows that are put in order together have room in memory.
 pub(super) fn check_window(plan: &PlanHeader, memory: u64) -> Result<(), EpochError> {
-    let of_epoch = |source: &PlannedSource| {
-        let rows = u128::from(source.rows) * u128::from(source.expected);
-        rows.div_ceil(source.amount.max(1).into())
-    };
-    let epoch: u128 = plan.sources.iter().map(of_epoch).sum();
-    let rows = epoch.min(BatchSampler::of(plan).window.into());
+    let rows = about_rows(plan).min(BatchSampler::of(plan).window.into());
     if rows * u128::from(EXACT_ROW_BYTES) <= memory.into() {
         return Ok(());
     }
