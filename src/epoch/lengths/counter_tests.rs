@@ -4,43 +4,21 @@ use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::column::{LengthReader, blocks_of, with_tokens};
 use crate::epoch::lengths::index::{IndexMemory, LengthIndex};
+use crate::epoch::lengths::test_corpus::corpus_of_lengths;
 use crate::epoch::pack::LengthHistogram;
-use crate::model::{BLOCK_SIZE, DedupMode, DocId, Interrupt, Policy, TokenizerId};
-use crate::store;
-use crate::store::{
-    CommitRecord, MemoryBudget, StoreWriter, TokenizerFiles, TokenizerRecord, View, system_fields,
-};
+use crate::model::{BLOCK_SIZE, DocId, Interrupt, TokenizerId};
+use crate::store::{View, system_fields};
 use proptest::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
 /// A view of a corpus with these token counts, from the first document on.
 fn corpus(counts: &[Option<i64>]) -> (tempfile::TempDir, View) {
-    let scratch = tempfile::tempdir().unwrap();
-    let path = scratch.path().join("corpus");
-    store::create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
-    let mut writer = StoreWriter::open(&path, MemoryBudget::within(64 << 20), 1).unwrap();
-    let record = TokenizerRecord {
-        name: "t".to_owned(),
-        hash: [0; 32],
-        vocab_size: 100,
-        lineage: String::new(),
-        backend: String::new(),
-        encoded_to: u64::MAX,
-        ..TokenizerRecord::default()
-    };
-    let mut batch = writer.begin().unwrap();
-    batch
-        .add_tokenizer(&record, TokenizerFiles { file: b"{}", ..TokenizerFiles::default() })
-        .unwrap();
-    batch.commit(&CommitRecord::default()).unwrap();
     let mut blocks = counts.chunks(BLOCK_SIZE as usize);
-    writer
-        .generate(TokenizerId(0), &["web"], scratch.path(), &mut |_, values| {
-            values.extend_from_slice(blocks.next().unwrap_or_default());
-            0
-        })
-        .unwrap();
+    let (scratch, writer) = corpus_of_lengths(&["web"], &mut |_, values| {
+        values.extend_from_slice(blocks.next().unwrap_or_default());
+        0
+    });
     let view = writer.view().clone();
     (scratch, view)
 }

@@ -1,14 +1,16 @@
 //! Lengths of documents, as planning and packing see them: scanned from the store block by block, never held for a
 //! whole corpus.
 //!
-//! `scan` reads the length column, `counter` counts its blocks where they lie, `by_length` finds the documents of a
-//! length by their rank, `trained` says which tokens are trained on.
+//! `column` reads the length column, `counter` counts its blocks where they lie, `index` finds the documents of a length
+//! by their rank, `loss` says which tokens are trained on.
 
 mod class_counts;
 mod column;
 mod counter;
 mod index;
 mod loss;
+#[cfg(test)]
+mod test_corpus;
 
 pub(super) use column::{
     LengthReader, blocks_and_slots, blocks_of, count_tokens, slots, with_tokens,
@@ -16,3 +18,5 @@ pub(super) use column::{
 pub(super) use counter::effective;
 pub(super) use index::LengthIndex;
 pub(super) use loss::LossReader;
+#[cfg(test)]
+pub(super) use test_corpus::corpus_of_lengths;

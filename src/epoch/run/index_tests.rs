@@ -3,6 +3,7 @@
 use super::{Checkpoints, EpochIndex};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
+use crate::epoch::lengths::corpus_of_lengths;
 use crate::epoch::plan::Plan;
 use crate::epoch::planning::{PlanInputs, plan};
 use crate::epoch::recipe::Recipe;
@@ -10,14 +11,9 @@ use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::counted;
 use crate::epoch::run::index_store::{check_marks, index_epochs};
 use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, OpenPlan};
-use crate::model::{Context, DedupMode, Interrupt, Policy, TokenizerId};
-use crate::store::{
-    self, CommitRecord, MarksRecord, MemoryBudget, StoreWriter, TokenizerFiles, TokenizerRecord,
-    View,
-};
+use crate::model::{Context, Interrupt};
+use crate::store::{CommitRecord, MarksRecord, StoreWriter, View};
 use std::sync::Arc;
-
-const TOKENIZER: &[u8] = br#"{"version":"1.0","added_tokens":[],"model":{"type":"WordLevel","vocab":{"<unk>":0},"unk_token":"<unk>"}}"#;
 
 fn corpus(sources: &[&str]) -> (tempfile::TempDir, View) {
     let (scratch, writer) = written(sources);
@@ -26,34 +22,13 @@ fn corpus(sources: &[&str]) -> (tempfile::TempDir, View) {
 }
 
 fn written(sources: &[&str]) -> (tempfile::TempDir, StoreWriter) {
-    let scratch = tempfile::tempdir().unwrap();
-    let path = scratch.path().join("corpus");
-    store::create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
-    let mut writer = StoreWriter::open(&path, MemoryBudget::within(64 << 20), 1).unwrap();
-    let record = TokenizerRecord {
-        name: "t".to_owned(),
-        hash: *blake3::hash(TOKENIZER).as_bytes(),
-        vocab_size: 100,
-        lineage: String::new(),
-        backend: String::new(),
-        encoded_to: u64::MAX,
-        ..TokenizerRecord::default()
-    };
-    let mut batch = writer.begin().unwrap();
-    batch
-        .add_tokenizer(&record, TokenizerFiles { file: TOKENIZER, ..TokenizerFiles::default() })
-        .unwrap();
-    batch.commit(&CommitRecord::default()).unwrap();
-    writer
-        .generate(TokenizerId(0), sources, scratch.path(), &mut |block, values| {
-            if (block as usize) < sources.len() {
-                let count = if block as usize + 1 < sources.len() { 65_536 } else { 3001 };
-                values.extend((0..count).map(|at| Some(1 + (at * at + block as i64) % 97)));
-            }
-            block as usize
-        })
-        .unwrap();
-    (scratch, writer)
+    corpus_of_lengths(sources, &mut |block, values| {
+        if (block as usize) < sources.len() {
+            let count = if block as usize + 1 < sources.len() { 65_536 } else { 3001 };
+            values.extend((0..count).map(|at| Some(1 + (at * at + block as i64) % 97)));
+        }
+        block as usize
+    })
 }
 
 fn planned(view: &View, rest: &str) -> Plan {
