@@ -8,7 +8,6 @@ use crate::support::{Random, TestDir, copy, corpusdb, repository, strip_logs};
 use corpusdb::epoch::{BuildJob, EpochError, EpochRow, Plan};
 use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, CorpusWriter};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 // ----
@@ -275,6 +274,13 @@ const SCHEDULED: &str = "[[source]]\nname = \"web\"\nmax_repeats = 6\n\
      [[source]]\nname = \"books\"\nmax_repeats = 6\n\
      [[source]]\nname = \"code\"\nmax_repeats = 6\n";
 
+/// The plans of all chains, in the order of their numbers, each with the names of its specials.
+fn links() -> impl Iterator<Item = (&'static str, &'static GoldenLink)> {
+    CHAINS
+        .iter()
+        .flat_map(|GoldenChain(specials, links)| links.iter().map(|link| (*specials, link)))
+}
+
 fn text(specials: &str, GoldenLink(_, snapshot, body, sources): &GoldenLink) -> String {
     let names = [('b', "bos"), ('e', "eos"), ('p', "pad")].into_iter();
     let names = names.filter(|(letter, _)| specials.contains(*letter));
@@ -445,19 +451,14 @@ fn plans_of_an_earlier_release_are_planned_as_then() {
     let golden = golden_plans();
     let mut writer = place.writer();
     // Each extension of what the earlier release stored, found again by its hash.
-    let known: BTreeMap<u32, &GoldenPlan> = golden.iter().map(|plan| (plan.number, plan)).collect();
-    let links = CHAINS
-        .iter()
-        .flat_map(|GoldenChain(specials, links)| links.iter().map(move |link| (specials, link)));
-    for (plan, (specials, link)) in golden.iter().zip(links) {
+    for (plan, (specials, link)) in golden.iter().zip(links()) {
         let Some((parent, row)) = plan.parent else { continue };
-        let text = text(specials, link);
-        let (record, _) =
-            writer.extend(parent, row, Some(&recipe(&text)), &Context::new()).unwrap();
+        let recipe = recipe(&text(specials, link));
+        let (record, _) = writer.extend(parent, row, Some(&recipe), &Context::new()).unwrap();
         assert_eq!((record.number, hex(record.hash)), (plan.number, plan.hash.clone()));
     }
-    for number in known.keys().rev() {
-        writer.drop_plan(*number).unwrap();
+    for plan in golden.iter().rev() {
+        writer.drop_plan(plan.number).unwrap();
     }
     let again = plan_all(&place, &mut writer, |_, _, at| golden[at].parent.unwrap().1);
     for (again, golden) in again.iter().zip(&golden) {
@@ -497,8 +498,7 @@ fn make_golden_plans() {
     let mut writer = place.writer();
     writer.create_snapshot("third").unwrap();
     assert!(stored(&place.reader()).iter().any(|document| document.loss.is_some()));
-    let percents: Vec<u64> =
-        CHAINS.iter().flat_map(|GoldenChain(_, links)| links.iter().map(|link| link.0)).collect();
+    let percents: Vec<u64> = links().map(|(_, link)| link.0).collect();
     let plans = plan_all(&place, &mut writer, |corpus, planned, at| {
         let epoch = open(corpus, planned, 0);
         let consumed = epoch.rows() * percents[at] / 100;
