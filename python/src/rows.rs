@@ -13,7 +13,7 @@ use crate::process::ProcessOwned;
 use crate::stream::RowStream;
 use corpusdb::arrow::array::{Array, RecordBatch};
 use corpusdb::arrow::datatypes::SchemaRef;
-use corpusdb::query::{Format, Printer, QueryError, SqlQuery};
+use corpusdb::query::{PrintFormat, Printer, QueryError, SqlQuery};
 use corpusdb::{Corpus, CorpusOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -261,7 +261,7 @@ impl PyRows {
         let (batches, is_all) = self.look_ahead(py, count.saturating_add(1))?;
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
         let mut text = Vec::new();
-        let mut printer = Printer::new(Format::Table, &mut text).within(width);
+        let mut printer = Printer::new(PrintFormat::Table, &mut text).within(width);
         let mut printed = Ok(());
         if rows == 0 {
             printed = printer.empty(&self.schema);

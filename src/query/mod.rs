@@ -4,7 +4,7 @@
 //! ([`Printer`]). What dedup did is in [`duplicates`](crate::duplicates).
 //!
 //! ```
-//! use corpusdb::query::{Format, Printer};
+//! use corpusdb::query::{PrintFormat, Printer};
 //!
 //! # use corpusdb::ingest::{Record, Records};
 //! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
@@ -19,7 +19,7 @@
 //! let corpus = writer.corpus();
 //! let rows = corpus.sql("SELECT key, bytes FROM documents WHERE kept ORDER BY id LIMIT 2")?;
 //! let mut printed = Vec::new();
-//! Printer::new(Format::Csv, &mut printed).rows(rows)?;
+//! Printer::new(PrintFormat::Csv, &mut printed).rows(rows)?;
 //! assert_eq!(printed, b"key,bytes\n0,17\n1,17\n");
 //! # Ok(())
 //! # }
@@ -80,7 +80,7 @@ pub use fields::FieldSummary;
 pub(crate) use fields::fields;
 pub use filter::DocumentFilter;
 pub(crate) use format::refuse_same_names;
-pub use format::{Format, Printer};
+pub use format::{PrintFormat, Printer};
 pub(crate) use info::info;
 pub use info::{
     CommitInfo, DiskInfo, EpochInfo, FieldInfo, Info, SnapshotInfo, SourceInfo, StandingCount,

@@ -173,7 +173,7 @@ fn small() -> (tempfile::TempDir, View) {
     corpus(&documents)
 }
 
-fn printed(view: &View, statement: &str, format: Format) -> String {
+fn printed(view: &View, statement: &str, format: PrintFormat) -> String {
     let mut out = Vec::new();
     let mut printer = Printer::new(format, &mut out);
     printer.rows(sql(view, statement).unwrap()).unwrap();
@@ -182,7 +182,7 @@ fn printed(view: &View, statement: &str, format: Format) -> String {
 }
 
 fn csv(view: &View, statement: &str) -> String {
-    printed(view, statement, Format::Csv)
+    printed(view, statement, PrintFormat::Csv)
 }
 
 fn ids(view: &View, expression: &str) -> Vec<u64> {
@@ -192,7 +192,7 @@ fn ids(view: &View, expression: &str) -> Vec<u64> {
 #[test]
 fn every_column_has_its_value() {
     let (_directory, view) = small();
-    let text = printed(&view, "SELECT * FROM documents ORDER BY id", Format::Json);
+    let text = printed(&view, "SELECT * FROM documents ORDER BY id", PrintFormat::Json);
     let lines: Vec<&str> = text.lines().collect();
     let expected = [
         r#"{"id":0,"key":"/in/lines:0@0","source":"web","language":"en","commit":3,"bytes":13,"chars":13,"tokens":3,"tokens_words":3,"kept":true,"standing":"kept","dup_of":null,"jaccard":null,"cluster":0,"cluster_size":2,"crowded":false,"text":"one two three","meta":"{\"language\":\"en\",\"quality\":0.5,\"url\":\"http://a\"}","url":"http://a","quality":0.5,"stars":null}"#,
@@ -331,7 +331,7 @@ fn tables_and_columns_say_what_they_are() {
         let columns: Vec<&str> =
             described.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
         assert_eq!(columns.join(","), header.trim_end(), "{table}");
-        for line in printed(&view, &format!("DESCRIBE {table}"), Format::Json).lines() {
+        for line in printed(&view, &format!("DESCRIBE {table}"), PrintFormat::Json).lines() {
             let told: serde_json::Value = serde_json::from_str(line).unwrap();
             assert!(told["meaning"].as_str().is_some_and(|meaning| meaning.len() > 5), "{line}");
         }
@@ -373,7 +373,7 @@ fn a_cast_to_doubles_compares_as_doubles() {
 #[test]
 fn joined_texts_are_what_the_engine_joins() {
     let (_directory, view) = small();
-    let json = |statement: &str| printed(&view, statement, Format::Json);
+    let json = |statement: &str| printed(&view, statement, PrintFormat::Json);
     assert_eq!(csv(&view, "SELECT name || 'x' FROM sources LIMIT 0").matches("||").count(), 1);
     assert_eq!(
         json(
@@ -407,7 +407,7 @@ fn an_output_that_refuses_ends_a_query_with_its_own_error() {
     let (_directory, view) = small();
     let mut out = Refusing(0);
     let rows = sql(&view, "SELECT id FROM documents").unwrap();
-    let stopped = Printer::new(Format::Csv, &mut out).rows(rows);
+    let stopped = Printer::new(PrintFormat::Csv, &mut out).rows(rows);
     assert!(matches!(stopped, Err(QueryError::Write(_))));
     assert_eq!(out.0, 1);
 }

@@ -7,7 +7,7 @@ use super::sql_answer::{AnswerFile, AnswerFormat, StatementScope, print_answer};
 use crate::cli::causes;
 use crate::cli::output::{self, Output};
 use crate::cli::session::CommandSession;
-use corpusdb::query::{Format, SqlQuery};
+use corpusdb::query::{PrintFormat, SqlQuery};
 use corpusdb::show::number;
 use corpusdb::{Context, Corpus};
 use std::io::{BufWriter, Write};
@@ -20,7 +20,7 @@ const PROMPT: &str = "corpusdb> ";
 pub(super) fn run(
     path: &Path,
     query: SqlQuery,
-    mode: Format,
+    mode: PrintFormat,
     session: &CommandSession,
 ) -> anyhow::Result<()> {
     let corpus = session.read(path)?;
@@ -63,7 +63,7 @@ struct SqlShell<'a> {
     corpus: Corpus,
     query: SqlQuery,
     session: &'a CommandSession,
-    mode: Format,
+    mode: PrintFormat,
     timer: bool,
     /// The file that the next answer goes to.
     output: Option<AnswerFile>,
@@ -178,8 +178,8 @@ impl SqlShell<'_> {
             ShellCommand::Output(Some((to, force))) => {
                 // Where the ending tells nothing the mode does.
                 let format = match (to.extension(), self.mode) {
-                    (None, Format::Csv) => Some(AnswerFormat::Printed(Format::Csv)),
-                    (None, Format::Json) => Some(AnswerFormat::Printed(Format::Json)),
+                    (None, PrintFormat::Csv) => Some(AnswerFormat::Printed(PrintFormat::Csv)),
+                    (None, PrintFormat::Json) => Some(AnswerFormat::Printed(PrintFormat::Json)),
                     _ => None,
                 };
                 output::note(&format!("the next answer goes to {}", to.display()));

@@ -1,7 +1,7 @@
 //! What is typed into the shell: statements, commands with a point, or not yet either. Nothing is done here, so that all
 //! of it is tested.
 
-use corpusdb::query::{Format, Script, ScriptEnd, ScriptStatement};
+use corpusdb::query::{PrintFormat, Script, ScriptEnd, ScriptStatement};
 use std::path::PathBuf;
 
 /// A command as `.help` has it.
@@ -35,7 +35,7 @@ pub(super) const COMMANDS: [ShellCommandHelp; 8] = [
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ShellCommand {
     Help,
-    Mode(Option<Format>),
+    Mode(Option<PrintFormat>),
     /// The file, and whether it may be replaced.
     Output(Option<(PathBuf, bool)>),
     Schema(Option<String>),
@@ -70,7 +70,7 @@ impl ShellCommand {
         let misused = || format!("it is `{}`", entry.usage);
         let command = match entry.word() {
             ".mode" if rest.is_empty() => return Ok(Self::Mode(None)),
-            ".mode" => Self::Mode(Some(Format::from_name(rest).ok_or_else(misused)?)),
+            ".mode" => Self::Mode(Some(PrintFormat::from_name(rest).ok_or_else(misused)?)),
             ".timer" => Self::Timer(match rest {
                 "on" => true,
                 "off" => false,
@@ -149,8 +149,8 @@ mod tests {
     fn commands_take_what_they_say_and_may_be_cut_short() {
         let read = |line: &str| ShellCommand::read(line);
         assert_eq!(read(".h"), Ok(ShellCommand::Help));
-        assert_eq!(read(".mode csv;"), Ok(ShellCommand::Mode(Some(Format::Csv))));
-        assert_eq!(read(".MODE jsonl"), Ok(ShellCommand::Mode(Some(Format::Json))));
+        assert_eq!(read(".mode csv;"), Ok(ShellCommand::Mode(Some(PrintFormat::Csv))));
+        assert_eq!(read(".MODE jsonl"), Ok(ShellCommand::Mode(Some(PrintFormat::Json))));
         assert_eq!(read(".mode"), Ok(ShellCommand::Mode(None)));
         assert_eq!(read(".timer on"), Ok(ShellCommand::Timer(true)));
         assert_eq!(
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn help_names_every_form_there_is() {
         let usage = COMMANDS.iter().find(|it| it.word() == ".mode").unwrap().usage;
-        assert!(Format::ALL.iter().all(|format| usage.contains(format.name())));
+        assert!(PrintFormat::ALL.iter().all(|format| usage.contains(format.name())));
     }
 
     fn statements(input: &str) -> Vec<String> {

@@ -6,7 +6,7 @@ use crate::cli::output::{self, Output};
 use crate::cli::verb::{ALL_BY_HAND, CorpusPath, NoOptions, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Context;
-use corpusdb::query::{Format, Script, ScriptEnd, ScriptStatement, SqlQuery};
+use corpusdb::query::{PrintFormat, Script, ScriptEnd, ScriptStatement, SqlQuery};
 use corpusdb::text_file::decode_text;
 use serde::Serialize;
 use std::fs::File;
@@ -199,11 +199,13 @@ fn read(from: impl Read, name: &str) -> anyhow::Result<String> {
 
 impl ScriptFile {
     /// Prints the answers one after another, until a statement fails. Whether a value is not whole.
-    fn print(&self, scope: StatementScope<'_>, format: Format) -> anyhow::Result<bool> {
+    fn print(&self, scope: StatementScope<'_>, format: PrintFormat) -> anyhow::Result<bool> {
         let mut out = BufWriter::new(output::stdout());
         let mut is_cut = false;
         for (at, statement) in self.statements.iter().enumerate() {
-            if at > 0 && matches!(format, Format::Table | Format::Line | Format::Markdown) {
+            if at > 0
+                && matches!(format, PrintFormat::Table | PrintFormat::Line | PrintFormat::Markdown)
+            {
                 out.write_all(b"\n")?;
             }
             let printed = print_answer(scope, &statement.text, format, &mut out, &Context::new());

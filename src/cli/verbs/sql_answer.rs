@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use corpusdb::export::{AnswerOptions, ExportJob, ExportedFile, FormatName, write_answer};
-use corpusdb::query::{Format, Printer, Rows, SqlQuery};
+use corpusdb::query::{PrintFormat, Printer, Rows, SqlQuery};
 use corpusdb::show::{number, size};
 use corpusdb::{Context, Corpus};
 use serde::Serialize;
@@ -18,18 +18,18 @@ use std::sync::LazyLock;
 /// The form of an answer: printed, or that of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnswerFormat {
-    Printed(Format),
+    Printed(PrintFormat),
     Written(FormatName),
 }
 
 impl ValueEnum for AnswerFormat {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<AnswerFormat>> = LazyLock::new(|| {
-            let printed = Format::ALL.into_iter().map(AnswerFormat::Printed);
+            let printed = PrintFormat::ALL.into_iter().map(AnswerFormat::Printed);
             let written = FormatName::all().filter(|format| format.has_columns());
             // A form that is printed and written stands once, and JSON lines under both of its names.
             let written = written.filter(|format| {
-                format.name() == "jsonl" || Format::from_name(format.name()).is_none()
+                format.name() == "jsonl" || PrintFormat::from_name(format.name()).is_none()
             });
             printed.chain(written.map(AnswerFormat::Written)).collect()
         });
@@ -46,24 +46,24 @@ impl ValueEnum for AnswerFormat {
 
 impl AnswerFormat {
     /// The form in which answers are printed.
-    pub(super) fn printed(asked: Option<Self>, is_json: bool) -> anyhow::Result<Format> {
+    pub(super) fn printed(asked: Option<Self>, is_json: bool) -> anyhow::Result<PrintFormat> {
         let asked = match asked {
             Some(Self::Written(format)) => {
-                Some(Format::from_name(format.name()).with_context(|| {
+                Some(PrintFormat::from_name(format.name()).with_context(|| {
                     format!("{} cannot be printed: write a file with `output=` FILE", format.name())
                 })?)
             }
             Some(Self::Printed(format)) => Some(format),
             None => None,
         };
-        Ok(if is_json { Format::Json } else { asked.unwrap_or(Format::Table) })
+        Ok(if is_json { PrintFormat::Json } else { asked.unwrap_or(PrintFormat::Table) })
     }
 
     /// The form of a file.
     fn written(self) -> anyhow::Result<FormatName> {
         let format = match self {
             Self::Written(format) => Some(format),
-            Self::Printed(Format::Json) => FormatName::from_name("jsonl"),
+            Self::Printed(PrintFormat::Json) => FormatName::from_name("jsonl"),
             Self::Printed(format) => FormatName::from_name(format.name()),
         };
         format.with_context(|| {
@@ -100,7 +100,7 @@ pub(super) struct PrintSummary {
 pub(super) fn print_answer(
     scope: StatementScope<'_>,
     statement: &str,
-    format: Format,
+    format: PrintFormat,
     out: &mut dyn Write,
     context: &Context<'_>,
 ) -> anyhow::Result<PrintSummary> {

@@ -23,7 +23,7 @@ const BYTES: usize = 1 << 20;
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum PrintFormat {
     /// Columns beside one another, for people: long values are cut.
     Table,
     /// Columns under one another, one a line, for people: values are whole.
@@ -36,7 +36,7 @@ pub enum Format {
     Markdown,
 }
 
-impl Format {
+impl PrintFormat {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Table, Self::Line, Self::Csv, Self::Json, Self::Markdown];
 
@@ -76,7 +76,7 @@ impl Format {
 
 /// Prints batches as they come; holds one page of a table at most, which is bounded in rows and in bytes.
 pub struct Printer<'a> {
-    format: Format,
+    format: PrintFormat,
     out: &'a mut dyn Write,
     width: Option<usize>,
     heads: Vec<Head>,
@@ -88,7 +88,7 @@ pub struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     /// Prints to `out`, which should be buffered.
-    pub fn new(format: Format, out: &'a mut dyn Write) -> Self {
+    pub fn new(format: PrintFormat, out: &'a mut dyn Write) -> Self {
         Self {
             format,
             out,
@@ -122,20 +122,20 @@ impl<'a> Printer<'a> {
     /// [`QueryError::SameNames`] for two columns of one name where programs read the answer: as CSV and JSON.
     pub fn batch(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         match self.format {
-            Format::Table => self.table(batch),
-            Format::Line => {
+            PrintFormat::Table => self.table(batch),
+            PrintFormat::Line => {
                 rows::write(self.out, batch, self.rows + 1)?;
                 self.rows += u64::try_from(batch.num_rows()).unwrap_or(0);
                 Ok(())
             }
-            Format::Csv | Format::Json | Format::Markdown => {
-                if self.format != Format::Markdown && !self.started {
+            PrintFormat::Csv | PrintFormat::Json | PrintFormat::Markdown => {
+                if self.format != PrintFormat::Markdown && !self.started {
                     refuse_same_names(batch.schema().fields())?;
                 }
                 for part in parts(batch) {
                     let text = match self.format {
-                        Format::Csv => self.csv(&part)?,
-                        Format::Markdown => self.markdown(&part)?,
+                        PrintFormat::Csv => self.csv(&part)?,
+                        PrintFormat::Markdown => self.markdown(&part)?,
                         _ => json(&part)?,
                     };
                     self.started = true;
@@ -330,7 +330,7 @@ mod tests {
             .unwrap()
     }
 
-    fn printed(format: Format, batches: &[RecordBatch]) -> String {
+    fn printed(format: PrintFormat, batches: &[RecordBatch]) -> String {
         let mut out = Vec::new();
         let mut printer = Printer::new(format, &mut out);
         for batch in batches {
@@ -342,39 +342,42 @@ mod tests {
 
     #[test]
     fn csv_has_one_header_and_quotes() {
-        let text = printed(Format::Csv, &[batch(0..1), batch(1..2)]);
+        let text = printed(PrintFormat::Csv, &[batch(0..1), batch(1..2)]);
         assert_eq!(text, "n,text\n0,\"a,\"\"0\n\"\n,\"a,\"\"1\n\"\n");
-        assert_eq!(printed(Format::Csv, &[batch(0..0)]), "n,text\n");
+        assert_eq!(printed(PrintFormat::Csv, &[batch(0..0)]), "n,text\n");
     }
 
     #[test]
     fn json_is_a_line_an_object_with_nulls() {
-        let text = printed(Format::Json, &[batch(0..1), batch(1..2)]);
+        let text = printed(PrintFormat::Json, &[batch(0..1), batch(1..2)]);
         assert_eq!(
             text,
             "{\"n\":0,\"text\":\"a,\\\"0\\n\"}\n{\"n\":null,\"text\":\"a,\\\"1\\n\"}\n"
         );
-        assert_eq!(printed(Format::Json, &[batch(0..0)]), "");
+        assert_eq!(printed(PrintFormat::Json, &[batch(0..0)]), "");
     }
 
     #[test]
     fn markdown_keeps_every_value_in_its_cell() {
-        let text = printed(Format::Markdown, &[batch(0..1), batch(1..2)]);
+        let text = printed(PrintFormat::Markdown, &[batch(0..1), batch(1..2)]);
         let rows = "| 0 | a,\"0<br> |\n|  | a,\"1<br> |\n";
         assert_eq!(text, format!("| n | text |\n| ---: | --- |\n{rows}"));
         let piped: ArrayRef = Arc::new(StringViewArray::from(vec!["a|b\x1b\t\r\n"]));
         let piped = RecordBatch::try_from_iter([("x|y", piped)]).unwrap();
         let expected = "| x\\|y |\n| --- |\n| a\\|b\u{fffd} <br> |\n";
-        assert_eq!(printed(Format::Markdown, &[piped]), expected);
-        assert_eq!(printed(Format::Markdown, &[batch(0..0)]), "| n | text |\n| ---: | --- |\n");
+        assert_eq!(printed(PrintFormat::Markdown, &[piped]), expected);
+        assert_eq!(
+            printed(PrintFormat::Markdown, &[batch(0..0)]),
+            "| n | text |\n| ---: | --- |\n"
+        );
     }
 
     #[test]
     fn tables_come_in_pages() {
         let headers = |text: &str| text.lines().filter(|line| line.starts_with("| n ")).count();
-        assert_eq!(headers(&printed(Format::Table, &[batch(0..700), batch(0..700)])), 2);
-        assert_eq!(headers(&printed(Format::Table, &[batch(0..1000)])), 1);
-        assert_eq!(headers(&printed(Format::Table, &[batch(0..0)])), 1);
+        assert_eq!(headers(&printed(PrintFormat::Table, &[batch(0..700), batch(0..700)])), 2);
+        assert_eq!(headers(&printed(PrintFormat::Table, &[batch(0..1000)])), 1);
+        assert_eq!(headers(&printed(PrintFormat::Table, &[batch(0..0)])), 1);
     }
 
     #[test]
@@ -386,22 +389,22 @@ mod tests {
         let numbers: ArrayRef = Arc::new((0..1000).map(Some).collect::<Int64Array>());
         let batch = RecordBatch::try_from_iter([("n", numbers), ("text", texts)]).unwrap();
         let mut out = Vec::new();
-        let mut printer = Printer::new(Format::Table, &mut out).within(80);
+        let mut printer = Printer::new(PrintFormat::Table, &mut out).within(80);
         printer.batch(&batch).unwrap();
         printer.finish().unwrap();
         assert!(printer.has_cut());
         let text = String::from_utf8(out).unwrap();
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("| 500 | word word") && text.contains("…"));
-        let whole = printed(Format::Line, &[batch.slice(499, 2)]);
+        let whole = printed(PrintFormat::Line, &[batch.slice(499, 2)]);
         assert!(whole.starts_with("--- row 1\nn    = 499\ntext = short\n--- row 2\n"));
         assert!(whole.contains(&long));
-        assert!(printed(Format::Table, &[batch.slice(499, 2)]).len() < 2000);
+        assert!(printed(PrintFormat::Table, &[batch.slice(499, 2)]).len() < 2000);
     }
 
     #[test]
     fn rows_under_one_another_keep_their_lines_and_say_null() {
-        let text = printed(Format::Line, &[batch(0..1), batch(1..2)]);
+        let text = printed(PrintFormat::Line, &[batch(0..1), batch(1..2)]);
         assert_eq!(
             text,
             "--- row 1\nn    = 0\ntext = a,\"0\n       \n--- row 2\nn    = NULL\ntext = a,\"1\n       \n"
@@ -419,7 +422,7 @@ mod tests {
                 Ok(())
             }
         }
-        for format in Format::ALL {
+        for format in PrintFormat::ALL {
             let mut closed = Closed;
             let mut printer = Printer::new(format, &mut closed);
             let done = printer.batch(&batch(0..2)).and_then(|()| printer.finish());
