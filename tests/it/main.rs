@@ -55,6 +55,7 @@ mod epoch {
     mod append;
     mod batches;
     mod builds;
+    mod cuts;
     mod ends;
     mod formats;
     mod golden;

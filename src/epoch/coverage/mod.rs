@@ -123,11 +123,14 @@ impl Coverage {
     /// unless paragraphs say where.
     #[must_use]
     pub fn cut(mut self, policy: &PackPolicy) -> Self {
+        if policy.cut_eos {
+            self.parts = self.parts.with_own_eos(policy);
+        }
         if policy.long != LongDocuments::Paragraph {
             self.parts = self.parts.joined();
         }
         if policy.kind != PackKind::Concat {
-            self.parts = self.parts.cut(policy.capacity);
+            self.parts = self.parts.cut(policy);
         }
         self
     }
@@ -176,12 +179,13 @@ pub struct CoverageCollector {
 }
 
 impl CoverageCollector {
-    /// Counts a segment.
+    /// Counts a segment of a row: its tokens of the document.
     pub fn add(&mut self, segment: &Segment, policy: &PackPolicy) {
-        if segment.offset == 0 && segment.length == policy.packed(segment.document_length) {
-            self.whole.insert(segment.document.0);
+        let part = policy.of_document(*segment);
+        if part.offset == 0 && part.length == policy.packed(part.document_length) {
+            self.whole.insert(part.document.0);
         } else {
-            self.parts.push(*segment);
+            self.parts.push(part);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Parts of documents: which tokens of a document are covered, and how often, as sorted segments.
 
-use crate::epoch::pack::{EffectiveSequence, Segment};
+use crate::epoch::pack::{EffectiveSequence, PackPolicy, Segment};
 use crate::model::DocId;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,10 +73,16 @@ impl TokenSpans {
         Self(joined)
     }
 
-    /// The same tokens, none in a segment of more than `capacity`.
+    /// The same tokens, each segment within a row of `policy`.
     #[must_use]
-    pub fn cut(&self, capacity: u32) -> Self {
-        Self::new(self.0.iter().flat_map(|segment| segment.cut(capacity)).collect())
+    pub(in crate::epoch) fn cut(&self, policy: &PackPolicy) -> Self {
+        Self::new(self.0.iter().flat_map(|segment| policy.pieces(*segment)).collect())
+    }
+
+    /// The same stored tokens: what reaches the last one of its document has the EOS too, and none is an EOS alone.
+    #[must_use]
+    pub(in crate::epoch) fn with_own_eos(&self, policy: &PackPolicy) -> Self {
+        Self::new(self.0.iter().filter_map(|segment| policy.with_own_eos(*segment)).collect())
     }
 
     /// The same stored tokens where documents have other special tokens; what is only a special token vanishes.

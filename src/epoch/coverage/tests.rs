@@ -18,6 +18,7 @@ fn policy(kind: PackKind, long: LongDocuments) -> PackPolicy {
         multiple: 1,
         overlap: false,
         whole_rows: false,
+        cut_eos: false,
     }
 }
 
@@ -66,13 +67,15 @@ fn due() -> impl Strategy<Value = Coverage> {
 }
 
 /// Rows of a pass: each document whole, or cut as a row would cut it.
-fn rows(due: &Coverage, cut: u32) -> Vec<Segment> {
+fn rows(due: &Coverage, cut: u32, policy: &PackPolicy) -> Vec<Segment> {
+    let policy = PackPolicy { capacity: cut + u32::from(policy.cut_eos), ..*policy };
+    let rows_of = |part: Segment| policy.pieces(part).map(|part| policy.in_row(part));
     let mut rows = Vec::new();
     for layer in due.whole.layers() {
         let whole = layer.iter().map(|document| segment(document, 0, length(document)));
-        rows.extend(whole.flat_map(|whole| whole.cut(cut)));
+        rows.extend(whole.flat_map(rows_of));
     }
-    rows.extend(due.parts.segments().iter().flat_map(|part| part.cut(cut)));
+    rows.extend(due.parts.segments().iter().flat_map(|part| rows_of(*part)));
     rows
 }
 
@@ -88,12 +91,15 @@ proptest! {
         due in due(),
         cut in 1_u32..40,
         concat: bool,
+        cut_eos: bool,
         taken in any::<proptest::sample::Index>(),
         order in any::<u64>(),
     ) {
         let kind = if concat { PackKind::Concat } else { PackKind::BestFit };
-        let policy = policy(kind, LongDocuments::Split);
-        let mut rows = rows(&due, cut);
+        let policy = PackPolicy { cut_eos, ..policy(kind, LongDocuments::Split) };
+        // Planning cuts what passes hold.
+        let due = if cut_eos { due.cut(&policy) } else { due };
+        let mut rows = rows(&due, cut, &policy);
         rows.sort_by_key(|row| blake3::hash(&[order.to_le_bytes(), row.document.0.to_le_bytes(), u64::from(row.offset).to_le_bytes()].concat()).as_bytes()[0]);
         rows.truncate(taken.index(rows.len() + 1));
         let given = collect(&rows, &policy);
@@ -118,7 +124,7 @@ proptest! {
     #[test]
     fn more_than_is_due_names_its_document(due in due(), cut in 1_u32..40, more in 0_u64..12) {
         let policy = policy(PackKind::BestFit, LongDocuments::Split);
-        let mut rows = rows(&due, cut);
+        let mut rows = rows(&due, cut, &policy);
         rows.push(segment(more, 0, 1));
         let given = collect(&rows, &policy);
         prop_assert_eq!(due.minus(&given, &policy), Err(CoverageExcess { document: more }));

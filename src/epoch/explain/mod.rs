@@ -9,7 +9,7 @@ pub use padding::Padding;
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::plan::{Plan, PlanHeader, masks, ratio};
+use crate::epoch::plan::{Plan, PlanHeader, PlannedSource, masks, ratio};
 use crate::epoch::planning::{LeftOut, is_dropped, left_out};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan, cost};
@@ -110,7 +110,7 @@ pub struct SourceExplanation {
     pub documents: u64,
     /// Stored tokens of the selected documents.
     pub tokens: u64,
-    /// BOS and EOS tokens added in one pass.
+    /// BOS and EOS tokens added in one pass, those at cuts with them.
     pub specials_added: u64,
     /// Rows of one pass.
     pub pass_rows: u64,
@@ -295,7 +295,7 @@ fn sources(
             draws_from: source.draws_from.clone(),
             documents: source.documents,
             tokens: source.tokens,
-            specials_added: source.effective_tokens - source.tokens,
+            specials_added: specials_added(source),
             pass_rows: source.rows,
             efficiency: source.efficiency,
             dropped_documents: source.losses.dropped_documents,
@@ -328,6 +328,15 @@ fn sources(
         source.left_out = left_out;
     }
     Ok(sources)
+}
+
+/// Special tokens that a pass adds: to its documents, and where these are cut.
+const fn specials_added(source: &PlannedSource) -> u64 {
+    let losses = &source.losses;
+    let lost = losses.dropped_tokens + losses.truncated_tokens + losses.lone_eos;
+    let in_rows = source.packed_tokens + lost + losses.partial_tokens;
+    // The effective tokens are in rows or lost; rows have more where EOS stand at cuts.
+    source.effective_tokens - source.tokens + in_rows.saturating_sub(source.effective_tokens)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]

@@ -13,6 +13,8 @@ pub(in crate::epoch) struct LossReader {
     tokenizer: TokenizerId,
     bos: bool,
     eos: bool,
+    /// Whether parts of documents end with EOS where these go on.
+    cut_eos: bool,
     /// Whether any document has spans: most corpora have none, and then nothing is read.
     any: bool,
 }
@@ -23,13 +25,14 @@ impl LossReader {
     pub fn of(
         corpora: &Corpora,
         tokenizer: TokenizerId,
-        specials: SpecialIds,
+        (specials, cut_eos): (SpecialIds, bool),
     ) -> Result<Self, EpochError> {
         Ok(Self {
             corpora: corpora.clone(),
             tokenizer,
             bos: specials.bos.is_some(),
             eos: specials.eos.is_some(),
+            cut_eos,
             any: corpora.has_loss(tokenizer)?,
         })
     }
@@ -66,21 +69,28 @@ impl LossReader {
         Ok(Some(spans))
     }
 
-    /// The trained spans of a segment, counted from its first token; none: all of it.
+    /// The trained spans of a segment of a row, counted from its first token; none: all of it. An EOS behind which the
+    /// document goes on is trained as that of a document is: when the token before it is.
     ///
     /// # Errors
     /// [`EpochError::Store`].
     pub fn segment(&self, segment: &Segment) -> Result<Option<Vec<LossSpan>>, EpochError> {
-        let spans = self.document(segment.document, segment.document_length)?;
-        let end = segment.offset + segment.length;
+        let Some(spans) = self.document(segment.document, segment.document_length)? else {
+            return Ok(None);
+        };
+        let added = u32::from(segment.adds_eos(self.cut_eos));
+        let end = segment.end() - added;
         let clip = |span: LossSpan| LossSpan {
             start: span.start.clamp(segment.offset, end) - segment.offset,
             end: span.end.clamp(segment.offset, end) - segment.offset,
             ..span
         };
-        Ok(spans.map(|spans| {
-            spans.into_iter().map(clip).filter(|span| span.start < span.end).collect()
-        }))
+        let mut spans: Vec<LossSpan> =
+            spans.into_iter().map(clip).filter(|span| span.start < span.end).collect();
+        if let Some(last) = spans.last_mut().filter(|last| last.end + added == segment.length) {
+            last.end = segment.length;
+        }
+        Ok(Some(spans))
     }
 
     /// The trained spans of a segment that begins at position `start` of a row; all of it where nothing

@@ -61,26 +61,40 @@ impl RowCutter {
                 continue;
             }
             let free = capacity - self.used;
-            let piece = match self.policy.kind {
-                PackKind::Concat => rest.min(free),
-                PackKind::Greedy | PackKind::None | PackKind::BestFit => rest.min(capacity),
+            let most = match self.policy.kind {
+                PackKind::Concat => free,
+                PackKind::Greedy | PackKind::None | PackKind::BestFit => capacity,
             };
-            if self.policy.slot(piece) > free {
+            let rest = Segment { offset: fragment.offset + placed, length: rest, ..fragment };
+            let piece =
+                self.piece(rest, most).filter(|(piece, _)| self.policy.slot(piece.length) <= free);
+            let Some((piece, taken)) = piece else {
                 self.current = Some((fragment, placed));
                 return Ok(self.close());
-            }
-            self.row.push(Segment {
-                document: fragment.document,
-                offset: fragment.offset + placed,
-                length: piece,
-                document_length: fragment.document_length,
-            });
-            self.used += self.policy.slot(piece);
-            self.current = Some((fragment, placed + piece));
+            };
+            self.row.push(piece);
+            self.used += self.policy.slot(piece.length);
+            self.current = Some((fragment, placed + taken));
             if self.used == capacity || self.policy.kind == PackKind::None {
                 return Ok(self.close());
             }
         }
+    }
+
+    /// What a row with `most` places left has of a part, and the tokens of the part in it; none where an EOS would stand
+    /// behind nothing that is stored.
+    fn piece(&self, part: Segment, most: u32) -> Option<(Segment, u32)> {
+        let whole = self.policy.in_row(part);
+        if whole.length <= most {
+            return Some((whole, part.length));
+        }
+        let taken = most - u32::from(self.policy.cut_eos);
+        let bos = u32::from(self.policy.bos && part.offset == 0);
+        // A row that is empty takes something in any case.
+        if self.policy.cut_eos && taken <= bos && !self.row.is_empty() {
+            return None;
+        }
+        Some((Segment { length: most, ..part }, taken.max(1)))
     }
 
     /// Begins a row with the last token of the row before, where rows overlap; false when nothing would follow it.
@@ -146,6 +160,7 @@ mod tests {
             multiple: 1,
             overlap: false,
             whole_rows: false,
+            cut_eos: false,
         };
         cut_by(policy, lengths)
     }
@@ -219,7 +234,7 @@ mod tests {
         ) {
             let policy = PackPolicy {
                 kind: PackKind::Concat, capacity, long: LongDocuments::Split, bos: false, eos: true, multiple: 1,
-                overlap: true, whole_rows,
+                overlap: true, whole_rows, cut_eos: false,
             };
             let rows = cut_by(policy, &lengths);
             let tokens = |segments: &[Segment]| -> Vec<(u64, u32)> {
@@ -242,6 +257,41 @@ mod tests {
             prop_assert!(predicted.into_iter().eq(all[..kept].windows(2).map(|pair| (pair[0], pair[1]))));
         }
 
+        /// Each part of a document that is cut ends with an EOS, whatever way the rows are cut, and the parts go on
+        /// where the one before stopped.
+        #[test]
+        fn every_cut_has_an_eos_and_loses_no_token(
+            lengths in proptest::collection::vec(2_u32..40, 0..30),
+            capacity in 3_u32..14,
+            bos: bool,
+            multiple in 1_u32..4,
+            kind in prop_oneof![Just(PackKind::Greedy), Just(PackKind::Concat), Just(PackKind::None)],
+            long in prop_oneof![Just(LongDocuments::Split), Just(LongDocuments::Truncate), Just(LongDocuments::Drop)],
+        ) {
+            let (capacity, multiple) = (capacity * multiple, multiple);
+            let policy = PackPolicy { kind, capacity, long, bos, eos: true, multiple, overlap: false, whole_rows: false, cut_eos: true };
+            let mut given = vec![0; lengths.len()];
+            let rows = cut_by(policy, &lengths);
+            for (at, row) in rows.iter().enumerate() {
+                let places: u32 = row.iter().map(|segment| policy.slot(segment.length)).sum();
+                prop_assert!(places <= capacity);
+                for segment in row {
+                    let (document, part) = (segment.document.0 as usize, policy.of_document(*segment));
+                    prop_assert_eq!(part.offset, given[document]);
+                    given[document] = part.end();
+                    let own = part.length - u32::from(bos && part.offset == 0);
+                    prop_assert!(own > 0 || part.end() == part.document_length, "an EOS behind nothing");
+                    prop_assert_eq!(policy.in_row(part), *segment);
+                }
+                if kind == PackKind::Concat && at + 1 < rows.len() && long == LongDocuments::Split {
+                    prop_assert!(places + 2 * multiple >= capacity, "a row that is not full");
+                }
+            }
+            for (length, given) in lengths.iter().zip(given) {
+                prop_assert_eq!(policy.packed(*length), given);
+            }
+        }
+
         #[test]
         fn no_packed_token_is_lost_or_moved(
             lengths in proptest::collection::vec(1_u32..50, 0..40),
@@ -249,7 +299,7 @@ mod tests {
             kind in prop_oneof![Just(PackKind::Greedy), Just(PackKind::Concat), Just(PackKind::None)],
             long in prop_oneof![Just(LongDocuments::Split), Just(LongDocuments::Truncate), Just(LongDocuments::Drop)],
         ) {
-            let policy = PackPolicy { kind, capacity, long, bos: false, eos: true, multiple: 1, overlap: false, whole_rows: false };
+            let policy = PackPolicy { kind, capacity, long, bos: false, eos: true, multiple: 1, overlap: false, whole_rows: false, cut_eos: false };
             let rows = cut(kind, capacity, long, &lengths);
             let mut placed = vec![0; lengths.len()];
             let mut last = 0;

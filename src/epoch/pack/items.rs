@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct PackItems {
     sizes: BTreeMap<u32, SizeClass>,
-    capacity: u32,
+    /// Tokens of its document between an item that fills a row and the next one.
+    step: u32,
 }
 
 /// The items of one size: those of whole documents, then fragments.
@@ -22,12 +23,12 @@ struct SizeClass {
 #[derive(Clone, Copy, Debug)]
 struct LengthShare {
     length: u32,
-    /// Tokens packed of each document.
-    packed: u32,
+    /// First token of the first item within its document's effective sequence.
+    offset: u32,
+    /// Tokens of each item.
+    tokens: u32,
     /// Items of the size a document has: full chunks may be several, a tail is one.
     per_document: u32,
-    /// Whether it is the tail of its document.
-    tail: bool,
     /// Items of the size up to and with this length.
     end: u64,
 }
@@ -75,35 +76,36 @@ impl PackItems {
     /// fragment is longer than a row.
     #[must_use]
     pub fn of(histogram: &LengthHistogram, fragments: &[Segment], policy: &PackPolicy) -> Self {
-        let mut items = Self { sizes: BTreeMap::new(), capacity: policy.capacity };
+        let mut items = Self { sizes: BTreeMap::new(), step: policy.step() };
         for (length, documents) in histogram {
-            let packed = policy.packed(*length);
-            let (full, tail) = (packed / policy.capacity, packed % policy.capacity);
-            items.add(policy.capacity, *length, packed, (full, false), *documents);
-            let last = (u32::from(tail > 0), true);
-            items.add(policy.slot(tail), *length, packed, last, *documents);
+            let (full, tail) = policy.full_rows(*length);
+            let share = LengthShare {
+                length: *length,
+                offset: 0,
+                tokens: policy.capacity,
+                per_document: full,
+                end: 0,
+            };
+            items.add(policy.capacity, share, *documents);
+            let (offset, per_document) = (full * policy.step(), u32::from(tail > 0));
+            let share = LengthShare { offset, tokens: tail, per_document, ..share };
+            items.add(policy.slot(tail), share, *documents);
         }
         for fragment in fragments {
+            let fragment = policy.in_row(*fragment);
             let class = items.sizes.entry(policy.slot(fragment.length)).or_default();
-            class.fragments.push(*fragment);
+            class.fragments.push(fragment);
         }
         items
     }
 
-    fn add(
-        &mut self,
-        size: u32,
-        length: u32,
-        packed: u32,
-        (per_document, tail): (u32, bool),
-        documents: u64,
-    ) {
-        if per_document == 0 || documents == 0 {
+    fn add(&mut self, size: u32, share: LengthShare, documents: u64) {
+        if share.per_document == 0 || documents == 0 {
             return;
         }
         let class = self.sizes.entry(size).or_default();
-        let end = class.ranked() + u64::from(per_document) * documents;
-        class.shares.push(LengthShare { length, packed, per_document, tail, end });
+        let end = class.ranked() + u64::from(share.per_document) * documents;
+        class.shares.push(LengthShare { end, ..share });
     }
 
     /// Items of `size`.
@@ -132,13 +134,9 @@ impl PackItems {
         let within = index - before;
         let per_document = u64::from(share.per_document);
         let chunk = u32::try_from(within % per_document).ok()?;
-        let (offset, tokens) = if share.tail {
-            let tail = share.packed % self.capacity;
-            (share.packed - tail, tail)
-        } else {
-            (chunk * self.capacity, self.capacity)
-        };
-        Some(PackItem::Ranked { length: share.length, rank: within / per_document, offset, tokens })
+        let offset = share.offset + chunk * self.step;
+        let (length, rank, tokens) = (share.length, within / per_document, share.tokens);
+        Some(PackItem::Ranked { length, rank, offset, tokens })
     }
 }
 
@@ -168,14 +166,15 @@ mod tests {
             multiple in 1_u32..5,
             long in prop_oneof![Just(LongDocuments::Split), Just(LongDocuments::Truncate), Just(LongDocuments::Drop)],
             eos: bool,
+            cut_eos: bool,
         ) {
-            let capacity = rows * multiple;
+            let (capacity, cut_eos) = (rows * multiple, eos && cut_eos);
             let policy =
-                PackPolicy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple, overlap: false, whole_rows: false };
+                PackPolicy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple, overlap: false, whole_rows: false, cut_eos };
             let fragment = Segment {
                 document: DocId(9),
                 offset: 3,
-                length: capacity - 1,
+                length: capacity - 1 - u32::from(cut_eos && capacity > 2),
                 document_length: 100,
             };
             let items = PackItems::of(&lengths, &[fragment], &policy);
@@ -186,13 +185,16 @@ mod tests {
                 for index in 0..count {
                     match items.locate(size, index).unwrap() {
                         PackItem::Part(found) => {
-                            prop_assert_eq!(found, fragment);
+                            prop_assert_eq!(policy.of_document(found), fragment);
                             fragments += 1;
                         }
                         PackItem::Ranked { length, rank, offset, tokens } => {
                             prop_assert!(rank < lengths[&length]);
                             prop_assert_eq!(policy.slot(tokens), size);
-                            covered.entry((length, rank)).or_default().extend(offset..offset + tokens);
+                            let segment = Segment { document: DocId(1), offset, length: tokens, document_length: length };
+                            prop_assert_eq!(cut_eos && segment.end() < length, policy.adds_eos(&segment));
+                            let end = policy.of_document(segment).end();
+                            covered.entry((length, rank)).or_default().extend(offset..end);
                         }
                     }
                 }

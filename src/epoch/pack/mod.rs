@@ -26,7 +26,8 @@ pub struct Segment {
     pub document: crate::model::DocId,
     /// First token of the segment within the document's effective sequence.
     pub offset: u32,
-    /// Tokens of the segment, at least 1.
+    /// Tokens of the segment, at least 1. In a row of a plan with `pack.cut_eos` the last one is EOS, where the document
+    /// goes on too: what it has at that place begins its next part.
     pub length: u32,
     /// Length of the document's effective sequence, whether packed whole or not.
     pub document_length: u32,
@@ -42,15 +43,10 @@ pub fn without_repeated(segments: &[Segment], repeated: u32) -> impl Iterator<It
 }
 
 impl Segment {
-    /// Cut into parts of `capacity` tokens and a rest.
-    pub fn cut(self, capacity: u32) -> impl Iterator<Item = Self> {
-        let mut placed = 0;
-        std::iter::from_fn(move || {
-            let length = (self.length - placed).min(capacity);
-            let part = Self { offset: self.offset + placed, length, ..self };
-            placed += length;
-            (length > 0).then_some(part)
-        })
+    /// Whether it ends with an EOS behind which its document goes on, where parts of documents do.
+    #[must_use]
+    pub(in crate::epoch) const fn adds_eos(&self, cut_eos: bool) -> bool {
+        cut_eos && self.end() < self.document_length
     }
 
     /// The token behind its last one, within the document's effective sequence.
@@ -82,7 +78,8 @@ impl EffectiveSequence {
         self.bos as u32 + self.eos as u32
     }
 
-    /// The stored tokens of a segment: the first one, and the one behind the last.
+    /// The stored tokens of a segment: the first one, and the one behind the last. An EOS at a cut (`pack.cut_eos`) counts
+    /// as the token of the document that its place has.
     #[must_use]
     pub fn stored(self, segment: &Segment) -> (u32, u32) {
         let tokens = segment.document_length.saturating_sub(self.overhead());

@@ -12,7 +12,7 @@ use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::{EpochError, ShortSource};
 use crate::epoch::mix::{Fluid, PlannedPoint};
 use crate::epoch::pack::PackLosses;
-use crate::epoch::recipe::{LongDocuments, PackKind, PadTo, Recipe, SpecialIds};
+use crate::epoch::recipe::{LongDocuments, MixUnit, PackKind, PadTo, Recipe, SpecialIds};
 use crate::store::REDACTED;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
@@ -389,17 +389,24 @@ impl PlannedSource {
 
     /// What each further pass counts, however many there are. Where passes count differently, the average of those
     /// that were walked does not hold for more of them; what does is the rows that their tokens fill, of which
-    /// every stratum may leave the last one.
+    /// every stratum may leave the last one, and the tokens of the documents: to these a row adds one EOS at most, which
+    /// counts for no more than the token before it.
     fn fewest_later(&self, rules: &RowRules) -> u64 {
         if !rules.passes_differ() {
             return self.later().last().map_or(0, |run| run.amount);
         }
-        let filled = self.packed_tokens / u64::from(rules.policy.capacity.max(1));
-        let strata = self.opens.last().map_or(1, Vec::len) as u64;
-        self.later()
-            .last()
-            .map_or(0, |run| run.amount)
-            .min(filled.saturating_sub(strata.saturating_sub(1)))
+        let added = if rules.policy.cut_eos { self.rows } else { 0 };
+        let of_documents = self.packed_tokens.saturating_sub(added);
+        let amount = self.later().last().map_or(0, |run| run.amount);
+        match rules.unit {
+            MixUnit::Rows => {
+                let filled = of_documents / u64::from(rules.policy.capacity.max(1));
+                let strata = self.opens.last().map_or(1, Vec::len) as u64;
+                amount.min(filled.saturating_sub(strata.saturating_sub(1)))
+            }
+            MixUnit::Tokens => amount.min(of_documents),
+            MixUnit::LossTokens | MixUnit::Documents => amount / 2,
+        }
     }
 
     /// The number of passes that count exactly `amount`; none when it lies inside one.

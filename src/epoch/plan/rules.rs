@@ -29,14 +29,19 @@ pub(in crate::epoch) struct RowRules {
 
 impl RowRules {
     /// Whether passes count differently: rows cut from documents in the order of a pass are more or fewer as
-    /// documents happen to fit. Everything else that is counted is the same in every pass.
+    /// documents happen to fit, and so are the EOS where a row of `concat` ends within a document. Everything else that
+    /// is counted is the same in every pass.
     pub const fn passes_differ(&self) -> bool {
-        let cut = match self.policy.kind {
-            PackKind::Greedy => true,
-            PackKind::Concat => self.policy.multiple > 1,
+        let rows = matches!(self.unit, MixUnit::Rows);
+        let tokens = matches!(self.unit, MixUnit::Tokens | MixUnit::LossTokens);
+        let differ = match self.policy.kind {
+            PackKind::Greedy => rows,
+            PackKind::Concat => {
+                rows && self.policy.multiple > 1 || (rows || tokens) && self.policy.cut_eos
+            }
             PackKind::BestFit | PackKind::None => false,
         };
-        cut && matches!(self.unit, MixUnit::Rows) && !matches!(self.order, OrderKind::Sequential)
+        differ && !matches!(self.order, OrderKind::Sequential)
     }
 }
 
@@ -79,6 +84,7 @@ pub(in crate::epoch) fn policy(
         multiple: recipe.pack.options.doc_multiple.max(1),
         overlap: recipe.pack.options.overlap,
         whole_rows: whole_rows(recipe, specials),
+        cut_eos: recipe.pack.cut_eos,
     }
 }
 
@@ -92,6 +98,7 @@ fn whole_rows(recipe: &Recipe, specials: &SpecialIds) -> bool {
                 && specials.pad.is_none()
                 && recipe.output.file_format().needs_equal_rows()
                 && options.doc_multiple <= 1
+                && !recipe.pack.cut_eos
                 && counts_alike(recipe.mix.unit)
         },
         |partial| partial == PartialRow::Drop,

@@ -131,7 +131,8 @@ fn plan_from(
     let (tokenizer, pinned_tokenizer) = resolve_tokenizer(corpora, &mut recipe)?;
     let SourceSelections { selections, mut counted, mut draws_from } =
         select_sources(against, &mut recipe, tokenizer, context)?;
-    let trained = LossReader::of(corpora, tokenizer, pinned_tokenizer.specials)?;
+    let trained =
+        LossReader::of(corpora, tokenizer, (pinned_tokenizer.specials, recipe.pack.cut_eos))?;
     let builder = PassBuilder::new(against, &recipe, tokenizer, &pinned_tokenizer, &selections)?;
     let remainder = remainder.map(|(remainder, inherits)| {
         (remainder.convert(EffectiveSequence::of(&pinned_tokenizer.specials)), inherits)

@@ -3,7 +3,7 @@
 
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::LengthReader;
-use crate::epoch::pack::Segment;
+use crate::epoch::pack::{PackPolicy, Segment};
 use crate::model::DocId;
 use rayon::prelude::*;
 
@@ -17,29 +17,29 @@ pub trait TokenAligner: Sync {
     fn ends(&self, document: DocId, text: &str) -> Result<Option<Vec<u32>>, String>;
 }
 
-/// The fragments of a document of effective `length`, none longer than `capacity`. A document whose
-/// tokens cannot be aligned with its text is cut when the row is full.
+/// The fragments of a document of effective `length`, each within a row. A document whose tokens cannot be aligned with
+/// its text is cut when the row is full.
 ///
 /// # Errors
 /// [`EpochError::Bug`] when the tokenizer fails; [`EpochError::Store`].
 pub(super) fn fragments(
     lengths: &LengthReader,
     ends: &dyn TokenAligner,
-    bos: bool,
-    document: DocId,
-    (length, capacity): (u32, u32),
+    policy: &PackPolicy,
+    (document, length): (DocId, u32),
 ) -> Result<Vec<Segment>, EpochError> {
     let text = lengths.corpora.text(document)?;
     let ends = ends
         .ends(document, &text)
         .map_err(|why| EpochError::bug(format!("aligning document {document}: {why}")))?
         .unwrap_or_default();
-    let breaks = breaks(&text, &ends, u32::from(bos));
+    let breaks = breaks(&text, &ends, u32::from(policy.bos));
     let mut fragments = Vec::new();
     let mut offset = 0;
     while offset < length {
         let rest = length - offset;
-        let taken = if rest <= capacity { rest } else { cut(&breaks, offset, capacity) };
+        let fits = rest <= policy.capacity;
+        let taken = if fits { rest } else { cut(&breaks, offset, policy.step()) };
         fragments.push(Segment { document, offset, length: taken, document_length: length });
         offset += taken;
     }

@@ -164,8 +164,7 @@ impl<'a> PassBuilder<'a> {
                     }
                 }
                 let cut = in_order(&longer, |(document, length)| {
-                    let measure = (length, policy.capacity);
-                    fragments(&lengths, ends, policy.bos, document, measure)
+                    fragments(&lengths, ends, policy, (document, length))
                 })?;
                 parts.extend(cut.into_iter().flatten());
             }

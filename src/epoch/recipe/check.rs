@@ -50,6 +50,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     check_mix(recipe)?;
     check_pack(recipe)?;
     check_concat(recipe)?;
+    check_cut_eos(recipe)?;
     check_order(recipe)?;
     recipe.batch.as_ref().map_or(Ok(()), |batch| check_batch(recipe, batch))
 }
@@ -302,6 +303,47 @@ fn check_concat(recipe: &Recipe) -> Result<(), EpochError> {
     if !counts_alike(recipe.mix.unit) {
         return wrong(
             "pack.options.partial = \"drop\" leaves out other documents in every pass, so passes would not count equally; use mix.unit = \"tokens\" or \"rows\", or declare tokenizer.specials.pad".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// Refuses EOS at the cuts of documents where there is none, where rows have no place for it, and beside settings of
+/// `concat` that say which tokens a row has.
+fn check_cut_eos(recipe: &Recipe) -> Result<(), EpochError> {
+    let (pack, options) = (&recipe.pack, &recipe.pack.options);
+    if !pack.cut_eos {
+        return Ok(());
+    }
+    if recipe.tokenizer.specials.eos.is_none() {
+        return wrong(
+            "pack.cut_eos = true ends each part of a document with EOS, and none is declared: declare \
+             tokenizer.specials.eos, or leave pack.cut_eos out"
+                .to_owned(),
+        );
+    }
+    // A token of a document, BOS before it, EOS behind it.
+    let least = 2 + u32::from(recipe.tokenizer.specials.bos.is_some());
+    if pack.length < least {
+        return wrong(format!(
+            "pack.cut_eos = true needs rows of {least} tokens or more, since a part of a document has a token of it \
+             beside the special ones, and pack.length is {}",
+            pack.length
+        ));
+    }
+    if options.overlap {
+        return wrong(
+            "pack.options.overlap = true begins each row with the last token of the one before, which pack.cut_eos = \
+             true makes an EOS: leave one of them out"
+                .to_owned(),
+        );
+    }
+    if options.partial == Some(PartialRow::Drop) {
+        return wrong(
+            "pack.options.partial = \"drop\" leaves out tokens by their number, and with pack.cut_eos = true this is \
+             another one in every pass: use \"keep\", with tokenizer.specials.pad where the format needs rows of one \
+             length"
+                .to_owned(),
         );
     }
     Ok(())

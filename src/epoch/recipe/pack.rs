@@ -11,13 +11,21 @@ pub struct PackRecipe {
     pub kind: PackKind,
     /// Tokens of a row.
     pub length: u32,
+    /// Each part of a document that is cut ends with EOS, which counts as any token of the row does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut_eos: bool,
     /// Further options of packing.
     pub options: PackOptions,
 }
 
 impl Default for PackRecipe {
     fn default() -> Self {
-        Self { kind: PackKind::BestFit, length: 2048, options: PackOptions::default() }
+        Self {
+            kind: PackKind::BestFit,
+            length: 2048,
+            cut_eos: false,
+            options: PackOptions::default(),
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::mix::Fluid;
 use crate::epoch::pack::{LengthHistogram, Segment, without_repeated};
 use crate::epoch::plan::{LaterPasses, RowRules};
-use crate::epoch::recipe::PackKind;
+use crate::epoch::recipe::{MixUnit, PackKind};
 use pass_rows::PassRows;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
@@ -154,7 +154,7 @@ impl SourceRows {
         self.strata.iter().filter_map(move |runs| runs.get(run))
     }
 
-    /// Packed tokens of each stratum in a pass of a run.
+    /// Packed tokens of each stratum in a pass of a run, as [`SourceRows::scheduled_tokens`] counts them.
     pub fn amounts(&self, run: usize) -> Vec<u64> {
         self.of_run(run).map(|rows| rows.packed_tokens()).collect()
     }
@@ -219,7 +219,7 @@ impl SourceRows {
     /// [`EpochError::Bug`] when the plan pins nothing.
     pub fn cut_without_eos(&self) -> Result<u64, EpochError> {
         let policy = self.rules.policy;
-        if !policy.eos {
+        if !policy.eos || policy.cut_eos {
             return Ok(0);
         }
         let is_concat = policy.kind == PackKind::Concat;
@@ -279,10 +279,13 @@ impl SourceRows {
             return if run == 0 { Ok(first.amount) } else { Ok(self.count(run, 0)?.amount) };
         }
         let walked = passes.min(PASSES_WALKED);
-        let mut amount = u128::from(passes - walked) * u128::from(self.fewest_rows(run));
+        let (mut amount, mut fewest) = (0, 0);
         for pass in pass..pass + walked {
-            amount += u128::from(self.count(run, pass)?.amount);
+            let count = self.count(run, pass)?;
+            amount += u128::from(count.amount);
+            fewest = fewest.max(self.fewest(run, &count));
         }
+        amount += u128::from(passes - walked) * u128::from(fewest);
         Ok(u64::try_from(amount / u128::from(passes.max(1))).unwrap_or(u64::MAX))
     }
 
@@ -305,7 +308,19 @@ impl SourceRows {
         self.of_run(self.run_of(pass)).map(|rows| rows.rows()).sum()
     }
 
-    /// Real tokens of a pass.
+    /// Tokens of a row by which its stratum is scheduled: where the rows decide how many EOS are added, without those.
+    pub fn scheduled_tokens(&self, row: &RowPlace) -> u64 {
+        let policy = self.rules.policy;
+        let added = match &row.place {
+            RowContent::Cut(segments) if policy.cut_eos && policy.kind == PackKind::Concat => {
+                segments.iter().filter(|segment| policy.adds_eos(segment)).count() as u64
+            }
+            RowContent::Cut(_) | RowContent::Packed(_) => 0,
+        };
+        u64::from(row.tokens).saturating_sub(added)
+    }
+
+    /// Real tokens of a pass; of `concat` without an EOS that is added.
     pub fn pass_tokens(&self, pass: u32) -> u64 {
         self.amounts(self.run_of(pass)).iter().sum()
     }

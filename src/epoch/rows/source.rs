@@ -149,7 +149,7 @@ impl SourceCursor {
             SourceOrder::Strata { strata, schedule } => {
                 let row = strata.get_mut(due).map_or(Ok(None), PassCursor::take)?;
                 if let (Some(schedule), Some(row)) = (schedule, &row) {
-                    schedule.record(due, row.tokens.into());
+                    schedule.record(due, self.source.scheduled_tokens(row));
                 }
                 Ok(row)
             }
@@ -192,7 +192,7 @@ impl SourceOrder {
                 }
                 let mut heads = Vec::with_capacity(strata.len());
                 for stratum in strata {
-                    heads.push(stratum.peek()?.map(|row| u64::from(row.tokens)));
+                    heads.push(stratum.peek()?.map(|row| source.scheduled_tokens(row)));
                 }
                 if heads.iter().all(Option::is_none) {
                     return Ok(None);

@@ -65,7 +65,11 @@ impl OpenPlan {
         if blake3::Hash::from_bytes(record.hash).to_hex().as_str() != plan.tokenizer.hash {
             return Err(EpochError::Stale(format!("tokenizer `{name}` has another file")));
         }
-        let mut trained = LossReader::of(corpora, tokenizer, plan.tokenizer.specials)?;
+        let mut trained = LossReader::of(
+            corpora,
+            tokenizer,
+            (plan.tokenizer.specials, plan.recipe.pack.cut_eos),
+        )?;
         if trained.any() {
             let documents = masks::documents(pinned);
             trained = trained.with_spans(masks::any(corpora, tokenizer, &documents)?);

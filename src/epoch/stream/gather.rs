@@ -36,6 +36,14 @@ fn give<T>(to: &Mutex<Vec<Vec<T>>>, memory: impl Iterator<Item = Vec<T>>) {
     to.lock().unwrap_or_else(PoisonError::into_inner).extend(cleared);
 }
 
+/// The special tokens of rows.
+#[derive(Clone, Copy)]
+struct RowSpecials {
+    ids: SpecialIds,
+    /// Parts of documents end with EOS where these go on.
+    cut_eos: bool,
+}
+
 /// A segment to be read, and its number among those of all rows.
 #[derive(Clone, Copy)]
 struct SegmentRead {
@@ -143,7 +151,7 @@ impl<'a> Gatherer<'a> {
             filled.push(row);
         }
         wanted.sort_unstable_by_key(|(segment, row, start)| (segment.document, *row, *start));
-        let specials = self.opened.plan.tokenizer.specials;
+        let specials = self.specials();
         let mut left = wanted.as_slice();
         for documents in looked_up(wanted.iter().map(|(segment, ..)| segment)) {
             self.each_tokens(&documents, |document, stored| {
@@ -229,6 +237,11 @@ impl<'a> Gatherer<'a> {
         })
     }
 
+    fn specials(&self) -> RowSpecials {
+        let plan = &self.opened.plan;
+        RowSpecials { ids: plan.tokenizer.specials, cut_eos: plan.recipe.pack.cut_eos }
+    }
+
     fn segments(&self, given: &BatchedRow) -> Result<Vec<Segment>, EpochError> {
         let Some(row) = &given.row else { return Ok(Vec::new()) };
         let source = self.opened.sources.get(row.source);
@@ -241,7 +254,7 @@ impl<'a> Gatherer<'a> {
             ranges: Vec::with_capacity(wanted.len()),
             wide: false,
         };
-        let specials = self.opened.plan.tokenizer.specials;
+        let specials = self.specials();
         let mut left = wanted;
         for documents in looked_up(wanted.iter().map(|wanted| &wanted.segment)) {
             self.each_tokens(&documents, |document, stored| {
@@ -268,7 +281,7 @@ impl<'a> Gatherer<'a> {
         places: &[TokenRange],
         pieces: &[SegmentTokens],
     ) -> Result<FilledRow, EpochError> {
-        let specials = self.opened.plan.tokenizer.specials;
+        let specials = self.specials();
         let mut row = self.empty(given, segments)?;
         for ((segment, place), span) in row.segments.iter().zip(places).zip(&row.shape.spans) {
             let piece = pieces.get(place.piece);
@@ -282,21 +295,22 @@ impl<'a> Gatherer<'a> {
     }
 }
 
-/// Puts a segment where its row has it: the stored ids with BOS before the first of a document and EOS behind its last.
+/// Puts a segment where its row has it: the stored ids with BOS before the first of a document and EOS behind its last,
+/// or behind each part of it.
 fn put(
     row: &mut [u32],
     segment: &Segment,
     start: u32,
-    specials: SpecialIds,
+    specials: RowSpecials,
     stored: TokenIdsRef<'_>,
 ) -> Result<(), EpochError> {
     let (mut from, mut to) = (start as usize, start as usize + segment.length as usize);
-    if let Some(bos) = specials.bos.filter(|_| segment.offset == 0) {
+    if let Some(bos) = specials.ids.bos.filter(|_| segment.offset == 0) {
         row.get_mut(from).into_iter().for_each(|first| *first = bos);
         from += 1;
     }
-    let is_end = segment.offset + segment.length == segment.document_length;
-    if let Some(eos) = specials.eos.filter(|_| is_end && from < to) {
+    let is_end = specials.cut_eos || segment.end() == segment.document_length;
+    if let Some(eos) = specials.ids.eos.filter(|_| is_end && from < to) {
         to -= 1;
         row.get_mut(to).into_iter().for_each(|last| *last = eos);
     }
@@ -333,14 +347,14 @@ fn looked_up<'s>(wanted: impl Iterator<Item = &'s Segment>) -> Vec<Vec<DocId>> {
 /// The stored ids of a segment of the effective sequence, which is BOS, the stored ids, EOS.
 fn inside<'a>(
     segment: &Segment,
-    specials: SpecialIds,
+    specials: RowSpecials,
     stored: TokenIdsRef<'a>,
 ) -> Result<TokenIdsRef<'a>, EpochError> {
-    let before = usize::from(specials.bos.is_some());
+    let before = usize::from(specials.ids.bos.is_some());
     let after = before + stored.len();
-    let whole = after + usize::from(specials.eos.is_some());
+    let whole = after + usize::from(specials.ids.eos.is_some());
     let start = segment.offset as usize;
-    let end = start + segment.length as usize;
+    let end = segment.end() as usize - usize::from(segment.adds_eos(specials.cut_eos));
     if whole != segment.document_length as usize || end > whole {
         return Err(EpochError::Stale(format!(
             "document {} has {whole} tokens where its length column says {}; run `corpusdb check --deep`",

@@ -137,15 +137,24 @@ impl<'a> IdChecker<'a> {
                 wrong.push((part.row, document, part.offset, self.unencoded(document)));
                 continue;
             }
-            let from = part.offset as usize;
-            let of = ids.get(from..from.saturating_add(part.length as usize));
-            let same = ids.len() == part.document_length as usize
-                && of.is_some_and(|of| hash(of) == part.hash);
-            if !same {
+            let (from, whole) = (part.offset as usize, part.document_length as usize);
+            let to = from.saturating_add(part.length as usize);
+            let of = ids.get(from..to).filter(|_| ids.len() == whole);
+            if !of.is_some_and(|of| self.hash_in_row(of, to < whole) == part.hash) {
                 wrong.push(other_ids(part.row, document, part.offset));
             }
         }
         Ok(wrong)
+    }
+
+    /// The hash of a part of a document as a row has it: where the document goes on, maybe with EOS for its last token.
+    fn hash_in_row(&self, part: &[u32], goes_on: bool) -> [u8; 16] {
+        let plan = &self.opened.plan;
+        let eos = plan.tokenizer.specials.eos.filter(|_| goes_on && plan.recipe.pack.cut_eos);
+        match (eos, part.split_last()) {
+            (Some(eos), Some((_, before))) => hash(&[before, &[eos]].concat()),
+            _ => hash(part),
+        }
     }
 
     /// BOS, the stored ids and EOS of a document, into `ids`.

@@ -251,7 +251,8 @@ fn check_boundaries(row: TokenRow<'_>, findings: &mut RowFindings) -> Option<Vec
 }
 
 /// A segment lies within what is owed of its document, whole or a pinned part. It begins and ends where that does, or at
-/// a multiple of a row from its beginning; with `concat`, where the row does.
+/// a multiple of a row from its beginning; with `concat`, where the row does. Where parts end with EOS, a row has a token
+/// less of a document that goes on behind it.
 fn check_integrity(
     checked: &SourceChecker<'_>,
     segment: &Segment,
@@ -260,14 +261,18 @@ fn check_integrity(
 ) {
     let policy = checked.source.rules().policy;
     let packed = policy.packed(segment.document_length);
+    let added = u32::from(policy.cut_eos && segment.end() < segment.document_length);
+    let (offset, end) = (segment.offset, segment.end() - added);
     let is_sound = |from: u32, to: u32| {
-        let Some(inside) = segment.offset.checked_sub(from) else { return false };
-        let (offset, end) = (segment.offset, segment.end());
+        let Some(inside) = offset.checked_sub(from) else { return false };
         if policy.kind == PackKind::Concat {
-            end <= to && (inside == 0 || first) && (end == to || last)
+            offset < end && end <= to && (inside == 0 || first) && (end == to || last)
         } else {
-            inside.is_multiple_of(policy.capacity)
-                && end == to.min(offset.saturating_add(policy.capacity))
+            let fills = policy.capacity - u32::from(policy.cut_eos);
+            let eos = u32::from(policy.cut_eos && to < segment.document_length);
+            let rest = to.saturating_sub(offset);
+            let expected = if rest + eos <= policy.capacity { to } else { offset + fills };
+            inside.is_multiple_of(fills) && end == expected
         }
     };
     let document = segment.document;
@@ -278,11 +283,7 @@ fn check_integrity(
             || parts.iter().any(|part| is_sound(part.offset, part.end()))
     });
     if !is_owed {
-        let why = format!(
-            "cuts document {document} ({packed} tokens packed) at {} to {}",
-            segment.offset,
-            segment.end()
-        );
+        let why = format!("cuts document {document} ({packed} tokens packed) at {offset} to {end}");
         findings.fail(Property::Integrity, why);
     }
 }

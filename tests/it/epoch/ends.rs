@@ -6,12 +6,10 @@ use crate::support::checker::corpus::{
 };
 use crate::support::checker::row::Rules;
 use crate::support::corpusdb_test;
-use crate::support::epochs::WordCorpus;
 use corpusdb::epoch::recipe::OrderKind;
 use corpusdb::epoch::{EpochRow, Plan};
 use corpusdb::{Context, Corpus};
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 const EOS: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\" }\n";
 const EOS_PAD: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n";
@@ -281,53 +279,3 @@ corpusdb_test!(extended_overlapping_rows_repeat_no_token, CheckedCorpus::of(63, 
         }
     }
 });
-
-// Nobody was told that readers who find documents by their EOS take two such documents for one.
-corpusdb_test!(
-    documents_cut_without_their_eos_are_counted,
-    WordCorpus::of(&[9, 5, 7, 4, 3]),
-    |t| {
-        for kind in ["best-fit", "greedy", "concat", "none"] {
-            for long in ["split", "truncate", "drop"] {
-                let pack = format!(
-                    "[pack]\nkind = \"{kind}\"\nlength = 4\noptions = {{ long = \"{long}\" }}\n"
-                );
-                t.recipe("r.toml", &format!("[tokenizer.specials]\neos = \"<eos>\"\n{pack}"));
-                let text = t.scratch.run("epoch explain corpus r.toml").stdout;
-                let explained = t.scratch.run("epoch explain corpus r.toml --json").json();
-                let counted = explained["sources"][0]["cut_without_eos"].as_u64().unwrap_or(0);
-                let number =
-                    t.scratch.run("epoch plan corpus r.toml --json").json()["number"].clone();
-                let rows = t.scratch.run(&format!("epoch stream corpus {number}")).json_lines();
-                let cut = cut_without_eos(&rows, kind == "concat").len();
-                assert_eq!(counted, cut as u64, "{kind}, {long}");
-                assert_eq!(text.contains("cut and end without their EOS"), cut > 0, "{text}");
-                assert_eq!(cut > 0, long == "truncate" || (long == "split" && kind != "concat"));
-            }
-        }
-        t.recipe("r.toml", "[pack]\nkind = \"none\"\nlength = 4\n");
-        let explained = t.scratch.run("epoch explain corpus r.toml --json").json();
-        assert!(explained["sources"][0].get("cut_without_eos").is_none(), "no EOS is declared");
-    }
-);
-
-/// Documents with a segment that ends without an EOS, which is token 2; where a document goes on in the next row, that
-/// is not its end.
-fn cut_without_eos(rows: &[Value], goes_on: bool) -> BTreeSet<u64> {
-    let mut ends: Vec<(u64, u64, u64, bool)> = Vec::new();
-    for row in rows {
-        let list = |name: &str| -> Vec<u64> { serde_json::from_value(row[name].clone()).unwrap() };
-        let (ids, mut at) = (list("input_ids"), 0);
-        for ((document, offset), length) in
-            list("doc_ids").into_iter().zip(list("doc_offsets")).zip(list("seq_lengths"))
-        {
-            at += length as usize;
-            ends.push((document, offset, offset + length, ids[at - 1] == 2));
-        }
-    }
-    let begins: BTreeSet<(u64, u64)> = ends.iter().map(|end| (end.0, end.1)).collect();
-    let cut = ends.iter().filter(|(document, _, end, is_eos)| {
-        !(*is_eos || goes_on && begins.contains(&(*document, *end)))
-    });
-    cut.map(|end| end.0).collect()
-}

@@ -28,7 +28,7 @@ pub struct PassDocuments {
     pub key: String,
     /// Whole documents by effective length.
     pub histogram: LengthHistogram,
-    /// Tokens in the rows of a pass.
+    /// Tokens in the rows of a pass; with `concat` those of documents alone, without an EOS where a row cuts one.
     pub packed_tokens: u64,
     /// Tokens at the end of a pass that fill no row.
     pub unfilled_tokens: u64,
@@ -60,7 +60,8 @@ impl PassDocuments {
         trained: &LossReader,
         histogram: LengthHistogram,
     ) -> Result<Self, EpochError> {
-        let fragments = at.coverage()?.parts.segments().iter().map(|part| u64::from(part.length));
+        let parts = at.coverage()?.parts.segments();
+        let fragments = parts.iter().map(|part| rules.policy.part_tokens(part));
         let all_tokens = rules.policy.packed_tokens(&histogram) + fragments.sum::<u64>();
         let unfilled_tokens = rules.policy.partial(all_tokens);
         let key = match at.stratum {
@@ -81,11 +82,12 @@ impl PassDocuments {
     /// Places that its documents take up in rows, at least.
     pub fn places(&self) -> u64 {
         let policy = &self.rules.policy;
-        let slot = |tokens: u32| u64::from(policy.slot(tokens));
+        let slot = |tokens: u64| tokens.next_multiple_of(policy.multiple.into());
         let whole = self.histogram.iter();
-        let whole: u64 = whole.map(|(length, count)| slot(policy.packed(*length)) * count).sum();
+        let whole: u64 =
+            whole.map(|(length, count)| slot(policy.row_tokens(*length)) * count).sum();
         let parts = self.at.coverage().map(|of| of.parts.segments()).unwrap_or_default();
-        whole + parts.iter().map(|part| slot(part.length)).sum::<u64>()
+        whole + parts.iter().map(|part| slot(policy.part_tokens(part))).sum::<u64>()
     }
 
     /// What documents give in a block, as the policy leaves it: ascending by document and offset.

@@ -247,10 +247,11 @@ impl ListedRows {
     /// # Errors
     /// [`EpochError::Store`].
     fn list(held: &PassDocuments, blocks: &[u64]) -> Result<Self, EpochError> {
-        let capacity = held.rules.policy.capacity;
+        let policy = held.rules.policy;
         let mut rows = Vec::new();
         for block in blocks {
-            rows.extend(held.parts(*block)?.into_iter().flat_map(|part| part.cut(capacity)));
+            let pieces = held.parts(*block)?.into_iter().flat_map(|part| policy.pieces(part));
+            rows.extend(pieces.map(|part| policy.in_row(part)));
         }
         Ok(Self(rows))
     }

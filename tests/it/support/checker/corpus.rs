@@ -290,9 +290,10 @@ pub fn drawn(random: &mut Random) -> String {
     let target = if extra { "extra" } else { "inside" };
     let side = random.pick(&["right", "left"]);
     let view = random.pick(&["suffix", "each"]);
+    let cut_eos = text.contains("eos = \"") && random.chance(35);
     writeln!(
         text,
-        "[pack]\nkind = \"{kind}\"\nlength = {length}\noptions = {{ target = \"{target}\", long = \"{long}\", \
+        "[pack]\nkind = \"{kind}\"\nlength = {length}\ncut_eos = {cut_eos}\noptions = {{ target = \"{target}\", long = \"{long}\", \
          doc_multiple = {multiple}, pad_side = \"{side}\", pad_view = \"{view}\" }}"
     )
     .unwrap();
@@ -469,7 +470,7 @@ pub fn feasible(corpus: &Corpus, text: &str) -> Option<Plan> {
             Some(plan(corpus, &lower).unwrap_or_else(|error| panic!("{told}\n{error}\n{lower}")))
         }
         // What a chance recipe may run into, said in words.
-        Some(EpochError::Empty { .. } | EpochError::Recipe(_)) => None,
+        Some(EpochError::Empty { .. } | EpochError::NoRows { .. } | EpochError::Recipe(_)) => None,
         _ => panic!("{error}\n{text}"),
     }
 }

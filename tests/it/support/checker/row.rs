@@ -4,7 +4,7 @@ use crate::support::checker::corpus::CheckedDocument;
 use corpusdb::Recipe;
 use corpusdb::epoch::recipe::{LongDocuments, PackKind, PadSide, PadView, RowTarget};
 use corpusdb::epoch::views;
-use corpusdb::epoch::{EpochRow, Plan, SpecialIds};
+use corpusdb::epoch::{EpochRow, Plan, Segment, SpecialIds};
 
 /// What rows of a plan are held against.
 pub struct Rules<'a> {
@@ -71,8 +71,9 @@ impl<'a> Rules<'a> {
         match self.long(source) {
             _ if length <= capacity => length,
             LongDocuments::Drop => 0,
-            LongDocuments::Truncate => capacity,
+            LongDocuments::Truncate => capacity - usize::from(self.recipe.pack.cut_eos),
             LongDocuments::Paragraph => length,
+            LongDocuments::Split if self.recipe.pack.cut_eos => length,
             LongDocuments::Split => {
                 let concat = self.recipe.pack.kind == PackKind::Concat;
                 let lone = self.specials.eos.is_some() && length % capacity == 1 && !concat;
@@ -93,6 +94,28 @@ impl<'a> Rules<'a> {
         let last = weights.last().copied().unwrap_or(0.0);
         let bos = self.specials.bos.map(|_| 0.0);
         bos.into_iter().chain(weights).chain(self.specials.eos.map(|_| last)).collect()
+    }
+
+    /// Whether the last token of a segment is an EOS behind which its document goes on.
+    pub fn adds_eos(&self, segment: &Segment) -> bool {
+        self.recipe.pack.cut_eos && segment.offset + segment.length < segment.document_length
+    }
+
+    /// The tokens of its document in a segment of a row.
+    pub fn own(&self, segment: &Segment) -> std::ops::Range<usize> {
+        let end = segment.offset + segment.length - u32::from(self.adds_eos(segment));
+        segment.offset as usize..end as usize
+    }
+
+    /// The weight of every token of a segment: an EOS at a cut has that of the stored token before it.
+    pub fn weights(&self, segment: &Segment) -> Vec<f32> {
+        let trained = self.trained(segment.document.0);
+        let own = self.own(segment);
+        let mut weights = trained[own.clone()].to_vec();
+        if self.adds_eos(segment) {
+            weights.push(trained[own.end - 1]);
+        }
+        weights
     }
 
     /// Checks a row of a source.
@@ -155,12 +178,15 @@ impl<'a> Rules<'a> {
             assert!(segment.length > 0 && end <= sequence.len());
             let mine =
                 ids.iter().zip(&places).filter(|(_, at)| at.is_some_and(|at| at.0 == number));
+            let own = self.own(segment);
+            assert!(!own.is_empty() && end - own.end <= 1);
+            let eos = self.specials.eos.iter().take(end - own.end);
             assert!(
-                mine.map(|(id, _)| id).eq(&sequence[offset..end]),
+                mine.map(|(id, _)| id).eq(sequence[own.clone()].iter().chain(eos)),
                 "ids of document {document}"
             );
             let (first, last) = (number == 0, number + 1 == segments.len());
-            self.check_cut(source, document, (offset, end), (first, last));
+            self.check_cut(source, document, (offset, own.end), (first, last));
         }
         let pads = ids.iter().zip(&places).filter(|(_, at)| at.is_none());
         assert!(pads.map(|(id, _)| *id).all(|id| Some(id) == self.specials.pad));
@@ -171,8 +197,8 @@ impl<'a> Rules<'a> {
             of.filter(|(id, _)| Some(**id) == special).count()
         };
         let begin = segments.iter().filter(|segment| segment.offset == 0).count();
-        let ended = |segment: &&corpusdb::epoch::Segment| {
-            segment.offset + segment.length == segment.document_length
+        let ended = |segment: &&Segment| {
+            segment.offset + segment.length == segment.document_length || self.adds_eos(segment)
         };
         if self.specials.bos.is_some() && !self.any_loss {
             assert_eq!(count(self.specials.bos), begin);
@@ -192,18 +218,22 @@ impl<'a> Rules<'a> {
         (offset, end): (usize, usize),
         (first, last): (bool, bool),
     ) {
-        let (capacity, packed) = (self.room(), self.packed(source, document));
+        let packed = self.packed(source, document);
         assert!(packed > 0, "document {document} is left out");
+        let at_end = end == self.length(document);
+        let eos = usize::from(self.recipe.pack.cut_eos);
+        let capacity = self.room() - if at_end { 0 } else { eos };
         if self.cut_before {
             assert!(end - offset <= capacity);
         } else if self.recipe.pack.kind == PackKind::Concat {
             assert!(end <= packed && (offset == 0 || first) && (end == packed || last));
-        } else if self.length(document) <= capacity {
+        } else if self.length(document) <= self.room() {
             assert_eq!((offset, end), (0, packed), "document {document} is cut and fits");
         } else if self.long(source) == LongDocuments::Paragraph {
             assert!(end - offset <= capacity);
         } else {
-            assert_eq!((offset % capacity, end), (0, packed.min(offset + capacity)));
+            assert_eq!(offset % (self.room() - eos), 0);
+            assert_eq!(end, packed.min(offset + capacity));
         }
     }
 
@@ -276,11 +306,9 @@ impl<'a> Rules<'a> {
         // A target is predicted from within its segment, and trained.
         assert_eq!(row.trained().is_some(), self.any_loss);
         let trained: Vec<Vec<f32>> =
-            row.segments().iter().map(|segment| self.trained(segment.document.0)).collect();
+            row.segments().iter().map(|segment| self.weights(segment)).collect();
         let weight = |at: usize| match places[at] {
-            Some((number, token)) if token > 0 => {
-                trained[number][row.segments()[number].offset as usize + token]
-            }
+            Some((number, token)) if token > 0 => trained[number][token],
             _ => 0.0,
         };
         let expected: Vec<i32> =

@@ -80,10 +80,8 @@ impl<'a> Run<'a> {
             MixUnit::Documents => segments.filter(|segment| segment.offset == 0).count() as u64,
             MixUnit::LossTokens => segments
                 .map(|segment| {
-                    let trained = self.rules.trained(segment.document.0);
-                    let from = segment.offset as usize;
-                    let of = &trained[from..from + segment.length as usize];
-                    of.iter().filter(|weight| **weight > 0.0).count() as u64
+                    let weights = self.rules.weights(segment);
+                    weights.iter().filter(|weight| **weight > 0.0).count() as u64
                 })
                 .sum(),
         }
@@ -124,7 +122,12 @@ impl<'a> Run<'a> {
                 documents.values().filter(|copies| copies.1 > 0).count() as u64
             );
             let lost = of.dropped_tokens + of.truncated_tokens + of.lone_eos + of.partial_tokens;
-            let pass = of.tokens + of.specials_added - lost;
+            let planned = self.planned.plan.sources.iter().find(|of| of.name == *name).unwrap();
+            // The tokens of documents, EOS at their cuts apart.
+            let pass = planned.effective_tokens - lost;
+            let in_rows = of.tokens + of.specials_added - lost;
+            assert_eq!(in_rows, planned.packed_tokens, "what explain says is added");
+            assert!(in_rows == pass || self.rules.recipe.pack.cut_eos);
             let exact = documents.values().all(|(least, most)| least == most);
             if exact {
                 let sum = |of: &dyn Fn(u64) -> usize| -> u64 {
@@ -153,18 +156,19 @@ impl<'a> Run<'a> {
         let documents = &self.selected[name];
         let mut seen: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         let mut copies: Option<BTreeMap<u64, u32>> = None;
-        let mut given = 0;
+        let (mut given, mut in_rows) = (0, 0);
         for row in self.of_source(name) {
             for segment in row.segments() {
                 let id = segment.document.0;
                 assert!(documents.contains_key(&id), "document {id} is not selected for `{name}`");
                 let of = seen.entry(id).or_insert_with(|| vec![0; packed[&id]]);
-                let from = segment.offset as usize;
-                for token in &mut of[from..from + segment.length as usize] {
+                let own = self.rules.own(segment);
+                given += own.len() as u64;
+                in_rows += u64::from(segment.length);
+                for token in &mut of[own] {
                     *token += 1;
                     assert!(*token <= documents[&id].1, "document {id} comes again within a pass");
                 }
-                given += u64::from(segment.length);
             }
             assert!(given <= pass, "a row reaches into the next pass of `{name}`");
             if given < pass {
@@ -180,6 +184,10 @@ impl<'a> Run<'a> {
                 assert!(counts.iter().all(|count| *count == times), "document {id} came in part");
                 assert!((*least..=*most).contains(&times));
                 found.insert(*id, times);
+            }
+            if copies.is_none() {
+                let of = self.planned.plan.sources.iter().find(|of| of.name == name).unwrap();
+                assert_eq!(in_rows, of.packed_tokens, "tokens in rows of the first pass");
             }
             let before = copies.get_or_insert_with(|| found.clone());
             assert_eq!(*before, found, "another pass has other copies");
@@ -197,9 +205,9 @@ impl<'a> Run<'a> {
             let id = segment.document.0;
             assert!(documents.contains_key(&id), "document {id} is not selected for `{name}`");
             let of = seen.entry(id).or_insert_with(|| vec![0; packed[&id]]);
-            let from = segment.offset as usize;
-            of[from..from + segment.length as usize].iter_mut().for_each(|count| *count += 1);
-            given += u64::from(segment.length);
+            let own = self.rules.own(segment);
+            given += own.len() as u64;
+            of[own].iter_mut().for_each(|count| *count += 1);
         }
         let whole = given / pass;
         let begun = given.div_ceil(pass) + if self.drops() { self.epochs.len() as u64 } else { 0 };
@@ -385,7 +393,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// `concat` leaves no place free but in the last row of a pass.
+    /// `concat` leaves no place free but in the last row of a pass, and where a part would have nothing before its EOS.
     pub fn check_full(&self) {
         if self.rules.recipe.pack.kind != PackKind::Concat
             || self.rules.recipe.pack.options.doc_multiple > 1
@@ -395,7 +403,8 @@ impl<'a> Run<'a> {
         let strata = self.rules.recipe.order.curriculum.as_ref().map_or(1, |of| of.strata as usize);
         for name in self.selected.keys() {
             let short = self.of_source(name).filter(|row| {
-                row.segments().iter().map(|s| s.length as usize).sum::<usize>()
+                let free = if self.rules.recipe.pack.cut_eos { 2 } else { 0 };
+                row.segments().iter().map(|s| s.length as usize).sum::<usize>() + free
                     < self.rules.capacity()
             });
             let passes: BTreeSet<u32> = (0..self.passes(name)).collect();
@@ -408,7 +417,9 @@ impl<'a> Run<'a> {
         let of = self.planned.plan.sources.iter().find(|of| of.name == name).unwrap();
         let given: u64 =
             self.of_source(name).flat_map(EpochRow::segments).map(|s| u64::from(s.length)).sum();
-        u32::try_from(given.div_ceil(of.packed_tokens)).unwrap() + u32::from(self.drops())
+        // Where EOS stand at cuts, later passes may have fewer tokens than the first.
+        let more = u32::from(self.drops()) + u32::from(self.rules.recipe.pack.cut_eos);
+        u32::try_from(given.div_ceil(of.packed_tokens)).unwrap() + more
     }
 }
 

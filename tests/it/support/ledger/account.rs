@@ -125,10 +125,12 @@ impl LedgerAccount {
             sequence.extend(&self.documents[id as usize].ids);
             sequence.extend(recipe.eos.then_some(EOS));
             let (from, length) = (segment.offset as usize, segment.length as usize);
-            let Some(of) = sequence.get(from..from + length).filter(|of| !of.is_empty()) else {
+            let added = usize::from(recipe.cut_eos && from + length < sequence.len());
+            let of = sequence.get(from..from + length - added).filter(|of| !of.is_empty());
+            let Some(of) = of.filter(|_| from + length <= sequence.len()) else {
                 return fault("segment beyond its document", format!("{id} {from}+{length}"));
             };
-            expected.extend(of);
+            expected.extend(of.iter().chain([&EOS].into_iter().take(added)));
             taken += (length as u64).next_multiple_of(recipe.multiple);
         }
         if taken > capacity(recipe) || (recipe.kind == "none" && row.segments().len() != 1) {
@@ -258,7 +260,8 @@ fn room(recipe: &LedgerRecipe) -> u64 {
     capacity(recipe) / recipe.multiple * recipe.multiple
 }
 
-/// The stored tokens that a row gives, by document: without BOS and EOS, and without those that the row before gave.
+/// The stored tokens that a row gives, by document: without BOS and EOS, those at cuts too, and without what the row
+/// before gave.
 fn stored_tokens(
     recipe: &LedgerRecipe,
     row: &EpochRow,
@@ -273,6 +276,7 @@ fn stored_tokens(
         repeated -= skip;
         let from = segment.offset as usize + skip;
         let to = segment.offset as usize + segment.length as usize;
+        let to = to - usize::from(recipe.cut_eos && to < segment.document_length as usize);
         let from = from.max(bos) - bos;
         let to = (to.max(bos) - bos).min(length(id));
         if from < to {

@@ -21,12 +21,16 @@ impl LedgerHistory {
         }
         let base = u32::try_from(random.between(1, 4)).unwrap();
         let specials = (random.chance(40), random.chance(60));
-        let recipe = |random: &mut Random, there: &[usize], more: u32| {
+        // By itself, so that the seeds of before give the histories that they gave.
+        let mut cuts = Random::new(seed ^ 0x0c07);
+        let mut recipe = |random: &mut Random, there: &[usize], more: u32| {
             let mut recipe = draw_recipe(random, there, base + more);
             (recipe.bos, recipe.eos) = specials;
             if random.chance(4) {
                 recipe.eos = !recipe.eos;
             }
+            let may_cut = recipe.eos && !recipe.overlap && recipe.partial != Some("drop");
+            recipe.cut_eos = cuts.chance(30) && may_cut && recipe.length > 2;
             recipe
         };
         steps.push(LedgerStep::Plan(recipe(&mut random, &there, 0)));
@@ -162,7 +166,8 @@ fn smaller_recipes(recipe: &LedgerRecipe) -> Vec<LedgerRecipe> {
     with(&|of| of.long = "split");
     with(&|of| (of.old, of.condition, of.min_tokens) = (false, false, 1));
     with(&|of| of.bos = false);
-    with(&|of| of.eos = false);
+    with(&|of| of.cut_eos = false);
+    with(&|of| (of.eos, of.cut_eos) = (false, false));
     with(&|of| of.sources.iter_mut().for_each(|source| source.repeats = 1));
     with(&|of| of.sources.iter_mut().for_each(|source| source.weight = None));
     all

@@ -70,6 +70,8 @@ pub struct LedgerRecipe {
     pub old: bool,
     pub bos: bool,
     pub eos: bool,
+    /// Parts of documents end with EOS.
+    pub cut_eos: bool,
     pub kind: &'static str,
     pub length: u64,
     pub long: &'static str,
@@ -98,6 +100,7 @@ impl LedgerRecipe {
             old: false,
             bos: false,
             eos: false,
+            cut_eos: false,
             kind,
             length,
             long: "split",
@@ -163,6 +166,9 @@ impl LedgerRecipe {
             writeln!(text, "[order]\n{}", self.order).unwrap();
         }
         writeln!(text, "[pack]\nkind = \"{}\"\nlength = {}", self.kind, self.length).unwrap();
+        if self.cut_eos {
+            text.push_str("cut_eos = true\n");
+        }
         let mut options = format!("long = \"{}\", doc_multiple = {}", self.long, self.multiple);
         if self.extra {
             options.push_str(", target = \"extra\"");
@@ -228,6 +234,7 @@ impl std::fmt::Display for LedgerRecipe {
             (self.old, " old-snapshot"),
             (self.bos, " bos"),
             (self.eos, " eos"),
+            (self.cut_eos, " cut_eos"),
             (self.extra, " target=extra"),
             (self.overlap, " overlap"),
             (self.condition, " where"),
