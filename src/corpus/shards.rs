@@ -312,6 +312,16 @@ impl Corpora {
         Ok(view.text(inside)?)
     }
 
+    /// The document that a duplicate is removed for; none of one that is no duplicate.
+    ///
+    /// # Errors
+    /// [`ShardError::Store`].
+    pub(crate) fn witness_of(&self, document: DocId) -> Result<Option<DocId>, ShardError> {
+        let (view, inside) = self.find(document)?;
+        let found = view.match_of(inside)?.filter(|found| found.is_duplicate());
+        Ok(found.map(|found| whole(Self::place(document).0, found.witness)))
+    }
+
     /// # Errors
     /// [`ShardError::Store`].
     pub(crate) fn documents_standing(

@@ -83,7 +83,7 @@ pub use build::{
 };
 pub use error::{EmptyEpoch, EpochError, ShortSource};
 pub(crate) use explain::explain;
-pub use explain::{Explanation, MixPoint, Padding, SourceExplanation};
+pub use explain::{Explanation, MixPoint, Padding, Repeats, SourceExplanation, SourceRepeats};
 pub use mix::PlannedPoint;
 
 pub use coverage::{CopyLayers, Coverage, PassRun, PinnedSource, PinnedStratum, TokenSpans};

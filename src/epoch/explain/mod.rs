@@ -2,10 +2,12 @@
 
 mod along;
 mod padding;
+mod repeats;
 mod text;
 
 pub use along::MixPoint;
 pub use padding::Padding;
+pub use repeats::{Repeats, SourceRepeats};
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -142,6 +144,9 @@ pub struct SourceExplanation {
     pub passes: f64,
     /// Tokens of the first pass that the epoch does not reach.
     pub unused_tokens: u64,
+    /// What comes more than once; absent where documents are drawn with replacement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<SourceRepeats>,
     /// Its share of the epoch in the mix's unit, as asked.
     pub asked_share: f64,
     /// Its share of the epoch in the mix's unit, as it will be.
@@ -309,6 +314,7 @@ fn sources(
             epoch_tokens: tokens,
             passes: ratio(tokens.into(), source.packed_tokens.into()),
             unused_tokens: source.packed_tokens.saturating_sub(tokens),
+            repeats: None,
             asked_share: plan.asked_share(source),
             achieved_share: ratio((*amount).into(), emitted.into()),
         }
@@ -326,6 +332,10 @@ fn sources(
     }
     for (source, left_out) in sources.iter_mut().zip(left_out) {
         source.left_out = left_out;
+    }
+    let of_plan = opened.sources.iter().zip(&plan.sources);
+    for (source, (rows, planned)) in sources.iter_mut().zip(of_plan) {
+        source.repeats = repeats::repeats(&opened.corpora, rows, planned, source.epoch_tokens)?;
     }
     Ok(sources)
 }

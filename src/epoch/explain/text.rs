@@ -57,6 +57,7 @@ impl fmt::Display for Explanation {
             )?;
         }
         self.sources.iter().try_for_each(|source| write_left_out(f, source))?;
+        self.sources.iter().try_for_each(|source| write_repeats(f, source))?;
         writeln!(f, "{}", self.loss())?;
         if let Some(undecided) = self.undecided_documents {
             let undecided = count(undecided, "document is", "documents are");
@@ -111,6 +112,33 @@ fn write_left_out(f: &mut fmt::Formatter<'_>, source: &SourceExplanation) -> fmt
             number(*tokens),
             reason.words()
         )?;
+    }
+    Ok(())
+}
+
+/// What of a source comes more than once, in the epoch and in all passes, where anything does.
+fn write_repeats(f: &mut fmt::Formatter<'_>, source: &SourceExplanation) -> fmt::Result {
+    let Some(repeats) = &source.repeats else { return Ok(()) };
+    for (of, when) in [(repeats.epoch, "in the epoch"), (repeats.passes, "in all passes")] {
+        if of.near_documents == 0 {
+            continue;
+        }
+        write!(
+            f,
+            "{}: {} more than once {when}, {} again",
+            source.name,
+            count(of.documents, "document comes", "documents come"),
+            count(of.tokens, "token", "tokens")
+        )?;
+        if (of.near_documents, of.near_tokens) != (of.documents, of.tokens) {
+            write!(
+                f,
+                "; with near copies as one document {}, {} again",
+                number(of.near_documents),
+                count(of.near_tokens, "token", "tokens")
+            )?;
+        }
+        writeln!(f)?;
     }
     Ok(())
 }

@@ -297,10 +297,30 @@ impl SourceRows {
         Ok(count)
     }
 
-    /// Rows that a pass of a run has at least, whatever order it is in: those that its places fill.
-    fn fewest_rows(&self, run: usize) -> u64 {
+    /// What a pass of a run counts at least, whatever order it is in, where another one comes to `count`: of rows those
+    /// that its places fill, of tokens those of its documents, to which a row adds one EOS at most.
+    fn fewest(&self, run: usize, count: &PassCount) -> u64 {
         let capacity = u64::from(self.rules.policy.capacity);
-        self.of_run(run).map(|rows| rows.places() / capacity.max(1)).sum()
+        match self.rules.unit {
+            MixUnit::Rows => self.of_run(run).map(|rows| rows.places() / capacity.max(1)).sum(),
+            _ => count.amount.saturating_sub(count.rows),
+        }
+    }
+
+    /// Packed tokens of the documents that a pass holds whole, each as often as it comes, without EOS at cuts.
+    pub fn whole_tokens(&self, pass: u32) -> u64 {
+        let policy = self.rules.policy;
+        let whole = self.histogram(self.run_of(pass)).into_iter();
+        whole.map(|(length, documents)| u64::from(policy.packed(length)) * documents).sum()
+    }
+
+    /// The same of these documents, each once.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn tokens_of(&self, documents: &RoaringTreemap) -> Result<u64, EpochError> {
+        let rows = self.strata.iter().flatten().next().filter(|_| !documents.is_empty());
+        rows.map_or(Ok(0), |rows| rows.tokens_of(documents))
     }
 
     /// Rows of a pass, where they are known without walking it.

@@ -2,6 +2,7 @@
 
 use crate::support::corpusdb_test;
 use crate::support::epochs::WordCorpus;
+use crate::support::{Page, lines};
 use std::collections::BTreeMap;
 
 // ----
@@ -299,4 +300,60 @@ corpusdb_test!(documents_that_begin_in_a_joined_pass_have_two, WordCorpus::of(&[
     // What fills no row at the end of a pass is lost in it.
     assert!(all.values().all(|times| (3..=5).contains(times)), "{all:?}");
     t.verified("3");
+});
+
+// ----
+// What comes more than once, as `explain` tells it.
+
+/// What `explain` says of a recipe's only source: (documents, tokens, near documents, near tokens), in the epoch and in
+/// all passes; and the tokens of the epoch.
+fn repeats(t: &WordCorpus, recipe: &str) -> ([u64; 4], [u64; 4], u64) {
+    t.recipe("r.toml", &format!("snapshot = \"before\"\n{recipe}"));
+    let source = t.scratch.run("epoch explain corpus r.toml --json").json()["sources"][0].clone();
+    let of = |which: &str| {
+        let names = ["documents", "tokens", "near_documents", "near_tokens"];
+        names.map(|name| source["repeats"][which][name].as_u64().unwrap())
+    };
+    (of("epoch"), of("passes"), source["epoch_tokens"].as_u64().unwrap())
+}
+
+// Documents of 6, 4, 6 and 6 tokens, of which three have one text.
+corpusdb_test!(documents_that_come_again_are_counted, WordCorpus::of(&[6, 4]), |t| {
+    let text = "v0 v1 v2 v3 v4 v5";
+    let again = [Page::keyed("again-1", text), Page::keyed("again-2", text)];
+    let options = ["--source", "web", "--id-field", "id"];
+    t.scratch.ingest(&t.scratch.arg("corpus"), "again.jsonl", lines(&again), &options);
+    t.scratch.run("snapshot create corpus before");
+    let none = "[pack]\nkind = \"none\"\nlength = 16\n";
+    let source = "[[source]]\nname = \"web\"\n";
+    let thrice = format!("[select]\nrepeat = \"3\"\n{none}{source}max_repeats = 2\n");
+    let twice = format!("{none}{source}max_repeats = 2\n");
+    // Nobody knows yet that they are copies.
+    assert_eq!(repeats(&t, &format!("{none}{source}")), ([0; 4], [0; 4], 22));
+    let (epoch, passes) = ([4, 44, 4, 44], [4, 110, 4, 110]);
+    assert_eq!(repeats(&t, &thrice), (epoch, passes, 66));
+    t.scratch.run("dedup redo corpus --mode exact");
+    assert_eq!(repeats(&t, &format!("{none}{source}")), ([0, 0, 1, 12], [0, 0, 1, 12], 22));
+    let (epoch, passes) = ([4, 44, 2, 56], [4, 110, 2, 122]);
+    assert_eq!(repeats(&t, &thrice), (epoch, passes, 66));
+    let text = t.scratch.run("epoch explain corpus r.toml").stdout;
+    assert!(
+        text.contains(
+            "web: 4 documents come more than once in the epoch, 44 tokens again; \
+             with near copies as one document 2, 56 tokens again\n"
+        ),
+        "{text}"
+    );
+    assert_eq!(repeats(&t, &twice), ([0, 0, 1, 12], [4, 22, 2, 34], 22));
+    // What an epoch takes of a second pass has come before; of its documents a share counts.
+    let (epoch, passes, tokens) = repeats(&t, &format!("[mix]\ntokens = 33\n{twice}"));
+    let share = (tokens - 22) as f64 / 22.0;
+    let documents = (share * 4.0).round() as u64;
+    assert_eq!((epoch[0], epoch[1], epoch[3]), (documents, tokens - 22, 12 + tokens - 22));
+    assert_eq!(passes, [4, 22, 2, 34]);
+    // A document that is cut by hand comes in parts, and no token of it comes again.
+    let paragraph = "[pack]\nlength = 5\noptions = { long = \"paragraph\" }\n";
+    assert_eq!(repeats(&t, &format!("{paragraph}{source}")), ([0, 0, 1, 12], [0, 0, 1, 12], 22));
+    let paragraph = repeats(&t, &format!("{paragraph}{source}max_repeats = 3\n"));
+    assert_eq!(paragraph.1, [4, 44, 2, 56]);
 });

@@ -134,6 +134,17 @@ impl PassDocuments {
         Ok(false)
     }
 
+    /// Packed tokens of these documents, each once, without EOS at cuts.
+    ///
+    /// # Errors
+    /// As [`LengthReader::count`].
+    pub fn tokens_of(&self, documents: &RoaringTreemap) -> Result<u64, EpochError> {
+        let mut histogram = LengthHistogram::new();
+        self.lengths.count(documents, &mut histogram)?;
+        let packed = |length: u32| u64::from(self.rules.policy.packed(length));
+        Ok(histogram.into_iter().map(|(length, count)| packed(length) * count).sum())
+    }
+
     /// The `documents` that have packed tokens.
     ///
     /// # Errors

@@ -156,6 +156,14 @@ impl PassRows {
         self.held.packs_any(documents)
     }
 
+    /// Packed tokens of these documents, each once, without EOS at cuts.
+    ///
+    /// # Errors
+    /// As [`LengthReader::count`].
+    pub fn tokens_of(&self, documents: &RoaringTreemap) -> Result<u64, EpochError> {
+        self.held.tokens_of(documents)
+    }
+
     /// The `documents` that have packed tokens.
     ///
     /// # Errors
