@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
@@ -17,10 +18,11 @@ import numpy as np
 from corpusdb import _native
 from corpusdb._batch import ArrowBatch, Batch, State, rebuilt_batch
 from corpusdb._ranks import placed
+from corpusdb._states import VERSION, checked_state
 from corpusdb._trainers import LoaderAttributes
 from corpusdb.errors import BadInput, Closed, CorpusError, EpochsOver, Forked, Infeasible, OutOfRange, WrongState
 
-__all__ = ["As", "Contract", "Ids", "Layout", "Loader", "checked_state"]
+__all__ = ["As", "Contract", "Ids", "Layout", "Loader"]
 
 #: The type of the arrays of a batch.
 As = Literal["torch", "numpy", "arrow"]
@@ -33,9 +35,6 @@ Ids = Literal["int64", "int32", "uint16"]
 
 #: Directories with built epochs: one or several.
 Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-
-#: Version of the state of a loader.
-_VERSION = 1
 
 #: Memory of a loader's reader in bytes, by default. It is small, because a machine may run many loaders.
 MEMORY = 64 << 20
@@ -53,31 +52,6 @@ def _close_all() -> None:
 
 
 atexit.register(_close_all)
-
-
-def checked_state(state: object, plan: str) -> tuple[int, int]:
-    """(epoch, next batch) of a loader's state. `plan` is the hash of the loader's plan.
-
-    Raises `WrongState` for anything else than a state, or for the state of another version or plan.
-    """
-    if not isinstance(state, Mapping):
-        raise WrongState(f"expected the state of a loader (a mapping), got {type(state).__name__}")
-    keys = ("version", "plan", "epoch", "next_batch")
-    missing = [key for key in keys if key not in state]
-    if missing:
-        raise WrongState(f"a loader's state needs {', '.join(keys)}; this one lacks {', '.join(missing)}")
-    if state["version"] != _VERSION or isinstance(state["version"], bool):
-        raise WrongState(f"this release reads states of version {_VERSION}, got version {state['version']!r}")
-    if state["plan"] != plan:
-        raise WrongState(
-            f"the state belongs to plan {state['plan']!s:.16}, but this loader reads plan {plan[:16]}: "
-            "make the loader from the plan of the state; to continue with new data, extend that plan"
-        )
-    for key in ("epoch", "next_batch"):
-        value = state[key]
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-            raise WrongState(f"{key} of a loader's state must be a whole number from 0 on, got {value!r}")
-    return state["epoch"], state["next_batch"]
 
 
 class Loader(LoaderAttributes):
@@ -135,6 +109,11 @@ class Loader(LoaderAttributes):
             raise ValueError("endless=True gives all epochs that the plan has: leave out epochs=")
         if as_ == "torch" and importlib.util.find_spec("torch") is None:
             raise ModuleNotFoundError("No module named 'torch'; `as_=\"numpy\"` needs no torch", name="torch")
+        #: What was given of these two. What was not is asked again at the first use, since a trainer may begin its
+        #: processes after this.
+        self._asked: tuple[int | None, int | None] = rank, world
+        #: The rank of the process that pickled it.
+        self._before: tuple[int, int] | None = None
         rank, world = placed(rank, world)
         #: This rank, and the number of ranks.
         self.rank, self.world = rank, world
@@ -163,12 +142,13 @@ class Loader(LoaderAttributes):
         self._share: tuple[int, int, int] | None = None
         #: Steps per epoch, once they were counted.
         self._steps: dict[int, int] = {}
-        self._begin()
         self._check(beside)
-        self._beside = os.getpid(), beside
+        self._begin((os.getpid(), beside))
 
-    def _begin(self) -> None:
+    def _begin(self, beside: tuple[int, _native.Reader] | None = None) -> None:
         """Sets the attributes that belong to the process and are not pickled."""
+        #: The reader of the plan, in the process that has it: loaders with the same options share its corpus.
+        self._beside = beside
         self._lock = threading.RLock()
         self._reader: _native.Reader | None = None
         self._batches: _native.Batches | None = None
@@ -182,8 +162,13 @@ class Loader(LoaderAttributes):
         #: The number, within the iteration, of the step that comes next to a trainer that asks by number.
         self._step: int | None = None
         self._process: int | None = None
-        #: The reader of the plan, in the process that has it: loaders with the same options share its corpus.
-        self._beside: tuple[int, _native.Reader] | None = None
+
+    def _place(self) -> None:
+        """Takes the rank that this process has by now, if none was given."""
+        rank, world = placed(*self._asked, before=self._before, is_used=True)
+        if (rank, world) != (self.rank, self.world):
+            self.rank, self.world = rank, world
+            self._steps.clear()
 
     def _check(self, reader: _native.Reader) -> None:
         """Refuses what could not be given."""
@@ -221,7 +206,7 @@ class Loader(LoaderAttributes):
         return self._state(self._epoch, self._next)
 
     def _state(self, epoch: int, next_batch: int) -> State:
-        return {"version": _VERSION, "plan": self._plan, "epoch": epoch, "next_batch": next_batch}
+        return {"version": VERSION, "plan": self._plan, "epoch": epoch, "next_batch": next_batch}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues at the position of another loader of the same plan, with any number of ranks.
@@ -260,10 +245,22 @@ class Loader(LoaderAttributes):
                 self._settle(self._opened())
             self._is_chosen = True
             if self._base + epoch != self._epoch:
+                self._warn_of_rest(self._base + epoch)
                 self._stop()
                 self._stand(self._base + epoch, 0)
             elif self._ended:
                 self._stand(self._epoch, 0)
+
+    def _warn_of_rest(self, epoch: int) -> None:
+        """Warns if going on to the next epoch leaves batches of the present one: its trainer counts on fewer."""
+        if self._ended or not self._next or epoch != self._epoch + 1:
+            return
+        left, _ = self._left_from(self._opened(), self._epoch, self._next)
+        warnings.warn(
+            f"{left} batches of epoch {self._epoch} are left behind: an epoch ends with its last batch, and `len` of "
+            "the loader counts those of one epoch, which may have more than another",
+            stacklevel=3,
+        )
 
     def __len__(self) -> int:
         """The number of batches of this rank in the iteration, from its beginning; of the next one if it has ended."""
@@ -303,7 +300,7 @@ class Loader(LoaderAttributes):
             return sum(self._left_from(reader, epoch, 0)[1] for epoch in self._to_come(reader))
 
     def _stand(self, epoch: int, next_batch: int) -> None:
-        """Takes a position within the iteration that has it. Iterations follow each other from the loader's epoch on."""
+        """Takes a position, in the iteration that has it: iterations follow each other from the loader's epoch on."""
         self._epoch, self._next, self._ended, self._is_loaded = epoch, next_batch, False, next_batch > 0
         self._skipped, self._step = 0, None
         length = 1 if self._endless else self._epochs
@@ -503,6 +500,7 @@ class Loader(LoaderAttributes):
         if self._closed:
             raise Closed("this loader is closed: make another one from the plan")
         if self._reader is None:
+            self._place()
             self._reader = self._new_reader()
             self._process = os.getpid()
             self._names = tuple(self._reader.sources())
@@ -553,7 +551,8 @@ class Loader(LoaderAttributes):
             raise TypeError(
                 "the plan of this loader is not stored, so other processes cannot find it: plan with a writer"
             )
-        return self._options()
+        # The other process may be a worker of this rank, or another rank, as its own process group says.
+        return {**self._options(), "_before": (self.rank, self.world)}
 
     def _options(self) -> dict[str, Any]:
         """The attributes for a copy at the same position: all but those that belong to the process."""

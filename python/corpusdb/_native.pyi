@@ -427,69 +427,6 @@ class Reader:
         files: Sequence[str],
     ) -> None: ...
     def epochs(self) -> int: ...
-    @property
-    def json(self) -> str: ...
-    @property
-    def recipe(self) -> str: ...
-    @property
-    def snapshot(self) -> str: ...
-    def removed(self, handle: Handle) -> int: ...
-    def explain(self, handle: Handle) -> tuple[str, str]: ...
-    def build(
-        self,
-        handle: Handle,
-        out: str | PathLike[str],
-        *,
-        epoch: int,
-        threads: int | None = None,
-        listener: _Listener | None = None,
-    ) -> str: ...
-    def verify(
-        self, handle: Handle, directory: str | PathLike[str], *, listener: _Listener | None = None
-    ) -> str: ...
-
-def plan_recipe(
-    handle: Handle, recipe: str, *, epochs: int | None = None, listener: _Listener | None = None
-) -> Plan: ...
-def mark_epochs(handle: Handle, number: int, *, epochs: int, listener: _Listener | None = None) -> int: ...
-def stored_plan(handle: Handle, number: int) -> Plan: ...
-def stored_plans(handle: Handle) -> list[tuple[int, str, str]]: ...
-def extend_plan(
-    handle: Handle,
-    number: int,
-    *,
-    consumed: int,
-    epoch: int,
-    recipe: str | None = None,
-    listener: _Listener | None = None,
-) -> Plan: ...
-@final
-class Reader:
-    def __new__(
-        cls,
-        path: str | PathLike[str],
-        hash: str,
-        *,
-        plan: Plan | None = None,
-        memory: int,
-        threads: int,
-        shards: Sequence[str] = ...,
-        files: Sequence[str] = ...,
-    ) -> Reader: ...
-    def share(self) -> Reader: ...
-    def check(
-        self,
-        epoch: int,
-        *,
-        rank: int,
-        world: int,
-        uneven: bool,
-        views: Sequence[str] | None,
-        flat: bool,
-        kind: str,
-        files: Sequence[str],
-    ) -> None: ...
-    def epochs(self) -> int: ...
     def batches_of_step(self, epoch: int, world: int, rows: int) -> int: ...
     def counts(self, epoch: int) -> tuple[int, int]: ...
     def steps(self, epoch: int, from_batch: int, *, world: int, uneven: bool, rows: int) -> tuple[int, int]: ...

@@ -12,21 +12,16 @@ import torch
 from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
 
 from corpusdb._batch import Batch, State, rebuilt_batch
-from corpusdb._loader import Loader, checked_state
+from corpusdb._loader import Loader
 from corpusdb._shared import SharedPosition
+from corpusdb._states import STEPS, WORKER, checked_state
 from corpusdb._trainers import refuse_collating, refuse_splitting
 from corpusdb.errors import OutOfRange, WrongState
 
 if TYPE_CHECKING:
     from corpusdb._plan import Plan
 
-__all__ = ["EpochBatches", "EpochRows", "flattened", "state_of"]
-
-#: The key that the state of a worker has in addition: (turn, number of workers, batch at which they began, first epoch
-#: of the iteration).
-_WORKER = "worker"
-#: The key for the steps of the epoch: (batches of a step, steps that are left).
-_STEPS = "steps"
+__all__ = ["EpochBatches", "EpochRows", "flattened"]
 
 
 class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
@@ -74,8 +69,8 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
             position = loader._first, 0, loader._first
         elif worker == 0 and self._position.is_left():
             warnings.warn(
-                f"the iteration before this one was left before its end, so epoch {position[0]} begins again where that "
-                "one began: to go on behind a batch, dataset.load_state_dict(batch.state)",
+                f"the iteration before this one was left before its end, so epoch {position[0]} begins again where "
+                "that one began: to go on behind a batch, dataset.load_state_dict(batch.state)",
                 stacklevel=3,
             )
         epoch, next_batch, first = position
@@ -87,7 +82,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
 
     def _resume(self, loader: Loader, state: State, workers: int) -> tuple[int, int, int]:
         """Puts the loader of an iteration at the state of the same worker."""
-        turn, before, begun, first = state[_WORKER]
+        turn, before, begun, first = state[WORKER]
         if before != workers:
             raise WrongState(
                 f"the state belongs to one of {before} workers, but the loader has {workers} now: "
@@ -101,6 +96,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         return first, 0, first
 
     def _refuse_splitting(self) -> None:
+        self._loader._place()
         refuse_splitting(self._loader.world, self._position.is_set)
 
     def __len__(self) -> int:
@@ -143,7 +139,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         if self._under_way is not None:
             self._under_way.close()
             self._under_way = None
-        if get_worker_info() is not None and _WORKER in state:
+        if get_worker_info() is not None and WORKER in state:
             self._pending = dict(state)
             return
         loader = self._loader._copy()
@@ -201,11 +197,11 @@ class _EpochIterator(Iterator[Batch]):
         loader = self._loader
         state = loader.state_dict()
         if loader._share is not None:
-            state[_WORKER] = [*loader._share, loader._first]
+            state[WORKER] = [*loader._share, loader._first]
         if not loader._closed:
             with loader._entered() as reader:
                 if loader._epoch < reader.epochs():
-                    state[_STEPS] = [
+                    state[STEPS] = [
                         reader.batches_of_step(loader._epoch, loader.world, loader._rows),
                         loader._left_from(reader, loader._epoch, loader._next)[0],
                     ]
@@ -273,49 +269,32 @@ class EpochRows(Dataset[Batch]):  # type: ignore[misc, unused-ignore]
 def flattened(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """A collate function for training without padding: joins rows of an epoch end to end, as `[1, tokens]`.
 
-    It joins the tensors of one dimension, which have a value for each token. Positions start at 0 where a document
-    starts. For rows with pads use `loader(layout="flat")`, which leaves the pads out.
+    The batch has the keys that a loader's has by default: boundaries for every attention and `use_cache=False`, beside
+    what the rows have for each token. A document begins where positions are 0, or where a row begins that has none.
+    Pads that an attention mask names are left out; other pads are documents that nothing is learnt from.
     """
-    names = [name for name, value in rows[0].items() if torch.is_tensor(value) and value.ndim == 1]
-    return {name: torch.cat([row[name] for row in rows]).unsqueeze(0) for name in names}
-
-
-def state_of(state: Mapping[str, Any]) -> State:
-    """Turns the state of torchdata's `StatefulDataLoader` into a loader's state, for any number of workers and ranks.
-
-    The state is after the last batch that was taken: it counts those taken since the snapshot, too.
-    """
-    found = list(_states(state, 0))
-    if not found:
-        raise WrongState("this is not a state of a loader, or of a DataLoader, over a corpusdb dataset")
-    last, since = max(found, key=lambda one: (one[0]["epoch"], one[0]["next_batch"]))
-    taken = {name: last[name] for name in ("version", "plan", "epoch", "next_batch")}
-    if since:
-        if _STEPS not in last:
-            raise WrongState(
-                f"the state is of a snapshot {since} steps ago, by a release that does not say what a step is: "
-                "let StatefulDataLoader take a snapshot at every step (snapshot_every_n_steps=1)"
-            )
-        step, left = last[_STEPS]
-        # The last step of an epoch leads to the next epoch.
-        if since < left:
-            taken["next_batch"] += since * step
-        else:
-            taken.update(epoch=last["epoch"] + 1, next_batch=(since - left) * step)
-    return taken
-
-
-def _states(value: Any, since: int) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """The states of loaders within a value, each with the steps that were taken since."""
-    if isinstance(value, Mapping):
-        if {"version", "plan", "epoch", "next_batch"} <= value.keys():
-            yield value, since
-        else:
-            for inner in value.values():
-                yield from _states(inner, value.get("_steps_since_snapshot", since))
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            yield from _states(inner, since)
+    joined: dict[str, list[Any]] = {}
+    for row in rows:
+        ids = row["input_ids"]
+        mask = row.get("attention_mask")
+        held = {name: value for name, value in row.items() if torch.is_tensor(value) and value.shape == ids.shape}
+        held.pop("attention_mask", None)
+        held.setdefault("position_ids", torch.arange(len(ids)))
+        for name, value in held.items():
+            joined.setdefault(name, []).append(value if mask is None else value[mask.bool()])
+    batch: dict[str, Any] = {name: torch.cat(values).unsqueeze(0) for name, values in joined.items()}
+    begins = batch["position_ids"][0] == 0
+    ends = torch.cat([begins.nonzero().flatten(), torch.tensor([len(begins)])]).to(torch.int32)
+    longest = int(ends.diff().max()) if len(ends) > 1 else 0
+    return {
+        **batch,
+        "seq_idx": (begins.cumsum(0) - 1).to(torch.int32).unsqueeze(0),
+        "cu_seq_lens_q": ends,
+        "cu_seq_lens_k": ends,
+        "max_length_q": longest,
+        "max_length_k": longest,
+        "use_cache": False,
+    }
 
 
 torch.serialization.add_safe_globals([rebuilt_batch])

@@ -113,8 +113,8 @@ def refuse_collating() -> None:
         if call.f_globals.get("__name__") == "torch.utils.data._utils.fetch":
             if call.f_locals.get("auto_collation"):
                 raise BadInput(
-                    "this dataset gives whole batches, and the DataLoader would collate several of them into one: write "
-                    "DataLoader(dataset, batch_size=None). For transformers' Trainer return plan.loader() from "
+                    "this dataset gives whole batches, and the DataLoader would collate several of them into one: "
+                    "write DataLoader(dataset, batch_size=None). For transformers' Trainer return plan.loader() from "
                     "get_train_dataloader, or take rows: plan.torch_dataset(map_style=True) with "
                     "data_collator=corpusdb.torch.flattened"
                 )
@@ -133,7 +133,7 @@ def refuse_splitting(world: int, is_chosen: bool) -> None:
         of = call.f_locals.get("self")
         kind = type(of).__name__
         if kind in _SPLITTERS:
-            processes = getattr(of, "num_processes", None) or getattr(getattr(of, "state", None), "num_processes", 1)
+            processes = getattr(of if hasattr(of, "num_processes") else getattr(of, "state", None), "num_processes", 1)
             if processes > 1 and (world > 1 or kind == "IterableDatasetShard"):
                 raise BadInput(
                     f"accelerate would divide among its {processes} processes what this dataset has for one of them, "

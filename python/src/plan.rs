@@ -128,7 +128,14 @@ pub(crate) fn plan_recipe(
         return Ok(PyPlan::new(planned, Some(record.number)));
     }
     let corpus = handle.corpus(py)?;
-    let planned = run_detached(py, listener, move |context| corpus.plan(&recipe, context))?;
+    let planned = run_detached(py, listener, move |context| {
+        let planned = corpus.plan(&recipe, context)?;
+        let hash = planned.plan.hash();
+        match corpus.epochs()?.into_iter().find(|record| record.hash == hash) {
+            Some(record) => corpus.stored_plan(record.number),
+            None => Ok(planned),
+        }
+    })?;
     let number = planned.number();
     Ok(PyPlan::new(planned, number))
 }

@@ -95,8 +95,9 @@ def test_arrays_own_their_values_in_the_types_of_torch(packed: Plan) -> None:
         if name != "max_seqlen":
             assert value.flags.writeable and value.flags.c_contiguous
             value[...] = 1
-    with numpy_loader(packed, ids="int32") as loader:
-        assert {value.dtype for value in next(loader).values()} == {np.dtype(np.int32)}
+    with numpy_loader(packed, ids="int32", views=["labels", "position_ids"]) as loader:
+        kinds = {name: value.dtype.str[1:] for name, value in next(loader).items()}
+    assert kinds == {"input_ids": "i4", "labels": "i8", "position_ids": "i8"}, "labels are what a cross entropy takes"
 
 
 def test_boundaries_are_those_of_the_segments(packed: Plan) -> None:
@@ -149,8 +150,8 @@ def test_arrow_batches_are_read_as_often_as_asked(packed: Plan) -> None:
 
 def test_masks_of_chats_are_kept_and_cannot_be_lost(tmp_path: Path) -> None:
     plan = planned(chats(tmp_path), CHATS)
-    batch = next(numpy_loader(plan, layout="flat"))
-    assert set(batch) == {"input_ids", "labels", "position_ids"}
+    batch = next(numpy_loader(plan))
+    assert {"input_ids", "labels", "position_ids"} < set(batch)
     trained = batch["labels"] != -100
     assert 0 < trained.mean() < 1 and (batch["labels"][trained] == batch["input_ids"][trained]).all()
     # A document that begins is not predicted by the one before.
@@ -239,9 +240,10 @@ def test_two_resumes_in_a_row_lose_and_repeat_nothing(packed: Plan) -> None:
 def test_len_is_that_of_a_rank(plans: dict[str, Plan]) -> None:
     for world in (1, 3, 8):
         with numpy_loader(plans["dealt"], world=world) as loader:
-            assert len(loader) == -(-plans["dealt"].batches() // world) == len(list(loader))
+            # A last step without a batch for every rank is left out.
+            assert len(loader) == plans["dealt"].batches() // world == len(list(loader))
     # Where the last step has no batch for a rank, it has one without rows.
-    last = [list(numpy_loader(plans["dealt"], rank=rank, world=7, uneven=True))[-1] for rank in range(7)]
+    last = [list(numpy_loader(plans["dealt"], rank=rank, world=7, uneven=True, layout="rows"))[-1] for rank in range(7)]
     assert any(not len(batch.rows) and batch["labels"].shape[0] == 0 for batch in last)
 
 
@@ -478,3 +480,45 @@ def test_ranks_are_those_of_the_launcher(packed: Plan, monkeypatch: pytest.Monke
     assert (loader.rank, loader.world) == (2, 3)
     assert next(loader).rows.tolist() == list(range(80, 120))
     assert packed.loader(as_="numpy", rank=0, world=1).world == 1
+
+
+class Group:
+    """As much of torch.distributed as a loader asks."""
+
+    rank, world = 1, 3
+    is_begun = False
+
+    def is_available(self) -> bool:
+        return True
+
+    def is_initialized(self) -> bool:
+        return self.is_begun
+
+    def get_rank(self) -> int:
+        return self.rank
+
+    def get_world_size(self) -> int:
+        return self.world
+
+
+def test_ranks_are_those_that_a_trainer_begins_after_the_loader_was_made(
+    packed: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = Group()
+    monkeypatch.setitem(sys.modules, "torch.distributed", group)
+    loader, given = packed.loader(as_="numpy"), numpy_loader(packed, rank=0, world=1)
+    # As a launcher does that tells the number of processes alone.
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    other = packed.loader(as_="numpy")
+    with pytest.raises(ValueError, match="WORLD_SIZE says 3 processes, but RANK is not set"):
+        next(other)
+    group.is_begun = True
+    for late in (loader, other):
+        assert next(late).rows.tolist() == list(range(40, 80)) and (late.rank, late.world) == (1, 3)
+    assert next(given).rows.tolist() == list(range(120))
+    # What gets it pickled is a worker of this rank, or another rank if its own process group says so.
+    written = pickle.dumps(loader)
+    group.is_begun = False
+    assert next(pickle.loads(written)).rows.tolist() == list(range(160, 200))
+    group.is_begun, group.rank = True, 2
+    assert next(pickle.loads(written)).rows.tolist() == list(range(200, 240))

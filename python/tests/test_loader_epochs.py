@@ -148,6 +148,8 @@ def test_set_epoch_counts_from_the_epoch_of_the_loader(packed: Plan) -> None:
     assert next(iter(loader)).epoch == 2
     loader.set_epoch(0)
     assert next(loader).number == 1, "within an epoch it goes on"
+    with pytest.warns(UserWarning, match=f"{len(loader) - 2} batches of epoch 2 are left behind"):
+        loader.set_epoch(1)
     loader.set_epoch(5)
     assert (loader.epoch, loader.state_dict()["next_batch"]) == (7, 0)
     loader.set_epoch(6)

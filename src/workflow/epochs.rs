@@ -11,8 +11,8 @@ use crate::tokenizer::Tokenizer;
 use std::sync::Arc;
 
 impl Corpus {
-    /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment. It is the plan that a
-    /// writer makes of the recipe: the stored one where there is one.
+    /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment. It has the hash of the plan
+    /// that a writer stores of the recipe.
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when the recipe cannot be met.
@@ -22,10 +22,7 @@ impl Corpus {
             None => Some(self.view().snapshot_of_now()?),
         };
         let made = made.as_ref().map(|(name, _)| name.as_str());
-        let planned = plan_at(self.corpora(), recipe, made, &self.within(context))?;
-        let hash = planned.plan.hash();
-        let stored = self.epochs()?.into_iter().find(|record| record.hash == hash);
-        Ok(Plan { stored: stored.map(|record| record.number), ..planned })
+        plan_at(self.corpora(), recipe, made, &self.within(context))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Sees that documents of a plan were purged while it is read. The view of a reader goes on showing them, so it must ask.
+//! Sees that documents of a plan were purged while it is read. The view of a reader goes on showing them, so it must
+//! ask.
 
 use super::reader::lock;
 use corpusdb::epoch::{EpochError, Plan};

@@ -550,3 +550,66 @@ corpusdb_test!(a_plan_stays_the_same_when_fields_change, EpochCorpus::holding(12
     place.run("extend", &number, &["--consumed", "1"]).fails(&["`score`"]);
     sound(&place.corpus);
 });
+
+// ----
+// Readers of a plan: they have the writer's, and see what was purged since.
+
+corpusdb_test!(
+    the_plan_of_a_reader_has_the_hash_of_the_writers,
+    EpochCorpus::holding(60),
+    |place| {
+        let recipe = Recipe::parse(&format!("version = 1\n{SPECIALS}")).unwrap();
+        let read = || {
+            let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
+            corpus.plan(&recipe, &Context::new()).unwrap()
+        };
+        let before = read();
+        let (record, planned) =
+            writer(Path::new(&place.corpus)).plan(&recipe, &Context::new()).unwrap();
+        assert_eq!((before.plan.hash(), before.number()), (record.hash, None));
+        assert_eq!(before.plan.snapshot, planned.plan.snapshot);
+        // The snapshot is there now, and commits that decide about no document lie between.
+        assert_eq!(read().plan.hash(), record.hash);
+        place.scratch.ingest(
+            &place.corpus,
+            "more.jsonl",
+            "{\"id\": \"x\", \"text\": \"new words\"}\n",
+            &["--source", "web", "--id-field", "id"],
+        );
+        assert_ne!(read().plan.hash(), record.hash, "another moment is another plan");
+    }
+);
+
+corpusdb_test!(a_plan_says_how_many_epochs_it_has, EpochCorpus::holding(60), |place| {
+    for (times, budget) in
+        [(1, ""), (3, ""), (3, "[mix]\ntokens = 900\n"), (5, "[mix]\ntokens = 1700\n")]
+    {
+        let source = format!("[[source]]\nname = \"web\"\nmax_repeats = {times}\n");
+        let text = format!("version = 1\n{SPECIALS}{source}{budget}");
+        let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
+        let planned = corpus.plan(&Recipe::parse(&text).unwrap(), &Context::new()).unwrap();
+        let epochs = planned.epochs();
+        assert!(epochs >= 1);
+        assert!(corpus.epoch(&planned, epochs - 1, &Context::new()).is_ok(), "{text}");
+        assert!(corpus.epoch(&planned, epochs, &Context::new()).is_err(), "{text}");
+    }
+});
+
+corpusdb_test!(
+    a_reader_sees_a_purge_by_the_journal_and_a_look,
+    EpochCorpus::holding(60),
+    |place| {
+        let recipe = Recipe::parse(&format!("version = 1\n{SPECIALS}")).unwrap();
+        let (_, planned) = writer(Path::new(&place.corpus)).plan(&recipe, &Context::new()).unwrap();
+        let open = || Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
+        let bytes = || Corpus::journal_bytes(&[&place.corpus]).unwrap();
+        let (old, before) = (open(), bytes());
+        old.refuse_purged(&planned).unwrap();
+        assert_eq!(bytes(), before, "nothing was committed");
+        corpusdb(&["purge", &place.corpus, "0", "--force"]).good();
+        assert!(bytes() > before);
+        old.refuse_purged(&planned).unwrap();
+        let refused = open().refuse_purged(&planned).unwrap_err().to_string();
+        assert!(refused.contains("draws 1 documents that were purged"), "{refused}");
+    }
+);
