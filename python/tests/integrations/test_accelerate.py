@@ -43,13 +43,13 @@ def told_of(name, work):
         told[name] = f"{{type(error).__name__}}: {{error}}"
 
 def loader():
-    given = accelerator().prepare(plan.loader())
+    given = accelerator().prepare(plan.loader(views=['labels']))
     return [[rows(batch) for batch in given] for _ in range(3)]
 
 def resumed():
     # A state of the second epoch by `register_for_checkpointing`: process 0 writes it for all.
     first = accelerator()
-    given = plan.loader()
+    given = plan.loader(views=['labels'])
     first.register_for_checkpointing(given)
     steps = []
     for epoch in range(2):
@@ -60,7 +60,7 @@ def resumed():
     first.save_state({saved!r})
     first.wait_for_everyone()
     second = accelerator()
-    other = plan.loader()
+    other = plan.loader(views=['labels'])
     second.register_for_checkpointing(other)
     second.load_state({saved!r})
     return [steps, [rows(batch) for batch in other], [rows(batch) for batch in other]]
@@ -68,23 +68,23 @@ def resumed():
 def skipped():
     # Steps of the second epoch by number, without reading those before.
     process = accelerator()
-    given = process.prepare(plan.loader())
+    given = process.prepare(plan.loader(views=['labels']))
     given.set_epoch(1)
     rest = [rows(batch) for batch in process.skip_first_batches(given, 3)]
     return [rest, [rows(batch) for batch in given]]
 
 def skipped_unasked():
     process = accelerator()
-    return [rows(batch) for batch in process.skip_first_batches(plan.loader(), 3)]
+    return [rows(batch) for batch in process.skip_first_batches(plan.loader(views=['labels']), 3)]
 
 def dataset(**options):
     process = accelerator(**options)
-    given = process.prepare(DataLoader(plan.torch_dataset(), batch_size=None))
+    given = process.prepare(DataLoader(plan.torch_dataset(views=['labels']), batch_size=None))
     return [[rows(batch) for batch in given] for _ in range(3)]
 
 def dispatched(**options):
     process = accelerator(dispatch_batches=True)
-    given = process.prepare(DataLoader(plan.torch_dataset(rank=0, world=1), batch_size=None, **options))
+    given = process.prepare(DataLoader(plan.torch_dataset(rank=0, world=1, views=['labels']), batch_size=None, **options))
     return [[rows(batch) for batch in given] for _ in range(3)]
 
 def by_rows():
@@ -152,7 +152,7 @@ def pair(corpus: Path, plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def steps_of(plan: Plan, epoch: int, rank: int = 0, world: int = 1) -> list[list[list[int]]]:
     """The beginnings of the rows of each step of a rank."""
-    with plan.loader(as_="numpy", epoch=epoch, rank=rank, world=world) as loader:
+    with plan.loader(as_="numpy", epoch=epoch, rank=rank, world=world, views=["labels"]) as loader:
         return [[row[:8].tolist() for row in batch["input_ids"]] for batch in loader]
 
 

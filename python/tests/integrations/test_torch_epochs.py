@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import torch
-from epochs import DEALT, PACKED, planned, texts
+from epochs import CUT, DEALT, PACKED, planned, texts
 from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 from corpusdb import _native, errors
 from corpusdb._plan import Plan
-from corpusdb.torch import EpochRows, state_of
+from corpusdb.torch import EpochRows, flattened, state_of
 
 OPTIONS: dict[str, Any] = {"rank": 0, "world": 1, "views": ["labels"]}
 WORKERS: list[dict[str, Any]] = [
@@ -262,3 +262,17 @@ def test_rows_follow_a_sampler_that_counts_epochs(plan: Plan) -> None:
     dataset.set_epoch(2)
     next(iter(DataLoader(dataset, batch_size=60, shuffle=True)))
     assert dataset.epoch == 3
+
+
+def test_rows_are_flattened_to_the_batch_of_a_loader(corpus: Path) -> None:
+    for recipe in (CUT, DEALT.replace("max_tokens = 300", "rows = 4")):
+        plan = planned(corpus, recipe)
+        dataset = plan.torch_dataset(map_style=True)
+        for batch in islice(plan.loader(rank=0, world=1), 3):
+            found = flattened(dataset.__getitems__(batch.rows.tolist()))
+            assert sorted(found) == sorted(batch)
+            for name, value in batch.items():
+                if torch.is_tensor(value):
+                    assert found[name].dtype == value.dtype and torch.equal(found[name], value), name
+                else:
+                    assert found[name] == value and type(found[name]) is type(value), name

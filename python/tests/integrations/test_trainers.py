@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,7 @@ def test_sft_trainer_takes_the_loader_for_three_epochs_and_resumes(tmp_path: Pat
 
     class Loading(SFTTrainer):
         def get_train_dataloader(self) -> Any:
-            return plan.loader(rank=0, world=1)
+            return plan.loader(rank=0, world=1, contract="trl")
 
     def trained(**options: Any) -> list[list[int]]:
         llama = counting_model()
@@ -146,6 +147,20 @@ def test_sft_trainer_takes_the_loader_for_three_epochs_and_resumes(tmp_path: Pat
     assert trained() == wanted
     saved = next(step for step in range(5, 1000, 5) if step > len(wanted) // 3)
     assert trained(resume_from_checkpoint=str(tmp_path / "run" / f"checkpoint-{saved}")) == wanted[saved:]
+
+
+def test_sft_trainer_takes_the_rows_of_an_epoch_in_each_of_its_epochs(tmp_path: Path) -> None:
+    plan = planned(chats(tmp_path), {**CHATS_THRICE, "tokenizer": {"name": "own"}})
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=_tokenizer(), eos_token="<|im_end|>", pad_token="<|im_end|>")
+    llama, rows = counting_model(), plan.to_hf(views=["labels"])
+    args = arguments(
+        tmp_path, SFTConfig, padding_free=True, packing=False, max_length=None, max_steps=-1, num_train_epochs=3
+    )
+    SFTTrainer(llama, args, train_dataset=rows, processing_class=tokenizer).train()
+    steps = -(-len(rows) // 4)
+    whole = Counter(id for row in rows for id in row["input_ids"])
+    assert [Counter(id for step in llama.steps[at : at + steps] for id in step)
+            for at in range(0, 3 * steps, steps)] == [whole] * 3
 
 
 def taken(rows: Any, seen: Any, names: list[str]) -> Any:
