@@ -1,12 +1,10 @@
 //! What an epoch will be, before a byte is written: rows, passes, losses, shares, steps.
 
-mod along;
-mod padding;
+mod measure;
 mod repeats;
 mod text;
 
-pub use along::MixPoint;
-pub use padding::Padding;
+pub use measure::{MixPoint, Padding};
 pub use repeats::{Repeats, SourceRepeats};
 
 use crate::corpus::Corpora;
@@ -171,7 +169,7 @@ pub fn explain(
     let unbatched = BatchCursor::count_left_out(&opened, &sampler, &marks)?;
     let left_out_tokens: u64 = unbatched.iter().map(|(_, tokens)| tokens).sum();
     let (rows, tokens) = (marks.rows + marks.pads, marks.tokens() - left_out_tokens);
-    let batch_padding = padding::measure(&opened, &sampler, &marks, interrupt)?;
+    let batch_padding = measure::measure(&opened, &sampler, &marks, interrupt)?;
     let filled = FillRate::of(plan, &marks, batch_padding);
     let said = match opened.trained.any() {
         true => masks::said(corpora, opened.tokenizer, &masks::documents(pinned), |_| false)?,
@@ -192,7 +190,7 @@ pub fn explain(
         unit: plan.recipe.mix.unit.name().to_owned(),
         epochs: plan.feasible_epochs(),
         sources: sources(&opened, &marks, left_out.sources, &unbatched)?,
-        along: along::points(&opened, &marks, interrupt)?,
+        along: measure::points(&opened, &marks, interrupt)?,
         rows,
         tokens,
         efficiency: filled.efficiency,

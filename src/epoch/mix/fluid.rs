@@ -1,10 +1,15 @@
-//! What each source should have had when so much was given in all.
+//! What each source should have had when so much was given in all, ramps between mixes included, and the exact moment
+//! when a source's share reaches an amount.
+//!
+//! A ramp is a stretch on which shares go in a straight line from one mix to another, cut into equal linear pieces. The
+//! amount of a source is then a parabola. With `n` pieces, breakpoint `j` is at `length * j / n` and its amount there is
+//! exactly `(from * j * (2n - j) + to * j * j) / n^2`: all integers in units of `1 / n^2`, whatever `n`, so any
+//! breakpoint costs two products and none is stored. Between breakpoints a line lies within
+//! `slope change * length / (8 n^2)` of the parabola.
 
-use super::error::MixError;
-use super::integer::{apportion, bounded};
-use super::moment::{SchedulePart, ShareTime};
-use super::ramp::Parabola;
+use super::shares::{MixError, apportion, bounded};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// Fraction bits of the amounts at the points of a schedule: rounding there costs a source 1/256 at most.
 const FRACTION: u32 = 8;
@@ -357,4 +362,179 @@ fn check_points(first: &PlannedPoint, points: &[PlannedPoint]) -> Result<(), Mix
 
 fn narrow(amount: u128) -> u64 {
     u64::try_from(amount).unwrap_or(u64::MAX)
+}
+
+/// A piece on which shares are linear: pieces ascend with time and do not overlap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SchedulePart {
+    /// The stretch of the schedule.
+    pub stretch: usize,
+    /// The piece within it.
+    pub piece: u64,
+}
+
+/// A moment inside piece `place`, `above / rise` of a full run after its start.
+///
+/// `floor` orders almost everything in one comparison; the fraction decides the rest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShareTime {
+    /// The total then, rounded down.
+    pub floor: u64,
+    /// Whether `floor` is all of it.
+    pub whole: bool,
+    /// Whether the source's share may stand still from here on: the moment is the end of its piece.
+    pub ends: bool,
+    pub place: SchedulePart,
+    pub above: u128,
+    pub rise: u128,
+}
+
+impl ShareTime {
+    /// The total then, rounded up.
+    pub const fn ceil(&self) -> u64 {
+        self.floor.saturating_add(if self.whole { 0 } else { 1 })
+    }
+
+    /// Which comes first, exactly.
+    pub fn order(&self, other: &Self) -> Ordering {
+        self.floor.cmp(&other.floor).then_with(|| self.order_within(other))
+    }
+
+    fn order_within(&self, other: &Self) -> Ordering {
+        self.place
+            .cmp(&other.place)
+            .then_with(|| wide(self.above, other.rise).cmp(&wide(other.above, self.rise)))
+    }
+}
+
+/// `a * b` as (high, low) halves of 256 bits.
+fn wide(a: u128, b: u128) -> (u128, u128) {
+    const LOW: u128 = u64::MAX as u128;
+    if (a | b) >> 64 == 0 {
+        return (0, a * b);
+    }
+    let (a_high, a_low, b_high, b_low) = (a >> 64, a & LOW, b >> 64, b & LOW);
+    let low = a_low * b_low;
+    // Each half is below 2^64, so a product and two carries of 64 bits fit.
+    let middle = a_high * b_low + (low >> 64);
+    let other = a_low * b_high + (middle & LOW);
+    (a_high * b_high + (middle >> 64) + (other >> 64), (other << 64) | (low & LOW))
+}
+
+/// Most pieces, as a power of two: products stay below 128 bits up to a length of 2^50.
+const FINEST: u32 = 20;
+
+/// One stretch: what its sources have at breakpoints, relative to its start.
+#[derive(Clone, Debug)]
+pub(super) struct Parabola {
+    /// Its length in amounts.
+    pub length: u64,
+    /// Pieces, as a power of two.
+    pub log_pieces: u32,
+    /// Half of what each source would have with the shares of the start, in fractions of an amount.
+    from: Vec<u64>,
+    /// The same with the shares of the end.
+    to: Vec<u64>,
+}
+
+impl Parabola {
+    /// A ramp within an eighth of `grain` of the parabola; `fraction` is the fraction bits of `from` and `to`.
+    pub fn new(length: u64, from: Vec<u64>, to: Vec<u64>, fraction: u32, grain: u64) -> Self {
+        // The parabola bends by this over the whole length: twice the difference of the halves.
+        let widest = from.iter().zip(&to).map(|(from, to)| from.abs_diff(*to)).max().unwrap_or(0);
+        let bend = (u128::from(widest) * 2) >> fraction;
+        let mut log_pieces = 0;
+        while log_pieces < FINEST && u128::from(grain.max(1)) << (2 * log_pieces) < bend {
+            log_pieces += 1;
+        }
+        Self { length, log_pieces, from, to }
+    }
+
+    /// Bits by which amounts here are finer than `from` and `to`.
+    pub const fn bits(&self) -> u32 {
+        2 * self.log_pieces
+    }
+
+    /// What `source` gains over the whole stretch.
+    pub fn gain(&self, source: usize) -> u64 {
+        let (from, to) = self.ends(source);
+        from + to
+    }
+
+    fn ends(&self, source: usize) -> (u64, u64) {
+        let end = |of: &[u64]| of.get(source).copied().unwrap_or(0);
+        (end(&self.from), end(&self.to))
+    }
+
+    /// What `source` has at breakpoint `piece`.
+    pub fn at(&self, source: usize, piece: u64) -> u128 {
+        let (from, to) = self.ends(source);
+        let rest = (2 << self.log_pieces) - piece;
+        // piece, rest <= 2^21, so their products fit 64 bits.
+        u128::from(from) * u128::from(piece * rest) + u128::from(to) * u128::from(piece * piece)
+    }
+
+    /// What `source` gains from breakpoint `piece` to the next.
+    pub fn rise(&self, source: usize, piece: u64) -> u128 {
+        let (from, to) = self.ends(source);
+        let rest = (2 << self.log_pieces) - 2 * piece - 1;
+        u128::from(from) * u128::from(rest) + u128::from(to) * u128::from(2 * piece + 1)
+    }
+
+    /// The first piece by whose end `source` has `amount`; `near` is a guess. The stretch as a whole does get there.
+    pub fn piece(&self, source: usize, amount: u128, near: u64) -> u64 {
+        let pieces = 1 << self.log_pieces;
+        let reached = |piece: u64| self.at(source, piece) >= amount;
+        // Breakpoint `low` has not reached it (0 counts as such), breakpoint `high` has.
+        let near = near.min(pieces - 1);
+        let (mut low, mut high) = (near, pieces);
+        if near > 0 && reached(near) {
+            (low, high) = (0, near);
+        } else {
+            let mut step = 1;
+            while low + step < pieces {
+                if reached(low + step) {
+                    high = low + step;
+                    break;
+                }
+                low += step;
+                step *= 2;
+            }
+        }
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            if reached(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_moments_order_by_piece_then_fraction() {
+        let moment = |piece, above, rise| {
+            let place = SchedulePart { stretch: 0, piece };
+            ShareTime { floor: 7, whole: false, ends: above == rise, place, above, rise }
+        };
+        assert_eq!(moment(3, 9, 9).order(&moment(4, 1, 100)), Ordering::Less);
+        assert_eq!(moment(4, 1, 3).order(&moment(4, 33, 100)), Ordering::Greater);
+        assert_eq!(moment(4, 1 << 90, 3 << 90).order(&moment(4, 1, 3)), Ordering::Equal);
+        assert_eq!(moment(4, 1, 3).ceil(), 8);
+    }
+
+    #[test]
+    fn products_have_256_bits() {
+        assert_eq!(wide(u128::MAX, u128::MAX), (u128::MAX - 1, 1));
+        assert_eq!(wide(1 << 100, 1 << 100), (1 << 72, 0));
+        assert_eq!(wide((3 << 64) + 5, (7 << 64) + 11), (21, (68 << 64) + 55));
+        assert_eq!(wide(u128::MAX, 2), (1, u128::MAX - 1));
+        assert_eq!(wide(6, 7), (0, 42));
+    }
 }

@@ -16,7 +16,7 @@
 //! "Most behind first" and plain earliest deadline both break that bound.
 
 use super::fluid::Fluid;
-use super::moment::{SchedulePart, ShareTime};
+use super::fluid::{SchedulePart, ShareTime};
 use std::cmp::Ordering;
 use std::sync::Arc;
 

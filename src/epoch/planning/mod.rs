@@ -1,31 +1,23 @@
 //! From a recipe and a snapshot to a plan: which documents, how long, how many rows, which shares.
 //!
-//! `origins` says what each source draws from, `select` finds its documents,
-//! `strata` puts them in classes for a curriculum, `surprisal` measures how hard they are, `paragraph` cuts long ones
-//! where a paragraph ends, `pin` makes the passes of a source from all that, `source` counts their rows, `shares` sets
-//! what each source gives, `limits` refuses what finds no room or fills no batch, `undecided` counts what is on neither side, and what
-//! was removed since; `suites` keeps suites out.
+//! `resolve` says what names stand for, `moment` answers for the corpora as they were, `select` finds the documents of each
+//! source and `suites` keeps suites out; `strata` puts them in classes for a curriculum, `pin` makes passes of them,
+//! `shares` counts their rows and sets what each source gives, `limits` refuses what finds no room or fills no batch, and
+//! `left_out` accounts for what is not drawn.
 
-mod answers;
 mod left_out;
 mod limits;
 mod moment;
-mod origins;
-mod paragraph;
 mod pin;
+mod resolve;
 mod select;
 mod shares;
-mod source;
 mod strata;
 mod suites;
-mod surprisal;
-mod tokenizer;
-mod undecided;
 
-pub use left_out::{LeftOut, left_out};
-pub use paragraph::TokenAligner;
+pub use left_out::{LeftOut, is_dropped, left_out, removed_since, undecided};
+pub use pin::TokenAligner;
 pub use select::LeftOutReason;
-pub use undecided::{is_dropped, removed_since, undecided};
 
 use crate::corpus::Corpora;
 use crate::epoch::coverage::{PassRun, PinnedSource};
@@ -43,11 +35,11 @@ use crate::epoch::run::{OwedPasses, Remainder};
 use crate::model::{Context, Interrupt, TokenizerId};
 use moment::PlanMoment;
 use pin::PassBuilder;
+use resolve::resolve_tokenizer;
 use roaring::RoaringTreemap;
-use source::{SourceInputs, open_source, plan_source};
+use shares::{SourceInputs, open_source, plan_source};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tokenizer::resolve_tokenizer;
 
 /// What a plan is computed against.
 #[derive(Clone, Copy)]
@@ -284,7 +276,7 @@ fn select_sources(
     let base = select::eligible_documents(corpora, recipe, against.moment, against.kept)?;
     let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
     let mut draws_from = BTreeMap::new();
-    let origins = origins::origins(corpora, recipe, against.moment)?;
+    let origins = resolve::origins(corpora, recipe, against.moment)?;
     let names: Vec<String> = recipe.sources.iter().map(|source| source.name.clone()).collect();
     for (source, from) in recipe.sources.iter().zip(&origins) {
         context.interrupt.check()?;

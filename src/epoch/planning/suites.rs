@@ -1,6 +1,6 @@
 //! Suites and a plan: documents that have an item of one, and sources that are one.
 
-use super::origins::SourceOrigins;
+use super::resolve::SourceOrigins;
 use crate::contamination::ContaminationRule;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;

@@ -1,13 +1,13 @@
 //! Refuses recipes that contradict themselves, or ask for what is not built.
 
-use super::batch::{BatchRecipe, BatchTail};
 use super::form::Recipe;
-use super::mix::{MixMethod, MixUnit, SchedulePoint};
-use super::order::{Curriculum, LengthGrouped, OrderKind};
 use super::output::Format;
-use super::pack::{LongDocuments, PackKind, PartialRow, RowTarget};
 use super::ranges::{LENGTHS, STRATA};
-use super::source::SourceRecipe;
+use super::rows::{BatchRecipe, BatchTail};
+use super::rows::{Curriculum, LengthGrouped, OrderKind};
+use super::rows::{LongDocuments, PackKind, PartialRow, RowTarget};
+use super::sources::SourceRecipe;
+use super::sources::{MixMethod, MixUnit, SchedulePoint};
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::{WEIGHT_MAX, integer_weights};
 use crate::model::near_names::way_out;

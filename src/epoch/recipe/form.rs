@@ -1,12 +1,12 @@
 //! The shape of a recipe: one file a table beside this one, every default beside its field.
 
-use super::batch::BatchRecipe;
-use super::mix::MixRecipe;
-use super::order::OrderRecipe;
+use super::documents::{SelectRecipe, TokenizerRecipe};
 use super::output::OutputRecipe;
-use super::pack::PackRecipe;
-use super::select::{SelectRecipe, TokenizerRecipe};
-use super::source::SourceRecipe;
+use super::rows::BatchRecipe;
+use super::rows::OrderRecipe;
+use super::rows::PackRecipe;
+use super::sources::MixRecipe;
+use super::sources::SourceRecipe;
 use serde::{Deserialize, Serialize};
 
 /// The user's description of epochs. [`Recipe::parse`] fills `source.from` and `mix.method`; planning fills `snapshot`,

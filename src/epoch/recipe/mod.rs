@@ -1,42 +1,36 @@
 //! The recipe: what a user asks of an epoch, as TOML.
 //!
-//! `form` is its shape, with a file a table beside it; `ranges` bounds its numbers, `check` refuses what contradicts itself
-//! or is not built.
+//! `form` is its shape, and files beside it have its tables; `ranges` bounds its numbers, `check` refuses what contradicts
+//! itself or is not built.
 //! Unknown keys are errors everywhere: a misspelt option must not become a default.
 
-mod batch;
 mod check;
-mod draws_from;
-mod excluded;
+mod documents;
 mod form;
-mod mix;
-mod order;
 mod output;
-mod pack;
-mod pattern;
 mod ranges;
-mod select;
-mod source;
+mod rows;
+mod sources;
 mod special;
 
 pub(super) use check::counts_alike;
 
 pub use crate::output::{IdType, OutputCompression, RowColumn};
-pub use batch::{BatchRecipe, BatchTail, BudgetCount, PadTo};
-pub use draws_from::DrawsFrom;
-pub use excluded::ExcludedSuite;
-pub use form::Recipe;
-pub use mix::{MixMethod, MixRecipe, MixUnit, SchedulePoint};
-pub use order::{
-    Curriculum, CurriculumPacing, ExactSampler, LengthBuckets, LengthGrouped, OrderKind,
-    OrderRecipe, SortWindow,
+pub use documents::{
+    ExcludedSuite, Holdout, HoldoutSide, SelectRecipe, SpecialTokens, TokenizerRecipe,
 };
+pub use form::Recipe;
 pub use output::{Format, Layout, OutputRecipe};
-pub(crate) use pack::PartialRow;
-pub use pack::{LongDocuments, PackKind, PackOptions, PackRecipe, PadSide, PadView, RowTarget};
-pub(super) use pattern::NamePattern;
-pub use select::{Holdout, HoldoutSide, SelectRecipe, SpecialTokens, TokenizerRecipe};
-pub use source::{SourcePack, SourceRecipe};
+pub(crate) use rows::PartialRow;
+pub use rows::{
+    BatchRecipe, BatchTail, BudgetCount, Curriculum, CurriculumPacing, ExactSampler, LengthBuckets,
+    LengthGrouped, LongDocuments, OrderKind, OrderRecipe, PackKind, PackOptions, PackRecipe,
+    PadSide, PadTo, PadView, RowTarget, SortWindow,
+};
+pub(super) use sources::NamePattern;
+pub use sources::{
+    DrawsFrom, MixMethod, MixRecipe, MixUnit, SchedulePoint, SourcePack, SourceRecipe,
+};
 pub use special::SpecialIds;
 pub(super) use special::special_ids;
 

@@ -1,19 +1,15 @@
 //! The rows of one source: pass after pass, each a pure function of (source, pass, row).
 //!
 //! A source is one stratum, or several under a curriculum. `pass_rows` packs what one pass over a stratum holds and
-//! finds what is in a row; `documents` goes through it in the order of documents; `pass` goes through the rows of a
-//! stratum, `source` through those of the source, and both say where they stand in a few numbers from which they
-//! continue.
+//! finds what is in a row; `pass` goes through the rows of a stratum, `source` through those of the source, and both say
+//! where they stand in a few numbers from which they continue.
 
-mod documents;
-mod paced;
 mod pass;
 mod pass_rows;
 mod source;
 
-pub(super) use paced::strata_table;
 pub(super) use pass::PassPosition;
-pub(super) use source::{SourceCursor, SourcePosition};
+pub(super) use source::{SourceCursor, SourcePosition, strata_table};
 
 use crate::epoch::coverage::{Coverage, PinnedSource, run_of};
 use crate::epoch::error::EpochError;
@@ -358,7 +354,7 @@ impl SourceRows {
         let mut left_out = Vec::new();
         let rows = self.of_run(self.run_of(pass));
         for rows in rows.filter(|rows| rows.unfilled_tokens() > 0) {
-            left_out.extend(documents::unfilled_segments(rows, pass, rows.unfilled_tokens())?);
+            left_out.extend(pass::unfilled_segments(rows, pass, rows.unfilled_tokens())?);
         }
         Ok(left_out)
     }

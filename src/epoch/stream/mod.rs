@@ -7,7 +7,6 @@ mod files;
 mod gather;
 mod ids;
 mod prefetch;
-mod reading;
 mod row;
 mod steps;
 
@@ -25,8 +24,8 @@ use crate::epoch::plan::Plan;
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, OpenPlan, RankSharing};
 use crate::model::Context;
-use reading::Reading;
 use std::sync::Arc;
+use steps::Reading;
 
 /// Rows that are skipped rather than looked up again.
 const NEAR_ROWS: u64 = 512;

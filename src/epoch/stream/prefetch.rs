@@ -1,7 +1,7 @@
 //! Batches read ahead in a thread.
 
 use super::EpochBatch;
-use super::reading::Reading;
+use super::steps::Reading;
 use crate::epoch::error::EpochError;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;

@@ -1,9 +1,10 @@
-//! Steps of one rank, read by whoever asks for them: no thread, so the reader decides where the work is done.
+//! Steps of one rank, read by whoever asks for them: no thread, so the reader decides where the work is done. Ids of
+//! several steps are read together, since documents are found fastest in the order of the store.
 
-use super::reading::Reading;
-use super::{Epoch, EpochBatch, StreamOptions};
+use super::{Epoch, EpochBatch, EpochRow, StreamOptions};
 use crate::epoch::error::EpochError;
-use crate::epoch::run::RankSharing;
+use crate::epoch::run::{BatchCursor, BatchedRow, GlobalBatch, RankSharing};
+use std::collections::VecDeque;
 use std::vec::IntoIter;
 
 /// What a rank has of the steps of an epoch, in order. Ends with the epoch or with an error.
@@ -183,5 +184,231 @@ impl Iterator for EpochSteps {
         let (batch, next) = self.ready.next()?;
         self.next.1 = next;
         Some(Ok(batch))
+    }
+}
+
+/// Tokens of files that are read together, unless a step has more: as many as stay in the caches of a core until they
+/// are made into batches. More of them would save nothing, since files have rows in the order of the steps.
+const FILE_TOKENS: u64 = 1 << 18;
+
+/// How many tokens of the store are read together at most, unless a step has more, for so much memory of queries.
+const fn most_tokens(memory: usize) -> u64 {
+    // Ids take four bytes; those before them are made into batches meanwhile.
+    memory as u64 / 4
+}
+
+/// Batches of one rank, in order.
+pub(super) struct Reading {
+    epoch: Epoch,
+    batches: BatchCursor,
+    /// Number of the next row of the epoch.
+    row: u64,
+    rank: u64,
+    world: u64,
+    /// Batches of a step where every rank has some of them whole.
+    batches_of_step: u64,
+    /// Steps that are still to come, those of other readers included.
+    left: u64,
+    /// Every `stride`-th of the steps to come is read; the others belong to other readers.
+    stride: u64,
+    /// Tokens to be read together: of one step first, which somebody waits for, then ever more.
+    tokens: u64,
+    /// Steps whose ids are not read, in order.
+    planned: VecDeque<StepRows>,
+    /// What is behind them, where that is not a step.
+    failed: Option<EpochError>,
+    begun: bool,
+}
+
+/// What the rank has of a step, without ids.
+struct StepRows {
+    number: u64,
+    /// Rows, with their numbers in the epoch.
+    rows: Vec<(u64, BatchedRow)>,
+    /// The batch after the step.
+    next: u64,
+}
+
+impl StepRows {
+    fn tokens(&self) -> u64 {
+        let tokens = |row: &BatchedRow| row.row.as_ref().map_or(0, |row| row.row.tokens.into());
+        self.rows.iter().map(|(_, row)| tokens(row)).sum()
+    }
+}
+
+impl Reading {
+    pub fn new(epoch: Epoch, batches: BatchCursor, options: &StreamOptions) -> Self {
+        let row = batches.next_row_number(&epoch.marks);
+        let left = epoch.steps_left(options);
+        let batches_of_step = epoch.batches_of_step(options);
+        let StreamOptions { rank, world, .. } = *options;
+        Self {
+            epoch,
+            batches,
+            row,
+            rank,
+            world,
+            batches_of_step,
+            left,
+            stride: 1,
+            tokens: 1,
+            planned: VecDeque::new(),
+            failed: None,
+            begun: false,
+        }
+    }
+
+    /// Whether ids come from files.
+    pub const fn reads_files(&self) -> bool {
+        self.epoch.files.is_some()
+    }
+
+    /// Of the steps from here on every `stride`-th, the next one first; nothing has been read yet.
+    pub fn every(self, stride: u64) -> Self {
+        Self { stride: stride.max(1), begun: false, ..self }
+    }
+
+    /// What the rank has of the next steps, at least one unless the epoch ends, and of each the batch after it.
+    pub fn next(&mut self) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
+        let mut tokens = self.planned.iter().map(StepRows::tokens).sum::<u64>();
+        while self.failed.is_none() && (self.planned.is_empty() || tokens < self.tokens) {
+            match self.plan() {
+                Ok(Some(step)) => {
+                    tokens += step.tokens();
+                    self.planned.push_back(step);
+                }
+                Ok(None) => break,
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        let memory = most_tokens(self.epoch.opened.corpora.query_memory());
+        let most = if self.reads_files() { memory.min(FILE_TOKENS) } else { memory };
+        self.tokens = tokens.saturating_mul(2).min(most);
+        if self.planned.is_empty() {
+            return self.failed.take().map_or_else(|| Ok(Vec::new()), Err);
+        }
+        let read = self.epoch.read_steps(self.planned.make_contiguous());
+        if read.is_err() && self.planned.len() > 1 {
+            // Those before the one that cannot be read are given all the same.
+            let first = self.planned.pop_front();
+            return self.epoch.read_steps(first.as_slice());
+        }
+        self.planned.clear();
+        read
+    }
+
+    /// What the rank has of the next step, without ids, and the batch after it; none at the end.
+    pub fn next_unread(&mut self) -> Result<Option<(EpochBatch, u64)>, EpochError> {
+        let step = match self.planned.pop_front() {
+            Some(step) => Some(step),
+            None => self.plan()?,
+        };
+        let Some(StepRows { number, rows, next }) = step else { return Ok(None) };
+        Ok(Some((EpochBatch { number, rows: self.epoch.unread(rows)? }, next)))
+    }
+
+    /// Skips the next step; the batch after it, none at the end.
+    pub fn skip(&mut self) -> Result<Option<u64>, EpochError> {
+        if let Some(step) = self.planned.pop_front() {
+            return Ok(Some(step.next));
+        }
+        Ok(if self.skip_other_workers()? { self.pass_over()? } else { None })
+    }
+
+    /// Skips what other readers have before the next step of this one; whether the epoch continues.
+    fn skip_other_workers(&mut self) -> Result<bool, EpochError> {
+        let others = if self.begun { self.stride - 1 } else { 0 };
+        self.begun = true;
+        for _ in 0..others {
+            if self.pass_over()?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn pass_over(&mut self) -> Result<Option<u64>, EpochError> {
+        if !self.enter_step() {
+            return Ok(None);
+        }
+        for _ in 0..self.batches_of_step {
+            let Some(batch) = self.batches.next_batch()? else { break };
+            self.row += batch.count();
+        }
+        Ok(Some(self.batches.next_number()))
+    }
+
+    /// Whether there is a step more.
+    const fn enter_step(&mut self) -> bool {
+        let is_left = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        is_left
+    }
+
+    fn plan(&mut self) -> Result<Option<StepRows>, EpochError> {
+        if !self.skip_other_workers()? || !self.enter_step() {
+            return Ok(None);
+        }
+        match self.epoch.sampler.sharing() {
+            RankSharing::Divided(_) => self.divide(),
+            RankSharing::Dealt => self.deal(),
+        }
+    }
+
+    fn divide(&mut self) -> Result<Option<StepRows>, EpochError> {
+        let number = self.batches.next_number();
+        let Some(batch) = self.batches.next_batch()? else { return Ok(None) };
+        let count = (batch.rows.len() as u64, batch.pads);
+        let mine = self.epoch.sampler.places(number, count, self.rank, self.world);
+        let rows = self.rows(number, &batch, &mine);
+        self.row += batch.count();
+        Ok(Some(StepRows { number, rows, next: number + 1 }))
+    }
+
+    /// Whole batches: as many for every rank, or, where the epoch ends within the step, what is left of them, dealt to
+    /// the ranks one after the other.
+    fn deal(&mut self) -> Result<Option<StepRows>, EpochError> {
+        let first = self.batches.next_number();
+        let turn = RankSharing::turn(first, self.rank, self.world);
+        let left = self.batches_of_step.min(self.epoch.batches() - first);
+        let (each, more) = (left / self.world, left % self.world);
+        let number = first + turn * each + turn.min(more);
+        let end = number + each + u64::from(turn < more);
+        let mut mine = StepRows { number, rows: Vec::new(), next: first };
+        for at in first..first + left {
+            let Some(batch) = self.batches.next_batch()? else { break };
+            let count = batch.count();
+            if (number..end).contains(&at) {
+                let all: Vec<u64> = (0..count).collect();
+                mine.rows.extend(self.rows(at, &batch, &all));
+            }
+            self.row += count;
+        }
+        mine.next = self.batches.next_number();
+        Ok(Some(mine))
+    }
+
+    /// The rows of a batch at these places.
+    fn rows(&self, number: u64, batch: &GlobalBatch, places: &[u64]) -> Vec<(u64, BatchedRow)> {
+        let number = self.epoch.sampler.has_batches().then_some(number);
+        let width = batch.width(&self.epoch.opened.plan);
+        let given = places.iter().map(|at| {
+            let row = usize::try_from(*at).ok().and_then(|at| batch.rows.get(at)).cloned();
+            (self.row + at, BatchedRow { row, batch: number, width })
+        });
+        given.collect()
+    }
+}
+
+impl Epoch {
+    /// The rows of steps, read together.
+    fn read_steps(&self, steps: &[StepRows]) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
+        let rows = steps.iter().flat_map(|step| step.rows.iter().cloned()).collect();
+        let mut rows: std::vec::IntoIter<EpochRow> = self.read(rows)?.into_iter();
+        let batches = steps.iter().map(|step| {
+            let rows = rows.by_ref().take(step.rows.len()).collect();
+            (EpochBatch { number: step.number, rows }, step.next)
+        });
+        Ok(batches.collect())
     }
 }

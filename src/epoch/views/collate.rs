@@ -1,10 +1,10 @@
-//! Batches of rows of any widths: padded to the longest, or without their pads.
+//! Batches of rows: padded to the longest, without their pads, or end to end; and any 0/1 mask to the tokens it keeps.
 
-use super::flatten::PackedRow;
 use super::loss::{LossWeighting, labels, loss_mask, loss_weights};
 use super::shape::{RowShape, ViewError, signed, size, wide};
 use super::tokens::{attention_mask, position_ids};
 use super::{PadSide, max_seqlen};
+use crate::model::LossSpan;
 
 /// A batch padded to its longest row: tensors of B x T, row after row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -154,6 +154,177 @@ fn moved(spans: &[super::LossSpan], by: usize) -> Vec<super::LossSpan> {
         ..*span
     };
     spans.iter().map(moved).collect()
+}
+
+/// A packed row with its ids.
+#[derive(Clone, Copy, Debug)]
+pub struct PackedRow<'a> {
+    /// Where its segments lie.
+    pub shape: &'a RowShape,
+    /// Its ids, pads included.
+    pub ids: &'a [i32],
+    /// Its tokens that are trained; `None` is all.
+    pub trained: Option<&'a [LossSpan]>,
+}
+
+/// The dictionary of `DataCollatorWithFlattening(return_flash_attn_kwargs=True, return_seq_idx=True)`.
+///
+/// The first four have shape `[1, tokens]` there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlatBatch {
+    /// The ids of all segments, end to end.
+    pub input_ids: Vec<i64>,
+    /// Unshifted, -100 on the first token of every segment and on what is not trained.
+    pub labels: Vec<i64>,
+    /// From 0 in every segment.
+    pub position_ids: Vec<i64>,
+    /// Number of the segment, from 0.
+    pub seq_idx: Vec<i32>,
+    /// Cumulative lengths, leading 0.
+    pub cu_seq_lens_q: Vec<i32>,
+    /// The same: queries and keys are the same tokens.
+    pub cu_seq_lens_k: Vec<i32>,
+    /// Tokens of the longest segment.
+    pub max_length_q: u32,
+    /// The same.
+    pub max_length_k: u32,
+}
+
+/// Flattens rows: every segment is a sequence of the batch, pads go, whatever their view.
+///
+/// # Errors
+/// A shape whose check fails, ids of another number than its width, more tokens than an i32 can name.
+pub fn flatten(rows: &[PackedRow<'_>]) -> Result<FlatBatch, ViewError> {
+    let mut batch = FlatBatch { cu_seq_lens_q: vec![0], ..FlatBatch::default() };
+    let mut sequence = 0;
+    for row in rows {
+        row.shape.check()?;
+        let wanted = size(row.shape.width);
+        if row.ids.len() != wanted {
+            return Err(ViewError::Size { what: "a row of ids", found: row.ids.len(), wanted });
+        }
+        let labels = labels(row.shape, row.ids, row.trained);
+        for span in &row.shape.spans {
+            let place = size(span.start)..size(span.end());
+            let part = |values: &[i32]| values.get(place.clone()).unwrap_or_default().to_vec();
+            batch.input_ids.extend(part(row.ids).into_iter().map(i64::from));
+            batch.labels.extend(part(&labels).into_iter().map(i64::from));
+            batch.position_ids.extend(0..i64::from(span.length));
+            batch.seq_idx.extend(std::iter::repeat_n(sequence, size(span.length)));
+            let tokens = batch.input_ids.len();
+            let end =
+                i32::try_from(tokens).map_err(|_| ViewError::TooLong { tokens: tokens as u64 })?;
+            batch.cu_seq_lens_q.push(end);
+            batch.max_length_q = batch.max_length_q.max(span.length);
+            sequence += 1;
+        }
+    }
+    batch.cu_seq_lens_k.clone_from(&batch.cu_seq_lens_q);
+    batch.max_length_k = batch.max_length_q;
+    Ok(batch)
+}
+
+/// What flash-attn's `unpad_input` finds in a mask of B x T: which tokens are kept, and where the rows
+/// of the batch end among them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnpadIndex {
+    /// Rows of the batch (B).
+    pub rows: usize,
+    /// Tokens of a row (T).
+    pub width: usize,
+    /// Places of the kept tokens in the flattened batch, ascending (i64, one a kept token).
+    pub indices: Vec<i64>,
+    /// Kept tokens of the rows, cumulative, leading 0 (i32, B + 1). A row of pads only is empty.
+    pub cu_seqlens: Vec<i32>,
+    /// Kept tokens of each row (i32, B).
+    pub seqused: Vec<i32>,
+    /// Kept tokens of the fullest row.
+    pub max_seqlen: i32,
+    /// `cumsum(mask) - 1` along each row, 0 where that is negative (i64, B x T): the positions
+    /// transformers and verl derive from a mask. [`UnpadIndex::gather`] unpads them like all else.
+    pub position_ids: Vec<i64>,
+}
+
+/// Unpads a mask of `rows` x `width` values 0 and 1, row after row: left padding, right padding, holes.
+///
+/// # Errors
+/// A mask of another size, with other values, or of more tokens than an i32 can name.
+pub fn unpad(mask: &[u8], rows: usize, width: usize) -> Result<UnpadIndex, ViewError> {
+    same_size("the attention mask", mask.len(), rows.saturating_mul(width))?;
+    let mut indices = Vec::new();
+    let mut cu_seqlens = vec![0];
+    let mut seqused = Vec::with_capacity(rows);
+    let mut position_ids = Vec::with_capacity(mask.len());
+    for row in 0..rows {
+        let before = row * width;
+        let mut kept = 0_i64;
+        for (column, value) in mask.iter().skip(before).take(width).copied().enumerate() {
+            match value {
+                0 => {}
+                1 => {
+                    indices.push(wide(before + column));
+                    kept += 1;
+                }
+                _ => return Err(ViewError::BadMask { row, column, value }),
+            }
+            position_ids.push((kept - 1).max(0));
+        }
+        seqused.push(narrow(kept)?);
+        cu_seqlens.push(narrow(wide(indices.len()))?);
+    }
+    let max_seqlen = seqused.iter().copied().max().unwrap_or(0);
+    Ok(UnpadIndex { rows, width, indices, cu_seqlens, seqused, max_seqlen, position_ids })
+}
+
+impl UnpadIndex {
+    /// The kept tokens of a tensor of B x T x `inner`, row after row: kept x `inner`. Everything that is
+    /// aligned with the mask is unpadded by the same indices.
+    ///
+    /// # Errors
+    /// A tensor of another size.
+    pub fn gather<T: Copy>(&self, values: &[T], inner: usize) -> Result<Vec<T>, ViewError> {
+        same_size("the padded tensor", values.len(), self.places().saturating_mul(inner))?;
+        let mut out = Vec::with_capacity(self.indices.len().saturating_mul(inner));
+        for place in self.spans(inner) {
+            out.extend_from_slice(values.get(place).unwrap_or_default());
+        }
+        Ok(out)
+    }
+
+    /// The inverse of [`UnpadIndex::gather`]: kept x `inner` back to B x T x `inner`, `fill` on pads.
+    /// flash-attn's `pad_input` with `fill` 0.
+    ///
+    /// # Errors
+    /// A tensor of another size.
+    pub fn repad<T: Copy>(&self, values: &[T], inner: usize, fill: T) -> Result<Vec<T>, ViewError> {
+        same_size("the unpadded tensor", values.len(), self.indices.len().saturating_mul(inner))?;
+        let mut out = vec![fill; self.places().saturating_mul(inner)];
+        for (place, value) in self.spans(inner).zip(values.chunks(inner.max(1))) {
+            if let Some(part) = out.get_mut(place) {
+                part.copy_from_slice(value);
+            }
+        }
+        Ok(out)
+    }
+
+    const fn places(&self) -> usize {
+        self.rows.saturating_mul(self.width)
+    }
+
+    fn spans(&self, inner: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+        self.indices.iter().map(move |index| {
+            let start = usize::try_from(*index).unwrap_or(usize::MAX).saturating_mul(inner);
+            start..start.saturating_add(inner)
+        })
+    }
+}
+
+fn same_size(what: &'static str, found: usize, wanted: usize) -> Result<(), ViewError> {
+    if found == wanted { Ok(()) } else { Err(ViewError::Size { what, found, wanted }) }
+}
+
+fn narrow(tokens: i64) -> Result<i32, ViewError> {
+    i32::try_from(tokens).map_err(|_| ViewError::TooLong { tokens: tokens.unsigned_abs() })
 }
 
 #[cfg(test)]

@@ -22,13 +22,10 @@
 //! ```
 
 mod append;
-mod boundaries;
 mod collate;
-mod flatten;
 mod loss;
 mod shape;
 mod tokens;
-mod unpad;
 
 #[cfg(test)]
 mod tests;
@@ -39,18 +36,16 @@ pub use crate::model::LossSpan;
 pub(in crate::epoch) use append::{
     TensorInteger, append_labels, append_loss, append_positions, append_run_ends, append_runs,
 };
-pub use boundaries::{
-    batch_cu_seqlens, batch_cu_seqlens_padded, batch_doc_lens, cu_seqlens, cu_seqlens_padded,
-    doc_lens, max_seqlen, seq_start_id,
+pub use collate::{
+    FlatBatch, PackedRow, PaddedBatch, UnpadIndex, UnpaddedBatch, collate, flatten, unpad,
+    unpad_batch,
 };
-pub use collate::{PaddedBatch, UnpaddedBatch, collate, unpad_batch};
-pub use flatten::{FlatBatch, PackedRow, flatten};
 pub use loss::{
     IGNORED, LossWeighting, labels, loss_mask, loss_weights, shifted_labels, shifted_loss_weights,
 };
 pub use shape::{RowShape, Span, ViewError};
 pub use tokens::{
-    attention_mask, batch_block_causal_mask, block_causal_mask, document_id, position_ids,
-    segment_ids, seq_idx,
+    attention_mask, batch_block_causal_mask, batch_cu_seqlens, batch_cu_seqlens_padded,
+    batch_doc_lens, block_causal_mask, cu_seqlens, cu_seqlens_padded, doc_lens, document_id,
+    max_seqlen, position_ids, segment_ids, seq_idx, seq_start_id,
 };
-pub use unpad::{UnpadIndex, unpad};

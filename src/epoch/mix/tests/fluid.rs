@@ -1,7 +1,7 @@
 //! What sources should have had: against integrals, by hand, and at the limits.
 
 use super::point;
-use crate::epoch::mix::moment::SchedulePart;
+use crate::epoch::mix::fluid::SchedulePart;
 use crate::epoch::mix::{Fluid, MixError, PlannedPoint, Ramp, Scheduler};
 use std::sync::Arc;
 
