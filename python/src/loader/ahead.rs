@@ -2,8 +2,8 @@
 //! interpreter. For batches of ids alone, handing over a tensor costs as much as making it: so ids are handed over as
 //! they were read, many batches at once, and the calling thread makes the tensors.
 
-use super::made::{IdMaker, Made, Maker};
-use super::reader::{Opened, lock, raised};
+use super::reader::{LoaderCorpus, lock, raised};
+use super::ready::{IdMaker, Maker, ReadyBatch};
 use crate::process::ProcessOwned;
 use corpusdb::Error;
 use corpusdb::epoch::{EpochBatch, EpochSteps, IdBatch, IdSteps};
@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// The end is sent as a message, too: a thread that ends without it has panicked.
 enum Message {
-    Batch(Box<Made>),
+    Batch(Box<ReadyBatch>),
     Ids(Vec<IdBatch>),
     Failed(Error),
     End,
@@ -40,7 +40,7 @@ pub(super) enum Work {
 /// The threads and their finished batches. Dropping it stops the threads at their next batch and waits for them: they
 /// must not read when the process ends.
 struct Running {
-    opened: Arc<Opened>,
+    opened: Arc<LoaderCorpus>,
     receiver: Option<Receiver<Message>>,
     threads: Vec<JoinHandle<()>>,
     /// Batches of ids that are still to be made, and their maker.
@@ -50,7 +50,7 @@ struct Running {
 
 /// The answer to a request for a batch.
 enum Next {
-    Batch(Made),
+    Batch(ReadyBatch),
     Failed(Error),
     End,
     /// No batch is ready yet.
@@ -94,12 +94,12 @@ impl Drop for Running {
 
 /// Batches read ahead.
 #[pyclass(frozen, module = "corpusdb._native", name = "Batches")]
-pub(crate) struct Batches {
+pub(crate) struct PyBatches {
     running: ProcessOwned<Mutex<Option<Running>>>,
 }
 
-impl Batches {
-    pub(super) fn start(opened: Arc<Opened>, work: Work, prefetch: usize) -> PyResult<Self> {
+impl PyBatches {
+    pub(super) fn start(opened: Arc<LoaderCorpus>, work: Work, prefetch: usize) -> PyResult<Self> {
         // A batch that waits to be sent is ready, too.
         let (sender, receiver) = sync_channel(prefetch.saturating_sub(1));
         let mut running = Running {
@@ -139,7 +139,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> PyResult<JoinHandl
 }
 
 #[pymethods]
-impl Batches {
+impl PyBatches {
     /// The next batch; `None` at the end of the epoch, or after `stop`.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let running = self.running.get(py)?;
@@ -178,7 +178,7 @@ impl Batches {
 }
 
 /// Reads until the end, an error, or until the receiver is gone.
-fn read_all(opened: &Opened, mut steps: EpochSteps, mut send: impl FnMut(Read) -> bool) {
+fn read_all(opened: &LoaderCorpus, mut steps: EpochSteps, mut send: impl FnMut(Read) -> bool) {
     loop {
         // One thread need not wait for another one to wake up.
         let read = match steps.reads_files() {
@@ -210,7 +210,7 @@ fn read_ids(mut steps: IdSteps, mut send: impl FnMut(Message) -> bool) {
 
 /// Makes batches from the reads, until the end, an error, or until the receiver is gone.
 fn make(
-    opened: &Opened,
+    opened: &LoaderCorpus,
     maker: &Maker,
     read: &Receiver<Read>,
     mut send: impl FnMut(Message) -> bool,

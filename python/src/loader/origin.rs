@@ -1,6 +1,6 @@
 //! The origin of the rows of a batch: sources, documents and offsets. Known with the batch, or looked up on demand.
 
-use super::reader::{Opened, lock, raised};
+use super::reader::{LoaderCorpus, lock, raised};
 use crate::process::ProcessOwned;
 use corpusdb::Error;
 use corpusdb::epoch::{Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, StreamOptions};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 const NEAR_STEPS: u64 = 64;
 
 /// The origin of the rows of a batch, as numbers.
-pub(super) struct Told {
+pub(super) struct BatchOrigin {
     /// The numbers of the rows in the epoch.
     rows: Vec<i64>,
     /// The index of the source of each row; -1 for a row of pads.
@@ -26,11 +26,11 @@ pub(super) struct Told {
     ends: Vec<i64>,
 }
 
-impl Told {
+impl BatchOrigin {
     /// `sources` are the names of the sources; rows get the index of theirs.
     pub fn of(rows: &[EpochRow], sources: &[String]) -> Self {
         let count = rows.iter().map(|row| row.segments().len()).sum();
-        let mut told = Self {
+        let mut origin = Self {
             rows: rows.iter().map(|row| row.number().cast_signed()).collect(),
             sources: Vec::with_capacity(rows.len()),
             documents: Vec::with_capacity(count),
@@ -46,14 +46,14 @@ impl Told {
                 }
                 last as i64
             });
-            told.sources.push(at.unwrap_or(-1));
+            origin.sources.push(at.unwrap_or(-1));
             for segment in row.segments() {
-                told.documents.push(segment.document.0.cast_signed());
-                told.offsets.push(i64::from(segment.offset));
+                origin.documents.push(segment.document.0.cast_signed());
+                origin.offsets.push(i64::from(segment.offset));
             }
-            told.ends.push(told.documents.len() as i64);
+            origin.ends.push(origin.documents.len() as i64);
         }
-        told
+        origin
     }
 
     fn arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -63,8 +63,8 @@ impl Told {
 }
 
 /// Looks up the origin of batches of a rank. Looking them up in order is fastest.
-pub(super) struct Origins {
-    opened: Arc<Opened>,
+pub(super) struct OriginFinder {
+    opened: Arc<LoaderCorpus>,
     epoch: Epoch,
     /// The rank and world of the reader.
     options: StreamOptions,
@@ -72,13 +72,13 @@ pub(super) struct Origins {
     steps: Mutex<Option<EpochSteps>>,
 }
 
-impl Origins {
-    pub const fn new(opened: Arc<Opened>, epoch: Epoch, options: StreamOptions) -> Self {
+impl OriginFinder {
+    pub const fn new(opened: Arc<LoaderCorpus>, epoch: Epoch, options: StreamOptions) -> Self {
         Self { opened, epoch, options, steps: Mutex::new(None) }
     }
 
-    fn told(&self, batch: u64) -> Result<Told, Error> {
-        Ok(Told::of(&self.find(batch)?.rows, &self.opened.sources))
+    fn origin_of(&self, batch: u64) -> Result<BatchOrigin, Error> {
+        Ok(BatchOrigin::of(&self.find(batch)?.rows, &self.opened.sources))
     }
 
     fn find(&self, batch: u64) -> Result<EpochBatch, EpochError> {
@@ -103,37 +103,37 @@ impl Origins {
 }
 
 /// The origin of a batch.
-#[pyclass(frozen, module = "corpusdb._native")]
-pub(crate) struct Origin {
-    known: Known,
+#[pyclass(frozen, module = "corpusdb._native", name = "Origin")]
+pub(crate) struct PyBatchOrigin {
+    source: OriginSource,
 }
 
-enum Known {
-    Told(Told),
+enum OriginSource {
+    Ready(BatchOrigin),
     /// The batch and its finder, which keeps the corpus open.
-    Asked(ProcessOwned<Arc<Origins>>, u64),
+    OnDemand(ProcessOwned<Arc<OriginFinder>>, u64),
 }
 
-impl Origin {
-    pub(super) const fn told(told: Told) -> Self {
-        Self { known: Known::Told(told) }
+impl PyBatchOrigin {
+    pub(super) const fn ready(origin: BatchOrigin) -> Self {
+        Self { source: OriginSource::Ready(origin) }
     }
 
-    pub(super) fn asked(origins: &Arc<Origins>, batch: u64) -> Self {
-        Self { known: Known::Asked(ProcessOwned::new(Arc::clone(origins)), batch) }
+    pub(super) fn on_demand(origins: &Arc<OriginFinder>, batch: u64) -> Self {
+        Self { source: OriginSource::OnDemand(ProcessOwned::new(Arc::clone(origins)), batch) }
     }
 }
 
 #[pymethods]
-impl Origin {
+impl PyBatchOrigin {
     /// (rows, sources, documents, offsets, ends).
     fn tell<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        match &self.known {
-            Known::Told(told) => told.arrays(py),
-            Known::Asked(origins, batch) => {
+        match &self.source {
+            OriginSource::Ready(origin) => origin.arrays(py),
+            OriginSource::OnDemand(origins, batch) => {
                 let origins = origins.get(py)?;
-                let told = py.detach(|| origins.told(*batch));
-                told.map_err(|error| raised(py, error))?.arrays(py)
+                let found = py.detach(|| origins.origin_of(*batch));
+                found.map_err(|error| raised(py, error))?.arrays(py)
             }
         }
     }

@@ -1,9 +1,9 @@
 //! The reader of a loader: little memory, its own threads, no lock. Any number of readers may be open.
 
-use super::ahead::{Batches, Work};
-use super::made::{Form, IdMaker, Maker};
-use super::origin::Origins;
+use super::ahead::{PyBatches, Work};
+use super::origin::OriginFinder;
 use super::purges::PurgeWatch;
+use super::ready::{Form, IdMaker, Maker};
 use crate::blocking::run_detached;
 use crate::error::{named, raise};
 use crate::plan::PyPlan;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The data that batches need. Shared with the reader's threads, which may outlive it for a moment.
-pub(super) struct Opened {
+pub(super) struct LoaderCorpus {
     corpus: Corpus,
     planned: Arc<Plan>,
     /// The thread pool of this reader. A forked process does not have the pool of its parent.
@@ -35,12 +35,12 @@ pub(super) struct Opened {
 
 /// Reads the rows and batches of a plan, even while a writer is open.
 #[pyclass(frozen, module = "corpusdb._native", name = "Reader")]
-pub(crate) struct Reader {
-    opened: ProcessOwned<Mutex<Option<Arc<Opened>>>>,
+pub(crate) struct PlanReader {
+    opened: ProcessOwned<Mutex<Option<Arc<LoaderCorpus>>>>,
 }
 
 #[pymethods]
-impl Reader {
+impl PlanReader {
     /// Opens the corpus at `path`, and the further corpora `shards`, and finds the plan with the hash; or takes `plan`,
     /// which need not be stored. Epochs built into the directories `files` take their ids from there.
     #[new]
@@ -77,7 +77,7 @@ impl Reader {
                 let sources = planned.plan.sources.iter().map(|source| source.name.clone());
                 let sources = sources.collect();
                 let last = Mutex::new(None);
-                Opened { corpus, planned, pool, sources, hash, files, purges, last }
+                LoaderCorpus { corpus, planned, pool, sources, hash, files, purges, last }
             }))
         })?;
         let Some(opened) = opened else {
@@ -206,7 +206,7 @@ impl Reader {
         prefetch: usize,
         skip: u64,
         stride: u64,
-    ) -> PyResult<Batches> {
+    ) -> PyResult<PyBatches> {
         let form = Form::of(views, flat, kind, contract)?;
         let opened = self.opened(py)?;
         let theirs = Arc::clone(&opened);
@@ -220,7 +220,7 @@ impl Reader {
                 work(&opened, &epoch, &form, &options, (skip, stride))
             })
         })?;
-        Batches::start(theirs, work, prefetch)
+        PyBatches::start(theirs, work, prefetch)
     }
 
     /// Rows by their numbers, each as a batch of one row.
@@ -274,14 +274,14 @@ impl Reader {
     }
 }
 
-impl Reader {
-    fn opened(&self, py: Python<'_>) -> PyResult<Arc<Opened>> {
+impl PlanReader {
+    fn opened(&self, py: Python<'_>) -> PyResult<Arc<LoaderCorpus>> {
         let opened = lock(self.opened.get(py)?).clone();
         opened.ok_or_else(|| named(py, "Closed", "this reader of an epoch is closed"))
     }
 }
 
-impl Opened {
+impl LoaderCorpus {
     /// Refuses to read on once documents of the plan were purged.
     pub fn refuse_purged(&self) -> Result<(), Error> {
         self.purges.refuse_purged(&self.planned)
@@ -308,7 +308,7 @@ impl Opened {
 
 /// The work for batches of a form: the steps of one rank, and of these the steps of one worker.
 fn work(
-    opened: &Arc<Opened>,
+    opened: &Arc<LoaderCorpus>,
     epoch: &Epoch,
     form: &Form,
     options: &StreamOptions,
@@ -319,7 +319,7 @@ fn work(
         && tensors.only_ids()
         && let Some(steps) = epoch.id_steps_every(options, skip, stride)?
     {
-        let origins = Origins::new(Arc::clone(opened), epoch.clone(), *options);
+        let origins = OriginFinder::new(Arc::clone(opened), epoch.clone(), *options);
         return Ok(Work::Ids(steps, IdMaker::new(tensors.clone(), origins)));
     }
     Ok(Work::Rows(Box::new(epoch.steps_every(options, skip, stride)?), maker))

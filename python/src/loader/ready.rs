@@ -1,6 +1,6 @@
 //! Makes batches in the reading thread, and turns them into Python arrays.
 
-use super::origin::{Origin, Origins, Told};
+use super::origin::{BatchOrigin, OriginFinder, PyBatchOrigin};
 use corpusdb::Error;
 use corpusdb::arrow::array::RecordBatch;
 use corpusdb::epoch::recipe::RowColumn;
@@ -90,65 +90,74 @@ impl Maker {
     }
 
     /// `sources` are the names of the sources; rows get the index of theirs.
-    pub fn make(&self, batch: &EpochBatch, next: u64, sources: &[String]) -> Result<Made, Error> {
+    pub fn make(
+        &self,
+        batch: &EpochBatch,
+        next: u64,
+        sources: &[String],
+    ) -> Result<ReadyBatch, Error> {
         let rows = &batch.rows;
         let content = match self {
-            Self::Tensors(maker) => Content::Tensors(maker.tensors(batch)?),
-            Self::Table(table) => Content::Table(table.record_batch(batch)?),
+            Self::Tensors(maker) => BatchContent::Tensors(maker.tensors(batch)?),
+            Self::Table(table) => BatchContent::Table(table.record_batch(batch)?),
         };
-        let told = Told::of(rows, sources);
-        Ok(Made { content, number: batch.number, next, origin: Origin::told(told) })
+        Ok(ReadyBatch {
+            content,
+            number: batch.number,
+            next,
+            origin: PyBatchOrigin::ready(BatchOrigin::of(rows, sources)),
+        })
     }
 }
 
 /// Makes batches that have only ids.
 pub(super) struct IdMaker {
     maker: TensorMaker,
-    origins: Arc<Origins>,
+    origins: Arc<OriginFinder>,
 }
 
 impl IdMaker {
-    pub fn new(maker: TensorMaker, origins: Origins) -> Self {
+    pub fn new(maker: TensorMaker, origins: OriginFinder) -> Self {
         Self { maker, origins: Arc::new(origins) }
     }
 
     /// The origin of the rows is looked up on demand.
-    pub fn make(&self, batch: &IdBatch) -> Made {
-        Made {
-            content: Content::Tensors(vec![self.maker.ids(batch)]),
+    pub fn make(&self, batch: &IdBatch) -> ReadyBatch {
+        ReadyBatch {
+            content: BatchContent::Tensors(vec![self.maker.ids(batch)]),
             number: batch.number(),
             next: batch.next(),
-            origin: Origin::asked(&self.origins, batch.number()),
+            origin: PyBatchOrigin::on_demand(&self.origins, batch.number()),
         }
     }
 }
 
-enum Content {
+enum BatchContent {
     Tensors(Vec<Tensor>),
     Table(RecordBatch),
 }
 
 /// A finished batch.
-pub(super) struct Made {
-    content: Content,
+pub(super) struct ReadyBatch {
+    content: BatchContent,
     number: u64,
     /// The global batch after its step.
     next: u64,
-    origin: Origin,
+    origin: PyBatchOrigin,
 }
 
-impl Made {
+impl ReadyBatch {
     /// (arrays by name or a record batch, number, next, origin).
     pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
         let content = match self.content {
-            Content::Tensors(tensors) => {
+            BatchContent::Tensors(tensors) => {
                 let arrays = PyDict::new(py);
                 for tensor in tensors {
                     arrays.set_item(tensor.name, array(py, tensor.dims, tensor.values)?)?;
                 }
                 arrays.into_any()
             }
-            Content::Table(batch) => {
+            BatchContent::Table(batch) => {
                 Bound::new(py, pyo3_arrow::PyRecordBatch::new(batch))?.into_any()
             }
         };
