@@ -53,7 +53,7 @@ def plan(shards: list[Path]) -> Plan:
 def rows(plan: Plan, rank: int, world: int, state: dict[str, Any] | None = None, most: int | None = None) -> tuple[list[list[int]], Any]:
     """The rows of one rank from a state on, and where its loader stands then."""
     found: list[list[int]] = []
-    with plan.loader(as_="numpy", rank=rank, world=world) as loader:
+    with plan.loader(as_="numpy", rank=rank, world=world, layout="rows") as loader:
         if state is not None:
             loader.load_state_dict(state)
         for at, batch in enumerate(loader, 1):
