@@ -2,8 +2,8 @@
 //! interpreter. For batches of ids alone, handing over a tensor costs as much as making it: so ids are handed over as
 //! they were read, many batches at once, and the calling thread makes the tensors.
 
-use super::reader::{LoaderCorpus, lock, raised};
-use super::ready::{IdMaker, Maker, ReadyBatch};
+use super::batch::{IdMaker, Maker, ReadyBatch};
+use super::corpus::{LoaderCorpus, lock, raised};
 use crate::process::ProcessOwned;
 use corpusdb::Error;
 use corpusdb::epoch::{EpochBatch, EpochSteps, IdBatch, IdSteps};

@@ -1,11 +1,10 @@
 //! Sees that documents of a plan were purged while it is read. The view of a reader goes on showing them, so it must
 //! ask.
 
-use super::reader::lock;
 use corpusdb::epoch::{EpochError, Plan};
 use corpusdb::{Corpus, Error};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Nobody asks whether there were commits more often than this.
@@ -44,7 +43,7 @@ impl PurgeWatch {
     /// # Errors
     /// [`EpochError::Purged`], at every look from then on. A corpus that cannot be looked at now is looked at later.
     pub fn refuse_purged(&self, plan: &Plan) -> Result<(), Error> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
         if begun < state.next {
             return Ok(());

@@ -1,37 +1,18 @@
 //! The reader of a loader: little memory, its own threads, no lock. Any number of readers may be open.
 
 use super::ahead::{PyBatches, Work};
-use super::origin::OriginFinder;
-use super::purges::PurgeWatch;
-use super::ready::{Form, IdMaker, Maker};
+use super::batch::{Form, IdMaker, Maker, OriginFinder};
+use super::corpus::{CorpusPlace, LoaderCorpus, by_epoch, lock};
 use crate::blocking::run_detached;
-use crate::error::{named, raise};
+use crate::error::named;
 use crate::plan::PyPlan;
 use crate::process::ProcessOwned;
-use corpusdb::epoch::{Epoch, EpochBatch, EpochError, Manifest, Plan, StreamOptions};
-use corpusdb::{Context, Corpus, DocId, Error};
+use corpusdb::epoch::{Epoch, EpochBatch, StreamOptions};
+use corpusdb::{DocId, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// The data that batches need. Shared with the reader's threads, which may outlive it for a moment.
-pub(super) struct LoaderCorpus {
-    corpus: Corpus,
-    planned: Arc<Plan>,
-    /// The thread pool of this reader. A forked process does not have the pool of its parent.
-    pub pool: rayon::ThreadPool,
-    /// The names of the sources. Rows have the index of theirs.
-    pub sources: Vec<String>,
-    /// The plan's hash in hexadecimal.
-    hash: String,
-    /// Directories of built epochs, by epoch: their ids are read from there.
-    files: BTreeMap<u64, PathBuf>,
-    purges: PurgeWatch,
-    /// The epoch that was opened last.
-    last: Mutex<Option<(u64, Epoch)>>,
-}
+use std::sync::{Arc, Mutex};
 
 /// Reads the rows and batches of a plan, even while a writer is open.
 #[pyclass(frozen, module = "corpusdb._native", name = "Reader")]
@@ -62,23 +43,8 @@ impl PlanReader {
             pyo3::exceptions::PyOSError::new_err(format!("cannot start {threads} threads: {error}"))
         })?;
         let opened = run_detached(py, None, move |_| {
-            let files = by_epoch(files, &hash)?;
-            let corpora = std::iter::once(&path).chain(&shards).cloned().collect();
-            let purges = PurgeWatch::before_opening(corpora);
-            let opened = pool.install(|| {
-                let corpus = Corpus::options().memory(memory).open_with(&path, &shards)?;
-                let planned = match given {
-                    Some(planned) => Some(planned),
-                    None => find(&corpus, &hash)?,
-                };
-                Ok::<_, Error>(planned.map(|planned| (corpus, planned)))
-            })?;
-            Ok(opened.map(|(corpus, planned)| {
-                let sources = planned.plan.sources.iter().map(|source| source.name.clone());
-                let sources = sources.collect();
-                let last = Mutex::new(None);
-                LoaderCorpus { corpus, planned, pool, sources, hash, files, purges, last }
-            }))
+            let place = CorpusPlace { path, shards, memory, files };
+            LoaderCorpus::open(place, hash, given, pool)
         })?;
         let Some(opened) = opened else {
             let message = "this corpus has no plan with this hash: it was dropped, or another corpus is at this path";
@@ -281,31 +247,6 @@ impl PlanReader {
     }
 }
 
-impl LoaderCorpus {
-    /// Refuses to read on once documents of the plan were purged.
-    pub fn refuse_purged(&self) -> Result<(), Error> {
-        self.purges.refuse_purged(&self.planned)
-    }
-
-    fn epoch(&self, number: u64, context: &Context<'_>) -> Result<Epoch, Error> {
-        self.pool.install(|| self.epoch_here(number, context))
-    }
-
-    /// Opens an epoch, or returns it if it is the one opened last.
-    fn epoch_here(&self, number: u64, context: &Context<'_>) -> Result<Epoch, Error> {
-        let held = lock(&self.last).clone();
-        if let Some((_, epoch)) = held.filter(|(last, _)| *last == number) {
-            return Ok(epoch);
-        }
-        let mut epoch = self.corpus.epoch(&self.planned, number, context)?;
-        if let Some(directory) = self.files.get(&number) {
-            epoch = epoch.from_files(directory)?;
-        }
-        *lock(&self.last) = Some((number, epoch.clone()));
-        Ok(epoch)
-    }
-}
-
 /// The work for batches of a form: the steps of one rank, and of these the steps of one worker.
 fn work(
     opened: &Arc<LoaderCorpus>,
@@ -323,52 +264,4 @@ fn work(
         return Ok(Work::Ids(steps, IdMaker::new(tensors.clone(), origins)));
     }
     Ok(Work::Rows(Box::new(epoch.steps_every(options, skip, stride)?), maker))
-}
-
-/// Directories by their epochs. Fails before the first batch if one was not built from the plan.
-fn by_epoch(directories: Vec<PathBuf>, plan: &str) -> Result<BTreeMap<u64, PathBuf>, Error> {
-    let mut found = BTreeMap::new();
-    for directory in directories {
-        let Manifest { epoch, plan: built, .. } = Manifest::read(&directory)?;
-        if built != plan {
-            let why = format!(
-                "was built from plan {built:.16}, but this loader reads plan {plan:.16}: build this plan, or leave \
-                 the directory out"
-            );
-            return Err(EpochError::Files { path: directory, why }.into());
-        }
-        if let Some(other) = found.insert(epoch, directory.clone()) {
-            let why =
-                format!("has epoch {epoch}, as {} does: name only one of them", other.display());
-            return Err(EpochError::Files { path: directory, why }.into());
-        }
-    }
-    Ok(found)
-}
-
-fn find(corpus: &Corpus, hash: &str) -> Result<Option<Arc<Plan>>, Error> {
-    let of_hash = |record: &corpusdb::store::EpochRecord| {
-        let bytes = record.hash.iter().zip(hash.as_bytes().chunks(2));
-        hash.len() == 64
-            && bytes.into_iter().all(|(byte, two)| {
-                let text = std::str::from_utf8(two).ok();
-                text.and_then(|text| u8::from_str_radix(text, 16).ok()) == Some(*byte)
-            })
-    };
-    match corpus.epochs()?.into_iter().find(of_hash) {
-        Some(record) => corpus.stored_plan(record.number).map(Arc::new).map(Some),
-        None => Ok(None),
-    }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The exception for an error of the reading thread.
-pub(super) fn raised(py: Python<'_>, error: Error) -> PyErr {
-    match error.is_interrupt() {
-        true => named(py, "Closed", "this loader was stopped"),
-        false => raise(py, error),
-    }
 }
