@@ -17,9 +17,8 @@ import numpy as np
 
 from corpusdb import _native
 from corpusdb._batch import ArrowBatch, Batch, State, rebuilt_batch
-from corpusdb._ranks import placed
 from corpusdb._states import VERSION, checked_state
-from corpusdb._trainers import LoaderAttributes
+from corpusdb._trainers import LoaderAttributes, placed
 from corpusdb.errors import BadInput, Closed, CorpusError, EpochsOver, Forked, Infeasible, OutOfRange, WrongState
 
 __all__ = ["As", "Contract", "Ids", "Layout", "Loader"]
