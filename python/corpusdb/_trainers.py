@@ -181,7 +181,7 @@ def _told(before: tuple[int, int] | None, is_used: bool) -> tuple[int, int]:
         return before
     if rank is None and world > 1 and is_used:
         raise ValueError(
-            f"WORLD_SIZE says {world} processes, but RANK is not set and torch.distributed has not begun: name rank= and "
-            "world=, or use the loader once the trainer has begun its processes"
+            f"WORLD_SIZE says {world} processes, but RANK is not set and torch.distributed has not begun: name rank= "
+            "and world=, or use the loader once the trainer has begun its processes"
         )
     return int(rank or 0), world

@@ -77,7 +77,7 @@ def test_behind_the_last_epoch_an_error_says_what_gives_more(corpus: Path) -> No
     loader = numpy_loader(plan)
     assert seen(loader) + seen(loader) == every_epoch(plan, 2)
     for _ in range(2):
-        with pytest.raises(errors.EpochsOver, match="plan has 2 epochs.*epoch 2 was asked for.*max_repeats of `logs` to 3"):
+        with pytest.raises(errors.EpochsOver, match="has 2 epochs.*epoch 2 was asked for.*max_repeats of `logs` to 3"):
             iter(loader)
     assert isinstance(errors.EpochsOver(), errors.Infeasible)
     assert len(loader) == plan.batches(1), "it still says what it had"

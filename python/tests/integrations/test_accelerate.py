@@ -1,4 +1,4 @@
-"""accelerate with one process and with two: what each process is given, counted against the plan, or refused by name."""
+"""accelerate with one process and with two: what each is given, counted against the plan, or refused by name."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def dataset(**options):
 
 def dispatched(**options):
     process = accelerator(dispatch_batches=True)
-    given = process.prepare(DataLoader(plan.torch_dataset(rank=0, world=1, views=['labels']), batch_size=None, **options))
+    whole = plan.torch_dataset(rank=0, world=1, views=['labels'])
+    given = process.prepare(DataLoader(whole, batch_size=None, **options))
     return [[rows(batch) for batch in given] for _ in range(3)]
 
 def by_rows():

@@ -1,4 +1,4 @@
-"""Datasets in torch's DataLoaders over several epochs: workers that live on, states, evaluation, and what is refused."""
+"""Datasets in torch's DataLoaders over several epochs: workers that live on, states, evaluation, what is refused."""
 
 from __future__ import annotations
 
@@ -246,7 +246,8 @@ def test_rows_of_a_set_epoch_reach_workers_that_live_on(plan: Plan) -> None:
         dataset.set_epoch(epoch)
         assert dataset.epoch == epoch
         given = torch.cat([batch["input_ids"] for batch in loader])
-        assert torch.equal(given, torch.cat([batch["input_ids"] for batch in plan.loader(**OPTIONS | {"epoch": epoch})]))
+        wanted = [batch["input_ids"] for batch in plan.loader(**OPTIONS | {"epoch": epoch})]
+        assert torch.equal(given, torch.cat(wanted))
 
 
 def test_rows_follow_a_sampler_that_counts_epochs(plan: Plan) -> None:

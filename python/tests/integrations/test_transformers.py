@@ -32,7 +32,8 @@ def wanted(plan: Plan) -> Steps:
 def arguments(directory: Path, **more: Any) -> TrainingArguments:
     return TrainingArguments(
         output_dir=str(directory), report_to=[], use_cpu=True, disable_tqdm=True, label_names=["labels"],
-        **{"num_train_epochs": 3, "save_strategy": "no", "per_device_train_batch_size": 4, "logging_strategy": "no", **more},
+        per_device_train_batch_size=4, logging_strategy="no",
+        **{"num_train_epochs": 3, "save_strategy": "no", **more},
     )
 
 
@@ -127,8 +128,8 @@ def test_a_dataset_of_batches_is_refused_where_rows_are_collated(plan: Plan, tmp
 
 def test_an_evaluation_is_the_same_each_time(plan: Plan, tmp_path: Path) -> None:
     llama = model()
-    trainer = OfLoader(llama, arguments(tmp_path, eval_strategy="epoch"), train_dataset=plan.torch_dataset(map_style=True),
-                       eval_dataset=plan.torch_dataset(map_style=True))
+    rows = plan.torch_dataset(map_style=True)
+    trainer = OfLoader(llama, arguments(tmp_path, eval_strategy="epoch"), train_dataset=rows, eval_dataset=rows)
     trainer.plan = plan
     trainer.train()
     whole = steps_of(plan, 2)
