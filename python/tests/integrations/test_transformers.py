@@ -10,7 +10,7 @@ import pytest
 from counted import CHATS_THRICE, Counting, Steps, model, steps_of, steps_of_epochs
 from epochs import chats, planned
 from torch.utils.data import DataLoader
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import Trainer, TrainingArguments
 
 from corpusdb import errors
 from corpusdb._plan import Plan
@@ -154,26 +154,26 @@ def test_more_epochs_than_the_plan_has_are_told(plan: Plan, wanted: Steps, tmp_p
 # ---- rows by their numbers ----
 
 
-class Rows(TrainerCallback):
-    """The numbers of the rows that were collated, by epoch."""
+class Collated:
+    """A collate function that keeps the ids of each step."""
 
     def __init__(self) -> None:
-        self.epochs: list[Counter[tuple[int, ...]]] = []
         self.steps: Steps = []
 
     def __call__(self, rows: Any) -> Any:
-        self.steps.append(flattened(rows)["input_ids"].flatten().tolist())
-        return flattened(rows)
+        batch = flattened(rows)
+        self.steps.append(batch["input_ids"].flatten().tolist())
+        return batch
 
 
 def by_rows(plan: Plan, directory: Path, resume: Path | None = None, **more: Any) -> Steps:
-    rows = Rows()
+    collated = Collated()
     trainer = Trainer(
         model(), arguments(directory, remove_unused_columns=False, **more),
-        train_dataset=plan.torch_dataset(map_style=True), data_collator=rows,
+        train_dataset=plan.torch_dataset(map_style=True), data_collator=collated,
     )
     trainer.train(resume_from_checkpoint=None if resume is None else str(resume))
-    return rows.steps
+    return collated.steps
 
 
 def test_rows_follow_the_epochs_of_the_trainer_also_when_resumed(plan: Plan, tmp_path: Path) -> None:
