@@ -184,12 +184,12 @@ corpusdb_test!(advice_is_what_a_recipe_takes, WordCorpus::of(&[2, 2]), |t| {
     };
     let raise = "raise max_repeats of `web` to";
     let refused = told("[mix]\ntokens = 400\n", 1);
-    refused.fails(&["one pass holds 4", "lower mix.tokens to 4", &format!("{raise} 100,")]);
+    refused.fails(&["one pass holds 4", "lower mix.tokens to 4", &format!("{raise} 100\n")]);
     // 2^32 - 1 is the most.
     for (tokens, passes) in [(4 * u64::from(u32::MAX), 1), (4 * u64::from(u32::MAX) + 1, 2)] {
         let refused = told(&format!("[mix]\ntokens = {tokens}\n"), passes);
         let is_advised = tokens == 4 * u64::from(u32::MAX);
-        assert_eq!(refused.stderr.contains(&format!("{raise} {},", u32::MAX)), is_advised);
+        assert_eq!(refused.stderr.contains(&format!("{raise} {}\n", u32::MAX)), is_advised);
         assert_eq!(refused.stderr.contains("raise max_repeats"), is_advised, "{refused}");
         refused.fails(&[&format!("lower mix.tokens to {}", 4 * passes)]);
     }
