@@ -190,6 +190,7 @@ __all__ = [
     "RejectStats",
     "RemovalReport",
     "RemovedCount",
+    "Repeats",
     "ReportCluster",
     "RestoredBackup",
     "ReviewPair",
@@ -234,6 +235,7 @@ __all__ = [
     "SourcePack",
     "SourcePair",
     "SourceRecipe",
+    "SourceRepeats",
     "SourceSpread",
     "SpecialIds",
     "SpecialTokens",
@@ -3570,6 +3572,9 @@ class PackRecipe(Report):
     length: int
     """Tokens of a row."""
 
+    cut_eos: bool
+    """Each part of a document that is cut ends with EOS, which counts as any token of the row does."""
+
     options: PackOptions
     """Further options of packing."""
 
@@ -4352,6 +4357,26 @@ class RepairReport(Report):
 
     documents: int
     """Documents, of every standing."""
+
+
+class Repeats(Report):
+    """What of a source comes more than once in some passes over it. Near copies are the documents of one cluster of
+    duplicates, as the corpus has it now: a plan over an earlier snapshot may draw several of them.
+    """
+
+    documents: int
+    """Documents that come more than once."""
+
+    tokens: int
+    """Tokens of their second and later copies, with BOS and EOS."""
+
+    near_documents: int
+    """Documents that come more than once, where near copies are one document."""
+
+    near_tokens: int
+    """Tokens of second and later copies, where near copies are one document: of these the one that was stored first
+    is the first copy.
+    """
 
 
 class ReportCluster(Report):
@@ -5190,7 +5215,7 @@ class SourceExplanation(Report):
     """Stored tokens of the selected documents."""
 
     specials_added: int
-    """BOS and EOS tokens added in one pass."""
+    """BOS and EOS tokens added in one pass, those at cuts with them."""
 
     pass_rows: int
     """Rows of one pass."""
@@ -5234,6 +5259,9 @@ class SourceExplanation(Report):
 
     unused_tokens: int
     """Tokens of the first pass that the epoch does not reach."""
+
+    repeats: SourceRepeats | None
+    """What comes more than once; absent where documents are drawn with replacement."""
 
     asked_share: float
     """Its share of the epoch in the mix's unit, as asked."""
@@ -5366,6 +5394,16 @@ class SourceRecipe(Report):
 
     pack: SourcePack
     """Overrides of `[pack]`."""
+
+
+class SourceRepeats(Report):
+    """What of a source comes more than once."""
+
+    epoch: Repeats
+    """In the epoch; in proportion, where it does not end a pass."""
+
+    passes: Repeats
+    """In all passes of the plan."""
 
 
 class SourceSpread(Report):

@@ -46,7 +46,8 @@ impl LoaderCorpus {
     ) -> Result<Option<Self>, Error> {
         let CorpusPlace { path, shards, memory, files } = place;
         let files = by_epoch(files, &hash)?;
-        let purges = PurgeWatch::before_opening([&[path.clone()], shards.as_slice()].concat());
+        let purges =
+            PurgeWatch::before_opening([std::slice::from_ref(&path), shards.as_slice()].concat());
         let opened = pool.install(|| {
             let corpus = Corpus::options().memory(memory).open_with(&path, &shards)?;
             let planned = match given {

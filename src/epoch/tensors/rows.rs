@@ -88,61 +88,69 @@ fn tensor(
     rows: &[WideRow<'_>],
     width: usize,
 ) -> Result<(Vec<usize>, TensorValues), EpochError> {
-    let square = vec![rows.len(), width];
-    let shapes = || rows.iter().map(|row| RowShape::clone(&row.shape)).collect::<Vec<_>>();
-    Ok(match view {
-        BatchField::Labels => (square, labels(rows, width, 0).into()),
-        BatchField::ShiftedLabels => (square, labels(rows, width, 1).into()),
+    let values = match view {
+        BatchField::Labels => labels(rows, width, 0).into(),
+        BatchField::ShiftedLabels => labels(rows, width, 1).into(),
+        BatchField::NextIds => next_ids(rows, width).into(),
         BatchField::PositionIds => {
             let mut out: Vec<i64> = Vec::with_capacity(rows.len() * width);
             rows.iter().for_each(|row| append_positions(&row.shape, &mut out));
-            (square, out.into())
+            out.into()
         }
-        BatchField::AttentionMask => (square, runs(rows, width, |_, pads| i64::from(!pads)).into()),
+        BatchField::PositionIdsRows => {
+            let of = |row: &WideRow<'_>| lengths_of_row(&row.shape);
+            let lengths = rows.iter().flat_map(of);
+            lengths.flat_map(|length| 0..i64::from(length)).collect::<Vec<i64>>().into()
+        }
+        BatchField::AttentionMask => runs(rows, width, |_, pads| i64::from(!pads)).into(),
         BatchField::SegmentIds => {
             let number = |segment: Option<u32>, _| segment.map_or(0, |at| at.cast_signed() + 1);
-            (square, runs(rows, width, number).into())
+            runs(rows, width, number).into()
         }
         BatchField::SeqIdx | BatchField::DocumentId => {
             let number = |segment: Option<u32>, _| segment.map_or(-1, u32::cast_signed);
-            (square, runs(rows, width, number).into())
+            runs(rows, width, number).into()
         }
-        BatchField::LossMask => (square, TensorValues::I8(loss(rows, width, 1, 0, |_| 1))),
-        BatchField::LossWeights => {
-            (square, TensorValues::F32(loss(rows, width, 0, 0.0, |weight| weight)))
-        }
+        BatchField::LossMask => TensorValues::I8(loss(rows, width, 1, 0, |_| 1)),
+        BatchField::LabelMask => TensorValues::Bool(loss(rows, width, 0, false, |_| true)),
+        BatchField::LossWeights => TensorValues::F32(loss(rows, width, 0, 0.0, |weight| weight)),
         BatchField::ShiftedLossWeights => {
-            (square, TensorValues::F32(loss(rows, width, 1, 0.0, |weight| weight)))
+            TensorValues::F32(loss(rows, width, 1, 0.0, |weight| weight))
         }
+        _ => return of_rows(view, rows, width),
+    };
+    Ok((vec![rows.len(), width], values))
+}
+
+/// What is of whole rows: boundaries, lengths and the mask.
+fn of_rows(
+    view: BatchField,
+    rows: &[WideRow<'_>],
+    width: usize,
+) -> Result<(Vec<usize>, TensorValues), EpochError> {
+    let shapes = || rows.iter().map(|row| RowShape::clone(&row.shape)).collect::<Vec<_>>();
+    let list = |values: Vec<i32>| (vec![values.len()], values.into());
+    let number = |value: i32| (Vec::new(), vec![value].into());
+    let longest = |lengths: Vec<i32>| lengths.into_iter().max().unwrap_or(0);
+    Ok(match view {
         BatchField::BlockCausalMask => {
             let mask = batch_block_causal_mask(&shapes()).map_err(unfit)?;
             (vec![rows.len(), width, width], TensorValues::Bool(mask))
         }
-        BatchField::CuSeqlensPadded => {
-            let starts = batch_cu_seqlens_padded(&shapes()).map_err(unfit)?;
-            (vec![starts.len()], starts.into())
-        }
-        BatchField::CuSeqLensQ | BatchField::CuSeqLensK => {
-            let ends = ends_of_runs(rows, width);
-            (vec![ends.len()], ends.into())
-        }
+        BatchField::CuSeqlensPadded => list(batch_cu_seqlens_padded(&shapes()).map_err(unfit)?),
+        BatchField::CuSeqLensQ | BatchField::CuSeqLensK => list(ends_of_runs(rows, width)),
         BatchField::MaxLengthQ | BatchField::MaxLengthK => {
-            let lengths = rows.iter().flat_map(|row| lengths_of_runs(&row.shape));
-            (Vec::new(), vec![lengths.max().unwrap_or(0)].into())
+            number(longest(rows.iter().flat_map(|row| lengths_of_runs(&row.shape)).collect()))
         }
         BatchField::DocLensPadded => {
-            let lengths: Vec<Vec<i32>> = lengths(rows);
+            let mut lengths: Vec<Vec<i32>> =
+                rows.iter().map(|row| lengths_of_runs(&row.shape)).collect();
             let columns = lengths.iter().map(Vec::len).max().unwrap_or(0);
-            let row = |mut row: Vec<i32>| {
-                row.resize(columns, 0);
-                row
-            };
-            let all: Vec<i32> = lengths.into_iter().flat_map(row).collect();
-            (vec![rows.len(), columns], all.into())
+            lengths.iter_mut().for_each(|row| row.resize(columns, 0));
+            (vec![rows.len(), columns], lengths.concat().into())
         }
         BatchField::MaxDocLens => {
-            let longest = |row: Vec<i32>| row.into_iter().max().unwrap_or(0);
-            let all = lengths(rows).into_iter().map(longest).collect();
+            let all = rows.iter().map(|row| longest(lengths_of_runs(&row.shape))).collect();
             (vec![rows.len()], TensorValues::List(all))
         }
         BatchField::CuSeqlensRows => {
@@ -154,36 +162,10 @@ fn tensor(
             (vec![rows.len(), width + 1], out.into())
         }
         BatchField::MaxSeqlenRows => {
-            let longest = |row: &WideRow<'_>| {
-                let all = boundaries(&row.shape);
-                all.iter()
-                    .zip(all.iter().skip(1))
-                    .map(|(start, end)| end - start)
-                    .max()
-                    .unwrap_or(0)
-            };
-            (vec![rows.len()], rows.iter().map(longest).collect::<Vec<i32>>().into())
-        }
-        BatchField::PositionIdsRows => {
-            let mut out: Vec<i64> = Vec::with_capacity(rows.len() * width);
-            for row in rows {
-                let all = boundaries(&row.shape);
-                let lengths = all.iter().zip(all.iter().skip(1)).map(|(start, end)| end - start);
-                lengths.for_each(|length| out.extend(0..i64::from(length)));
-            }
-            (square, out.into())
-        }
-        BatchField::NextIds => (square, next_ids(rows, width).into()),
-        BatchField::LabelMask => {
-            (square, TensorValues::Bool(loss(rows, width, 0, false, |_| true)))
-        }
-        BatchField::CuSeqlens | BatchField::Indices => {
-            let ends = batch_cu_seqlens(&shapes()).map_err(unfit)?;
-            (vec![ends.len()], ends.into())
+            list(rows.iter().map(|row| longest(lengths_of_row(&row.shape))).collect())
         }
         BatchField::MaxSeqlen => {
-            let longest = rows.iter().map(|row| max_seqlen(&row.shape)).max().unwrap_or(0);
-            (Vec::new(), vec![longest.cast_signed()].into())
+            number(longest(rows.iter().map(|row| max_seqlen(&row.shape).cast_signed()).collect()))
         }
         BatchField::DocLens => {
             let (lengths, columns) = batch_doc_lens(&shapes());
@@ -192,9 +174,9 @@ fn tensor(
         BatchField::Lengths => {
             let real =
                 |row: &WideRow<'_>| row.shape.spans.iter().map(|span| span.length).sum::<u32>();
-            let lengths: Vec<i32> = rows.iter().map(|row| real(row).cast_signed()).collect();
-            (vec![rows.len()], lengths.into())
+            list(rows.iter().map(|row| real(row).cast_signed()).collect())
         }
+        _ => list(batch_cu_seqlens(&shapes()).map_err(unfit)?),
     })
 }
 
@@ -203,10 +185,6 @@ fn lengths_of_runs(shape: &RowShape) -> Vec<i32> {
     let mut lengths = Vec::new();
     shape.for_each_run(|run| lengths.extend((run.length > 0).then(|| run.length.cast_signed())));
     lengths
-}
-
-fn lengths(rows: &[WideRow<'_>]) -> Vec<Vec<i32>> {
-    rows.iter().map(|row| lengths_of_runs(&row.shape)).collect()
 }
 
 /// Where segments and runs of pads end in the batch seen as one row, leading 0. The places of the batch are known to
@@ -231,6 +209,12 @@ fn boundaries(shape: &RowShape) -> Vec<i32> {
     starts.extend(spans.filter(|start| *start > 0));
     starts.push(shape.width.cast_signed());
     starts
+}
+
+/// Tokens between the boundaries of a row.
+fn lengths_of_row(shape: &RowShape) -> Vec<i32> {
+    let all = boundaries(shape);
+    all.iter().zip(all.iter().skip(1)).map(|(start, end)| end - start).collect()
 }
 
 fn next_ids(rows: &[WideRow<'_>], width: usize) -> Vec<i64> {

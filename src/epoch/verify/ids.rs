@@ -140,7 +140,7 @@ impl<'a> IdChecker<'a> {
             let (from, whole) = (part.offset as usize, part.document_length as usize);
             let to = from.saturating_add(part.length as usize);
             let of = ids.get(from..to).filter(|_| ids.len() == whole);
-            if !of.is_some_and(|of| self.hash_in_row(of, to < whole) == part.hash) {
+            if of.is_none_or(|of| self.hash_in_row(of, to < whole) != part.hash) {
                 wrong.push(other_ids(part.row, document, part.offset));
             }
         }
