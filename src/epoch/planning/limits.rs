@@ -4,7 +4,7 @@ use crate::corpus::Corpora;
 use crate::epoch::build::check_output;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, PlanHeader, PlannedSource};
-use crate::epoch::recipe::{BatchTail, LengthGrouped, Recipe};
+use crate::epoch::recipe::{BatchTail, LengthGrouped, MixUnit, Recipe};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchSampler, EpochIndex, OpenPlan};
 use crate::model::Interrupt;
@@ -29,7 +29,7 @@ pub(super) fn check_rows(
     let plan = &planned.plan;
     let Some(batch) = &plan.recipe.batch else { return Ok(()) };
     let Some(rows) = batch.rows else { return Ok(()) };
-    if batch.tail == BatchTail::Pad || about_rows(plan) > BATCHES * u128::from(rows) {
+    if batch.tail == BatchTail::Pad || least_rows(plan) > BATCHES * u128::from(rows) {
         return Ok(());
     }
     let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count, interrupt)?;
@@ -50,6 +50,25 @@ fn about_rows(plan: &PlanHeader) -> u128 {
     let of_source = |source: &PlannedSource| {
         let rows = u128::from(source.rows) * u128::from(source.expected);
         rows.div_ceil(source.amount.max(1).into())
+    };
+    plan.sources.iter().map(of_source).sum()
+}
+
+/// Rows of an epoch, at least, about: those of the first passes, and of what is taken beyond them so many as its tokens
+/// fill. The first pass of an extension may have many short rows, and the passes behind it few long ones.
+fn least_rows(plan: &PlanHeader) -> u128 {
+    let of_source = |source: &PlannedSource| {
+        let beyond = u128::from(source.expected.saturating_sub(source.amount));
+        if beyond == 0 {
+            let rows = u128::from(source.rows) * u128::from(source.expected);
+            return rows / u128::from(source.amount.max(1));
+        }
+        let further = match plan.recipe.mix.unit {
+            MixUnit::Tokens | MixUnit::LossTokens => beyond / u128::from(plan.capacity.max(1)),
+            MixUnit::Rows => beyond,
+            MixUnit::Documents => 0,
+        };
+        u128::from(source.rows) + further
     };
     plan.sources.iter().map(of_source).sum()
 }

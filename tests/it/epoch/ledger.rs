@@ -92,6 +92,13 @@ fn chains_give_every_token_as_often_as_passes_say() {
     check(seed_range(0, 40));
 }
 
+/// An extension was stored although no row of it filled a batch: its first pass had many short rows, from which those of
+/// all passes were estimated.
+#[test]
+fn an_extension_of_few_long_rows_is_refused_if_none_fills_a_batch() {
+    check(501_918..501_919);
+}
+
 #[test]
 fn more_chains_give_every_token_as_often_as_passes_say() {
     check(seed_range(500_000, 40));
