@@ -194,7 +194,7 @@ impl Corpus {
     /// Everything that is stored about a tokenizer but its files.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Store`] when it cannot be read.
+    /// [`TokenizerError::Unknown`]; an error of the store when it cannot be read.
     pub fn tokenizer_details(&self, name: &str) -> Result<TokenizerDetails, Error> {
         let view = self.view();
         let (id, record) = find(view, name)?;

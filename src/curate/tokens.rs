@@ -42,8 +42,8 @@ impl Corpus {
     /// tokenizer of the corpus is meant.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`QueryError::NoDocument`]; [`CurateError`](crate::curate::CurateError) when it was
-    /// never encoded.
+    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown); [`QueryError::NoDocument`];
+    /// [`CurateError`](crate::curate::CurateError) when it was never encoded.
     pub fn tokens_of(
         &self,
         document: DocId,

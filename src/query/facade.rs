@@ -343,7 +343,7 @@ impl Corpus {
     }
 
     /// Pairs of an item and a kept document that a rule holds of, side by side, worst first, for somebody who is to
-    /// decide what they are ([`CorpusWriter::judge`]).
+    /// decide what they are (`CorpusWriter::judge`).
     ///
     /// # Errors
     /// As [`Corpus::contamination`].

@@ -57,7 +57,7 @@ impl CorpusWriter {
     /// documents are encoded. After an interrupt the same call continues.
     ///
     /// # Errors
-    /// [`Error::Store`], before the work, when no tokenizer can have the name or another one has it; as
+    /// an error of the store, before the work, when no tokenizer can have the name or another one has it; as
     /// [`CorpusWriter::train_tokenizer`] and [`CorpusWriter::register_and_encode`].
     pub fn train_and_register(
         &mut self,
@@ -89,8 +89,8 @@ impl CorpusWriter {
     /// documents are encoded. After an interrupt the same call continues.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Store`], before the work, when no tokenizer can have the name or another one
-    /// has it; [`Error::Tokenizer`] and [`Error::Curate`] when it cannot be extended so.
+    /// [`TokenizerError::Unknown`]; an error of the store, before the work, when no tokenizer can have the name or another
+    /// one has it; those of `tokenizer` and `curate` when it cannot be extended so.
     pub fn extend_and_register(
         &mut self,
         base: &str,

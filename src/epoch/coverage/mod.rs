@@ -88,7 +88,7 @@ impl Coverage {
     /// What is left when `given` is taken away.
     ///
     /// # Errors
-    /// [`CoverageExcess`] when more of a document was given than is here.
+    /// `CoverageExcess` when more of a document was given than is here.
     pub fn minus(&self, given: &Self, policy: &PackPolicy) -> Result<Self, CoverageExcess> {
         // One by one: documents given in part, and those of which a whole copy stands for parts.
         let exceeded = self.whole.exceeded_by(&given.whole);

@@ -92,7 +92,7 @@ impl Epoch {
 }
 
 impl EpochSteps {
-    /// (epoch, next global batch), as [`EpochStream::state`](super::EpochStream::state).
+    /// (epoch, next global batch), as [`BatchStream::state`](super::BatchStream::state).
     #[must_use]
     pub const fn state(&self) -> (u64, u64) {
         self.next

@@ -286,7 +286,7 @@ fn add_merged(
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum TermForms {
-    /// Behind a space and elsewhere: two tokens in most models; a marker, as <|im_end|> or [SEP], elsewhere alone.
+    /// Behind a space and elsewhere: two tokens in most models; a marker, as `<|im_end|>` or `[SEP]`, elsewhere alone.
     #[default]
     Both,
     /// Only after a space.
