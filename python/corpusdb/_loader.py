@@ -174,16 +174,22 @@ class Loader(LoaderAttributes):
         self._refuse_over(reader, self._first)
         reader.check(
             self._first,
-            rank=self.rank,
-            world=self.world,
-            uneven=self._uneven,
-            rows=self._rows,
-            views=self._views,
-            flat=self._flat,
-            kind=self._kind(),
-            contract=self._contract,
+            **self._request(),
             files=self._files,
         )
+
+    def _request(self) -> dict[str, Any]:
+        """What the batches of this rank are to be, as the reader is asked for them."""
+        return {
+            "rank": self.rank,
+            "world": self.world,
+            "uneven": self._uneven,
+            "rows": self._rows,
+            "views": self._views,
+            "flat": self._flat,
+            "kind": self._kind(),
+            "contract": self._contract,
+        }
 
     # ---- position ----
 
@@ -383,14 +389,7 @@ class Loader(LoaderAttributes):
         return reader.start(
             self._epoch,
             self._next,
-            rank=self.rank,
-            world=self.world,
-            uneven=self._uneven,
-            views=self._views,
-            rows=self._rows,
-            flat=self._flat,
-            kind=self._kind(),
-            contract=self._contract,
+            **self._request(),
             prefetch=self._prefetch,
             skip=skip,
             stride=stride,
