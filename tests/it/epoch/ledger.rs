@@ -95,7 +95,7 @@ fn chains_give_every_token_as_often_as_passes_say() {
 /// An extension was stored although no row of it filled a batch: its first pass had many short rows, from which those of
 /// all passes were estimated.
 #[test]
-fn an_extension_of_few_long_rows_is_refused_if_none_fills_a_batch() {
+fn an_extension_whose_rows_fill_no_batch_is_refused() {
     check(501_918..501_919);
 }
 
