@@ -108,9 +108,7 @@ impl MeasuredPlan {
     pub fn row(&self, walked: &Walked, row: u64) -> Result<usize, EpochError> {
         let mut ordered = BatchCursor::at_row(&self.opened, &self.sampler, &walked.marks, row)?;
         let Some(row) = ordered.next_row()?.and_then(|given| given.row) else { return Ok(0) };
-        let source = self.opened.sources.get(row.source);
-        let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
-        Ok(source.segments(&row.row)?.len())
+        Ok(self.opened.source(&row)?.segments(&row)?.len())
     }
 
     /// Stands before batch `batch` and gives at most `rows` rows from there with what is in them: how many
@@ -130,9 +128,7 @@ impl MeasuredPlan {
             let Some(next) = ordered.next_row()? else { break };
             given += 1;
             let Some(row) = next.row else { continue };
-            let source = self.opened.sources.get(row.source);
-            let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
-            segments += source.segments(&row.row)?.len();
+            segments += self.opened.source(&row)?.segments(&row)?.len();
         }
         Ok((given, segments))
     }

@@ -78,8 +78,8 @@ pub mod views;
 pub use crate::corpus::{Corpora, ShardError};
 pub(crate) use build::build;
 pub use build::{
-    BatchPrinter, BatchTable, BuildJob, Manifest, ManifestFile, ManifestSource, ManifestTotals,
-    StreamFormat, StreamViews,
+    BatchPrinter, BatchTable, BuildJob, BuiltCollator, BuiltRow, Manifest, ManifestFile,
+    ManifestSource, ManifestTotals, StreamFormat, StreamViews,
 };
 pub use error::{EmptyEpoch, EpochError, ShortSource};
 pub(crate) use explain::explain;
@@ -100,7 +100,7 @@ pub use planning::{LeftOut, LeftOutReason};
 pub(crate) use planning::{
     PlanExtension, PlanInputs, TokenAligner, extend, plan, removed_since, undecided,
 };
-pub use recipe::{Format, Recipe, SpecialIds};
+pub use recipe::{Format, Recipe, ResolvedRecipe, SpecialIds};
 pub(crate) use run::refuse_purged;
 pub use stream::{
     BatchStream, Epoch, EpochBatch, EpochRow, EpochSteps, IdBatch, IdSteps, StreamOptions,

@@ -73,8 +73,7 @@ impl CorpusWriter {
         context: &Context<'_>,
     ) -> Result<(EpochRecord, Plan), Error> {
         let chain = epoch::chain_of(self.view(), parent)?;
-        let of_parent = chain.last().map(|parent| parent.plan.recipe.clone());
-        let of_parent = of_parent.map(Recipe::unresolved);
+        let of_parent = chain.last().map(|parent| parent.plan.recipe.unresolved());
         let given = recipe.or(of_parent.as_ref());
         let given =
             given.ok_or_else(|| EpochError::Bug("the extension of an unknown plan".to_owned()))?;

@@ -55,6 +55,7 @@ mod epoch {
     mod append;
     mod batches;
     mod builds;
+    mod collator;
     mod cuts;
     mod ends;
     mod formats;

@@ -84,7 +84,7 @@ impl Verb for EpochStreamArgs {
         })?;
         let most = self.batches.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         let out = BufWriter::with_capacity(1 << 20, output::stdout());
-        let mut printer = epoch.printer_of(self.format, &self.views, out)?;
+        let mut printer = epoch.stream_writer_with(self.format, &self.views, out)?;
         for batch in batches.take(most) {
             printer.write(&batch?)?;
         }

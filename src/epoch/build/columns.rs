@@ -3,7 +3,7 @@
 
 use super::spec::RowContext;
 use crate::epoch::error::EpochError;
-use crate::epoch::stream::FilledRow;
+use crate::epoch::stream::EpochRow;
 use crate::epoch::views;
 use crate::epoch::views::{
     append_labels, append_loss, append_positions, append_run_ends, append_runs,
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// # Errors
 /// [`EpochError::IdTooLarge`].
 pub(super) fn token_batch(
-    rows: &[&FilledRow],
+    rows: &[&EpochRow],
     columns: &[BatchColumn],
     first: u64,
     context: &RowContext,
@@ -34,11 +34,11 @@ pub(super) fn token_batch(
 
 fn array(
     column: BatchColumn,
-    rows: &[&FilledRow],
+    rows: &[&EpochRow],
     first: u64,
     context: &RowContext,
 ) -> Result<ArrayRef, EpochError> {
-    let trained = |row: &FilledRow| row.trained.as_deref().unwrap_or_default().to_vec();
+    let trained = |row: &EpochRow| row.trained.as_deref().unwrap_or_default().to_vec();
     Ok(match column {
         BatchColumn::Number => Arc::new(UInt64Array::from_iter_values((first..).take(rows.len()))),
         BatchColumn::Source => {
@@ -83,7 +83,7 @@ fn array(
 }
 
 /// A column that recipes name.
-fn view(column: RowColumn, rows: &[&FilledRow], context: &RowContext) -> ArrayRef {
+fn view(column: RowColumn, rows: &[&EpochRow], context: &RowContext) -> ArrayRef {
     match column {
         RowColumn::AttentionMask => aligned::<Int8Type>(rows, |row, out| {
             append_runs(&row.shape, |_, is_pad| i8::from(!is_pad), out);
@@ -121,7 +121,7 @@ fn view(column: RowColumn, rows: &[&FilledRow], context: &RowContext) -> ArrayRe
 }
 
 /// 1 on trained tokens, the first of a segment too.
-fn append_trained_tokens(row: &FilledRow, trained: Option<&[LossSpan]>, out: &mut Vec<u8>) {
+fn append_trained_tokens(row: &EpochRow, trained: Option<&[LossSpan]>, out: &mut Vec<u8>) {
     let begin = out.len();
     let Some(trained) = trained else {
         return append_runs(&row.shape, |_, is_pad| u8::from(!is_pad), out);
@@ -135,24 +135,24 @@ fn append_trained_tokens(row: &FilledRow, trained: Option<&[LossSpan]>, out: &mu
 
 /// A list column with a value for each position: what `append` appends of each row.
 fn aligned<T: ArrowPrimitiveType>(
-    rows: &[&FilledRow],
-    append: impl Fn(&FilledRow, &mut Vec<T::Native>),
+    rows: &[&EpochRow],
+    append: impl Fn(&EpochRow, &mut Vec<T::Native>),
 ) -> ArrayRef {
     fill::<T>(Vec::with_capacity(rows.iter().map(|row| row.ids.len()).sum()), rows, append)
 }
 
 /// A list column of anything else.
 fn lists<T: ArrowPrimitiveType>(
-    rows: &[&FilledRow],
-    append: impl Fn(&FilledRow, &mut Vec<T::Native>),
+    rows: &[&EpochRow],
+    append: impl Fn(&EpochRow, &mut Vec<T::Native>),
 ) -> ArrayRef {
     fill::<T>(Vec::new(), rows, append)
 }
 
 fn fill<T: ArrowPrimitiveType>(
     mut values: Vec<T::Native>,
-    rows: &[&FilledRow],
-    append: impl Fn(&FilledRow, &mut Vec<T::Native>),
+    rows: &[&EpochRow],
+    append: impl Fn(&EpochRow, &mut Vec<T::Native>),
 ) -> ArrayRef {
     let mut lengths = Vec::with_capacity(rows.len());
     for row in rows {

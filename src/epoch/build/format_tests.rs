@@ -4,7 +4,7 @@ use super::shards::Shards;
 use super::spec::RowContext;
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::{Format as F, Layout, MixUnit, OutputRecipe, RowColumn};
-use crate::epoch::stream::FilledRow;
+use crate::epoch::stream::EpochRow;
 use crate::epoch::views::RowShape;
 use crate::model::DocId;
 use crate::output::{IdType, ManifestFile, OutputCompression, RowFormat, RowSpec, python_json};
@@ -16,22 +16,20 @@ pub(super) fn segment(document: u64, offset: u32, length: u32, document_length: 
 }
 
 /// A row of segments end to end, pads after them.
-fn row(source: usize, ids: Vec<u32>, segments: Vec<Segment>) -> FilledRow {
+fn row(source: usize, ids: Vec<u32>, segments: Vec<Segment>) -> EpochRow {
     let lengths: Vec<u32> = segments.iter().map(|segment| segment.length).collect();
-    FilledRow {
+    EpochRow {
         source,
         real: lengths.iter().sum::<u32>() as usize,
         shape: RowShape::packed(lengths, ids.len() as u32),
-        repeated: 0,
         ids,
         segments,
-        trained: None,
-        batch: None,
+        ..EpochRow::none()
     }
 }
 
 /// The rows of tests/formats/epochs/make.py.
-pub(super) fn rows() -> Vec<FilledRow> {
+pub(super) fn rows() -> Vec<EpochRow> {
     vec![
         row(
             0,
@@ -44,7 +42,7 @@ pub(super) fn rows() -> Vec<FilledRow> {
 }
 
 /// The same tokens unpacked.
-pub(super) fn unpacked() -> Vec<FilledRow> {
+pub(super) fn unpacked() -> Vec<EpochRow> {
     let mut found = Vec::new();
     for packed in rows() {
         let mut start = 0;
@@ -92,7 +90,7 @@ fn write(
     format: &'static dyn RowFormat,
     context: RowContext,
     dir: &Path,
-    rows: &[FilledRow],
+    rows: &[EpochRow],
     piece: usize,
 ) -> Vec<ManifestFile> {
     let dir = dir.to_path_buf();
@@ -163,7 +161,7 @@ fn mds_has_narrow_ids_and_compressed_shards_as_mds_writer_has() {
 #[test]
 fn samples_beyond_the_memory_given_wait_in_a_file() {
     for (format, name) in [(F::Mds, "shard.00000.mds"), (F::Litdata, "chunk-0-0.bin")] {
-        let many: Vec<FilledRow> = (0..4000).flat_map(|_| rows()).collect();
+        let many: Vec<EpochRow> = (0..4000).flat_map(|_| rows()).collect();
         let [held, spilled] = [1 << 30, 1 << 14].map(|memory| {
             let dir = tempfile::tempdir().unwrap();
             let context = with_spec(context(format, IdType::I32), |spec| {
@@ -277,7 +275,7 @@ pub(super) fn every_format() -> Vec<(&'static str, &'static dyn RowFormat, RowCo
 fn bytes_do_not_depend_on_how_many_rows_come_at_a_time() {
     // Ids that do not compress.
     let mut state = 1_u32;
-    let mut many: Vec<FilledRow> = (0..1500).flat_map(|_| rows()).collect();
+    let mut many: Vec<EpochRow> = (0..1500).flat_map(|_| rows()).collect();
     for id in many.iter_mut().flat_map(|row| &mut row.ids) {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         *id = state >> 16;

@@ -20,7 +20,7 @@ impl Epoch {
     pub fn from_files(self, dir: &Path) -> Result<Self, EpochError> {
         let manifest = Manifest::read(dir)?;
         let ids = ids(&self, dir, &manifest)?;
-        Ok(self.with_ids(ids))
+        Ok(self.with_files(ids))
     }
 }
 

@@ -7,7 +7,7 @@ use super::format_tests::{
 use super::shards::Shards;
 use super::spec::RowContext;
 use crate::epoch::recipe::{Format as F, Layout, MixUnit, OutputRecipe, PadView, RowColumn};
-use crate::epoch::stream::{FilledRow, NO_SOURCE};
+use crate::epoch::stream::{EpochRow, NO_SOURCE};
 use crate::epoch::views::{RowShape, Span};
 use crate::model::LossSpan;
 use crate::output::{
@@ -18,7 +18,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-fn save(format: &'static dyn RowFormat, context: &RowContext, dir: &Path, rows: &[FilledRow]) {
+fn save(format: &'static dyn RowFormat, context: &RowContext, dir: &Path, rows: &[EpochRow]) {
     let (path, context) = (dir.to_path_buf(), context.clone());
     let mut shards =
         Shards::new(format, context, path.clone(), MixUnit::Tokens, Vec::new(), 1 << 20);
@@ -71,13 +71,13 @@ fn load(
 }
 
 /// What must be read: the rows in the columns of the format.
-fn expected(format: &dyn RowFormat, context: &RowContext, rows: &[FilledRow]) -> Vec<String> {
-    let rows: Vec<&FilledRow> = rows.iter().collect();
+fn expected(format: &dyn RowFormat, context: &RowContext, rows: &[EpochRow]) -> Vec<String> {
+    let rows: Vec<&EpochRow> = rows.iter().collect();
     values(&token_batch(&rows, &format.columns(&context.spec), 0, context).unwrap())
 }
 
 /// A row of segments of these lengths, each behind a gap, in a row of `width`; of pads, if there is none.
-fn made(seed: u32, pieces: &[(u32, u32)], behind: u32, each: bool, is_masked: bool) -> FilledRow {
+fn made(seed: u32, pieces: &[(u32, u32)], behind: u32, each: bool, is_masked: bool) -> EpochRow {
     let (mut spans, mut segments, mut at) = (Vec::new(), Vec::new(), 0);
     for (number, (gap, length)) in pieces.iter().enumerate() {
         at += gap;
@@ -101,10 +101,9 @@ fn made(seed: u32, pieces: &[(u32, u32)], behind: u32, each: bool, is_masked: bo
             weight: [1.0, 0.5, 0.0][number % 3],
         })
     };
-    FilledRow {
+    EpochRow {
         source: if segments.is_empty() { NO_SOURCE } else { seed as usize % 2 },
         real: segments.iter().map(|segment| segment.length as usize).sum(),
-        repeated: 0,
         ids: ids.collect(),
         trained: is_masked.then(|| trained().collect()),
         segments,
@@ -113,13 +112,13 @@ fn made(seed: u32, pieces: &[(u32, u32)], behind: u32, each: bool, is_masked: bo
             spans: spans.clone(),
             pads: if each { PadView::Each } else { PadView::Suffix },
         },
-        batch: None,
+        ..EpochRow::none()
     }
 }
 
 /// The same rows with pads behind them up to `width`, which formats of rows of one length need.
-fn padded(rows: &[FilledRow], width: u32) -> Vec<FilledRow> {
-    let pad = |row: &FilledRow| {
+fn padded(rows: &[EpochRow], width: u32) -> Vec<EpochRow> {
+    let pad = |row: &EpochRow| {
         let mut row = row.clone();
         row.ids.resize(width as usize, 0);
         row.shape.width = width;
@@ -128,7 +127,7 @@ fn padded(rows: &[FilledRow], width: u32) -> Vec<FilledRow> {
     rows.iter().map(pad).collect()
 }
 
-fn check_law(rows: &[FilledRow], is_masked: bool, columns: &[RowColumn], shard_bytes: u64) {
+fn check_law(rows: &[EpochRow], is_masked: bool, columns: &[RowColumn], shard_bytes: u64) {
     let capacity = rows.iter().map(|row| row.ids.len() as u32).max().unwrap_or(0).max(1);
     for (name, format, context) in every_format() {
         let has_columns = format.default_columns(false).is_some();
@@ -253,8 +252,8 @@ fn bytes_read() -> u64 {
 fn a_directory_of_twice_the_shards_takes_twice_the_reading() {
     // Ids that do not compress.
     let mut state = 1_u32;
-    let mut many = |count: usize| -> Vec<FilledRow> {
-        let mut rows: Vec<FilledRow> = (0..count).flat_map(|_| golden_rows()).collect();
+    let mut many = |count: usize| -> Vec<EpochRow> {
+        let mut rows: Vec<EpochRow> = (0..count).flat_map(|_| golden_rows()).collect();
         for id in rows.iter_mut().flat_map(|row| &mut row.ids) {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             *id = state >> 16;
@@ -288,7 +287,7 @@ fn check_golden(
     context: &RowContext,
     folder: &str,
     files: &[(&str, &str)],
-    rows: &[FilledRow],
+    rows: &[EpochRow],
 ) {
     let dir = tempfile::tempdir().unwrap();
     save(format, context, dir.path(), rows);
@@ -325,7 +324,7 @@ proptest! {
         subset in proptest::sample::subsequence(RowColumn::ALL.to_vec(), 0..=10),
         shard_bytes in 4096_u64..40_000,
     ) {
-        let rows: Vec<FilledRow> = (1..).zip(&shapes).map(|(seed, (pieces, behind))| {
+        let rows: Vec<EpochRow> = (1..).zip(&shapes).map(|(seed, (pieces, behind))| {
             made(seed, pieces, *behind, each, is_masked)
         }).collect();
         check_law(&rows, is_masked, &subset, shard_bytes);
@@ -336,12 +335,12 @@ proptest! {
 fn seventy_thousand_short_rows_are_read_back_in_every_format() {
     let pieces =
         |seed: u32| if seed.is_multiple_of(3) { vec![] } else { vec![(seed % 2, 1 + seed % 3)] };
-    let rows: Vec<FilledRow> =
+    let rows: Vec<EpochRow> =
         (0..70_000).map(|seed| made(seed, &pieces(seed), seed % 2, seed % 2 == 0, true)).collect();
     check_law(&rows, true, &[RowColumn::Labels, RowColumn::SeqStartId], 1 << 20);
 }
 
-fn few_rows() -> Vec<FilledRow> {
+fn few_rows() -> Vec<EpochRow> {
     (1..40).map(|seed| made(seed, &[(0, 5), (1, 1 + seed % 9)], seed % 3, false, false)).collect()
 }
 

@@ -2,9 +2,10 @@
 //!
 //! `spec` is what a plan says of its rows to their format, `columns` makes rows into what formats take, `shards` cuts
 //! them into groups and shards. What is finished waits beside the output until all is ([`output`](crate::output)).
-//! `stream` and `unpadded` give batches without files. `id_files` is the way back: rows of an epoch have their ids from
-//! its files.
+//! `stream` and `unpadded` give batches without files. Two are the way back: by `id_files` rows of an epoch have their ids
+//! from its files, and `collator` makes batches of their rows where there is no corpus.
 
+mod collator;
 mod columns;
 mod id_files;
 mod manifest;
@@ -14,6 +15,7 @@ mod stream;
 mod unpadded;
 
 pub use crate::output::ManifestFile;
+pub use collator::{BuiltCollator, BuiltRow};
 pub(super) use manifest::{ExportCounts, RowCounts};
 pub use manifest::{Manifest, ManifestSource, ManifestTotals};
 pub(super) use spec::{check_output, row_spec};
@@ -24,7 +26,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, PlanHeader, masks};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan};
-use crate::epoch::stream::{FilledRow, Gatherer};
+use crate::epoch::stream::{EpochRow, Gatherer};
 use crate::model::{Context, refuse_without_room};
 use crate::output::{
     FileRename, LocalDestination, LocalStaging, OutputRequest, Staging, refuse_occupied,
@@ -212,7 +214,7 @@ fn read(
     gatherer: &Gatherer<'_>,
     ordered: &mut BatchCursor,
     tokens: u64,
-) -> Result<Vec<FilledRow>, EpochError> {
+) -> Result<Vec<EpochRow>, EpochError> {
     gatherer.rows(&ordered.next_rows(CHUNK_ROWS, tokens)?)
 }
 

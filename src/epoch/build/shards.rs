@@ -10,7 +10,7 @@ use super::{ExportCounts, RowCounts};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::without_repeated;
 use crate::epoch::recipe::MixUnit;
-use crate::epoch::stream::FilledRow;
+use crate::epoch::stream::EpochRow;
 use crate::model::LossSpan;
 use crate::output::{
     BatchColumn, EncodedRows, FileRename, ManifestFile, RowFormat, RowShard, RowSize, ShardRecord,
@@ -60,7 +60,7 @@ pub(in crate::epoch) struct Shards {
     /// Rows and known bytes of the shard that rows are added to, those that are not written yet included.
     shard_rows: u64,
     shard_bytes: u64,
-    waiting: Vec<FilledRow>,
+    waiting: Vec<EpochRow>,
     waiting_tokens: usize,
     steps: Vec<ShardStep>,
     steps_tokens: usize,
@@ -85,11 +85,11 @@ impl GroupEncoder {
     /// `end` is the row of the epoch behind the group; `done` is given its rows, to empty.
     fn encode(
         &self,
-        mut group: Vec<FilledRow>,
+        mut group: Vec<EpochRow>,
         end: u64,
-        done: &impl Fn(&mut Vec<FilledRow>),
+        done: &impl Fn(&mut Vec<EpochRow>),
     ) -> Result<EncodedRows, EpochError> {
-        let rows: Vec<&FilledRow> = group.iter().collect();
+        let rows: Vec<&EpochRow> = group.iter().collect();
         let first = end - rows.len() as u64;
         let batch = token_batch(&rows, &self.columns, first, &self.context)?;
         done(&mut group);
@@ -97,7 +97,7 @@ impl GroupEncoder {
     }
 
     /// Bytes that a row adds to a shard, where rows tell them.
-    fn row_bytes(&self, row: &FilledRow) -> Option<u64> {
+    fn row_bytes(&self, row: &EpochRow) -> Option<u64> {
         self.format.row_bytes(&self.context.spec, self.context.size(row))
     }
 
@@ -114,7 +114,7 @@ struct ShardStep {
 
 enum StepKind {
     /// Rows to be appended; in a format whose encoding alone tells bytes, the shard may be full then.
-    Group(Vec<FilledRow>),
+    Group(Vec<EpochRow>),
     /// The shard is complete.
     Close,
 }
@@ -167,8 +167,8 @@ impl Shards {
     /// Those of the format, of the file system, and of `finished`.
     pub fn write(
         &mut self,
-        rows: Vec<FilledRow>,
-        done: impl Fn(&mut Vec<FilledRow>) + Sync,
+        rows: Vec<EpochRow>,
+        done: impl Fn(&mut Vec<EpochRow>) + Sync,
         finished: impl Fn(&[FinishedShard]) -> Result<(), EpochError>,
     ) -> Result<(), EpochError> {
         let limit = self.groups.context.spec.shard_bytes;
@@ -196,7 +196,7 @@ impl Shards {
         self.run(&done, &finished)
     }
 
-    fn count(&self, row: &FilledRow) -> RowCounts {
+    fn count(&self, row: &EpochRow) -> RowCounts {
         // What the row before has too counts there.
         let repeated = u32::try_from(row.repeated).unwrap_or_default();
         let documents =
@@ -224,7 +224,7 @@ impl Shards {
         finished: impl Fn(&[FinishedShard]) -> Result<(), EpochError>,
     ) -> Result<FinishedDirectory, EpochError> {
         self.close();
-        self.run(&|_: &mut Vec<FilledRow>| (), &finished)?;
+        self.run(&|_: &mut Vec<EpochRow>| (), &finished)?;
         let shards: Vec<_> = self.finished.into_iter().map(|shard| shard.files).collect();
         let GroupEncoder { format, context, .. } = self.groups;
         let renames = format.renames(&shards);
@@ -255,7 +255,7 @@ impl Shards {
     /// Encodes the groups of all steps side by side, then appends them in order.
     fn run(
         &mut self,
-        done: &(impl Fn(&mut Vec<FilledRow>) + Sync),
+        done: &(impl Fn(&mut Vec<EpochRow>) + Sync),
         finished: &impl Fn(&[FinishedShard]) -> Result<(), EpochError>,
     ) -> Result<(), EpochError> {
         self.steps_tokens = 0;

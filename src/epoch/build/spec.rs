@@ -3,7 +3,7 @@
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::PlanHeader;
 use crate::epoch::run::OpenPlan;
-use crate::epoch::stream::FilledRow;
+use crate::epoch::stream::EpochRow;
 use crate::model::LossSpan;
 use crate::output::{RowColumn, RowSize, RowSpec};
 
@@ -78,16 +78,16 @@ impl RowContext {
     }
 
     /// The name of a row's source; empty for a row of pads.
-    pub fn source(&self, row: &FilledRow) -> &str {
+    pub fn source(&self, row: &EpochRow) -> &str {
         self.sources.get(row.source).map_or("", String::as_str)
     }
 
     /// The loss mask of a row for the trainer; `None`: train on all of it.
-    pub fn trained<'a>(&self, row: &'a FilledRow) -> Option<&'a [LossSpan]> {
+    pub fn trained<'a>(&self, row: &'a EpochRow) -> Option<&'a [LossSpan]> {
         row.trained.as_deref().filter(|_| !self.ignore_loss)
     }
 
-    pub fn size(&self, row: &FilledRow) -> RowSize {
+    pub fn size(&self, row: &EpochRow) -> RowSize {
         RowSize {
             tokens: row.ids.len(),
             segments: row.segments.len(),
@@ -99,7 +99,7 @@ impl RowContext {
     ///
     /// # Errors
     /// [`EpochError::IdTooLarge`].
-    pub fn check_ids(&self, row: &FilledRow) -> Result<(), EpochError> {
+    pub fn check_ids(&self, row: &EpochRow) -> Result<(), EpochError> {
         let id_type = self.spec.id_type;
         // No early way out, so that the loop is of vector instructions.
         let all = id_type.max() == u32::MAX;

@@ -7,7 +7,6 @@ use super::unpadded::{ALIGNED, Unpadded};
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::masks;
 use crate::epoch::recipe::{Format, OutputRecipe, PadSide, RowColumn};
-use crate::epoch::stream::FilledRow;
 use crate::epoch::stream::{Epoch, EpochBatch, EpochRow};
 use crate::output::{
     BatchColumn, IdType, StreamRowNumber, jsonl_columns, put_row, signed_columns, signed_fields,
@@ -81,13 +80,13 @@ impl Epoch {
     /// Writes batches of it to `out`.
     ///
     /// # Errors
-    /// As [`Epoch::printer_of`].
-    pub fn printer<W: Write>(
+    /// As [`Epoch::stream_writer_with`].
+    pub fn stream_writer<W: Write>(
         &self,
         format: StreamFormat,
         out: W,
     ) -> Result<BatchPrinter<W>, EpochError> {
-        self.printer_of(format, &StreamViews::default(), out)
+        self.stream_writer_with(format, &StreamViews::default(), out)
     }
 
     /// Writes batches of it to `out` with the views asked for.
@@ -96,7 +95,7 @@ impl Epoch {
     /// [`EpochError::Views`] for a column that batches without pads do not have; [`EpochError::Limit`] for views that
     /// lose what documents say is trained on, as a build with such columns; [`EpochError::Store`];
     /// [`EpochError::Output`].
-    pub fn printer_of<W: Write>(
+    pub fn stream_writer_with<W: Write>(
         &self,
         format: StreamFormat,
         views: &StreamViews,
@@ -116,7 +115,7 @@ impl Epoch {
     /// Makes record batches of its batches with the views asked for.
     ///
     /// # Errors
-    /// As [`Epoch::printer_of`].
+    /// As [`Epoch::stream_writer_with`].
     pub fn table(&self, views: &StreamViews) -> Result<BatchTable, EpochError> {
         self.table_as(StreamFormat::Arrow, views)
     }
@@ -207,7 +206,7 @@ impl BatchTable {
 
     /// A record a row.
     fn arrays(&self, batch: &EpochBatch) -> Result<Vec<ArrayRef>, EpochError> {
-        let rows: Vec<&FilledRow> = batch.rows.iter().map(EpochRow::inner).collect();
+        let rows: Vec<&EpochRow> = batch.rows.iter().collect();
         let numbers = batch.rows.iter().map(EpochRow::number);
         let mut all: Vec<ArrayRef> = vec![
             Arc::new(UInt64Array::from_iter_values(numbers)),
@@ -219,10 +218,10 @@ impl BatchTable {
 
     /// Appends a line a row; one of none where the batch has no row.
     fn put_lines(&self, batch: &EpochBatch, out: &mut Vec<u8>) -> Result<(), EpochError> {
-        let nothing = FilledRow::none();
-        let (rows, numbers): (Vec<&FilledRow>, Vec<Option<u64>>) = match batch.rows.is_empty() {
+        let nothing = EpochRow::none();
+        let (rows, numbers): (Vec<&EpochRow>, Vec<Option<u64>>) = match batch.rows.is_empty() {
             true => (vec![&nothing], vec![None]),
-            false => batch.rows.iter().map(|row| (row.inner(), Some(row.number()))).unzip(),
+            false => batch.rows.iter().map(|row| (row, Some(row.number()))).unzip(),
         };
         let lines = token_batch(&rows, &self.columns, 0, &self.context)?;
         for (line, row) in lines.rows().zip(numbers) {

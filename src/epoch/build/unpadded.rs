@@ -3,7 +3,6 @@
 use super::spec::RowContext;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::{PadSide, RowColumn};
-use crate::epoch::stream::FilledRow;
 use crate::epoch::stream::{EpochBatch, EpochRow};
 use crate::epoch::views::{PackedRow, UnpaddedBatch, unpad_batch};
 use crate::output::{list_column, list_field};
@@ -37,13 +36,15 @@ impl<'a> Unpadded<'a> {
         side: PadSide,
         context: &'a RowContext,
     ) -> Result<Self, EpochError> {
-        let inner = || batch.rows.iter().map(EpochRow::inner);
-        let signed = |row: &FilledRow| {
+        let signed = |row: &EpochRow| {
             context.check_ids(row)?;
             Ok(row.ids.iter().map(|id| id.cast_signed()).collect())
         };
-        let ids: Vec<Vec<i32>> = inner().map(signed).collect::<Result<_, EpochError>>()?;
-        let rows: Vec<PackedRow<'_>> = inner()
+        let ids: Vec<Vec<i32>> =
+            batch.rows.iter().map(signed).collect::<Result<_, EpochError>>()?;
+        let rows: Vec<PackedRow<'_>> = batch
+            .rows
+            .iter()
             .zip(&ids)
             .map(|(row, ids)| PackedRow { shape: &row.shape, ids, trained: context.trained(row) })
             .collect();

@@ -4,7 +4,8 @@
 use crate::epoch::error::EpochError;
 use crate::epoch::permutation::{Permutation, Purpose};
 use crate::epoch::plan::{narrow, ratio};
-use crate::epoch::run::{BatchSampler, EpochIndex, GlobalBatch, MixedRow, OpenPlan, RunCursor};
+use crate::epoch::rows::RowRef;
+use crate::epoch::run::{BatchSampler, EpochIndex, GlobalBatch, OpenPlan, RunCursor};
 use crate::model::Interrupt;
 use serde::Serialize;
 
@@ -105,9 +106,9 @@ struct PaddingSum {
 impl PaddingSum {
     fn add(&mut self, opened: &OpenPlan, batch: &GlobalBatch) {
         let plan = &opened.plan;
-        let longest = batch.rows.iter().map(|row| plan.slot(row.row.tokens)).max().unwrap_or(0);
+        let longest = batch.rows.iter().map(|row| plan.slot(row.tokens)).max().unwrap_or(0);
         self.rows += batch.rows.len() as u64;
-        self.real += batch.rows.iter().map(|row| u128::from(row.row.tokens)).sum::<u128>();
+        self.real += batch.rows.iter().map(|row| u128::from(row.tokens)).sum::<u128>();
         self.places += u128::from(longest) * u128::from(batch.count());
     }
 
@@ -133,7 +134,7 @@ pub(in crate::epoch) fn measure(
     let plain = sampler.ungrouped();
     let grouped = sampler.is_grouped(&opened.plan);
     let (mut after, mut before) = (PaddingSum::default(), PaddingSum::default());
-    let mut shuffled: Vec<MixedRow> = Vec::new();
+    let mut shuffled: Vec<RowRef> = Vec::new();
     let mut stream = RunCursor::at(opened, &marks.start)?;
     let until = marks.last_run_row(sampler);
     while stream.row() < until && after.rows < LOOKED_AT {

@@ -172,7 +172,9 @@ pub fn explain(
     let batch_padding = measure::measure(&opened, &sampler, &marks, interrupt)?;
     let filled = FillRate::of(plan, &marks, batch_padding);
     let said = match opened.trained.any() {
-        true => masks::said(corpora, opened.tokenizer, &masks::documents(pinned), |_| false)?,
+        true => {
+            masks::summarise_loss(corpora, opened.tokenizer, &masks::documents(pinned), |_| false)?
+        }
         false => masks::LossSummary::default(),
     };
     let steps = BATCHES.iter().map(|batch| (*batch, rows / batch));

@@ -98,7 +98,7 @@ impl LossReader {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn within(&self, segment: &Segment, start: u32) -> Result<Vec<LossSpan>, EpochError> {
+    pub fn spans_in_row(&self, segment: &Segment, start: u32) -> Result<Vec<LossSpan>, EpochError> {
         let whole = || vec![LossSpan { start: 0, end: segment.length, weight: 1.0 }];
         let spans = self.segment(segment)?.unwrap_or_else(whole);
         let moved =

@@ -79,7 +79,7 @@ pub(in crate::epoch) fn any(
 ///
 /// # Errors
 /// [`EpochError::Store`].
-pub(in crate::epoch) fn said(
+pub(in crate::epoch) fn summarise_loss(
     corpora: &Corpora,
     tokenizer: TokenizerId,
     documents: &RoaringTreemap,
@@ -174,7 +174,7 @@ fn check_output(
     if output.ignore_loss || carried == LossLevel::Weighted || !corpora.has_loss(tokenizer)? {
         return Ok(());
     }
-    let said = said(corpora, tokenizer, &documents(), |said| said.loss() > carried)?;
+    let said = summarise_loss(corpora, tokenizer, &documents(), |said| said.loss() > carried)?;
     if said.loss() <= carried {
         return Ok(());
     }

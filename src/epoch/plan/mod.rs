@@ -4,7 +4,9 @@ pub(super) mod masks;
 mod rules;
 mod shards;
 
-pub(super) use rules::{RowRules, capacity, policy, rules, spare};
+pub(super) use rules::{
+    RowRules, SegmentLayout, capacity, has_rows_of_one_length, pads_batches, policy, rules, spare,
+};
 pub use shards::PinnedShard;
 pub(super) use shards::{check_shards, shards as pinned_shards};
 
@@ -12,7 +14,7 @@ use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::{EpochError, ShortSource};
 use crate::epoch::mix::{Fluid, PlannedPoint};
 use crate::epoch::pack::PackLosses;
-use crate::epoch::recipe::{LongDocuments, MixUnit, PackKind, PadTo, Recipe, SpecialIds};
+use crate::epoch::recipe::{LongDocuments, MixUnit, ResolvedRecipe, SpecialIds};
 use crate::store::REDACTED;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
@@ -79,7 +81,8 @@ pub struct PlanHeader {
     /// Version of the plan's form: 2.
     pub version: u32,
     /// The recipe with every default and name filled in.
-    pub recipe: Recipe,
+    #[cfg_attr(feature = "cli", schemars(with = "crate::epoch::recipe::Recipe"))]
+    pub recipe: ResolvedRecipe,
     /// The snapshot drawn from.
     pub snapshot: PinnedSnapshot,
     /// The corpora drawn from beside the one that stores the plan, in their order.
@@ -217,7 +220,8 @@ impl PlanHeader {
     /// Reads a plan.
     ///
     /// # Errors
-    /// [`EpochError::Plan`] when the text is not a plan of this version; as [`Recipe::parse`] for its recipe.
+    /// [`EpochError::Plan`] when the text is not a plan of this version; as
+    /// [`Recipe::parse`](crate::epoch::Recipe::parse) for its recipe.
     pub fn from_json(text: &str) -> Result<Self, EpochError> {
         let plan: Self =
             serde_json::from_str(text).map_err(|error| EpochError::Plan(error.to_string()))?;
@@ -264,7 +268,7 @@ impl PlanHeader {
 
     /// Whether rows have a fixed length and are padded to it when a pad token is declared.
     pub(super) fn fixed_length(&self) -> bool {
-        self.recipe.pack.kind != PackKind::None
+        has_rows_of_one_length(&self.recipe)
     }
 
     /// Places at the end of a row that no document takes up.
@@ -274,7 +278,7 @@ impl PlanHeader {
 
     /// Whether rows are padded to the longest of their batch.
     pub(super) fn pads_batches(&self) -> bool {
-        self.recipe.batch.as_ref().is_some_and(|batch| batch.pad == Some(PadTo::Longest))
+        pads_batches(&self.recipe)
     }
 
     /// The token that fills rows; none when rows stay as they are.
@@ -287,12 +291,14 @@ impl PlanHeader {
         ratio(source.expected.into(), self.budget.into())
     }
 
+    /// Where segments and pads lie in its rows.
+    pub(in crate::epoch) fn layout(&self) -> SegmentLayout {
+        SegmentLayout::of(&self.recipe, &self.tokenizer.specials)
+    }
+
     /// Places that so many tokens of a document take up in a row.
     pub(in crate::epoch) fn slot(&self, tokens: u32) -> u32 {
-        match self.pad() {
-            Some(_) => tokens.next_multiple_of(self.recipe.pack.options.doc_multiple.max(1)),
-            None => tokens,
-        }
+        self.layout().slot(tokens)
     }
 
     /// What decides the rows of source `at`.
@@ -301,7 +307,7 @@ impl PlanHeader {
         let name = source.map_or("", |source| source.name.as_str());
         let recipe = self.recipe.sources.iter().find(|recipe| recipe.name == name);
         let opens = source.map_or(Vec::new(), |source| source.opens.clone());
-        rules(&self.recipe, recipe, name, &self.tokenizer.specials, opens)
+        rules(&self.recipe, (at, recipe), name, &self.tokenizer.specials, opens)
     }
 
     /// What each source is due at any moment of the run.

@@ -2,14 +2,17 @@
 
 use crate::epoch::pack::PackPolicy;
 use crate::epoch::recipe::{
-    MixUnit, OrderKind, PackKind, PartialRow, Recipe, RowTarget, SourceRecipe, SpecialIds,
-    counts_alike,
+    MixUnit, OrderKind, PackKind, PadSide, PadTo, PadView, PartialRow, Recipe, RowTarget,
+    SourceRecipe, SpecialIds, counts_alike,
 };
+use crate::epoch::views::{RowShape, Span};
 use std::sync::Arc;
 
 /// What decides the rows of a source besides its documents.
 #[derive(Clone, Debug)]
 pub(in crate::epoch) struct RowRules {
+    /// Index of the source in the plan.
+    pub source: usize,
     /// Name of the source in the epoch; part of every key.
     pub name: Arc<str>,
     pub seed: u64,
@@ -45,10 +48,10 @@ impl RowRules {
     }
 }
 
-/// What decides the rows of a source.
+/// What decides the rows of source `at` of a recipe.
 pub(in crate::epoch) fn rules(
     recipe: &Recipe,
-    source: Option<&SourceRecipe>,
+    (at, source): (usize, Option<&SourceRecipe>),
     name: &str,
     specials: &SpecialIds,
     opens: Vec<Vec<u64>>,
@@ -57,6 +60,7 @@ pub(in crate::epoch) fn rules(
     let rows = recipe.batch.as_ref().and_then(|batch| batch.rows);
     let exact = grouped.filter(|grouped| grouped.exact.is_some()).zip(rows);
     RowRules {
+        source: at,
         name: name.into(),
         seed: recipe.seed,
         policy: policy(recipe, source, specials),
@@ -113,4 +117,76 @@ pub(in crate::epoch) fn capacity(recipe: &Recipe) -> u32 {
 /// multiples that divide the row without it.
 pub(in crate::epoch) fn spare(recipe: &Recipe) -> u32 {
     capacity(recipe) % recipe.pack.options.doc_multiple.max(1)
+}
+
+/// Where segments and pads lie in rows.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::epoch) struct SegmentLayout {
+    /// Tokens of a row that is filled up with pads; none where rows are as long as the packing makes them.
+    filled: Option<u32>,
+    /// Places that a document takes up are a multiple of this.
+    multiple: u32,
+    /// Places at the end of a filled row that no document takes up.
+    spare: u32,
+    /// Where pads stand.
+    pub side: PadSide,
+    /// What pads are.
+    pads: PadView,
+}
+
+impl SegmentLayout {
+    pub fn of(recipe: &Recipe, specials: &SpecialIds) -> Self {
+        let options = &recipe.pack.options;
+        let is_filled = has_rows_of_one_length(recipe) && specials.pad.is_some();
+        let is_padded = is_filled || pads_batches(recipe) && specials.pad.is_some();
+        Self {
+            filled: is_filled.then(|| capacity(recipe)),
+            multiple: if is_padded { options.doc_multiple.max(1) } else { 1 },
+            spare: if is_filled { spare(recipe) } else { 0 },
+            side: options.pad_side,
+            pads: options.pad_view,
+        }
+    }
+
+    /// Places that so many tokens of a document take up in a row.
+    pub const fn slot(&self, tokens: u32) -> u32 {
+        tokens.next_multiple_of(self.multiple)
+    }
+
+    /// Places that segments of so many tokens take up in a row, with those that are left free.
+    pub fn used(&self, lengths: impl Iterator<Item = u32>) -> u64 {
+        let slot = |length: u32| u64::from(length).next_multiple_of(self.multiple.into());
+        lengths.map(slot).sum::<u64>() + u64::from(self.spare)
+    }
+
+    /// Where the segments lie, by the tokens of each: after one another, each in its places, at the side that the
+    /// recipe says, in a row of `width`, where its batch gives it one, else as long as the packing makes it.
+    pub fn shape(
+        &self,
+        width: Option<u32>,
+        lengths: impl Iterator<Item = u32> + Clone,
+    ) -> RowShape {
+        let used: u32 = lengths.clone().map(|length| self.slot(length)).sum();
+        let width = width.or(self.filled).unwrap_or(used);
+        let left = self.side == PadSide::Left;
+        let mut at = if left { width.saturating_sub(used + self.spare) } else { 0 };
+        let mut spans = Vec::new();
+        for length in lengths {
+            let slot = self.slot(length);
+            let start = if left { at + slot - length } else { at };
+            spans.push(Span { start, length });
+            at += slot;
+        }
+        RowShape { width, spans, pads: self.pads }
+    }
+}
+
+/// Whether the recipe packs rows to one length. Otherwise a row is a document, or a part of one.
+pub(in crate::epoch) fn has_rows_of_one_length(recipe: &Recipe) -> bool {
+    recipe.pack.kind != PackKind::None
+}
+
+/// Whether rows are padded to the longest of their batch.
+pub(in crate::epoch) fn pads_batches(recipe: &Recipe) -> bool {
+    recipe.batch.as_ref().is_some_and(|batch| batch.pad == Some(PadTo::Longest))
 }

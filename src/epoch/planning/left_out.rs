@@ -2,9 +2,10 @@
 //! both sides of a holdout lack together.
 
 use super::moment::PlanMoment;
-use super::resolve::origins_of_plan;
+use super::origins::origins_of_plan;
 use super::select::{
-    LeftOutReason, before_holdout, documents_of_all, of_source, removed, split_by_holdout,
+    LeftOutReason, before_holdout, documents_of_all, removed_documents, source_documents,
+    split_by_holdout,
 };
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -154,7 +155,7 @@ pub(super) fn count_undecided(
     let (recipe, mut undecided) = (&plan.recipe, 0);
     for source in recipe.sources.iter().filter(|_| !neither.is_empty()) {
         let from = origins_of_plan(corpora, plan, source)?;
-        undecided += of_source(corpora, recipe, source, &from, tokenizer, neither)?.0.len();
+        undecided += source_documents(corpora, recipe, source, &from, tokenizer, neither)?.0.len();
     }
     Ok(undecided)
 }
@@ -194,6 +195,6 @@ pub fn is_dropped(corpora: &Corpora, plan: &PlanHeader) -> Result<bool, EpochErr
 /// # Errors
 /// [`EpochError::Store`].
 pub fn removed_since(corpora: &Corpora, planned: &Plan) -> Result<u64, EpochError> {
-    let removed = removed(corpora)?;
+    let removed = removed_documents(corpora)?;
     Ok(if removed.is_empty() { 0 } else { planned.count_drawn(&removed) })
 }

@@ -1,13 +1,14 @@
 //! From a recipe and a snapshot to a plan: which documents, how long, how many rows, which shares.
 //!
-//! `resolve` says what names stand for, `moment` answers for the corpora as they were, `select` finds the documents of each
-//! source and `suites` keeps suites out; `strata` puts them in classes for a curriculum, `pin` makes passes of them,
-//! `shares` counts their rows and sets what each source gives, `limits` refuses what finds no room or fills no batch, and
-//! `left_out` accounts for what is not drawn.
+//! `resolve` says once what names and defaults stand for (of sources: `origins`), `moment` answers for the corpora as they
+//! were, `select` finds the documents of each source and `suites` keeps suites out; `strata` puts them in classes for a
+//! curriculum, `pin` makes passes of them, `shares` counts their rows and sets what each source gives, `limits` refuses
+//! what finds no room or fills no batch, and `left_out` accounts for what is not drawn.
 
 mod left_out;
 mod limits;
 mod moment;
+mod origins;
 mod pin;
 mod resolve;
 mod select;
@@ -25,20 +26,19 @@ use crate::epoch::error::EpochError;
 use crate::epoch::lengths::LossReader;
 use crate::epoch::pacing;
 use crate::epoch::pacing::Pace;
-use crate::epoch::pack::{EffectiveSequence, LengthHistogram};
+use crate::epoch::pack::EffectiveSequence;
 use crate::epoch::plan::{
     PinnedSnapshot, Plan, PlanHeader, PlannedSource, capacity, masks, pinned_shards,
 };
 use crate::epoch::recipe::{Curriculum, CurriculumPacing, Recipe, SourceRecipe};
 use crate::epoch::rows::SourceRows;
 use crate::epoch::run::{OwedPasses, Remainder};
-use crate::model::{Context, Interrupt, TokenizerId};
+use crate::model::{Context, Interrupt};
 use moment::PlanMoment;
 use pin::PassBuilder;
-use resolve::resolve_tokenizer;
+use resolve::{Resolution, SourceSelections, resolve};
 use roaring::RoaringTreemap;
 use shares::{SourceInputs, open_source, plan_source};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a plan is computed against.
@@ -68,7 +68,7 @@ pub fn plan(
     recipe: &Recipe,
     context: &Context<'_>,
 ) -> Result<Plan, EpochError> {
-    plan_from(against, recipe, None, context)
+    plan_from(against, resolve(against, recipe, context)?, None, context)
 }
 
 /// The plan that an extension continues from, and how much of it is consumed.
@@ -97,8 +97,8 @@ pub fn extend(
     let Some(parent) = chain.last() else {
         return Err(EpochError::bug("the extension of an unknown plan"));
     };
-    let (_, tokenizer) = resolve_tokenizer(against.corpora, &mut recipe.clone())?;
-    let before = &parent.plan.tokenizer;
+    let resolution = resolve(against, recipe, context)?;
+    let (before, tokenizer) = (&parent.plan.tokenizer, &resolution.pinned_tokenizer);
     if tokenizer.hash != before.hash {
         return Err(EpochError::Recipe(format!(
             "the extended plan uses tokenizer `{}`, this recipe `{}`: their ids do not mix; name `{}`, or plan the recipe by itself",
@@ -106,23 +106,19 @@ pub fn extend(
         )));
     }
     let remainder = Remainder::of_chain(against.corpora, chain, next_row, context)?;
-    plan_from(against, recipe, Some((remainder, inherits)), context)
+    plan_from(against, resolution, Some((remainder, inherits)), context)
 }
 
 /// As [`plan`], from what a chain of plans has left and what is new; whether the recipe is that of the last plan.
 fn plan_from(
     against: &PlanInputs<'_>,
-    recipe: &Recipe,
+    resolution: Resolution,
     remainder: Option<(Remainder, bool)>,
     context: &Context<'_>,
 ) -> Result<Plan, EpochError> {
     let corpora = against.corpora;
-    let mut recipe = recipe.clone();
-    recipe.snapshot = against.moment.named();
-    suites::resolve_suites(corpora, &mut recipe)?;
-    let (tokenizer, pinned_tokenizer) = resolve_tokenizer(corpora, &mut recipe)?;
-    let SourceSelections { selections, mut counted, mut draws_from } =
-        select_sources(against, &mut recipe, tokenizer, context)?;
+    let Resolution { recipe, tokenizer, pinned_tokenizer, sources: selected } = resolution;
+    let SourceSelections { selections, mut counted, mut draws_from } = selected;
     let trained =
         LossReader::of(corpora, tokenizer, (pinned_tokenizer.specials, recipe.pack.cut_eos))?;
     let builder = PassBuilder::new(against, &recipe, tokenizer, &pinned_tokenizer, &selections)?;
@@ -155,9 +151,6 @@ fn plan_from(
         };
         let passes = SourcePasses { builder: &builder, selection, owed: &owed, is_extension };
         let (mut source, documents, rows) = plan_passes(corpora, &inputs, &passes, at, &trained)?;
-        if let Some(of) = recipe.sources.get_mut(at) {
-            of.max_repeats = source.max_repeats;
-        }
         source.draws_from = draws_from.remove(&name).unwrap_or_default();
         sources.push(source);
         opened.push(rows);
@@ -166,6 +159,7 @@ fn plan_from(
     }
     let commit = against.moment.commits().next().unwrap_or_default();
     let drawn = pinned_shards(corpora, against.moment.commits(), &pinned)?;
+    let recipe = recipe.with_passes(sources.iter().map(|source| source.max_repeats));
     let (budget, schedule) = shares::set(&recipe, &mut sources)?;
     let mut plan = PlanHeader {
         version: PlanHeader::VERSION,
@@ -249,58 +243,6 @@ fn plan_passes(
         return Ok((planned, documents, rows));
     }
     Err(EpochError::bug("a joined pass that counts nothing"))
-}
-
-/// The documents of each source of a recipe.
-struct SourceSelections {
-    selections: Vec<(String, RoaringTreemap)>,
-    /// By stored tokens, where that was found on the way.
-    counted: BTreeMap<String, Option<Arc<LengthHistogram>>>,
-    /// The sources of the corpus that they are from, where a pattern or a list stood for these.
-    draws_from: BTreeMap<String, Vec<String>>,
-}
-
-/// The documents of each source; a recipe that lists no sources has all that have any afterwards.
-fn select_sources(
-    against: &PlanInputs<'_>,
-    recipe: &mut Recipe,
-    tokenizer: TokenizerId,
-    context: &Context<'_>,
-) -> Result<SourceSelections, EpochError> {
-    let corpora = against.corpora;
-    let listed = !recipe.sources.is_empty();
-    if !listed {
-        recipe.sources = corpora.sources().map(|(_, name)| SourceRecipe::named(name)).collect();
-    }
-    context.progress.begin("select", Some(recipe.sources.len() as u64));
-    let base = select::eligible_documents(corpora, recipe, against.moment, against.kept)?;
-    let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
-    let mut draws_from = BTreeMap::new();
-    let origins = resolve::origins(corpora, recipe, against.moment)?;
-    let names: Vec<String> = recipe.sources.iter().map(|source| source.name.clone()).collect();
-    for (source, from) in recipe.sources.iter().zip(&origins) {
-        context.interrupt.check()?;
-        let (selection, counts) =
-            select::of_source(corpora, recipe, source, &from.ids, tokenizer, &base)?;
-        draws_from.insert(source.name.clone(), from.found.clone());
-        selections.push((source.name.clone(), selection));
-        counted.insert(source.name.clone(), counts.map(Arc::new));
-        context.progress.advance(selections.len() as u64);
-    }
-    suites::check_sources(corpora, recipe, &origins, &selections, listed)?;
-    if !listed {
-        selections.retain(|(_, selection)| !selection.is_empty());
-        recipe.sources.retain(|source| selections.iter().any(|(name, _)| *name == source.name));
-    }
-    // As it will be read again: with every source that takes part.
-    recipe.check()?;
-    let ids_of = |name: &str| {
-        let at = names.iter().position(|known| known == name);
-        at.and_then(|at| origins.get(at)).map_or_else(Vec::new, |from| from.ids.clone())
-    };
-    select::check(corpora, recipe, &selections, against.kept, ids_of)?;
-    limits::check_memory(recipe, &selections, context.memory)?;
-    Ok(SourceSelections { selections, counted, draws_from })
 }
 
 /// Sets the times at which strata open. A source is paced over what one epoch takes of it, or over a

@@ -1,179 +1,112 @@
-//! What names of a recipe stand for: its tokenizer, special tokens, and the sources that it draws from.
+//! What names and defaults of a recipe stand for: its snapshot, suites, tokenizer, special tokens, and the documents of
+//! each source.
 
-use super::moment::PlanMoment;
+use super::origins::{SourceOrigins, listing, origins};
+use super::{PlanInputs, limits, select, suites};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::plan::{PinnedTokenizer, PlanHeader};
+use crate::epoch::pack::LengthHistogram;
+use crate::epoch::plan::PinnedTokenizer;
 use crate::epoch::recipe::{
-    DrawsFrom, NamePattern, Recipe, SourceRecipe, SpecialIds, SpecialTokens, special_ids,
+    Recipe, ResolvedRecipe, SourceRecipe, SpecialIds, SpecialTokens, special_ids,
 };
 use crate::model::near_names::UnknownName;
-use crate::model::{SourceId, TokenizerId};
-use crate::store::system_fields;
+use crate::model::{Context, TokenizerId};
 use crate::tokenizer::stored_vocabulary;
+use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// The sources of the corpus that a source of a recipe draws from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct SourceOrigins {
-    pub ids: Vec<SourceId>,
-    /// Their names in order, where a pattern or a list stood for them.
-    pub found: Vec<String>,
+/// A recipe with all that its names and defaults stand for at a moment.
+pub(super) struct Resolution {
+    pub recipe: ResolvedRecipe,
+    pub tokenizer: TokenizerId,
+    pub pinned_tokenizer: PinnedTokenizer,
+    pub sources: SourceSelections,
 }
 
-/// What every source of the recipe draws from. A name that a source has is that source, whatever signs are in it; else
-/// a pattern is every source with a matching name and a document in the snapshot.
+/// The documents of each source of a recipe.
+pub(super) struct SourceSelections {
+    pub selections: Vec<(String, RoaringTreemap)>,
+    /// By stored tokens, where that was found on the way.
+    pub counted: BTreeMap<String, Option<Arc<LengthHistogram>>>,
+    /// The sources of the corpus that they are from, where a pattern or a list stood for these.
+    pub draws_from: BTreeMap<String, Vec<String>>,
+}
+
+/// Resolves a recipe: no name and no default of it is looked up elsewhere. A recipe that lists no sources gets all that
+/// have documents.
 ///
 /// # Errors
-/// [`EpochError::Unknown`] for a name or pattern that no source has; [`EpochError::Claimed`] when two draw from the
-/// same one; [`EpochError::Recipe`] for an invalid pattern; [`EpochError::Store`].
-pub(super) fn origins(
-    corpora: &Corpora,
+/// As [`plan`](super::plan), but for what rows need.
+pub(super) fn resolve(
+    against: &PlanInputs<'_>,
     recipe: &Recipe,
-    moment: &PlanMoment,
-) -> Result<Vec<SourceOrigins>, EpochError> {
-    let all: Result<Vec<SourceOrigins>, EpochError> =
-        recipe.sources.iter().map(|source| of_source(corpora, source, moment)).collect();
-    let all = all?;
-    check_claims(corpora, recipe, &all)?;
-    Ok(all)
-}
-
-/// What a source of a plan draws from: its patterns are not looked up again.
-///
-/// # Errors
-/// [`EpochError::Unknown`] for a source that there is not any more.
-pub(super) fn origins_of_plan(
-    corpora: &Corpora,
-    plan: &PlanHeader,
-    source: &SourceRecipe,
-) -> Result<Vec<SourceId>, EpochError> {
-    let planned = plan.sources.iter().find(|planned| planned.name == source.name);
-    let found = planned.map_or(&[][..], |planned| &planned.draws_from);
-    let entries = if found.is_empty() { entries(source) } else { found };
-    entries.iter().map(|name| named(corpora, name).ok_or_else(|| unknown(corpora, name))).collect()
-}
-
-fn entries(source: &SourceRecipe) -> &[String] {
-    source.from.as_ref().map_or(std::slice::from_ref(&source.name), DrawsFrom::entries)
-}
-
-fn of_source(
-    corpora: &Corpora,
-    source: &SourceRecipe,
-    moment: &PlanMoment,
-) -> Result<SourceOrigins, EpochError> {
-    let entries = entries(source);
-    if let [name] = entries
-        && let (Some(id), None | Some(DrawsFrom::One(_))) = (named(corpora, name), &source.from)
-    {
-        return Ok(SourceOrigins { ids: vec![id], found: Vec::new() });
+    context: &Context<'_>,
+) -> Result<Resolution, EpochError> {
+    let (corpora, is_listed) = (against.corpora, !recipe.sources.is_empty());
+    let mut resolved = recipe.clone();
+    resolved.snapshot = against.moment.named();
+    let excluded = &mut resolved.select.exclude_contaminated;
+    *excluded = suites::resolve_suites(corpora, excluded)?;
+    let (tokenizer, pinned_tokenizer) = resolve_tokenizer(corpora, recipe)?;
+    resolved.tokenizer.name = Some(pinned_tokenizer.name.clone());
+    if !is_listed {
+        resolved.sources = corpora.sources().map(|(_, name)| SourceRecipe::named(name)).collect();
     }
-    let mut found: Vec<(String, SourceId)> = Vec::new();
-    for entry in entries {
-        match named(corpora, entry) {
-            Some(id) if is_seen(corpora, id, moment)? => found.push((entry.clone(), id)),
-            Some(_) => {
-                return Err(EpochError::Empty {
-                    what: format!("`{entry}`, which source `{}` draws from,", source.name),
-                    why: format!(
-                        "its first document was ingested after the snapshot `{}`",
-                        moment.name
-                    ),
-                });
-            }
-            None if NamePattern::is(entry) => {
-                let pattern = NamePattern::parse(entry).map_err(|why| {
-                    let name = &source.name;
-                    EpochError::Recipe(format!("`from` of source `{name}`: `{entry}`: {why}"))
-                })?;
-                let before = found.len();
-                for (id, name) in corpora.sources() {
-                    if pattern.matches(name) && is_seen(corpora, id, moment)? {
-                        found.push((name.to_owned(), id));
-                    }
-                }
-                if found.len() == before {
-                    let known = seen_names(corpora, moment)?;
-                    return Err(EpochError::Unknown(UnknownName::new("source", entry, known)));
-                }
-            }
-            None => return Err(unknown(corpora, entry)),
-        }
+    let origins = origins(corpora, &resolved, against.moment)?;
+    let mut sources = select_sources(against, &resolved, &origins, tokenizer, context)?;
+    suites::check_sources(corpora, &resolved, &origins, &sources.selections, is_listed)?;
+    let names: Vec<String> = resolved.sources.iter().map(|source| source.name.clone()).collect();
+    if !is_listed {
+        let selections = &mut sources.selections;
+        selections.retain(|(_, selection)| !selection.is_empty());
+        resolved.sources.retain(|source| selections.iter().any(|(name, _)| *name == source.name));
     }
-    found.sort();
-    // A name and a pattern, or two patterns, may stand for the same source.
-    found.dedup();
-    let (found, ids) = found.into_iter().unzip();
-    Ok(SourceOrigins { ids, found })
+    // As it will be read again: with every source that takes part.
+    resolved.check()?;
+    let ids_of = |name: &str| {
+        let at = names.iter().position(|known| known == name);
+        at.and_then(|at| origins.get(at)).map_or_else(Vec::new, |from| from.ids.clone())
+    };
+    select::check(corpora, &resolved, &sources.selections, against.kept, ids_of)?;
+    limits::check_memory(&resolved, &sources.selections, context.memory)?;
+    let recipe = ResolvedRecipe::new(resolved);
+    Ok(Resolution { recipe, tokenizer, pinned_tokenizer, sources })
 }
 
-/// Two that draw from one source take the same documents, unless conditions part them.
-fn check_claims(
-    corpora: &Corpora,
+fn select_sources(
+    against: &PlanInputs<'_>,
     recipe: &Recipe,
-    all: &[SourceOrigins],
-) -> Result<(), EpochError> {
-    let claims: Vec<(&SourceRecipe, &SourceOrigins)> = recipe.sources.iter().zip(all).collect();
-    for (at, (second, seconds)) in claims.iter().enumerate() {
-        for (first, firsts) in claims.iter().take(at) {
-            let by_name = firsts.found.is_empty() && seconds.found.is_empty();
-            let parted = first.condition.is_some() && second.condition.is_some();
-            if by_name || parted {
-                continue;
-            }
-            let both = firsts.ids.iter().filter(|id| seconds.ids.contains(id));
-            let both: Vec<String> = both.map(|id| corpora.source_name(*id).to_owned()).collect();
-            if !both.is_empty() {
-                return Err(EpochError::Claimed {
-                    first: first.name.clone(),
-                    second: second.name.clone(),
-                    sources: listing(&both),
-                });
-            }
-        }
+    origins: &[SourceOrigins],
+    tokenizer: TokenizerId,
+    context: &Context<'_>,
+) -> Result<SourceSelections, EpochError> {
+    let corpora = against.corpora;
+    context.progress.begin("select", Some(recipe.sources.len() as u64));
+    let base = select::eligible_documents(corpora, recipe, against.moment, against.kept)?;
+    let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
+    let mut draws_from = BTreeMap::new();
+    for (source, from) in recipe.sources.iter().zip(origins) {
+        context.interrupt.check()?;
+        let (selection, counts) =
+            select::source_documents(corpora, recipe, source, &from.ids, tokenizer, &base)?;
+        draws_from.insert(source.name.clone(), from.found.clone());
+        selections.push((source.name.clone(), selection));
+        counted.insert(source.name.clone(), counts.map(Arc::new));
+        context.progress.advance(selections.len() as u64);
     }
-    Ok(())
+    Ok(SourceSelections { selections, counted, draws_from })
 }
 
-fn named(corpora: &Corpora, name: &str) -> Option<SourceId> {
-    corpora.source_named(name)
-}
-
-/// Whether a source had a document at a moment.
-fn is_seen(corpora: &Corpora, id: SourceId, moment: &PlanMoment) -> Result<bool, EpochError> {
-    for (shard, view, id) in corpora.views_with(id) {
-        let documents =
-            view.documents_with(system_fields::SOURCE, &system_fields::source_value(id))?;
-        if documents.min().is_some_and(|first| first < moment.documents(shard)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-fn unknown(corpora: &Corpora, name: &str) -> EpochError {
-    let known = corpora.sources().map(|(_, name)| name);
-    EpochError::Unknown(UnknownName::new("source", name, known))
-}
-
-fn seen_names(corpora: &Corpora, moment: &PlanMoment) -> Result<Vec<String>, EpochError> {
-    let mut names = Vec::new();
-    for (id, name) in corpora.sources() {
-        if is_seen(corpora, id, moment)? {
-            names.push(name.to_owned());
-        }
-    }
-    Ok(names)
-}
-
-/// The tokenizer that a recipe names, or the only one there is; the recipe names it afterwards.
+/// The tokenizer that a recipe names, or the only one there is.
 ///
 /// # Errors
 /// [`EpochError::Recipe`] when it must be named or has not encoded everything; [`EpochError::Unknown`];
 /// [`EpochError::Store`].
-pub(super) fn resolve_tokenizer(
+fn resolve_tokenizer(
     corpora: &Corpora,
-    recipe: &mut Recipe,
+    recipe: &Recipe,
 ) -> Result<(TokenizerId, PinnedTokenizer), EpochError> {
     let first = corpora.first();
     let names: Vec<String> = first.tokenizers().map(|(_, record)| record.name.clone()).collect();
@@ -209,15 +142,6 @@ pub(super) fn resolve_tokenizer(
         let vocabulary = stored_vocabulary(&first.tokenizer_file(id)?, &record.backend)?;
         special_ids(&vocabulary, &recipe.tokenizer.specials)?
     };
-    recipe.tokenizer.name = Some(name.clone());
     let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();
     Ok((id, PinnedTokenizer { name, hash, vocab_size: record.vocab_size, specials }))
-}
-
-pub(super) fn listing(names: &[String]) -> String {
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-    }
 }

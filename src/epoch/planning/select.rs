@@ -134,7 +134,7 @@ fn has_moved_on(corpora: &Corpora, moment: &PlanMoment) -> Result<bool, EpochErr
 ///
 /// # Errors
 /// [`EpochError::Store`].
-pub(in crate::epoch) fn removed(corpora: &Corpora) -> Result<RoaringTreemap, EpochError> {
+pub(in crate::epoch) fn removed_documents(corpora: &Corpora) -> Result<RoaringTreemap, EpochError> {
     let removed = corpora.documents_standing(Standing::Removed)?;
     Ok(removed | corpora.documents_standing(Standing::Blocked)?)
 }
@@ -171,7 +171,7 @@ pub(super) fn before_holdout(
 ) -> Result<RoaringTreemap, EpochError> {
     let mut base = kept.clone();
     if recipe.select.exclude_removed {
-        base -= removed(corpora)?;
+        base -= removed_documents(corpora)?;
         each(LeftOutReason::Removed, &base);
     }
     if !recipe.select.exclude_contaminated.is_empty() {
@@ -254,7 +254,7 @@ pub(super) fn documents_of_all(
 ///
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
-pub(super) fn of_source(
+pub(super) fn source_documents(
     corpora: &Corpora,
     recipe: &Recipe,
     source: &SourceRecipe,

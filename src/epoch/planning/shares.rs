@@ -91,10 +91,11 @@ fn by_weight(recipe: &Recipe) -> Result<Vec<u64>, EpochError> {
     let mut integers = integers.into_iter();
     let weights: Vec<Option<u64>> =
         recipe.sources.iter().map(|source| source.weight.and_then(|_| integers.next())).collect();
-    with_fixed(&weights, &fixed, recipe.mix.tokens).map_err(|why| EpochError::Recipe(told(&why)))
+    with_fixed(&weights, &fixed, recipe.mix.tokens)
+        .map_err(|why| EpochError::Recipe(mix_message(&why)))
 }
 
-fn told(why: &MixError) -> String {
+fn mix_message(why: &MixError) -> String {
     match why {
         MixError::BudgetNeeded { fixed } => format!(
             "sources with a weight share what sources with tokens leave: give mix.tokens, more than the {fixed} that are fixed"
@@ -169,7 +170,9 @@ pub(super) fn open_source(
     trained: &LossReader,
 ) -> Result<SourceRows, EpochError> {
     let specials = &inputs.pinned.specials;
-    let rules = rules(inputs.recipe, Some(source), &source.name, specials, Vec::new());
+    let mut sources = inputs.recipe.sources.iter();
+    let at = sources.position(|of| of.name == source.name).unwrap_or_default();
+    let rules = rules(inputs.recipe, (at, Some(source)), &source.name, specials, Vec::new());
     let lengths = LengthReader {
         corpora: corpora.clone(),
         tokenizer: inputs.tokenizer,

@@ -1,6 +1,6 @@
 //! Suites and a plan: documents that have an item of one, and sources that are one.
 
-use super::resolve::SourceOrigins;
+use super::origins::SourceOrigins;
 use crate::contamination::ContaminationRule;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -10,14 +10,18 @@ use crate::model::{SourceId, SuiteVerdict, hexadecimal};
 use crate::store::View;
 use roaring::RoaringTreemap;
 
-/// Spells out the suites that a recipe excludes: thresholds, which items they are, and what was rejected of them.
+/// The suites that a recipe excludes, spelt out: thresholds, which items they are, and what was rejected of them.
 ///
 /// # Errors
 /// [`EpochError::Unknown`] for a suite that there is not; [`EpochError::Recipe`] for one that stored texts were not
 /// searched for to the end, or that has other items or rejected pairs than the recipe says.
-pub(super) fn resolve_suites(corpora: &Corpora, recipe: &mut Recipe) -> Result<(), EpochError> {
+pub(super) fn resolve_suites(
+    corpora: &Corpora,
+    excluded: &[ExcludedSuite],
+) -> Result<Vec<ExcludedSuite>, EpochError> {
     let rule = ContaminationRule::default();
-    for excluded in &mut recipe.select.exclude_contaminated {
+    let mut resolved = Vec::with_capacity(excluded.len());
+    for excluded in excluded {
         let (mut found, mut all_rejected): (Option<String>, _) = (None, Vec::new());
         corpora.each(|shard, view| {
             let items = items(view, excluded)?;
@@ -34,7 +38,6 @@ pub(super) fn resolve_suites(corpora: &Corpora, recipe: &mut Recipe) -> Result<(
             }
             Ok(())
         })?;
-        excluded.items = found;
         // A corpus where nothing was rejected changes nothing: an extension may take it in.
         let rejected = match all_rejected.as_slice() {
             [] => NONE_REJECTED.to_owned(),
@@ -50,17 +53,21 @@ pub(super) fn resolve_suites(corpora: &Corpora, recipe: &mut Recipe) -> Result<(
                 excluded.suite
             )));
         }
-        excluded.rejected = Some(rejected);
-        excluded.score.get_or_insert(rule.score);
-        excluded.tokens.get_or_insert(rule.tokens);
+        resolved.push(ExcludedSuite {
+            suite: excluded.suite.clone(),
+            score: excluded.score.or(Some(rule.score)),
+            tokens: excluded.tokens.or(Some(rule.tokens)),
+            items: found,
+            rejected: Some(rejected),
+        });
     }
-    Ok(())
+    Ok(resolved)
 }
 
 /// A hash of the items of a suite that a recipe excludes.
 ///
 /// # Errors
-/// As [`spell_out`].
+/// As [`resolve_suites`].
 fn items(view: &View, excluded: &ExcludedSuite) -> Result<String, EpochError> {
     let Some((_, record)) = view.suite(&excluded.suite)? else {
         let known = view.suites()?.iter().map(|(_, suite)| suite.name.as_str());

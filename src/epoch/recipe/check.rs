@@ -16,7 +16,7 @@ const SHARD_MIN: u64 = 4096;
 
 pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     if recipe.version != 1 {
-        return wrong(format!(
+        return refuse(format!(
             "version {} is unknown to this release, which reads version 1",
             recipe.version
         ));
@@ -25,11 +25,11 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     for (at, source) in recipe.sources.iter().enumerate() {
         check_source(recipe, source)?;
         if recipe.sources.iter().take(at).any(|other| other.name == source.name) {
-            return wrong(format!("two sources are named `{}`", source.name));
+            return refuse(format!("two sources are named `{}`", source.name));
         }
     }
     if !LENGTHS.contains(&recipe.pack.length) {
-        return wrong(format!(
+        return refuse(format!(
             "pack.length is {}, not in {} to {}",
             recipe.pack.length,
             LENGTHS.start(),
@@ -37,10 +37,10 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
         ));
     }
     if recipe.mix.tokens == Some(0) {
-        return wrong("mix.tokens is 0; leave it out for the largest possible epoch".to_owned());
+        return refuse("mix.tokens is 0; leave it out for the largest possible epoch".to_owned());
     }
     if recipe.output.shard_bytes < SHARD_MIN {
-        return wrong(format!(
+        return refuse(format!(
             "output.shard_bytes is {}, less than {SHARD_MIN}",
             recipe.output.shard_bytes
         ));
@@ -60,7 +60,7 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
     let output = &recipe.output;
     let format = output.format.name();
     if let Some(layout) = output.layout.filter(|_| output.format != Format::Raw) {
-        return wrong(format!(
+        return refuse(format!(
             "output.layout = \"{}\" needs output.format = \"raw\", and the format is \"{format}\"; leave one of them out",
             layout.name()
         ));
@@ -69,7 +69,7 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
     let allowed = file_format.compressions();
     if let Some(asked) = output.compression.filter(|asked| !allowed.contains(asked)) {
         let known: Vec<String> = allowed.iter().map(|one| format!("\"{}\"", one.name())).collect();
-        return wrong(if known.is_empty() {
+        return refuse(if known.is_empty() {
             format!(
                 "output.format = \"{format}\" cannot be compressed, since trainers map its files into memory; leave output.compression out"
             )
@@ -82,13 +82,13 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
         });
     }
     if output.ids.is_some() && !file_format.has_id_choice() {
-        return wrong(format!(
+        return refuse(format!(
             "output.ids needs output.format = \"mds\"; the type of ids of \"{format}\" is fixed or follows from the vocabulary; leave it out"
         ));
     }
     if let Some(columns) = &output.columns {
         if file_format.default_columns(false).is_none() {
-            return wrong(format!(
+            return refuse(format!(
                 "output.columns needs format \"parquet\", \"arrow\", \"jsonl\" or \"mds\", and the format is \"{format}\", which has ids only; leave it out"
             ));
         }
@@ -97,17 +97,17 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
             .enumerate()
             .find(|(at, one)| columns.iter().take(*at).any(|other| other == *one));
         if let Some((_, column)) = twice {
-            return wrong(format!("output.columns names {} twice", column.name()));
+            return refuse(format!("output.columns names {} twice", column.name()));
         }
     }
     if output.ignore_loss && recipe.mix.unit == MixUnit::LossTokens {
-        return wrong(
+        return refuse(
             "mix.unit = \"loss-tokens\" counts by the loss masks of documents, which output.ignore_loss = true ignores; use mix.unit = \"tokens\""
                 .to_owned(),
         );
     }
     if output.format == Format::Litdata && recipe.pack.kind == PackKind::None {
-        return wrong(
+        return refuse(
             "output.format = \"litdata\" needs rows of one length, and pack.kind = \"none\" has rows of many; use another pack.kind, or output.format = \"mds\""
                 .to_owned(),
         );
@@ -118,32 +118,32 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
 fn check_source(recipe: &Recipe, source: &SourceRecipe) -> Result<(), EpochError> {
     let name = &source.name;
     if name.is_empty() || name.contains('\0') {
-        return wrong("a source has an empty name".to_owned());
+        return refuse("a source has an empty name".to_owned());
     }
     if source.max_repeats == 0 {
-        return wrong(format!(
+        return refuse(format!(
             "max_repeats of source `{name}` is 0; remove the source, or allow 1"
         ));
     }
     if source.weight.is_some() && source.tokens.is_some() {
-        return wrong(format!("source `{name}` has a weight and tokens; give one of them"));
+        return refuse(format!("source `{name}` has a weight and tokens; give one of them"));
     }
     if source.tokens == Some(0) {
-        return wrong(format!("tokens of source `{name}` is 0; remove the source"));
+        return refuse(format!("tokens of source `{name}` is 0; remove the source"));
     }
     let shared = source.weight.is_some() || source.tokens.is_some();
     let scheduled = !recipe.mix.schedule.is_empty();
     match (recipe.mix.method, source.weight) {
-        (Some(MixMethod::Weights), _) if scheduled && shared => wrong(format!(
+        (Some(MixMethod::Weights), _) if scheduled && shared => refuse(format!(
             "source `{name}` has a weight beside mix.schedule, which holds all weights"
         )),
-        (Some(MixMethod::Weights), _) if !scheduled && !shared => wrong(format!(
+        (Some(MixMethod::Weights), _) if !scheduled && !shared => refuse(format!(
             "source `{name}` has no weight; mix.method = \"weights\" needs one for every source, or tokens"
         )),
-        (Some(method), _) if method != MixMethod::Weights && shared => wrong(format!(
+        (Some(method), _) if method != MixMethod::Weights && shared => refuse(format!(
             "source `{name}` has a weight or tokens, which needs mix.method = \"weights\""
         )),
-        (_, Some(weight)) if integer_weights(&[weight]).is_none() => wrong(format!(
+        (_, Some(weight)) if integer_weights(&[weight]).is_none() => refuse(format!(
             "weight of source `{name}` is {weight}, not in 0.000000001 to {WEIGHT_MAX}"
         )),
         _ => Ok(()),
@@ -155,17 +155,17 @@ fn check_select(recipe: &Recipe) -> Result<(), EpochError> {
     for (at, suite) in excluded.iter().enumerate() {
         let name = &suite.suite;
         if excluded.iter().take(at).any(|other| other.suite == *name) {
-            return wrong(format!("select.exclude_contaminated has `{name}` twice"));
+            return refuse(format!("select.exclude_contaminated has `{name}` twice"));
         }
         if let Some(score) = suite.score.filter(|score| !(0.0..=1.0).contains(score)) {
-            return wrong(format!(
+            return refuse(format!(
                 "select.exclude_contaminated: score of `{name}` is {score}, not in 0 to 1"
             ));
         }
     }
     match &recipe.select.holdout {
         Some(holdout) if !(holdout.share > 0.0 && holdout.share < 1.0) => {
-            wrong(format!("select.holdout.share is {}, not between 0 and 1", holdout.share))
+            refuse(format!("select.holdout.share is {}, not between 0 and 1", holdout.share))
         }
         _ => Ok(()),
     }
@@ -175,13 +175,13 @@ fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
     let mix = &recipe.mix;
     match (mix.method, mix.temperature) {
         (Some(MixMethod::Temperature), None) => {
-            return wrong("mix.method = \"temperature\" needs mix.temperature".to_owned());
+            return refuse("mix.method = \"temperature\" needs mix.temperature".to_owned());
         }
         (Some(MixMethod::Temperature), Some(t)) if !(t.is_finite() && t >= 0.01) => {
-            return wrong(format!("mix.temperature is {t}, not a number from 0.01 up"));
+            return refuse(format!("mix.temperature is {t}, not a number from 0.01 up"));
         }
         (method, Some(_)) if method != Some(MixMethod::Temperature) => {
-            return wrong("mix.temperature needs mix.method = \"temperature\"".to_owned());
+            return refuse("mix.temperature needs mix.method = \"temperature\"".to_owned());
         }
         _ => {}
     }
@@ -189,10 +189,10 @@ fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
         return Ok(());
     }
     if mix.method != Some(MixMethod::Weights) {
-        return wrong("mix.schedule needs mix.method = \"weights\"".to_owned());
+        return refuse("mix.schedule needs mix.method = \"weights\"".to_owned());
     }
     if recipe.sources.is_empty() {
-        return wrong(
+        return refuse(
             "mix.schedule needs the sources it names: list them as [[source]]".to_owned(),
         );
     }
@@ -200,16 +200,16 @@ fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
         let moment = match (point.at_tokens, point.at_step) {
             (Some(moment), None) | (None, Some(moment)) => moment,
             _ => {
-                return wrong(format!(
+                return refuse(format!(
                     "point {at} of mix.schedule needs one of at_tokens and at_step"
                 ));
             }
         };
         if at == 0 && moment != 0 {
-            return wrong("the first point of mix.schedule is not at 0".to_owned());
+            return refuse("the first point of mix.schedule is not at 0".to_owned());
         }
         if point.at_step.is_some() && recipe.batch.as_ref().and_then(|batch| batch.rows).is_none() {
-            return wrong(
+            return refuse(
                 "at_step of mix.schedule needs batch.rows, to know what a step is".to_owned(),
             );
         }
@@ -217,19 +217,19 @@ fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
             if !recipe.sources.iter().any(|source| source.name == *name) {
                 let known: Vec<&str> =
                     recipe.sources.iter().map(|source| source.name.as_str()).collect();
-                return wrong(format!(
+                return refuse(format!(
                     "mix.schedule names `{name}`, which is not a source of the recipe; {}",
                     way_out(name, &known)
                 ));
             }
             if *weight != 0.0 && integer_weights(&[*weight]).is_none() {
-                return wrong(format!(
+                return refuse(format!(
                     "weight of `{name}` in mix.schedule is {weight}, neither 0 nor in 0.000000001 to {WEIGHT_MAX}"
                 ));
             }
         }
         if point.weights.values().all(|weight| *weight == 0.0) {
-            return wrong(format!("point {at} of mix.schedule gives no source a weight"));
+            return refuse(format!("point {at} of mix.schedule gives no source a weight"));
         }
     }
     let never = recipe.sources.iter().find(|source| {
@@ -238,7 +238,7 @@ fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
         mix.schedule.iter().all(|point| weight(point) == 0.0)
     });
     match never {
-        Some(source) => wrong(format!(
+        Some(source) => refuse(format!(
             "mix.schedule never gives source `{}` a weight; remove the source",
             source.name
         )),
@@ -255,7 +255,7 @@ fn check_pack(recipe: &Recipe) -> Result<(), EpochError> {
         .iter()
         .any(|length| options.doc_multiple > 0 && length.is_multiple_of(options.doc_multiple))
     {
-        return wrong(format!(
+        return refuse(format!(
             "pack.options.doc_multiple is {}, which does not divide the {} tokens of a row",
             options.doc_multiple, pack.length
         ));
@@ -264,7 +264,7 @@ fn check_pack(recipe: &Recipe) -> Result<(), EpochError> {
     if pack.kind == PackKind::Concat
         && (options.long == LongDocuments::Paragraph || recipe.sources.iter().any(paragraph))
     {
-        return wrong(
+        return refuse(
             "long = \"paragraph\" has no meaning with pack.kind = \"concat\", which cuts anywhere; use \"split\""
                 .to_owned(),
         );
@@ -276,19 +276,19 @@ fn check_pack(recipe: &Recipe) -> Result<(), EpochError> {
 fn check_concat(recipe: &Recipe) -> Result<(), EpochError> {
     let (pack, options) = (&recipe.pack, &recipe.pack.options);
     if options.overlap && (pack.kind != PackKind::Concat || options.target != RowTarget::Extra) {
-        return wrong(
+        return refuse(
             "pack.options.overlap = true begins each row with the last token of the one before: it needs \
              pack.kind = \"concat\" and pack.options.target = \"extra\"".to_owned(),
         );
     }
     if options.overlap && options.doc_multiple > 1 {
-        return wrong(
+        return refuse(
             "pack.options.overlap = true repeats a single token, which pack.options.doc_multiple would fill up with \
              pads; leave one of them out".to_owned(),
         );
     }
     if options.partial.is_some() && pack.kind != PackKind::Concat {
-        return wrong(
+        return refuse(
             "pack.options.partial concerns the one row of a pass that pack.kind = \"concat\" does not fill; leave it out".to_owned(),
         );
     }
@@ -296,12 +296,12 @@ fn check_concat(recipe: &Recipe) -> Result<(), EpochError> {
         return Ok(());
     }
     if options.doc_multiple > 1 {
-        return wrong(
+        return refuse(
             "pack.options.partial = \"drop\" leaves out tokens that do not fill a row, and with pack.options.doc_multiple rows have pads anyway; leave one of them out".to_owned(),
         );
     }
     if !counts_alike(recipe.mix.unit) {
-        return wrong(
+        return refuse(
             "pack.options.partial = \"drop\" leaves out other documents in every pass, so passes would not count equally; use mix.unit = \"tokens\" or \"rows\", or declare tokenizer.specials.pad".to_owned(),
         );
     }
@@ -316,7 +316,7 @@ fn check_cut_eos(recipe: &Recipe) -> Result<(), EpochError> {
         return Ok(());
     }
     if recipe.tokenizer.specials.eos.is_none() {
-        return wrong(
+        return refuse(
             "pack.cut_eos = true ends each part of a document with EOS, and none is declared: declare \
              tokenizer.specials.eos, or leave pack.cut_eos out"
                 .to_owned(),
@@ -325,21 +325,21 @@ fn check_cut_eos(recipe: &Recipe) -> Result<(), EpochError> {
     // A token of a document, BOS before it, EOS behind it.
     let least = 2 + u32::from(recipe.tokenizer.specials.bos.is_some());
     if pack.length < least {
-        return wrong(format!(
+        return refuse(format!(
             "pack.cut_eos = true needs rows of {least} tokens or more, since a part of a document has a token of it \
              beside the special ones, and pack.length is {}",
             pack.length
         ));
     }
     if options.overlap {
-        return wrong(
+        return refuse(
             "pack.options.overlap = true begins each row with the last token of the one before, which pack.cut_eos = \
              true makes an EOS: leave one of them out"
                 .to_owned(),
         );
     }
     if options.partial == Some(PartialRow::Drop) {
-        return wrong(
+        return refuse(
             "pack.options.partial = \"drop\" leaves out tokens by their number, and with pack.cut_eos = true this is \
              another one in every pass: use \"keep\", with tokenizer.specials.pad where the format needs rows of one \
              length"
@@ -361,13 +361,13 @@ pub(super) fn check_ignored(recipe: &Recipe) -> Result<(), EpochError> {
         return Ok(());
     }
     if recipe.tokenizer.specials.pad.is_none() {
-        return wrong(format!(
+        return refuse(format!(
             "pack.options.doc_multiple = {multiple} fills documents up with pads, and there is no pad token: declare tokenizer.specials.pad"
         ));
     }
     let padded = recipe.batch.as_ref().is_some_and(|batch| batch.pad.is_some());
     if recipe.pack.kind == PackKind::None && !padded {
-        return wrong(format!(
+        return refuse(format!(
             "pack.options.doc_multiple = {multiple} needs rows with pads, and pack.kind = \"none\" has none: add batch.pad = \"longest\", or use another pack.kind"
         ));
     }
@@ -377,7 +377,7 @@ pub(super) fn check_ignored(recipe: &Recipe) -> Result<(), EpochError> {
 fn check_order(recipe: &Recipe) -> Result<(), EpochError> {
     let (kind, order) = (recipe.pack.kind, &recipe.order);
     if kind == PackKind::BestFit && order.kind == OrderKind::Sequential {
-        return wrong(
+        return refuse(
             "order.kind = \"sequential\" has no meaning with pack.kind = \"best-fit\", which puts documents together by \
              length; use \"shuffle\", or pack.kind = \"greedy\", \"concat\" or \"none\""
                 .to_owned(),
@@ -385,18 +385,18 @@ fn check_order(recipe: &Recipe) -> Result<(), EpochError> {
     }
     match (order.kind, &order.curriculum) {
         (OrderKind::Curriculum, None) => {
-            return wrong("order.kind = \"curriculum\" needs order.curriculum.by".to_owned());
+            return refuse("order.kind = \"curriculum\" needs order.curriculum.by".to_owned());
         }
         (OrderKind::Curriculum, Some(curriculum)) => check_curriculum(kind, curriculum)?,
         (_, Some(_)) => {
-            return wrong("order.curriculum needs order.kind = \"curriculum\"".to_owned());
+            return refuse("order.curriculum needs order.kind = \"curriculum\"".to_owned());
         }
         _ => {}
     }
     match (order.kind, &order.length_grouped) {
         (OrderKind::LengthGrouped, grouped) => check_grouped(recipe, &grouped.unwrap_or_default()),
         (_, Some(_)) => {
-            wrong("order.length_grouped needs order.kind = \"length-grouped\"".to_owned())
+            refuse("order.length_grouped needs order.kind = \"length-grouped\"".to_owned())
         }
         _ => Ok(()),
     }
@@ -404,29 +404,29 @@ fn check_order(recipe: &Recipe) -> Result<(), EpochError> {
 
 fn check_curriculum(kind: PackKind, curriculum: &Curriculum) -> Result<(), EpochError> {
     if curriculum.by.trim().is_empty() {
-        return wrong(
+        return refuse(
             "order.curriculum.by is empty; give a number of `documents`, or \"surprisal\""
                 .to_owned(),
         );
     }
     // At 0 the easiest stratum is open all the same, so that there is something to read.
     if !(0.0..=1.0).contains(&curriculum.c0) {
-        return wrong(format!("order.curriculum.c0 is {}, not in 0 to 1", curriculum.c0));
+        return refuse(format!("order.curriculum.c0 is {}, not in 0 to 1", curriculum.c0));
     }
     if !(1..=STRATA).contains(&curriculum.strata) {
-        return wrong(format!(
+        return refuse(format!(
             "order.curriculum.strata is {}, not in 1 to {STRATA}",
             curriculum.strata
         ));
     }
     if !(curriculum.root >= 0.1 && curriculum.root <= 100.0) {
-        return wrong(format!("order.curriculum.root is {}, not in 0.1 to 100", curriculum.root));
+        return refuse(format!("order.curriculum.root is {}, not in 0.1 to 100", curriculum.root));
     }
     if curriculum.steps == 0 {
-        return wrong("order.curriculum.steps is 0".to_owned());
+        return refuse("order.curriculum.steps is 0".to_owned());
     }
     if curriculum.replace && !matches!(kind, PackKind::BestFit | PackKind::None) {
-        return wrong(
+        return refuse(
             "order.curriculum.replace needs pack.kind = \"best-fit\" or \"none\", whose rows can be drawn one by one"
                 .to_owned(),
         );
@@ -436,20 +436,20 @@ fn check_curriculum(kind: PackKind, curriculum: &Curriculum) -> Result<(), Epoch
 
 fn check_grouped(recipe: &Recipe, grouped: &LengthGrouped) -> Result<(), EpochError> {
     if recipe.pack.kind != PackKind::None {
-        return wrong(
+        return refuse(
             "order.kind = \"length-grouped\" needs pack.kind = \"none\": packed rows have one length".to_owned(),
         );
     }
     let Some(batch) = &recipe.batch else {
-        return wrong(
+        return refuse(
             "order.kind = \"length-grouped\" needs [batch] with rows or max_tokens".to_owned(),
         );
     };
     if grouped.mega_batch_mult == Some(0) {
-        return wrong("order.length_grouped.mega_batch_mult is 0".to_owned());
+        return refuse("order.length_grouped.mega_batch_mult is 0".to_owned());
     }
     if grouped.window.is_some() && (grouped.mega_batch_mult.is_some() || grouped.exact.is_some()) {
-        return wrong(
+        return refuse(
             "order.length_grouped.window = \"epoch\" sorts a whole epoch together; leave out mega_batch_mult and exact"
                 .to_owned(),
         );
@@ -459,7 +459,7 @@ fn check_grouped(recipe: &Recipe, grouped: &LengthGrouped) -> Result<(), EpochEr
     }
     let mixed = recipe.sources.len() > 1 || recipe.mix.tokens.is_some();
     if mixed || recipe.select.repeat.is_some() || !recipe.mix.schedule.is_empty() {
-        return wrong(
+        return refuse(
             "length_grouped.exact = \"torch\" takes one whole source: leave out mix.tokens, select.repeat and further sources"
                 .to_owned(),
         );
@@ -467,19 +467,19 @@ fn check_grouped(recipe: &Recipe, grouped: &LengthGrouped) -> Result<(), EpochEr
     // An epoch is a pass, seeded by its number, and begins with its first row.
     let repeats = recipe.sources.iter().any(|source| source.max_repeats > 1);
     if repeats && recipe.mix.method != Some(MixMethod::Natural) {
-        return wrong(
+        return refuse(
             "length_grouped.exact = \"torch\" with max_repeats has one pass per epoch: leave out weights, and mix.method other than \"natural\""
                 .to_owned(),
         );
     }
     if repeats && batch.tail == BatchTail::Carry {
-        return wrong(
+        return refuse(
             "length_grouped.exact = \"torch\" with max_repeats begins each epoch with its own first row, so no rows can be carried over; use batch.tail = \"drop\" or \"pad\""
                 .to_owned(),
         );
     }
     if batch.rows.is_none() || grouped.buckets.is_some() || batch.balance.is_some() {
-        return wrong(
+        return refuse(
             "length_grouped.exact = \"torch\" needs batch.rows, and neither buckets nor balance"
                 .to_owned(),
         );
@@ -492,39 +492,39 @@ fn check_batch(recipe: &Recipe, batch: &BatchRecipe) -> Result<(), EpochError> {
         (Some(1..), None) => {}
         (None, Some(1..)) => {
             if recipe.pack.kind != PackKind::None {
-                return wrong(
+                return refuse(
                     "batch.max_tokens needs pack.kind = \"none\"; packed rows have one length, so use batch.rows"
                         .to_owned(),
                 );
             }
             if batch.balance.is_some() || batch.tail != BatchTail::Drop {
-                return wrong(
+                return refuse(
                     "batch.balance and batch.tail need batch.rows: batches of max_tokens have no fixed count".to_owned(),
                 );
             }
         }
-        _ => return wrong("[batch] needs one of rows and max_tokens, from 1 up".to_owned()),
+        _ => return refuse("[batch] needs one of rows and max_tokens, from 1 up".to_owned()),
     }
     if batch.pad.is_some() {
         let has_columns = recipe.output.file_format().default_columns(false).is_some();
         if recipe.pack.kind != PackKind::None {
-            return wrong(
+            return refuse(
                 "batch.pad = \"longest\" needs pack.kind = \"none\": packed rows have one length"
                     .to_owned(),
             );
         }
         if recipe.tokenizer.specials.pad.is_none() {
-            return wrong("batch.pad = \"longest\" needs tokenizer.specials.pad".to_owned());
+            return refuse("batch.pad = \"longest\" needs tokenizer.specials.pad".to_owned());
         }
         if !has_columns {
-            return wrong(format!(
+            return refuse(format!(
                 "batch.pad = \"longest\" makes rows of unequal length with pads, which output.format = \"{}\" cannot store; use \"parquet\", \"arrow\", \"mds\" or \"jsonl\"",
                 recipe.output.format.name()
             ));
         }
     }
     if batch.tail == BatchTail::Pad && recipe.tokenizer.specials.pad.is_none() {
-        return wrong("batch.tail = \"pad\" needs tokenizer.specials.pad".to_owned());
+        return refuse("batch.tail = \"pad\" needs tokenizer.specials.pad".to_owned());
     }
     Ok(())
 }
@@ -550,6 +550,6 @@ fn not_built(recipe: &Recipe) -> Result<(), EpochError> {
     Ok(())
 }
 
-fn wrong(message: String) -> Result<(), EpochError> {
+fn refuse(message: String) -> Result<(), EpochError> {
     Err(EpochError::Recipe(message))
 }

@@ -8,9 +8,10 @@ use super::rows::PackRecipe;
 use super::sources::MixRecipe;
 use super::sources::SourceRecipe;
 use serde::{Deserialize, Serialize};
+use std::ops::Deref;
 
-/// The user's description of epochs. [`Recipe::parse`] fills `source.from` and `mix.method`; planning fills `snapshot`,
-/// `tokenizer.name` and, when none is listed, the sources.
+/// The user's description of epochs. [`Recipe::parse`] fills `source.from` and `mix.method`; planning makes a
+/// [`ResolvedRecipe`] of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -58,5 +59,46 @@ impl Recipe {
         let curriculum = self.order.curriculum.as_ref().map(|curriculum| curriculum.by.as_str());
         let sources = self.sources.iter().map(|source| source.condition.as_deref());
         of_select.into_iter().chain([holdout, curriculum]).chain(sources).flatten()
+    }
+}
+
+/// The recipe of a plan: with its snapshot, its tokenizer, its suites as they were, and every source. Planning makes it, and
+/// who reads a plan has it again. It is written as a [`Recipe`] is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ResolvedRecipe(Recipe);
+
+impl Deref for ResolvedRecipe {
+    type Target = Recipe;
+
+    fn deref(&self) -> &Recipe {
+        &self.0
+    }
+}
+
+impl ResolvedRecipe {
+    /// To be called where names are looked up, and nowhere else.
+    pub(in crate::epoch) const fn new(recipe: Recipe) -> Self {
+        Self(recipe)
+    }
+
+    /// With as many passes of each source as the plan has.
+    pub(in crate::epoch) fn with_passes(mut self, passes: impl Iterator<Item = u32>) -> Self {
+        for (source, passes) in self.0.sources.iter_mut().zip(passes) {
+            source.max_repeats = passes;
+        }
+        self
+    }
+
+    /// The recipe as an extension resolves it again: against its own moment, with the items of suites and the verdicts on
+    /// them as they are then.
+    #[must_use]
+    pub(crate) fn unresolved(&self) -> Recipe {
+        let mut recipe = self.0.clone();
+        recipe.snapshot = None;
+        for suite in &mut recipe.select.exclude_contaminated {
+            (suite.items, suite.rejected) = (None, None);
+        }
+        recipe
     }
 }

@@ -19,7 +19,7 @@ pub use crate::output::{IdType, OutputCompression, RowColumn};
 pub use documents::{
     ExcludedSuite, Holdout, HoldoutSide, SelectRecipe, SpecialTokens, TokenizerRecipe,
 };
-pub use form::Recipe;
+pub use form::{Recipe, ResolvedRecipe};
 pub use output::{Format, Layout, OutputRecipe};
 pub(crate) use rows::PartialRow;
 pub use rows::{
@@ -88,7 +88,7 @@ impl Recipe {
                 Some(if weighted { MixMethod::Weights } else { MixMethod::Natural });
         }
         recipe.check()?;
-        recipe.output.settle();
+        recipe.output.fill_defaults();
         Ok(recipe)
     }
 
@@ -105,15 +105,16 @@ impl Recipe {
         check::check(self)
     }
 
-    /// The recipe of a plan as it is resolved again for an extension: against this moment, with the items of suites and
-    /// the verdicts on them as they are now.
-    #[must_use]
-    pub(crate) fn unresolved(mut self) -> Self {
-        self.snapshot = None;
-        for suite in &mut self.select.exclude_contaminated {
-            (suite.items, suite.rejected) = (None, None);
-        }
-        self
+    /// The recipe that a manifest has.
+    ///
+    /// # Errors
+    /// [`EpochError::Plan`] if it does not parse; as [`Recipe::parse`] if it contradicts itself.
+    pub(in crate::epoch) fn of_manifest(text: &str) -> Result<Self, EpochError> {
+        let recipe: Self = toml::from_str(text).map_err(|error| {
+            EpochError::Plan(format!("the recipe of the manifest: {}", error.message()))
+        })?;
+        recipe.check_stored()?;
+        Ok(recipe)
     }
 
     /// Whether documents are cut where paragraphs end.

@@ -100,7 +100,7 @@ impl OutputRecipe {
 
     /// Writes out the defaults that depend on the format. Recipes are stored and hashed in this form: which defaults
     /// are written out never changes.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn fill_defaults(&mut self) {
         match self.format {
             Format::Raw => self.layout = Some(self.layout()),
             Format::Parquet | Format::Jsonl => self.compression = Some(self.compression()),

@@ -37,9 +37,11 @@ pub(super) struct SourceRows {
     schedules: Vec<Arc<Fluid>>,
 }
 
-/// A row of a source, named by where it is; [`SourceRows::segments`] finds what is in it.
+/// A row of a run, named by where it is in its source; [`SourceRows::segments`] finds what is in it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RowPlace {
+pub(super) struct RowRef {
+    /// Index of its source in the plan.
+    pub source: usize,
     /// The pass it belongs to.
     pub pass: u32,
     /// Its real tokens, those repeated apart.
@@ -325,7 +327,7 @@ impl SourceRows {
     }
 
     /// Tokens of a row by which its stratum is scheduled: where the rows decide how many EOS are added, without those.
-    pub fn scheduled_tokens(&self, row: &RowPlace) -> u64 {
+    pub fn scheduled_tokens(&self, row: &RowRef) -> u64 {
         let policy = self.rules.policy;
         let added = match &row.place {
             RowContent::Cut(segments) if policy.cut_eos && policy.kind == PackKind::Concat => {
@@ -363,7 +365,7 @@ impl SourceRows {
     ///
     /// # Errors
     /// As [`SourceRows::segments`].
-    pub fn segments_without_repeated(&self, row: &RowPlace) -> Result<Vec<Segment>, EpochError> {
+    pub fn segments_without_repeated(&self, row: &RowRef) -> Result<Vec<Segment>, EpochError> {
         let segments = self.segments(row)?;
         Ok(if row.repeated == 0 {
             segments
@@ -376,7 +378,7 @@ impl SourceRows {
     ///
     /// # Errors
     /// [`EpochError::Bug`] when there is no such row.
-    pub fn segment_lengths(&self, row: &RowPlace) -> Result<Vec<u32>, EpochError> {
+    pub fn segment_lengths(&self, row: &RowRef) -> Result<Vec<u32>, EpochError> {
         match &row.place {
             RowContent::Cut(segments) => {
                 Ok(segments.iter().map(|segment| segment.length).collect())
@@ -391,7 +393,7 @@ impl SourceRows {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn segments(&self, row: &RowPlace) -> Result<Vec<Segment>, EpochError> {
+    pub fn segments(&self, row: &RowRef) -> Result<Vec<Segment>, EpochError> {
         match &row.place {
             RowContent::Cut(segments) => Ok(segments.clone()),
             RowContent::Packed(index) => {

@@ -2,7 +2,7 @@
 //! order of the pass, one block in memory.
 
 use super::pass_rows::PassRows;
-use super::{PassCount, RowPlace};
+use super::{PassCount, RowRef};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::{RowCutter, Segment};
 use crate::epoch::permutation::{Permutation, Purpose};
@@ -57,7 +57,7 @@ pub(super) struct PassCursor {
     way: PassOrder,
     /// Where it stood before the row in `head` was looked up.
     state: PassPosition,
-    head: Option<RowPlace>,
+    head: Option<RowRef>,
 }
 
 enum PassOrder {
@@ -65,7 +65,7 @@ enum PassOrder {
     Packed {
         order: Permutation,
         rows: u64,
-        ahead: Vec<RowPlace>,
+        ahead: Vec<RowRef>,
     },
     Listed {
         order: Vec<u64>,
@@ -117,7 +117,7 @@ impl PassCursor {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn peek(&mut self) -> Result<Option<&RowPlace>, EpochError> {
+    pub fn peek(&mut self) -> Result<Option<&RowRef>, EpochError> {
         if self.head.is_none() {
             self.head = self.look_up()?;
         }
@@ -125,7 +125,7 @@ impl PassCursor {
     }
 
     /// The row that [`PassCursor::peek`] showed.
-    pub const fn head(&self) -> Option<&RowPlace> {
+    pub const fn head(&self) -> Option<&RowRef> {
         self.head.as_ref()
     }
 
@@ -133,7 +133,7 @@ impl PassCursor {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn take(&mut self) -> Result<Option<RowPlace>, EpochError> {
+    pub fn take(&mut self) -> Result<Option<RowRef>, EpochError> {
         self.peek()?;
         let row = self.head.take();
         if row.is_some() {
@@ -150,7 +150,7 @@ impl PassCursor {
         Ok(row)
     }
 
-    fn look_up(&mut self) -> Result<Option<RowPlace>, EpochError> {
+    fn look_up(&mut self) -> Result<Option<RowRef>, EpochError> {
         let at = self.state.rows();
         let is_first = self.state == PassPosition::Start;
         match &mut self.way {

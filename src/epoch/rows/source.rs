@@ -2,7 +2,7 @@
 //! curriculum a schedule says how much of each stratum is due at any moment of a pass.
 
 use super::pass::{PassCursor, PassPosition};
-use super::{RowPlace, SourceRows};
+use super::{RowRef, SourceRows};
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::{Fluid, Scheduler, apportion};
 use crate::epoch::plan::RowRules;
@@ -51,7 +51,7 @@ pub(in crate::epoch) struct SourceCursor {
 
 enum SourceOrder {
     Strata { strata: Vec<PassCursor>, schedule: Option<Scheduler> },
-    Drawn { next: u64, rows: Vec<u64>, head: Option<RowPlace> },
+    Drawn { next: u64, rows: Vec<u64>, head: Option<RowRef> },
 }
 
 impl SourceCursor {
@@ -88,7 +88,7 @@ impl SourceCursor {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn peek(&mut self) -> Result<Option<&RowPlace>, EpochError> {
+    pub fn peek(&mut self) -> Result<Option<&RowRef>, EpochError> {
         while self.due.is_none() {
             // Drawn with replacement, documents have no passes to run out of.
             if self.pass >= self.source.rules.max_repeats && !self.source.rules.replace {
@@ -143,7 +143,7 @@ impl SourceCursor {
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub fn take(&mut self) -> Result<Option<RowPlace>, EpochError> {
+    pub fn take(&mut self) -> Result<Option<RowRef>, EpochError> {
         self.peek()?;
         let Some(due) = self.due.take() else { return Ok(None) };
         match &mut self.way {

@@ -1,10 +1,11 @@
 //! The rows of an epoch in the order in which they are given: batch by batch, from any batch on.
 
 use super::batches::{BatchSampler, GlobalBatch};
-use super::cursor::{MixedRow, RunCursor, RunPosition};
+use super::cursor::{RunCursor, RunPosition};
 use super::index::{EpochIndex, PlacedCursor};
 use super::open::OpenPlan;
 use crate::epoch::error::EpochError;
+use crate::epoch::rows::RowRef;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::epoch) struct BatchedRow {
     /// None: a row of pads.
-    pub row: Option<MixedRow>,
+    pub row: Option<RowRef>,
     /// Its batch; none where a recipe has no batches.
     pub batch: Option<u64>,
     /// To what length it is padded, where the rows of a batch are.
@@ -128,7 +129,7 @@ impl BatchCursor {
         opened: &Arc<OpenPlan>,
         sampler: &BatchSampler,
         index: &EpochIndex,
-    ) -> Result<Vec<MixedRow>, EpochError> {
+    ) -> Result<Vec<RowRef>, EpochError> {
         if index.left_out == 0 {
             return Ok(Vec::new());
         }
@@ -166,7 +167,7 @@ impl BatchCursor {
         for row in Self::left_out_rows(opened, sampler, index)? {
             if let Some((rows, tokens)) = counts.get_mut(row.source) {
                 *rows += 1;
-                *tokens += u64::from(row.row.tokens);
+                *tokens += u64::from(row.tokens);
             }
         }
         Ok(counts)
@@ -270,7 +271,7 @@ impl BatchCursor {
         let mut held = 0;
         while taken.len() < rows && held < tokens {
             let Some(row) = self.next_row()? else { break };
-            held += row.row.as_ref().map_or(0, |row| u64::from(row.row.tokens));
+            held += row.row.as_ref().map_or(0, |row| u64::from(row.tokens));
             taken.push(row);
         }
         Ok(taken)

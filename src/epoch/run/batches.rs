@@ -6,12 +6,12 @@
 //! Batches of a token budget are filled in that order, as long as the next row fits. Positions of a
 //! batch of packed rows are permuted by key, or stand by falling cost when ranks are to be balanced.
 
-use super::cursor::MixedRow;
 use super::open::OpenPlan;
 use crate::epoch::error::EpochError;
 use crate::epoch::permutation::{Permutation, Purpose};
 use crate::epoch::plan::PlanHeader;
 use crate::epoch::recipe::{BatchTail, BudgetCount, LengthBuckets, OrderKind, SortWindow};
+use crate::epoch::rows::RowRef;
 use std::collections::BTreeMap;
 
 /// Batches that no epoch has: a window of so many is the whole epoch. Far from where sums of rows would
@@ -55,7 +55,7 @@ enum BatchSize {
 /// A global batch, or a row where a recipe has no batches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::epoch) struct GlobalBatch {
-    pub rows: Vec<MixedRow>,
+    pub rows: Vec<RowRef>,
     /// Rows of pads that fill it.
     pub pads: u64,
 }
@@ -69,7 +69,7 @@ impl GlobalBatch {
     /// To what length its rows are padded, where they are: of all of them, whatever rank has them, so that
     /// rows do not depend on the world.
     pub fn width(&self, plan: &PlanHeader) -> Option<u32> {
-        let longest = self.rows.iter().map(|row| plan.slot(row.row.tokens)).max();
+        let longest = self.rows.iter().map(|row| plan.slot(row.tokens)).max();
         longest.filter(|_| plan.pads_batches())
     }
 }
@@ -169,13 +169,13 @@ impl BatchSampler {
     pub fn arrange(
         &self,
         opened: &OpenPlan,
-        mut rows: Vec<MixedRow>,
+        mut rows: Vec<RowRef>,
         first: u64,
     ) -> Result<Vec<GlobalBatch>, EpochError> {
         let mut batches = match self.grouping {
             WindowOrder::Kept | WindowOrder::Permuted | WindowOrder::Costly(_) => self.cut(rows),
             WindowOrder::Sorted => {
-                rows.sort_by_key(|row| std::cmp::Reverse(row.row.tokens));
+                rows.sort_by_key(|row| std::cmp::Reverse(row.tokens));
                 self.cut(rows)
             }
             WindowOrder::Classed => self.cut_classes(rows, first),
@@ -206,11 +206,11 @@ impl BatchSampler {
         Ok(batches)
     }
 
-    fn cut(&self, rows: Vec<MixedRow>) -> Vec<GlobalBatch> {
+    fn cut(&self, rows: Vec<RowRef>) -> Vec<GlobalBatch> {
         let mut batches: Vec<GlobalBatch> = Vec::new();
         let (mut held, mut longest) = (0_u64, 0_u64);
         for row in rows {
-            let tokens = u64::from(row.row.tokens);
+            let tokens = u64::from(row.tokens);
             let count = batches.last().map_or(0, |batch| batch.rows.len() as u64);
             let fits = match self.cut {
                 BatchSize::Single => false,
@@ -235,10 +235,10 @@ impl BatchSampler {
 
     /// Batches of one power-of-two class each, as far as they are full; what is left of the classes makes
     /// the last ones, longest first. The full ones come in a keyed order.
-    fn cut_classes(&self, rows: Vec<MixedRow>, first: u64) -> Vec<GlobalBatch> {
-        let mut classes: BTreeMap<u32, Vec<MixedRow>> = BTreeMap::new();
+    fn cut_classes(&self, rows: Vec<RowRef>, first: u64) -> Vec<GlobalBatch> {
+        let mut classes: BTreeMap<u32, Vec<RowRef>> = BTreeMap::new();
         for row in rows {
-            classes.entry(row.row.tokens.next_power_of_two()).or_default().push(row);
+            classes.entry(row.tokens.next_power_of_two()).or_default().push(row);
         }
         let (mut whole, mut left) = (Vec::new(), Vec::new());
         for (_, rows) in classes.into_iter().rev() {
@@ -313,7 +313,7 @@ pub(in crate::epoch) enum RankSharing {
 impl RankSharing {
     /// Which of the batches of the step that begins with batch `first` a rank of `world` ranks has. Ranks
     /// change places from step to step: where the longest come first, no rank has them always.
-    pub const fn turn(first: u64, rank: u64, world: u64) -> u64 {
+    pub const fn batch_of_rank(first: u64, rank: u64, world: u64) -> u64 {
         (rank + first / world) % world
     }
 }
@@ -325,20 +325,14 @@ impl RankSharing {
 pub(in crate::epoch) fn cost(
     opened: &OpenPlan,
     linear: u64,
-    row: &MixedRow,
+    row: &RowRef,
 ) -> Result<u128, EpochError> {
-    let source =
-        opened.sources.get(row.source).ok_or_else(|| EpochError::bug("a row of no source"))?;
-    let lengths = source.segment_lengths(&row.row)?;
+    let lengths = opened.source(row)?.segment_lengths(row)?;
     let squares: u128 = lengths.iter().map(|length| u128::from(*length).pow(2)).sum();
-    Ok(u128::from(linear) * u128::from(row.row.tokens) + squares)
+    Ok(u128::from(linear) * u128::from(row.tokens) + squares)
 }
 
-fn sort_by_cost(
-    opened: &OpenPlan,
-    linear: u64,
-    rows: &mut Vec<MixedRow>,
-) -> Result<(), EpochError> {
+fn sort_by_cost(opened: &OpenPlan, linear: u64, rows: &mut Vec<RowRef>) -> Result<(), EpochError> {
     let mut costs = Vec::with_capacity(rows.len());
     for (at, row) in rows.iter().enumerate() {
         costs.push((std::cmp::Reverse(cost(opened, linear, row)?), at));

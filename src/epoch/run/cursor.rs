@@ -8,17 +8,8 @@
 use super::open::OpenPlan;
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::Scheduler;
-use crate::epoch::rows::{RowPlace, SourceCursor, SourcePosition};
+use crate::epoch::rows::{RowRef, SourceCursor, SourcePosition};
 use std::sync::Arc;
-
-/// A row of the run.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::epoch) struct MixedRow {
-    /// Index of its source in the plan.
-    pub source: usize,
-    /// Where it is in the source.
-    pub row: RowPlace,
-}
 
 /// Where a run stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,15 +64,15 @@ impl RunPosition {
     }
 
     /// The totals without a row behind it.
-    pub fn take_back(&mut self, row: &MixedRow) {
+    pub fn take_back(&mut self, row: &RowRef) {
         let totals = (
             self.emitted.get_mut(row.source),
             self.tokens.get_mut(row.source),
             self.rows.get_mut(row.source),
         );
         if let (Some(emitted), Some(tokens), Some(rows)) = totals {
-            *emitted = emitted.saturating_sub(row.row.amount);
-            *tokens = tokens.saturating_sub(row.row.tokens.into());
+            *emitted = emitted.saturating_sub(row.amount);
+            *tokens = tokens.saturating_sub(row.tokens.into());
             *rows = rows.saturating_sub(1);
         }
     }
@@ -207,7 +198,7 @@ impl RunCursor {
     ///
     /// # Errors
     /// [`EpochError::Store`]; [`EpochError::Bug`] past what a feasible budget reaches.
-    pub fn next_row(&mut self) -> Result<MixedRow, EpochError> {
+    pub fn next_row(&mut self) -> Result<RowRef, EpochError> {
         let follows = self.uncounted_source()?;
         if follows.is_none() {
             for cursor in &mut self.cursors {
@@ -232,7 +223,7 @@ impl RunCursor {
             *tokens += u64::from(row.tokens);
             *rows += 1;
         }
-        Ok(MixedRow { source, row })
+        Ok(row)
     }
 
     /// The error of a source that has no row where its share asks for one.

@@ -10,12 +10,12 @@
 mod tests;
 
 use super::batches::BatchSampler;
-use super::cursor::{MixedRow, RunCursor, RunPosition};
+use super::cursor::{RunCursor, RunPosition};
 use super::open::OpenPlan;
 use crate::epoch::error::{EmptyEpoch, EpochError};
 use crate::epoch::plan::PlanHeader;
 use crate::epoch::recipe::{BatchTail, MixUnit};
-use crate::epoch::rows::{PassPosition, SourcePosition};
+use crate::epoch::rows::{PassPosition, RowRef, SourcePosition};
 use crate::model::Interrupt;
 
 /// Rows between two checkpoints at first, rounded to whole windows.
@@ -240,7 +240,7 @@ impl EpochIndex {
         let mut cursor = RunCursor::at(opened, &start)?;
         let mut checkpoints = vec![Checkpoint { position: start.clone(), batches: 0 }];
         let mut batches = 0;
-        let mut window: Vec<MixedRow> = Vec::new();
+        let mut window: Vec<RowRef> = Vec::new();
         while cursor.total() < until || cursor.uncounted_source()?.is_some() {
             let row = cursor.next_row()?;
             if sampler.batch_rows().is_none() {

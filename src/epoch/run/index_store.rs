@@ -5,13 +5,13 @@
 //! it, the row, and for each source what it has given and where it stands. Some 15 bytes a source and checkpoint.
 
 use super::batches::BatchSampler;
-use super::cursor::{MixedRow, RunCursor, RunPosition};
+use super::cursor::{RunCursor, RunPosition};
 use super::index::{Checkpoint, Checkpoints, EpochIndex, left_out};
 use super::open::OpenPlan;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
-use crate::epoch::rows::{OpenPurpose, PassPosition, SourcePosition};
+use crate::epoch::rows::{OpenPurpose, PassPosition, RowRef, SourcePosition};
 use crate::model::{Context, Interrupt};
 use crate::store::{CheckFault, MarksRecord, StoreError};
 
@@ -204,7 +204,7 @@ pub fn index_epochs<E: From<EpochError>>(
     let mut before: Option<EpochIndex> = None;
     for epoch in 0..epochs {
         let stored = match planned.stored {
-            Some(number) => readable(EpochIndex::stored(&opened, &sampler, number, epoch))?,
+            Some(number) => or_damaged(EpochIndex::stored(&opened, &sampler, number, epoch))?,
             None => None,
         };
         let marks = match (stored, &before) {
@@ -227,7 +227,7 @@ pub fn index_epochs<E: From<EpochError>>(
 }
 
 /// Takes marks that are damaged for marks that are not there.
-fn readable(
+fn or_damaged(
     marks: Result<Option<EpochIndex>, EpochError>,
 ) -> Result<Option<EpochIndex>, EpochError> {
     match marks {
@@ -342,7 +342,7 @@ impl RunWalk {
             is_right = first.batches == 0 && first.position.is_same_place(&start, opened)?;
         }
         let until = opened.plan.budget.saturating_mul(epoch.saturating_add(1));
-        let (mut batches, mut window): (u64, Vec<MixedRow>) = (0, Vec::new());
+        let (mut batches, mut window): (u64, Vec<RowRef>) = (0, Vec::new());
         // Of whole batches, where rows that fill none are carried.
         let mut whole = start.clone();
         while self.cursor.total() < until || self.cursor.uncounted_source()?.is_some() {

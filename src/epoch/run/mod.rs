@@ -14,9 +14,9 @@ mod remainder;
 
 pub(super) use batch_cursor::{BatchCursor, BatchedRow};
 pub(super) use batches::{BatchSampler, GlobalBatch, RankSharing, cost};
+pub(super) use cursor::RunCursor;
 #[cfg(test)]
 pub(super) use cursor::counted;
-pub(super) use cursor::{MixedRow, RunCursor};
 pub(super) use index::EpochIndex;
 pub(super) use index_store::{check_marks, index_epochs};
 pub(super) use open::OpenPlan;

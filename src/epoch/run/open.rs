@@ -5,7 +5,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::mix::Fluid;
 use crate::epoch::plan::{Plan, PlanHeader, check_shards, masks};
-use crate::epoch::rows::{OpenPurpose, SourceRows};
+use crate::epoch::rows::{OpenPurpose, RowRef, SourceRows};
 use crate::model::{Interrupt, Standing, TokenizerId};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
@@ -34,6 +34,15 @@ impl OpenPlan {
     /// Whether what is written and given says of tokens that they are not trained on.
     pub fn masked(&self) -> bool {
         self.trained.any() && !self.plan.recipe.output.ignore_loss
+    }
+
+    /// The source of a row of the run.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] for a row of another plan.
+    pub fn source(&self, row: &RowRef) -> Result<&SourceRows, EpochError> {
+        let source = self.sources.get(row.source).map(Arc::as_ref);
+        source.ok_or_else(|| EpochError::bug("a row of no source"))
     }
 
     /// The documents of the plan, each once.

@@ -100,13 +100,13 @@ impl Remainder {
             let parent = chain.get(at + 1).and_then(|next| next.plan.parent.as_ref());
             let row = parent.map_or(next_row, |parent| parent.next_row);
             let opened = OpenPlan::open(corpora, planned, OpenPurpose::Give, context.interrupt)?;
-            remainder = Some(Self::after(remainder, &opened, row, context.interrupt)?);
+            remainder = Some(Self::after_parent(remainder, &opened, row, context.interrupt)?);
             context.progress.advance(at as u64 + 1);
         }
         remainder.ok_or_else(|| EpochError::bug("the extension of an unknown plan"))
     }
 
-    fn after(
+    fn after_parent(
         before: Option<Self>,
         opened: &Arc<OpenPlan>,
         next_row: u64,
@@ -360,17 +360,14 @@ fn given(
             let taken = to_give.min(batch.rows.len() as u64);
             to_give -= taken;
             for row in batch.rows.iter().take(usize::try_from(taken).unwrap_or(usize::MAX)) {
-                let (source, given) = opened
-                    .sources
-                    .get(row.source)
-                    .zip(given.get_mut(row.source))
-                    .ok_or_else(|| EpochError::bug("a row of no source"))?;
-                if row.row.pass < given.first {
+                let source = opened.source(row)?;
+                let Some(given) = given.get_mut(row.source) else { continue };
+                if row.pass < given.first {
                     continue;
                 }
                 let policy = source.rules().policy;
-                let collected = given.collected.entry(row.row.pass).or_default();
-                for segment in source.segments_without_repeated(&row.row)? {
+                let collected = given.collected.entry(row.pass).or_default();
+                for segment in source.segments_without_repeated(row)? {
                     collected.add(&segment, &policy);
                 }
             }

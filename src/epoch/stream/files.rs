@@ -1,6 +1,6 @@
 //! Ids of rows from files that hold the rows of an epoch end to end, in its order.
 
-use super::row::FilledRow;
+use super::row::EpochRow;
 use crate::epoch::error::EpochError;
 use crate::model::IoError;
 use std::fs::File;
@@ -74,11 +74,11 @@ impl IdFileReader {
     ///
     /// # Errors
     /// As [`IdFileReader::read`].
-    pub fn fill(&mut self, numbers: &[u64], rows: &mut [FilledRow]) -> Result<(), EpochError> {
+    pub fn fill(&mut self, numbers: &[u64], rows: &mut [EpochRow]) -> Result<(), EpochError> {
         let row_bytes = self.ids.row_bytes().max(1);
         let mut rows = rows.iter_mut();
         let mut bytes = Vec::new();
-        for run in following(numbers) {
+        for run in consecutive_runs(numbers) {
             for piece in run.chunks((PIECE_BYTES / row_bytes).max(1)) {
                 bytes.resize(piece.len() * row_bytes, 0);
                 self.read(piece.first().copied().unwrap_or_default(), &mut bytes)?;
@@ -137,7 +137,7 @@ impl IdFileReader {
 }
 
 /// Numbers in runs of those that follow each other.
-pub(in crate::epoch) fn following(numbers: &[u64]) -> impl Iterator<Item = &[u64]> {
+pub(in crate::epoch) fn consecutive_runs(numbers: &[u64]) -> impl Iterator<Item = &[u64]> {
     numbers.chunk_by(|number, next| number.checked_add(1) == Some(*next))
 }
 

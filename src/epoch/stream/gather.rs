@@ -1,6 +1,6 @@
 //! Reads the ids of many rows at once: in the order of the store, put where the rows have them.
 
-use super::row::{FilledRow, NO_SOURCE, shape};
+use super::row::{EpochRow, NO_SOURCE};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::SpecialIds;
@@ -73,7 +73,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// Takes back the memory of rows that are no longer needed.
-    pub fn give_back(&self, rows: &mut Vec<FilledRow>) {
+    pub fn give_back(&self, rows: &mut Vec<EpochRow>) {
         give(&self.spare_rows, rows.drain(..).map(|row| row.ids));
     }
 
@@ -82,7 +82,7 @@ impl<'a> Gatherer<'a> {
     /// # Errors
     /// [`EpochError::NotEncoded`]; [`EpochError::Stale`] when a document has another length than the
     /// length column says; [`EpochError::PadNeeded`]; [`EpochError::Store`].
-    pub fn rows(&self, rows: &[BatchedRow]) -> Result<Vec<FilledRow>, EpochError> {
+    pub fn rows(&self, rows: &[BatchedRow]) -> Result<Vec<EpochRow>, EpochError> {
         let mut few: Vec<Vec<Segment>> = Vec::new();
         let mut count = 0;
         // What one thread reads alone is not worth another: beside a training loop there are as many readers as cores.
@@ -92,7 +92,7 @@ impl<'a> Gatherer<'a> {
             count += few.last().map_or(0, Vec::len);
         }
         if few.len() == rows.len() {
-            return self.few(rows, few);
+            return self.fill_here(rows, few);
         }
         let rest = rows.get(few.len()..).unwrap_or_default();
         let rest: Vec<Vec<Segment>> =
@@ -137,13 +137,13 @@ impl<'a> Gatherer<'a> {
     }
 
     /// Rows of few segments, on this thread: ids go from where the store has them to where the rows do.
-    fn few(
+    fn fill_here(
         &self,
         rows: &[BatchedRow],
         segments: Vec<Vec<Segment>>,
-    ) -> Result<Vec<FilledRow>, EpochError> {
+    ) -> Result<Vec<EpochRow>, EpochError> {
         let mut wanted: Vec<(Segment, usize, u32)> = Vec::new();
-        let mut filled: Vec<FilledRow> = Vec::with_capacity(rows.len());
+        let mut filled: Vec<EpochRow> = Vec::with_capacity(rows.len());
         for (at, (given, segments)) in rows.iter().zip(segments).enumerate() {
             let row = self.empty(given, segments)?;
             let spans = row.segments.iter().zip(&row.shape.spans);
@@ -158,7 +158,7 @@ impl<'a> Gatherer<'a> {
                 while let Some(((segment, row, start), rest)) =
                     left.split_first().filter(|((segment, ..), _)| segment.document == document)
                 {
-                    let ids = inside(segment, specials, stored)?;
+                    let ids = stored_range(segment, specials, stored)?;
                     let row = filled.get_mut(*row).map(|row| row.ids.as_mut_slice());
                     put(row.unwrap_or_default(), segment, *start, specials, ids)?;
                     left = rest;
@@ -170,7 +170,7 @@ impl<'a> Gatherer<'a> {
     }
 
     /// A row without its ids: pads stand for them.
-    fn empty(&self, given: &BatchedRow, segments: Vec<Segment>) -> Result<FilledRow, EpochError> {
+    fn empty(&self, given: &BatchedRow, segments: Vec<Segment>) -> Result<EpochRow, EpochError> {
         let mut row = self.row_without_ids(given, segments)?;
         row.ids = take(&self.spare_rows);
         row.ids.resize(row.shape.width as usize, self.opened.plan.pad().unwrap_or_default());
@@ -181,7 +181,7 @@ impl<'a> Gatherer<'a> {
     ///
     /// # Errors
     /// [`EpochError::PadNeeded`]; [`EpochError::Store`].
-    pub fn rows_without_ids(&self, rows: &[BatchedRow]) -> Result<Vec<FilledRow>, EpochError> {
+    pub fn rows_without_ids(&self, rows: &[BatchedRow]) -> Result<Vec<EpochRow>, EpochError> {
         rows.iter().map(|row| self.row_without_ids(row, self.segments(row)?)).collect()
     }
 
@@ -189,10 +189,11 @@ impl<'a> Gatherer<'a> {
         &self,
         given: &BatchedRow,
         segments: Vec<Segment>,
-    ) -> Result<FilledRow, EpochError> {
+    ) -> Result<EpochRow, EpochError> {
         let plan = &self.opened.plan;
         let lengths = segments.iter().map(|segment| segment.length);
-        let (real, shape) = (lengths.clone().sum::<u32>(), shape(plan, given.width, lengths));
+        let (real, shape) =
+            (lengths.clone().sum::<u32>(), plan.layout().shape(given.width, lengths));
         let source = given.row.as_ref().map_or(NO_SOURCE, |row| row.source);
         let format = plan.recipe.output.format;
         if plan.pad().is_none()
@@ -209,16 +210,17 @@ impl<'a> Gatherer<'a> {
             true => {
                 let mut trained: Vec<LossSpan> = Vec::new();
                 for (segment, span) in segments.iter().zip(&shape.spans) {
-                    trained.extend(self.opened.trained.within(segment, span.start)?);
+                    trained.extend(self.opened.trained.spans_in_row(segment, span.start)?);
                 }
                 Some(trained)
             }
             false => None,
         };
         let (real, batch) = (real as usize, given.batch);
-        let repeated = given.row.as_ref().map_or(0, |row| row.row.repeated as usize);
+        let repeated = given.row.as_ref().map_or(0, |row| row.repeated as usize);
         let ids = Vec::new();
-        Ok(FilledRow { source, ids, real, repeated, segments, shape, trained, batch })
+        let none = EpochRow::none();
+        Ok(EpochRow { source, ids, real, repeated, segments, shape, trained, batch, ..none })
     }
 
     /// Calls `each` with every one of `documents`, which ascend, and its ids.
@@ -244,8 +246,7 @@ impl<'a> Gatherer<'a> {
 
     fn segments(&self, given: &BatchedRow) -> Result<Vec<Segment>, EpochError> {
         let Some(row) = &given.row else { return Ok(Vec::new()) };
-        let source = self.opened.sources.get(row.source);
-        source.ok_or_else(|| EpochError::bug("a row of no source"))?.segments(&row.row)
+        self.opened.source(row)?.segments(row)
     }
 
     fn piece(&self, wanted: &[SegmentRead]) -> Result<SegmentTokens, EpochError> {
@@ -263,7 +264,7 @@ impl<'a> Gatherer<'a> {
                     left.split_first().filter(|(next, _)| next.segment.document == document)
                 {
                     let start = piece.bytes.len();
-                    let ids = inside(&next.segment, specials, stored)?;
+                    let ids = stored_range(&next.segment, specials, stored)?;
                     piece.bytes.extend_from_slice(ids.bytes());
                     piece.ranges.push((next.number, start, piece.bytes.len()));
                     left = rest;
@@ -280,7 +281,7 @@ impl<'a> Gatherer<'a> {
         segments: Vec<Segment>,
         places: &[TokenRange],
         pieces: &[SegmentTokens],
-    ) -> Result<FilledRow, EpochError> {
+    ) -> Result<EpochRow, EpochError> {
         let specials = self.specials();
         let mut row = self.empty(given, segments)?;
         for ((segment, place), span) in row.segments.iter().zip(places).zip(&row.shape.spans) {
@@ -345,7 +346,7 @@ fn looked_up<'s>(wanted: impl Iterator<Item = &'s Segment>) -> Vec<Vec<DocId>> {
 }
 
 /// The stored ids of a segment of the effective sequence, which is BOS, the stored ids, EOS.
-fn inside<'a>(
+fn stored_range<'a>(
     segment: &Segment,
     specials: RowSpecials,
     stored: TokenIdsRef<'a>,

@@ -3,7 +3,7 @@
 use super::{Epoch, StreamOptions};
 use crate::epoch::error::EpochError;
 use crate::epoch::run::RankSharing;
-use crate::epoch::stream::{EpochFiles, IdFileReader, PIECE_BYTES, following};
+use crate::epoch::stream::{EpochFiles, IdFileReader, PIECE_BYTES, consecutive_runs};
 use crate::epoch::views::TensorInteger;
 use std::ops::Range;
 use std::sync::Arc;
@@ -122,7 +122,7 @@ impl IdSteps {
         let row_bytes = self.files.row_bytes();
         let mut bytes = vec![0; numbers.len() * row_bytes];
         let mut left = bytes.as_mut_slice();
-        for run in following(&numbers) {
+        for run in consecutive_runs(&numbers) {
             let (here, behind) = left.split_at_mut(run.len() * row_bytes);
             self.reader.read(run.first().copied().unwrap_or_default(), here)?;
             left = behind;

@@ -10,12 +10,12 @@ mod prefetch;
 mod row;
 mod steps;
 
-pub(super) use files::{EpochFiles, IdFile, IdFileReader, PIECE_BYTES, following};
+pub(super) use files::{EpochFiles, IdFile, IdFileReader, PIECE_BYTES, consecutive_runs};
 pub(super) use gather::Gatherer;
 pub use ids::{IdBatch, IdSteps};
 pub use prefetch::BatchStream;
+pub(super) use row::NO_SOURCE;
 pub use row::{EpochBatch, EpochRow};
-pub(super) use row::{FilledRow, NO_SOURCE};
 pub use steps::EpochSteps;
 
 use crate::corpus::Corpora;
@@ -143,7 +143,7 @@ impl Epoch {
     }
 
     /// The same epoch with its ids from these files.
-    pub(in crate::epoch) fn with_ids(self, files: EpochFiles) -> Self {
+    pub(in crate::epoch) fn with_files(self, files: EpochFiles) -> Self {
         Self { files: Some(Arc::new(files)), ..self }
     }
 
@@ -191,7 +191,7 @@ impl Epoch {
         }
         let mut cursor = BatchCursor::at_row(&self.opened, &self.sampler, &self.marks, row)?;
         let given = cursor.next_row()?.ok_or_else(|| EpochError::bug("a row that is not there"))?;
-        let mut rows = self.read(vec![(row, given)])?;
+        let mut rows = self.rows_with_ids(vec![(row, given)])?;
         rows.pop().ok_or_else(|| EpochError::bug("a row was not read"))
     }
 
@@ -220,7 +220,7 @@ impl Epoch {
             given.push((row, found.ok_or_else(|| EpochError::bug("a row that is not there"))?));
             open = Some((cursor, row + 1));
         }
-        let rows = self.read(given)?;
+        let rows = self.rows_with_ids(given)?;
         let found = numbers.iter().map(|number| {
             let at = sorted.binary_search(number).ok();
             let row = at.and_then(|at| rows.get(at)).cloned();
@@ -279,7 +279,7 @@ impl Epoch {
         Ok(())
     }
 
-    fn read(&self, rows: Vec<(u64, BatchedRow)>) -> Result<Vec<EpochRow>, EpochError> {
+    fn rows_with_ids(&self, rows: Vec<(u64, BatchedRow)>) -> Result<Vec<EpochRow>, EpochError> {
         let (numbers, given): (Vec<u64>, Vec<BatchedRow>) = rows.into_iter().unzip();
         let gatherer = Gatherer::new(&self.opened);
         let rows = match &self.files {
@@ -290,22 +290,24 @@ impl Epoch {
             }
             None => gatherer.rows(&given)?,
         };
-        Ok(self.named(numbers, rows))
+        Ok(self.to_epoch_rows(numbers, rows))
     }
 
     /// Rows without their ids.
-    fn unread(&self, rows: Vec<(u64, BatchedRow)>) -> Result<Vec<EpochRow>, EpochError> {
+    fn rows_without_ids(&self, rows: Vec<(u64, BatchedRow)>) -> Result<Vec<EpochRow>, EpochError> {
         let (numbers, given): (Vec<u64>, Vec<BatchedRow>) = rows.into_iter().unzip();
         let rows = Gatherer::new(&self.opened).rows_without_ids(&given)?;
-        Ok(self.named(numbers, rows))
+        Ok(self.to_epoch_rows(numbers, rows))
     }
 
-    fn named(&self, numbers: Vec<u64>, rows: Vec<FilledRow>) -> Vec<EpochRow> {
+    fn to_epoch_rows(&self, numbers: Vec<u64>, rows: Vec<EpochRow>) -> Vec<EpochRow> {
         let masked = self.opened.masked();
         let named = numbers.into_iter().zip(rows).map(|(number, mut row)| {
+            row.number = number;
             row.trained = row.trained.filter(|_| masked);
             let source = self.opened.sources.get(row.source);
-            EpochRow { number, source: source.map(|of| Arc::clone(&of.rules().name)), row }
+            row.source_name = source.map(|of| Arc::clone(&of.rules().name));
+            row
         });
         named.collect()
     }

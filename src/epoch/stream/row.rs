@@ -1,18 +1,34 @@
 //! Rows and batches of an epoch as its users have them, and where segments and pads lie in a row.
 
 use crate::epoch::pack::Segment;
-use crate::epoch::plan::PlanHeader;
-use crate::epoch::recipe::{PadSide, PadView};
-use crate::epoch::views::{RowShape, Span};
+use crate::epoch::recipe::PadView;
+use crate::epoch::views::RowShape;
 use crate::model::LossSpan;
 use std::sync::Arc;
 
 /// A row with its ids.
 #[derive(Clone, Debug)]
 pub struct EpochRow {
-    pub(super) number: u64,
-    pub(super) source: Option<Arc<str>>,
-    pub(super) row: FilledRow,
+    /// Its number in the epoch, once it is given to a user.
+    pub(in crate::epoch) number: u64,
+    /// Index of its source in the plan; [`NO_SOURCE`] for a row of pads.
+    pub(in crate::epoch) source: usize,
+    /// The name of its source, once it is given to a user.
+    pub(in crate::epoch) source_name: Option<Arc<str>>,
+    /// Its ids, pads included.
+    pub(in crate::epoch) ids: Vec<u32>,
+    /// How many of them are not pads.
+    pub(in crate::epoch) real: usize,
+    /// How many of these the row before has too; they stand at the beginning.
+    pub(in crate::epoch) repeated: usize,
+    /// What the real ones are, in order.
+    pub(in crate::epoch) segments: Vec<Segment>,
+    /// Where the segments lie.
+    pub(in crate::epoch) shape: RowShape,
+    /// Positions that documents say are trained on, ascending; none: all of the segments.
+    pub(in crate::epoch) trained: Option<Vec<LossSpan>>,
+    /// Its batch; none where a recipe has no batches.
+    pub(in crate::epoch) batch: Option<u64>,
 }
 
 /// The rows that a rank has of a step.
@@ -34,124 +50,66 @@ impl EpochRow {
     /// The global batch it is in; none where the recipe has no batches.
     #[must_use]
     pub const fn batch(&self) -> Option<u64> {
-        self.row.batch
+        self.batch
     }
 
     /// Its source; none for a row of pads.
     #[must_use]
     pub fn source(&self) -> Option<&str> {
-        self.source.as_deref()
+        self.source_name.as_deref()
     }
 
-    /// Its ids, pads included; none where they were not read ([`EpochSteps::next_unread`](super::EpochSteps::next_unread)).
+    /// Its ids, pads included; none where they were not read ([`EpochSteps::next_without_ids`](super::EpochSteps::next_without_ids)).
     #[must_use]
     pub fn ids(&self) -> &[u32] {
-        &self.row.ids
+        &self.ids
     }
 
     /// Where its segments lie: all views follow from it.
     #[must_use]
     pub const fn shape(&self) -> &RowShape {
-        &self.row.shape
+        &self.shape
     }
 
     /// What its segments are, in order.
     #[must_use]
     pub fn segments(&self) -> &[Segment] {
-        &self.row.segments
+        &self.segments
     }
 
     /// How many tokens at its beginning the row before has too (`pack.options.overlap`): 0 or 1.
     #[must_use]
     pub const fn repeated(&self) -> usize {
-        self.row.repeated
+        self.repeated
     }
 
     /// Trained positions; none: all of the segments, also where the recipe ignores what documents say.
     #[must_use]
     pub fn trained(&self) -> Option<&[LossSpan]> {
-        self.row.trained.as_deref()
+        self.trained.as_deref()
     }
 
-    /// A row that no epoch gave.
-    #[cfg(test)]
-    pub(in crate::epoch) const fn made(row: FilledRow) -> Self {
-        Self { number: 0, source: None, row }
-    }
-
-    pub(in crate::epoch) const fn inner(&self) -> &FilledRow {
-        &self.row
-    }
-}
-
-/// Index of the source of a row of pads: no source has it.
-pub(in crate::epoch) const NO_SOURCE: usize = usize::MAX;
-
-/// A row with its token ids.
-#[derive(Clone, Debug)]
-pub(in crate::epoch) struct FilledRow {
-    /// Index of its source in the plan; [`NO_SOURCE`] for a row of pads.
-    pub source: usize,
-    /// Its ids, pads included.
-    pub ids: Vec<u32>,
-    /// How many of them are not pads.
-    pub real: usize,
-    /// How many of these the row before has too; they stand at the beginning.
-    pub repeated: usize,
-    /// What the real ones are, in order.
-    pub segments: Vec<Segment>,
-    /// Where the segments lie.
-    pub shape: RowShape,
-    /// Positions that documents say are trained on, ascending; none: all of the segments.
-    pub trained: Option<Vec<LossSpan>>,
-    /// Its batch; none where a recipe has no batches.
-    pub batch: Option<u64>,
-}
-
-impl FilledRow {
     /// How many of its ids are neither pads nor of the row before.
-    pub const fn own(&self) -> usize {
+    pub(in crate::epoch) const fn own(&self) -> usize {
         self.real - self.repeated
     }
 
     /// A row that is not there: of no source, without a token.
-    pub fn none() -> Self {
-        let shape = RowShape { width: 0, spans: Vec::new(), pads: PadView::Suffix };
-        let (ids, segments) = (Vec::new(), Vec::new());
+    pub(in crate::epoch) const fn none() -> Self {
         Self {
+            number: 0,
             source: NO_SOURCE,
-            ids,
+            source_name: None,
+            ids: Vec::new(),
             real: 0,
             repeated: 0,
-            segments,
-            shape,
+            segments: Vec::new(),
+            shape: RowShape { width: 0, spans: Vec::new(), pads: PadView::Suffix },
             trained: None,
             batch: None,
         }
     }
 }
 
-/// Where the segments of a row of a plan lie, by the tokens of each: after one another, each in as many
-/// places as `doc_multiple` gives it, at the side that the recipe says, in a row of `width`, where its batch
-/// gives it one, else as long as the packing makes it.
-pub(in crate::epoch) fn shape(
-    plan: &PlanHeader,
-    width: Option<u32>,
-    lengths: impl Iterator<Item = u32> + Clone,
-) -> RowShape {
-    let options = &plan.recipe.pack.options;
-    let used: u32 = lengths.clone().map(|length| plan.slot(length)).sum();
-    let fixed = plan.pad().is_some() && plan.fixed_length();
-    let width = width.unwrap_or(if fixed { plan.capacity } else { used });
-    let spare = if fixed { plan.spare() } else { 0 };
-    let left = options.pad_side == PadSide::Left;
-    let mut at = if left { width.saturating_sub(used + spare) } else { 0 };
-    let mut spans = Vec::new();
-    for length in lengths {
-        let slot = plan.slot(length);
-        let start = if left { at + slot - length } else { at };
-        spans.push(Span { start, length });
-        at += slot;
-    }
-    RowShape { width, spans, pads: options.pad_view }
-}
+/// Index of the source of a row of pads: no source has it.
+pub(in crate::epoch) const NO_SOURCE: usize = usize::MAX;

@@ -43,7 +43,7 @@ impl Epoch {
         let next = (self.marks.epoch, options.from_batch);
         let mut steps = EpochSteps { reading, ready: Vec::new().into_iter(), next, over: false };
         steps.skip_steps(skip)?;
-        steps.reading = steps.reading.every(stride);
+        steps.reading = steps.reading.with_stride(stride);
         Ok(steps)
     }
 
@@ -150,11 +150,11 @@ impl EpochSteps {
     ///
     /// # Errors
     /// As the iterator's.
-    pub fn next_unread(&mut self) -> Result<Option<EpochBatch>, EpochError> {
+    pub fn next_without_ids(&mut self) -> Result<Option<EpochBatch>, EpochError> {
         let next = match self.ready.next() {
             Some(read) => Some(read),
             None if self.over => None,
-            None => self.reading.next_unread().inspect_err(|_| self.over = true)?,
+            None => self.reading.next_without_ids().inspect_err(|_| self.over = true)?,
         };
         let Some((batch, next)) = next else {
             self.over = true;
@@ -231,7 +231,7 @@ struct StepRows {
 
 impl StepRows {
     fn tokens(&self) -> u64 {
-        let tokens = |row: &BatchedRow| row.row.as_ref().map_or(0, |row| row.row.tokens.into());
+        let tokens = |row: &BatchedRow| row.row.as_ref().map_or(0, |row| row.tokens.into());
         self.rows.iter().map(|(_, row)| tokens(row)).sum()
     }
 }
@@ -264,7 +264,7 @@ impl Reading {
     }
 
     /// Of the steps from here on every `stride`-th, the next one first; nothing has been read yet.
-    pub fn every(self, stride: u64) -> Self {
+    pub fn with_stride(self, stride: u64) -> Self {
         Self { stride: stride.max(1), begun: false, ..self }
     }
 
@@ -298,13 +298,13 @@ impl Reading {
     }
 
     /// What the rank has of the next step, without ids, and the batch after it; none at the end.
-    pub fn next_unread(&mut self) -> Result<Option<(EpochBatch, u64)>, EpochError> {
+    pub fn next_without_ids(&mut self) -> Result<Option<(EpochBatch, u64)>, EpochError> {
         let step = match self.planned.pop_front() {
             Some(step) => Some(step),
             None => self.plan()?,
         };
         let Some(StepRows { number, rows, next }) = step else { return Ok(None) };
-        Ok(Some((EpochBatch { number, rows: self.epoch.unread(rows)? }, next)))
+        Ok(Some((EpochBatch { number, rows: self.epoch.rows_without_ids(rows)? }, next)))
     }
 
     /// Skips the next step; the batch after it, none at the end.
@@ -369,7 +369,7 @@ impl Reading {
     /// the ranks one after the other.
     fn deal(&mut self) -> Result<Option<StepRows>, EpochError> {
         let first = self.batches.next_number();
-        let turn = RankSharing::turn(first, self.rank, self.world);
+        let turn = RankSharing::batch_of_rank(first, self.rank, self.world);
         let left = self.batches_of_step.min(self.epoch.batches() - first);
         let (each, more) = (left / self.world, left % self.world);
         let number = first + turn * each + turn.min(more);
@@ -404,7 +404,7 @@ impl Epoch {
     /// The rows of steps, read together.
     fn read_steps(&self, steps: &[StepRows]) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
         let rows = steps.iter().flat_map(|step| step.rows.iter().cloned()).collect();
-        let mut rows: std::vec::IntoIter<EpochRow> = self.read(rows)?.into_iter();
+        let mut rows: std::vec::IntoIter<EpochRow> = self.rows_with_ids(rows)?.into_iter();
         let batches = steps.iter().map(|step| {
             let rows = rows.by_ref().take(step.rows.len()).collect();
             (EpochBatch { number: step.number, rows }, step.next)

@@ -5,6 +5,7 @@
 //! 0.3, and `DataCollator` of OLMo-core 3.0.
 
 use super::BatchField;
+use crate::epoch::error::EpochError;
 
 /// A trainer whose batches are known: [`BatchForm::contract`](super::BatchForm::contract).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +94,27 @@ impl Contract {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|contract| contract.name() == name)
+    }
+
+    /// The contract in a message.
+    pub(in crate::epoch) fn describe(self) -> String {
+        format!("of the contract \"{}\"", self.name())
+    }
+
+    /// Refuses rows that differ in length where the trainer takes rows of one.
+    ///
+    /// # Errors
+    /// [`EpochError::Limit`].
+    pub(in crate::epoch) fn check_rows(self, has_one_length: bool) -> Result<(), EpochError> {
+        if self.is_flat() || has_one_length {
+            return Ok(());
+        }
+        Err(EpochError::Limit {
+            format: self.describe(),
+            why: "its rows have one length, and those of the recipe have that of their documents"
+                .to_owned(),
+            instead: "pack them with `length` under [pack]".to_owned(),
+        })
     }
 
     /// Whether the segments of all rows stand end to end.

@@ -15,7 +15,7 @@ pub use field::BatchField;
 
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::masks;
-use crate::epoch::recipe::{Format, OutputRecipe, PadSide, RowColumn};
+use crate::epoch::recipe::{Format, OutputRecipe, PadSide, RowColumn, SpecialIds};
 use crate::epoch::stream::{Epoch, EpochBatch, IdBatch};
 use contract::BatchKey;
 
@@ -125,15 +125,24 @@ impl Epoch {
     /// differ, and for ids that do not fit their type; [`EpochError::Store`].
     pub fn tensors(&self, form: &BatchForm) -> Result<TensorMaker, EpochError> {
         let plan = &self.opened().plan;
-        let contract = form.contract;
-        let flat = contract.map_or(form.flat, Contract::is_flat);
-        let (keys, no_cache) = match (contract, &form.views) {
-            (Some(contract), views) => {
-                self.check_contract(contract, views.is_some())?;
-                (contract.keys().to_vec(), contract.turns_cache_off())
+        let (specials, side) = (&plan.tokenizer.specials, plan.recipe.pack.options.pad_side);
+        let maker = match form.contract {
+            Some(contract) => {
+                self.check_contract(contract, form.views.is_some())?;
+                TensorMaker::of_contract(contract, specials, side)
             }
-            (None, Some(views)) => (self.keys_of(views, flat)?, false),
-            (None, None) => self.default_keys(flat)?,
+            None => {
+                let (keys, no_cache) = match &form.views {
+                    Some(views) => (self.keys_of(views, form.flat)?, false),
+                    None => self.default_keys(form.flat)?,
+                };
+                TensorMaker {
+                    keys,
+                    no_cache,
+                    flat: form.flat,
+                    ..TensorMaker::of_ids(specials, side)
+                }
+            }
         };
         if form.ids == TensorIds::U16 && plan.tokenizer.vocab_size > 1 << 16 {
             return Err(EpochError::Limit {
@@ -145,20 +154,8 @@ impl Epoch {
                 instead: "use int32 or int64".to_owned(),
             });
         }
-        let specials = plan.tokenizer.specials;
-        let pads_with_zero = contract.is_some_and(Contract::pads_with_zero);
-        let pad = specials.pad.or(specials.eos).filter(|_| !pads_with_zero);
-        Ok(TensorMaker {
-            ids_name: contract.map_or("input_ids", Contract::ids),
-            ids: form.ids,
-            keys,
-            flat,
-            no_cache,
-            pads_with_zero,
-            pad: pad.unwrap_or(0),
-            side: plan.recipe.pack.options.pad_side,
-            width: if plan.fixed_length() { plan.capacity as usize } else { 0 },
-        })
+        let width = if plan.fixed_length() { plan.capacity as usize } else { 0 };
+        Ok(TensorMaker { ids: form.ids, width, ..maker })
     }
 
     /// What comes beside the ids of a row that is given by itself: labels and, if rows hold several documents, position
@@ -175,20 +172,15 @@ impl Epoch {
     }
 
     fn check_contract(&self, contract: Contract, views: bool) -> Result<(), EpochError> {
-        let limit = |why: &str, instead: &str| EpochError::Limit {
-            format: format!("of the contract \"{}\"", contract.name()),
-            why: why.to_owned(),
-            instead: instead.to_owned(),
-        };
         if views {
-            return Err(limit("it says which views a batch has", "leave `views` out"));
+            return Err(EpochError::Limit {
+                format: contract.describe(),
+                why: "it says which views a batch has".to_owned(),
+                instead: "leave `views` out".to_owned(),
+            });
         }
+        contract.check_rows(self.opened().plan.fixed_length())?;
         let fields: Vec<BatchField> = contract.keys().iter().map(|key| key.field).collect();
-        if !contract.is_flat() && !self.opened().plan.fixed_length() {
-            let why =
-                "its rows have one length, and those of the recipe have that of their documents";
-            return Err(limit(why, "pack them with `length` under [pack]"));
-        }
         self.check_loss(&fields)
     }
 
@@ -257,6 +249,40 @@ impl Epoch {
 }
 
 impl TensorMaker {
+    /// What makes rows of ids, of eight bytes, and nothing else.
+    fn of_ids(specials: &SpecialIds, side: PadSide) -> Self {
+        Self {
+            ids_name: "input_ids",
+            ids: TensorIds::I64,
+            keys: Vec::new(),
+            flat: false,
+            no_cache: false,
+            pads_with_zero: false,
+            pad: specials.pad.or(specials.eos).unwrap_or(0),
+            side,
+            width: 0,
+        }
+    }
+
+    /// What makes the batches of a trainer, with ids of eight bytes.
+    pub(in crate::epoch) fn of_contract(
+        contract: Contract,
+        specials: &SpecialIds,
+        side: PadSide,
+    ) -> Self {
+        let maker = Self::of_ids(specials, side);
+        let pads_with_zero = contract.pads_with_zero();
+        Self {
+            ids_name: contract.ids(),
+            keys: contract.keys().to_vec(),
+            flat: contract.is_flat(),
+            no_cache: contract.turns_cache_off(),
+            pads_with_zero,
+            pad: if pads_with_zero { 0 } else { maker.pad },
+            ..maker
+        }
+    }
+
     /// Whether it makes nothing but rows of ids, which [`IdBatch`] has too.
     #[must_use]
     pub const fn only_ids(&self) -> bool {

@@ -134,10 +134,12 @@ fn of_rows(
     let longest = |lengths: Vec<i32>| lengths.into_iter().max().unwrap_or(0);
     Ok(match view {
         BatchField::BlockCausalMask => {
-            let mask = batch_block_causal_mask(&shapes()).map_err(unfit)?;
+            let mask = batch_block_causal_mask(&shapes()).map_err(view_error)?;
             (vec![rows.len(), width, width], TensorValues::Bool(mask))
         }
-        BatchField::CuSeqlensPadded => list(batch_cu_seqlens_padded(&shapes()).map_err(unfit)?),
+        BatchField::CuSeqlensPadded => {
+            list(batch_cu_seqlens_padded(&shapes()).map_err(view_error)?)
+        }
         BatchField::CuSeqLensQ | BatchField::CuSeqLensK => list(ends_of_runs(rows, width)),
         BatchField::MaxLengthQ | BatchField::MaxLengthK => {
             number(longest(rows.iter().flat_map(|row| lengths_of_runs(&row.shape)).collect()))
@@ -176,7 +178,7 @@ fn of_rows(
                 |row: &WideRow<'_>| row.shape.spans.iter().map(|span| span.length).sum::<u32>();
             list(rows.iter().map(|row| real(row).cast_signed()).collect())
         }
-        _ => list(batch_cu_seqlens(&shapes()).map_err(unfit)?),
+        _ => list(batch_cu_seqlens(&shapes()).map_err(view_error)?),
     })
 }
 
@@ -233,7 +235,7 @@ fn next_ids(rows: &[WideRow<'_>], width: usize) -> Vec<i64> {
     out
 }
 
-fn unfit(error: ViewError) -> EpochError {
+fn view_error(error: ViewError) -> EpochError {
     EpochError::bug(error.to_string())
 }
 

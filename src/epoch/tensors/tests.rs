@@ -3,34 +3,21 @@
 use super::*;
 use crate::epoch::recipe::PadView;
 use crate::epoch::stream::EpochRow;
-use crate::epoch::stream::FilledRow;
 use crate::epoch::views::{
     LossSpan, LossWeighting, PackedRow, RowShape, batch_cu_seqlens, collate, flatten, loss_weights,
     shifted_labels, unpad_batch,
 };
 use proptest::prelude::*;
 
+const SPECIALS: SpecialIds = SpecialIds { bos: None, eos: None, pad: Some(9) };
+
 fn maker(views: &[BatchField], flat: bool, ids: TensorIds, side: PadSide) -> TensorMaker {
     TensorMaker {
-        ids_name: "input_ids",
         ids,
         keys: views.iter().copied().map(BatchKey::of).collect(),
         flat,
-        no_cache: false,
-        pads_with_zero: false,
-        pad: 9,
-        side,
         width: 4,
-    }
-}
-
-fn of_contract(contract: Contract) -> TensorMaker {
-    TensorMaker {
-        ids_name: contract.ids(),
-        keys: contract.keys().to_vec(),
-        no_cache: contract.turns_cache_off(),
-        pads_with_zero: contract.pads_with_zero(),
-        ..maker(&[], contract.is_flat(), TensorIds::I64, PadSide::Right)
+        ..TensorMaker::of_ids(&SPECIALS, side)
     }
 }
 
@@ -40,9 +27,7 @@ type TestRow = (RowShape, Vec<i32>, Option<Vec<LossSpan>>);
 fn batch(rows: &[TestRow]) -> EpochBatch {
     let rows = rows.iter().map(|(shape, ids, trained)| {
         let ids = ids.iter().map(|id| id.cast_unsigned()).collect();
-        let row =
-            FilledRow { ids, shape: shape.clone(), trained: trained.clone(), ..FilledRow::none() };
-        EpochRow::made(row)
+        EpochRow { ids, shape: shape.clone(), trained: trained.clone(), ..EpochRow::none() }
     });
     EpochBatch { number: 0, rows: rows.collect() }
 }
@@ -169,7 +154,11 @@ fn every_contract_has_the_keys_of_its_trainer() {
             Some(vec![LossSpan { start: 2, end: 4, weight: 1.0 }]),
         ),
     ];
-    let tensors = |contract| of_contract(contract).tensors(&batch(&rows)).unwrap();
+    let tensors = |contract| {
+        TensorMaker::of_contract(contract, &SPECIALS, PadSide::Right)
+            .tensors(&batch(&rows))
+            .unwrap()
+    };
     let names = |tensors: &[Tensor]| tensors.iter().map(|one| one.name).collect::<Vec<_>>();
 
     let flat = tensors(Contract::Trl);

@@ -9,7 +9,8 @@ use crate::epoch::error::EpochError;
 use crate::epoch::mix::Scheduler;
 use crate::epoch::pack::{Segment, without_repeated};
 use crate::epoch::recipe::{MixUnit, RowColumn};
-use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, MixedRow, OpenPlan};
+use crate::epoch::rows::RowRef;
+use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, OpenPlan};
 use crate::epoch::stream::NO_SOURCE;
 use crate::model::Context;
 use crate::output::{ShardReadError, ShardReader, TokenBatch, TokenRow};
@@ -30,7 +31,7 @@ pub(super) struct Audit<'a> {
     /// The pass that each source ends in; none told where rows that fill no batch are carried.
     ends: Option<Vec<u32>>,
     /// The rows that fill no batch, which no file has.
-    left_out: Vec<MixedRow>,
+    left_out: Vec<RowRef>,
     pub counts: ExportCounts,
     pub rows: u64,
     /// Real tokens.
@@ -132,9 +133,8 @@ impl<'a> Audit<'a> {
     /// The source of a row of the plan, and what is in it.
     fn planned(&self, row: Option<&BatchedRow>) -> Result<(&str, Vec<Segment>), EpochError> {
         let Some(row) = row.and_then(|row| row.row.as_ref()) else { return Ok(("", Vec::new())) };
-        let source = self.opened.sources.get(row.source);
-        let source = source.ok_or_else(|| EpochError::bug("a row of no source"))?;
-        Ok((&*source.rules().name, source.segments(&row.row)?))
+        let source = self.opened.source(row)?;
+        Ok((&*source.rules().name, source.segments(row)?))
     }
 
     fn account(
@@ -165,7 +165,7 @@ impl<'a> Audit<'a> {
         let source = plan.sources.iter().position(|source| source.name == row.source());
         let pads = row.ids().len().saturating_sub(findings.real);
         // What the row before has too counts there.
-        let repeated = expected.and_then(|row| row.row.as_ref()).map_or(0, |row| row.row.repeated);
+        let repeated = expected.and_then(|row| row.row.as_ref()).map_or(0, |row| row.repeated);
         let again = usize::from(repeated > 0 && row.doc_offsets().first() == Some(&0));
         let documents = row.doc_offsets().iter().filter(|offset| **offset == 0).count() - again;
         let segments: Vec<Segment> = without_repeated(&findings.segments, repeated).collect();
@@ -183,7 +183,7 @@ impl<'a> Audit<'a> {
             checks.fail(Property::Mix, format!("row {number} {why}"));
         }
         let pass =
-            expected.filter(|expected| expected.source == source).map(|expected| expected.row.pass);
+            expected.filter(|expected| expected.source == source).map(|expected| expected.pass);
         if let (Some(passes), Some(rows)) =
             (self.passes.get_mut(source), self.opened.sources.get(source))
         {
@@ -229,8 +229,8 @@ impl<'a> Audit<'a> {
             let (passes, source) =
                 (self.passes.get_mut(row.source), self.opened.sources.get(row.source));
             let (Some(passes), Some(source)) = (passes, source) else { continue };
-            for segment in source.segments_without_repeated(&row.row)? {
-                passes.add(Some(row.row.pass), &segment, source);
+            for segment in source.segments_without_repeated(row)? {
+                passes.add(Some(row.pass), &segment, source);
             }
         }
         let sources = self.opened.sources.iter().zip(&self.opened.plan.sources);

@@ -81,7 +81,7 @@ impl<'a> RowChecker<'a> {
             let (first, last) = (number == 0, number + 1 == lengths.len());
             check_integrity(checked, &segment, (first, last), &mut findings);
             if let Some(trained) = &mut trained {
-                trained.push(self.opened.trained.within(&segment, 0)?);
+                trained.push(self.opened.trained.spans_in_row(&segment, 0)?);
             }
             findings.segments.push(segment);
             findings.starts.push(*start);

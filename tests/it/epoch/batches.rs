@@ -7,7 +7,7 @@ use crate::support::epochs::WordCorpus;
 use crate::support::{Ran, command, corpusdb, corpusdb_test, outputs};
 use corpusdb::epoch::recipe::PadSide;
 use corpusdb::epoch::views::PackedRow;
-use corpusdb::epoch::{EpochBatch, EpochRow, Plan, StreamOptions, torch, views};
+use corpusdb::epoch::{EpochBatch, EpochRow, Plan, PlanHeader, StreamOptions, torch, views};
 use corpusdb::{Context, Corpus};
 use serde_json::{Value, json};
 
@@ -131,7 +131,9 @@ fn an_epoch_without_rows_is_an_error_that_says_why() {
     let refused = plan(&corpus, &format!("{PADDED}[batch]\nrows = 1_000_000\n")).err().unwrap();
     // One that was stored before planning looked at it.
     let mut planned = plan(&corpus, &format!("{PADDED}[batch]\nrows = 1\n")).unwrap();
-    planned.plan.recipe.batch.as_mut().unwrap().rows = Some(1_000_000);
+    let stored =
+        planned.plan.to_json().replace("\"batch\":{\"rows\":1,", "\"batch\":{\"rows\":1000000,");
+    planned.plan = PlanHeader::from_json(&stored).unwrap();
     let errors = [
         refused,
         corpus.explain(&planned, &Context::new()).err().unwrap(),

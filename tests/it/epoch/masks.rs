@@ -247,8 +247,11 @@ fn streams_that_would_lose_masks_or_weights_are_refused() {
                 for unpadded in [false, true] {
                     let views = StreamViews { columns: Some(columns.to_vec()), unpadded };
                     let what = format!("{is_weighted} {named:?} {format:?} {unpadded}");
-                    assert!(ignoring.printer_of(format, &views, Vec::new()).is_ok(), "{what}");
-                    let error = epoch.printer_of(format, &views, Vec::new()).err();
+                    assert!(
+                        ignoring.stream_writer_with(format, &views, Vec::new()).is_ok(),
+                        "{what}"
+                    );
+                    let error = epoch.stream_writer_with(format, &views, Vec::new()).err();
                     let error = error.map(|error| error.to_string()).unwrap_or_default();
                     assert_eq!(error.is_empty(), refused.is_none(), "{what}: {error}");
                     let why = refused.unwrap_or_default();
@@ -269,7 +272,7 @@ fn streams_that_would_lose_masks_or_weights_are_refused() {
         // What is given where nothing is chosen says all.
         for unpadded in [false, true] {
             let views = StreamViews { columns: None, unpadded };
-            assert!(epoch.printer_of(StreamFormat::Arrow, &views, Vec::new()).is_ok());
+            assert!(epoch.stream_writer_with(StreamFormat::Arrow, &views, Vec::new()).is_ok());
         }
         let file = place.scratch.write("stream.toml", format!("version = 1\n{}", recipe("")));
         let path = place.path.display().to_string();
@@ -283,7 +286,7 @@ fn streams_that_would_lose_masks_or_weights_are_refused() {
     let planned = plan(&corpus, &recipe("")).unwrap();
     let views = StreamViews { columns: Some(vec![PositionIds]), unpadded: false };
     let epoch = open(&corpus, &planned, 0);
-    assert!(epoch.printer_of(StreamFormat::Jsonl, &views, Vec::new()).is_ok());
+    assert!(epoch.stream_writer_with(StreamFormat::Jsonl, &views, Vec::new()).is_ok());
 }
 
 // Files of masks appeared in an epoch of plain text once conversations had been ingested beside it.

@@ -8,7 +8,7 @@ mod patterns;
 
 pub(super) use documents::PassKey;
 
-use super::{OpenPurpose, PassCount, RowContent, RowPlace};
+use super::{OpenPurpose, PassCount, RowContent, RowRef};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{LengthIndex, LengthReader, LossReader, blocks_of};
 use crate::epoch::pack::{LengthHistogram, Segment, without_repeated};
@@ -191,7 +191,7 @@ impl PassRows {
     ///
     /// # Errors
     /// As [`PassRows::segments`].
-    pub fn row(&self, stratum: u16, pass: u32, index: u64) -> Result<RowPlace, EpochError> {
+    pub fn row(&self, stratum: u16, pass: u32, index: u64) -> Result<RowRef, EpochError> {
         let (tokens, amount) = match &self.body {
             RowLayout::Patterned(rows) => rows.size(&self.held, pass, index)?,
             RowLayout::Listed(rows) => {
@@ -200,8 +200,8 @@ impl PassRows {
             }
             RowLayout::InOrder(_) => return Err(self.held.no_row(index)),
         };
-        let place = RowContent::Packed(index);
-        Ok(RowPlace { pass, tokens, repeated: 0, amount, stratum, place })
+        let (source, place) = (self.held.rules.source, RowContent::Packed(index));
+        Ok(RowRef { source, pass, tokens, repeated: 0, amount, stratum, place })
     }
 
     /// A row cut in order, as a reference; `repeated`: tokens that the row before has too.
@@ -214,11 +214,12 @@ impl PassRows {
         pass: u32,
         segments: Vec<Segment>,
         repeated: u32,
-    ) -> Result<RowPlace, EpochError> {
+    ) -> Result<RowRef, EpochError> {
         let tokens = without_repeated(&segments, repeated).map(|segment| segment.length).sum();
         let amount =
             self.held.amount(tokens, || Ok(without_repeated(&segments, repeated).collect()))?;
-        Ok(RowPlace { pass, tokens, repeated, amount, stratum, place: RowContent::Cut(segments) })
+        let (source, place) = (self.held.rules.source, RowContent::Cut(segments));
+        Ok(RowRef { source, pass, tokens, repeated, amount, stratum, place })
     }
 
     /// Tokens of each segment of row `index`.
