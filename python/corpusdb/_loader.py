@@ -172,11 +172,7 @@ class Loader(LoaderAttributes):
     def _check(self, reader: _native.Reader) -> None:
         """Refuses what could not be given."""
         self._refuse_over(reader, self._first)
-        reader.check(
-            self._first,
-            **self._request(),
-            files=self._files,
-        )
+        reader.check(self._first, self._request(), self._files)
 
     def _request(self) -> dict[str, Any]:
         """What the batches of this rank are to be, as the reader is asked for them."""
@@ -293,7 +289,7 @@ class Loader(LoaderAttributes):
 
     def _left_from(self, reader: _native.Reader, epoch: int, from_batch: int) -> tuple[int, int]:
         """Steps from a batch on, and rows that no rank gets."""
-        return reader.steps(epoch, from_batch, world=self.world, uneven=self._uneven, rows=self._rows)
+        return reader.steps(epoch, from_batch, self._request())
 
     @property
     def rows_left_out(self) -> int:
@@ -387,12 +383,7 @@ class Loader(LoaderAttributes):
         self._left = self._own_steps(reader)
         skip, stride = (self._skipped, 1) if self._share is None else self._to_skip(reader)
         return reader.start(
-            self._epoch,
-            self._next,
-            **self._request(),
-            prefetch=self._prefetch,
-            skip=skip,
-            stride=stride,
+            self._epoch, self._next, self._request(), prefetch=self._prefetch, skip=skip, stride=stride
         )
 
     def _own_steps(self, reader: _native.Reader) -> int:
@@ -597,8 +588,6 @@ def as_torch(arrays: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_contract(contract: str, as_: str, layout: str | None, views: Sequence[str] | None) -> None:
-    if contract not in get_args(Contract):
-        raise ValueError(f"contract must be one of {', '.join(get_args(Contract))}, got {contract!r}")
     if as_ == "arrow":
         raise ValueError("a contract is one of tensors: leave as_=\"arrow\" out, or the contract")
     for name, value in (("layout", layout), ("views", views)):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 __all__ = [
     "Batches",
     "Changes",
+    "Collator",
     "Encoder",
     "Handle",
     "Origin",
@@ -42,6 +43,7 @@ __all__ = [
     "kernel_verify",
     "load_encoder",
     "main",
+    "manifest_text",
     "mark_epochs",
     "one_line",
     "pieces",
@@ -398,6 +400,7 @@ def extend_plan(
     recipe: str | None = None,
     listener: _Listener | None = None,
 ) -> Plan: ...
+def manifest_text(directory: str | PathLike[str]) -> str: ...
 @final
 class Reader:
     def __new__(
@@ -412,37 +415,17 @@ class Reader:
         files: Sequence[str] = ...,
     ) -> Reader: ...
     def share(self) -> Reader: ...
-    def check(
-        self,
-        epoch: int,
-        *,
-        rank: int,
-        world: int,
-        uneven: bool,
-        rows: int,
-        views: Sequence[str] | None,
-        flat: bool,
-        kind: str,
-        contract: str | None,
-        files: Sequence[str],
-    ) -> None: ...
+    def check(self, epoch: int, request: dict[str, Any], files: Sequence[str]) -> None: ...
     def epochs(self) -> int: ...
     def batches_of_step(self, epoch: int, world: int, rows: int) -> int: ...
     def counts(self, epoch: int) -> tuple[int, int]: ...
-    def steps(self, epoch: int, from_batch: int, *, world: int, uneven: bool, rows: int) -> tuple[int, int]: ...
+    def steps(self, epoch: int, from_batch: int, request: dict[str, Any]) -> tuple[int, int]: ...
     def start(
         self,
         epoch: int,
         from_batch: int,
+        request: dict[str, Any],
         *,
-        rank: int,
-        world: int,
-        uneven: bool,
-        rows: int,
-        views: Sequence[str] | None,
-        flat: bool,
-        kind: str,
-        contract: str | None,
         prefetch: int,
         skip: int = 0,
         stride: int = 1,
@@ -456,6 +439,10 @@ class Reader:
 @final
 class Origin:
     def tell(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
+@final
+class Collator:
+    def __new__(cls, manifest: str, contract: str) -> Collator: ...
+    def batch(self, rows: Sequence[dict[str, NDArray[Any] | None]]) -> dict[str, Any]: ...
 @final
 class Batches:
     def next(self) -> tuple[Any, ...] | None: ...

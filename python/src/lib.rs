@@ -59,7 +59,7 @@ mod native {
         kernel_near, kernel_similar, kernel_verify, load_encoder, standings_digest,
     };
     #[pymodule_export]
-    use crate::loader::{PlanReader, PyBatchOrigin, PyBatches};
+    use crate::loader::{PlanReader, PyBatchOrigin, PyBatches, PyCollator, manifest_text};
     #[pymodule_export]
     use crate::plan::{PyPlan, extend_plan, mark_epochs, plan_recipe, stored_plan, stored_plans};
     #[pymodule_export]

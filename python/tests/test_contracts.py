@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from epochs import CHATS, DEALT, PACKED, chats, planned, texts
 
-from corpusdb import errors
+from corpusdb import _native, errors
 from corpusdb._batch import Batch
+from corpusdb._collator import row_columns
 from corpusdb._plan import Plan
 
 #: Rows of two sources with pads at their ends.
@@ -207,6 +210,67 @@ def test_what_no_trainer_reads_is_refused_when_the_loader_is_made(
 def test_rows_of_documents_have_no_contract_of_one_length(plans: dict[str, Plan]) -> None:
     with pytest.raises(errors.CorpusError, match="pack them with `length`"):
         plans["dealt"].loader(rank=0, world=1, as_="numpy", contract="megatron")
+
+
+# ---- built files ----
+
+
+def rows_of_files(directory: Path) -> list[dict[str, Any]]:
+    """The rows of built files in Parquet, or in Arrow as `datasets` has it."""
+    tables = []
+    for file in sorted(directory.iterdir()):
+        if file.suffix == ".parquet":
+            tables.append(pq.read_table(file))
+        elif file.suffix == ".arrow":
+            tables.append(pa.ipc.open_stream(file).read_all())
+    rows: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("name", ["padded", "dealt", "chats"])
+def test_rows_of_files_make_the_batches_of_the_plan(plans: dict[str, Plan], name: str, tmp_path: Path) -> None:
+    plan = plans[name]
+    plan.build(tmp_path / "built")
+    rows = rows_of_files(tmp_path / "built")
+    contracts: list[Any] = ["transformers", "trl"]
+    if name != "dealt":
+        contracts += ["megatron", "torchtitan", "olmo-core"]
+    for contract in contracts:
+        collator = _native.Collator(_native.manifest_text(tmp_path / "built"), contract)
+        at = 0
+        for wanted in plan.loader(rank=0, world=1, as_="numpy", contract=contract):
+            if contract == "torchtitan":
+                inputs, labels = wanted
+                wanted = inputs._with({**inputs, "labels": labels})
+            of_batch = rows[at : at + len(wanted.rows)]
+            at += len(of_batch)
+            given = collator.batch([row_columns(row) for row in of_batch])
+            assert sorted(given) == sorted(wanted)
+            for key, value in wanted.items():
+                assert type(given[key]) is type(value), key
+                if isinstance(value, np.ndarray):
+                    assert given[key].dtype == value.dtype and np.array_equal(given[key], value), key
+                else:
+                    assert given[key] == value, key
+        assert at == len(rows)
+
+
+def test_what_is_no_built_row_is_refused_with_its_column(plans: dict[str, Plan], tmp_path: Path) -> None:
+    plans["dealt"].build(tmp_path / "built")
+    manifest = _native.manifest_text(tmp_path / "built")
+    with pytest.raises(errors.CorpusError, match="pack them with `length`"):
+        _native.Collator(manifest, "megatron")
+    with pytest.raises(ValueError, match="no contract `nemo`"):
+        _native.Collator(manifest, "nemo")
+    with pytest.raises(errors.CorpusError, match="no epoch was built here"):
+        _native.manifest_text(tmp_path)
+    collator, row = _native.Collator(manifest, "trl"), rows_of_files(tmp_path / "built")[0]
+    with pytest.raises(ValueError, match="a row has no `seq_lengths`"):
+        row_columns({"input_ids": [1, 2]})
+    with pytest.raises(ValueError, match="`input_ids` has -3"):
+        collator.batch([row_columns({**row, "input_ids": [-3] * len(row["input_ids"])})])
+    with pytest.raises(errors.CorpusError, match="row 0 of the batch has no `labels`"):
+        collator.batch([row_columns({name: value for name, value in row.items() if name != "labels"})])
 
 
 # ---- ranks ----

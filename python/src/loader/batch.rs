@@ -45,14 +45,8 @@ impl Form {
             "uint16" => TensorIds::U16,
             _ => TensorIds::I64,
         };
-        let contract = contract.map(|name| {
-            Contract::named(name).ok_or_else(|| {
-                let names: Vec<&str> = Contract::ALL.into_iter().map(Contract::name).collect();
-                let names = names.join(", ");
-                PyValueError::new_err(format!("no contract `{name}`; there are {names}"))
-            })
-        });
-        Ok(Self::Tensors(BatchForm { views, flat, contract: contract.transpose()?, ids }))
+        let contract = contract.map(named_contract).transpose()?;
+        Ok(Self::Tensors(BatchForm { views, flat, contract, ids }))
     }
 
     /// The form of rows that are given by themselves.
@@ -64,6 +58,17 @@ impl Form {
             form => form.clone(),
         })
     }
+}
+
+/// The contract of that name.
+///
+/// # Errors
+/// `ValueError`.
+pub(super) fn named_contract(name: &str) -> PyResult<Contract> {
+    Contract::named(name).ok_or_else(|| {
+        let names: Vec<&str> = Contract::ALL.into_iter().map(Contract::name).collect();
+        PyValueError::new_err(format!("no contract `{name}`; there are {}", names.join(", ")))
+    })
 }
 
 fn named<T: Copy>(
@@ -156,19 +161,22 @@ impl ReadyBatch {
     /// (arrays by name or a record batch, number, next, origin).
     pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
         let content = match self.content {
-            BatchContent::Tensors(tensors) => {
-                let arrays = PyDict::new(py);
-                for tensor in tensors {
-                    arrays.set_item(tensor.name, array(py, tensor.dims, tensor.values)?)?;
-                }
-                arrays.into_any()
-            }
+            BatchContent::Tensors(tensors) => arrays(py, tensors)?.into_any(),
             BatchContent::Table(batch) => {
                 Bound::new(py, pyo3_arrow::PyRecordBatch::new(batch))?.into_any()
             }
         };
         (content, self.number, self.next, self.origin).into_pyobject(py)
     }
+}
+
+/// Tensors by their names.
+pub(super) fn arrays(py: Python<'_>, tensors: Vec<Tensor>) -> PyResult<Bound<'_, PyDict>> {
+    let arrays = PyDict::new(py);
+    for tensor in tensors {
+        arrays.set_item(tensor.name, array(py, tensor.dims, tensor.values)?)?;
+    }
+    Ok(arrays)
 }
 
 /// An array that owns the values without a copy; a number, a list or a setting where it is no tensor.
@@ -272,7 +280,7 @@ impl OriginFinder {
         };
         let asked =
             EpochError::OutOfRange { what: "batch", asked: batch, there_are: self.epoch.batches() };
-        let found = steps.next_unread()?.ok_or(asked)?;
+        let found = steps.next_without_ids()?.ok_or(asked)?;
         *held = Some(steps);
         Ok(found)
     }

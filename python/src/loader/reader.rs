@@ -20,6 +20,31 @@ pub(crate) struct PlanReader {
     opened: ProcessOwned<Mutex<Option<Arc<LoaderCorpus>>>>,
 }
 
+/// What the batches of a rank are to be: a dictionary of Python.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct BatchRequest {
+    rank: u64,
+    world: u64,
+    uneven: bool,
+    rows: u64,
+    views: Option<Vec<String>>,
+    flat: bool,
+    kind: String,
+    contract: Option<String>,
+}
+
+impl BatchRequest {
+    fn form(&self) -> PyResult<Form> {
+        Form::of(self.views.clone(), self.flat, &self.kind, self.contract.as_deref())
+    }
+
+    fn options(&self, from_batch: u64, prefetch: usize) -> StreamOptions {
+        let Self { rank, world, uneven, rows, .. } = *self;
+        StreamOptions { from_batch, rank, world, prefetch, uneven, rows, full_steps: !uneven }
+    }
+}
+
 #[pymethods]
 impl PlanReader {
     /// Opens the corpus at `path`, and the further corpora `shards`, and finds the plan with the hash; or takes `plan`,
@@ -60,23 +85,14 @@ impl PlanReader {
     }
 
     /// Refuses what batches of an epoch could not be: by the rank, the views, or the files.
-    #[pyo3(signature = (epoch, *, rank, world, uneven, rows, views, flat, kind, contract, files))]
-    #[expect(clippy::too_many_arguments, reason = "each is an option of the loader")]
     fn check(
         &self,
         py: Python<'_>,
         epoch: u64,
-        rank: u64,
-        world: u64,
-        uneven: bool,
-        rows: u64,
-        views: Option<Vec<String>>,
-        flat: bool,
-        kind: &str,
-        contract: Option<&str>,
+        request: BatchRequest,
         files: Vec<PathBuf>,
     ) -> PyResult<()> {
-        let form = Form::of(views, flat, kind, contract)?;
+        let (form, options) = (request.form()?, request.options(0, 1));
         let opened = self.opened(py)?;
         run_detached(py, None, move |context| {
             opened.refuse_purged()?;
@@ -84,8 +100,6 @@ impl PlanReader {
             opened.pool.install(|| {
                 let open = opened.epoch_here(epoch, context)?;
                 Maker::of(&open, &form)?;
-                let options =
-                    StreamOptions { rank, world, uneven, rows, ..StreamOptions::default() };
                 open.steps(&options)?;
                 match files.get(&epoch) {
                     Some(directory) => Ok(open.from_files(directory).map(drop)?),
@@ -109,35 +123,24 @@ impl PlanReader {
         })
     }
 
-    /// The number of steps of each rank of `world`, from batch `from` on, and of rows that no rank has, since they are
-    /// too few for one each. `rows`: rows of a step of a rank, where the recipe has no batches.
-    #[pyo3(signature = (epoch, from_batch, *, world, uneven, rows))]
+    /// The number of steps of each rank, from batch `from_batch` on, and of rows that no rank has, since they are too few
+    /// for one each.
     fn steps(
         &self,
         py: Python<'_>,
         epoch: u64,
         from_batch: u64,
-        world: u64,
-        uneven: bool,
-        rows: u64,
+        request: BatchRequest,
     ) -> PyResult<(u64, u64)> {
+        let options = request.options(from_batch, 1);
         let opened = self.opened(py)?;
         run_detached(py, None, move |context| {
-            let full_steps = !uneven;
-            let options = StreamOptions {
-                from_batch,
-                world,
-                uneven,
-                rows,
-                full_steps,
-                ..StreamOptions::default()
-            };
             let epoch = opened.epoch(epoch, context)?;
             Ok((epoch.steps_left(&options), epoch.rows_left_out(&options)))
         })
     }
 
-    /// How many batches a step of `world` ranks has. `rows` is as for `steps`.
+    /// How many batches a step of `world` ranks of `rows` rows has.
     fn batches_of_step(&self, py: Python<'_>, epoch: u64, world: u64, rows: u64) -> PyResult<u64> {
         let opened = self.opened(py)?;
         run_detached(py, None, move |context| {
@@ -150,39 +153,27 @@ impl PlanReader {
         })
     }
 
-    /// Starts to read the steps of a rank ahead, from batch `from` on: skips `skip` steps, then reads every
+    /// Starts to read the steps of a rank ahead, from batch `from_batch` on: skips `skip` steps, then reads every
     /// `stride`-th.
-    #[pyo3(signature = (
-        epoch, from_batch, *, rank, world, uneven, rows, views, flat, kind, contract, prefetch, skip=0, stride=1
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "each is an option of the loader")]
+    #[pyo3(signature = (epoch, from_batch, request, *, prefetch, skip=0, stride=1))]
+    #[expect(clippy::too_many_arguments, reason = "where to begin, what, and whose turns")]
     fn start(
         &self,
         py: Python<'_>,
         epoch: u64,
         from_batch: u64,
-        rank: u64,
-        world: u64,
-        uneven: bool,
-        rows: u64,
-        views: Option<Vec<String>>,
-        flat: bool,
-        kind: &str,
-        contract: Option<&str>,
+        request: BatchRequest,
         prefetch: usize,
         skip: u64,
         stride: u64,
     ) -> PyResult<PyBatches> {
-        let form = Form::of(views, flat, kind, contract)?;
+        let (form, options) = (request.form()?, request.options(from_batch, prefetch));
         let opened = self.opened(py)?;
         let theirs = Arc::clone(&opened);
         let work = run_detached(py, None, move |context| {
             opened.refuse_purged()?;
             opened.pool.install(|| {
                 let epoch = opened.epoch_here(epoch, context)?;
-                let full_steps = !uneven;
-                let options =
-                    StreamOptions { from_batch, rank, world, prefetch, uneven, rows, full_steps };
                 work(&opened, &epoch, &form, &options, (skip, stride))
             })
         })?;

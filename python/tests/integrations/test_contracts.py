@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 import torch
 from epochs import CHATS, PACKED, chats, planned, texts
+from torch.utils.data import DataLoader
 from transformers import DataCollatorWithFlattening
 from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
 
 from corpusdb._plan import Plan
+from corpusdb.torch import Collator
 
 #: A token of a row: id, label where it stands, number of its document in the row.
 Token = tuple[int, int, int]
@@ -72,3 +76,31 @@ def test_trl_collates_the_same_without_padding(plans: dict[str, Plan], name: str
             for row, own in zip(rows, lengths, strict=True) if row["input_ids"]
         ]
         equal(batch, collate(examples))
+
+
+@pytest.mark.parametrize("contract", ["transformers", "trl", "megatron", "torchtitan", "olmo-core"])
+def test_workers_collate_built_files_as_the_loader_does(plans: dict[str, Plan], tmp_path: Path, contract: Any) -> None:
+    plans["texts"].build(tmp_path / "built")
+    rows = datasets.load_dataset("parquet", data_dir=str(tmp_path / "built"), split="train")
+    given = DataLoader(
+        rows, batch_size=6, collate_fn=Collator(tmp_path / "built", contract), num_workers=2,
+        multiprocessing_context="spawn",
+    )
+    wanted = list(plans["texts"].loader(rank=0, world=1, contract=contract))
+    assert len(given) == len(wanted)
+    for found, batch in zip(given, wanted, strict=True):
+        if contract == "torchtitan":
+            assert torch.equal(found[1], batch[1])
+            found, batch = found[0], batch[0]
+        equal(found, batch)
+
+
+@pytest.mark.parametrize("kind", [None, "numpy", "torch", "arrow"])
+def test_rows_may_come_in_any_format_of_datasets(plans: dict[str, Plan], tmp_path: Path, kind: Any) -> None:
+    plans["chats"].build(tmp_path / "built")
+    rows = datasets.load_from_disk(str(tmp_path / "built")).with_format(kind if kind != "arrow" else None)
+    if kind == "arrow":
+        given = rows.with_format("arrow")[:4].to_pylist()
+    else:
+        given = [rows[at] for at in range(4)]
+    equal(Collator(tmp_path / "built")(given), next(plans["chats"].loader(rank=0, world=1)))

@@ -8,23 +8,13 @@ from typing import Any
 import lightning
 import pytest
 import torch
-from counted import CHATS_THRICE, Steps, model, steps_of, steps_of_epochs
-from epochs import chats, planned
+from counted import Steps, model, steps_of
 from torch.utils.data import DataLoader
+from torchdata.stateful_dataloader import StatefulDataLoader
 
 from corpusdb._plan import Plan
 
 OPTIONS: dict[str, Any] = {"rank": 0, "world": 1}
-
-
-@pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return planned(chats(tmp_path_factory.mktemp("chats")), CHATS_THRICE)
-
-
-@pytest.fixture(scope="module")
-def wanted(plan: Plan) -> Steps:
-    return steps_of_epochs(plan, 3)
 
 
 class Counted(lightning.LightningModule):
@@ -62,26 +52,35 @@ def of_data_loader(plan: Plan) -> Any:
     return DataLoader(plan.torch_dataset(**OPTIONS), batch_size=None)
 
 
+def of_stateful(plan: Plan) -> Any:
+    return StatefulDataLoader(plan.torch_dataset(**OPTIONS), batch_size=None)
+
+
+def of_stateful_workers(plan: Plan) -> Any:
+    return StatefulDataLoader(plan.torch_dataset(**OPTIONS), batch_size=None, num_workers=2)
+
+
 def of_living_workers(plan: Plan) -> Any:
     return DataLoader(plan.torch_dataset(**OPTIONS), batch_size=None, num_workers=2, persistent_workers=True)
 
 
-@pytest.mark.parametrize("way", [of_loader, of_data_loader, of_living_workers])
+@pytest.mark.parametrize("way", [of_loader, of_data_loader, of_living_workers, of_stateful])
 def test_three_epochs_are_those_of_the_plan(plan: Plan, wanted: Steps, tmp_path: Path, way: Any) -> None:
     counted = Counted()
     trainer(tmp_path).fit(counted, way(plan))
     assert counted.llama.steps == wanted
 
 
-def test_a_run_resumes_in_the_second_epoch(plan: Plan, wanted: Steps, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", [of_loader, of_stateful, of_stateful_workers])
+def test_a_run_resumes_in_the_second_epoch(plan: Plan, wanted: Steps, tmp_path: Path, way: Any) -> None:
     stop = len(steps_of(plan, 0)) + 3
     saving = lightning.pytorch.callbacks.ModelCheckpoint(tmp_path, "{step}", every_n_train_steps=1, save_top_k=-1)
     counted = Counted(stop)
     with pytest.raises(InterruptedError):
-        trainer(tmp_path, callbacks=[saving], enable_checkpointing=True).fit(counted, of_loader(plan))
+        trainer(tmp_path, callbacks=[saving], enable_checkpointing=True).fit(counted, way(plan))
     assert counted.llama.steps == wanted[:stop]
     counted = Counted()
-    trainer(tmp_path).fit(counted, of_loader(plan), ckpt_path=str(tmp_path / f"step={stop}.ckpt"), weights_only=True)
+    trainer(tmp_path).fit(counted, way(plan), ckpt_path=str(tmp_path / f"step={stop}.ckpt"), weights_only=True)
     assert counted.llama.steps == wanted[stop:]
 
 

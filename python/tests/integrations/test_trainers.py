@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 import torch
 from counted import CHATS_THRICE, steps_of_epochs
@@ -15,7 +16,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast,
 from trl import SFTConfig, SFTTrainer
 
 from corpusdb._plan import Plan
-from corpusdb.torch import flattened
+from corpusdb.torch import Collator, flattened
 
 
 @pytest.fixture(scope="module")
@@ -149,14 +150,20 @@ def test_sft_trainer_takes_the_loader_for_three_epochs_and_resumes(tmp_path: Pat
     assert trained(resume_from_checkpoint=str(tmp_path / "run" / f"checkpoint-{saved}")) == wanted[saved:]
 
 
-def test_sft_trainer_takes_the_rows_of_an_epoch_in_each_of_its_epochs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_built", [False, True])
+def test_sft_trainer_takes_the_rows_of_an_epoch_in_each_of_its_epochs(tmp_path: Path, is_built: bool) -> None:
     plan = planned(chats(tmp_path), {**CHATS_THRICE, "tokenizer": {"name": "own"}})
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=_tokenizer(), eos_token="<|im_end|>", pad_token="<|im_end|>")
-    llama, rows = counting_model(), plan.to_hf(views=["labels"])
+    llama, rows, collator = counting_model(), plan.to_hf(views=["labels"]), None
+    if is_built:
+        plan.build(tmp_path / "built")
+        rows = datasets.load_dataset("parquet", data_dir=str(tmp_path / "built"), split="train")
+        collator = Collator(tmp_path / "built", "trl")
     args = arguments(
-        tmp_path, SFTConfig, padding_free=True, packing=False, max_length=None, max_steps=-1, num_train_epochs=3
+        tmp_path, SFTConfig, padding_free=not is_built, packing=False, max_length=None, max_steps=-1,
+        num_train_epochs=3,
     )
-    SFTTrainer(llama, args, train_dataset=rows, processing_class=tokenizer).train()
+    SFTTrainer(llama, args, train_dataset=rows, processing_class=tokenizer, data_collator=collator).train()
     steps = -(-len(rows) // 4)
     whole = Counter(id for row in rows for id in row["input_ids"])
     assert [Counter(id for step in llama.steps[at : at + steps] for id in step)

@@ -6,27 +6,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
-from counted import CHATS_THRICE, Counting, Steps, model, steps_of, steps_of_epochs
-from epochs import chats, planned
+from counted import Counting, Steps, model, steps_of
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainingArguments
 
 from corpusdb import errors
 from corpusdb._plan import Plan
-from corpusdb.torch import flattened
+from corpusdb.torch import Collator, flattened
 
 OPTIONS: dict[str, Any] = {"rank": 0, "world": 1}
-
-
-@pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return planned(chats(tmp_path_factory.mktemp("chats")), CHATS_THRICE)
-
-
-@pytest.fixture(scope="module")
-def wanted(plan: Plan) -> Steps:
-    return steps_of_epochs(plan, 3)
 
 
 def arguments(directory: Path, **more: Any) -> TrainingArguments:
@@ -186,3 +176,25 @@ def test_rows_follow_the_epochs_of_the_trainer_also_when_resumed(plan: Plan, tmp
         assert Counter(given) == Counter(id for row in held for id in row)
     saved = next(step for step in range(5, 1000, 5) if step > per_epoch)
     assert by_rows(plan, tmp_path, tmp_path / f"checkpoint-{saved}", **saving) == steps[saved:]
+
+
+def test_rows_of_built_files_are_collated_as_the_plan_has_them(plan: Plan, tmp_path: Path) -> None:
+    plan.build(tmp_path / "built")
+    rows = datasets.load_dataset("parquet", data_dir=str(tmp_path / "built"), split="train")
+    saving = {"save_strategy": "steps", "save_steps": 5}
+
+    def steps(resume: Path | None = None) -> Steps:
+        llama = model()
+        trainer = Trainer(
+            llama, arguments(tmp_path, remove_unused_columns=False, **saving), train_dataset=rows,
+            data_collator=Collator(tmp_path / "built"),
+        )
+        trainer.train(resume_from_checkpoint=None if resume is None else str(resume))
+        return llama.steps
+
+    given, per_epoch = steps(), -(-len(rows) // 4)
+    whole = Counter(id for step in steps_of(plan, 0) for id in step)
+    for epoch in range(3):
+        assert Counter(id for step in given[epoch * per_epoch : (epoch + 1) * per_epoch] for id in step) == whole
+    saved = next(step for step in range(5, 1000, 5) if step > per_epoch)
+    assert steps(tmp_path / f"checkpoint-{saved}") == given[saved:]

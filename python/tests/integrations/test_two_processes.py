@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from counted import CHATS_THRICE, Steps, steps_of
-from epochs import chats, planned
+from counted import Steps, steps_of
 
 from corpusdb._plan import Plan
 
@@ -70,11 +69,6 @@ END = """
 with open(os.path.join({out!r}, f"rank-{{torch.distributed.get_rank()}}.json"), "w") as file:
     json.dump([llama.steps, llama.evaluated], file)
 """
-
-
-@pytest.fixture(scope="module")
-def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    return planned(chats(tmp_path_factory.mktemp("chats")), CHATS_THRICE)
 
 
 def ran(plan: Plan, place: Path, trainer: str, body: str, started: int, **names: Any) -> list[list[Steps]]:
