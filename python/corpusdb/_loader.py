@@ -401,6 +401,16 @@ class Loader(LoaderAttributes):
         done = self._left_from(reader, self._epoch, first)[0] - self._left_from(reader, self._epoch, self._next)[0]
         return (turn - done) % workers, workers
 
+    def _sharers(self, workers: int, epoch: int, next_batch: int) -> int:
+        """How many of so many workers have a batch of the iteration from a position on; at least one."""
+        with self._entered() as reader:
+            last = reader.epochs() if self._endless else min(self._first + self._epochs, reader.epochs())
+            steps = 0
+            while steps < workers and epoch < last:
+                steps += self._left_from(reader, epoch, next_batch)[0]
+                epoch, next_batch = epoch + 1, 0
+        return max(1, min(steps, workers))
+
     def _pass_epoch(self, reader: _native.Reader) -> None:
         """Goes on to the next epoch, or ends the iteration."""
         self._stop()

@@ -6,6 +6,7 @@ each worker writes only its own mark, and what follows from all marks is the sam
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,8 +27,8 @@ class SharedPosition:
     def __init__(self, epoch: int) -> None:
         #: Number of positions that were set, epoch, next batch, first epoch of the iteration.
         self._head = torch.tensor([0, epoch, 0, epoch], dtype=torch.int64).share_memory_()
-        #: For each worker: number of positions that were set, number of workers, first epoch of the iteration that it
-        #: has given whole.
+        #: For each worker: number of positions that were set, number of workers that have batches, first epoch of the
+        #: iteration that it has given whole.
         self._marks = torch.full((_WORKERS, 3), _BEGUN, dtype=torch.int64).share_memory_()
 
     def get(self, epochs: int) -> tuple[int, int, int]:
@@ -60,19 +61,20 @@ class SharedPosition:
         marks = self._marks[:workers].tolist()
         return ended == _BEGUN or (ended == first and any(mark != [setting, workers, first] for mark in marks))
 
-    def begin(self, worker: int, workers: int, position: tuple[int, int, int]) -> int:
-        """A worker begins an iteration at a position. Returns what `end` takes: the number of positions set so far."""
+    def begin(self, worker: int, workers: int, position: tuple[int, int, int]) -> Callable[[], None]:
+        """A worker begins an iteration at a position from which `workers` workers have batches.
+
+        Returns what it calls with its last batch of the iteration.
+        """
+        if worker >= workers:
+            return lambda: None
         if workers > _WORKERS:
             raise BadInput(f"a dataset has at most {_WORKERS} workers, got {workers}")
         epoch, next_batch, first = position
         setting = int(self._head[0])
         self._head[1], self._head[2], self._head[3] = epoch, next_batch, first
         self._mark(worker, setting, workers, _BEGUN)
-        return setting
-
-    def end(self, worker: int, workers: int, first: int, setting: int) -> None:
-        """A worker has given its last batch of the iteration that began with epoch `first`."""
-        self._mark(worker, setting, workers, first)
+        return lambda: self._mark(worker, setting, workers, first)
 
     def _mark(self, worker: int, setting: int, workers: int, first: int) -> None:
         self._marks[worker, 0], self._marks[worker, 1] = setting, workers

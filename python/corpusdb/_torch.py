@@ -58,8 +58,9 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
             position = self._stand(loader, worker, workers, is_worker=info is not None)
         else:
             position = self._resume(loader, pending, workers)
-        setting = self._position.begin(worker, workers, position)
-        self._under_way = _EpochIterator(loader, lambda: self._position.end(worker, workers, position[2], setting))
+        # Nobody waits for workers that have no batch: they may begin when the others have given theirs.
+        sharers = loader._sharers(workers, *position[:2]) if workers > 1 else 1
+        self._under_way = _EpochIterator(loader, self._position.begin(worker, sharers, position))
         return self._under_way
 
     def _stand(self, loader: Loader, worker: int, workers: int, *, is_worker: bool) -> tuple[int, int, int]:

@@ -8,6 +8,7 @@ import pickle
 import warnings
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -64,6 +65,20 @@ def test_loops_over_a_data_loader_are_the_epochs_of_the_plan(plan: Plan, workers
     _, loader = of_dataset(plan, workers)
     taken = [one for _ in range(3) for one in seen(islice(iter(loader), len(loader)))]
     assert taken == every_epoch(plan, 0, 1, 2)
+
+
+def test_nobody_waits_for_workers_without_a_batch(
+    plan: Plan, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = planned(corpus, PACKED.replace("rows = 120", f"rows = {plan.rows() // 3}"))
+    dataset, workers = few.torch_dataset(**OPTIONS), few.batches(0) + 4
+    for epoch in range(2):
+        # The last four have not begun when the others have given all batches.
+        for worker in range(few.batches(epoch)):
+            monkeypatch.setattr(
+                "corpusdb._torch.get_worker_info", lambda at=worker: SimpleNamespace(id=at, num_workers=workers)
+            )
+            assert seen(islice(iter(dataset), 1)) == every_epoch(few, epoch)[worker : worker + 1]
 
 
 @pytest.mark.parametrize("workers", WORKERS)
