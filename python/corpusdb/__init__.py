@@ -8,6 +8,9 @@
         print(w.sql("SELECT source, count(*) FROM documents WHERE kept GROUP BY source"))
 """
 
+import importlib
+from typing import TYPE_CHECKING
+
 from corpusdb import _fork, errors, reports
 from corpusdb._backups import Backups
 from corpusdb._batch import Batch
@@ -100,3 +103,13 @@ __all__ = [
     "WriterTokenizers",
     "create", "errors", "explain_dedup", "open", "preset", "repair", "reports", "salvage", *errors.__all__,
 ]
+
+if TYPE_CHECKING:
+    from corpusdb import torch as torch
+else:
+
+    def __getattr__(name):
+        # `corpusdb.torch` without a line that imports it: it takes torch, which not everybody has.
+        if name == "torch":
+            return importlib.import_module("corpusdb.torch")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

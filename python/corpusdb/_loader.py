@@ -18,7 +18,7 @@ import numpy as np
 from corpusdb import _native
 from corpusdb._batch import ArrowBatch, Batch, State, rebuilt_batch
 from corpusdb._states import VERSION, checked_state
-from corpusdb._trainers import LoaderAttributes, placed
+from corpusdb._trainers import LoaderAttributes, placed, trainer_epoch
 from corpusdb.errors import BadInput, Closed, CorpusError, EpochsOver, Forked, Infeasible, OutOfRange, WrongState
 
 __all__ = ["As", "Contract", "Ids", "Layout", "Loader"]
@@ -343,6 +343,9 @@ class Loader(LoaderAttributes):
                 if self._next or self._ended or self._batches is not None:
                     self._stop()
                     self._stand(self._first, 0)
+            elif self._is_untouched() and (ahead := trainer_epoch()):
+                self._stand(self._base + ahead * self._epochs, 0)
+                self._refuse_over(self._opened(), self._epoch)
             elif self._ended or (self._next == 0 and self._epoch == self._first != self._base and not self._batches):
                 reader = self._opened()
                 if self._endless and not self._ended and self._epoch >= reader.epochs():
@@ -352,6 +355,17 @@ class Loader(LoaderAttributes):
                 self._refuse_over(reader, self._epoch)
                 self._stand(self._epoch, 0)
         return self
+
+    def _refuse_unbegun(self) -> None:
+        """Refuses an iteration that begins here and goes beyond the last epoch of the plan."""
+        if not self._next and self._epoch == self._first:
+            with self._entered() as reader:
+                self._refuse_over(reader, self._first)
+
+    def _is_untouched(self) -> bool:
+        """Whether nothing was taken of it, and nobody has chosen a position."""
+        is_begun = self._next or self._ended or self._epoch != self._base or self._batches is not None
+        return not (is_begun or self._is_chosen or self._endless)
 
     def __next__(self) -> Any:
         # Without `_entered`: a context manager costs as much as a batch of ids.

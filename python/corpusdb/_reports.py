@@ -1922,7 +1922,7 @@ class ExcludedSuite(Report):
 
 
 class Explanation(Report):
-    """What epoch 0 of a plan will be."""
+    """What the first epoch of a plan that has rows will be, epoch 0 unless its rows are all carried on."""
 
     plan: str
     """blake3 of the plan, in hexadecimal."""
@@ -1949,6 +1949,9 @@ class Explanation(Report):
 
     epochs: int
     """Epochs that `max_repeats` allows."""
+
+    epoch: int
+    """Which epoch this is: the first one with rows. All rows of those before it are carried to it."""
 
     sources: list[SourceExplanation]
     """The sources, in the plan's order."""
@@ -4168,8 +4171,8 @@ class ReachRow(Report):
 
 
 class Recipe(Report):
-    """The user's description of epochs. `Recipe::parse` fills `source.from` and `mix.method`; planning fills `snapshot`,
-    `tokenizer.name` and, when none is listed, the sources.
+    """The user's description of epochs. `Recipe::parse` fills `source.from` and `mix.method`; planning makes a
+    `ResolvedRecipe` of it.
     """
 
     version: int
@@ -5200,7 +5203,7 @@ class SnapshotSource(Report):
 
 
 class SourceExplanation(Report):
-    """What epoch 0 takes from a source."""
+    """What the epoch takes from a source."""
 
     name: str
     """The name of the source."""

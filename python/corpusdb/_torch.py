@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -13,9 +14,9 @@ from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
 
 from corpusdb._batch import Batch, State, rebuilt_batch
 from corpusdb._loader import Loader
-from corpusdb._shared import SharedPosition
+from corpusdb._shared import SharedPosition, SharedTurn
 from corpusdb._states import STEPS, WORKER, checked_state
-from corpusdb._trainers import refuse_collating, refuse_splitting
+from corpusdb._trainers import refuse_collating, refuse_splitting, trainer_epoch
 from corpusdb.errors import OutOfRange, WrongState
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         super().__init__()
         self._loader: Loader = plan.loader(epoch=epoch, **options)
         self._position = SharedPosition(epoch)
+        #: How many epochs the plan has, where an iteration is all of them.
+        self._plan_epochs = plan.epochs if self._loader._endless else None
         self._lengths: dict[int, int] = {}
         self._begin()
 
@@ -54,18 +57,45 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
         loader = self._loader._copy()
         pending, self._pending = self._pending, None
-        if pending is None:
-            position = self._stand(loader, worker, workers, is_worker=info is not None)
-        else:
+        if pending is not None:
             position = self._resume(loader, pending, workers)
-        # Nobody waits for workers that have no batch: they may begin when the others have given theirs.
-        sharers = loader._sharers(workers, *position[:2]) if workers > 1 else 1
-        self._under_way = _EpochIterator(loader, self._position.begin(worker, sharers, position))
+            sharers = self._sharers(loader, workers, position)
+            turn = self._position.begin(worker, sharers, position)
+            self._under_way = _EpochIterator(loader, turn, lambda: self._behind(worker, workers, position))
+            return self._under_way
+        if self._under_way is not None and self._under_way.is_resumed:
+            self._position.wait()
+        position = self._stand(loader, worker, workers, is_worker=info is not None)
+        turn = self._position.begin(worker, self._sharers(loader, workers, position), position)
+        self._under_way = _EpochIterator(loader, turn)
         return self._under_way
+
+    @staticmethod
+    def _sharers(loader: Loader, workers: int, position: tuple[int, int, int]) -> int:
+        # Nobody waits for workers that have no batch: they may begin when the others have given theirs. What fails here
+        # is told with the first batch: what `iter` raises ends a worker without its message.
+        with contextlib.suppress(Exception):
+            return loader._sharers(workers, *position[:2]) if workers > 1 else 1
+        return workers
+
+    def _behind(
+        self, worker: int, workers: int, position: tuple[int, int, int]
+    ) -> tuple[Loader, SharedTurn] | None:
+        """The next iteration, where the state that all workers resumed is behind the last batch of one."""
+        self._position.wait()
+        loader = self._loader._copy()
+        with loader._entered() as reader:
+            # Who gave a batch has ended behind it, not behind the state.
+            first = self._position.get(self._after)[2]
+            if first in (position[2], reader.epochs()) or self._position.is_given():
+                loader.close()
+                return None
+        following = self._stand(loader, worker, workers, is_worker=True)
+        return loader, self._position.begin(worker, self._sharers(loader, workers, following), following)
 
     def _stand(self, loader: Loader, worker: int, workers: int, *, is_worker: bool) -> tuple[int, int, int]:
         """Puts the loader of an iteration at the shared position."""
-        position = self._position.get(loader._epochs)
+        position = self._present(worker)
         if loader._evaluation:
             position = loader._first, 0, loader._first
         elif worker == 0 and self._position.is_left():
@@ -80,6 +110,17 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         if is_worker:
             loader._share = worker, workers, next_batch
         return position
+
+    def _present(self, worker: int = 0) -> tuple[int, int, int]:
+        """Where the next iteration begins."""
+        position = self._position.get(self._after)
+        if self._position.is_untouched(worker) and position[0] == self._loader._base and self._plan_epochs is None:
+            epoch = position[0] + trainer_epoch() * self._loader._epochs
+            position = epoch, 0, epoch
+        return position
+
+    def _after(self, first: int) -> int:
+        return first + self._loader._epochs if self._plan_epochs is None else self._plan_epochs
 
     def _resume(self, loader: Loader, state: State, workers: int) -> tuple[int, int, int]:
         """Puts the loader of an iteration at the state of the same worker."""
@@ -102,7 +143,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
 
     def __len__(self) -> int:
         """The number of batches of this rank in the next iteration; in the last one, if there is no other."""
-        first = self._loader._first if self._loader._evaluation else self._position.get(self._loader._epochs)[2]
+        first = self._loader._first if self._loader._evaluation else self._present()[2]
         if first not in self._lengths:
             with self._loader._copy() as loader, loader._entered() as reader:
                 is_over = first + loader._epochs > reader.epochs()
@@ -121,7 +162,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
             return
         loader = self._loader._copy()
         loader.set_epoch(epoch)
-        present = self._position.get(loader._epochs)
+        present = self._position.get(self._after)
         # Also if it stays: then the epoch was chosen.
         self._position.set(*(present if present[0] == loader._epoch else (loader._epoch, 0, loader._epoch)))
 
@@ -131,7 +172,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
             return self._under_way.state_dict()
         if self._pending is not None:
             return dict(self._pending)
-        epoch, next_batch, _ = self._position.get(self._loader._epochs)
+        epoch, next_batch, _ = self._position.get(self._after)
         return self._loader._state(epoch, next_batch)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -160,22 +201,49 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
 
 
 class _EpochIterator(Iterator[Batch]):
-    """The batches of an iteration. Calls `end` with the last one, and closes the loader."""
+    """The batches of an iteration. Ends its turn with the last one, and closes the loader.
 
-    def __init__(self, loader: Loader, end: Callable[[], None]) -> None:
-        self._loader, self._end = loader, end
+    One that goes on at a loaded state of a worker which has had its last batch ends at once. If all workers have,
+    `behind` gives the loader and the turn of the next iteration, and its batches come.
+    """
+
+    def __init__(
+        self,
+        loader: Loader,
+        turn: SharedTurn,
+        behind: Callable[[], tuple[Loader, SharedTurn] | None] | None = None,
+    ) -> None:
+        self._loader, self._turn, self._behind = loader, turn, behind
         self._process = os.getpid()
+        self.is_resumed = behind is not None
+        self._is_checked = self._is_behind = False
+        with contextlib.suppress(Exception):
+            if self.is_resumed and self._is_finished():
+                self._finish()
+            else:
+                self._behind = None
 
     def __iter__(self) -> Iterator[Batch]:
         return self
 
     def __next__(self) -> Batch:
+        if self._behind is not None:
+            following, self._behind = self._behind(), None
+            if following is not None:
+                self.close()
+                self._loader, self._turn = following
+                self._is_behind = True
         try:
-            batch: Batch = next(self._loader)
+            if not self._is_checked and not self._loader._ended:
+                self._loader._refuse_unbegun()
+                self._is_checked = True
+            batch = next(self._loader)
         except StopIteration:
             self._finish()
             self.close()
             raise
+        if not self._is_behind:
+            self._turn.give()
         if self._is_finished():
             self._finish()
         return batch
@@ -191,7 +259,7 @@ class _EpochIterator(Iterator[Batch]):
 
     def _finish(self) -> None:
         if not self._loader._evaluation:
-            self._end()
+            self._turn.end()
 
     def state_dict(self) -> State:
         """The position of the loader, with its turn in a worker, and the steps of the epoch."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LoaderAttributes", "SkippableSteps", "StepNumbers", "only_batch", "placed", "refuse_collating", "refuse_splitting",
+    "trainer_epoch",
 ]
 
 #: The module of accelerate that prepares loaders, and its classes that divide what a dataset gives among processes.
@@ -150,6 +151,24 @@ def refuse_splitting(world: int, is_chosen: bool) -> None:
                 "before, or load a state with dataset.load_state_dict(batch.state). For transformers' Trainer return "
                 "plan.loader() from get_train_dataloader, which resumes by itself"
             )
+
+
+def trainer_epoch() -> int:
+    """The epoch, counted from 0, that a trainer is about to begin, as the calls under way say; 0 if they say none.
+
+    A run that was stopped at an epoch's end goes on with a new loader. Lightning tells no loader at which epoch, and
+    loads no state of one; transformers' Trainer tells a `DataLoader` only what accelerate prepared.
+    """
+    for call in _calls():
+        module, name = call.f_globals.get("__name__", ""), call.f_code.co_name
+        of = call.f_locals.get("self")
+        if name in ("evaluate", "evaluation_loop") or type(of).__name__ == "_EvaluationLoop":
+            return 0
+        if module == "transformers.trainer" and name == "_run_epoch":
+            return int(call.f_locals["epoch"])
+        if module.endswith(".loops.fit_loop") and hasattr(of, "epoch_progress"):
+            return int(of.epoch_progress.current.processed)
+    return 0
 
 
 def placed(

@@ -136,7 +136,7 @@ impl PlanReader {
         let opened = self.opened(py)?;
         run_detached(py, None, move |context| {
             let epoch = opened.epoch(epoch, context)?;
-            Ok((epoch.steps_left(&options), epoch.rows_left_out(&options)))
+            Ok((epoch.steps_left(&options), epoch.rows_left_out(&options)?))
         })
     }
 

@@ -33,6 +33,12 @@ def test_a_dataset_has_the_rows_of_the_epoch(plan: Plan, tmp_path: Path) -> None
     assert second[0]["input_ids"] == plan.row(0, epoch=1)["input_ids"].tolist()
 
 
+def test_a_streamed_dataset_without_batches_gives_each_row_once(tmp_path: Path) -> None:
+    plan = planned(texts(tmp_path), PACKED.replace("[batch]\nrows = 120\n", ""))
+    wanted = [row["input_ids"] for row in plan.to_hf()]
+    assert [row["input_ids"] for row in plan.to_hf(streaming=True)] == wanted and len(wanted) > 200
+
+
 def test_a_streamed_dataset_gives_them_in_order_and_resumes(plan: Plan) -> None:
     rows = plan.to_hf(views=["labels"])
     wanted = [row["input_ids"] for row in rows]

@@ -84,6 +84,27 @@ def test_a_run_resumes_in_the_second_epoch(plan: Plan, wanted: Steps, tmp_path: 
     assert counted.llama.steps == wanted[stop:]
 
 
+@pytest.mark.parametrize("way", [of_loader, of_data_loader, of_stateful, of_stateful_workers, of_living_workers])
+def test_a_run_goes_on_behind_a_finished_epoch(plan: Plan, wanted: Steps, tmp_path: Path, way: Any) -> None:
+    saving = lightning.pytorch.callbacks.ModelCheckpoint(tmp_path, "last")
+    counted = Counted()
+    trainer(tmp_path, callbacks=[saving], enable_checkpointing=True, max_epochs=1).fit(counted, way(plan))
+    assert counted.llama.steps == steps_of(plan, 0)
+    counted = Counted()
+    trainer(tmp_path).fit(counted, way(plan), ckpt_path=str(tmp_path / "last.ckpt"), weights_only=True)
+    assert counted.llama.steps == wanted[len(steps_of(plan, 0)) :]
+
+
+def test_loaders_made_for_each_epoch_are_those_of_the_plan(plan: Plan, wanted: Steps, tmp_path: Path) -> None:
+    class Reloading(Counted):
+        def train_dataloader(self) -> Any:
+            return of_loader(plan)
+
+    counted = Reloading()
+    trainer(tmp_path, reload_dataloaders_every_n_epochs=1).fit(counted)
+    assert counted.llama.steps == wanted
+
+
 def test_shorter_epochs_of_the_trainer_go_on_in_the_plan(plan: Plan, wanted: Steps, tmp_path: Path) -> None:
     counted = Counted()
     trainer(tmp_path, limit_train_batches=5).fit(counted, of_loader(plan))

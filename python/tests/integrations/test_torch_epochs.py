@@ -221,6 +221,47 @@ def test_steps_since_a_snapshot_lead_over_the_end_of_an_epoch(plan: Plan) -> Non
         state_of(state)
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_a_state_behind_the_last_batch_is_the_next_epoch(plan: Plan, workers: int, is_inside: bool) -> None:
+    def fresh() -> StatefulDataLoader[Any]:
+        return StatefulDataLoader(plan.torch_dataset(**OPTIONS), batch_size=None, num_workers=workers)
+
+    loader, state = fresh(), {}
+    for number, _ in enumerate(loader, 1):
+        if number == len(loader):
+            state = copy.deepcopy(loader.state_dict())
+    for _ in range(3):
+        resumed = fresh()
+        resumed.load_state_dict(state if is_inside else copy.deepcopy(loader.state_dict()))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "the iteration before this one was left")
+            assert [one for _ in range(2) for one in seen(resumed)] == every_epoch(plan, 1, 2)
+
+
+# ---- ends ----
+
+
+@pytest.mark.parametrize("workers", WORKERS[:3])
+def test_an_endless_dataset_ends_with_the_plan(plan: Plan, workers: dict[str, Any]) -> None:
+    _, loader = of_dataset(plan, workers, endless=True)
+    assert seen(loader) == every_epoch(plan, *range(plan.epochs))
+    for _ in range(2):
+        with pytest.raises(errors.EpochsOver):
+            seen(loader)
+
+
+@pytest.mark.parametrize("workers", WORKERS[:3])
+def test_an_iteration_beyond_the_plan_gives_no_batch(plan: Plan, workers: dict[str, Any]) -> None:
+    epochs = plan.epochs - 1
+    _, loader = of_dataset(plan, workers, epochs=epochs)
+    assert seen(loader) == every_epoch(plan, *range(epochs))
+    given: list[Any] = []
+    with pytest.raises(errors.EpochsOver, match=f"epochs {epochs} to {2 * epochs - 1} were asked for"):
+        given.extend(iter(loader))
+    assert not given
+
+
 # ---- batches on their way ----
 
 

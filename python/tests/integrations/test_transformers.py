@@ -98,10 +98,13 @@ def test_a_run_resumes_in_the_second_epoch(
     assert resumed.steps == wanted[epoch + (saved - updates) * accumulated :]
 
 
-def test_a_run_resumes_at_the_end_of_an_epoch(plan: Plan, wanted: Steps, tmp_path: Path) -> None:
-    trained(OfLoader, plan, tmp_path, save_strategy="epoch")
+@pytest.mark.parametrize("kind", [OfLoader, OfPreparedDataLoader, OfDataLoader, OfLivingWorkers])
+def test_a_run_resumes_at_the_end_of_an_epoch(
+    plan: Plan, wanted: Steps, tmp_path: Path, kind: type[OfLoader]
+) -> None:
+    trained(kind, plan, tmp_path, save_strategy="epoch")
     epoch = len(steps_of(plan, 0))
-    assert trained(OfLoader, plan, tmp_path, tmp_path / f"checkpoint-{epoch}").steps == wanted[epoch:]
+    assert trained(kind, plan, tmp_path, tmp_path / f"checkpoint-{epoch}").steps == wanted[epoch:]
 
 
 def test_a_data_loader_as_it_is_says_that_it_cannot_resume(plan: Plan, tmp_path: Path) -> None:
