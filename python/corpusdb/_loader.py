@@ -219,10 +219,15 @@ class Loader(LoaderAttributes):
         self._owned()
         with self._lock:
             self._stop()
+            before = dict(self.__dict__)
             self._stand(epoch, next_batch)
             self._is_chosen = True
-            if self._reader is not None:
-                self._settle(self._reader)
+            try:
+                if self._reader is not None:
+                    self._settle(self._reader)
+            except BaseException:
+                self.__dict__.update(before)
+                raise
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is this epoch, counted from the loader's `epoch`, as trainers count from 0.
@@ -275,6 +280,7 @@ class Loader(LoaderAttributes):
         self._settle(reader)
         begun = self._ended and not self._evaluation and self._epoch + self._epochs <= reader.epochs()
         first = self._epoch if begun else self._first
+        self._refuse_over(reader, first)
         return range(first, first + self._epochs)
 
     def _rows_to_come(self) -> int:

@@ -272,3 +272,18 @@ def test_a_loader_under_way_ends_when_its_documents_are_purged(tmp_path: Path, v
     with pytest.raises(errors.CorpusError, match="purged"):
         plan.rows_at([0])
     assert len(rows) == 1 and isinstance(rows[0]["input_ids"], np.ndarray)
+
+
+def test_a_refused_state_leaves_the_loader_where_it_was(packed: Plan) -> None:
+    loader, wanted = numpy_loader(packed), every_epoch(packed, 1)
+    begun = seen(islice(loader, 2))
+    with pytest.raises(errors.WrongState):
+        loader.load_state_dict({**loader.state_dict(), "next_batch": len(loader) + 1})
+    assert begun + seen(loader) == wanted
+
+
+def test_the_length_of_an_epoch_beyond_the_plan_is_refused(packed: Plan) -> None:
+    loader = numpy_loader(packed)
+    loader.set_epoch(packed.epochs)
+    with pytest.raises(errors.EpochsOver):
+        len(loader)
