@@ -4,7 +4,7 @@
 //! share counts.
 
 use crate::corpus::Corpora;
-use crate::epoch::coverage::Coverage;
+use crate::epoch::coverage::{CopyLayers, Coverage};
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{PlannedSource, narrow, ratio};
 use crate::epoch::rows::SourceRows;
@@ -58,7 +58,7 @@ pub(super) fn repeats(
     let near = NearCopies::among(corpora, &rows.pinned().documents())?;
     let mut left = tokens;
     let mut in_epoch: Option<Repeats> = None;
-    let mut sum = PassSum::default();
+    let mut sum = PassSum::of(rows)?;
     for (pass, times) in rows.by_run(0, rows.rules().max_repeats) {
         let of_pass = if pass == 0 { planned.packed_tokens } else { rows.pass_tokens(pass) };
         let whole = u32::try_from(left / of_pass.max(1)).unwrap_or(u32::MAX).min(times);
@@ -119,6 +119,8 @@ impl NearCopies {
 /// How often documents come in some passes.
 #[derive(Default)]
 struct PassSum {
+    /// The documents that can come, where some are left out for their length.
+    packed: Option<RoaringTreemap>,
     /// Whole documents that come, and those that come more than once.
     once: RoaringTreemap,
     again: RoaringTreemap,
@@ -131,6 +133,18 @@ struct PassSum {
 }
 
 impl PassSum {
+    /// That of no pass of a source.
+    fn of(rows: &SourceRows) -> Result<Self, EpochError> {
+        let policy = rows.rules().policy;
+        let drops = |run| rows.histogram(run).keys().any(|length| policy.packed(*length) == 0);
+        let mut packed = None;
+        if (0..rows.runs()).any(drops) {
+            let documents = rows.pinned().documents();
+            packed = Some(rows.packed_documents(&Coverage::whole(CopyLayers::single(documents)))?);
+        }
+        Ok(Self { packed, ..Self::default() })
+    }
+
     /// Counts so many passes of a source that hold what `pass` does.
     fn add_passes(&mut self, rows: &SourceRows, pass: u32, times: u32) {
         if times == 0 {
@@ -155,6 +169,8 @@ impl PassSum {
 
     fn add(&mut self, coverage: &Coverage, times: u32) {
         for layer in coverage.whole.layers() {
+            let packed = self.packed.as_ref().map(|packed| packed & layer);
+            let layer = packed.as_ref().unwrap_or(layer);
             // A third copy changes nothing here.
             for _ in 0..times.min(2) {
                 self.again |= &self.once & layer;
