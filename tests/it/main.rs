@@ -58,6 +58,7 @@ mod epoch {
     mod collator;
     mod cuts;
     mod ends;
+    mod explained;
     mod formats;
     mod golden;
     mod holdouts;

@@ -25,7 +25,7 @@ const BALANCED_BATCHES: u64 = 64;
 /// Bytes of ids written a second, a cautious guess.
 const BUILD_RATE: f64 = 150e6;
 
-/// What epoch 0 of a plan will be.
+/// What the first epoch of a plan that has rows will be, epoch 0 unless its rows are all carried on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Explanation {
@@ -47,6 +47,9 @@ pub struct Explanation {
     pub unit: String,
     /// Epochs that `max_repeats` allows.
     pub epochs: u64,
+    /// Which epoch this is: the first one with rows. All rows of those before it are carried to it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub epoch: u64,
     /// The sources, in the plan's order.
     pub sources: Vec<SourceExplanation>,
     /// Due and achieved amounts of the sources at up to 65 points of the epoch, with beginning and end; none with one
@@ -97,7 +100,7 @@ pub struct Explanation {
     pub recipe: String,
 }
 
-/// What epoch 0 takes from a source.
+/// What the epoch takes from a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct SourceExplanation {
@@ -151,9 +154,11 @@ pub struct SourceExplanation {
     pub achieved_share: f64,
 }
 
-/// Tells what epoch 0 of a plan will be. Reads lengths only.
+/// Tells what epoch 0 of a plan will be; where its rows fill no batch and are carried, the first epoch that has one. Reads
+/// lengths only.
 ///
 /// # Errors
+/// [`EpochError::NoRows`] when no epoch has a batch;
 /// [`EpochError::Stale`] when the store is not the plan's; [`EpochError::Interrupted`];
 /// [`EpochError::Store`].
 pub fn explain(
@@ -164,8 +169,8 @@ pub fn explain(
     let Plan { plan, pinned, .. } = planned;
     let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count, interrupt)?;
     let sampler = BatchSampler::of(plan);
-    let marks = EpochIndex::of(&opened, &sampler, 0, interrupt)?;
-    marks.refuse_empty(plan)?;
+    let marks = EpochIndex::first_with_rows(&opened, &sampler, interrupt)?;
+    let marks = marks.without_carried(&opened, &sampler)?;
     let unbatched = BatchCursor::count_left_out(&opened, &sampler, &marks)?;
     let left_out_tokens: u64 = unbatched.iter().map(|(_, tokens)| tokens).sum();
     let (rows, tokens) = (marks.rows + marks.pads, marks.tokens() - left_out_tokens);
@@ -191,6 +196,7 @@ pub fn explain(
         budget: plan.budget,
         unit: plan.recipe.mix.unit.name().to_owned(),
         epochs: plan.feasible_epochs(),
+        epoch: marks.epoch,
         sources: sources(&opened, &marks, left_out.sources, &unbatched)?,
         along: measure::points(&opened, &marks, interrupt)?,
         rows,

@@ -25,7 +25,11 @@ impl fmt::Display for Explanation {
         }
         writeln!(
             f,
-            "epoch: {} rows, {} real tokens, {} {} asked, packed {}, padding {:.4} %, {} within max_repeats",
+            "epoch{}: {} rows, {} real tokens, {} {} asked, packed {}, padding {:.4} %, {} within max_repeats",
+            match self.epoch {
+                0 => String::new(),
+                epoch => format!(" {epoch}, the first whose rows fill a batch"),
+            },
             number(self.rows),
             number(self.tokens),
             number(self.budget),

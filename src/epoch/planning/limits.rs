@@ -34,15 +34,7 @@ pub(super) fn check_rows(
     }
     let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count, interrupt)?;
     let sampler = BatchSampler::of(plan);
-    let first = EpochIndex::of(&opened, &sampler, 0, interrupt)?;
-    let mut index = first.clone();
-    while index.emptiness(plan).is_some() && sampler.carries() {
-        index = match index.next(&opened, &sampler, interrupt) {
-            Err(EpochError::Infeasible { .. }) => return first.refuse_empty(plan),
-            index => index?,
-        };
-    }
-    index.refuse_empty(plan)
+    EpochIndex::first_with_rows(&opened, &sampler, interrupt).map(|_| ())
 }
 
 /// Rows of an epoch, about: in proportion to what it takes of each pass, rounded up.

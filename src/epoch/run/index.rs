@@ -95,6 +95,28 @@ impl EpochIndex {
         }
     }
 
+    /// The index of the first epoch with rows: where rows are carried, those of the epochs before it may be too few for a
+    /// batch. It begins with the run.
+    ///
+    /// # Errors
+    /// [`EpochError::NoRows`] of epoch 0 when there is none; those of [`EpochIndex::of`].
+    pub fn first_with_rows(
+        opened: &OpenPlan,
+        sampler: &BatchSampler,
+        interrupt: &Interrupt,
+    ) -> Result<Self, EpochError> {
+        let plan = &opened.plan;
+        let mut index = Self::of(opened, sampler, 0, interrupt)?;
+        let first = index.refuse_empty(plan);
+        while sampler.carries() && index.emptiness(plan).is_some() {
+            index = match index.next(opened, sampler, interrupt) {
+                Err(EpochError::Infeasible { .. }) => break,
+                next => next?,
+            };
+        }
+        if index.emptiness(plan).is_some() { first.map(|()| index) } else { Ok(index) }
+    }
+
     /// The index of `epoch`, by walking the lengths of its rows, and of those before it where they tell where it begins.
     ///
     /// # Errors
@@ -310,6 +332,22 @@ impl EpochIndex {
             position.take_back(&row);
         }
         Ok(position)
+    }
+
+    /// The same epoch that ends where the rows begin which it carries to the next one: what is counted between its start
+    /// and its end is then what it gives, and what it leaves out.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn without_carried(
+        self,
+        opened: &OpenPlan,
+        sampler: &BatchSampler,
+    ) -> Result<Self, EpochError> {
+        // Behind the last epoch nothing is carried: its rows are left out.
+        let end =
+            if self.left_out > 0 { self.end.clone() } else { self.next_start(opened, sampler)? };
+        Ok(Self { end, ..self })
     }
 
     /// Whether the next epoch begins where this one ends, where its beginning is known without a walk: then no row is
