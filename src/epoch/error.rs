@@ -91,7 +91,7 @@ pub enum EpochError {
     #[error(
         "epoch {epoch} with a budget of {} {unit} asks {}",
         number(*.budget),
-        infeasible_words(unit, *.feasible, sources, *.of)
+        infeasible_words(unit, *.epoch, sources, ways)
     )]
     Infeasible {
         /// The epoch asked for.
@@ -104,8 +104,8 @@ pub enum EpochError {
         feasible: u64,
         /// The sources that fall short, in the order of the recipe; one at least.
         sources: Vec<ShortSource>,
-        /// The sources of the plan.
-        of: usize,
+        /// The settings that would do, in words.
+        ways: Vec<String>,
     },
     /// A fixed-width format needs a pad token.
     #[error(
@@ -335,12 +335,12 @@ pub struct ShortSource {
     pub max_repeats: u32,
     /// How much these hold, in the same unit.
     pub available: u64,
-    /// The `max_repeats` that would do.
+    /// The `max_repeats` that would do: of a plan that is made, with passes of the plans that it extends.
     pub needed: u64,
 }
 
 /// What each source is asked and has, and the ways out.
-fn infeasible_words(unit: &str, feasible: u64, sources: &[ShortSource], of: usize) -> String {
+fn infeasible_words(unit: &str, epoch: u64, sources: &[ShortSource], ways: &[String]) -> String {
     let asked = sources.iter().map(|source| {
         let ShortSource { name, asked, max_repeats, available, .. } = source;
         let (asked, available) = (number(*asked), number(*available));
@@ -351,27 +351,19 @@ fn infeasible_words(unit: &str, feasible: u64, sources: &[ShortSource], of: usiz
         format!("{asked} {unit} of source `{name}` by its end, but {passes} {available}")
     });
     let asked: Vec<String> = asked.collect();
-    // No way out that no recipe may hold.
-    let mut ways = Vec::new();
-    if feasible > 0 {
-        ways.push(format!("lower mix.tokens to {feasible}"));
+    let mut ways: Vec<&str> = ways.iter().map(String::as_str).collect();
+    if ways.len() <= 1 && epoch > 0 {
+        ways.push("ask for an earlier epoch");
     }
-    if sources.iter().all(|source| source.needed <= u32::MAX.into()) {
-        let needs =
-            sources.iter().map(|source| format!("of `{}` to {}", source.name, source.needed));
-        ways.push(format!("raise max_repeats {}", needs.collect::<Vec<_>>().join(" and ")));
+    let asked = asked.join(", and ");
+    match ways.split_last() {
+        None => asked,
+        Some((only, [])) => format!("{asked}; {only}"),
+        Some((last, others)) => {
+            let or = if others.len() > 1 { "," } else { "" };
+            format!("{asked}; {}{or} or {last}", others.join(", "))
+        }
     }
-    // Weights are shares: they help where another source has more.
-    if sources.len() < of {
-        let weights = if sources.len() == 1 { "its weight" } else { "their weights" };
-        ways.push(format!("lower {weights}"));
-    }
-    if ways.len() <= 1 {
-        ways.push("ask for an earlier epoch".to_owned());
-    }
-    let (last, others) = ways.split_last().map_or(("", &[][..]), |(last, others)| (last, others));
-    let or = if others.len() > 1 { "," } else { "" };
-    format!("{}; {}{or} or {last}", asked.join(", and "), others.join(", "))
 }
 
 impl EpochError {

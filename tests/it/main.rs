@@ -52,6 +52,7 @@ mod docs {
 /// The properties of an epoch, each by its definition: a checker that knows stored tokens and the rows of
 /// the public reader, and nothing of how rows are made.
 mod epoch {
+    mod advice;
     mod append;
     mod batches;
     mod builds;

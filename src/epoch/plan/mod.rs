@@ -1,5 +1,6 @@
 //! The plan: everything that decides the bytes of an epoch, in a few kilobytes whatever the corpus.
 
+mod feasible;
 pub(super) mod masks;
 mod rules;
 mod shards;
@@ -11,7 +12,7 @@ pub use shards::PinnedShard;
 pub(super) use shards::{check_shards, shards as pinned_shards};
 
 use crate::epoch::coverage::PinnedSource;
-use crate::epoch::error::{EpochError, ShortSource};
+use crate::epoch::error::EpochError;
 use crate::epoch::mix::{Fluid, PlannedPoint};
 use crate::epoch::pack::PackLosses;
 use crate::epoch::recipe::{LongDocuments, MixUnit, ResolvedRecipe, SpecialIds};
@@ -330,49 +331,6 @@ impl PlanHeader {
             return u64::MAX;
         }
         largest_total(&self.sources, &fluid).map_or(u64::MAX, |total| total / self.budget.max(1))
-    }
-
-    /// Whether the passes of every source reach to the end of `epoch`.
-    ///
-    /// # Errors
-    /// [`EpochError::Infeasible`] naming the sources that do not; [`EpochError::OutOfRange`] for an epoch that no plan has.
-    pub(super) fn check_feasible(&self, epoch: u64) -> Result<(), EpochError> {
-        if epoch >= EPOCHS {
-            return Err(EpochError::OutOfRange { what: "epoch", asked: epoch, there_are: EPOCHS });
-        }
-        let fluid = self.fluid()?;
-        let end = u128::from(self.budget) * (u128::from(epoch) + 1);
-        let end = u64::try_from(end).unwrap_or(u64::MAX);
-        let unit = self.recipe.mix.unit;
-        if self.is_endless() {
-            return Ok(());
-        }
-        let short = |(at, source): (usize, &PlannedSource)| {
-            let available = source.available();
-            fluid.inverse(at, available).filter(|reach| end > *reach)?;
-            let share = fluid.share(at, end).max(available.saturating_add(1));
-            // A share is rounded down: it may end before the epoch does.
-            let is_enough = fluid.inverse(at, share).is_none_or(|reach| end <= reach);
-            let asked = if is_enough { share } else { share.saturating_add(1) };
-            let later = source.fewest_later(&self.rules(at)).max(1);
-            let needed = asked.saturating_sub(source.amount).div_ceil(later) + 1;
-            let (name, max_repeats) = (source.name.clone(), source.max_repeats);
-            Some(ShortSource { name, asked, max_repeats, available, needed })
-        };
-        let sources: Vec<ShortSource> = self.sources.iter().enumerate().filter_map(short).collect();
-        if sources.is_empty() {
-            return Ok(());
-        }
-        let largest = largest_total(&self.sources, &fluid).unwrap_or(u64::MAX);
-        let feasible = largest / (epoch + 1);
-        Err(EpochError::Infeasible {
-            epoch,
-            budget: self.budget,
-            unit: unit.name(),
-            feasible,
-            sources,
-            of: self.sources.len(),
-        })
     }
 }
 

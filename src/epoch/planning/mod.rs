@@ -128,16 +128,18 @@ fn plan_from(
 
     context.progress.begin("lengths", Some(selections.len() as u64));
     let (mut sources, mut opened, mut pinned) = (Vec::new(), Vec::new(), Vec::new());
+    let mut before = Vec::new();
     for (at, (_, selection)) in selections.iter().enumerate() {
         context.interrupt.check()?;
         let Some(of) = recipe.sources.get(at) else { continue };
         let whole = builder.repeated(selection);
-        let owed = match &remainder {
+        let (owed, max_repeats) = match &remainder {
             Some((remainder, inherits)) => {
                 let inherited = remainder.inherited_repeats(&of.name).filter(|_| *inherits);
-                remainder.owed(selection, &whole, inherited.unwrap_or(of.max_repeats))
+                let max_repeats = inherited.unwrap_or(of.max_repeats);
+                (remainder.owed(selection, &whole, max_repeats), max_repeats)
             }
-            None => OwedPasses::of_new(&whole, of.max_repeats),
+            None => (OwedPasses::of_new(&whole, of.max_repeats), of.max_repeats),
         };
         let known = counted.remove(&of.name).flatten();
         let (name, is_extension) = (of.name.clone(), remainder.is_some());
@@ -152,6 +154,7 @@ fn plan_from(
         let passes = SourcePasses { builder: &builder, selection, owed: &owed, is_extension };
         let (mut source, documents, rows) = plan_passes(corpora, &inputs, &passes, at, &trained)?;
         source.draws_from = draws_from.remove(&name).unwrap_or_default();
+        before.push(max_repeats.saturating_sub(source.max_repeats));
         sources.push(source);
         opened.push(rows);
         pinned.push(documents);
@@ -176,7 +179,7 @@ fn plan_from(
     if let Some(curriculum) = plan.recipe.order.curriculum.clone() {
         set_pacing(&mut plan, &curriculum, &opened)?;
     }
-    plan.check_feasible(0)?;
+    plan.check_first_epoch(&before)?;
     limits::check_padding(&plan)?;
     limits::check_window(&plan, context.memory)?;
     masks::check(corpora, tokenizer, &plan, &pinned)?;
