@@ -14,7 +14,7 @@ use crate::model::LossSpan;
 pub struct BuiltRow {
     /// `input_ids` (`tokens` of MDS), pads among them.
     pub ids: Vec<u32>,
-    /// `seq_lengths`: tokens of each segment.
+    /// `seq_lengths`: tokens of each segment; of a row of pads none, or one of 0, as MDS has it.
     pub seq_lengths: Vec<u32>,
     /// `labels`, where the files have them: -100 on tokens that are not targets.
     pub labels: Option<Vec<i32>>,
@@ -81,8 +81,12 @@ impl BuiltCollator {
         self.maker.tensors(&EpochBatch { number: 0, rows: rows.collect::<Result<_, _>>()? })
     }
 
-    fn row(&self, row: BuiltRow) -> Result<EpochRow, (String, &'static str)> {
+    fn row(&self, mut row: BuiltRow) -> Result<EpochRow, (String, &'static str)> {
         const AS_READ: &str = "give rows as the files have them";
+        // MDS has no empty arrays.
+        if row.seq_lengths == [0] {
+            row.seq_lengths.clear();
+        }
         let places = row.ids.len();
         let used = self.layout.used(row.seq_lengths.iter().copied());
         let Some(width) = u32::try_from(places).ok().filter(|_| used <= places as u64) else {

@@ -1,7 +1,7 @@
 //! Batches of trainers made of rows of built files are those that the plan gives.
 
 use crate::support::checker::corpus::{CheckedCorpus, THREE, built, open, plan, pour_chats};
-use crate::support::corpusdb_test;
+use crate::support::{corpusdb_test, outputs};
 use corpusdb::epoch::{
     BatchForm, BuiltCollator, BuiltRow, Contract, EpochError, Manifest, StreamOptions,
 };
@@ -114,6 +114,45 @@ fn built_rows_of_chats_are_trained_where_answers_are() {
     }
 }
 
+// MDS has no empty arrays: its rows of pads have a segment of 0 tokens, which was refused as one without tokens.
+corpusdb_test!(
+    rows_of_pads_of_mds_are_rows_without_segments,
+    CheckedCorpus::of(74, &THREE),
+    |place| {
+        let corpus = place.reader();
+        let pack = "kind = \"best-fit\"\nlength = 64";
+        let text = recipe(pack, "tail = \"pad\"", "").replace("rows = 5", "rows = 50");
+        let built = |format: &str| {
+            let text = text.replace("jsonl", format);
+            built(&place, &corpus, &plan(&corpus, &text).unwrap(), 0, format, 1)
+        };
+        let (of_lines, of_mds) = (built("jsonl"), built("mds"));
+        let wanted = lines(&of_lines);
+        let narrow = |numbers: &[i64]| numbers.iter().map(|number| *number as u32).collect();
+        let rows = outputs::rows(&of_mds);
+        let found: Vec<BuiltRow> = rows
+            .iter()
+            .map(|row| BuiltRow {
+                ids: narrow(&row.ids),
+                seq_lengths: narrow(&row.lengths),
+                ..BuiltRow::default()
+            })
+            .collect();
+        assert!(found.iter().any(|row| row.seq_lengths == [0]));
+        for contract in Contract::ALL {
+            let tensors = |out: &Path, rows: &[BuiltRow]| {
+                Manifest::read(out)
+                    .unwrap()
+                    .collator(contract)
+                    .unwrap()
+                    .tensors(rows.to_vec())
+                    .unwrap()
+            };
+            assert_eq!(tensors(&of_mds, &found), tensors(&of_lines, &wanted), "{contract:?}");
+        }
+    }
+);
+
 #[track_caller]
 fn refused(found: Result<impl Sized, EpochError>, words: &str) {
     let Err(error) = found else { panic!("{words} is taken") };
@@ -147,6 +186,7 @@ corpusdb_test!(
         let long: &dyn Fn(&mut BuiltRow) = &|row| row.seq_lengths.push(u32::MAX);
         refused(with(long), "row 1 of the batch has 64 ids, and segments of");
         refused(with(&|row| row.seq_lengths.push(0)), "has a segment without tokens");
+        refused(with(&|row| row.seq_lengths = vec![0, 0]), "has a segment without tokens");
         refused(with(&|row| row.ids.truncate(8)), "row 1 of the batch has 8 ids");
         refused(with(&|row| row.labels = None), "has no `labels`, which the files have");
         refused(with(&|row| row.labels = Some(vec![1])), "has 64 ids and 1 values of `labels`");
