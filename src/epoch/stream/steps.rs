@@ -65,16 +65,22 @@ impl Epoch {
 
     /// Rows of the epoch that no reader with these options has, since its last step has too few of them to give one to
     /// every reader.
-    #[must_use]
-    pub fn rows_left_out(&self, options: &StreamOptions) -> u64 {
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub fn rows_left_out(&self, options: &StreamOptions) -> Result<u64, EpochError> {
         let steps = self.steps_left(options);
         if steps == self.steps_left(&StreamOptions { full_steps: false, ..*options }) {
-            return 0;
+            return Ok(0);
         }
-        match self.sampler.sharing() {
-            RankSharing::Divided(rows) => rows.saturating_sub(self.marks.pads),
+        let batches = match self.sampler.sharing() {
+            RankSharing::Divided(rows) => return Ok(rows.saturating_sub(self.marks.pads)),
             RankSharing::Dealt => self.left_from(options) % self.batches_of_step(options),
-        }
+        };
+        // How many rows batches of a token budget have is known only where they are.
+        let first = self.marks.batches - batches;
+        let cursor = BatchCursor::at(&self.opened, &self.sampler, &self.marks, first)?;
+        Ok(self.rows().saturating_sub(cursor.next_row_number(&self.marks)))
     }
 
     fn left_from(&self, options: &StreamOptions) -> u64 {

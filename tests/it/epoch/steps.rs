@@ -219,7 +219,7 @@ corpusdb_test!(every_rank_has_a_row_in_every_full_step, CheckedCorpus::of(44, &T
                 given.sort_unstable();
                 let wanted = &every
                     [every.partition_point(|row| given.first().is_some_and(|first| row < first))..];
-                let out = epoch.rows_left_out(&options(0));
+                let out = epoch.rows_left_out(&options(0)).unwrap();
                 left_out += out;
                 if steps > 0 {
                     assert_eq!(given.len() as u64 + out, wanted.len() as u64, "{place}");
@@ -230,6 +230,28 @@ corpusdb_test!(every_rank_has_a_row_in_every_full_step, CheckedCorpus::of(44, &T
         }
     }
     assert!(left_out > 0, "no step was short");
+});
+
+// Batches that are left out were counted as rows, where each has as many as a budget of tokens holds.
+corpusdb_test!(rows_left_out_of_token_budgets_are_rows, CheckedCorpus::of(44, &THREE), |place| {
+    let corpus = place.reader();
+    let pack = "[pack]\nkind = \"none\"\nlength = 96\n";
+    let grouped = "[order]\nkind = \"length-grouped\"\n";
+    let mut beyond = 0;
+    for order in ["", grouped] {
+        let text = format!("{SPECIALS}{pack}[batch]\nmax_tokens = 300\n{order}");
+        let epoch = open(&corpus, &plan(&corpus, &text).unwrap(), 0);
+        let all = rows(&epoch).len() as u64;
+        for world in 1..6 {
+            let options = |rank| StreamOptions { full_steps: true, ..part(0, rank, world) };
+            let of_rank = |rank| epoch.steps(&options(rank)).unwrap().map(Result::unwrap);
+            let given = (0..world).flat_map(of_rank).map(|batch| batch.rows.len() as u64);
+            let (given, out) = (given.sum::<u64>(), epoch.rows_left_out(&options(0)).unwrap());
+            assert_eq!(given + out, all, "{world} ranks");
+            beyond += u64::from(out > epoch.batches() % world);
+        }
+    }
+    assert!(beyond > 0, "no batch that is left out has several rows");
 });
 
 /// What `rows_at` passes over rather than looks up anew: numbers around it are drawn on both sides.
