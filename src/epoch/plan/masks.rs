@@ -159,6 +159,26 @@ struct ColumnWording {
     among: &'static str,
 }
 
+/// A document that says more of its loss than is given of rows of `documents`; none where `given` says that what is lost
+/// is not wanted.
+///
+/// # Errors
+/// [`EpochError::Store`].
+pub(in crate::epoch) fn lost(
+    corpora: &Corpora,
+    tokenizer: TokenizerId,
+    given: &OutputRecipe,
+    documents: impl FnOnce() -> RoaringTreemap,
+) -> Result<Option<DocId>, EpochError> {
+    let carried = carried(given);
+    if given.ignore_loss || carried == LossLevel::Weighted || !corpora.has_loss(tokenizer)? {
+        return Ok(None);
+    }
+    let said = summarise_loss(corpora, tokenizer, &documents(), |said| said.loss() > carried)?;
+    let document = said.example.map_or(DocId(0), |(document, _)| document);
+    Ok((said.loss() > carried).then_some(document))
+}
+
 /// Refuses an output that would lose what `documents` say of their loss, unless it says so.
 ///
 /// # Errors
@@ -170,21 +190,13 @@ fn check_output(
     named: &ColumnWording,
     documents: impl FnOnce() -> RoaringTreemap,
 ) -> Result<(), EpochError> {
-    let carried = carried(output);
-    if output.ignore_loss || carried == LossLevel::Weighted || !corpora.has_loss(tokenizer)? {
-        return Ok(());
-    }
-    let said = summarise_loss(corpora, tokenizer, &documents(), |said| said.loss() > carried)?;
-    if said.loss() <= carried {
-        return Ok(());
-    }
-    let document = said.example.map_or(DocId(0), |(document, _)| document);
+    let Some(document) = lost(corpora, tokenizer, output, documents)? else { return Ok(()) };
     let ColumnWording { whole, among } = named;
     let (with, is_named) = match output.columns {
         Some(_) => (format!(" with these {whole}"), true),
         None => (String::new(), false),
     };
-    let (why, instead) = match carried {
+    let (why, instead) = match carried(output) {
         LossLevel::Plain => (
             format!(
                 "documents have loss masks (document {document} is one), and it{with} has no masks: a trainer would train on everything"

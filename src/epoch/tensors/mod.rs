@@ -180,8 +180,22 @@ impl Epoch {
             });
         }
         contract.check_rows(self.opened().plan.fixed_length())?;
-        let fields: Vec<BatchField> = contract.keys().iter().map(|key| key.field).collect();
-        self.check_loss(&fields)
+        let opened = self.opened();
+        let given = self.given(contract.keys().iter().map(|key| key.field));
+        let lost = match opened.masked() {
+            true => masks::lost(&opened.corpora, opened.tokenizer, &given, || opened.documents())?,
+            false => None,
+        };
+        // Every contract has masks.
+        lost.map_or(Ok(()), |document| {
+            Err(EpochError::Limit {
+                format: contract.describe(),
+                why: format!(
+                    "documents have loss weights (document {document} is one), and the batches of the contract have none"
+                ),
+                instead: "leave the contract out, for batches with loss_weights, or set output.ignore_loss = true to train on every token equally".to_owned(),
+            })
+        })
     }
 
     fn keys_of(&self, views: &[BatchField], flat: bool) -> Result<Vec<BatchKey>, EpochError> {
@@ -230,7 +244,13 @@ impl Epoch {
         if !opened.masked() {
             return Ok(());
         }
-        let carried = views.iter().filter_map(|view| match view {
+        let given = self.given(views.iter().copied());
+        masks::check_views(&opened.corpora, opened.tokenizer, &given, || opened.documents())
+    }
+
+    /// The output that holds as much of the loss as these views.
+    fn given(&self, views: impl Iterator<Item = BatchField>) -> OutputRecipe {
+        let carried = views.filter_map(|view| match view {
             BatchField::LossWeights | BatchField::ShiftedLossWeights => {
                 Some(RowColumn::LossWeights)
             }
@@ -238,13 +258,12 @@ impl Epoch {
             BatchField::LossMask | BatchField::LabelMask => Some(RowColumn::LossMask),
             _ => None,
         });
-        let given = OutputRecipe {
+        OutputRecipe {
             // What is given is not the output: no limit of its format holds here.
             format: Format::Arrow,
             columns: Some(carried.collect()),
-            ..opened.plan.recipe.output.clone()
-        };
-        masks::check_views(&opened.corpora, opened.tokenizer, &given, || opened.documents())
+            ..self.opened().plan.recipe.output.clone()
+        }
     }
 }
 

@@ -9,7 +9,9 @@ use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type};
 use corpusdb::epoch::recipe::RowColumn;
 use corpusdb::epoch::views::LossWeighting;
-use corpusdb::epoch::{EpochRow, Plan, StreamFormat, StreamViews, views};
+use corpusdb::epoch::{
+    BatchForm, Contract, EpochRow, Plan, StreamFormat, StreamOptions, StreamViews, views,
+};
 use corpusdb::show::number;
 use corpusdb::{Context, Corpus};
 use serde_json::Value;
@@ -288,6 +290,31 @@ fn streams_that_would_lose_masks_or_weights_are_refused() {
     let epoch = open(&corpus, &planned, 0);
     assert!(epoch.stream_writer_with(StreamFormat::Jsonl, &views, Vec::new()).is_ok());
 }
+
+// It was to name loss_weights among the views of an output in Arrow, which a contract does not have.
+corpusdb_test!(a_contract_that_would_lose_weights_says_so, place(true), |place| {
+    let corpus = place.reader();
+    let epoch = open(&corpus, &plan(&corpus, &recipe("")).unwrap(), 0);
+    let ignoring = open(&corpus, &plan(&corpus, &recipe("ignore_loss = true")).unwrap(), 0);
+    for contract in Contract::ALL {
+        let form = BatchForm { contract: Some(contract), ..BatchForm::default() };
+        let error = epoch.tensors(&form).unwrap_err().to_string();
+        let words = [
+            contract.name(),
+            "documents have loss weights (document ",
+            "batches of the contract have none; leave the contract out",
+            "output.ignore_loss = true",
+        ];
+        assert_contains(&error, &words);
+        assert!(!error.contains("arrow") && !error.contains("views"), "{error}");
+        assert!(ignoring.tensors(&form).is_ok());
+    }
+    // The way out.
+    let without = epoch.tensors(&BatchForm::default()).unwrap();
+    let first = epoch.batch(&StreamOptions::default()).unwrap();
+    let named: Vec<&str> = without.tensors(&first).unwrap().iter().map(|of| of.name).collect();
+    assert!(named.contains(&"loss_weights"), "{named:?}");
+});
 
 // Files of masks appeared in an epoch of plain text once conversations had been ingested beside it.
 corpusdb_test!(later_ingests_are_ignored, CheckedCorpus::of(72, &[("web", 20, 3, 40)]), |place| {
