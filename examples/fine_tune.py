@@ -113,7 +113,9 @@ def with_trainer(plan: Any, directory: Path, killer: Killer, *, sft: bool = Fals
         from trl import SFTConfig, SFTTrainer
 
         base, kind = SFTTrainer, SFTConfig
-        more = {"padding_free": True, "packing": False, "max_length": None, "gradient_checkpointing": False, "bf16": False}
+        more = {"padding_free": True, "packing": False, "max_length": None}
+        # As the other trainers: by default it checkpoints gradients, and takes bf16 where the processor has it.
+        more |= {"gradient_checkpointing": False, "bf16": False}
 
     class Packed(base):  # type: ignore[misc]
         def get_train_dataloader(self) -> Any:
