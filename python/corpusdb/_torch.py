@@ -237,7 +237,7 @@ class _EpochIterator(Iterator[Batch]):
             if not self._is_checked and not self._loader._ended:
                 self._loader._refuse_unbegun()
                 self._is_checked = True
-            batch = next(self._loader)
+            batch: Batch = next(self._loader)
         except StopIteration:
             self._finish()
             self.close()

@@ -161,7 +161,7 @@ def trainer_epoch() -> int:
     """
     for call in _calls():
         module, name = call.f_globals.get("__name__", ""), call.f_code.co_name
-        of = call.f_locals.get("self")
+        of: Any = call.f_locals.get("self")
         if name in ("evaluate", "evaluation_loop") or type(of).__name__ == "_EvaluationLoop":
             return 0
         if module == "transformers.trainer" and name == "_run_epoch":
