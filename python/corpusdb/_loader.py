@@ -261,7 +261,7 @@ class Loader(LoaderAttributes):
         """Warns if going on to the next epoch leaves batches of the present one: its trainer counts on fewer."""
         if self._ended or not self._next or epoch != self._epoch + 1:
             return
-        left, _ = self._left_from(self._opened(), self._epoch, self._next)
+        left = self._left_from(self._opened(), self._epoch, self._next)
         warnings.warn(
             f"{left} batches of epoch {self._epoch} are left behind: an epoch ends with its last batch, and `len` of "
             "the loader counts those of one epoch, which may have more than another",
@@ -290,11 +290,11 @@ class Loader(LoaderAttributes):
 
     def _steps_in(self, reader: _native.Reader, epoch: int) -> int:
         if epoch not in self._steps:
-            self._steps[epoch], _ = self._left_from(reader, epoch, 0)
+            self._steps[epoch] = self._left_from(reader, epoch, 0)
         return self._steps[epoch]
 
-    def _left_from(self, reader: _native.Reader, epoch: int, from_batch: int) -> tuple[int, int]:
-        """Steps from a batch on, and rows that no rank gets."""
+    def _left_from(self, reader: _native.Reader, epoch: int, from_batch: int) -> int:
+        """Steps from a batch on."""
         return reader.steps(epoch, from_batch, self._request())
 
     @property
@@ -304,7 +304,7 @@ class Loader(LoaderAttributes):
         With `uneven=True` some ranks get them, and others an empty batch.
         """
         with self._entered() as reader:
-            return sum(self._left_from(reader, epoch, 0)[1] for epoch in self._to_come(reader))
+            return sum(reader.rows_left_out(epoch, self._request()) for epoch in self._to_come(reader))
 
     def _stand(self, epoch: int, next_batch: int) -> None:
         """Takes a position, in the iteration that has it: iterations follow each other from the loader's epoch on."""
@@ -322,7 +322,7 @@ class Loader(LoaderAttributes):
             raise WrongState(
                 f"batch {self._next} of the state is out of range: epoch {self._epoch} has {batches} batches"
             )
-        if self._share is None and not self._left_from(reader, self._epoch, self._next)[0]:
+        if self._share is None and not self._left_from(reader, self._epoch, self._next):
             self._stand(self._epoch + 1, 0)
         self._is_loaded = False
 
@@ -408,7 +408,7 @@ class Loader(LoaderAttributes):
 
     def _own_steps(self, reader: _native.Reader) -> int:
         """Steps that are left of the epoch to this reader; of a worker, those of its turns."""
-        left = self._left_from(reader, self._epoch, self._next)[0]
+        left = self._left_from(reader, self._epoch, self._next)
         skip, stride = (self._skipped, 1) if self._share is None else self._to_skip(reader)
         return max(0, -(-(left - skip) // stride))
 
@@ -418,7 +418,7 @@ class Loader(LoaderAttributes):
         turn, workers, first = self._share
         if self._next < first:
             raise WrongState("the state of this worker is before the batch at which the workers began")
-        done = self._left_from(reader, self._epoch, first)[0] - self._left_from(reader, self._epoch, self._next)[0]
+        done = self._left_from(reader, self._epoch, first) - self._left_from(reader, self._epoch, self._next)
         return (turn - done) % workers, workers
 
     def _sharers(self, workers: int, epoch: int, next_batch: int) -> int:
@@ -427,7 +427,7 @@ class Loader(LoaderAttributes):
             last = reader.epochs() if self._endless else min(self._first + self._epochs, reader.epochs())
             steps = 0
             while steps < workers and epoch < last:
-                steps += self._left_from(reader, epoch, next_batch)[0]
+                steps += self._left_from(reader, epoch, next_batch)
                 epoch, next_batch = epoch + 1, 0
         return max(1, min(steps, workers))
 
@@ -436,7 +436,7 @@ class Loader(LoaderAttributes):
         self._stop()
         if self._share is not None:
             turn, workers, first = self._share
-            steps = self._left_from(reader, self._epoch, first)[0]
+            steps = self._left_from(reader, self._epoch, first)
             # Turns continue across the end of the epoch.
             self._share = (turn - steps) % workers, workers, 0
         self._epoch, self._next, self._skipped = self._epoch + 1, 0, 0
@@ -450,7 +450,7 @@ class Loader(LoaderAttributes):
         last = reader.epochs() if self._endless else self._first + self._epochs
         turn, workers, first = self._share
         for epoch in range(self._epoch, last - 1):
-            turn, first = (turn - self._left_from(reader, epoch, first)[0]) % workers, 0
+            turn, first = (turn - self._left_from(reader, epoch, first)) % workers, 0
             if self._steps_in(reader, epoch + 1) > turn:
                 return False
         return True
@@ -469,7 +469,7 @@ class Loader(LoaderAttributes):
         self._next, self._left, self._taking = made[2], self._left - 1, False
         self._skipped, self._step = 0, None
         # The last batch ends the epoch: who takes `len` batches asks for no further one.
-        if self._left < 1 and (self._share is None or not self._left_from(reader, self._epoch, self._next)[0]):
+        if self._left < 1 and (self._share is None or not self._left_from(reader, self._epoch, self._next)):
             self._pass_epoch(reader)
         batch.state = self._state(self._epoch, self._next)
         if self._contract == "torchtitan":

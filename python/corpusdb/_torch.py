@@ -272,7 +272,7 @@ class _EpochIterator(Iterator[Batch]):
                 if loader._epoch < reader.epochs():
                     state[STEPS] = [
                         reader.batches_of_step(loader._epoch, loader.world, loader._rows),
-                        loader._left_from(reader, loader._epoch, loader._next)[0],
+                        loader._left_from(reader, loader._epoch, loader._next),
                     ]
         return state
 

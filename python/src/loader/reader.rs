@@ -123,20 +123,27 @@ impl PlanReader {
         })
     }
 
-    /// The number of steps of each rank, from batch `from_batch` on, and of rows that no rank has, since they are too few
-    /// for one each.
+    /// The number of steps of each rank, from batch `from_batch` on.
     fn steps(
         &self,
         py: Python<'_>,
         epoch: u64,
         from_batch: u64,
         request: BatchRequest,
-    ) -> PyResult<(u64, u64)> {
+    ) -> PyResult<u64> {
         let options = request.options(from_batch, 1);
         let opened = self.opened(py)?;
         run_detached(py, None, move |context| {
-            let epoch = opened.epoch(epoch, context)?;
-            Ok((epoch.steps_left(&options), epoch.rows_left_out(&options)?))
+            Ok(opened.epoch(epoch, context)?.steps_left(&options))
+        })
+    }
+
+    /// The rows of an epoch that no rank has, since they are too few for one each. They may have to be looked up.
+    fn rows_left_out(&self, py: Python<'_>, epoch: u64, request: BatchRequest) -> PyResult<u64> {
+        let options = request.options(0, 1);
+        let opened = self.opened(py)?;
+        run_detached(py, None, move |context| {
+            Ok(opened.epoch(epoch, context)?.rows_left_out(&options)?)
         })
     }
 
