@@ -6,7 +6,7 @@ use super::lists::ListsKeepNulls;
 use super::operands::{KeysAreTexts, ZeroHasNoSign};
 use super::pool::Shares;
 use super::provider::PARTITIONS;
-use super::{growing, json, quality};
+use super::{growing, json, moments, quality};
 use crate::query::error::QueryError;
 use crate::store::View;
 use datafusion::error::Result;
@@ -73,6 +73,7 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
         .build();
     growing::bound(&mut state, limits.value)?;
     json::register(&mut state)?;
+    moments::register(&mut state)?;
     quality::register(&mut state)?;
     // As others call it.
     let percentile = approx_percentile_cont_udaf().as_ref().clone();

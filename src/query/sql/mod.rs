@@ -33,6 +33,7 @@ mod json;
 mod limits;
 mod lists;
 mod metered;
+mod moments;
 mod names;
 mod nesting;
 mod operands;

@@ -510,3 +510,50 @@ corpusdb_test!(conditions_take_parameters_too, Library::new(), |library| {
     let refused = corpus.count(&filter).unwrap_err().to_string();
     assert!(refused.contains("no value was given for `$n`, `$s`"), "{refused}");
 });
+
+/// The engine counts in nanoseconds: one moment beyond 2262 ended the statement for all.
+corpusdb_test!(a_far_moment_breaks_no_month_of_others, |t| {
+    let moments = ["2024-05-06T07:08:09Z", "9999-12-31T23:59:59Z", "0001-02-03", "1500-01-01"];
+    let line = |(at, moment): (usize, &&str)| {
+        format!("{{\"id\":\"{at}\",\"text\":\"page {at}\",\"at\":\"{moment}\"}}\n")
+    };
+    t.write("a.jsonl", moments.iter().enumerate().map(line).collect::<String>());
+    t.run("init c --mode none --field at:timestamp");
+    t.run("ingest c a.jsonl --source s --id-field id --json").counts("added 4");
+    for (unit, expected) in [
+        (
+            "month",
+            [
+                "2024-05-01T00:00:00Z",
+                "9999-12-01T00:00:00Z",
+                "0001-02-01T00:00:00Z",
+                "1500-01-01T00:00:00Z",
+            ],
+        ),
+        (
+            "week",
+            [
+                "2024-05-06T00:00:00Z",
+                "9999-12-27T00:00:00Z",
+                "0001-01-29T00:00:00Z",
+                "1500-01-01T00:00:00Z",
+            ],
+        ),
+        (
+            "quarter",
+            [
+                "2024-04-01T00:00:00Z",
+                "9999-10-01T00:00:00Z",
+                "0001-01-01T00:00:00Z",
+                "1500-01-01T00:00:00Z",
+            ],
+        ),
+    ] {
+        let statement = format!("SELECT date_trunc('{unit}', at) AS m FROM documents ORDER BY id");
+        assert_eq!(t.column("c", &statement), expected, "{unit}");
+    }
+    let months = t.column("c", "SELECT count(*) FROM documents GROUP BY date_trunc('month', at)");
+    assert_eq!(months, ["1"; 4]);
+    let far = t.column("c", "SELECT date_trunc('year', max(at)) FROM documents");
+    assert_eq!(far, ["9999-01-01T00:00:00Z"]);
+});

@@ -1,0 +1,110 @@
+//! `date_trunc` over all years: the engine's counts in nanoseconds, so that one value beyond 2262 ended a statement.
+
+use crate::model::TimeUnit as CalendarUnit;
+use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
+use arrow::datatypes::{
+    ArrowTimestampType, DataType, FieldRef, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use datafusion::common::ScalarValue;
+use datafusion::error::Result;
+use datafusion::execution::FunctionRegistry;
+use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
+use datafusion::logical_expr::{
+    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature,
+};
+use std::sync::Arc;
+
+/// Puts this function in the place of the engine's.
+pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
+    let inner = registry.udf("date_trunc")?;
+    registry.register_udf(Arc::new(ScalarUDF::from(DateTrunc { inner })))?;
+    Ok(())
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct DateTrunc {
+    inner: Arc<ScalarUDF>,
+}
+
+impl ScalarUDFImpl for DateTrunc {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.inner.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(kinds)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        self.inner.return_field_from_args(args)
+    }
+
+    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.inner().coerce_types(kinds)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner.documentation()
+    }
+
+    fn output_ordering(&self, input: &[ExprProperties]) -> Result<SortProperties> {
+        self.inner.output_ordering(input)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if let [ColumnarValue::Scalar(unit), moments] = args.args.as_slice()
+            && let Some(unit) = calendar_unit(unit)
+            && let DataType::Timestamp(scale, zone) = moments.data_type()
+            && zone.as_deref().is_none_or(is_utc)
+        {
+            let array = moments.to_array(1)?;
+            let begun = match scale {
+                TimeUnit::Second => begun::<TimestampSecondType>(&array, unit, 1),
+                TimeUnit::Millisecond => begun::<TimestampMillisecondType>(&array, unit, 1_000),
+                TimeUnit::Microsecond => begun::<TimestampMicrosecondType>(&array, unit, 1_000_000),
+                TimeUnit::Nanosecond => {
+                    begun::<TimestampNanosecondType>(&array, unit, 1_000_000_000)
+                }
+            };
+            return match moments {
+                ColumnarValue::Array(_) => Ok(ColumnarValue::Array(begun)),
+                ColumnarValue::Scalar(_) => {
+                    ScalarValue::try_from_array(&begun, 0).map(ColumnarValue::Scalar)
+                }
+            };
+        }
+        self.inner.invoke_with_args(args)
+    }
+}
+
+fn is_utc(zone: &str) -> bool {
+    matches!(zone, "UTC" | "Z" | "+00:00" | "+00" | "+0000")
+}
+
+/// The unit where it is one of ours; the engine's arithmetic of shorter ones is exact.
+fn calendar_unit(unit: &ScalarValue) -> Option<CalendarUnit> {
+    CalendarUnit::from_name(&unit.try_as_str()??.to_lowercase())
+}
+
+/// The first moment of the unit of each moment, which are counted in so many to a second; null for one that 64 bits of
+/// the scale, or of microseconds, do not hold.
+fn begun<T: ArrowTimestampType>(array: &ArrayRef, unit: CalendarUnit, scale: i64) -> ArrayRef {
+    const SECOND: i64 = 1_000_000;
+    let begin = |moment: i64| {
+        let seconds = unit.begin(moment.div_euclid(scale).checked_mul(SECOND)?) / SECOND;
+        seconds.checked_mul(scale)
+    };
+    let moments = array.as_primitive::<T>();
+    let begun: PrimitiveArray<T> = moments.unary_opt(begin);
+    Arc::new(begun.with_data_type(array.data_type().clone()))
+}
