@@ -3,7 +3,10 @@
 
 use super::id::{FieldKind, sortable_float};
 use super::json_number::{is_number, whole};
-use super::timestamp::{rfc3339, seconds_since_1970, timestamp_of_number, timestamp_of_text};
+use super::timestamp::{
+    is_day_of_digits, rfc3339, seconds_since_1970, timestamp_by_size, timestamp_of_number,
+    timestamp_of_text,
+};
 use serde::Deserialize;
 use serde_json::Deserializer;
 
@@ -83,22 +86,25 @@ impl FieldValue {
     }
 }
 
-/// The number that releases before this rule had in a column for a JSON value: they read whole numbers without a point,
-/// no number or truth from a text, of timestamps RFC 3339 and seconds. What they stored stays until the document or the
-/// field is indexed again, and is not damage.
+/// The numbers that earlier releases had in a column for a JSON value, or none, oldest rule first. The first read whole
+/// numbers without a point, no number or truth from a text, of timestamps RFC 3339 and seconds; later ones took numbers
+/// of eight and fourteen digits for seconds and milliseconds, and no day from eight digits of a text. What they stored
+/// stays until the document or the field is indexed again, and is not damage.
 #[must_use]
-pub fn earlier_column_number(raw: &str, kind: FieldKind) -> Option<i64> {
+pub fn earlier_column_numbers(raw: &str, kind: FieldKind) -> [Option<i64>; 2] {
+    let today = || FieldValue::of_json(raw, kind).ok().flatten()?.column_number();
     match kind {
-        FieldKind::Keyword => None,
-        FieldKind::Int => i64::deserialize(&mut Deserializer::from_str(raw)).ok(),
+        FieldKind::Keyword => [None; 2],
+        FieldKind::Int => [i64::deserialize(&mut Deserializer::from_str(raw)).ok(), today()],
         FieldKind::Float => {
-            f64::deserialize(&mut Deserializer::from_str(raw)).ok().map(sortable_float)
+            let float = f64::deserialize(&mut Deserializer::from_str(raw)).ok();
+            [float.map(sortable_float), today()]
         }
-        FieldKind::Bool => truth(raw).map(i64::from),
-        FieldKind::Timestamp if raw.starts_with('"') => {
-            serde_json::from_str::<String>(raw).ok().and_then(|text| rfc3339(&text))
-        }
-        FieldKind::Timestamp => seconds_since_1970(raw),
+        FieldKind::Bool => [truth(raw).map(i64::from), today()],
+        FieldKind::Timestamp => match serde_json::from_str::<String>(raw) {
+            Ok(text) => [rfc3339(&text), today().filter(|_| !is_day_of_digits(&text))],
+            Err(_) => [seconds_since_1970(raw), timestamp_by_size(raw)],
+        },
     }
 }
 
@@ -251,6 +257,10 @@ mod tests {
             FieldKind::Timestamp,
             &["true", "[1]", r#""1971""#, r#""12""#, r#""1711848600""#, "1e400"],
         );
+        // Warehouses have days as numbers of eight digits, and these were days of 1970.
+        let day = moment(1_711_843_200_000_000);
+        let days = ["20240331", "20240331.0", r#""20240331""#, "20240331000000", "2.0240331e7"];
+        assert_eq!(of(FieldKind::Timestamp, &days), vec![day; 5]);
     }
 
     #[test]
@@ -263,7 +273,7 @@ mod tests {
             (r#""2024-03-31T01:30:00Z""#, FieldKind::Timestamp),
         ] {
             let value = FieldValue::of_json(raw, kind).unwrap().unwrap();
-            assert_eq!(earlier_column_number(raw, kind), value.column_number(), "{raw}");
+            assert_eq!(earlier_column_numbers(raw, kind), [value.column_number(); 2], "{raw}");
         }
         for (raw, kind) in [
             ("7.0", FieldKind::Int),
@@ -271,10 +281,13 @@ mod tests {
             (r#""True""#, FieldKind::Bool),
             (r#""20240331013000""#, FieldKind::Timestamp),
         ] {
-            assert!(FieldValue::of_json(raw, kind).is_ok(), "{raw}");
-            assert_eq!(earlier_column_number(raw, kind), None, "{raw}");
+            let value = FieldValue::of_json(raw, kind).unwrap().unwrap();
+            assert_eq!(earlier_column_numbers(raw, kind), [None, value.column_number()], "{raw}");
         }
-        let ms = earlier_column_number("1711848600000", FieldKind::Timestamp);
-        assert_eq!(ms, Some(1_711_848_600_000_000_000));
+        let earlier = |raw| earlier_column_numbers(raw, FieldKind::Timestamp);
+        let (seconds, milliseconds) = (1_711_848_600_000_000_000, 1_711_848_600_000_000);
+        assert_eq!(earlier("1711848600000"), [Some(seconds), Some(milliseconds)]);
+        assert_eq!(earlier("20240331"), [Some(20_240_331_000_000); 2]);
+        assert_eq!(earlier(r#""20240331""#), [None; 2]);
     }
 }

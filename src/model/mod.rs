@@ -32,7 +32,7 @@ pub(crate) use directories::{
 pub(crate) use disk::{note_little_room, refuse_without_room};
 pub use error::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, error_words};
 pub(crate) use error::{from_lower, sync_directory, system_way_out};
-pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
+pub use field_value::{FieldValue, Misfit, earlier_column_numbers, value_excerpt};
 pub use hash::{
     BucketKey, BucketMap, GOLDEN, MersenneTwister, PremixedState, bucket_keys, hexadecimal, mix32,
     mix64,

@@ -12,6 +12,11 @@ const BEFORE_1970: i64 = 719_468;
 const ERA: i64 = 146_097;
 /// The years 1 to 9999, which every spelling and every engine has.
 const YEARS: Range<i64> = -62_135_596_800_000_000..253_402_300_800_000_000;
+/// The years 1900 to 2100, in which digits alone are a day.
+const CENTURIES: Range<i64> = -2_208_988_800_000_000..4_133_980_800_000_000;
+/// Days of these years in eight digits, and their seconds in fourteen, with numbers between that are neither.
+const DAYS: Range<i128> = 19_000_101..21_010_101;
+const SECONDS: Range<i128> = 19_000_101_000_000..21_010_101_000_000;
 /// Two digits of a year from these on are of the last century, as POSIX reads them.
 const LAST_CENTURY: i64 = 69;
 const MONTHS: [&str; 12] =
@@ -25,7 +30,7 @@ const WEEKDAYS: [&str; 7] =
 ///   an offset has hours alone, or minutes with a colon or without;
 /// * of mail and the web: `Sun, 31 Mar 2024 01:30:00 GMT`, `Sunday, 31-Mar-24 01:30:00 GMT`,
 ///   `Sun Mar 31 01:30:00 2024`;
-/// * fourteen digits, as web archives have them: `20240331013000`.
+/// * fourteen digits, as web archives have them: `20240331013000`; eight, as warehouses have days, from 1900 to 2100.
 ///
 /// A day alone is its first moment, a year alone is not a moment, a time without an offset is UTC, and what is finer
 /// than microseconds is cut off. None for anything else, and outside the years 1 to 9999.
@@ -34,10 +39,19 @@ pub(crate) fn timestamp_of_text(text: &str) -> Option<i64> {
     found.or_else(|| of_mail(text)).filter(|moment| YEARS.contains(moment))
 }
 
-/// Microseconds since 1970 of a number as JSON spells it. Its size says what it counts: below 10^11 seconds, below
-/// 10^14 milliseconds, below 10^17 microseconds, else nanoseconds. None for what is not a number, and outside the years
-/// 1 to 9999.
+/// Microseconds since 1970 of a number as JSON spells it. Eight digits that are a day from 1900 to 2100, and fourteen that
+/// are a second of these years, are that: as seconds they would lie in 1970, as milliseconds after 2570, where nobody has
+/// been. The size of any other says what it counts: below 10^11 seconds, below 10^14 milliseconds, below 10^17
+/// microseconds, else nanoseconds. None for what is not a number, and outside the years 1 to 9999.
 pub(super) fn timestamp_of_number(spelled: &str) -> Option<i64> {
+    let is_of_digits = |whole: &i128| DAYS.contains(whole) || SECONDS.contains(whole);
+    let digits = whole(spelled).filter(is_of_digits).map(|whole| whole.to_string());
+    let moment = digits.and_then(|digits| digits_alone(&digits));
+    moment.or_else(|| timestamp_by_size(spelled))
+}
+
+/// The same, by size alone: what releases before read of days and seconds in digits.
+pub(super) fn timestamp_by_size(spelled: &str) -> Option<i64> {
     let moment = if let Some(whole) = whole(spelled) {
         match whole.unsigned_abs() {
             ..100_000_000_000 => whole.checked_mul(1_000_000)?,
@@ -97,6 +111,37 @@ pub(super) fn seconds_since_1970(spelled: &str) -> Option<i64> {
     (microseconds.abs() < 9.2e18).then_some(microseconds as i64)
 }
 
+/// One spelling for one value of a text that is a date, a date and time, or a time with seconds, in the forms of ISO 8601
+/// that programs write: a moment is in UTC, without zeros at the end of its fraction, a first moment of a day is that
+/// day. None for any other text.
+pub(super) fn moment_by_value(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    if !bytes.first().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if clock.len() == 8 && bytes.get(2) == Some(&b':') {
+        self::clock(clock)?;
+        let is_fraction = fraction.bytes().all(|byte| byte.is_ascii_digit());
+        return is_fraction.then(|| with_fraction(clock, fraction, ""));
+    }
+    let is_date = bytes.get(4) == Some(&b'-') && bytes.get(7) == Some(&b'-');
+    let moment = is_date.then(|| timestamp_of_text(text)).flatten()?;
+    let fraction = text.split_once(['.', ',']).map_or("", |(_, fraction)| fraction);
+    let fraction = fraction.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    let shown = shown_moment(moment.div_euclid(MICROSECONDS), 0);
+    let shown = with_fraction(shown.trim_end_matches('Z'), fraction, "Z");
+    Some(shown.strip_suffix("T00:00:00Z").map(str::to_owned).unwrap_or(shown))
+}
+
+/// A time with a fraction that has no zeros at its end, if there is one, and what stands behind it.
+fn with_fraction(clock: &str, fraction: &str, behind: &str) -> String {
+    match fraction.trim_end_matches('0') {
+        "" => format!("{clock}{behind}"),
+        fraction => format!("{clock}.{fraction}{behind}"),
+    }
+}
+
 /// The RFC 3339 form of a timestamp, in UTC; a fraction only where there is one.
 #[must_use]
 pub fn shown_timestamp(microseconds: i64) -> String {
@@ -130,13 +175,20 @@ fn fraction<'t>(text: &'t str, points: &[char]) -> Option<(i64, &'t str)> {
     Some((six.parse().ok()?, rest))
 }
 
-/// Fourteen digits.
+/// Fourteen digits, or eight of a day from 1900 to 2100.
 fn digits_alone(text: &str) -> Option<i64> {
-    if text.len() != 14 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
     let (day, clock) = text.split_at_checked(8)?;
-    Some(compact_day(day)? + self::clock(clock)?)
+    let is_digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    match (is_digits, clock.len()) {
+        (true, 0) => compact_day(day).filter(|moment| CENTURIES.contains(moment)),
+        (true, 6) => Some(compact_day(day)? + self::clock(clock)?),
+        _ => None,
+    }
+}
+
+/// Whether a text is eight digits, which may be a day.
+pub(super) fn is_day_of_digits(text: &str) -> bool {
+    text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// What is like RFC 3339: without marks between the digits, without seconds, with another offset.

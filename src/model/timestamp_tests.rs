@@ -56,6 +56,8 @@ fn one_moment_is_read_from_every_spelling_that_programs_write() {
         assert_eq!(timestamp_of_text(text), Some(1_711_848_600_000_000), "{text}");
     }
     for (text, same) in [
+        ("20240331", "2024-03-31"),
+        ("21001231", "2100-12-31"),
         ("Fri Mar  1 01:30:00 2024", "2024-03-01T01:30:00Z"),
         ("Fri, 1 Mar 2024 01:30:00 GMT", "2024-03-01T01:30:00Z"),
         ("Sunday, 06-Nov-94 08:49:37 GMT", "1994-11-06T08:49:37Z"),
@@ -89,7 +91,9 @@ fn ambiguous_timestamps_are_refused() {
         "01/02/2024",
         "2024/03/31",
         "2024-03",
-        "20240331",
+        "20241331",
+        "18991231",
+        "21010101",
         "202403310130",
         "1711848600",
         "20241331013000",
@@ -135,6 +139,22 @@ fn the_size_of_a_number_says_what_it_counts() {
         ("-1000000000000000001", -1_000_000_000_000_001),
     ] {
         assert_eq!(timestamp_of_number(number), Some(moment), "{number}");
+    }
+    for (digits, same) in [
+        ("20240331", "2024-03-31"),
+        ("20240331.0", "2024-03-31"),
+        ("19000101", "1900-01-01"),
+        ("21001231", "2100-12-31"),
+        ("20240331013000", "2024-03-31T01:30:00Z"),
+        ("19691231235959", "1969-12-31T23:59:59Z"),
+        // No day and no second of these years: seconds and milliseconds.
+        ("18991231", "1970-08-08T19:20:31Z"),
+        ("20241331", "1970-08-23T06:35:31Z"),
+        ("20240230", "1970-08-23T06:17:10Z"),
+        ("-20240331", "1969-05-11T17:41:09Z"),
+        ("20240331016000", "2611-05-24T02:10:16Z"),
+    ] {
+        assert_eq!(timestamp_of_number(digits), timestamp_of_text(same), "{digits}");
     }
     for none in ["-62135596801", "1e30", "1e300", "1e400", "NaN", "\"1\"", "true", ""] {
         assert_eq!(timestamp_of_number(none), None, "{none}");
@@ -195,5 +215,34 @@ fn the_first_and_last_moments_there_are_have_units() {
         for moment in [i64::MIN, i64::MAX] {
             assert!(unit.begin(moment) <= moment && !unit.shown(moment).is_empty());
         }
+    }
+}
+
+#[test]
+fn one_moment_has_one_value() {
+    for (text, value) in [
+        ("2024-03-31 01:30:00", "2024-03-31T01:30:00Z"),
+        ("2024-03-31T03:30:00.100000+02:00", "2024-03-31T01:30:00.1Z"),
+        ("2024-03-31T01:30:00.123456789Z", "2024-03-31T01:30:00.123456789Z"),
+        ("2024-03-31 01:30:00.1230+00", "2024-03-31T01:30:00.123Z"),
+        ("2024-03-31T00:00:00.000", "2024-03-31"),
+        ("2024-03-31", "2024-03-31"),
+        ("01:30:00.500000", "01:30:00.5"),
+        ("23:59:59", "23:59:59"),
+    ] {
+        assert_eq!(moment_by_value(text).as_deref(), Some(value), "{text}");
+        assert_eq!(moment_by_value(value).as_deref(), Some(value), "{value}");
+    }
+    for text in [
+        "20240331",
+        "31 Mar 2024 01:30 GMT",
+        "2024-13-01",
+        "1:30:00",
+        "01:30:00Z",
+        "24:00:00",
+        "",
+        "2024",
+    ] {
+        assert_eq!(moment_by_value(text), None, "{text}");
     }
 }

@@ -18,8 +18,8 @@ use serde::Serialize;
 ///
 /// After the last commit it is a column in SQL, in conditions and in recipes, and every ingest indexes it. Until then
 /// no query sees it; after an interrupt run the same command again. Types: keyword (text, indexed by exact value), int,
-/// float, bool, timestamp (a date as in RFC 3339, mail or HTTP, or a number since 1970 in seconds, milli-, micro- or
-/// nanoseconds, distinguished by its size; stored in microseconds, UTC). A value of another type stays in the metadata;
+/// float, bool, timestamp (a date as in RFC 3339, mail or HTTP, digits such as 20240331, or a number since 1970 in
+/// seconds, milli-, micro- or nanoseconds, distinguished by its size; stored in microseconds, UTC). A value of another type stays in the metadata;
 /// the column is null, and it is counted.
 #[derive(clap::Args)]
 pub(super) struct FieldAddArgs {

@@ -1,7 +1,7 @@
 //! Which values of a record's other fields are indexed, and which their types cannot hold: one rule for ingest and check.
 
 use crate::model::{
-    FieldDeclaration, FieldId, FieldKind, FieldValue, Misfit, earlier_column_number, value_excerpt,
+    FieldDeclaration, FieldId, FieldKind, FieldValue, Misfit, earlier_column_numbers, value_excerpt,
 };
 use crate::store::system_fields;
 use serde_json::value::RawValue;
@@ -86,7 +86,7 @@ pub fn found(metadata: &str, field: &FieldDeclaration) -> FieldContent {
 }
 
 /// Whether a number that is stored for a field, or none, is what an earlier release read of a JSON object
-/// ([`earlier_column_number`]).
+/// ([`earlier_column_numbers`]).
 #[must_use]
 pub fn is_of_earlier_release(
     metadata: &str,
@@ -94,9 +94,9 @@ pub fn is_of_earlier_release(
     stored: Option<i64>,
 ) -> bool {
     let earlier = |members: &IndexedMembers<'_>| {
-        spelled(members, field).and_then(|raw| earlier_column_number(raw, field.kind))
+        spelled(members, field).map(|raw| earlier_column_numbers(raw, field.kind))
     };
-    look(metadata, earlier).flatten() == stored
+    look(metadata, earlier).flatten().unwrap_or_default().contains(&stored)
 }
 
 /// The members of an object by name, each as it is spelled.
