@@ -20,6 +20,7 @@ use super::settlement::RejectSettlement;
 use crate::decide::{
     CommitDecisions, DecisionSession, EncodedBatch, LoadedTokenizer, Orphans, encode_again,
 };
+use crate::input::CAPTURE_DATE;
 use crate::model::{DocId, FileId, Interrupt, Reject, SourceId, Standing};
 use crate::store::{
     CommitBatch, CommitRecord, FileRecord, RejectNovelty, RejectRecord, StoreWriter, View,
@@ -99,8 +100,11 @@ impl Committer<'_> {
         let first = batch.next_document();
         let started = Instant::now();
         let before = (self.report.read, self.report.bytes);
-        let IdentifiedChunk { mut new, fates, overtaken, unchanged, updated, purged } =
-            identify(&batch, chunk, (&sources, &self.numbers), &mut self.report)?;
+        let date = self.options.read.name_of(CAPTURE_DATE);
+        let identified =
+            identify(&batch, chunk, (&sources, &self.numbers), date, &mut self.report)?;
+        let IdentifiedChunk { mut new, fates, overtaken, unchanged, older, updated, purged } =
+            identified;
         let superseded = new.iter().filter_map(|new| new.supersedes);
         let orphans = Orphans::of(&batch, superseded)?;
         if may_wait && let Some(documents) = orphans.want(new.len()) {
@@ -112,7 +116,8 @@ impl Committer<'_> {
         if let Some(judge) = &mut self.judge {
             judge.validate_rows(batch.view(), chunk, &sources, (&new, &fates))?;
         }
-        let mut counts = ChunkCounts { unchanged, updated, purged, ..ChunkCounts::default() };
+        let mut counts =
+            ChunkCounts { unchanged, older, updated, purged, ..ChunkCounts::default() };
         for (source, file, by) in overtaken {
             batch.note_overtaking(source, file, by)?;
         }
@@ -375,6 +380,7 @@ struct ChunkCounts {
     near: u64,
     empty: u64,
     unchanged: u64,
+    older: u64,
     updated: u64,
     purged: u64,
     rejects: RejectChanges,
@@ -398,6 +404,7 @@ impl ChunkCounts {
         report.near_duplicates += self.near;
         report.empty += self.empty;
         report.unchanged += self.unchanged + skipped;
+        report.passed.older += self.older;
         report.updated += self.updated;
         report.purged += self.purged;
         report.unchanged_unread += skipped;

@@ -13,6 +13,7 @@ use crate::decide::LoadedTokenizer;
 use crate::input::ReadOptions;
 use crate::model::{
     IncomingFilter, Interrupt, ReadRecord, Reject, RejectReason, SpelledMetadata, TextForm,
+    without_null_members,
 };
 use crate::store::View;
 use crate::tokenizer::TokenizerError;
@@ -183,6 +184,11 @@ impl RecordConverter {
         self
     }
 
+    /// Documents are stored already, perhaps by an older release.
+    pub(super) const fn has_stored(&self) -> bool {
+        self.has_stored
+    }
+
     /// How the inputs are read.
     pub(super) const fn read(&self) -> &ReadOptions {
         &self.read
@@ -265,11 +271,14 @@ impl RecordConverter {
     ) -> Result<ConvertedText, Reject> {
         let other = spelled.as_ref().filter(|spelled| spelled.is_other_value);
         let other = other.map(|spelled| spelled.json.as_str());
-        let RenderedChat { text, form, has_quoted_arguments } =
-            match chats.render(&record.metadata, other) {
-                Ok(chat) => chat,
-                Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
-            };
+        let rendered = without_null_members(&record.metadata).and_then(|plain| {
+            let with_nulls = (plain != record.metadata).then_some(record.metadata.as_str());
+            chats.render(&plain, other.or(with_nulls))
+        });
+        let RenderedChat { text, form, has_quoted_arguments } = match rendered {
+            Ok(chat) => chat,
+            Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
+        };
         let made = other.filter(|_| self.has_stored);
         let made = made.and_then(|spelled| chats.render(spelled, None).ok());
         let made = made.map(|chat| (chat.text, chat.form));

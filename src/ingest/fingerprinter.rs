@@ -14,11 +14,12 @@ use super::reader::{IngestChunk, InputPart, PartKind, RecordIdentity};
 use crate::contamination::{SeedIndex, SeedScratch, TextTokens};
 use crate::decide::BlockKeys;
 use crate::dedup::{Fingerprint, Fingerprinter};
-use crate::input::{InputReader, RawRecord, ReadItem, RecordBuilder};
+use crate::input::{CAPTURE_FIELDS, InputReader, RawRecord, ReadItem, RecordBuilder};
 use crate::model::{
-    ComparedPart, FieldDeclaration, LossSpan, Normaliser, Policy, ReadRecord, RecordKey, Reject,
-    RejectReason, Sightings, Signature, SuiteId, TextForm, compared_text, hash128, record_identity,
-    reject_identity, text_hash,
+    ComparedPart, ContentFields, FieldDeclaration, FieldKind, LossSpan, Normaliser, Policy,
+    ReadRecord, RecordKey, Reject, RejectReason, Sightings, Signature, SuiteId, TextForm,
+    compared_text, content_form, hash128, record_identity, reject_identity, text_hash,
+    without_null_members,
 };
 use crate::signals::{Signal, scores, scores_json};
 use crate::store::{IndexedValues, View, block_hashes, indexed, with_fields};
@@ -39,9 +40,11 @@ pub(super) struct FingerprintedRecord {
     pub(super) decided: Option<ImportedRow>,
     pub(super) raw: [u8; 16],
     pub(super) content: [u8; 16],
+    /// When it was captured ([`Capture::moment`](crate::model::Capture)).
+    pub(super) moment: Option<i64>,
     pub(super) identity: [u8; 16],
     /// Identity and content as older releases took them, where they are others.
-    pub(super) earlier: Option<RecordIdentity>,
+    pub(super) earlier: Vec<RecordIdentity>,
     /// Without its shingles, which are beside it.
     pub(super) fingerprint: Fingerprint,
     pub(super) shingles: RecordShingles,
@@ -192,7 +195,7 @@ fn find_torn(part: &mut InputPart, chunk: &mut IngestChunk, context: &Fingerprin
     if let Some(FingerprintedItem::Document(record)) = was {
         let FingerprintedRecord { identity, content, earlier, .. } = *record;
         torn.stored =
-            [Some(RecordIdentity { identity, content }), earlier].into_iter().flatten().collect();
+            std::iter::once(RecordIdentity { identity, content }).chain(earlier).collect();
         if part.kind == PartKind::Next {
             // It was counted among those that are not read again.
             chunk.unchanged = chunk.unchanged.saturating_sub(1);
@@ -228,6 +231,7 @@ fn fingerprint_piece(
         Some(filter) => filter.apply(read.collect()),
         None => read.collect(),
     };
+    let identifier = RecordIdentifier::new(source, signals, converter);
     let tools = || (Fingerprinter::new(policy), SuiteScanner::new(converter.seeds(), policy));
     let read = read.into_par_iter().with_min_len(8);
     read.map_init(tools, |tools, item| match item {
@@ -237,7 +241,7 @@ fn fingerprint_piece(
         }
         ReadItem::Record(record) => match converter.convert(record) {
             Ok(converted) => {
-                match fingerprint_record(converted, source, policy.compared, signals, tools) {
+                match fingerprint_record(converted, &identifier, policy.compared, signals, tools) {
                     Ok(record) => FingerprintedItem::Document(Box::new(record)),
                     Err(reject) => rejected(*reject, source),
                 }
@@ -256,7 +260,7 @@ fn rejected(reject: Reject, source: &str) -> FingerprintedItem {
 
 fn fingerprint_record(
     formed: ConvertedText,
-    source: &str,
+    identifier: &RecordIdentifier<'_>,
     compared: ComparedPart,
     feed: &SignalFields,
     (craft, sighter): &mut (Fingerprinter, SuiteScanner<'_>),
@@ -268,18 +272,13 @@ fn fingerprint_record(
     let shingles = RecordShingles::new(std::mem::take(&mut fingerprint.shingles));
     let sightings = sighter.scan(&record.text, &fingerprint, craft);
     let raw = text_hash(&record.text);
-    let content = content_hash(&raw, &record.metadata, form.as_ref(), given.as_ref());
-    let source = record.source.as_deref().unwrap_or(source);
-    let identity = record_identity(&record, source, &content);
-    let earlier = earlier.map(|earlier| {
-        let EarlierText { metadata, made } = &earlier;
-        let (raw, form) = match made {
-            Some((text, form)) => (text_hash(text), Some(form)),
-            None => (raw, form.as_ref()),
-        };
-        let content = content_hash(&raw, metadata, form, given.as_ref());
-        RecordIdentity { identity: record_identity(&record, source, &content), content }
-    });
+    let identities = identifier.identities(&record, raw, (form.as_ref(), given.as_ref()), earlier);
+    let (RecordIdentity { identity, content }, earlier) = match identities {
+        Ok(identities) => identities,
+        Err(why) => {
+            return Err(Box::new(Reject::of(record, None, None, RejectReason::Form(why))));
+        }
+    };
     // A record is recognised by what it came with.
     match feed.with_signals(&record.text, std::mem::take(&mut record.metadata)) {
         Ok(metadata) => record.metadata = metadata,
@@ -292,6 +291,7 @@ fn fingerprint_record(
         decided,
         raw,
         content,
+        moment: record.capture.and_then(|capture| capture.moment),
         identity,
         earlier,
         fingerprint,
@@ -304,16 +304,87 @@ fn fingerprint_record(
     })
 }
 
-/// Plain text: of text and metadata. Else also of what is trained on and of the ids that came along.
+/// Says what records are known by, now and to earlier releases.
+struct RecordIdentifier<'a> {
+    /// The source of records that name none.
+    source: &'a str,
+    /// Declared fields whose values are no texts.
+    typed: Vec<(String, FieldKind)>,
+    /// Members of a capture that are not its content, by the names that the options give them.
+    capture_fields: [String; CAPTURE_FIELDS.len()],
+    /// Documents are stored already, perhaps by an earlier release.
+    has_stored: bool,
+}
+
+impl<'a> RecordIdentifier<'a> {
+    fn new(source: &'a str, signals: &SignalFields, converter: &RecordConverter) -> Self {
+        let typed = signals.fields.iter().filter(|field| field.kind != FieldKind::Keyword);
+        let typed = typed.map(|field| (field.member().to_owned(), field.kind)).collect();
+        let capture_fields = CAPTURE_FIELDS.map(|name| converter.read().name_of(name).to_owned());
+        Self { source, typed, capture_fields, has_stored: converter.has_stored() }
+    }
+
+    /// Identity and content of a record with this hash of its text, and those that earlier releases took, where they are
+    /// others: of fields without their types, in the order and the spelling of the input, and with members of null.
+    ///
+    /// # Errors
+    /// In words, for fields that are not JSON.
+    fn identities(
+        &self,
+        record: &ReadRecord,
+        raw: [u8; 16],
+        (form, given): (Option<&TextForm>, Option<&SuppliedTokens>),
+        earlier: Option<EarlierText>,
+    ) -> Result<(RecordIdentity, Vec<RecordIdentity>), String> {
+        let source = record.source.as_deref().unwrap_or(self.source);
+        let of = |raw: &[u8; 16], fields: &str, form: Option<&TextForm>| {
+            let content = content_hash(raw, fields, form, given);
+            RecordIdentity { identity: record_identity(record, source, &content), content }
+        };
+        let left_out = record.capture.map_or(&[][..], |_| &self.capture_fields[..]);
+        let fields =
+            content_form(&record.metadata, ContentFields { left_out, typed: &self.typed })?;
+        let today = of(&raw, &fields, form);
+        let mut others = Vec::new();
+        if self.has_stored {
+            let mut add = |raw: &[u8; 16], other: &str, form: Option<&TextForm>| {
+                let identity = of(raw, other, form);
+                if identity.content != today.content {
+                    others.push(identity);
+                }
+            };
+            if !self.typed.is_empty() {
+                // As before a field was declared.
+                let untyped = ContentFields { left_out, typed: &[] };
+                add(&raw, &content_form(&record.metadata, untyped)?, form);
+            }
+            let without_nulls = without_null_members(&record.metadata)?;
+            if without_nulls != fields {
+                add(&raw, &without_nulls, form);
+            }
+            match &earlier {
+                Some(EarlierText { metadata, made: Some((text, form)) }) => {
+                    add(&text_hash(text), metadata, Some(form));
+                }
+                Some(EarlierText { metadata, made: None }) => add(&raw, metadata, form),
+                None if without_nulls != record.metadata => add(&raw, &record.metadata, form),
+                None => {}
+            }
+        }
+        Ok((today, others))
+    }
+}
+
+/// Plain text: of text and the content of the fields. Else also of what is trained on and of the ids that came along.
 fn content_hash(
     raw: &[u8; 16],
-    metadata: &str,
+    fields: &str,
     form: Option<&TextForm>,
     given: Option<&SuppliedTokens>,
 ) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(raw);
-    hasher.update(metadata.as_bytes());
+    hasher.update(fields.as_bytes());
     if let Some(form) = form {
         hasher.update(&[0, u8::from(form.specials), u8::from(form.spans.is_some())]);
         spans(&mut hasher, form.spans.as_deref().unwrap_or_default());

@@ -8,9 +8,13 @@ use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedR
 use super::options::IngestOptions;
 use super::reader::{RecordIdentity, TornRecord};
 use super::report::IngestReport;
-use crate::model::{DocId, FileId, ReadRecord, RecordKey, Reject, SourceId, Standing};
+use crate::model::{
+    DocId, FileId, ReadRecord, RecordKey, Reject, SourceId, Standing, parse_object,
+    timestamp_of_text,
+};
 use crate::store::{CommitBatch, DocumentRecord, View};
 use roaring::RoaringTreemap;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -47,6 +51,8 @@ pub(super) struct IdentifiedChunk<'a> {
     pub(super) overtaken: BTreeSet<(SourceId, FileId, FileId)>,
     /// Records whose content is in force already, and documents that others supersede.
     pub(super) unchanged: u64,
+    /// Of the unchanged ones, captures that are older than the stored one of their address.
+    pub(super) older: u64,
     pub(super) updated: u64,
     /// Records whose text or key was purged.
     pub(super) purged: u64,
@@ -61,20 +67,41 @@ struct NewestVersion {
     file: FileId,
     /// Its place in the file.
     number: u64,
+    /// When it was captured, of a document that this chunk brings.
+    moment: Option<i64>,
 }
 
 impl NewestVersion {
     fn of(view: &View, id: DocId) -> Result<Self, IngestError> {
         let DocumentRecord { raw, content, file, number, .. } = view.expect_header(id)?;
-        Ok(Self { id, raw, content, file, number })
+        Ok(Self { id, raw, content, file, number, moment: None })
+    }
+
+    /// Whether a capture of its address was made before it.
+    fn is_newer_than(
+        &self,
+        moment: Option<i64>,
+        view: &View,
+        date_field: &str,
+    ) -> Result<bool, IngestError> {
+        let Some(moment) = moment else { return Ok(false) };
+        let newest = match self.moment {
+            None if self.id.0 < view.documents() => {
+                let stored = parse_object(&view.metadata(self.id)?).unwrap_or_default();
+                stored.get(date_field).and_then(Value::as_str).and_then(timestamp_of_text)
+            }
+            known => known,
+        };
+        Ok(newest.is_some_and(|newest| newest > moment))
     }
 }
 
-/// Tells new records from known ones, in order; what is new gets the next ids.
+/// Tells new records from known ones, in order; what is new gets the next ids. Captures have their moment in `date_field`.
 pub(super) fn identify<'a>(
     batch: &CommitBatch<'_>,
     chunk: &'a FingerprintedChunk,
     (sources, numbers): (&ChunkSources, &FileNumbers),
+    date_field: &str,
     report: &mut IngestReport,
 ) -> Result<IdentifiedChunk<'a>, IngestError> {
     let documents = || {
@@ -85,12 +112,12 @@ pub(super) fn identify<'a>(
     };
     let hashes: Vec<_> = documents().map(|prepared| prepared.identity).collect();
     let mut stored = batch.view().identities(&hashes)?;
-    find_by_earlier_identity(batch.view(), documents().map(|record| record.earlier), &mut stored)?;
+    find_by_earlier_identity(batch.view(), documents(), &mut stored)?;
     let mut stored = stored.into_iter();
     let mut local: HashMap<[u8; 16], NewestVersion> = HashMap::new();
     let mut next = batch.next_document();
     let purged = PurgedContent::of(batch.view())?;
-    let (mut unchanged, mut updated, mut not_stored) = (0, 0, 0);
+    let (mut unchanged, mut older, mut updated, mut not_stored) = (0, 0, 0, 0);
     let (mut new, mut fates, mut overtaken) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (at, (part, items)) in chunk.chunk.parts.iter().zip(&chunk.items).enumerate() {
         for item in items {
@@ -127,6 +154,13 @@ pub(super) fn identify<'a>(
                     fates.push(RecordOutcome::Document(before.id));
                     continue;
                 }
+                Some(before)
+                    if before.is_newer_than(prepared.moment, batch.view(), date_field)? =>
+                {
+                    (unchanged, older) = (unchanged + 1, older + 1);
+                    fates.push(RecordOutcome::Document(before.id));
+                    continue;
+                }
                 before => before,
             };
             if purged.keep_out(batch.view(), prepared)? {
@@ -141,8 +175,9 @@ pub(super) fn identify<'a>(
             if let Some(before) = supersedes.filter(|before| before.file != file) {
                 overtaken.insert((source, before.file, file));
             }
-            let (raw, content) = (prepared.raw, prepared.content);
-            local.insert(prepared.identity, NewestVersion { id: next, raw, content, file, number });
+            let FingerprintedRecord { raw, content, moment, .. } = *prepared;
+            let newest = NewestVersion { id: next, raw, content, file, number, moment };
+            local.insert(prepared.identity, newest);
             updated += u64::from(supersedes.is_some());
             fates.push(RecordOutcome::Document(next));
             new.push(PendingDocument {
@@ -157,21 +192,29 @@ pub(super) fn identify<'a>(
             next = DocId(next.0 + 1);
         }
     }
-    Ok(IdentifiedChunk { new, fates, overtaken, unchanged, updated, purged: not_stored })
+    Ok(IdentifiedChunk { new, fates, overtaken, unchanged, older, updated, purged: not_stored })
 }
 
-/// Records that are known by nothing else are asked about by the identity that older releases gave them.
-fn find_by_earlier_identity(
+/// Records that are known by nothing else are asked about by the identities that older releases gave them.
+fn find_by_earlier_identity<'a>(
     view: &View,
-    earlier: impl Iterator<Item = Option<RecordIdentity>>,
+    records: impl Iterator<Item = &'a FingerprintedRecord>,
     stored: &mut [Option<DocId>],
 ) -> Result<(), IngestError> {
-    let (asked, slots): (Vec<_>, Vec<_>) = earlier
-        .zip(stored)
-        .filter_map(|(earlier, slot)| Some((earlier.filter(|_| slot.is_none())?.identity, slot)))
-        .unzip();
-    for (slot, found) in slots.into_iter().zip(view.identities(&asked)?) {
-        *slot = found;
+    let mut asked = Vec::new();
+    let mut slots = Vec::new();
+    for (at, (record, _)) in records.zip(&*stored).enumerate().filter(|(_, (_, id))| id.is_none()) {
+        let earlier = record.earlier.iter().map(|earlier| earlier.identity);
+        // Under a key that was given they are the same.
+        asked.extend(earlier.filter(|identity| *identity != record.identity));
+        slots.resize(asked.len(), at);
+    }
+    for (at, id) in slots.into_iter().zip(view.identities(&asked)?) {
+        if let Some(slot) = stored.get_mut(at)
+            && slot.is_none()
+        {
+            *slot = id;
+        }
     }
     Ok(())
 }
@@ -198,7 +241,7 @@ fn stored_torn(
 
 /// Whether a stored content is that of the record, as it is taken now or as older releases took it.
 fn has_content(record: &FingerprintedRecord, stored: &[u8; 16]) -> bool {
-    record.content == *stored || record.earlier.is_some_and(|earlier| earlier.content == *stored)
+    record.content == *stored || record.earlier.iter().any(|earlier| earlier.content == *stored)
 }
 
 /// The purged documents, whose texts and keys are not to come back.

@@ -103,10 +103,7 @@ impl RecordBuilder {
         }
         (record.metadata, record.source) = (json, source);
         for (name, _) in &mut record.not_finite.fields {
-            let ours = self.options.renamed.iter().find(|(_, theirs)| theirs == name);
-            if let Some((ours, _)) = ours {
-                name.clone_from(ours);
-            }
+            *name = self.options.name_of(name).to_owned();
         }
         within_limits(record, &self.options).map_err(RejectReason::Form)
     }

@@ -187,6 +187,12 @@ impl ReadOptions {
         (memory / 8).clamp(64 << 20, 2 << 30)
     }
 
+    /// The name that a field of the records is given.
+    pub(crate) fn name_of<'n>(&'n self, theirs: &'n str) -> &'n str {
+        let renamed = self.renamed.iter().find(|(_, other)| other == theirs);
+        renamed.map_or(theirs, |(ours, _)| ours)
+    }
+
     /// What becomes of a record that was read and found bad afterwards, with all that it had under the names of its file.
     pub(crate) fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {
         Reject::of(record, self.id_field.as_deref(), self.text_field.as_deref(), reason)
@@ -261,6 +267,9 @@ pub struct SkippedContent {
     /// Responses in web archives that say a page is missing or gone (404, 410).
     #[serde(skip_serializing_if = "is_zero")]
     pub gone: u64,
+    /// Captures of an address that are older than the stored one, which stays; they count as unchanged too.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub older: u64,
     /// Other contents of web archives that are not text: images, programs, answers that report an error.
     pub other: u64,
 }
@@ -273,6 +282,7 @@ impl std::ops::AddAssign for SkippedContent {
     fn add_assign(&mut self, other: Self) {
         self.html += other.html;
         self.gone += other.gone;
+        self.older += other.older;
         self.other += other.other;
     }
 }

@@ -64,6 +64,7 @@ pub(crate) use json_record::may_have_half_pairs;
 pub use records::{Record, Records};
 #[cfg(test)]
 pub(crate) use stream::HASHED_AGAIN;
+pub(crate) use warc_reader::{CAPTURE_DATE, CAPTURE_FIELDS};
 
 #[cfg(test)]
 mod arrow_tests;

@@ -7,7 +7,10 @@ use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, SkippedContent, byte_len, line_limit, reject, to_usize};
 use super::keys;
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
-use crate::model::{JsonObject, ReadRecord, RecordKey, RecordOrigin, Reject, RejectReason};
+use crate::model::{
+    Capture, JsonObject, ReadRecord, RecordKey, RecordOrigin, Reject, RejectReason,
+    timestamp_of_text,
+};
 use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
@@ -20,6 +23,10 @@ const END: &[u8] = b"\r\n\r\n";
 const MOST_HEADER: usize = 1 << 20;
 /// A payload whose kind is of no use is skipped, of any length.
 const NOTHING: usize = 0;
+/// When a page was fetched.
+pub(crate) const CAPTURE_DATE: &str = "date";
+/// Fields that tell when and as what a page was fetched, and nothing of its content: they differ at each crawl.
+pub(crate) const CAPTURE_FIELDS: [&str; 2] = [CAPTURE_DATE, "record_id"];
 
 /// The records of a web archive.
 pub(super) struct WarcReader {
@@ -160,10 +167,11 @@ impl WarcReader {
         }
         let languages = header.languages.as_deref();
         let language = languages.and_then(|codes| codes.split(',').next()).map(str::trim);
+        let [date, record_id] = CAPTURE_FIELDS;
         let fields = [
             ("url", header.url.as_deref()),
-            ("date", header.date.as_deref()),
-            ("record_id", header.id.as_deref()),
+            (date, header.date.as_deref()),
+            (record_id, header.id.as_deref()),
             ("record_type", Some(header.kind.as_str())),
             ("content_type", Some(content_type)),
             ("language", language),
@@ -189,7 +197,9 @@ impl WarcReader {
             }
             false => text.to_owned(),
         };
-        Ok(ReadRecord::new(key, text, metadata.finish(), origin))
+        let moment = header.date.as_deref().and_then(timestamp_of_text);
+        let capture = Some(Capture { moment });
+        Ok(ReadRecord { capture, ..ReadRecord::new(key, text, metadata.finish(), origin) })
     }
 }
 

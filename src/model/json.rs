@@ -1,7 +1,8 @@
 //! Canonical JSON: one spelling for one value, whoever wrote it, and no number loses its value.
 //!
 //! Metadata is stored in this form, so that a record is the same whichever way it comes in: no space between values,
-//! only the escapes that JSON needs, members of null left out, of a doubled name the last value at the first place.
+//! only the escapes that JSON needs, of a doubled name the last value at the first place. What counts as the content of
+//! such a form says [`content_form`](super::content_form).
 //! Numbers are spelled as [`number`] says. What is rewritten is text that `serde_json` has proved to be JSON.
 
 use super::json_number::number;
@@ -114,7 +115,7 @@ impl JsonObject {
 pub struct CanonicalJson {
     /// The form.
     pub json: String,
-    /// Whether more than space and escapes went: members of null, doubled names, spellings of numbers.
+    /// Whether more than space and escapes went: doubled names, spellings of numbers.
     pub is_other_value: bool,
 }
 
@@ -139,14 +140,14 @@ pub fn canonical(json: &str) -> Result<CanonicalJson, String> {
 }
 
 /// Why a value cannot be read or written.
-enum JsonFault {
+pub(super) enum JsonFault {
     /// An object has a name twice, and members were not kept apart.
     Doubled,
     Words(String),
 }
 
 impl JsonFault {
-    fn words(self) -> String {
+    pub(super) fn words(self) -> String {
         match self {
             Self::Doubled => "an object has a name twice".to_owned(),
             Self::Words(words) => words,
@@ -159,14 +160,14 @@ impl JsonFault {
 }
 
 /// A place in a text that is JSON.
-struct JsonCursor<'l> {
-    from: &'l str,
+pub(super) struct JsonCursor<'l> {
+    pub(super) from: &'l str,
     /// The byte of `from` that is next.
-    at: usize,
+    pub(super) at: usize,
 }
 
 impl<'l> JsonCursor<'l> {
-    fn peek(&self) -> Option<u8> {
+    pub(super) fn peek(&self) -> Option<u8> {
         self.from.as_bytes().get(self.at).copied()
     }
 
@@ -188,17 +189,17 @@ impl<'l> JsonCursor<'l> {
         rest.get(..end).unwrap_or_default()
     }
 
-    fn number(&mut self) -> &'l str {
+    pub(super) fn number(&mut self) -> &'l str {
         self.take(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'))
     }
 
-    fn word(&mut self) -> Result<&'l str, JsonFault> {
+    pub(super) fn word(&mut self) -> Result<&'l str, JsonFault> {
         let word = self.take(|byte| byte.is_ascii_alphabetic());
         if word.is_empty() { Err(JsonFault::no_json()) } else { Ok(word) }
     }
 
     /// The next text as it is spelled, in its quotes.
-    fn string(&mut self) -> Result<&'l str, JsonFault> {
+    pub(super) fn string(&mut self) -> Result<&'l str, JsonFault> {
         let rest = self.rest();
         let mut is_escaped = false;
         let end = rest.bytes().skip(1).position(|byte| {
@@ -212,7 +213,7 @@ impl<'l> JsonCursor<'l> {
     }
 
     /// The name of the next member, as it is spelled; what comes next is its value.
-    fn name(&mut self) -> Result<&'l str, JsonFault> {
+    pub(super) fn name(&mut self) -> Result<&'l str, JsonFault> {
         let name = self.string()?;
         self.skip_space();
         self.at += 1;
@@ -221,7 +222,7 @@ impl<'l> JsonCursor<'l> {
     }
 
     /// Enters a list or an object.
-    fn open(&mut self, depth: usize) -> Result<(), JsonFault> {
+    pub(super) fn open(&mut self, depth: usize) -> Result<(), JsonFault> {
         if depth == MAX_DEPTH {
             return Err(JsonFault::Words(format!("it is nested deeper than {MAX_DEPTH} levels")));
         }
@@ -231,14 +232,14 @@ impl<'l> JsonCursor<'l> {
     }
 
     /// Whether there is more before the bracket that closes; if not, skips it.
-    fn has_more(&mut self, close: u8) -> bool {
+    pub(super) fn has_more(&mut self, close: u8) -> bool {
         let has_more = self.peek().is_some_and(|byte| byte != close);
         self.at += usize::from(!has_more);
         has_more
     }
 
     /// Skips a comma and the space around it.
-    fn skip_comma(&mut self) -> bool {
+    pub(super) fn skip_comma(&mut self) -> bool {
         self.skip_space();
         let is_comma = self.peek() == Some(b',');
         if is_comma {
@@ -246,14 +247,6 @@ impl<'l> JsonCursor<'l> {
             self.skip_space();
         }
         is_comma
-    }
-
-    fn skip_null(&mut self) -> bool {
-        let is_null = self.rest().starts_with("null");
-        if is_null {
-            self.at += 4;
-        }
-        is_null
     }
 }
 
@@ -323,16 +316,12 @@ impl CanonicalWriter<'_> {
             if !names.insert(name)? {
                 return Err(JsonFault::Doubled);
             }
-            if self.from.skip_null() {
-                self.is_other_value = true;
-            } else {
-                if !std::mem::take(&mut is_first) {
-                    self.out.push(',');
-                }
-                self.push_string(name)?;
-                self.out.push(':');
-                self.value(depth + 1)?;
+            if !std::mem::take(&mut is_first) {
+                self.out.push(',');
             }
+            self.push_string(name)?;
+            self.out.push(':');
+            self.value(depth + 1)?;
             self.from.skip_comma();
         }
         self.out.push('}');
@@ -342,16 +331,12 @@ impl CanonicalWriter<'_> {
     fn object_of_doubles(&mut self, depth: usize) -> Result<(), JsonFault> {
         self.from.open(depth)?;
         let mut places: HashMap<String, usize> = HashMap::new();
-        let mut members: Vec<(String, Option<String>)> = Vec::new();
+        let mut members: Vec<(String, String)> = Vec::new();
         while self.from.has_more(b'}') {
             let name = unescaped(self.from.name()?)?;
-            let value = if self.from.skip_null() {
-                None
-            } else {
-                let before = std::mem::take(&mut self.out);
-                self.value(depth + 1)?;
-                Some(std::mem::replace(&mut self.out, before))
-            };
+            let before = std::mem::take(&mut self.out);
+            self.value(depth + 1)?;
+            let value = std::mem::replace(&mut self.out, before);
             let place = *places.entry(name.clone()).or_insert(members.len());
             match members.get_mut(place) {
                 Some(member) => member.1 = value,
@@ -360,9 +345,7 @@ impl CanonicalWriter<'_> {
             self.from.skip_comma();
         }
         let mut object = JsonObject::default();
-        for (name, value) in
-            members.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))
-        {
+        for (name, value) in &members {
             object.push_raw(&json_string(name), value);
         }
         self.out.push_str(&object.finish());

@@ -16,6 +16,27 @@ pub fn number(spelled: &str) -> Cow<'_, str> {
     Decimal::read(spelled).map_or(Cow::Borrowed(spelled), |decimal| Cow::Owned(decimal.spelled()))
 }
 
+/// Digits up to which a whole number is spelled out as its value.
+const MOST_WHOLE: i64 = 40;
+
+/// One spelling for one value, of a number in its canonical form: `3.0` is `3`, `1e20` is `100000000000000000000`, and a
+/// zero has no sign. Exact, whatever its size.
+pub(super) fn number_by_value(spelled: &str) -> Cow<'_, str> {
+    if spelled.len() <= 40 && !spelled.contains(['.', 'e', 'E']) {
+        return number(spelled);
+    }
+    let Some(decimal) = Decimal::read(spelled) else { return Cow::Borrowed(spelled) };
+    let Decimal { is_negative, digits, exponent } = &decimal;
+    let length = i64::try_from(digits.len()).unwrap_or(i64::MAX);
+    Cow::Owned(match usize::try_from(exponent - length) {
+        _ if digits.is_empty() => "0".to_owned(),
+        Ok(zeros) if *exponent <= MOST_WHOLE => {
+            format!("{}{digits}{}", if *is_negative { "-" } else { "" }, "0".repeat(zeros))
+        }
+        _ => decimal.spelled(),
+    })
+}
+
 /// A decimal number: `0.DIGITS` times ten to the `exponent`.
 struct Decimal {
     is_negative: bool,

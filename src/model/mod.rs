@@ -1,6 +1,7 @@
 //! The words every layer shares: ids, records, standings, policy, fields, progress, contexts. No I/O.
 
 mod compared_text;
+mod content_form;
 mod context;
 mod directories;
 mod disk;
@@ -25,6 +26,7 @@ mod timestamp;
 mod values;
 
 pub use compared_text::compared_text;
+pub use content_form::{ContentFields, content_form, without_null_members};
 pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
 pub(crate) use directories::{
     corpus_around, derived_name, find_manifest, is_corpus, manifest_beside, manifest_name,
@@ -59,8 +61,8 @@ pub use policy::{
 };
 pub use policy_settings::{DecisionOptions, PolicySettings, ProfileName};
 pub use record::{
-    Incoming, IncomingFilter, IncomingVerdict, LossSpan, ReadRecord, RecordKey, RecordOrigin,
-    Reject, RejectReason, SpelledMetadata, TextForm,
+    Capture, Incoming, IncomingFilter, IncomingVerdict, LossSpan, ReadRecord, RecordKey,
+    RecordOrigin, Reject, RejectReason, SpelledMetadata, TextForm,
 };
 pub use standing::{Match, MatchKind, Standing, StandingsDigest, jaccard};
 pub use suite::{

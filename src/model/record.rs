@@ -54,8 +54,17 @@ pub struct ReadRecord {
     pub spelled: Option<SpelledMetadata>,
     /// Numbers of it that JSON does not know.
     pub not_finite: NotFinite,
+    /// When it was captured, for a record of a web archive: what says so among its fields is not its content.
+    pub capture: Option<Capture>,
     /// Where it stood.
     pub origin: RecordOrigin,
+}
+
+/// What a web archive says of one visit to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// Microseconds since 1970; none where the archive has no date that can be read.
+    pub moment: Option<i64>,
 }
 
 /// Metadata as an input spelled it.
@@ -63,7 +72,7 @@ pub struct ReadRecord {
 pub struct SpelledMetadata {
     /// The JSON object.
     pub json: String,
-    /// Whether it says something else than its canonical form: members of null, a name twice, other forms of numbers.
+    /// Whether it says something else than its canonical form: a name twice, other forms of numbers.
     pub is_other_value: bool,
 }
 
@@ -72,7 +81,7 @@ impl ReadRecord {
     #[must_use]
     pub fn new(key: RecordKey, text: String, metadata: String, origin: RecordOrigin) -> Self {
         let not_finite = NotFinite::default();
-        Self { key, source: None, text, metadata, spelled: None, not_finite, origin }
+        Self { key, source: None, text, metadata, spelled: None, not_finite, capture: None, origin }
     }
 }
 

@@ -86,6 +86,7 @@ mod house {
 /// The ways in: formats and files, records handed over, conversations, what comes again, what is set aside.
 mod ingest {
     mod chats;
+    mod contents;
     mod formats;
     mod keys;
     mod misfits;

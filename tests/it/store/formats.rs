@@ -186,24 +186,13 @@ fn make_a_golden_store() {
     assert!(command(&["info", &name]).status().unwrap().success());
 }
 
-/// A corpus of a release that kept the spelling of fields: spaces, escapes, nulls, digits, names that come twice.
-#[test]
-fn records_of_earlier_releases_are_unchanged_when_repeated() {
-    let golden = repository("tests/formats/spelled");
+/// Whether each of the inputs of a golden store adds nothing, read twice: source, file, and how it is read. The store as
+/// it is then.
+#[track_caller]
+fn repeated(golden: &Path, inputs: &[(&str, &str, &[&str])]) -> TestDir {
     let scratch = TestDir::new();
     copy(&golden.join("corpus"), &scratch.path("corpus"));
     let corpus = scratch.arg("corpus");
-    let template = golden.join("template.jinja").display().to_string();
-    let inputs: [(&str, &str, &[&str]); 4] = [
-        ("keyed", "keyed.jsonl", &["--id-field", "id"]),
-        ("keyless", "keyless.jsonl", &["--format", "jsonl"]),
-        ("table", "table.csv", &["--format", "csv", "--id-field", "id"]),
-        (
-            "chats",
-            "chats.jsonl",
-            &["--id-field", "id", "--chat", "messages", "--chat-template", &template],
-        ),
-    ];
     let before = sound_digest(&reader(&scratch.path("corpus")));
     for (source, file, more) in inputs {
         let text = std::fs::read(golden.join(file)).unwrap();
@@ -216,10 +205,49 @@ fn records_of_earlier_releases_are_unchanged_when_repeated() {
         }
     }
     assert_eq!(sound_digest(&reader(&scratch.path("corpus"))), before);
+    scratch
+}
+
+/// A corpus of a release that kept the spelling of fields: spaces, escapes, nulls, digits, names that come twice.
+#[test]
+fn records_of_earlier_releases_are_unchanged_when_repeated() {
+    let golden = repository("tests/formats/spelled");
+    let template = golden.join("template.jinja").display().to_string();
+    let inputs: [(&str, &str, &[&str]); 4] = [
+        ("keyed", "keyed.jsonl", &["--id-field", "id"]),
+        ("keyless", "keyless.jsonl", &["--format", "jsonl"]),
+        ("table", "table.csv", &["--format", "csv", "--id-field", "id"]),
+        (
+            "chats",
+            "chats.jsonl",
+            &["--id-field", "id", "--chat", "messages", "--chat-template", &template],
+        ),
+    ];
+    let scratch = repeated(&golden, &inputs);
     // Another value is another record.
     let other =
         std::fs::read_to_string(golden.join("keyed.jsonl")).unwrap().replace("2.50", "2.51");
+    let corpus = scratch.arg("corpus");
     let arguments = ["ingest", &corpus, "-", "--source", "keyed", "--id-field", "id", "--json"];
     let report = corpusdb_reading(&arguments, other.as_bytes()).good().json();
     assert_eq!(numbers(&report, ["read", "unchanged", "updated"]), [4, 3, 1]);
+}
+
+/// A corpus of a release that had the canonical form, and took order, spelling and captures for content: `init corpus
+/// --field score:float --field seen:timestamp`, then each file as here.
+#[test]
+fn contents_of_earlier_releases_are_unchanged_when_repeated() {
+    let golden = repository("tests/formats/contents");
+    let template = golden.join("template.jinja").display().to_string();
+    let inputs: [(&str, &str, &[&str]); 4] = [
+        ("keyed", "keyed.jsonl", &["--id-field", "id"]),
+        ("keyless", "keyless.jsonl", &["--format", "jsonl"]),
+        ("archive", "archive.wet", &["--id-field", "url"]),
+        (
+            "chats",
+            "chats.jsonl",
+            &["--id-field", "id", "--chat", "messages", "--chat-template", &template],
+        ),
+    ];
+    repeated(&golden, &inputs);
 }
