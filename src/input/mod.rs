@@ -64,6 +64,11 @@ pub(crate) use json_record::may_have_half_pairs;
 pub use records::{Record, Records};
 #[cfg(test)]
 pub(crate) use stream::HASHED_AGAIN;
+#[allow(
+    unused_imports,
+    reason = "what makes the content hash of a record leaves these fields out"
+)]
+pub(crate) use warc_reader::CAPTURE_FIELDS;
 
 #[cfg(test)]
 mod arrow_tests;

@@ -20,6 +20,8 @@ const END: &[u8] = b"\r\n\r\n";
 const MOST_HEADER: usize = 1 << 20;
 /// A payload whose kind is of no use is skipped, of any length.
 const NOTHING: usize = 0;
+/// Fields that tell when and as what a page was fetched, and nothing of its content: they differ at each crawl.
+pub(crate) const CAPTURE_FIELDS: [&str; 2] = ["date", "record_id"];
 
 /// The records of a web archive.
 pub(super) struct WarcReader {
@@ -160,10 +162,11 @@ impl WarcReader {
         }
         let languages = header.languages.as_deref();
         let language = languages.and_then(|codes| codes.split(',').next()).map(str::trim);
+        let [date, record_id] = CAPTURE_FIELDS;
         let fields = [
             ("url", header.url.as_deref()),
-            ("date", header.date.as_deref()),
-            ("record_id", header.id.as_deref()),
+            (date, header.date.as_deref()),
+            (record_id, header.id.as_deref()),
             ("record_type", Some(header.kind.as_str())),
             ("content_type", Some(content_type)),
             ("language", language),
