@@ -2623,6 +2623,10 @@ class Info(Report):
     fields: list[FieldInfo]
     """The fields that `init` declared."""
 
+    outdated_signals: list[str]
+    """Stored signals of which some documents may have the values of an earlier release's rule, until `signals add`
+    computes them again."""
+
     commits: list[CommitInfo]
     """The ten newest commits, newest last."""
 

@@ -138,6 +138,12 @@ fn print_named(info: &Info, out: &mut Output) {
     for field in &info.fields {
         out.line(format!("field {}: {}", field.name, field.kind));
     }
+    if !info.outdated_signals.is_empty() {
+        let names = info.outdated_signals.join(" ");
+        out.line(format!(
+            "signals by the rules of an earlier release: {names} (`corpusdb signals add` computes them again)"
+        ));
+    }
     for snapshot in &info.snapshots {
         out.line(format!(
             "snapshot {}: commit {}, {} kept",
