@@ -5051,6 +5051,9 @@ class SkippedContent(Report):
     gone: int
     """Responses in web archives that say a page is missing or gone (404, 410)."""
 
+    partial: int
+    """Responses in web archives that hold a part of a page (206), and records that continue an earlier one."""
+
     other: int
     """Other contents of web archives that are not text: images, programs, answers that report an error."""
 

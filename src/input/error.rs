@@ -64,6 +64,16 @@ pub enum ReadError {
         /// What is wrong.
         what: String,
     },
+    /// Zstandard data whose dictionary is not there. What was read before it is good.
+    #[error("{}: {what}, at byte {offset} of the file; decompress it with its dictionary (`zstd -d -D DICTIONARY`), the records before were read", path.display())]
+    Dictionary {
+        /// The file.
+        path: PathBuf,
+        /// Position in the file as stored.
+        offset: u64,
+        /// Which dictionary it is.
+        what: String,
+    },
     /// Data in which the next record cannot be found. What was read before it is good.
     #[error("{}: {what}, at byte {offset} of the decompressed data; the records before were read", path.display())]
     Damaged {
@@ -179,9 +189,10 @@ impl ReadError {
             | Self::OpenQuote { .. }
             | Self::Rows { .. }
             | Self::Batch { .. } => Some(LeftRole::Damaged),
-            Self::NoTextField { .. } | Self::NoColumn { .. } | Self::ColumnType { .. } => {
-                Some(LeftRole::Foreign)
-            }
+            Self::NoTextField { .. }
+            | Self::NoColumn { .. }
+            | Self::ColumnType { .. }
+            | Self::Dictionary { .. } => Some(LeftRole::Foreign),
             _ => None,
         }
     }
@@ -255,7 +266,8 @@ impl From<ReadError> for Error {
                 details.file = Some(path.display().to_string());
                 details.record = *record;
             }
-            ReadError::Corrupt { path, offset, .. } => {
+            ReadError::Corrupt { path, offset, .. }
+            | ReadError::Dictionary { path, offset, .. } => {
                 details.file = Some(path.display().to_string());
                 details.byte = Some(*offset);
             }

@@ -494,7 +494,7 @@ fn texts_of_web_archives_are_records_and_pages_counted() {
     assert_eq!(record(&items[2]).key, RecordKey::Given("https://a.example/6".into()));
     let mut reader = InputReader::open(input, &by_url).expect("opens");
     drain(&mut reader).expect("reads");
-    assert_eq!(reader.take_skipped(), SkippedContent { html: 1, gone: 1, other: 1 });
+    assert_eq!(reader.take_skipped(), SkippedContent { html: 1, gone: 1, partial: 0, other: 1 });
     assert_eq!(reader.take_skipped(), SkippedContent::default());
 }
 
@@ -556,7 +556,18 @@ fn non_texts_of_web_archives_are_refused_skipped_or_rejected() {
     else {
         panic!("is no text")
     };
+    assert!(why.contains("WAT") && why.contains("give the WET files"), "{why}");
+    let RejectReason::NotText(why) =
+        read_one(&warc_record("metadata", "application/warc-fields", 2, "a:"))
+    else {
+        panic!("is no text")
+    };
     assert!(why.contains("without any text"), "{why}");
+    // Whatever somebody calls it.
+    let arc = dir.write("a.arc", "filedesc://a.arc 0.0.0.0 2007 text/plain 9\n1 0 Alexa\n\nbody");
+    let options = ReadOptions { format: InputFormat::Warc, ..ReadOptions::default() };
+    let error = drain(&mut InputReader::open(&arc, &options).expect("opens")).expect_err("ARC").1;
+    assert!(error.to_string().contains("in the old ARC format"), "{error}");
     let options = ReadOptions { max_doc_bytes: 100, ..ReadOptions::default() };
     let long = "z".repeat(3_000_000);
     let http = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: br\r\n\r\n";
@@ -577,6 +588,45 @@ fn non_texts_of_web_archives_are_refused_skipped_or_rejected() {
     assert_eq!(rejected(&items[0]).reason, RejectReason::TooLong { bytes: 3_000_000, limit: 100 });
     // Bytes that are a text as they stand are taken for one, whatever the header says.
     assert_eq!(texts(&items[1..]), [brotli.as_str(), ""]);
+}
+
+/// A record with lines of its own in its header.
+fn headed_record(kind: &str, content_type: &str, lines: &str, payload: &str) -> String {
+    let record = warc_record(kind, content_type, payload.len(), payload);
+    record.replacen("WARC-Type", &format!("{lines}WARC-Type"), 1)
+}
+
+// A part of a page, asked for by a range, took the place of the page; segments were pages that end in a sentence.
+#[test]
+fn parts_of_pages_are_no_pages() {
+    let dir = Dir::new();
+    let answer = |status: &str, lines: &str, body: &str| {
+        let http = format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n{lines}\r\n{body}");
+        warc_record("response", "application/http; msgtype=response", http.len(), &http)
+    };
+    let range = |range: &str| format!("Content-Range: {range}\r\n");
+    let archive = [
+        answer("206 Partial Content", &range("bytes 4-7/8"), "part"),
+        answer("206 Partial Content", &range("bytes 0-3/8"), "part"),
+        answer("206 Partial Content", &range("bytes 0-3/*"), "part"),
+        answer("206 Partial Content", "", "part"),
+        answer("206 Partial Content", &range("bytes 0-4/5"), "whole"),
+        answer("200 OK", &range("bytes 0-3/8"), "page"),
+        headed_record("resource", "text/plain", "WARC-Segment-Number: 1\r\n", "It goes"),
+        headed_record("continuation", "", "WARC-Segment-Number: 2\r\n", " on here."),
+        headed_record("conversion", "text/plain", "WARC-Truncated: Length\r\n", "cut"),
+    ];
+    let input = dir.write("a.warc", archive.concat());
+    let mut reader = InputReader::open(&input, &ReadOptions::default()).expect("opens");
+    let items = drain(&mut reader).expect("reads");
+    assert_eq!(texts(&items[..2]), ["whole", "page"]);
+    let RejectReason::Form(why) = &rejected(&items[2]).reason else { panic!("is rejected") };
+    assert!(why.contains("WARC-Segment-Number"), "{why}");
+    assert_eq!(record(&items[3]).text, "cut");
+    assert!(record(&items[3]).metadata.contains("\"truncated\":\"length\""));
+    assert_eq!(items.len(), 4);
+    let partial = 5;
+    assert_eq!(reader.take_skipped(), SkippedContent { partial, ..SkippedContent::default() });
 }
 
 proptest! {

@@ -261,6 +261,9 @@ pub struct SkippedContent {
     /// Responses in web archives that say a page is missing or gone (404, 410).
     #[serde(skip_serializing_if = "is_zero")]
     pub gone: u64,
+    /// Responses in web archives that hold a part of a page (206), and records that continue an earlier one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub partial: u64,
     /// Other contents of web archives that are not text: images, programs, answers that report an error.
     pub other: u64,
 }
@@ -273,6 +276,7 @@ impl std::ops::AddAssign for SkippedContent {
     fn add_assign(&mut self, other: Self) {
         self.html += other.html;
         self.gone += other.gone;
+        self.partial += other.partial;
         self.other += other.other;
     }
 }

@@ -149,6 +149,70 @@ fn compression_is_recognised_by_content_in_members_and_frames() {
     }
 }
 
+/// The frame of a dictionary, as web archives have it in front.
+fn dictionary_frame(bytes: &[u8]) -> Vec<u8> {
+    let mut frame = skippable(bytes);
+    frame[0] = 0x5d;
+    frame
+}
+
+// Such archives were called damaged.
+#[test]
+fn a_dictionary_in_front_is_that_of_the_frames_behind_it() {
+    let dir = Dir::new();
+    let samples: Vec<String> =
+        (0..200).map(|n| format!("{{\"text\":\"sample {n} of {}\"}}\n", n * 7)).collect();
+    let trained = |size| zstd::dict::from_samples(&samples, size).expect("trains");
+    let (dictionary, other) = (trained(1024), trained(2048));
+    let frame = |line: &str, dictionary: &[u8]| {
+        let mut encoder = zstd::bulk::Compressor::with_dictionary(3, dictionary).expect("makes");
+        encoder.compress(line.as_bytes()).expect("compresses")
+    };
+    let frames = |dictionary: &[u8]| -> Vec<u8> {
+        LINES.split_inclusive('\n').flat_map(|line| frame(line, dictionary)).collect()
+    };
+    let again = [dictionary_frame(&other), frames(&other)].concat();
+    for (name, front, times) in [
+        ("raw", dictionary_frame(&dictionary), 1),
+        ("packed", dictionary_frame(&zst(&dictionary)), 1),
+        ("skipped", [skippable(b"first"), dictionary_frame(&dictionary)].concat(), 1),
+        ("twice", [again, dictionary_frame(&dictionary)].concat(), 2),
+    ] {
+        let bytes = [front, frames(&dictionary), zst(LINES.as_bytes())].concat();
+        let mut reader = InputReader::open(&dir.write(name, &bytes), &ReadOptions::default())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let items = drain(&mut reader).expect("reads");
+        assert_eq!(texts(&items), ["one", "two", "three"].repeat(times + 1), "{name}");
+        assert_eq!(reader.input_bytes(), bytes.len() as u64, "{name}");
+    }
+    // What is no dictionary is skipped as any other frame of its kind; one that is cut is damage.
+    let bytes = [dictionary_frame(b"words"), zst(LINES.as_bytes())].concat();
+    assert_eq!(texts(&read(&dir.write("words", bytes))), ["one", "two", "three"]);
+    let cut = dictionary_frame(&dictionary);
+    let cut = dir.write("cut", &cut[..cut.len() / 2]);
+    let error = InputReader::open(&cut, &ReadOptions::default()).err().expect("cut");
+    assert!(matches!(error, ReadError::Corrupt { .. }), "{error}");
+    // Without it, or with another one: named, and nothing is damaged.
+    for front in [vec![], dictionary_frame(&other)] {
+        let whole = [front.clone(), zst(LINES.as_bytes()), frames(&dictionary)].concat();
+        for (bytes, expected) in [(whole, 3), ([front, frames(&dictionary)].concat(), 0)] {
+            let opened = InputReader::open(&dir.write("absent", bytes), &ReadOptions::default());
+            let (items, error) = match opened {
+                Ok(mut reader) => {
+                    let read = drain(&mut reader).expect_err("is absent");
+                    assert!(matches!(reader.next(), Err(ReadError::Dictionary { .. })), "stays");
+                    read
+                }
+                Err(error) => (Vec::new(), error),
+            };
+            assert_eq!(items.len(), expected, "{error}");
+            assert!(matches!(error, ReadError::Dictionary { .. }), "{error}");
+            let words = error.to_string();
+            assert!(words.contains("zstd -d -D") && !words.contains("damaged"), "{words}");
+        }
+    }
+}
+
 #[test]
 fn a_truncated_stream_gives_whole_records_and_its_place() {
     let dir = Dir::new();

@@ -279,11 +279,17 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
 /// What of web archives is not text.
 fn print_skipped(passed: SkippedContent, out: &mut Output) {
     let n = number;
-    let SkippedContent { html, gone, other } = passed;
+    let SkippedContent { html, gone, partial, other } = passed;
     if gone > 0 {
         out.line(format!(
             "  {} responses say that their page is gone (404, 410): `corpusdb remove` removes a stored version",
             n(gone)
+        ));
+    }
+    if partial > 0 {
+        let partial = n(partial);
+        out.line(format!(
+            "  {partial} parts of pages in web archives skipped (206 Partial Content, continuation records)"
         ));
     }
     if html + other > 0 {
