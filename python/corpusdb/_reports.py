@@ -17,6 +17,7 @@ __all__ = [
     "AlarmFieldAbsent",
     "AlarmFieldMisfits",
     "AlarmFieldUpdates",
+    "AlarmFilesLeft",
     "AlarmForeignFiles",
     "AlarmHtml",
     "AlarmHtmlFiles",
@@ -484,6 +485,24 @@ class AlarmFieldUpdates(Report):
 
     fields: list[str]
     """The fields that differ in the first of these."""
+
+
+class AlarmFilesLeft(Report):
+    """Files of folders and patterns that were skipped by their names, or since they are texts beside records, with one in a hundred or more of all bytes."""
+
+    kind: Literal["files-left"]
+
+    files: int
+    """How many."""
+
+    bytes: int
+    """Their bytes."""
+
+    read: int
+    """Bytes of the files that were read."""
+
+    first: str
+    """The first of them, and why."""
 
 
 class AlarmForeignFiles(Report):
@@ -2954,6 +2973,9 @@ class LeftFile(Report):
 
     why: str
     """The reason, in words."""
+
+    bytes: int
+    """Its size; 0 where it is not known."""
 
 
 class LeftOut(Report):
@@ -6560,7 +6582,7 @@ class VocabularyUse(Report):
     """Ids and tokens by bytes of text that they stand for."""
 
 
-Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmAllRejected | AlarmRejectedShare | AlarmDamagedFiles | AlarmForeignFiles | AlarmHtmlFiles | AlarmTrailingBytes | AlarmMissingIds | AlarmMarkerAsText | AlarmQuotedArguments | AlarmWholeChats | AlarmUntrained | AlarmFieldUpdates | AlarmIdsForgotten | AlarmNotText | AlarmHtml | AlarmColumnsLeft | AlarmObjectsLeft | AlarmUnknownFields | AlarmFieldAbsent | AlarmFieldMisfits | AlarmCluster | AlarmCrowded
+Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmAllRejected | AlarmRejectedShare | AlarmDamagedFiles | AlarmForeignFiles | AlarmFilesLeft | AlarmHtmlFiles | AlarmTrailingBytes | AlarmMissingIds | AlarmMarkerAsText | AlarmQuotedArguments | AlarmWholeChats | AlarmUntrained | AlarmFieldUpdates | AlarmIdsForgotten | AlarmNotText | AlarmHtml | AlarmColumnsLeft | AlarmObjectsLeft | AlarmUnknownFields | AlarmFieldAbsent | AlarmFieldMisfits | AlarmCluster | AlarmCrowded
 """A finding to look at before you continue."""
 
 AnalysisCaseKind: TypeAlias = Literal["indentation", "whitespace", "text"]
@@ -6629,7 +6651,7 @@ Layout: TypeAlias = Literal["plain", "nanogpt", "llm.c", "datatrove", "olmo"]
 LeftOutReason: TypeAlias = Literal["removed", "suite", "where", "null", "holdout", "min_tokens", "not_owed"]
 """Why documents are left out of a plan."""
 
-LeftRole: TypeAlias = Literal["hidden", "excluded", "marker", "description", "corpus", "special", "unreachable", "empty", "foreign", "damaged"]
+LeftRole: TypeAlias = Literal["hidden", "excluded", "marker", "description", "leftover", "corpus", "special", "unreachable", "empty", "foreign", "damaged"]
 """Why a file was left out, or not read to its end."""
 
 LengthBuckets: TypeAlias = Literal["power-of-two"]

@@ -57,6 +57,12 @@ fn file_alarm_words(alarm: &Alarm) -> String {
             "{} files have no records of the expected form; the first:\n  {first}",
             n(files)
         ),
+        Alarm::FilesLeft { files, bytes, read, first } => format!(
+            "{} files with {} bytes were skipped, beside {} bytes to read: by their names, or as texts beside records; give the paths of those that you want, or `format=` text where all are texts; the first:\n  {first}",
+            n(files),
+            n(bytes),
+            n(read)
+        ),
         Alarm::HtmlFiles { files, first } => format!(
             "{} HTML files were ingested with tags and scripts: extract their text to JSON lines first (trafilatura and resiliparse do), or confirm it with `format=` text; the first:\n  {first}",
             n(files)
@@ -210,6 +216,7 @@ fn alarm_words(alarm: &Alarm) -> String {
         | Alarm::Html { .. }
         | Alarm::DamagedFiles { .. }
         | Alarm::ForeignFiles { .. }
+        | Alarm::FilesLeft { .. }
         | Alarm::HtmlFiles { .. }
         | Alarm::TrailingBytes { .. }
         | Alarm::ColumnsLeft { .. }

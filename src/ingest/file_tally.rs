@@ -32,7 +32,18 @@ pub struct FileTally {
     pub(super) first_page: Option<String>,
     /// Files left out, by role.
     #[serde(skip)]
-    roles: BTreeMap<LeftRole, u64>,
+    roles: BTreeMap<LeftRole, RoleTally>,
+}
+
+/// Files that are left as the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct RoleTally {
+    files: u64,
+    bytes: u64,
+    /// Of these, those that are a reject, too.
+    rejected: u64,
+    /// The first of the others.
+    first: Option<LeftFile>,
 }
 
 impl FileTally {
@@ -54,12 +65,25 @@ impl FileTally {
     }
 
     pub(super) fn leave(&mut self, file: LeftFile) {
+        let alike = self.roles.entry(file.role).or_default();
+        alike.first.get_or_insert_with(|| file.clone());
+        self.count_left(file);
+    }
+
+    /// Leaves a file that is a reject, too, of which another alarm tells.
+    pub(super) fn leave_rejected(&mut self, file: LeftFile) {
+        self.roles.entry(file.role).or_default().rejected += 1;
+        self.count_left(file);
+    }
+
+    fn count_left(&mut self, file: LeftFile) {
         self.seen += 1;
         self.left += 1;
         let alike = self.roles.entry(file.role).or_default();
-        *alike += 1;
+        alike.files += 1;
+        alike.bytes += file.bytes;
         // What is wrong is named, however much is hidden or a marker.
-        if *alike <= NAMED {
+        if alike.files <= NAMED {
             self.left_files.push(file);
         }
     }
@@ -89,8 +113,12 @@ impl FileTally {
                 self.left_files.push(file);
             }
         }
-        for (role, files) in other.roles {
-            *self.roles.entry(role).or_default() += files;
+        for (role, more) in other.roles {
+            let alike = self.roles.entry(role).or_default();
+            alike.files += more.files;
+            alike.bytes += more.bytes;
+            alike.rejected += more.rejected;
+            alike.first = alike.first.take().or(more.first);
         }
         self.pages += other.pages;
         self.first_page = self.first_page.take().or(other.first_page);
@@ -98,13 +126,14 @@ impl FileTally {
         self.trailing.truncate(NAMED as usize);
     }
 
-    /// How many of those left are this.
-    pub(super) fn count(&self, role: LeftRole) -> u64 {
-        self.roles.get(&role).copied().unwrap_or(0)
+    /// How many of those left are this and no reject, and the first of them.
+    pub(super) fn left_as(&self, role: LeftRole) -> Option<(u64, &LeftFile)> {
+        let alike = self.roles.get(&role)?;
+        Some((alike.files - alike.rejected, alike.first.as_ref()?))
     }
 
-    /// The first file that is this, and why.
-    pub(super) fn first(&self, role: LeftRole) -> Option<&LeftFile> {
-        self.left_files.iter().find(|file| file.role == role)
+    /// Bytes of those that are left as this.
+    pub(super) fn bytes_left_as(&self, role: LeftRole) -> u64 {
+        self.roles.get(&role).map_or(0, |alike| alike.bytes)
     }
 }

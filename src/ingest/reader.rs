@@ -274,15 +274,16 @@ pub(super) fn read_chunks(
         stopped: false,
         place: 0,
         torn: None,
+        not_text: None,
     };
     for (place, known) in inputs.into_iter().enumerate() {
-        (producer.place, producer.torn) = (place, None);
+        (producer.place, producer.torn, producer.not_text) = (place, None, None);
         if producer.stopped || interrupt.is_raised() {
             break;
         }
         let (size, path) = (known.input.size, Arc::clone(&known.input.path));
         if let Err(error) = producer.input(known)
-            && let Err(error) = producer.leave(&path.to_string_lossy(), error)
+            && let Err(error) = producer.leave(&path.to_string_lossy(), size, error)
         {
             // Who waits for a store hears the request to stop; that is not an error of the input.
             producer.chunk.error = (!matches!(error, IngestError::Interrupted(_))).then_some(error);
@@ -341,6 +342,8 @@ struct ChunkReader<'a> {
     /// Of the input that is read.
     place: usize,
     torn: Option<TornRecord>,
+    /// Why the input is neither records nor a text.
+    not_text: Option<String>,
 }
 
 /// How much of an input the store has already.
@@ -407,7 +410,7 @@ impl ChunkReader<'_> {
 
     /// Leaves a file that is damaged, or has no records of the kind that is read; gives the error back where it is not
     /// a file's, or ends the ingest.
-    fn leave(&mut self, path: &str, error: IngestError) -> Result<(), IngestError> {
+    fn leave(&mut self, path: &str, bytes: u64, error: IngestError) -> Result<(), IngestError> {
         let (role, why) = match &error {
             IngestError::Read(error) => (error.blames_file(), error.words_of(path)),
             _ => (None, String::new()),
@@ -416,7 +419,7 @@ impl ChunkReader<'_> {
         else {
             return Err(error);
         };
-        self.chunk.files.leave(LeftFile { path: path.to_owned(), role, why });
+        self.chunk.files.leave(LeftFile { path: path.to_owned(), role, why, bytes });
         self.first_fault.get_or_insert(error);
         Ok(())
     }
@@ -488,6 +491,9 @@ impl ChunkReader<'_> {
                     return Err(error.into());
                 }
             };
+            if let Some(why) = raw.not_text() {
+                self.not_text = Some(why.to_owned());
+            }
             read += 1;
             self.bytes += raw.bytes() as u64;
             self.records += 1;
@@ -510,10 +516,14 @@ impl ChunkReader<'_> {
     /// An input was read to its end.
     fn end_input(&mut self, input: &InputFile, reader: &InputReader<'_>) {
         self.is_any_read = true;
-        if reader.is_empty() {
+        let left = |role, why| {
             let path = input.path.to_string_lossy().into_owned();
-            let why = "it has no bytes".to_owned();
-            self.chunk.files.leave(LeftFile { path, role: LeftRole::Empty, why });
+            LeftFile { path, role, why, bytes: input.size }
+        };
+        if let Some(why) = self.not_text.take() {
+            self.chunk.files.leave_rejected(left(LeftRole::Foreign, why));
+        } else if reader.is_empty() {
+            self.chunk.files.leave(left(LeftRole::Empty, "it has no bytes".to_owned()));
         } else if !reader.is_memory() {
             self.chunk.files.read();
         }

@@ -283,6 +283,18 @@ pub enum Alarm {
         /// The first of them, and why.
         first: String,
     },
+    /// Files of folders and patterns that were skipped by their names, or since they are texts beside records, with one
+    /// in a hundred or more of all bytes.
+    FilesLeft {
+        /// How many.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// Bytes of the files that were read.
+        read: u64,
+        /// The first of them, and why.
+        first: String,
+    },
     /// HTML pages were ingested as text, with their tags and scripts.
     HtmlFiles {
         /// How many.

@@ -4,7 +4,7 @@ use super::csv_header::CsvHeader;
 use super::error::ReadError;
 use super::item::{ReadItem, SkippedContent};
 use super::stream::ByteStream;
-use crate::model::RecordOrigin;
+use crate::model::{RecordOrigin, Reject, RejectReason};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,6 +65,18 @@ impl RawRecord<'_> {
             Self::Csv { row, line, header, origin } => {
                 RawRecord::Csv { row: owned(row), line, header, origin }
             }
+        }
+    }
+
+    /// Why its whole file is neither records nor a text, where it says so.
+    #[must_use]
+    pub fn not_text(&self) -> Option<&str> {
+        match self {
+            Self::Read(item) => match item.as_ref() {
+                ReadItem::Reject(Reject { reason: RejectReason::NotText(why), .. }) => Some(why),
+                ReadItem::Reject(_) | ReadItem::Record(_) => None,
+            },
+            Self::Json { .. } | Self::Csv { .. } => None,
         }
     }
 

@@ -294,6 +294,11 @@ impl<'m> InputReader<'m> {
         matches!(&self.body, ReaderBody::Stream(_, sequence) if sequence.is_page())
     }
 
+    /// Whether its columns were looked at when it was opened.
+    pub(super) const fn is_parquet(&self) -> bool {
+        matches!(self.body, ReaderBody::Parquet(_))
+    }
+
     /// Whether the input has no bytes, once its end is reached.
     #[must_use]
     pub fn is_empty(&self) -> bool {

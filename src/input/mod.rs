@@ -2,7 +2,8 @@
 //!
 //! [`expand`] turns path arguments into [`InputFile`]s; an [`InputReader`] cuts one input into undecoded records in
 //! order, with the [`ResumePoint`] after each; a [`RecordBuilder`] on any thread makes records and rejects of them.
-//! * `inputs` files, directories, patterns, standard input; `folders` what of a directory is data
+//! * `inputs` one of them; `expand` files, directories, patterns, standard input; `folders` what of these is data, by
+//!   `file_names`, `leftovers` (copies and parts of files) and `table_formats` (Iceberg, Delta, Hudi, Lance)
 //! * `decompress` by content, counting the bytes of the file
 //! * `pipe` standard input and pipes, where a request to stop is heard
 //! * `stream` lines of the decompressed bytes, their position and their hash
@@ -28,6 +29,8 @@ mod csv_rows;
 mod decompress;
 mod detect;
 mod error;
+mod expand;
+mod file_names;
 mod folders;
 mod foreign;
 mod input_reader;
@@ -37,10 +40,12 @@ mod item;
 mod json_reader;
 mod json_record;
 mod keys;
+mod leftovers;
 mod pipe;
 mod records;
 mod roles;
 mod stream;
+mod table_formats;
 mod text_reader;
 mod warc_reader;
 
@@ -51,12 +56,13 @@ pub use builder::{RecordBuilder, split_members};
 pub use csv_header::{CsvHeader, CsvValue};
 pub use decompress::without_compression;
 pub use error::ReadError;
+pub use expand::expand;
+#[cfg(test)]
+pub use expand::expand_local;
 pub use folders::{LeftFile, LeftRole, path_fields};
 pub use input_reader::InputReader;
-#[cfg(test)]
-pub use inputs::expand_local;
+pub use inputs::InputFile;
 pub(crate) use inputs::path_on_record;
-pub use inputs::{InputFile, expand};
 pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
 };

@@ -628,13 +628,13 @@ fn links_are_followed_once_and_keep_their_names() {
     use std::os::unix::fs::symlink;
     let dir = Dir::new();
     dir.write("blobs/0a1b", LINES);
-    dir.write("d/own.txt", "own");
+    dir.write("d/own.jsonl", LINES);
     symlink(dir.path("d"), dir.path("d/loop")).expect("link");
     symlink(dir.path("blobs/0a1b"), dir.path("d/train.jsonl")).expect("link");
     symlink(dir.path("blobs/0a1b"), dir.path("d/zzz.jsonl")).expect("link");
     symlink(dir.path("gone"), dir.path("d/dangling")).expect("link");
     let found = expand_in(&dir, &["d"]).expect("expands");
-    assert_eq!(names(&dir, &found), ["d/own.txt", "d/train.jsonl"]);
+    assert_eq!(names(&dir, &found), ["d/own.jsonl", "d/train.jsonl"]);
     assert_eq!(found[1].size, LINES.len() as u64);
 }
 
