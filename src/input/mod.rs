@@ -74,6 +74,8 @@ pub(crate) use stream::HASHED_AGAIN;
 #[cfg(test)]
 mod arrow_tests;
 #[cfg(test)]
+mod folder_tests;
+#[cfg(test)]
 mod format_tests;
 #[cfg(test)]
 mod tests;
