@@ -126,6 +126,15 @@ fn pair_words(example: Option<&AlarmPair>) -> String {
     })
 }
 
+/// That very many documents of a source are near duplicates of one.
+fn near_one_words(source: &str, of: (u64, u64), example: Option<&AlarmPair>) -> String {
+    let (removed, added) = (number(of.0), number(of.1));
+    format!(
+        "{removed} of {added} new documents of the source {source} were removed as near duplicates of one document: if they share no more than a header or a template, strip that before `corpusdb ingest`, or use a higher threshold (`corpusdb dedup explain` with `threshold=0.95` shows what it keeps, `corpusdb dedup redo` with it keeps that){}",
+        pair_words(example)
+    )
+}
+
 /// That records without ids came into a source whose documents have ids.
 fn forgotten_words(source: &str, added: u64, key: &str) -> String {
     format!(
@@ -177,6 +186,9 @@ fn alarm_words(alarm: &Alarm) -> String {
             number(*added),
             pair_words(example.as_ref())
         ),
+        Alarm::NearOne { source, added, removed, example } => {
+            near_one_words(source, (*removed, *added), example.as_ref())
+        }
         Alarm::AllRejected { records, first, mend } => format!(
             "nothing could be read: {} rejected{LISTED}; the first:\n  {first}{}",
             match records {

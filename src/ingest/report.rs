@@ -247,6 +247,17 @@ pub enum Alarm {
         /// A pair that shows what was taken for a duplicate.
         example: Option<AlarmPair>,
     },
+    /// Half of the documents that a source got, 20 or more, are near duplicates of one document.
+    NearOne {
+        /// The source.
+        source: String,
+        /// How many documents of it the ingest added.
+        added: u64,
+        /// Of these, near duplicates of that document.
+        removed: u64,
+        /// One of them, beside that document.
+        example: Option<AlarmPair>,
+    },
     /// Every record was rejected; none is unchanged.
     AllRejected {
         /// How many.
