@@ -64,7 +64,7 @@ pub use record::{
 };
 pub use standing::{Match, MatchKind, Standing, StandingsDigest, jaccard};
 pub use suite::{
-    ByteSpan, GramPlace, GramRun, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
+    ByteSpan, GramPlace, GramRun, ItemText, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
     SuitePiece, SuiteVerdict, WholeItem,
 };
 pub(crate) use timestamp::timestamp_of_text;

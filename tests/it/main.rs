@@ -22,6 +22,7 @@ mod cli {
 /// Suites of evaluation items: found with evidence, reviewed.
 mod contamination {
     mod evidence;
+    mod layouts;
     mod review;
 }
 

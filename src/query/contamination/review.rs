@@ -2,7 +2,7 @@
 
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
-use crate::contamination::{ContaminationRule, Excerpt, SuitePart, excerpts};
+use crate::contamination::{ContaminationRule, Excerpt, excerpts};
 use crate::dedup::TokenPlaces;
 use crate::model::{ByteSpan, DocId, Normaliser, SuiteId, SuiteItem};
 use crate::query::error::QueryError;
@@ -216,8 +216,7 @@ fn side_by_side(
     (item, normaliser): (&SuiteItem, Normaliser),
     text: &str,
 ) -> ReviewPart {
-    let part = SuitePart::ALL.into_iter().find(|part| part.name() == one.part);
-    let asked = part.map_or("", |part| item.part(part));
+    let asked = item.text(one.of);
     ReviewPart {
         part: one.part,
         score: one.score,
