@@ -82,6 +82,8 @@ pub struct ReviewPair {
 pub struct ReviewPart {
     /// `question`, `answer` or `passage`.
     pub part: &'static str,
+    /// Texts of the part before this one: of a question its turns, of an answer all that are accepted.
+    pub turn: u32,
     /// The weighted share of it that the document contains.
     pub score: f64,
     /// Tokens of it that the document contains.
@@ -219,6 +221,7 @@ fn side_by_side(
     let asked = item.text(one.of);
     ReviewPart {
         part: one.part,
+        turn: one.turn,
         score: one.score,
         tokens: one.tokens,
         longest_run: one.longest_run,
