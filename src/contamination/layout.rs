@@ -47,13 +47,15 @@ pub(crate) const ITEM_RULE: u32 = 2;
 // Names of fields, without case, spaces, dashes and underscores.
 
 /// Each with a field that must stand beside it, if any.
-const QUESTIONS: [(&str, &str); 12] = [
+const QUESTIONS: [(&str, &str); 14] = [
     ("question", ""),
     ("prompt", ""),
     ("problem", ""),
     ("turns", ""),
     ("messages", ""),
     ("conversations", ""),
+    ("questionstem", ""),
+    ("query", ""),
     ("ctx", "endings"),
     ("goal", "sol1"),
     ("sentence", "option1"),
@@ -62,7 +64,7 @@ const QUESTIONS: [(&str, &str); 12] = [
     ("input", "targets"),
 ];
 /// Answers that may name an option.
-const CHOICES: [&str; 10] = [
+const CHOICES: [&str; 11] = [
     "answer",
     "answerkey",
     "correctanswer",
@@ -73,13 +75,15 @@ const CHOICES: [&str; 10] = [
     "label",
     "answeridx",
     "answerindex",
+    "cop",
 ];
 /// Of these, those that are nothing where there are no options.
-const ONLY_CHOICES: [&str; 3] = ["label", "answeridx", "answerindex"];
-const ANSWERS: [&str; 16] = [
+const ONLY_CHOICES: [&str; 4] = ["label", "answeridx", "answerindex", "cop"];
+const ANSWERS: [&str; 17] = [
     "canonicalsolution",
     "solution",
     "answers",
+    "answersspans",
     "bestanswer",
     "correctanswers",
     "finalanswer",
@@ -96,11 +100,12 @@ const ANSWERS: [&str; 16] = [
 ];
 const PASSAGES: [&str; 5] = ["passage", "context", "article", "support", "story"];
 /// Fields that a table has as the text of a list.
-const LISTS: [&str; 11] = [
+const LISTS: [&str; 12] = [
     "prompt",
     "turns",
     "messages",
     "conversations",
+    "answer",
     "answers",
     "correctanswers",
     "targets",
@@ -441,7 +446,11 @@ impl<'f> SuiteLayout<'f> {
         item: &mut SuiteItem,
     ) -> Result<bool, String> {
         let Some(options) = options else { return Ok(false) };
-        match options.answered(value)? {
+        let mut answered = options.answered(value)?;
+        if let (Answered::Text, Some(list)) = (&answered, listed("answer", value)) {
+            answered = options.answered(&list)?;
+        }
+        match answered {
             Answered::Options(chosen) => {
                 let [_, answers, _] = &mut item.parts;
                 answers.extend(chosen);

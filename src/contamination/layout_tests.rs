@@ -74,6 +74,10 @@ fn layouts_that_are_known_need_no_fields() {
     );
     let race = json!({ "article": "A long text.", "question": "Why?", "options": ["no", "yes"], "answer": "B" });
     assert_eq!(known(&race).1, parts([&["Why?"], &["yes"], &["A long text."]]));
+    let open = json!({ "question": "Which town?", "answer": ["Quilbury", "Old Quilbury"] });
+    assert_eq!(answer(&open), ["Quilbury", "Old Quilbury"]);
+    let table = json!({ "question": "Which town?", "answer": "['Quilbury' 'Old Quilbury']" });
+    assert_eq!(answer(&table), answer(&open));
     let trivia = json!({ "question_id": "q", "question": "Which town?", "answer": { "value": "Quilbury", "aliases": ["Quilbury", "Old Quilbury"], "type": "town" } });
     assert_eq!(known(&trivia).1, parts([&["Which town?"], &["Quilbury", "Old Quilbury"], &[]]));
 }
@@ -176,6 +180,7 @@ fn any_letter_of_the_options_is_the_answer() {
     };
     assert_eq!(several(json!("A, C")).unwrap(), [["the a0 one", "the c2 one"]]);
     assert_eq!(several(json!(["B", "D"])).unwrap(), [["the b1 one", "the d3 one"]]);
+    assert_eq!(several(json!("['B', 'D']")).unwrap(), [["the b1 one", "the d3 one"]]);
     assert_eq!(several(json!("THE B1 ONE")).unwrap(), [["the b1 one"]]);
     assert_eq!(several(json!("quite another")).unwrap(), [["quite another"]]);
     // Of an answer that is kept back nothing is known.
