@@ -489,7 +489,7 @@ corpusdb_test!(a_warning_of_near_duplicates_names_source_and_pair, |scratch| {
     let file = scratch
         .write("both.jsonl", records.map(|record| format!("{record}\n")).collect::<String>());
     let ran =
-        corpusdb(&["ingest", &corpus, &file, "--source-field", "src", "--source", "rest"]).good();
+        corpusdb(&["ingest", &corpus, &file, "--source-from", "src", "--source", "rest"]).good();
     let said = format!("{}{}", ran.stdout, ran.stderr);
     for words in [
         "29 of 30 new documents of the source code",
