@@ -65,6 +65,10 @@ fn file_alarm_words(alarm: &Alarm) -> String {
             "{} compressed files end with bytes outside any frame, which were skipped; the first:\n  {first}",
             n(files)
         ),
+        Alarm::OddQuotes { files, first } => format!(
+            "the quotes of {} may be meant otherwise: compare what was stored; the first:\n  {first}",
+            count(*files, "table", "tables")
+        ),
         Alarm::ColumnsLeft { columns } => format!(
             "columns that JSON cannot represent were skipped: {} (list them in `drop_fields=` to end this alarm)",
             columns.join(", ")
@@ -212,6 +216,7 @@ fn alarm_words(alarm: &Alarm) -> String {
         | Alarm::ForeignFiles { .. }
         | Alarm::HtmlFiles { .. }
         | Alarm::TrailingBytes { .. }
+        | Alarm::OddQuotes { .. }
         | Alarm::ColumnsLeft { .. }
         | Alarm::ObjectsLeft { .. } => file_alarm_words(alarm),
         Alarm::UnknownFields { fields } => format!(

@@ -1,11 +1,38 @@
 //! What became of the files of an ingest: each is read, unchanged or left, and what was left has its reason.
 
-use crate::input::{LeftFile, LeftRole};
+use crate::input::{CsvOddities, LeftFile, LeftRole};
+use crate::model::show::{count, number};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Files that are named at most, of those that are the same.
 const NAMED: u64 = 1000;
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What quotes of a table may be meant otherwise, with the way to say so.
+pub(super) fn odd_quote_words(path: &str, odd: CsvOddities) -> Option<String> {
+    let CsvOddities { strays, spread, .. } = odd;
+    let on = |line: u64| format!("the first on line {}", number(line));
+    let strays = (strays.count > 0).then(|| {
+        let values = count(strays.count, "quoted value continues", "quoted values continue");
+        format!(
+            "{values} behind the closing quote, {}: if a backslash stands before quotes within values, say `escape=\\`",
+            on(strays.line)
+        )
+    });
+    let spread = (spread.count > 0).then(|| {
+        let values = count(spread.count, "quoted value holds", "quoted values hold");
+        format!(
+            "{values} tabs and line ends, {}: if quotes are ordinary characters, say `quotes=false`",
+            on(spread.line)
+        )
+    });
+    let words: Vec<String> = strays.into_iter().chain(spread).collect();
+    (!words.is_empty()).then(|| format!("{path}: {}", words.join("; ")))
+}
 
 /// The files of an ingest: `seen` is `read + unchanged + left`. Records from a program are not counted here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -25,11 +52,20 @@ pub struct FileTally {
     /// Of those read, compressed ones with bytes after their last frame, which were skipped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trailing: Vec<String>,
+    /// Rows of tables that repeat the row of names, which were skipped.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub name_rows: u64,
+    /// Of those read, tables some of whose quotes may be meant otherwise, with the line of the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub odd_quotes: Vec<String>,
     /// Of those read, HTML pages that were ingested with their tags.
     pub pages: u64,
     /// The first of these.
     #[serde(skip)]
     pub(super) first_page: Option<String>,
+    /// The first row that repeats the row of names: its file and line.
+    #[serde(skip)]
+    pub first_name_row: Option<String>,
     /// Files left out, by role.
     #[serde(skip)]
     roles: BTreeMap<LeftRole, u64>,
@@ -72,6 +108,17 @@ impl FileTally {
         }
     }
 
+    /// Notes what of the rows of a table may be meant otherwise.
+    pub(super) fn note_oddities(&mut self, path: &str, odd: CsvOddities) {
+        if odd.names.count > 0 {
+            self.name_rows += odd.names.count;
+            let first = || format!("{path}, line {}", odd.names.line);
+            self.first_name_row.get_or_insert_with(first);
+        }
+        self.odd_quotes.extend(odd_quote_words(path, odd));
+        self.odd_quotes.truncate(NAMED as usize);
+    }
+
     pub(super) fn note_page(&mut self, path: &str) {
         self.pages += 1;
         self.first_page.get_or_insert_with(|| path.to_owned());
@@ -92,6 +139,10 @@ impl FileTally {
         for (role, files) in other.roles {
             *self.roles.entry(role).or_default() += files;
         }
+        self.name_rows += other.name_rows;
+        self.first_name_row = self.first_name_row.take().or(other.first_name_row);
+        self.odd_quotes.extend(other.odd_quotes);
+        self.odd_quotes.truncate(NAMED as usize);
         self.pages += other.pages;
         self.first_page = self.first_page.take().or(other.first_page);
         self.trailing.extend(other.trailing);

@@ -17,8 +17,8 @@ use crate::dedup::{Fingerprint, Fingerprinter};
 use crate::input::{InputReader, RawRecord, ReadItem, RecordBuilder};
 use crate::model::{
     ComparedPart, FieldDeclaration, LossSpan, Normaliser, Policy, ReadRecord, RecordKey, Reject,
-    RejectReason, Sightings, Signature, SuiteId, TextForm, compared_text, hash128, record_identity,
-    reject_identity, text_hash,
+    RejectReason, Sightings, Signature, SuiteId, TextForm, compared_text, hash128, key_identity,
+    record_identity, reject_identity, text_hash,
 };
 use crate::signals::{Signal, scores, scores_json};
 use crate::store::{IndexedValues, View, block_hashes, indexed, with_fields};
@@ -41,7 +41,7 @@ pub(super) struct FingerprintedRecord {
     pub(super) content: [u8; 16],
     pub(super) identity: [u8; 16],
     /// Identity and content as older releases took them, where they are others.
-    pub(super) earlier: Option<RecordIdentity>,
+    pub(super) earlier: Vec<RecordIdentity>,
     /// Without its shingles, which are beside it.
     pub(super) fingerprint: Fingerprint,
     pub(super) shingles: RecordShingles,
@@ -191,8 +191,8 @@ fn find_torn(part: &mut InputPart, chunk: &mut IngestChunk, context: &Fingerprin
     let was = fingerprint_records(torn.raw.take().into_iter().collect(), context).pop();
     if let Some(FingerprintedItem::Document(record)) = was {
         let FingerprintedRecord { identity, content, earlier, .. } = *record;
-        torn.stored =
-            [Some(RecordIdentity { identity, content }), earlier].into_iter().flatten().collect();
+        let own = RecordIdentity { identity, content, is_other_key: false };
+        torn.stored = std::iter::once(own).chain(earlier).collect();
         if part.kind == PartKind::Next {
             // It was counted among those that are not read again.
             chunk.unchanged = chunk.unchanged.saturating_sub(1);
@@ -271,15 +271,20 @@ fn fingerprint_record(
     let content = content_hash(&raw, &record.metadata, form.as_ref(), given.as_ref());
     let source = record.source.as_deref().unwrap_or(source);
     let identity = record_identity(&record, source, &content);
-    let earlier = earlier.map(|earlier| {
-        let EarlierText { metadata, made } = &earlier;
+    let other_key = record.earlier_key.as_deref();
+    let earlier = earlier.iter().map(|EarlierText { metadata, made }| {
         let (raw, form) = match made {
             Some((text, form)) => (text_hash(text), Some(form)),
             None => (raw, form.as_ref()),
         };
         let content = content_hash(&raw, metadata, form, given.as_ref());
-        RecordIdentity { identity: record_identity(&record, source, &content), content }
+        let identity = match other_key {
+            Some(key) => key_identity(source, key),
+            None => record_identity(&record, source, &content),
+        };
+        RecordIdentity { identity, content, is_other_key: other_key.is_some() }
     });
+    let earlier = earlier.collect();
     // A record is recognised by what it came with.
     match feed.with_signals(&record.text, std::mem::take(&mut record.metadata)) {
         Ok(metadata) => record.metadata = metadata,

@@ -85,7 +85,7 @@ pub(super) fn identify<'a>(
     };
     let hashes: Vec<_> = documents().map(|prepared| prepared.identity).collect();
     let mut stored = batch.view().identities(&hashes)?;
-    find_by_earlier_identity(batch.view(), documents().map(|record| record.earlier), &mut stored)?;
+    find_by_earlier_identity(batch.view(), documents().map(|record| &record.earlier), &mut stored)?;
     let mut stored = stored.into_iter();
     let mut local: HashMap<[u8; 16], NewestVersion> = HashMap::new();
     let mut next = batch.next_document();
@@ -160,18 +160,26 @@ pub(super) fn identify<'a>(
     Ok(IdentifiedChunk { new, fates, overtaken, unchanged, updated, purged: not_stored })
 }
 
-/// Records that are known by nothing else are asked about by the identity that older releases gave them.
-fn find_by_earlier_identity(
+/// Records that are known by nothing else are asked about by the identities that older releases gave them. Under a key
+/// that another record may have now, only the same content is the record.
+fn find_by_earlier_identity<'r>(
     view: &View,
-    earlier: impl Iterator<Item = Option<RecordIdentity>>,
+    earlier: impl Iterator<Item = &'r Vec<RecordIdentity>>,
     stored: &mut [Option<DocId>],
 ) -> Result<(), IngestError> {
-    let (asked, slots): (Vec<_>, Vec<_>) = earlier
-        .zip(stored)
-        .filter_map(|(earlier, slot)| Some((earlier.filter(|_| slot.is_none())?.identity, slot)))
-        .unzip();
-    for (slot, found) in slots.into_iter().zip(view.identities(&asked)?) {
-        *slot = found;
+    let unknown = earlier.enumerate().filter(|(at, _)| stored.get(*at) == Some(&None));
+    let asked: Vec<(usize, RecordIdentity)> =
+        unknown.flat_map(|(at, earlier)| earlier.iter().map(move |one| (at, *one))).collect();
+    let identities: Vec<_> = asked.iter().map(|(_, earlier)| earlier.identity).collect();
+    for ((at, earlier), found) in asked.iter().zip(view.identities(&identities)?) {
+        let Some(slot) = stored.get_mut(*at).filter(|slot| slot.is_none()) else { continue };
+        *slot = match found {
+            Some(id) if earlier.is_other_key => {
+                let is_same = NewestVersion::of(view, id)?.content == earlier.content;
+                is_same.then_some(id)
+            }
+            found => found,
+        };
     }
     Ok(())
 }
@@ -198,7 +206,8 @@ fn stored_torn(
 
 /// Whether a stored content is that of the record, as it is taken now or as older releases took it.
 fn has_content(record: &FingerprintedRecord, stored: &[u8; 16]) -> bool {
-    record.content == *stored || record.earlier.is_some_and(|earlier| earlier.content == *stored)
+    let mut earlier = record.earlier.iter();
+    record.content == *stored || earlier.any(|earlier| earlier.content == *stored)
 }
 
 /// The purged documents, whose texts and keys are not to come back.

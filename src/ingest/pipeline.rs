@@ -70,6 +70,7 @@ pub fn ingest(
     let former = former
         .with_seeds(seeds)
         .with_decisions(judge.as_ref().map(|judge| judge.ids.clone()))
+        .with_declared(writer.view().fields())
         .with_stored(writer.view().documents());
     let pool = pool(context)?;
     let first = DocId(writer.view().documents());
@@ -166,6 +167,10 @@ fn file_alarms(report: &IngestReport) -> Vec<Alarm> {
     if let Some(first) = files.trailing.first() {
         let (files, first) = (files.trailing.len() as u64, first.clone());
         alarms.push(Alarm::TrailingBytes { files, first });
+    }
+    if let Some(first) = files.odd_quotes.first() {
+        let (files, first) = (files.odd_quotes.len() as u64, first.clone());
+        alarms.push(Alarm::OddQuotes { files, first });
     }
     alarms
 }

@@ -42,6 +42,8 @@ pub(super) struct InputPart {
 pub(super) struct RecordIdentity {
     pub(super) identity: [u8; 16],
     pub(super) content: [u8; 16],
+    /// Its key is spelled otherwise now.
+    pub(super) is_other_key: bool,
 }
 
 /// The last record of a file that has grown: it had no end when it was read before.
@@ -485,6 +487,7 @@ impl ChunkReader<'_> {
                 }
                 Err(error) => {
                     self.end_part(input, reader, &mut records, (kind, false));
+                    self.note_oddities(input, reader);
                     return Err(error.into());
                 }
             };
@@ -508,8 +511,9 @@ impl ChunkReader<'_> {
     }
 
     /// An input was read to its end.
-    fn end_input(&mut self, input: &InputFile, reader: &InputReader<'_>) {
+    fn end_input(&mut self, input: &InputFile, reader: &mut InputReader<'_>) {
         self.is_any_read = true;
+        self.note_oddities(input, reader);
         if reader.is_empty() {
             let path = input.path.to_string_lossy().into_owned();
             let why = "it has no bytes".to_owned();
@@ -523,6 +527,10 @@ impl ChunkReader<'_> {
         if let Some(trailing) = reader.trailing() {
             self.chunk.files.note_trailing(&input.path.to_string_lossy(), trailing);
         }
+    }
+
+    fn note_oddities(&mut self, input: &InputFile, reader: &mut InputReader<'_>) {
+        self.chunk.files.note_oddities(&input.path.to_string_lossy(), reader.take_oddities());
     }
 
     fn end_part(

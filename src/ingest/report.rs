@@ -297,6 +297,13 @@ pub enum Alarm {
         /// The first of them.
         first: String,
     },
+    /// Tables some of whose quotes may be meant otherwise: their values were read by the usual rule.
+    OddQuotes {
+        /// How many.
+        files: u64,
+        /// The first of them, with what is odd and on which line.
+        first: String,
+    },
     /// The id is missing in one in a hundred or more of at least 100 records.
     MissingIds {
         /// Records read.

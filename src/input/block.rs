@@ -1,6 +1,7 @@
 //! What every format does that is read from a stream of bytes: its records, one after the other.
 
 use super::csv_header::CsvHeader;
+use super::csv_rows::CsvOddities;
 use super::error::ReadError;
 use super::item::{ReadItem, SkippedContent};
 use super::stream::ByteStream;
@@ -120,6 +121,11 @@ pub(super) trait FormatReader: Send {
     /// What was not a document and no reject since this was asked last.
     fn take_passed(&mut self) -> SkippedContent {
         SkippedContent::default()
+    }
+
+    /// What of the rows of a table may be meant otherwise, since this was asked last.
+    fn take_oddities(&mut self) -> CsvOddities {
+        CsvOddities::default()
     }
 }
 

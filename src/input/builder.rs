@@ -88,10 +88,11 @@ impl RecordBuilder {
 
     fn shape(&mut self, record: &mut ReadRecord) -> Result<(), RejectReason> {
         self.add_partitions(record);
-        if let Some(spelled) = &mut record.spelled
-            && let Ok((Some(kept), _)) = self.kept(&spelled.json)
-        {
-            spelled.json = kept;
+        let spelled = record.spelled.as_mut().map(|spelled| &mut spelled.json);
+        for json in spelled.into_iter().chain(&mut record.earlier) {
+            if let Ok((Some(kept), _)) = self.kept(json) {
+                *json = kept;
+            }
         }
         let (kept, source) = self.kept(&record.metadata)?;
         let metadata = kept.as_deref().unwrap_or(&record.metadata);
@@ -101,6 +102,8 @@ impl RecordBuilder {
             let json = kept.unwrap_or_else(|| std::mem::take(&mut record.metadata));
             record.spelled.get_or_insert(SpelledMetadata { json, is_other_value });
         }
+        let earlier = record.earlier.take().and_then(|earlier| canonical(&earlier).ok());
+        record.earlier = earlier.map(|earlier| earlier.json).filter(|earlier| *earlier != json);
         (record.metadata, record.source) = (json, source);
         for (name, _) in &mut record.not_finite.fields {
             let ours = self.options.renamed.iter().find(|(_, theirs)| theirs == name);
@@ -136,15 +139,24 @@ impl RecordBuilder {
                 || members.iter().any(|(field, _)| field == name)
                 || roles.iter().any(|role| role.as_deref() == Some(name))
         };
-        let mut all = JsonObject::default();
-        for (name, value) in &members {
-            all.push_raw(&json_string(name), value.get());
-        }
-        for (name, value) in fields.iter().filter(|(name, _)| !has(name)) {
-            all.push_raw(&json_string(name), &json_string(value));
+        let with_fields = |members: &[(Cow<'_, str>, &RawValue)]| {
+            let mut all = JsonObject::default();
+            for (name, value) in members {
+                all.push_raw(&json_string(name), value.get());
+            }
+            for (name, value) in fields.iter().filter(|(name, _)| !has(name)) {
+                all.push_raw(&json_string(name), &json_string(value));
+            }
+            all.finish()
+        };
+        let all = with_fields(&members);
+        if let Some(earlier) = &mut record.earlier
+            && let Ok(members) = parsed(earlier)
+        {
+            *earlier = with_fields(&members);
         }
         // What was stored before folders said fields, or from elsewhere, is the same record.
-        let json = std::mem::replace(&mut record.metadata, all.finish());
+        let json = std::mem::replace(&mut record.metadata, all);
         record.spelled.get_or_insert(SpelledMetadata { json, is_other_value: true });
     }
 

@@ -44,6 +44,8 @@ pub enum RecordKey {
 pub struct ReadRecord {
     /// The key under which the record is stored once.
     pub key: RecordKey,
+    /// The key that earlier releases gave it, where that is another.
+    pub earlier_key: Option<String>,
     /// The source that it names, where records name theirs.
     pub source: Option<Arc<str>>,
     /// The text to deduplicate and tokenize.
@@ -52,6 +54,8 @@ pub struct ReadRecord {
     pub metadata: String,
     /// The same as the input spelled it, where that is another text.
     pub spelled: Option<SpelledMetadata>,
+    /// The same in its canonical form as earlier releases read the input, where that is another value.
+    pub earlier: Option<String>,
     /// Numbers of it that JSON does not know.
     pub not_finite: NotFinite,
     /// Where it stood.
@@ -72,7 +76,17 @@ impl ReadRecord {
     #[must_use]
     pub fn new(key: RecordKey, text: String, metadata: String, origin: RecordOrigin) -> Self {
         let not_finite = NotFinite::default();
-        Self { key, source: None, text, metadata, spelled: None, not_finite, origin }
+        Self {
+            key,
+            earlier_key: None,
+            source: None,
+            text,
+            metadata,
+            spelled: None,
+            earlier: None,
+            not_finite,
+            origin,
+        }
     }
 }
 

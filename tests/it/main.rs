@@ -96,6 +96,7 @@ mod ingest {
     mod rejects;
     mod remote;
     mod splits;
+    mod tables;
     mod templates;
 }
 

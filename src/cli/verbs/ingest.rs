@@ -8,7 +8,7 @@ use corpusdb::ingest::{
     Alarm, FieldMisfits, FileTally, LeftRole, LoadOptions, LoadReport, ReadOptions,
     RecordFormOptions, SkippedContent, misfit_words,
 };
-use corpusdb::show::{number, size};
+use corpusdb::show::{count, number, size};
 use corpusdb::tokenizer::EngineTexts;
 use corpusdb::{CorpusWriter, IngestOptions, IngestReport, parse_bytes};
 use serde::Serialize;
@@ -253,6 +253,7 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
         out.line(format!("  {} skipped by --where", n(report.filtered)));
     }
     print_skipped(report.passed, out);
+    print_name_rows(report.files.name_rows, report.files.first_name_row.as_deref(), out);
     print_misfits(&report.misfits, out);
     for (name, tokens) in &report.tokens {
         out.line(format!("  {} tokens of {name}", n(*tokens)));
@@ -289,6 +290,17 @@ fn print_skipped(passed: SkippedContent, out: &mut Output) {
     if html + other > 0 {
         let (html, other) = (n(html), n(other));
         out.line(format!("  {html} HTML pages and {other} other contents of web archives skipped"));
+    }
+}
+
+/// Rows of tables that repeat the row of names.
+pub(in crate::cli) fn print_name_rows(rows: u64, first: Option<&str>, out: &mut Output) {
+    if rows > 0 {
+        let first = first.map_or_else(String::new, |first| format!(" (the first: {first})"));
+        out.line(format!(
+            "  {} skipped{first}",
+            count(rows, "row that repeats the row of names", "rows that repeat the row of names")
+        ));
     }
 }
 

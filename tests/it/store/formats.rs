@@ -186,6 +186,27 @@ fn make_a_golden_store() {
     assert!(command(&["info", &name]).status().unwrap().success());
 }
 
+/// A corpus of a release that took values of tables for numbers wherever JSON spells numbers so, in fields and keys: `1e3`
+/// is stored under the key 1000, `1.10` as 1.1.
+#[test]
+fn tables_of_earlier_releases_are_unchanged_when_repeated() {
+    let golden = repository("tests/formats/cells");
+    let scratch = TestDir::new();
+    copy(&golden.join("corpus"), &scratch.path("corpus"));
+    let corpus = scratch.arg("corpus");
+    let before = sound_digest(&reader(&scratch.path("corpus")));
+    for (source, more) in [("keyed", &["--id-field", "id"][..]), ("keyless", &[])] {
+        let table = std::fs::read(golden.join(format!("{source}.csv"))).unwrap();
+        let base = ["ingest", &corpus, "-", "--source", source, "--format", "csv", "--json"];
+        for again in [&["--reread"][..], &[]] {
+            let report = corpusdb_reading(&[&base[..], more, again].concat(), &table).good().json();
+            let [read, unchanged, added] = numbers(&report, ["read", "unchanged", "added"]);
+            assert_eq!((unchanged, added), (read, 0), "{source}: {report}");
+        }
+    }
+    assert_eq!(sound_digest(&reader(&scratch.path("corpus"))), before);
+}
+
 /// A corpus of a release that kept the spelling of fields: spaces, escapes, nulls, digits, names that come twice.
 #[test]
 fn records_of_earlier_releases_are_unchanged_when_repeated() {
