@@ -11,7 +11,7 @@ use crate::input::{InputReader, ReadItem, ReadOptions};
 use crate::model::near_names::UnknownName;
 use crate::model::{
     Context, DocId, FieldDeclaration, FieldValue, Interrupt, Interrupted, Misfit, ReadRecord,
-    RecordKey, key_identity, value_excerpt,
+    RecordKey, canonical, key_identity, value_excerpt,
 };
 use crate::store::{CommitRecord, StoreWriter, View};
 use serde_json::value::RawValue;
@@ -308,7 +308,7 @@ impl FieldJoin<'_> {
             if raw.get() != "null" {
                 tally.count_value(field.id, None, &record.origin);
             }
-            values.push((at, raw.clone()));
+            values.push((at, in_canonical_form(raw)));
         }
         Ok(match record.key {
             RecordKey::Given(name) if !values.is_empty() => {
@@ -318,6 +318,13 @@ impl FieldJoin<'_> {
             _ => JoinRecord::Nothing,
         })
     }
+}
+
+/// A value in the form in which an ingest stores it: numbers are spelled in one way.
+fn in_canonical_form(raw: &RawValue) -> Box<RawValue> {
+    let form = canonical(raw.get()).ok();
+    let form = form.and_then(|form| RawValue::from_string(form.json).ok());
+    form.unwrap_or_else(|| raw.to_owned())
 }
 
 /// Counts what of the rows of a table may be meant otherwise.
