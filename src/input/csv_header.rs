@@ -123,7 +123,7 @@ impl CsvHeader {
     ) -> Result<(), String> {
         utf8(row).map_err(|why| why.to_string())?;
         let (mut cells, mut looked_at, mut taken) = (self.dialect.cells(row), 0, Ok(()));
-        for (at, place) in places.iter().enumerate() {
+        for place in places {
             let Some(cell) = cells.next() else { break };
             looked_at += 1;
             if let Some(place) = place.filter(|_| taken.is_ok())

@@ -49,7 +49,7 @@ pub(crate) use arrow_rows::is_row_number;
 pub use block::RawRecord;
 pub use builder::{RecordBuilder, split_members};
 pub use csv_header::{CsvHeader, CsvValue};
-pub use csv_rows::{CsvOddities, LineCount};
+pub use csv_rows::CsvOddities;
 pub use decompress::without_compression;
 pub use error::ReadError;
 pub use folders::{LeftFile, LeftRole, path_fields};
