@@ -102,8 +102,11 @@ impl RecordBuilder {
             let json = kept.unwrap_or_else(|| std::mem::take(&mut record.metadata));
             record.spelled.get_or_insert(SpelledMetadata { json, is_other_value });
         }
+        // Earlier releases kept no member of null.
         let earlier = record.earlier.take().and_then(|earlier| canonical(&earlier).ok());
-        record.earlier = earlier.map(|earlier| earlier.json).filter(|earlier| *earlier != json);
+        let earlier = earlier
+            .and_then(|earlier| split_members(&earlier.json, |_, value| value == "null").ok());
+        record.earlier = earlier.filter(|earlier| *earlier != json);
         (record.metadata, record.source) = (json, source);
         for (name, _) in &mut record.not_finite.fields {
             let ours = self.options.renamed.iter().find(|(_, theirs)| theirs == name);
