@@ -453,7 +453,7 @@ corpusdb_test!(a_rejected_row_keeps_all_that_it_had, |scratch| {
 corpusdb_test!(row_numbers_are_no_fields_and_large_cells_are_texts, |scratch| {
     make(&scratch.path("corpus"), DedupMode::None, 0.8);
     let may = ",id,text,n\n0,a,first text,18446744073709551616\n1,b,second text,007\n";
-    let june = ",id,text,n\n0,z,another text,1e400\n1,a,first text,18446744073709551616\n2,b,second text,007\n3,c,third text,\n";
+    let june = ",id,text,n\n0,z,another text,1e400\n1,a,first text,18446744073709551616\n2,b,second text,007\n3,c,third text,x\n";
     let mut writer = writer(&scratch.path("corpus"));
     let first = pour(&mut writer, &[scratch.write("may.csv", may)], &by_id("web"));
     let second = pour(&mut writer, &[scratch.write("june.csv", june)], &by_id("web"));
