@@ -2690,7 +2690,7 @@ class IngestReport(Report):
     """Contents of web archives that are not text, and were skipped."""
 
     not_finite: int
-    """Numbers that JSON cannot represent (`NaN`, `Infinity`) among the fields of added documents, where they are null."""
+    """Values that JSON cannot represent (`NaN`, `Infinity`, a moment that no calendar has) among the fields of added documents, where they are null."""
 
     tokens: dict[str, int]
     """Tokens encoded, by tokenizer."""
@@ -3084,7 +3084,7 @@ class LoadReport(Report):
     """Contents of web archives that are not text, and were skipped."""
 
     not_finite: int
-    """Numbers that JSON cannot represent (`NaN`, `Infinity`) among the fields of added documents, where they are null."""
+    """Values that JSON cannot represent (`NaN`, `Infinity`, a moment that no calendar has) among the fields of added documents, where they are null."""
 
     tokens: dict[str, int]
     """Tokens encoded, by tokenizer."""

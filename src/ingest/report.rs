@@ -74,7 +74,8 @@ pub struct IngestReport {
     /// Columns of tables that were skipped, each with its type, since JSON cannot represent their values.
     #[serde(skip)]
     pub(super) left_columns: BTreeSet<String>,
-    /// Numbers that JSON cannot represent (`NaN`, `Infinity`) among the fields of added documents, where they are null.
+    /// Values that JSON cannot represent (`NaN`, `Infinity`, a moment that no calendar has) among the fields of added
+    /// documents, where they are null.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_finite: u64,
     /// Tokens encoded, by tokenizer.

@@ -8,9 +8,10 @@
 //! * `stream` lines of the decompressed bytes, their position and their hash
 //! * `item` what a reader is asked, and what it gives
 //! * `detect` the format, by what `csv_rows` sees in the beginning; `foreign` files that are neither records nor a text
-//! * `input_reader` hands on to `columnar_reader` (Parquet), or to a reader of records of a stream (`block`):
+//! * `input_reader` hands on to `columnar_reader` (Parquet, by its `parquet_footer`), or to a reader of records of a stream (`block`):
 //!   `json_reader`, `csv_reader` of rows of `csv_rows`, `warc_reader` of archives, `text_reader`
-//! * `ipc` the messages of Arrow files and streams; `arrow_rows` rows of record batches as records, by `arrow_json`
+//! * `ipc` the messages of Arrow files and streams; `arrow_rows` rows of record batches as records, by `arrow_json`,
+//!   their columns in the types of `arrow_types`
 //! * `records` records that a program hands over, one by one or as record batches
 //! * `roles` which field is the text when none is named, other names for fields, the source that a record names
 //! * `keys` what identifies a record: one rule for all of them
@@ -19,6 +20,7 @@
 mod arrow_contents;
 mod arrow_json;
 mod arrow_rows;
+mod arrow_types;
 mod block;
 mod builder;
 mod columnar_reader;
@@ -37,6 +39,7 @@ mod item;
 mod json_reader;
 mod json_record;
 mod keys;
+mod parquet_footer;
 mod pipe;
 mod records;
 mod roles;
@@ -46,6 +49,7 @@ mod warc_reader;
 
 pub(crate) use arrow_json::rows_as_json;
 pub(crate) use arrow_rows::is_row_number;
+pub(crate) use arrow_types::as_type;
 pub use block::RawRecord;
 pub use builder::{RecordBuilder, split_members};
 pub use csv_header::{CsvHeader, CsvValue};
@@ -61,12 +65,15 @@ pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
 };
 pub(crate) use json_record::may_have_half_pairs;
+pub(crate) use parquet_footer::ParquetFooter;
 pub use records::{Record, Records};
 #[cfg(test)]
 pub(crate) use stream::HASHED_AGAIN;
 
 #[cfg(test)]
 mod arrow_tests;
+#[cfg(test)]
+mod columnar_tests;
 #[cfg(test)]
 mod format_tests;
 #[cfg(test)]

@@ -513,7 +513,7 @@ impl<'l> MemberNames<'l> {
     }
 }
 
-/// Numbers that JSON does not know, which are null in it.
+/// Values that JSON does not know, which are null in it: a moment that no calendar has is infinite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NotFinite {
     /// How many they were.

@@ -1,5 +1,6 @@
 //! The words every layer shares: ids, records, standings, policy, fields, progress, contexts. No I/O.
 
+mod arrow_values;
 mod compared_text;
 mod context;
 mod directories;
@@ -24,6 +25,7 @@ pub mod text_file;
 mod timestamp;
 mod values;
 
+pub(crate) use arrow_values::{map_encoder, moment_encoder, shown_values};
 pub use compared_text::compared_text;
 pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
 pub(crate) use directories::{

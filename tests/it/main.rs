@@ -123,6 +123,7 @@ mod signals;
 mod sql {
     mod files;
     mod limits;
+    mod odd_columns;
     mod predicates;
     mod recounts;
     mod scripts;

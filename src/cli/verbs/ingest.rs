@@ -244,9 +244,9 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
         out.line(format!("  {purged} not stored: their texts or keys were purged"));
     }
     if report.not_finite > 0 {
-        let numbers = n(report.not_finite);
+        let values = n(report.not_finite);
         out.line(format!(
-            "  {numbers} numbers that JSON cannot represent (NaN, Infinity) are null"
+            "  {values} values that JSON cannot represent (NaN, Infinity, moments that no calendar has) are null"
         ));
     }
     if report.filtered > 0 {
