@@ -88,7 +88,7 @@ impl ColumnarReader {
         let wanted = all.wanted();
         let copy = file.try_clone().map_err(ReadError::io(path, "open it"))?;
         let footer = guard(|| footer.with_fitting_moments(copy, wanted.iter().copied()));
-        let footer = file.blame_store_first(footer, |why| corrupt(why))?;
+        let footer = file.blame_store_first(footer, corrupt)?;
         if let Some(fault) = file.store_fault() {
             return Err(fault);
         }

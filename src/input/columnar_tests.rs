@@ -14,8 +14,10 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Int32Type, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as PhysicalType};
-use parquet::data_type::{ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType};
-use parquet::data_type::{DataType as ParquetType, Int96, Int96Type};
+use parquet::data_type::{
+    ByteArray, ByteArrayType, DataType as ParquetType, FixedLenByteArray, FixedLenByteArrayType,
+    Int96, Int96Type,
+};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};

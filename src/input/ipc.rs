@@ -334,8 +334,11 @@ fn text_types<'m>(fields: impl Iterator<Item = FieldTable<'m>>, places: &mut Vec
         let member = field._tab.vtable().get(FieldTable::VT_TYPE_TYPE);
         let place = field._tab.loc().saturating_add(usize::from(member));
         places.extend(bytes.filter(|_| member > 0).map(|bytes| (place, bytes)));
-        let inner: Vec<FieldTable<'m>> = field.children().into_iter().flatten().collect();
-        text_types(inner.into_iter(), places);
+        // A union has no form in JSON, whatever is in it.
+        if field.type_type() != Type::Union {
+            let inner: Vec<FieldTable<'m>> = field.children().into_iter().flatten().collect();
+            text_types(inner.into_iter(), places);
+        }
     }
 }
 

@@ -122,3 +122,15 @@ corpusdb_test!(uuids_and_maps_of_numbers_are_shown_as_people_do, |scratch, corpu
     let one = format!("SELECT count(*) AS n FROM read_parquet('{path}') WHERE id = '{text}'");
     assert_eq!(rows(&corpus, &one), [json!({ "n": 2 })]);
 });
+
+/// Regression: `count(*)` was 6, and there was no row.
+corpusdb_test!(a_footer_without_rows_hides_none_in_sql, |scratch, corpus| {
+    let numbers: Vec<i32> = (0..6).collect();
+    let mut bytes = parquet(vec![column("n", Int32Array::from(numbers))]);
+    let count = bytes.windows(3).rposition(|three| three == [0x16, 12, 0x19]).unwrap();
+    bytes[count + 1] = 0;
+    let path = scratch.write("a.parquet", bytes);
+    let sums =
+        format!("SELECT count(*) AS n, count(n) AS m, sum(n) AS s FROM read_parquet('{path}')");
+    assert_eq!(rows(&corpus, &sums), [json!({ "n": 6, "m": 6, "s": 15 })]);
+});

@@ -260,6 +260,9 @@ impl GroupBounds<'_> {
     fn converter(&self, column: &Column) -> Option<StatisticsConverter<'_>> {
         self.file.partition(&column.name).is_none().then_some(())?;
         let parquet = self.metadata.parquet_schema();
+        // By its place a column is found only where each group of the file has columns.
+        let groups = parquet.root_schema().get_fields().len();
+        (groups == self.metadata.schema().fields().len()).then_some(())?;
         StatisticsConverter::try_new(&column.name, self.metadata.schema(), parquet).ok()
     }
 
