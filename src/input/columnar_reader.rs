@@ -5,14 +5,13 @@
 use super::arrow_rows::{ArrowRows, RecordColumns};
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len};
-use super::parquet_footer::ParquetFooter;
+use super::parquet_footer::{ParquetFooter, ParquetRows};
 use crate::model::{RecordOrigin, catch_panic};
 use crate::remote::RemoteReader;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Fields, Schema};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
@@ -40,7 +39,7 @@ pub(super) struct ColumnarReader {
     runs: Vec<RowGroupRun>,
     /// The run being read, and its reader.
     run: usize,
-    reader: Option<ParquetRecordBatchReader>,
+    reader: Option<ParquetRows>,
     /// The texts of the run are read as bytes, since one of them is no text: that one costs its row alone.
     is_bytes: bool,
     file_bytes: u64,
@@ -193,7 +192,7 @@ impl ColumnarReader {
                 }
                 return Ok(None);
             };
-            let read = guard(|| reader.next().transpose());
+            let read = guard(|| reader.next());
             match read.and_then(|batch| batch.map_err(|error| error.to_string())) {
                 Ok(Some(batch)) => {
                     let batch = ParquetFooter::given(&batch, &self.given);
@@ -221,17 +220,20 @@ impl ColumnarReader {
         self.check_run()?;
         let Some(run) = self.runs.get(self.run) else { return Ok(false) };
         let before = self.rows.saturating_sub(run.rows.start);
-        let file = self.file.try_clone().map_err(|error| error.to_string())?;
         let metadata = match self.is_bytes {
             true => guard(|| self.footer.as_bytes())?.map_err(|error| error.to_string())?,
             false => self.footer.metadata().clone(),
         };
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
-            .with_projection(self.projection.clone())
-            .with_row_groups(run.groups.clone().collect())
-            .with_batch_size(usize::try_from(run.batch_rows).unwrap_or(1))
-            .with_offset(usize::try_from(before).unwrap_or(usize::MAX));
-        let reader = guard(|| builder.build())?.map_err(|error| error.to_string())?;
+        let file = || self.file.try_clone();
+        let rows = guard(|| {
+            self.footer.rows(metadata, file, |rows| {
+                rows.with_projection(self.projection.clone())
+                    .with_row_groups(run.groups.clone().collect())
+                    .with_batch_size(usize::try_from(run.batch_rows).unwrap_or(1))
+                    .with_offset(usize::try_from(before).unwrap_or(usize::MAX))
+            })
+        });
+        let reader = rows?.map_err(|error| error.to_string())?;
         self.reader = Some(reader);
         Ok(true)
     }

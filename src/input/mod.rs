@@ -65,7 +65,7 @@ pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
 };
 pub(crate) use json_record::may_have_half_pairs;
-pub(crate) use parquet_footer::ParquetFooter;
+pub(crate) use parquet_footer::{ParquetDecoding, ParquetFooter};
 pub use records::{Record, Records};
 #[cfg(test)]
 pub(crate) use stream::HASHED_AGAIN;

@@ -4,14 +4,16 @@
 use super::arrow_types::{
     as_fields, fields_with_leaves, texts_as_bytes, uuids_as_texts, with_extension, with_leaves,
 };
-use arrow::array::{ArrayRef, AsArray, RecordBatch, make_array};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, TimestampMicrosecondArray, make_array};
 use arrow::datatypes::{
-    DataType, Field, Fields, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMillisecondType,
+    DataType, Field, Fields, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType,
 };
 use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
 };
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::column::page::PageReader;
@@ -35,6 +37,44 @@ pub(crate) struct ParquetFooter {
     metadata: ArrowReaderMetadata,
     /// The columns as they are given: JSON has its mark, a UUID is a text.
     columns: Fields,
+    /// Where moments stand that the unit of their column does not hold.
+    far: Option<FarMoments>,
+}
+
+/// What the columns of a file are decoded as.
+#[derive(Clone, Debug)]
+pub(crate) struct ParquetDecoding {
+    schema: SchemaRef,
+    far: Option<FarMoments>,
+}
+
+/// Columns of moments of 96 bits in a unit that holds all.
+#[derive(Clone, Debug)]
+struct FarMoments {
+    metadata: ArrowReaderMetadata,
+    leaves: ProjectionMask,
+}
+
+/// The rows of some row groups.
+pub(crate) struct ParquetRows {
+    rows: ParquetRecordBatchReader,
+    /// The same rows of columns of moments in a unit that holds all.
+    far: Option<ParquetRecordBatchReader>,
+}
+
+impl ParquetRows {
+    /// The next rows; a moment that its unit does not hold is the last one or the first one of it, which no calendar has.
+    pub(crate) fn next(&mut self) -> std::result::Result<Option<RecordBatch>, ArrowError> {
+        let batch = self.rows.next().transpose()?;
+        let Some(far) = &mut self.far else { return Ok(batch) };
+        match (batch, far.next().transpose()?) {
+            (None, None) => Ok(None),
+            (Some(batch), Some(far)) if batch.num_rows() == far.num_rows() => {
+                without_far(&batch, &far).map(Some)
+            }
+            _ => Err(ArrowError::ParquetError("columns of other lengths".to_owned())),
+        }
+    }
 }
 
 impl ParquetFooter {
@@ -59,16 +99,26 @@ impl ParquetFooter {
 
     fn of(metadata: ArrowReaderMetadata) -> Self {
         let columns = columns(&metadata);
-        Self { metadata, columns }
+        Self { metadata, columns, far: None }
     }
 
     /// The same, its columns in other types where the decoder has them.
     pub(crate) fn with_schema(self, schema: SchemaRef) -> Self {
-        let metadata = Arc::clone(self.metadata.metadata());
-        match ArrowReaderMetadata::try_new(metadata, read_as(schema)) {
-            Ok(metadata) => Self::of(metadata),
+        self.with_decoding(&ParquetDecoding { schema, far: None })
+    }
+
+    /// The same, its columns decoded as those of this file were before.
+    pub(crate) fn with_decoding(self, decoding: &ParquetDecoding) -> Self {
+        let (metadata, schema) = (self.metadata.metadata(), Arc::clone(&decoding.schema));
+        match ArrowReaderMetadata::try_new(Arc::clone(metadata), read_as(schema)) {
+            Ok(metadata) => Self { far: decoding.far.clone(), ..Self::of(metadata) },
             Err(_) => self,
         }
+    }
+
+    /// What its columns are decoded as.
+    pub(crate) fn decoding(&self) -> ParquetDecoding {
+        ParquetDecoding { schema: Arc::clone(self.metadata.schema()), far: self.far.clone() }
     }
 
     /// The same, with the moments of 96 bits of some columns in the finest unit that holds all of them: nanoseconds where
@@ -79,27 +129,61 @@ impl ParquetFooter {
         of: impl IntoIterator<Item = usize>,
     ) -> Self {
         let descriptor = self.metadata.parquet_schema();
-        let leaves: Vec<usize> = of.into_iter().flat_map(|column| self.leaves(column)).collect();
         let is_moment = |leaf: &usize| {
             let column = descriptor.columns().get(*leaf);
             column.is_some_and(|column| column.physical_type() == PhysicalType::INT96)
         };
-        let leaves: Vec<usize> = leaves.into_iter().filter(is_moment).collect();
+        let (mut leaves, mut is_nested) = (Vec::new(), false);
+        for column in of {
+            let before = leaves.len();
+            leaves.extend(self.leaves(column).filter(is_moment));
+            let field = self.metadata.schema().fields().get(column);
+            is_nested |=
+                leaves.len() > before && field.is_some_and(|field| field.data_type().is_nested());
+        }
         if leaves.is_empty() {
             return self;
         }
-        let coarse = self.moments_in(&leaves, TimeUnit::Millisecond);
         let projection = ProjectionMask::leaves(descriptor, leaves.iter().copied());
         // What cannot be read is met again by who reads it.
-        let unit = match coarse.map(|metadata| far_moment(file, metadata, projection)) {
-            Ok(Ok(most)) if most > milliseconds(1_000) => TimeUnit::Millisecond,
-            Ok(Ok(most)) if most > milliseconds(1_000_000) => TimeUnit::Microsecond,
-            _ => return self,
-        };
-        match self.moments_in(&leaves, unit) {
-            Ok(metadata) => Self::of(metadata),
+        let Ok(coarse) = self.moments_in(&leaves, TimeUnit::Millisecond) else { return self };
+        let Ok(most) = far_moment(file, coarse.clone(), projection.clone()) else { return self };
+        if most <= milliseconds(1_000_000) {
+            return self;
+        }
+        let is_beyond = most > milliseconds(1_000);
+        // Within lists and objects no single one is taken out.
+        if is_beyond && is_nested {
+            return Self::of(coarse);
+        }
+        match self.moments_in(&leaves, TimeUnit::Microsecond) {
+            Ok(metadata) => {
+                let far = FarMoments { metadata: coarse, leaves: projection };
+                Self { far: is_beyond.then_some(far), ..Self::of(metadata) }
+            }
             Err(_) => self,
         }
+    }
+
+    /// The rows that `with` chooses of the file that `file` opens, decoded by `metadata`.
+    pub(crate) fn rows<R: ChunkReader + 'static>(
+        &self,
+        metadata: ArrowReaderMetadata,
+        file: impl Fn() -> std::io::Result<R>,
+        with: impl Fn(ParquetRecordBatchReaderBuilder<R>) -> ParquetRecordBatchReaderBuilder<R>,
+    ) -> Result<ParquetRows> {
+        let opened = |metadata: ArrowReaderMetadata| -> Result<ParquetRecordBatchReaderBuilder<R>> {
+            let file = file()?;
+            Ok(with(ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)))
+        };
+        let rows = opened(metadata)?.build()?;
+        let far = match &self.far {
+            Some(FarMoments { metadata, leaves }) => {
+                Some(opened(metadata.clone())?.with_projection(leaves.clone()).build()?)
+            }
+            None => None,
+        };
+        Ok(ParquetRows { rows, far })
     }
 
     /// The footer with the moments of some leaves in a unit.
@@ -263,6 +347,31 @@ fn columns(metadata: &ArrowReaderMetadata) -> Fields {
         })
         .collect();
     uuids_as_texts(&marked)
+}
+
+/// The batch with the last moment of its unit, or the first, in the place of each that is another one in the unit that
+/// holds all.
+fn without_far(
+    batch: &RecordBatch,
+    far: &RecordBatch,
+) -> std::result::Result<RecordBatch, ArrowError> {
+    let column = |(field, column): (&Arc<Field>, &ArrayRef)| -> ArrayRef {
+        let coarse = far.column_by_name(field.name());
+        let coarse =
+            coarse.and_then(|coarse| coarse.as_primitive_opt::<TimestampMillisecondType>());
+        let moments = column.as_primitive_opt::<TimestampMicrosecondType>();
+        let Some((moments, coarse)) = moments.zip(coarse) else { return Arc::clone(column) };
+        let both = moments.iter().zip(coarse.iter());
+        let held = both.map(|(moment, coarse)| match (moment?, coarse?) {
+            (moment, coarse) if moment.div_euclid(1_000) == coarse => Some(moment),
+            (_, coarse) => Some(if coarse < 0 { i64::MIN } else { i64::MAX }),
+        });
+        Arc::new(TimestampMicrosecondArray::from_iter(held))
+    };
+    let columns: Vec<ArrayRef> =
+        batch.schema_ref().fields().iter().zip(batch.columns()).map(column).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(batch.schema(), columns, &options)
 }
 
 /// How far from 1970 the farthest moment is, in milliseconds.

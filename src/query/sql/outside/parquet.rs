@@ -2,7 +2,7 @@
 
 use super::columns::{converted, table_type};
 use super::files::DataFile;
-use crate::input::{ParquetFooter, as_type, is_row_number};
+use crate::input::{ParquetDecoding, ParquetFooter, as_type, is_row_number};
 use crate::model::catch_panic;
 use crate::query::error::QueryError;
 use crate::query::sql::producer::Sink;
@@ -16,8 +16,8 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::RowGroupMetaData;
 use std::fs::File;
 use std::ops::{ControlFlow, Range};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub(super) struct ParquetFile {
     fields: Vec<FieldRef>,
     /// What its columns are decoded as.
-    schema: SchemaRef,
+    decoding: ParquetDecoding,
     /// Rows of each row group.
     pub(super) groups: Vec<u64>,
     /// Bytes of all rows, decompressed.
@@ -53,15 +53,14 @@ struct OpenParquet {
 }
 
 impl OpenParquet {
-    /// `schema` is what its columns are decoded as, where that was found out.
-    fn open(file: &DataFile, schema: Option<&SchemaRef>) -> Result<Self, QueryError> {
+    /// `known` is what its columns are decoded as, where that was found out.
+    fn open(file: &DataFile, known: Option<&ParquetDecoding>) -> Result<Self, QueryError> {
         let failed = |error: std::io::Error| file.fault(&error.to_string());
         let opened = File::open(file.input.path.as_path()).map_err(failed)?;
         let fault = |why: String| file.fault(&format!("no Parquet: {why}"));
         let footer = decoded(|| ParquetFooter::load(&opened)).map_err(fault)?;
-        if let Some(schema) = schema {
-            let footer = footer.with_schema(Arc::clone(schema));
-            return Ok(Self { file: opened, footer });
+        if let Some(known) = known {
+            return Ok(Self { file: opened, footer: footer.with_decoding(known) });
         }
         // Texts and bytes stay where they were decoded.
         let field = |field: &FieldRef| match field.data_type() {
@@ -100,7 +99,7 @@ pub(super) fn footer(file: &DataFile) -> Result<ParquetFile, QueryError> {
     let fields = footer.columns().iter();
     Ok(ParquetFile {
         fields: fields.filter(|field| !is_row_number(field)).cloned().collect(),
-        schema: Arc::clone(footer.metadata().schema()),
+        decoding: footer.decoding(),
         groups: groups.iter().map(|group| count(group.num_rows())).collect(),
         bytes: groups.iter().map(|group| count(group.total_byte_size())).sum(),
     })
@@ -143,7 +142,7 @@ impl ParquetScan {
         rows: usize,
         sink: &mut Sink<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
-        let OpenParquet { file: opened, footer } = OpenParquet::open(file, Some(&known.schema))?;
+        let OpenParquet { file: opened, footer } = OpenParquet::open(file, Some(&known.decoding))?;
         let metadata = footer.metadata();
         let kept = self.kept(file, metadata, groups);
         let all = metadata.metadata();
@@ -156,19 +155,23 @@ impl ParquetScan {
         for group in kept {
             let Some(of) = all.row_groups().get(group) else { continue };
             let before = all.row_groups().iter().take(group).map(RowGroupMetaData::num_rows);
-            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
-                opened.try_clone().map_err(|error| file.fault(&error.to_string()))?,
-                metadata.clone(),
-            );
-            let builder = builder
-                .with_projection(projection.clone())
-                .with_row_groups(vec![group])
-                .with_batch_size(self.rows_at_once(of, &projection, rows));
+            let at_once = self.rows_at_once(of, &projection, rows);
+            let read = || {
+                footer.rows(
+                    metadata.clone(),
+                    || opened.try_clone(),
+                    |rows| {
+                        rows.with_projection(projection.clone())
+                            .with_row_groups(vec![group])
+                            .with_batch_size(at_once)
+                    },
+                )
+            };
             // Counted from 1.
             let mut from = before.sum::<i64>().saturating_add(1);
             let fault = |why: String, from: i64| file.fault(&format!("rows from {from} on: {why}"));
-            let mut reader = decoded(|| builder.build()).map_err(|why| fault(why, from))?;
-            let mut next = || catch_panic(|| reader.next().transpose());
+            let mut reader = decoded(read).map_err(|why| fault(why, from))?;
+            let mut next = || catch_panic(|| reader.next());
             loop {
                 let read = next().map_err(|why| format!("the decoder gave up: {why}"));
                 let read = read.and_then(|read| read.map_err(|error| error.to_string()));
