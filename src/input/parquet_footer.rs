@@ -4,7 +4,9 @@
 use super::arrow_types::{
     as_fields, fields_with_leaves, texts_as_bytes, uuids_as_texts, with_extension, with_leaves,
 };
-use arrow::array::{ArrayRef, AsArray, RecordBatch, TimestampMicrosecondArray, make_array};
+use arrow::array::{
+    ArrayRef, AsArray, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray, make_array,
+};
 use arrow::datatypes::{
     DataType, Field, Fields, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType,
     TimestampMillisecondType,
