@@ -1,6 +1,7 @@
-//! Parquet and Arrow as other programs write them: texts that are no texts, UUIDs, moments without end,
+//! Parquet and Arrow as other programs write them: checksums, texts that are no texts, UUIDs, moments without end,
 //! footers and dictionaries that leave something out.
 
+use super::format_tests::golden;
 use super::tests::{Dir, drain, read, read_with, record, rejected, texts};
 use super::{InputFormat, InputReader, ReadItem, ReadOptions};
 use crate::model::{RecordKey, RejectReason, cases};
@@ -19,6 +20,7 @@ use parquet::data_type::{
     Int96, Int96Type,
 };
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};
 use proptest::prelude::*;
@@ -109,6 +111,47 @@ fn arrow_file(batch: &RecordBatch, is_stream: bool) -> Vec<u8> {
     out.write(batch).expect("writes");
     out.finish().expect("ends");
     out.get_ref().clone()
+}
+
+// ---- checksums ----
+
+/// Regression: checksums of pages were not compared, so a flipped bit was a wrong text.
+#[test]
+fn a_page_with_another_checksum_damages_its_row_group() {
+    let dir = Dir::new();
+    let whole = std::fs::read(golden("checksums.parquet")[0].path.as_ref()).expect("reads");
+    let expected = read(&dir.write("whole.parquet", &whole));
+    assert_eq!(expected.len(), 12);
+    let file = SerializedFileReader::new(bytes::Bytes::from(whole.clone())).expect("opens");
+    let drop_note = ReadOptions { drop_fields: vec!["note".into()], ..ReadOptions::default() };
+    for (at, group) in file.metadata().row_groups().iter().enumerate() {
+        for (name, chunk) in ["text", "note"].into_iter().zip(group.columns()) {
+            let (start, bytes) = chunk.byte_range();
+            let mut damaged = whole.clone();
+            damaged[usize::try_from(start + bytes - 1).expect("a place")] ^= 1;
+            let input = dir.write("a.parquet", &damaged);
+            for skipped in [0, 1, 6, 11] {
+                let mut reader = InputReader::open(&input, &ReadOptions::default()).expect("opens");
+                reader.skip_rows(skipped as u64).expect("skips");
+                let first = (4 * at).max(skipped);
+                if skipped >= 4 * (at + 1) {
+                    assert_eq!(drain(&mut reader).expect("reads"), expected[skipped..]);
+                    continue;
+                }
+                let (items, error) = drain(&mut reader).expect_err("damaged");
+                assert_eq!(items, expected[skipped..first], "{at} {name} {skipped}");
+                let words = error.to_string();
+                let place = format!("row {first} or after it");
+                for part in [&place, &format!("column `{name}`"), "checksum", "a.parquet"] {
+                    assert!(words.contains(part), "{words}");
+                }
+                assert!(reader.next().is_err(), "the fault stays");
+            }
+            // What nobody asks for is not read.
+            let mut reader = InputReader::open(&input, &drop_note).expect("opens");
+            assert_eq!(drain(&mut reader).is_ok(), name == "note");
+        }
+    }
 }
 
 // ---- texts that are no texts ----
