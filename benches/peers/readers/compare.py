@@ -131,9 +131,11 @@ class Bench:
         documents = faces.table_documents if task.kind == "csv" else faces.record_documents
         expected, skipped = dict(judged), 0
         for name, found in reversed(taken.items()):
-            with contextlib.suppress(ValueError):  # a judge that knows no such column
+            try:
                 expected[name] = made = documents(found, text or "text")
                 skipped = len(found) - (task.kind == "csv") - len(made)
+            except ValueError:
+                expected[name] = Refusal(f"no column {text}")
         form = task.kind if task.is_seed or task.path.suffix == ".json" else "auto"
         given = None if task.kind == "warc" else text or (first_name(path) if task.kind == "csv" else None)
         rejected, refusal = self.corpus.ingest(path, source, given, form)
@@ -155,7 +157,7 @@ class Bench:
 
 def is_blank(path: Path) -> bool:
     with contextlib.suppress(Exception):
-        return not unpacked(path).strip()
+        return not unpacked(path).strip(b"\xef\xbb\xbf \t\r\n")
     return False
 
 
@@ -193,9 +195,8 @@ def with_reason(found: Outcome, known: list[tuple[str, str, str]]) -> Outcome:
         (why for face, pattern, why in known if fnmatch.fnmatch(found.face, face) and fnmatch.fnmatch(at, pattern)),
         None,
     )
-    if why and found.kind == "refused by us alone":
-        return replace(found, kind="refused for a reason", note=why)
-    return found
+    kinds = {"refused by us alone": "refused for a reason", "differs": "not compared", "crash": "not compared"}
+    return replace(found, kind=kinds[found.kind], note=why) if why and found.kind in kinds else found
 
 
 def report(outcomes: list[Outcome]) -> int:
@@ -240,11 +241,14 @@ def main() -> int:
     batches = [tasks[at : at + BATCH] for at in range(0, len(tasks), BATCH)]
     with tempfile.TemporaryDirectory(dir=options.work) as work:
         pool = ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("fork"))
+        found: list[Outcome] = []
         with pool:
-            found = list(pool.map(functools.partial(batch, options.corpusdb, work), batches))
+            for some in pool.map(functools.partial(batch, options.corpusdb, work), batches):
+                found += some
+                print(f"{len(found)} outcomes of {len(tasks)} files", file=sys.stderr, flush=True)
     known = reasons()
     outcomes = sorted(
-        (with_reason(one, known) for some in found for one in some),
+        (with_reason(one, known) for one in found),
         key=lambda one: (one.collection, one.face, one.file),
     )
     if options.list:

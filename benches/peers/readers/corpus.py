@@ -4,17 +4,12 @@ import json
 import re
 import subprocess
 from collections import defaultdict
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from judges import SECONDS, Refusal, Rows
+from values import parsed
 
 SOURCE = re.compile(r'\{"source":"(\w+)"')
-
-
-def value(text: str) -> Any:
-    return json.loads(text, parse_float=Decimal)
 
 
 class Corpus:
@@ -37,8 +32,11 @@ class Corpus:
         said = ran.stderr.decode(errors="replace")
         if ran.returncode not in (0, 1, 2) or "panicked" in said:
             return "", Refusal(f"exit {ran.returncode}: {said[-300:]}", crashed=True)
-        why = next((line for line in said.splitlines() if line.startswith("error")), said.strip()[-300:])
-        return ran.stdout.decode(), Refusal(why) if ran.returncode else None
+        first = next(
+            (line for line in said.splitlines() if line.startswith(("error", '{"type":"error"'))), said.strip()
+        )
+        why = json.loads(first)["message"] if first.startswith("{") else first[:400]
+        return ran.stdout.decode(), Refusal(why.replace(str(self.place.parent), "")) if ran.returncode else None
 
     def answer(self, kind: str, path: Path) -> Rows | Refusal:
         """The rows of `read_csv` and its like: pairs of names and values, as they stand."""
@@ -47,7 +45,7 @@ class Corpus:
         if refusal:
             return refusal
         try:
-            return [json.loads(line, parse_float=Decimal) for line in printed.split("\n") if line]
+            return [parsed(line) for line in printed.split("\n") if line]
         except ValueError as error:
             return [f"not JSON: {error}"]
 
@@ -58,11 +56,9 @@ class Corpus:
         if not printed.startswith("{"):
             return 0, refusal or Refusal("no report")
         report = json.loads(printed)
-        left = [
-            f"{file.get('role')}: {file.get('reason') or file.get('why') or ''}"
-            for file in report["files"].get("left_files", [])
-        ]
-        return report["rejected"], Refusal("; ".join(left)) if left else refusal
+        whys = [f"{file['role']}: {file['why']}" for file in report["files"].get("left_files", [])]
+        whys += [alarm["first"] for alarm in report["alarms"] if alarm.get("first")] if refusal else []
+        return report["rejected"], Refusal("; ".join(whys)) if whys else refusal
 
     def documents(self) -> dict[str, Rows] | Refusal:
         """Text and fields of all documents, by source."""
@@ -76,9 +72,9 @@ class Corpus:
             if not source:
                 return Refusal(f"an export begins with {line[:200]}")
             try:
-                document = value(line)
+                document = parsed(line)
                 meta = document["meta"]
-                found[source.group(1)].append((document["text"], value(meta) if isinstance(meta, str) else meta))
+                found[source.group(1)].append((document["text"], parsed(meta) if isinstance(meta, str) else meta))
             except ValueError as error:
                 found[source.group(1)].append((f"not JSON: {error}", {}))
         return found

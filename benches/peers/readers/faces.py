@@ -38,6 +38,8 @@ def outcome(ours: Rows | Refusal, theirs: Verdicts, difference: Callable[[Rows, 
         if len(taken) < len(theirs):
             return "refused, judges disagree", f"{ours.why} | taken by {', '.join(taken)} | {whys}"
         return "refused by us alone", ours.why
+    if "another checksum" in whys:
+        return "differs", f"a page whose checksum is another: {len(ours)} rows"
     if not taken:
         return "taken by us alone", f"{len(ours)} rows | {whys}"
     differences = {name: difference(ours, found) for name, found in taken.items()}
@@ -52,10 +54,15 @@ def first_difference(ours: list[Any], theirs: list[Any], is_same: Callable[[Any,
     if len(ours) != len(theirs):
         return f"{len(ours)} rows, not {len(theirs)}"
     at = next((at for at, pair in enumerate(zip(ours, theirs, strict=True)) if not is_same(*pair)), None)
-    return None if at is None else f"row {at}: {shown(ours[at])} is not {shown(theirs[at])}"
+    return None if at is None else f"row {at}: {shown(ours[at], theirs[at])} is not {shown(theirs[at], ours[at])}"
 
 
-def shown(row: Any) -> str:
+def shown(row: Any, other: Any) -> str:
+    """What of a row is spelled otherwise in another."""
+    if isinstance(row, tuple) and isinstance(other, tuple):
+        return shown(dict(row[1], text=row[0]), dict(other[1], text=other[0]))
+    if isinstance(row, dict) and isinstance(other, dict):
+        row = {name: value for name, value in row.items() if repr(other.get(name)) != repr(value)}
     return str(row) if len(str(row)) < 400 else str(row)[:400] + ".."
 
 
@@ -75,32 +82,34 @@ def table_difference(ours: Rows, theirs: Rows) -> Difference:
         values = list(row.values()) if isinstance(row, dict) else []
         if len(values) == len(cells) - 1 and nameless_numbers(theirs):
             cells = cells[1:]
-        return len(values) == len(cells) and all(same_cell(a, b, sql=True) for a, b in zip(values, cells, strict=True))
+        return len(values) == len(cells) and all(
+            same_cell(a, b, way="spelled") for a, b in zip(values, cells, strict=True)
+        )
 
     return first_difference(ours, theirs[1:], is_same)
 
 
 def records_difference(ours: Rows, theirs: Rows) -> Difference:
-    return first_difference(ours, theirs, lambda a, b: same(a, b, sql=True))
+    return first_difference(ours, theirs, lambda a, b: same(a, b, way="spelled"))
 
 
 def columns_difference(ours: Rows, theirs: Rows) -> Difference:
     """Of an answer of SQL over columns that have their types."""
-    return first_difference(ours, theirs, lambda a, b: same(a, b, sql=False))
+    return first_difference(ours, theirs, lambda a, b: same(a, b, way="typed"))
 
 
 DIFFERENCE_OF_ANSWERS = {"csv": table_difference, "json": records_difference, "parquet": columns_difference}
 
 
 def documents_difference(ours: Rows, theirs: Rows) -> Difference:
-    return first_difference(ours, theirs, lambda a, b: a[0] == b[0] and same(a[1], b[1], sql=False))
+    return first_difference(ours, theirs, lambda a, b: a[0] == b[0] and same(a[1], b[1], way="stored"))
 
 
 def table_documents_difference(ours: Rows, theirs: Rows) -> Difference:
     def is_same(document: Any, judged: Any) -> bool:
         (text, fields), (cell, cells) = document, judged
         names = fields.keys() | cells.keys()
-        return text == cell and all(same_cell(fields.get(name), cells.get(name), sql=False) for name in names)
+        return text == cell and all(same_cell(fields.get(name), cells.get(name), way="stored") for name in names)
 
     return first_difference(ours, theirs, is_same)
 
@@ -138,7 +147,7 @@ def record_documents(records: Rows, text: str) -> Rows:
     return [
         (record[text], {name: value for name, value in record.items() if name != text})
         for record in records
-        if isinstance(record.get(text), str)
+        if type(record.get(text)) is str
     ]
 
 
@@ -168,7 +177,7 @@ def text_of_records(records: Rows) -> str | None:
     names = dict.fromkeys(name for record in records for name in record)
     return best(
         iter(names),
-        lambda name: [isinstance(record.get(name), str) and bool(record[name].strip()) for record in records],
+        lambda name: [type(record.get(name)) is str and bool(record[name].strip()) for record in records],
     )
 
 

@@ -13,9 +13,9 @@ import lzma
 import multiprocessing
 import re
 import resource
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ import zstandard
 from warcio.archiveiterator import ArchiveIterator
 from warcio.recordloader import ArcWarcRecord
 
-from values import parsed, rows
+from values import DECODER, parsed, rows
 
 SECONDS = 60
 MEMORY = 8 << 30
@@ -50,6 +50,7 @@ Verdicts = dict[str, Rows | Refusal]
 
 def apart(read: Callable[[Path], Rows], path: Path) -> Rows | Refusal:
     """What `read` returns, from a process that may end as it likes."""
+    sys.setrecursionlimit(20_000)
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
     child = context.Process(target=answer, args=(read, path, there))
@@ -137,7 +138,7 @@ def csv_by_duckdb(path: Path) -> Rows:
 def records(values: list[Any]) -> Rows:
     """Records of the values of a JSON file: objects, those of a list too."""
     found = [record for value in values for record in (value if isinstance(value, list) else [value])]
-    if not found or not all(isinstance(record, dict) for record in found):
+    if not all(isinstance(record, dict) for record in found):
         raise ValueError("not objects")
     return found
 
@@ -150,10 +151,9 @@ def blank(text: str, at: int) -> int:
 
 def json_by_python(path: Path) -> Rows:
     text = unpacked(path).decode("utf-8-sig")
-    decoder = json.JSONDecoder(parse_float=Decimal, parse_constant=lambda _: None)
     at, values = blank(text, 0), []
     while at < len(text):
-        value, at = decoder.raw_decode(text, at)
+        value, at = DECODER.raw_decode(text, at)
         values.append(value)
         at = blank(text, at)
     found = records(values)
@@ -212,6 +212,7 @@ def is_text(record: ArcWarcRecord, kind: str) -> bool:
         return False
     status = record.http_headers.get_statuscode() if record.http_headers else "200"
     good = status.startswith("2") and status != "206"
+    good &= not record.http_headers or record.http_headers.protocol.startswith("HTTP/")
     return good and (kind.startswith("text/plain") or (not kind and record.rec_type != "response"))
 
 

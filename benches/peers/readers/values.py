@@ -11,8 +11,8 @@ import re
 import struct
 import uuid
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,8 +38,20 @@ def days(year: int, month: int, day: int) -> int:
     return datetime.date(year + 1, month, day).toordinal() + cycles * 146_097 - EPOCH
 
 
+# How corpusdb gives a value: stored with a document; in a column that has its type; in a column of doubles or texts,
+# which all its values can be.
+Way = Literal["stored", "typed", "spelled"]
+
+
+class Judged:
+    """A value that a judge has and JSON spells as a text."""
+
+    def same(self, ours: Any) -> bool:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Moment:
+class Moment(Judged):
     """Nanoseconds since 1970."""
 
     at: int
@@ -59,7 +71,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Clock:
+class Clock(Judged):
     """Nanoseconds since midnight."""
 
     at: int
@@ -75,7 +87,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Span:
+class Span(Judged):
     """Nanoseconds of a duration; months and days of an interval are not compared."""
 
     length: int | None
@@ -96,7 +108,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Single:
+class Single(Judged):
     """A number of fewer than 64 bits: the shortest digits of it are another double."""
 
     value: float
@@ -105,24 +117,35 @@ class Single:
     def same(self, ours: Any) -> bool:
         if isinstance(ours, bool) or not isinstance(ours, int | Decimal):
             return False
-        return struct.pack(self.form, float(ours)) == struct.pack(self.form, self.value) or float(ours) == self.value
+        try:
+            return struct.pack(self.form, float(ours)) == struct.pack(self.form, self.value)
+        except OverflowError:
+            return False
 
 
 @dataclass(frozen=True)
-class Left:
+class Left(Judged):
     """A type that JSON lacks: the column is left out, and an alarm names it."""
 
     def same(self, ours: Any) -> bool:
         return ours is None
 
 
+class BytesText(str):
+    """Bytes are a text where they are UTF-8; a column of them is none of texts. Within structs SQL has their digits."""
+
+    digits: str | None = None
+
+
 def of_bytes(value: bytes | None) -> str | None:
     if value is None:
         return None
     try:
-        return value.decode()
+        text = BytesText(value.decode())
     except UnicodeDecodeError:
-        return value.hex()
+        text = BytesText(value.hex())
+    text.digits = value.hex()
+    return text
 
 
 def of_double(value: float | None) -> float | None:
@@ -154,7 +177,7 @@ def plain(array: pa.Array) -> list[Any]:
     if isinstance(kind, pa.BaseExtensionType):
         inner = plain(array.storage)
         if kind.extension_name == "arrow.uuid":
-            return [value and str(uuid.UUID(bytes=value)) for value in array.storage.to_pylist()]
+            return [value and BytesText(uuid.UUID(bytes=value)) for value in array.storage.to_pylist()]
         if kind.extension_name == "arrow.json":
             return [value if value is None else parsed(value) for value in inner]
         return inner
@@ -197,7 +220,7 @@ def plain(array: pa.Array) -> list[Any]:
     if test.is_interval(kind):
         return [None if valid is False else Span(None) for valid in array.is_valid().to_pylist()]
     if test.is_fixed_size_binary(kind):
-        return [value and value.hex() for value in array.to_pylist()]
+        return [None if value is None else BytesText(value.hex()) for value in array.to_pylist()]
     if test.is_binary(kind) or test.is_large_binary(kind) or kind == pa.binary_view():
         return [of_bytes(value) for value in array.to_pylist()]
     if test.is_float64(kind):
@@ -218,41 +241,57 @@ def rows(table: pa.Table) -> list[dict[str, Any]]:
     return [{name: values[at] for name, values in columns.items()} for at in range(table.num_rows)]
 
 
-def parsed(text: str | bytes) -> Any:
+def number(spelled: str) -> Decimal | str:
+    """A number by its digits; what spells one whose exponent Python cannot hold stays a text."""
+    try:
+        return Decimal(spelled)
+    except InvalidOperation:
+        return spelled
+
+
+DECODER = json.JSONDecoder(parse_float=number, parse_constant=lambda _: None)
+
+
+def parsed(text: str) -> Any:
     """JSON with the digits of its numbers; NaN and the infinities are null."""
-    return json.loads(text, parse_float=Decimal, parse_constant=lambda _: None)
+    return DECODER.decode(text)
 
 
-def same(ours: Any, theirs: Any, sql: bool) -> bool:
-    """Whether both are one value. In answers of SQL a column has one type: doubles, or texts that spell the values."""
-    if hasattr(theirs, "same"):
-        return bool(theirs.same(ours))
+def same(ours: Any, theirs: Any, way: Way) -> bool:
+    """Whether both are one value."""
+    if isinstance(theirs, Judged):
+        return theirs.same(ours)
     if isinstance(theirs, dict) and isinstance(ours, dict):
-        return all(same(ours.get(name), theirs.get(name), sql) for name in ours.keys() | theirs.keys())
+        return all(same(ours.get(name), theirs.get(name), way) for name in ours.keys() | theirs.keys())
     if isinstance(theirs, list) and isinstance(ours, list):
-        return len(ours) == len(theirs) and all(same(a, b, sql) for a, b in zip(ours, theirs, strict=True))
+        return len(ours) == len(theirs) and all(same(a, b, way) for a, b in zip(ours, theirs, strict=True))
     if isinstance(theirs, bool) or isinstance(ours, bool):
-        return ours is theirs or (sql and isinstance(ours, str) and ours == json.dumps(theirs))
+        return ours is theirs or (way == "spelled" and isinstance(ours, str) and ours == json.dumps(theirs))
     if is_number(ours) and is_number(theirs):
-        whole = isinstance(ours, int) and isinstance(theirs, int)
-        return ours == theirs or (not whole and (sql or isinstance(theirs, float)) and float(ours) == float(theirs))
-    if isinstance(ours, str) and not isinstance(theirs, str) and theirs is not None and sql:
+        doubles = not (isinstance(ours, int) and isinstance(theirs, int)) and (
+            way == "spelled" or isinstance(theirs, float)
+        )
+        return ours == theirs or (doubles and float(ours) == float(theirs))
+    if way == "spelled" and isinstance(ours, str) and theirs is not None and not isinstance(theirs, str):
         try:
             again = parsed(ours)
         except ValueError:
             return False
-        return not isinstance(again, str) and same(again, theirs, sql)
-    return type(ours) is type(theirs) and ours == theirs
+        return not isinstance(again, str) and same(again, theirs, way)
+    if way == "typed" and isinstance(theirs, BytesText) and ours == theirs.digits:
+        return True
+    return isinstance(theirs, type(ours)) and bool(ours == theirs)
 
 
 def is_number(value: Any) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-def same_cell(ours: Any, text: str | None, sql: bool) -> bool:
+def same_cell(ours: Any, text: str | None, way: Way) -> bool:
     """Whether a value is what a cell of a table says. Judges tell null from an empty text no more."""
     if ours is None or ours == "":
         return not text
     if isinstance(ours, str):
         return ours == text
-    return sql and text is not None and NUMBER.fullmatch(text) is not None and same(ours, parsed(text), sql)
+    is_spelled = way == "spelled" and text is not None and NUMBER.fullmatch(text)
+    return bool(is_spelled and same(ours, parsed(text or ""), way))
