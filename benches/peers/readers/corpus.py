@@ -52,7 +52,7 @@ class Corpus:
     def ingest(self, path: Path, source: str, text: str | None, form: str) -> tuple[int, Refusal | None]:
         """How many records were rejected, and what is wrong with the file."""
         words = ["ingest", str(self.place), str(path), "--source", source, "--format", form, "--json"]
-        printed, refusal = self.attempt(*words, *([] if text is None else ["--text-field", text]))
+        printed, refusal = self.attempt(*words, *([] if text is None else [f"--text-field={text}"]))
         if not printed.startswith("{"):
             return 0, refusal or Refusal("no report")
         report = json.loads(printed)

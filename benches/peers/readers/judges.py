@@ -30,7 +30,7 @@ from warcio.recordloader import ArcWarcRecord
 
 from values import DECODER, parsed, rows
 
-SECONDS = 60
+SECONDS = 300
 MEMORY = 8 << 30
 # A carriage return that ends no row, as docs/reference/inputs.md has it: Python's csv takes each for an end.
 INNER_RETURN = "\ue00d"
