@@ -99,7 +99,7 @@ def csv_by_python(path: Path, strict: bool) -> Rows:
     Blank lines, and rows of names within, are no rows; a row of another width is refused.
     """
     text = unpacked(path).decode("utf-8-sig")
-    text = text.replace("\r", "\n") if "\n" not in text[:65_536] else re.sub(r"\r(?!\n)", INNER_RETURN, text)
+    text = text.replace("\r", "\n") if "\n" not in text[:65_536] else re.sub(r"\r(?!\n|\Z)", INNER_RETURN, text)
     first, _, rest = text.partition("\n")
     said = re.fullmatch(r'"?sep=(.?)"?', first.strip())
     if said:

@@ -233,7 +233,10 @@ def plain(array: pa.Array) -> list[Any]:
 
 
 def rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table; of two columns of one name the last."""
+    """The rows of a table, without those numbers of rows that pandas writes; of two columns of one name the last."""
+    index = "__index_level_0__"
+    if index in table.column_names and pa.types.is_integer(table.schema.field(index).type):
+        table = table.drop_columns(index)
     columns = {
         name: [value for chunk in column.chunks for value in plain(chunk)]
         for name, column in zip(table.column_names, table.columns, strict=True)
