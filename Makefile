@@ -27,8 +27,8 @@ CORPUSDB := $(CARGO_TARGET_DIR)/release/corpusdb
 VENV ?= $(HOME)/.cache/corpusdb/venv
 WHEELS := $(CARGO_TARGET_DIR)/wheels
 
-.PHONY: help setup rocksdb build demo python test test-python test-integrations test-remote test-formats test-spark check \
-	quick lint fmt soak bench bench-peers bench-growth bench-nightly bench-fields docs surface
+.PHONY: help setup rocksdb build demo python test test-python test-integrations test-remote test-formats test-readers \
+	test-spark check quick lint fmt soak bench bench-peers bench-growth bench-nightly bench-fields docs surface
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -129,6 +129,14 @@ FORMATS ?= $(HOME)/.cache/corpusdb/formats
 test-formats: build ## Hold every output format to its reference writer and reader (6 GB)
 	work="$$(mktemp -d)" && trap 'rm -rf "$$work"' EXIT && python="$$(benches/peers/formats/setup.sh "$(FORMATS)")" && \
 		"$$python" benches/peers/formats/compare.py --corpusdb $(CORPUSDB) --work "$$work"
+
+# DIR has the files of others that benches/peers/readers/README.md names.
+READERS ?= $(HOME)/.cache/corpusdb/readers
+
+test-readers: build ## Hold the readers to those of others, on their own files: DIR=directory of benches/peers/readers
+	@test -d "$(DIR)" || { echo 'DIR is a directory with the sources of benches/peers/readers/README.md'; exit 2; }
+	python="$$(benches/peers/readers/setup.sh "$(READERS)")" && \
+		"$$python" benches/peers/readers/compare.py --corpusdb $(CORPUSDB) "$(DIR)"
 
 # Spark names its package as the client does that `test` has for Sail: an environment of its own.
 SPARK ?= $(HOME)/.cache/corpusdb/venv-spark-jvm

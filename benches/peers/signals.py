@@ -5,9 +5,9 @@
 
 VENV has `datatrove` 0.10.1, `numpy` and `spacy`, on Python 3.11; DATA has `code`, `peps` and `tldr` as `.jsonl.zst`;
 CORPUSDB is the command. Every function is asked of every document, and its value is held against datatrove's own
-formula; then the verdict and the reason of datatrove's filters against those that the published thresholds give. Both
-take a word to be what stands between white space, and cut sentences by one rule: datatrove's word tokenizer is given
-these. How many verdicts differ with datatrove's own words (spaCy's for English) is counted beside it.
+formula, that of lines without the white space at their ends; then the verdict and the reason of datatrove's filters
+against those that the published thresholds give. Both take a word to be what stands between white space, and cut
+sentences by one rule: datatrove's word tokenizer is given these. How many verdicts differ with datatrove's own words (spaCy's for English) is counted beside it.
 
 `--speed` times the filters of datatrove on so many bytes of each input, by its own words and by white space, and on all
 of it what CORPUSDB has for the same: 27 functions in one statement, each by itself, and `signals report`, which finds the
@@ -92,9 +92,15 @@ def share(part, whole):
     return part / whole if whole else 0.0
 
 
+def without_blanks(text):
+    """A text as CORPUSDB counts its lines: no white space before a line feed and at the end."""
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
 def values(text):
     """The scores of a text by the lines of datatrove's filters."""
     words = text.split()
+    trimmed = without_blanks(text)
     spoken = [word for word in words if any(c not in PUNCTUATION_SET for c in word)]
     lines = text.splitlines()
     found = {
@@ -108,25 +114,25 @@ def values(text):
     }
     repetition = GopherRepetitionFilter()
     for what, pieces in (
-        ("paragraph", repetition.paragraph_exp.split(text.strip())),
-        ("line", repetition._line_splitter.split(text)),
+        ("paragraph", repetition.paragraph_exp.split(trimmed.strip())),
+        ("line", repetition._line_splitter.split(trimmed)),
     ):
         pieces = pieces if text else []
         repeated, chars = find_duplicates(pieces)
         found[f"dup_{what}_fraction(text)"] = share(repeated, len(pieces))
-        found[f"dup_{what}_char_fraction(text)"] = share(chars, len(text))
+        found[f"dup_{what}_char_fraction(text)"] = share(chars, len(trimmed))
     for n in (1, 2, 3, 4):
         grams = get_n_grams(words, n)
         found[f"top_ngram_fraction(text, {n})"] = share(find_top_duplicate(grams) if grams else 0, len(text))
     for n in (2, 5, 6, 7, 8, 9, 10):
         found[f"dup_ngram_fraction(text, {n})"] = share(find_all_duplicate(words, n), len(text))
-    kept = [line for line in text.split("\n") if line.strip() != ""]
+    kept = [line for line in trimmed.split("\n") if line.strip() != ""]
     stops = tuple(TERMINAL_PUNCTUATION)
     found["terminal_punctuation_fraction(text)"] = share(sum(line.endswith(stops) for line in kept), len(kept))
     found["short_line_fraction(text, 30)"] = share(sum(len(line) <= 30 for line in kept), len(kept))
-    found["char_dup_fraction(text)"] = share(find_duplicates(kept)[1], len(text.replace("\n", "")))
+    found["char_dup_fraction(text)"] = share(find_duplicates(kept)[1], len(trimmed.replace("\n", "")))
     found["newline_ratio(text)"] = share(text.count("\n"), len(words))
-    found["long_line_count(text, 200)"] = sum(len(line) >= 200 for line in text.split("\n"))
+    found["long_line_count(text, 200)"] = sum(len(line) >= 200 for line in trimmed.split("\n"))
     found["c4_sentence_count(text)"], found["c4_line_fraction(text)"] = c4(text)
     return found
 
@@ -200,6 +206,7 @@ FILTERS = {
 
 def verdict(name, text):
     """The reason for which datatrove removes a text; none when it keeps it."""
+    text = without_blanks(text) if name in ("gopher repetition", "fineweb") else text
     result = FILTERS[name].filter(Document(text=text, id="0"))
     kept, reason = result if isinstance(result, tuple) else (result, None)
     if kept:

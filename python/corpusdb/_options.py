@@ -69,6 +69,8 @@ class IngestOptions(TypedDict, total=False):
       from the header row.
     * `comment`: Skip rows of a table that begin with this character, such as #.
     * `quotes`: Double quotes around values that contain delimiters and line ends. By default they are recognised.
+    * `escape`: The character before a quote that is part of a quoted value. By default a quote is doubled, unless the
+      first rows of a table have a backslash before quotes.
     * `text_field`: The field with the text. By default the first of text, content, raw_content, document, body.
     * `id_field`: The field that identifies a record: new content under the same id supersedes the old.
     * `meta_field`: The field with the metadata as a JSON object, as `Corpus.export()` writes it; fields outside it
@@ -110,6 +112,7 @@ class IngestOptions(TypedDict, total=False):
     delimiter: str | None
     comment: str | None
     quotes: bool | None
+    escape: str | None
     text_field: str | None
     id_field: str | None
     meta_field: str | None
@@ -373,10 +376,12 @@ class TokenizerAnalyseOptions(TypedDict, total=False):
 class ContaminationAddOptions(TypedDict, total=False):
     """Options of `Writer.contamination.add`.
 
-    * `question`: The field with the question. By default the first of question, prompt and problem. Nested members
-      are separated by dots.
-    * `answer`: The field with the answer. By default the first of answer, canonical_solution, solution and answers.
-    * `passage`: The field with the text that the question is about. By default the first of passage and context.
+    * `question`: The field with the question. By default the first of question, prompt, problem, turns, messages and
+      others. Nested members are separated by dots. Each text of a list, and each turn, is searched for.
+    * `answer`: The field with the answer. By default all of answer, canonical_solution, solution, answers and others.
+      A text, a list of accepted texts, or the letter or number of an option.
+    * `passage`: The field with the text that the question is about. By default all of passage, context, article and
+      support.
     """
 
     question: str | None

@@ -17,14 +17,17 @@ __all__ = [
     "AlarmFieldAbsent",
     "AlarmFieldMisfits",
     "AlarmFieldUpdates",
+    "AlarmFilesLeft",
     "AlarmForeignFiles",
     "AlarmHtml",
     "AlarmHtmlFiles",
     "AlarmIdsForgotten",
     "AlarmMarkerAsText",
     "AlarmMissingIds",
+    "AlarmNearOne",
     "AlarmNotText",
     "AlarmObjectsLeft",
+    "AlarmOddQuotes",
     "AlarmPair",
     "AlarmQuotedArguments",
     "AlarmRejectedShare",
@@ -280,6 +283,7 @@ __all__ = [
     "TrainingRecord",
     "TrainingTexts",
     "UnlockReport",
+    "UnsearchedField",
     "VocabularyCensus",
     "VocabularyCurve",
     "VocabularyDiff",
@@ -486,6 +490,26 @@ class AlarmFieldUpdates(Report):
     """The fields that differ in the first of these."""
 
 
+class AlarmFilesLeft(Report):
+    """Files of folders and patterns that were skipped by their names, or since they are texts beside records, with one
+    in a hundred or more of all bytes.
+    """
+
+    kind: Literal["files-left"]
+
+    files: int
+    """How many."""
+
+    bytes: int
+    """Their bytes."""
+
+    read: int
+    """Bytes of the files that were read."""
+
+    first: str
+    """The first of them, and why."""
+
+
 class AlarmForeignFiles(Report):
     """Files without records of the expected form, beside others."""
 
@@ -567,6 +591,24 @@ class AlarmMissingIds(Report):
     """The most likely way out."""
 
 
+class AlarmNearOne(Report):
+    """Half of the documents that a source got, 20 or more, are near duplicates of one document."""
+
+    kind: Literal["near-one"]
+
+    source: str
+    """The source."""
+
+    added: int
+    """How many documents of it the ingest added."""
+
+    removed: int
+    """Of these, near duplicates of that document."""
+
+    example: AlarmPair | None
+    """One of them, beside that document."""
+
+
 class AlarmNotText(Report):
     """Files that are neither records nor a text."""
 
@@ -589,6 +631,18 @@ class AlarmObjectsLeft(Report):
 
     first: str
     """The first of them, and why."""
+
+
+class AlarmOddQuotes(Report):
+    """Tables some of whose quotes may be meant otherwise: their values were read by the usual rule."""
+
+    kind: Literal["odd-quotes"]
+
+    files: int
+    """How many."""
+
+    first: str
+    """The first of them, with what is odd and on which line."""
 
 
 class AlarmPair(Report):
@@ -1810,6 +1864,9 @@ class Evidence(Report):
     part: str
     """`question`, `answer` or `passage`."""
 
+    turn: int
+    """Texts of the part before this one: of a question its turns, of an answer all that are accepted."""
+
     score: float
     """The weighted share of the part that the document contains: 0 to 1."""
 
@@ -2381,6 +2438,12 @@ class FileTally(Report):
     trailing: list[str]
     """Of those read, compressed ones with bytes after their last frame, which were skipped."""
 
+    name_rows: int
+    """Rows of tables that repeat the row of names, which were skipped."""
+
+    odd_quotes: list[str]
+    """Of those read, tables some of whose quotes may be meant otherwise, with the line of the first."""
+
     pages: int
     """Of those read, HTML pages that were ingested with their tags."""
 
@@ -2623,6 +2686,14 @@ class Info(Report):
     fields: list[FieldInfo]
     """The fields that `init` declared."""
 
+    outdated_signals: list[str]
+    """Stored signals of which some documents may have the values of an earlier release's rule, until `signals add`
+    computes them again.
+    """
+
+    outdated_suites: list[str]
+    """The suites whose items an earlier release's rule read of their records: `contamination add` reads them anew."""
+
     commits: list[CommitInfo]
     """The ten newest commits, newest last."""
 
@@ -2690,7 +2761,9 @@ class IngestReport(Report):
     """Contents of web archives that are not text, and were skipped."""
 
     not_finite: int
-    """Numbers that JSON cannot represent (`NaN`, `Infinity`) among the fields of added documents, where they are null."""
+    """Values that JSON cannot represent (`NaN`, `Infinity`, a moment that no calendar has) among the fields of added
+    documents, where they are null.
+    """
 
     tokens: dict[str, int]
     """Tokens encoded, by tokenizer."""
@@ -2759,6 +2832,9 @@ class ItemEvidence(Report):
     part: str
     """`question`, `answer` or `passage`."""
 
+    turn: int
+    """Texts of the part before this one: of a question its turns, of an answer all that are accepted."""
+
     score: float
     """The weighted share of the part that the document contains: 0 to 1."""
 
@@ -2825,6 +2901,12 @@ class JoinReport(Report):
 
     unknown_examples: list[str]
     """Examples of what they name."""
+
+    name_rows: int
+    """Rows of tables that repeat the row of names, which were skipped."""
+
+    odd_quotes: list[str]
+    """Tables some of whose quotes may be meant otherwise, with the line of the first."""
 
     commits: int
     """How many commits were made."""
@@ -2955,6 +3037,9 @@ class LeftFile(Report):
     why: str
     """The reason, in words."""
 
+    bytes: int
+    """Its size; 0 where it is not known."""
+
 
 class LeftOut(Report):
     """Documents of a source that a plan does not draw, for one reason."""
@@ -3084,7 +3169,9 @@ class LoadReport(Report):
     """Contents of web archives that are not text, and were skipped."""
 
     not_finite: int
-    """Numbers that JSON cannot represent (`NaN`, `Infinity`) among the fields of added documents, where they are null."""
+    """Values that JSON cannot represent (`NaN`, `Infinity`, a moment that no calendar has) among the fields of added
+    documents, where they are null.
+    """
 
     tokens: dict[str, int]
     """Tokens encoded, by tokenizer."""
@@ -4469,6 +4556,9 @@ class ReviewPart(Report):
     part: str
     """`question`, `answer` or `passage`."""
 
+    turn: int
+    """Texts of the part before this one: of a question its turns, of an answer all that are accepted."""
+
     score: float
     """The weighted share of it that the document contains."""
 
@@ -5046,6 +5136,12 @@ class SkippedContent(Report):
 
     gone: int
     """Responses in web archives that say a page is missing or gone (404, 410)."""
+
+    older: int
+    """Captures of an address that are older than the stored one, which stays; they count as unchanged too."""
+
+    partial: int
+    """Responses in web archives that hold a part of a page (206), and records that continue an earlier one."""
 
     other: int
     """Other contents of web archives that are not text: images, programs, answers that report an error."""
@@ -5644,6 +5740,11 @@ class Suite(Report):
     release stored.
     """
 
+    outdated: bool
+    """Whether an earlier release's rule read its items of the records: `contamination add` with the same files reads
+    them anew.
+    """
+
     complete: bool
     """Whether all stored texts were searched for it; else how many were."""
 
@@ -5718,6 +5819,17 @@ class SuiteReport(Report):
     unsearchable: int
     """Items without any part long enough to search for."""
 
+    uncounted: int
+    """Items of which only a passage, or a question of 8 to 12 tokens without an answer, is searched for: evidence of
+    them never counts as contaminated.
+    """
+
+    unsearched: list[UnsearchedField]
+    """Fields of its records with texts that are not searched for, by name."""
+
+    numbers_from: int | None
+    """The number of the first option, where answers are numbers of options."""
+
     grams: int
     """Distinct n-grams that are searched for."""
 
@@ -5725,6 +5837,9 @@ class SuiteReport(Report):
     """The word rules that its n-grams are made by, with their version: `web@2`, and `web@1` for a suite that an
     earlier release stored.
     """
+
+    renewed: bool
+    """Whether it was stored by an earlier release's rule, and its items are others by that of this release."""
 
     searched: int
     """Stored documents that were searched for it now."""
@@ -6417,6 +6532,16 @@ class UnlockReport(Report):
     """Marks that were cleared."""
 
 
+class UnsearchedField(Report):
+    """Fields with texts of which nothing is searched for."""
+
+    field: str
+    """Its name; `(other options)` behind it where only the option that is the answer is searched for."""
+
+    items: int
+    """Items that have a text there."""
+
+
 class Verification(Report):
     """The verdict on an export."""
 
@@ -6560,7 +6685,7 @@ class VocabularyUse(Report):
     """Ids and tokens by bytes of text that they stand for."""
 
 
-Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmAllRejected | AlarmRejectedShare | AlarmDamagedFiles | AlarmForeignFiles | AlarmHtmlFiles | AlarmTrailingBytes | AlarmMissingIds | AlarmMarkerAsText | AlarmQuotedArguments | AlarmWholeChats | AlarmUntrained | AlarmFieldUpdates | AlarmIdsForgotten | AlarmNotText | AlarmHtml | AlarmColumnsLeft | AlarmObjectsLeft | AlarmUnknownFields | AlarmFieldAbsent | AlarmFieldMisfits | AlarmCluster | AlarmCrowded
+Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmNearOne | AlarmAllRejected | AlarmRejectedShare | AlarmDamagedFiles | AlarmForeignFiles | AlarmFilesLeft | AlarmHtmlFiles | AlarmTrailingBytes | AlarmOddQuotes | AlarmMissingIds | AlarmMarkerAsText | AlarmQuotedArguments | AlarmWholeChats | AlarmUntrained | AlarmFieldUpdates | AlarmIdsForgotten | AlarmNotText | AlarmHtml | AlarmColumnsLeft | AlarmObjectsLeft | AlarmUnknownFields | AlarmFieldAbsent | AlarmFieldMisfits | AlarmCluster | AlarmCrowded
 """A finding to look at before you continue."""
 
 AnalysisCaseKind: TypeAlias = Literal["indentation", "whitespace", "text"]
@@ -6629,7 +6754,7 @@ Layout: TypeAlias = Literal["plain", "nanogpt", "llm.c", "datatrove", "olmo"]
 LeftOutReason: TypeAlias = Literal["removed", "suite", "where", "null", "holdout", "min_tokens", "not_owed"]
 """Why documents are left out of a plan."""
 
-LeftRole: TypeAlias = Literal["hidden", "excluded", "marker", "description", "corpus", "special", "unreachable", "empty", "foreign", "damaged"]
+LeftRole: TypeAlias = Literal["hidden", "excluded", "marker", "description", "leftover", "corpus", "special", "unreachable", "empty", "foreign", "damaged"]
 """Why a file was left out, or not read to its end."""
 
 LengthBuckets: TypeAlias = Literal["power-of-two"]

@@ -125,7 +125,12 @@ fn texts<'py>(py: Python<'py>, array: &ArrayRef, kind: &DataType) -> PyResult<Ve
         if array.is_null(at) {
             return Ok(py.None().into_bound(py));
         }
-        let text = formatter.value(at).try_to_string().map_err(told)?;
+        // A moment that no calendar has is none.
+        let shown = formatter.value(at).try_to_string().ok();
+        let is_none = |text: &String| matches!(kind, DataType::Duration(_)) && text == "<invalid>";
+        let Some(text) = shown.filter(|text| !is_none(text)) else {
+            return Ok(py.None().into_bound(py));
+        };
         let text = match kind {
             // A date has no time part.
             DataType::Date64 => text.get(..10).unwrap_or(&text).to_owned(),

@@ -209,6 +209,10 @@ def test_tables_lists_and_archives_are_ingested_with_the_options_of_the_command(
         {"text": "one; two", "language": "en", "source": "web"},
         {"text": 'a "b"', "language": "de", "source": "rest"},
     ]
+    table.write_text("id,text,n\n1e3,\"say \\\"so\\\" or \"\"so\"\"\",1.10\n")
+    assert w.ingest(table, source="escaped", format="csv", escape="\\", id_field="id").added == 1
+    rows = w.sql("SELECT key, text, meta FROM documents WHERE source = 'escaped'").to_dicts()
+    assert rows == [{"key": "1e3", "text": 'say "so" or "so"', "meta": '{"n":"1.10"}'}]
     lines = tmp_path / "b.txt"
     lines.write_text("first\n\nsecond\nof two\n")
     assert w.ingest(lines, source="lines", text_by="line").kept == 3
@@ -217,7 +221,7 @@ def test_tables_lists_and_archives_are_ingested_with_the_options_of_the_command(
     assert w.count("source = 'web'") == 2
     archive = Path(__file__).parents[2] / "tests/corpora/inputs/pages.warc.gz"
     passed = w.ingest(archive, source="archive").passed
-    assert passed is not None and passed.to_dict() == {"html": 1, "gone": 1, "other": 1}
+    assert passed is not None and (passed.html, passed.gone, passed.other) == (1, 1, 1)
 
 
 @pytest.mark.parametrize(

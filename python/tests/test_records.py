@@ -44,9 +44,9 @@ def test_values_of_python_are_stored_as_json_has_them(w: corpusdb.Writer) -> Non
     }
     assert w.ingest([record], source="web").not_finite == 2
     assert w.document(0).metadata == {
-        "truth": True, "large": 2**63, "huge": 2**80, "float": 1.5, "inner": [None, {"b": 1e22}], "pair": "\U0001f600", "bytes": "ä", "tuple": [1, 2], "set": [7],
+        "truth": True, "large": 2**63, "huge": 2**80, "float": 1.5, "inner": [None, {"a": None, "b": 1e22}], "pair": "\U0001f600", "bytes": "ä", "tuple": [1, 2], "set": [7],
         "array": [0, 1, 2], "scalar": 0.5, "day": "2026-01-02", "exact": "1.10",
-        "uuid": "00000000-0000-0000-0000-000000000001", "path": "/a", "ordered": {"a": 1},
+        "uuid": "00000000-0000-0000-0000-000000000001", "path": "/a", "ordered": {"a": 1}, "nan": None, "none": None,
     }
 
 

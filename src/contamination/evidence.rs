@@ -3,16 +3,16 @@
 
 use super::index::SuiteIndex;
 use super::{GAP, SEED, SHORT, VERDICT};
-use crate::model::{ByteSpan, GramPlace, Sightings, SuitePart, SuitePiece};
+use crate::model::{ByteSpan, GramPlace, ItemText, Sightings, SuitePart, SuitePiece, WholeItem};
 
-/// How much of a part of an item stands in a text.
+/// How much of a text of an item, called its part here, stands in a text.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Evidence {
     /// The number of the item, from 0.
     pub item: u32,
-    /// The part of it.
-    pub part: SuitePart,
+    /// The text of it.
+    pub text: ItemText,
     /// The share of the part's tokens that stand in the text within an n-gram or a piece of the part, each weighted by
     /// how few items of the suite have its n-grams (idf): 0 to 1. What is common counts for nothing.
     pub score: f64,
@@ -36,7 +36,7 @@ pub struct Evidence {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct EvidenceHit {
     item: u32,
-    part: SuitePart,
+    text: ItemText,
     token: u64,
     position: u32,
     tokens: u32,
@@ -45,8 +45,8 @@ struct EvidenceHit {
 
 impl EvidenceHit {
     const fn of(token: u64, place: GramPlace, tokens: u32, span: ByteSpan) -> Self {
-        let GramPlace { item, part, position } = place;
-        Self { item, part, token, position, tokens, span }
+        let GramPlace { item, text, position } = place;
+        Self { item, text, token, position, tokens, span }
     }
 
     /// No piece is as long as an n-gram.
@@ -56,7 +56,7 @@ impl EvidenceHit {
 }
 
 impl SuiteIndex {
-    /// The evidence of what a text has: by item and part, of several places in the text the one that has most.
+    /// The evidence of what a text has: by item and text of it, of several places in the text the one that has most.
     pub fn evidence(&self, found: &Sightings) -> Vec<Evidence> {
         let mut hits: Vec<EvidenceHit> = Vec::new();
         for run in &found.runs {
@@ -71,7 +71,7 @@ impl SuiteIndex {
         }));
         hits.sort_unstable();
         let mut all = Vec::new();
-        for of_part in hits.chunk_by(|a, b| (a.item, a.part) == (b.item, b.part)) {
+        for of_part in hits.chunk_by(|a, b| (a.item, a.text) == (b.item, b.text)) {
             let mut best: Option<Evidence> = None;
             for together in of_part.chunk_by(|a, b| b.token - a.token <= GAP + SEED as u64) {
                 let Some(evidence) = self.of_hits(together) else { continue };
@@ -88,7 +88,7 @@ impl SuiteIndex {
     /// The evidence of hits of one part that stand together.
     fn of_hits(&self, hits: &[EvidenceHit]) -> Option<Evidence> {
         let first = hits.first()?;
-        let part = self.part(first.item, first.part)?;
+        let part = self.part(first.item, first.text)?;
         let mut runs: Vec<(u32, u32)> = hits.iter().map(|hit| (hit.position, hit.tokens)).collect();
         runs.sort_unstable();
         runs.dedup();
@@ -111,7 +111,7 @@ impl SuiteIndex {
         merge(&mut spans);
         Some(Evidence {
             item: first.item,
-            part: first.part,
+            text: first.text,
             score: if part.whole > 0.0 { (weight / part.whole).min(1.0) } else { 0.0 },
             tokens: u32::try_from(tokens).unwrap_or(u32::MAX),
             longest_run: longest(hits),
@@ -125,15 +125,17 @@ impl SuiteIndex {
 
     /// Short questions take the place of what their n-grams say.
     fn add_whole(&self, found: &Sightings, all: &mut Vec<Evidence>) {
-        for whole in found.whole.iter().filter(|whole| !self.common.contains(&whole.item)) {
-            let (item, part) = (whole.item, SuitePart::Question);
-            let tokens = self.short.get(&item).copied().unwrap_or_default();
+        let is_common = |whole: &&WholeItem| self.common.contains(&(whole.item, whole.turn));
+        for whole in found.whole.iter().filter(|whole| !is_common(whole)) {
+            let (item, turn) = (whole.item, whole.turn);
+            let text = ItemText { part: SuitePart::Question, number: turn };
+            let tokens = self.short.get(&(item, turn)).copied().unwrap_or_default();
             let grams = tokens.saturating_sub(SEED as u32 - 1);
             let mut spans = vec![whole.question, whole.answer];
             merge(&mut spans);
             let evidence = Evidence {
                 item,
-                part,
+                text,
                 score: 1.0,
                 tokens,
                 longest_run: tokens,
@@ -143,7 +145,7 @@ impl SuiteIndex {
                 covered: vec![(0, tokens)],
                 spans,
             };
-            match all.binary_search_by_key(&(item, part), |known| (known.item, known.part)) {
+            match all.binary_search_by_key(&(item, text), |known| (known.item, known.text)) {
                 Ok(at) => all.splice(at..=at, [evidence]),
                 Err(at) => all.splice(at..at, [evidence]),
             };
@@ -222,6 +224,6 @@ impl ContaminationRule {
         let part = evidence.grams.saturating_add(SEED as u32 - 1);
         let has_enough = part >= SHORT as u32 && evidence.tokens >= self.tokens;
         let is_long = evidence.is_whole || has_enough;
-        evidence.part != SuitePart::Passage && is_long && evidence.score >= self.score
+        evidence.text.part != SuitePart::Passage && is_long && evidence.score >= self.score
     }
 }

@@ -2,7 +2,7 @@
 //! several sources have them, so they are no evidence and are ignored.
 
 use super::{MOST_ITEMS, SEED};
-use crate::model::{GramPlace, Sightings, SourceId, SuiteGram, SuitePart, SuitePiece};
+use crate::model::{GramPlace, ItemText, ShortItem, Sightings, SourceId, SuiteGram, SuitePiece};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A suite, with the weights of its tokens.
@@ -13,16 +13,16 @@ pub struct SuiteIndex {
     ends: Vec<usize>,
     /// By n-gram: how much it says; nothing where very many items or documents have it.
     weights: Vec<f64>,
-    parts: BTreeMap<(u32, SuitePart), PartWeights>,
-    /// Tokens of short questions.
-    pub(super) short: BTreeMap<u32, u32>,
+    parts: BTreeMap<(u32, ItemText), PartWeights>,
+    /// Tokens of short questions, by item and turn.
+    pub(super) short: BTreeMap<(u32, u32), u32>,
     /// Short questions that are ignored as common.
-    pub(super) common: BTreeSet<u32>,
+    pub(super) common: BTreeSet<(u32, u32)>,
     /// Tokens that are ignored within pieces as common.
     common_tokens: BTreeSet<GramPlace>,
 }
 
-/// A part of an item.
+/// A text of an item.
 #[derive(Debug, Default)]
 pub(super) struct PartWeights {
     /// By position.
@@ -45,7 +45,7 @@ impl SuiteIndex {
         corrupt: impl Fn(u64, String) -> E,
     ) -> Result<Self, E> {
         let (mut placed, mut short) = (Vec::new(), BTreeMap::new());
-        let mut extents: BTreeMap<(u32, SuitePart), PartExtent> = BTreeMap::new();
+        let mut extents: BTreeMap<(u32, ItemText), PartExtent> = BTreeMap::new();
         for row in rows {
             match row? {
                 (hash, SuiteGram::Seed(number, _)) if number >= grams => {
@@ -53,13 +53,14 @@ impl SuiteIndex {
                 }
                 (hash, SuiteGram::Seed(number, places)) => {
                     for place in &places {
-                        extents.entry((place.item, place.part)).or_default().add(place, hash);
+                        extents.entry((place.item, place.text)).or_default().add(place, hash);
                     }
                     placed.extend(places.into_iter().map(|place| (number, place)));
                 }
                 (_, SuiteGram::Short(items)) => {
                     let tokens = |question: &[u64]| question.len() as u32;
-                    short.extend(items.iter().map(|item| (item.item, tokens(&item.question))));
+                    let of = |item: &ShortItem| ((item.item, item.turn), tokens(&item.question));
+                    short.extend(items.iter().map(of));
                 }
                 (_, SuiteGram::Piece(_)) => {}
             }
@@ -82,7 +83,7 @@ impl SuiteIndex {
             having.dedup();
             index.weights.push(weight(items, having.len()));
             for (_, place) in of_gram {
-                index.parts.entry((place.item, place.part)).or_default().put(place, *number);
+                index.parts.entry((place.item, place.text)).or_default().put(place, *number);
             }
         }
         index.weigh();
@@ -101,7 +102,7 @@ impl SuiteIndex {
                 *weight = 0.0;
             }
         }
-        self.common = self.short.keys().copied().filter(|item| common.has_whole(*item)).collect();
+        self.common = self.short.keys().copied().filter(|short| common.has_whole(*short)).collect();
         self.common_tokens = common.tokens().collect();
         self.weigh();
     }
@@ -135,14 +136,14 @@ impl SuiteIndex {
     pub(super) fn counts(&self, piece: &SuitePiece) -> bool {
         let from = piece.place.position as usize;
         let weights = self
-            .part(piece.place.item, piece.place.part)
+            .part(piece.place.item, piece.place.text)
             .and_then(|part| part.tokens.get(from..from + piece.tokens as usize));
         weights.is_some_and(|weights| weights.iter().all(|weight| *weight > 0.0))
             && !piece.places().any(|place| self.common_tokens.contains(&place))
     }
 
-    pub(super) fn part(&self, item: u32, part: SuitePart) -> Option<&PartWeights> {
-        self.parts.get(&(item, part))
+    pub(super) fn part(&self, item: u32, text: ItemText) -> Option<&PartWeights> {
+        self.parts.get(&(item, text))
     }
 }
 
@@ -198,7 +199,7 @@ pub struct CommonGrams {
     documents: u32,
     sources: usize,
     grams: Vec<GramCount>,
-    whole: BTreeMap<u32, GramCount>,
+    whole: BTreeMap<(u32, u32), GramCount>,
     tokens: BTreeMap<GramPlace, GramCount>,
 }
 
@@ -252,7 +253,7 @@ impl CommonGrams {
             self.tokens.entry(token).or_default().of(source, is_copy);
         }
         for whole in &found.whole {
-            self.whole.entry(whole.item).or_default().of(source, is_copy);
+            self.whole.entry((whole.item, whole.turn)).or_default().of(source, is_copy);
         }
     }
 
@@ -261,9 +262,14 @@ impl CommonGrams {
         self.grams.get(gram as usize).is_some_and(|count| self.is_common(count))
     }
 
-    /// Whether a short question counts for nothing.
-    pub fn has_whole(&self, item: u32) -> bool {
-        self.whole.get(&item).is_some_and(|count| self.is_common(count))
+    /// Whether a short question, by its item and turn, counts for nothing.
+    pub fn has_whole(&self, short: (u32, u32)) -> bool {
+        self.whole.get(&short).is_some_and(|count| self.is_common(count))
+    }
+
+    /// How many short questions count for nothing.
+    pub fn whole(&self) -> usize {
+        self.whole.values().filter(|count| self.is_common(count)).count()
     }
 
     /// The tokens that are ignored within pieces as common.

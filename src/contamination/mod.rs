@@ -2,8 +2,9 @@
 //!
 //! Use it to name what [`Corpus::contamination`](crate::Corpus::contamination) and its siblings take and answer.
 //!
-//! A suite is a list of items, each of a question, an answer and a passage. `suite` finds them in records, and makes of
-//! them what is searched for: every run of [`SEED`] and of [`PIECE`] tokens of a part, and short questions as a whole.
+//! A suite is a list of items, each of a question, an answer and a passage, which may be several texts. `layout` finds
+//! them in records, `options` the option that an answer names, `literal` lists that are texts of a table. `suite` makes of
+//! them what is searched for: every run of [`SEED`] and of [`PIECE`] tokens of a text, and short questions as a whole.
 //! `SeedIndex` holds these of all suites, and finds them in a text by its tokens. What it finds is stored; of the runs
 //! that are shorter than [`SEED`] only pieces, which keep their distance. `SuiteIndex` makes evidence of it: by item and
 //! part how much of it is there ([`Evidence::score`], [`Evidence::tokens`]), and in how long a run
@@ -20,6 +21,12 @@
 
 mod evidence;
 mod index;
+mod layout;
+#[cfg(test)]
+mod layout_tests;
+mod literal;
+mod options;
+mod record_fields;
 mod review;
 mod scanner;
 mod suite;
@@ -28,13 +35,14 @@ mod tests;
 
 pub use evidence::{ContaminationRule, Evidence};
 pub(crate) use index::{CommonGrams, SuiteIndex};
+pub(crate) use layout::{ITEM_RULE, LayoutNotes, SuiteLayout};
+pub use layout::{SuiteFields, UnsearchedField};
 pub(crate) use review::excerpts;
 pub use review::{Excerpt, RulePrecision};
 pub(crate) use scanner::{SeedIndex, SeedScratch, TextTokens};
-pub use suite::SuiteFields;
-pub(crate) use suite::{SuiteNgrams, item_of, suite_ngrams};
+pub(crate) use suite::{SuiteNgrams, suite_ngrams};
 
-pub use crate::model::{SuiteItem, SuitePart, SuiteVerdict};
+pub use crate::model::{ItemText, SuiteItem, SuitePart, SuiteVerdict};
 
 /// Tokens of the n-grams that are searched for.
 pub const SEED: usize = 8;

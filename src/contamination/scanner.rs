@@ -12,7 +12,7 @@ use super::suite::piece_key;
 use super::{ALIGNED, GAP, MOST_ITEMS, MOST_RUNS, NEAR, PIECE, SEED, SHORTEST};
 use crate::dedup::{TokenHashes, TokenPlaces};
 use crate::model::{
-    ByteSpan, GramPlace, GramRun, Normaliser, ShortItem, Sightings, SuiteGram, SuiteId, SuitePart,
+    ByteSpan, GramPlace, GramRun, ItemText, Normaliser, ShortItem, Sightings, SuiteGram, SuiteId,
     SuitePiece, WholeItem,
 };
 use std::cmp::Reverse;
@@ -137,8 +137,8 @@ struct SuiteMatches {
     runs: Vec<(u64, u32, u32)>,
     unlisted: u64,
     pieces: PieceFinder,
-    /// By item: the first token of the question, its tokens, and the same of the answer.
-    whole: BTreeMap<u32, [(u64, u64); 2]>,
+    /// By item and turn: the first token of the question, its tokens, and the same of the answer.
+    whole: BTreeMap<(u32, u32), [(u64, u64); 2]>,
 }
 
 impl SeedIndex {
@@ -257,7 +257,7 @@ impl SeedTables {
                 for (suite, item) in self.short.get(*hash) {
                     if let Some(near) = whole(tokens, token, item) {
                         let found = found.entry(*suite).or_default();
-                        found.whole.entry(item.item).or_insert(near);
+                        found.whole.entry((item.item, item.turn)).or_insert(near);
                     }
                 }
             }
@@ -356,8 +356,9 @@ impl SuiteMatches {
             let (token, place, tokens) = (piece.token, piece.place, piece.tokens);
             SuitePiece { token, place, tokens, span: span(token, tokens.into()) }
         });
-        let whole = self.whole.iter().map(|(item, [question, answer])| WholeItem {
+        let whole = self.whole.iter().map(|((item, turn), [question, answer])| WholeItem {
             item: *item,
+            turn: *turn,
             question: span(question.0, question.1),
             answer: span(answer.0, answer.1),
         });
@@ -395,8 +396,8 @@ struct Diagonal {
 /// The pieces of a suite in a text. Its lines are kept while they may continue: their number is bounded.
 #[derive(Default)]
 pub(super) struct PieceFinder {
-    /// By item, part and distance.
-    open: BTreeMap<(u32, SuitePart, u64), Diagonal>,
+    /// By item, text of it and distance.
+    open: BTreeMap<(u32, ItemText, u64), Diagonal>,
     /// Lines that were open when those that ended were searched for last.
     open_before: usize,
     found: PieceList,
@@ -422,7 +423,7 @@ impl PieceFinder {
             self.open_before = self.open.len();
         }
         let distance = token.wrapping_sub(place.position.into());
-        let line = self.open.entry((place.item, place.part, distance)).or_default();
+        let line = self.open.entry((place.item, place.text, distance)).or_default();
         if line.end + GAP < token {
             self.found.add(line);
             line.runs.clear();

@@ -13,7 +13,11 @@ const QUESTION: &str = "Natalia sold clips to 48 of her friends in April, and th
 const ANSWER: &str = "Natalia sold 48/2 = 24 clips in May. Natalia sold 48+24 = 72 clips altogether in April and May. #### 72";
 
 fn item(question: &str, answer: &str) -> SuiteItem {
-    let parts = [question, answer, ""].map(str::to_owned);
+    of_texts([&[question], &[answer], &[]])
+}
+
+fn of_texts(parts: [&[&str]; 3]) -> SuiteItem {
+    let parts = parts.map(|texts| texts.iter().map(|text| (*text).to_owned()).collect());
     SuiteItem { id: "x".to_owned(), parts }
 }
 
@@ -50,7 +54,7 @@ fn an_item_is_found_where_it_stands_however_it_is_written() {
     let found = evidence(&items, &page);
     assert_eq!(found.len(), 1);
     let one = &found[0];
-    assert_eq!((one.item, one.part, one.score), (0, SuitePart::Question, 1.0));
+    assert_eq!((one.item, one.text.part, one.score), (0, SuitePart::Question, 1.0));
     assert_eq!(one.longest_run as usize, words(QUESTION, Normaliser::Web).len());
     assert_eq!(one.matched, one.grams);
     let [(start, end)] = one.spans[..] else { panic!("{:?}", one.spans) };
@@ -130,7 +134,7 @@ fn edited_passages_leave_a_gap() {
     let items = [item(QUESTION, ANSWER)];
     let edited = QUESTION.replace("half", "twice");
     let found = evidence(&items, &edited);
-    let question = found.iter().find(|one| one.part == SuitePart::Question).unwrap();
+    let question = found.iter().find(|one| one.text.part == SuitePart::Question).unwrap();
     let tokens = words(QUESTION, Normaliser::Web).len() as f64;
     assert!((question.score - (tokens - 1.0) / tokens).abs() < 1e-9, "{}", question.score);
     assert!(ContaminationRule::default().is_met(question));
@@ -193,8 +197,7 @@ fn single_replacements_leave_pieces_at_one_distance() {
     };
     assert!(!has_pieces(item(&all[..12].join(" "), "")));
     assert!(has_pieces(item(&all[..13].join(" "), "")));
-    let parts = ["What is it?", "it", QUESTION].map(str::to_owned);
-    assert!(!has_pieces(SuiteItem { id: "x".to_owned(), parts }));
+    assert!(!has_pieces(of_texts([&["What is it?"], &["it"], &[QUESTION]])));
 }
 
 #[test]
@@ -252,6 +255,93 @@ fn a_short_question_counts_as_a_whole_with_its_answer_near_it() {
 }
 
 #[test]
+fn each_turn_and_each_accepted_answer_is_searched_for() {
+    // Only the first text of a list was searched for: a page with the second turn alone was not found.
+    let second = "Rewrite the letter to the harbour master so that each of its lines begins with the name of a boat.";
+    let long = "The mole was built by the guild of coopers, since the town had promised them the fish market for it.";
+    let items = [
+        of_texts([&[QUESTION, second], &["72", long], &[]]),
+        of_texts([
+            &["Who built the old mole?", "And who paid for the mole?"],
+            &["coopers", "the town"],
+            &[],
+        ]),
+    ];
+    let rule = ContaminationRule::default();
+    let told = |text: &str| {
+        let found = evidence(&items, text);
+        let told = found.iter().filter(|one| rule.is_met(one));
+        told.map(|one| (one.item, one.text.to_string(), one.is_whole)).collect::<Vec<_>>()
+    };
+    let name = |text: &str| text.to_owned();
+    assert_eq!(told(QUESTION), [(0, name("question"), false)]);
+    assert_eq!(told(second), [(0, name("question 2"), false)]);
+    assert_eq!(told(long), [(0, name("answer 2"), false)]);
+    let found = evidence(&items, second);
+    assert_eq!(
+        (found[0].score, found[0].tokens as usize),
+        (1.0, words(second, Normaliser::Web).len())
+    );
+    // Every answer is one of a short question.
+    for answer in ["coopers", "the town"] {
+        assert_eq!(
+            told(&format!("Who built the old mole? {answer}")),
+            [(1, name("question"), true)]
+        );
+        let asked = format!("And who paid for the mole? They say {answer}.");
+        assert_eq!(told(&asked), [(1, name("question 2"), true)]);
+    }
+    let found = evidence(&items, "And who paid for the mole? They say the town.");
+    assert_eq!(found[0].covered, [(0, 6)]);
+    assert!(told("Who built the old mole? The miller.").is_empty());
+    // Answers of the same words are one.
+    let grams = |answers: &[&str]| {
+        let built = suite_ngrams(
+            &[of_texts([&["Who built the old mole?"], answers, &[]])],
+            Normaliser::Web2,
+        );
+        built.grams
+    };
+    assert_eq!(grams(&["Coopers", "coopers!"]), grams(&["coopers"]));
+    assert_ne!(grams(&["Coopers", "millers"]), grams(&["coopers"]));
+}
+
+#[test]
+fn items_that_never_count_alone_are_counted() {
+    let asked = "Which old bridge over the quiet river has nine arches?";
+    let built = |item| {
+        let built = suite_ngrams(&[item], Normaliser::Web2);
+        (built.unsearchable, built.uncounted)
+    };
+    assert_eq!(built(of_texts([&[asked], &["Quilbury"], &[]])), (0, 0));
+    assert_eq!(built(of_texts([&[asked], &[], &[]])), (0, 1));
+    assert_eq!(built(of_texts([&["What is it?"], &["it"], &[QUESTION]])), (0, 1));
+    assert_eq!(built(of_texts([&["What is it?"], &["it"], &[]])), (1, 0));
+    assert_eq!(built(of_texts([&["What is it?"], &["it", ANSWER], &[]])), (0, 0));
+}
+
+#[test]
+fn the_hash_of_an_item_knows_its_texts_apart() {
+    let hash = |parts: [&[&str]; 3]| suite_ngrams(&[of_texts(parts)], Normaliser::Web2).hash;
+    let all = [
+        hash([&["a"], &["b"], &[]]),
+        hash([&["a", "b"], &[], &[]]),
+        hash([&["a"], &[], &["b"]]),
+        hash([&["a"], &["b", "c"], &[]]),
+        hash([&["a"], &["b"], &["c"]]),
+        hash([&["ab"], &[], &[]]),
+    ];
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+    // As it was of one text a part.
+    let mut hasher = blake3::Hasher::new();
+    for text in ["x", "a", "b", ""] {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    assert_eq!(all[0], *hasher.finalize().as_bytes());
+}
+
+#[test]
 fn common_ngrams_are_ignored() {
     let form =
         "Which of the following statements about the matter in hand is the one that is true here";
@@ -301,12 +391,12 @@ fn of_very_many_runs_the_longest_are_kept() {
 }
 
 /// The definition, written out over token texts: (item, part) with its longest run, where that reaches a seed.
-fn longest_runs(items: &[SuiteItem], text: &str) -> BTreeMap<(u32, SuitePart), u32> {
+fn longest_runs(items: &[SuiteItem], text: &str) -> BTreeMap<(u32, ItemText), u32> {
     let text = words(text, Normaliser::Web);
     let mut found = BTreeMap::new();
     for (number, item) in (0..).zip(items) {
-        for part in SuitePart::ALL {
-            let part_words = words(item.part(part), Normaliser::Web);
+        for (of, part) in item.all() {
+            let part_words = words(part, Normaliser::Web);
             let mut most = 0;
             for a in 0..text.len() {
                 for b in 0..part_words.len() {
@@ -315,7 +405,7 @@ fn longest_runs(items: &[SuiteItem], text: &str) -> BTreeMap<(u32, SuitePart), u
                 }
             }
             if most >= SEED {
-                found.insert((number, part), most as u32);
+                found.insert((number, of), most as u32);
             }
         }
     }
@@ -327,7 +417,7 @@ fn pieces(items: &[SuiteItem], text: &str) -> Vec<(u64, u32, u32, u32)> {
     let text = words(text, Normaliser::Web);
     let items: Vec<Vec<String>> = items
         .iter()
-        .map(|item| words(item.part(SuitePart::Question), Normaliser::Web))
+        .map(|item| words(item.text(ItemText::first(SuitePart::Question)), Normaliser::Web))
         .map(|words| if words.len() < SHORT { Vec::new() } else { words })
         .collect();
     let places = |gram: &[String]| {
@@ -399,12 +489,12 @@ proptest! {
         let found = evidence(&items, &text);
         let expected = longest_runs(&items, &text);
         let pieces = scan(&items, &text).pieces;
-        let places: BTreeSet<_> = pieces.iter().map(|one| (one.place.item, one.place.part)).collect();
+        let places: BTreeSet<_> = pieces.iter().map(|one| (one.place.item, one.place.text)).collect();
         let places: BTreeSet<_> = expected.keys().copied().chain(places).collect();
-        prop_assert_eq!(places, found.iter().map(|one| (one.item, one.part)).collect::<BTreeSet<_>>());
+        prop_assert_eq!(places, found.iter().map(|one| (one.item, one.text)).collect::<BTreeSet<_>>());
         for one in &found {
             // The place that has most of the item need not be the one with the longest run.
-            let most = expected.get(&(one.item, one.part)).copied().unwrap_or(SEED as u32 - 1);
+            let most = expected.get(&(one.item, one.text)).copied().unwrap_or(SEED as u32 - 1);
             prop_assert!(one.longest_run >= PIECE as u32 && one.longest_run <= most);
             prop_assert_eq!(one.matched == 0, one.longest_run < SEED as u32);
             prop_assert!(one.score > 0.0 && one.score <= 1.0);

@@ -4,7 +4,9 @@
 
 use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
-use crate::contamination::{SeedIndex, SeedScratch, SuiteItem, SuiteNgrams, suite_ngrams};
+use crate::contamination::{
+    SeedIndex, SeedScratch, SuiteItem, SuiteNgrams, SuitePart, UnsearchedField, suite_ngrams,
+};
 use crate::corpus::CorpusWriter;
 use crate::model::{
     Context, DocId, Error, Normaliser, Sightings, SuiteGram, SuiteId, SuiteVerdict,
@@ -32,6 +34,8 @@ pub struct NewSuite<'a> {
     pub files: &'a [String],
     /// What its n-grams are made by, unless it is stored already: then it keeps its own.
     pub normaliser: Normaliser,
+    /// The version of the rule by which records became its items.
+    pub rule: u32,
 }
 
 impl NewSuite<'_> {
@@ -52,11 +56,20 @@ pub struct SuiteReport {
     pub weak: u64,
     /// Items without any part long enough to search for.
     pub unsearchable: u64,
+    /// Items of which only a passage, or a question of 8 to 12 tokens without an answer, is searched for: evidence of
+    /// them never counts as contaminated.
+    pub uncounted: u64,
+    /// Fields of its records with texts that are not searched for, by name.
+    pub unsearched: Vec<UnsearchedField>,
+    /// The number of the first option, where answers are numbers of options.
+    pub numbers_from: Option<u64>,
     /// Distinct n-grams that are searched for.
     pub grams: u64,
     /// The word rules that its n-grams are made by, with their version: `web@2`, and `web@1` for a suite that an
     /// earlier release stored.
     pub normaliser: String,
+    /// Whether it was stored by an earlier release's rule, and its items are others by that of this release.
+    pub renewed: bool,
     /// Stored documents that were searched for it now.
     pub searched: u64,
     /// Of these, those that have an n-gram or pieces of it.
@@ -150,7 +163,8 @@ fn fits(bytes: u64, most: u64) -> Result<(), CurateError> {
 }
 
 /// Stores a suite and searches what is stored for it; from then on every ingest does. The same call continues where an
-/// interrupt stopped, and changes nothing once all is searched.
+/// interrupt stopped, and changes nothing once all is searched. A suite that an earlier rule read is made anew, and keeps
+/// its verdicts.
 ///
 /// # Errors
 /// [`CurateError::Store`] when another suite has the name; [`CurateError::Suites`]; [`CurateError::Interrupted`] leaves
@@ -161,23 +175,37 @@ pub fn add_suite(
     context: &Context<'_>,
 ) -> Result<SuiteReport, CurateError> {
     let NewSuite { name, items, .. } = *new;
-    let known = writer.view().suite(name)?;
-    let normaliser = known.map_or(new.normaliser, |(_, known)| known.normaliser);
+    let known = writer.view().suite(name)?.cloned();
+    let normaliser = known.as_ref().map_or(new.normaliser, |(_, known)| known.normaliser);
     let built = suite_ngrams(items, normaliser);
-    let is_same = known.is_some_and(|(_, known)| known.hash == built.hash);
+    let is_same = known.as_ref().is_some_and(|(_, known)| known.hash == built.hash);
     let mut report = SuiteReport {
         suite: name.to_owned(),
         items: items.len() as u64,
         weak: built.weak.into(),
         unsearchable: built.unsearchable.into(),
+        uncounted: built.uncounted.into(),
         grams: built.seeds.into(),
         normaliser: normaliser.name().to_owned(),
         ..SuiteReport::default()
     };
+    // By the rule of this release the same records may be other items: these take the place of the earlier ones.
+    let earlier = known.filter(|(_, known)| known.rule < new.rule);
+    if let (Some((suite, record)), true) = (&earlier, is_same) {
+        let mut batch = writer.begin()?;
+        batch.put_suite(*suite, &SuiteRecord { rule: new.rule, ..record.clone() })?;
+        batch.commit(&about(name))?;
+        report.commits += 1;
+    }
     if !is_same {
         let held = load_seeds(writer.view())?.bytes();
         fits(held + SeedIndex::bytes_of(built.grams.values()), most(writer.view()))?;
-        put(writer, &NewSuite { normaliser, ..*new }, &built)?;
+        let earlier = match earlier {
+            Some((suite, _)) if is_of(writer.view(), suite, items)? => Some(suite),
+            _ => None,
+        };
+        report.renewed = earlier.is_some();
+        put(writer, &NewSuite { normaliser, ..*new }, &built, earlier)?;
         report.commits += 1;
     }
     search_stored(writer, context, &mut report)?;
@@ -185,12 +213,30 @@ pub fn add_suite(
     Ok(report)
 }
 
+/// Whether a stored suite has these items, in their order: the same ids, and what was read of their questions.
+fn is_of(view: &View, suite: SuiteId, items: &[SuiteItem]) -> Result<bool, StoreError> {
+    let mut items = items.iter();
+    for stored in view.suite_items(suite)? {
+        let stored = stored?;
+        let asked = |item: &SuiteItem| {
+            let now = item.texts(SuitePart::Question);
+            stored.texts(SuitePart::Question).iter().all(|question| now.contains(question))
+        };
+        if !items.next().is_some_and(|item| item.id == stored.id && asked(item)) {
+            return Ok(false);
+        }
+    }
+    Ok(items.next().is_none())
+}
+
+/// Stores a suite: a new one, or in the place of an `earlier` one of the same items.
 fn put(
     writer: &mut StoreWriter,
     new: &NewSuite<'_>,
     built: &SuiteNgrams,
+    earlier: Option<SuiteId>,
 ) -> Result<(), CurateError> {
-    let NewSuite { name, items, files, normaliser } = *new;
+    let NewSuite { name, items, files, normaliser, rule } = *new;
     let record = SuiteRecord {
         name: name.to_owned(),
         files: files.to_vec(),
@@ -201,10 +247,16 @@ fn put(
         grams: built.seeds,
         next: 0,
         normaliser,
+        rule,
     };
     let mut batch = writer.begin()?;
     let grams = built.grams.iter().map(|(hash, gram)| (*hash, gram));
-    batch.add_suite(&record, items.iter(), grams)?;
+    match earlier {
+        Some(suite) => batch.replace_suite(suite, &record, items.iter(), grams)?,
+        None => {
+            batch.add_suite(&record, items.iter(), grams)?;
+        }
+    }
     batch.commit(&about(name))?;
     Ok(())
 }

@@ -57,6 +57,12 @@ fn file_alarm_words(alarm: &Alarm) -> String {
             "{} files have no records of the expected form; the first:\n  {first}",
             n(files)
         ),
+        Alarm::FilesLeft { files, bytes, read, first } => format!(
+            "{} files with {} bytes were skipped, beside {} bytes to read: by their names, or as texts beside records; give the paths of those that you want, or `format=` text where all are texts; the first:\n  {first}",
+            n(files),
+            n(bytes),
+            n(read)
+        ),
         Alarm::HtmlFiles { files, first } => format!(
             "{} HTML files were ingested with tags and scripts: extract their text to JSON lines first (trafilatura and resiliparse do), or confirm it with `format=` text; the first:\n  {first}",
             n(files)
@@ -64,6 +70,10 @@ fn file_alarm_words(alarm: &Alarm) -> String {
         Alarm::TrailingBytes { files, first } => format!(
             "{} compressed files end with bytes outside any frame, which were skipped; the first:\n  {first}",
             n(files)
+        ),
+        Alarm::OddQuotes { files, first } => format!(
+            "the quotes of {} may be meant otherwise: compare what was stored; the first:\n  {first}",
+            count(*files, "table", "tables")
         ),
         Alarm::ColumnsLeft { columns } => format!(
             "columns that JSON cannot represent were skipped: {} (list them in `drop_fields=` to end this alarm)",
@@ -126,6 +136,15 @@ fn pair_words(example: Option<&AlarmPair>) -> String {
     })
 }
 
+/// That very many documents of a source are near duplicates of one.
+fn near_one_words(source: &str, of: (u64, u64), example: Option<&AlarmPair>) -> String {
+    let (removed, added) = (number(of.0), number(of.1));
+    format!(
+        "{removed} of {added} new documents of the source {source} were removed as near duplicates of one document: if they share no more than a header or a template, strip that before `corpusdb ingest`, or use a higher threshold (`corpusdb dedup explain` with `threshold=0.95` shows what it keeps, `corpusdb dedup redo` with it keeps that){}",
+        pair_words(example)
+    )
+}
+
 /// That records without ids came into a source whose documents have ids.
 fn forgotten_words(source: &str, added: u64, key: &str) -> String {
     format!(
@@ -177,6 +196,9 @@ fn alarm_words(alarm: &Alarm) -> String {
             number(*added),
             pair_words(example.as_ref())
         ),
+        Alarm::NearOne { source, added, removed, example } => {
+            near_one_words(source, (*removed, *added), example.as_ref())
+        }
         Alarm::AllRejected { records, first, mend } => format!(
             "nothing could be read: {} rejected{LISTED}; the first:\n  {first}{}",
             match records {
@@ -210,8 +232,10 @@ fn alarm_words(alarm: &Alarm) -> String {
         | Alarm::Html { .. }
         | Alarm::DamagedFiles { .. }
         | Alarm::ForeignFiles { .. }
+        | Alarm::FilesLeft { .. }
         | Alarm::HtmlFiles { .. }
         | Alarm::TrailingBytes { .. }
+        | Alarm::OddQuotes { .. }
         | Alarm::ColumnsLeft { .. }
         | Alarm::ObjectsLeft { .. } => file_alarm_words(alarm),
         Alarm::UnknownFields { fields } => format!(

@@ -12,8 +12,8 @@ use crate::contamination::SeedIndex;
 use crate::decide::LoadedTokenizer;
 use crate::input::ReadOptions;
 use crate::model::{
-    IncomingFilter, Interrupt, ReadRecord, Reject, RejectReason, SpelledMetadata, TextForm,
-    without_null_members,
+    FieldDeclaration, FieldKind, IncomingFilter, Interrupt, ReadRecord, Reject, RejectReason,
+    SpelledMetadata, TextForm, without_null_members,
 };
 use crate::store::View;
 use crate::tokenizer::TokenizerError;
@@ -29,7 +29,7 @@ pub(super) struct ConvertedText {
     /// What was decided about it elsewhere.
     pub(super) decided: Option<ImportedRow>,
     /// What older releases stored of it, where that is something else.
-    pub(super) earlier: Option<EarlierText>,
+    pub(super) earlier: Vec<EarlierText>,
 }
 
 impl ConvertedText {
@@ -41,16 +41,22 @@ impl ConvertedText {
             given: None,
             has_quoted_arguments: false,
             decided: None,
-            earlier: None,
+            earlier: Vec::new(),
         }
     }
 }
 
-/// A record as releases stored it that kept the spelling of its fields.
+/// A record as releases stored it that kept the spelling of its fields, or read its input otherwise.
 pub(super) struct EarlierText {
     pub(super) metadata: String,
     /// Its text and how that is encoded, where they are made of its fields.
     pub(super) made: Option<(String, TextForm)>,
+}
+
+impl EarlierText {
+    const fn of(metadata: String) -> Self {
+        Self { metadata, made: None }
+    }
 }
 
 /// What a template sets turns apart with that a tokenizer reads as several ordinary tokens: each with how many.
@@ -181,6 +187,13 @@ impl RecordConverter {
     /// The same, of records that are compared with what is stored.
     pub(super) const fn with_stored(mut self, documents: u64) -> Self {
         self.has_stored = documents > 0;
+        self.read.earlier = self.has_stored;
+        self
+    }
+
+    /// The same, of records whose fields are declared so.
+    pub(super) fn with_declared(mut self, fields: &[FieldDeclaration]) -> Self {
+        self.read.declared = declared_kinds(fields.iter().map(|field| (field.member(), field)));
         self
     }
 
@@ -227,9 +240,7 @@ impl RecordConverter {
         let spelled = record.spelled.take();
         match &self.kind {
             ConverterKind::Text => {
-                let earlier = spelled.filter(|_| self.has_stored);
-                let earlier =
-                    earlier.map(|spelled| EarlierText { metadata: spelled.json, made: None });
+                let earlier = self.earlier_texts(&mut record, spelled);
                 Ok(ConvertedText { earlier, ..ConvertedText::plain(record) })
             }
             ConverterKind::Decided(ids) => match split_imported_row(&record.metadata, ids) {
@@ -248,7 +259,7 @@ impl RecordConverter {
                         let earlier =
                             self.has_stored.then(|| pretokenized::earlier_metadata(spelled));
                         let earlier = earlier.flatten().filter(|earlier| *earlier != made.metadata);
-                        let earlier = earlier.map(|metadata| EarlierText { metadata, made: None });
+                        let earlier = earlier.map(EarlierText::of).into_iter().collect();
                         let (text, metadata) = (made.text, made.metadata);
                         self.within_limit(ConvertedText {
                             form: Some(made.form),
@@ -284,12 +295,28 @@ impl RecordConverter {
         let made = made.map(|chat| (chat.text, chat.form));
         let earlier = spelled.filter(|_| self.has_stored);
         let earlier = earlier.map(|spelled| EarlierText { metadata: spelled.json, made });
+        let earlier = earlier.into_iter().collect();
         self.within_limit(ConvertedText {
             form: Some(form),
             has_quoted_arguments,
             earlier,
             ..ConvertedText::plain(ReadRecord { text, ..record })
         })
+    }
+
+    /// What older releases stored of a record whose text is its own.
+    fn earlier_texts(
+        &self,
+        record: &mut ReadRecord,
+        spelled: Option<SpelledMetadata>,
+    ) -> Vec<EarlierText> {
+        let (spelled, earlier) = (spelled.map(|spelled| spelled.json), record.earlier.take());
+        if !self.has_stored {
+            return Vec::new();
+        }
+        let of_key = record.earlier_key.as_ref().map(|_| record.metadata.clone());
+        let of_key = of_key.filter(|_| spelled.is_none() && earlier.is_none());
+        earlier.into_iter().chain(spelled).chain(of_key).map(EarlierText::of).collect()
     }
 
     /// The text, unless it is too long.
@@ -305,6 +332,14 @@ impl RecordConverter {
     fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {
         self.read.reject(record, reason)
     }
+}
+
+/// Declared fields by the names that records have for them; a keyword is a text as it is.
+pub(super) fn declared_kinds<'f>(
+    fields: impl Iterator<Item = (&'f str, &'f FieldDeclaration)>,
+) -> Vec<(String, FieldKind)> {
+    let typed = fields.filter(|(_, field)| field.kind != FieldKind::Keyword);
+    typed.map(|(name, field)| (name.to_owned(), field.kind)).collect()
 }
 
 fn marker_alarms(

@@ -1,7 +1,9 @@
 //! Values from outside, joined to stored documents by id or key: one commit a chunk, the same again changes nothing.
 
+use super::converter::declared_kinds;
 use super::error::IngestError;
 use super::field_tally::FieldTally;
+use super::file_tally::odd_quote_words;
 use super::options::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 use super::reader::IngestInput;
 use crate::decide::{LoadedTokenizer, decide_reranked};
@@ -9,7 +11,7 @@ use crate::input::{InputReader, ReadItem, ReadOptions};
 use crate::model::near_names::UnknownName;
 use crate::model::{
     Context, DocId, FieldDeclaration, FieldValue, Interrupt, Interrupted, Misfit, ReadRecord,
-    RecordKey, key_identity, value_excerpt,
+    RecordKey, canonical, key_identity, value_excerpt,
 };
 use crate::store::{CommitRecord, StoreWriter, View};
 use serde_json::value::RawValue;
@@ -23,8 +25,8 @@ type JoinValues = Vec<(usize, Box<RawValue>)>;
 
 /// What a record has to be joined.
 enum JoinRecord {
-    /// Values, by the id or key of the document that they are of.
-    Values(String, JoinValues),
+    /// Values, by the id or key of the document that they are of, and the key that earlier releases read.
+    Values(String, Option<String>, JoinValues),
     /// Values of another type than their fields' alone, which are counted.
     Misfits,
     /// No value, or no name.
@@ -35,6 +37,8 @@ enum JoinRecord {
 #[derive(Default)]
 struct JoinBatch {
     records: Vec<(String, JoinValues)>,
+    /// Keys as earlier releases read them, by the place of the record.
+    earlier: Vec<(usize, String)>,
     bytes: u64,
 }
 
@@ -63,10 +67,12 @@ pub fn join(
         .collect::<Result<_, _>>()?;
     let joining = FieldJoin { options, fields: &fields, tokenizers, interrupt: context.interrupt };
     let mut tally = FieldTally::of(&fields);
+    let columns = options.columns.iter().map(|column| column.column.as_str());
     let read = ReadOptions {
         text_field: None,
         id_field: Some(options.by.field().to_owned()),
         whole: true,
+        declared: declared_kinds(columns.zip(&fields)),
         ..options.read.clone()
     };
     let names = fields.iter().map(|field| field.name.clone()).collect();
@@ -78,6 +84,7 @@ pub fn join(
     context.progress.begin("joining", sizes.sum::<Option<u64>>());
     let mut before = 0;
     for inlet in inlets {
+        let path = inlet.path().unwrap_or_default();
         let reader = inlet.reader(&read, context.interrupt);
         let mut reader = reader.map_err(|error| or_stopped(error.into(), &report))?;
         loop {
@@ -96,6 +103,7 @@ pub fn join(
             }
         }
         before += reader.input_bytes();
+        note_oddities(&mut reader, &path, &mut report);
     }
     context.progress.end();
     if report.records > 0 && report.without_value == report.records {
@@ -142,7 +150,9 @@ impl FieldJoin<'_> {
             let Some(item) = reader.next()? else { return Ok((chunk, true)) };
             report.records += 1;
             match self.named_values(item, tally)? {
-                JoinRecord::Values(name, values) => {
+                JoinRecord::Values(name, earlier, values) => {
+                    let at = chunk.records.len();
+                    chunk.earlier.extend(earlier.map(|earlier| (at, earlier)));
                     let bytes = values.iter().map(|(_, raw)| raw.get().len()).sum::<usize>();
                     chunk.bytes += (name.len() + bytes) as u64;
                     chunk.records.push((name, values));
@@ -205,24 +215,51 @@ impl FieldJoin<'_> {
     /// The documents that the records of a chunk name, in their order.
     fn documents(&self, view: &View, chunk: &JoinBatch) -> Result<Vec<Vec<DocId>>, IngestError> {
         if let JoinBy::Id(_) = self.options.by {
-            let document = |(name, _): &(String, _)| {
+            let document = |name: &String| {
                 let id: Option<u64> = name.parse().ok();
-                id.filter(|id| *id < view.documents()).map(DocId).into_iter().collect()
+                id.filter(|id| *id < view.documents()).map(DocId)
             };
-            return Ok(chunk.records.iter().map(document).collect());
+            let names = chunk.records.iter().map(|(name, _)| document(name).into_iter().collect());
+            let mut found: Vec<Vec<DocId>> = names.collect();
+            // A column of ids with a hole in it has `7.0`.
+            for (at, name) in &chunk.earlier {
+                if let Some(found) = found.get_mut(*at) {
+                    found.extend(document(name));
+                }
+            }
+            return Ok(found);
         }
         let mut found: Vec<Vec<DocId>> = vec![Vec::new(); chunk.records.len()];
+        let keys = chunk.records.iter().map(|(key, _)| key).enumerate();
+        self.find_keys(view, &keys.collect::<Vec<_>>(), &mut found)?;
+        let is_unknown = |at: usize| found.get(at).is_some_and(Vec::is_empty);
+        let earlier = chunk.earlier.iter().filter(|(at, _)| is_unknown(*at));
+        let earlier: Vec<(usize, &String)> = earlier.map(|(at, key)| (*at, key)).collect();
+        self.find_keys(view, &earlier, &mut found)?;
+        Ok(found)
+    }
+
+    /// The newest documents of keys, for the records at these places.
+    fn find_keys(
+        &self,
+        view: &View,
+        keys: &[(usize, &String)],
+        found: &mut [Vec<DocId>],
+    ) -> Result<(), IngestError> {
+        let only = self.options.source.as_ref();
         for (_, source) in view.sources() {
-            if self.options.source.as_ref().is_some_and(|only| *only != source.name) {
+            if keys.is_empty() || only.is_some_and(|only| *only != source.name) {
                 continue;
             }
             let hashes: Vec<[u8; 16]> =
-                chunk.records.iter().map(|(key, _)| key_identity(&source.name, key)).collect();
-            for (found, document) in found.iter_mut().zip(view.identities(&hashes)?) {
-                found.extend(document);
+                keys.iter().map(|(_, key)| key_identity(&source.name, key)).collect();
+            for ((at, _), document) in keys.iter().zip(view.identities(&hashes)?) {
+                if let Some(found) = found.get_mut(*at) {
+                    found.extend(document);
+                }
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// The id or key of a record, and its values; those of another type are counted.
@@ -271,14 +308,30 @@ impl FieldJoin<'_> {
             if raw.get() != "null" {
                 tally.count_value(field.id, None, &record.origin);
             }
-            values.push((at, raw.clone()));
+            values.push((at, in_canonical_form(raw)));
         }
         Ok(match record.key {
-            RecordKey::Given(name) if !values.is_empty() => JoinRecord::Values(name, values),
+            RecordKey::Given(name) if !values.is_empty() => {
+                JoinRecord::Values(name, record.earlier_key, values)
+            }
             RecordKey::Given(_) if has_misfits => JoinRecord::Misfits,
             _ => JoinRecord::Nothing,
         })
     }
+}
+
+/// A value in the form in which an ingest stores it: numbers are spelled in one way.
+fn in_canonical_form(raw: &RawValue) -> Box<RawValue> {
+    let form = canonical(raw.get()).ok();
+    let form = form.and_then(|form| RawValue::from_string(form.json).ok());
+    form.unwrap_or_else(|| raw.to_owned())
+}
+
+/// Counts what of the rows of a table may be meant otherwise.
+fn note_oddities(reader: &mut InputReader<'_>, path: &[u8], report: &mut JoinReport) {
+    let odd = reader.take_oddities();
+    report.name_rows += odd.names.count;
+    report.odd_quotes.extend(odd_quote_words(&String::from_utf8_lossy(path), odd));
 }
 
 fn check_source(view: &View, options: &JoinOptions) -> Result<(), IngestError> {

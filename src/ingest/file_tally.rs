@@ -1,11 +1,38 @@
 //! What became of the files of an ingest: each is read, unchanged or left, and what was left has its reason.
 
-use crate::input::{LeftFile, LeftRole};
+use crate::input::{CsvOddities, LeftFile, LeftRole};
+use crate::model::show::{count, number};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Files that are named at most, of those that are the same.
 const NAMED: u64 = 1000;
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What quotes of a table may be meant otherwise, with the way to say so.
+pub(super) fn odd_quote_words(path: &str, odd: CsvOddities) -> Option<String> {
+    let CsvOddities { strays, spread, .. } = odd;
+    let on = |line: u64| format!("the first on line {}", number(line));
+    let strays = (strays.count > 0).then(|| {
+        let values = count(strays.count, "quoted value continues", "quoted values continue");
+        format!(
+            "{values} behind the closing quote, {}: if a character stands before quotes within values, say which with `escape=`",
+            on(strays.line)
+        )
+    });
+    let spread = (spread.count > 0).then(|| {
+        let values = count(spread.count, "quoted value holds", "quoted values hold");
+        format!(
+            "{values} tabs and line ends, {}: if quotes are ordinary characters, say `quotes=false`",
+            on(spread.line)
+        )
+    });
+    let words: Vec<String> = strays.into_iter().chain(spread).collect();
+    (!words.is_empty()).then(|| format!("{path}: {}", words.join("; ")))
+}
 
 /// The files of an ingest: `seen` is `read + unchanged + left`. Records from a program are not counted here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -25,14 +52,34 @@ pub struct FileTally {
     /// Of those read, compressed ones with bytes after their last frame, which were skipped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trailing: Vec<String>,
+    /// Rows of tables that repeat the row of names, which were skipped.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub name_rows: u64,
+    /// Of those read, tables some of whose quotes may be meant otherwise, with the line of the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub odd_quotes: Vec<String>,
     /// Of those read, HTML pages that were ingested with their tags.
     pub pages: u64,
     /// The first of these.
     #[serde(skip)]
     pub(super) first_page: Option<String>,
+    /// The first row that repeats the row of names: its file and line.
+    #[serde(skip)]
+    pub first_name_row: Option<String>,
     /// Files left out, by role.
     #[serde(skip)]
-    roles: BTreeMap<LeftRole, u64>,
+    roles: BTreeMap<LeftRole, RoleTally>,
+}
+
+/// Files that are left as the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct RoleTally {
+    files: u64,
+    bytes: u64,
+    /// Of these, those that are a reject, too.
+    rejected: u64,
+    /// The first of the others.
+    first: Option<LeftFile>,
 }
 
 impl FileTally {
@@ -54,12 +101,25 @@ impl FileTally {
     }
 
     pub(super) fn leave(&mut self, file: LeftFile) {
+        let alike = self.roles.entry(file.role).or_default();
+        alike.first.get_or_insert_with(|| file.clone());
+        self.count_left(file);
+    }
+
+    /// Leaves a file that is a reject, too, of which another alarm tells.
+    pub(super) fn leave_rejected(&mut self, file: LeftFile) {
+        self.roles.entry(file.role).or_default().rejected += 1;
+        self.count_left(file);
+    }
+
+    fn count_left(&mut self, file: LeftFile) {
         self.seen += 1;
         self.left += 1;
         let alike = self.roles.entry(file.role).or_default();
-        *alike += 1;
+        alike.files += 1;
+        alike.bytes += file.bytes;
         // What is wrong is named, however much is hidden or a marker.
-        if *alike <= NAMED {
+        if alike.files <= NAMED {
             self.left_files.push(file);
         }
     }
@@ -70,6 +130,17 @@ impl FileTally {
             let what = format!("{path}: {bytes} bytes after its last {compression} frame");
             self.trailing.push(what);
         }
+    }
+
+    /// Notes what of the rows of a table may be meant otherwise.
+    pub(super) fn note_oddities(&mut self, path: &str, odd: CsvOddities) {
+        if odd.names.count > 0 {
+            self.name_rows += odd.names.count;
+            let first = || format!("{path}, line {}", odd.names.line);
+            self.first_name_row.get_or_insert_with(first);
+        }
+        self.odd_quotes.extend(odd_quote_words(path, odd));
+        self.odd_quotes.truncate(NAMED as usize);
     }
 
     pub(super) fn note_page(&mut self, path: &str) {
@@ -89,22 +160,31 @@ impl FileTally {
                 self.left_files.push(file);
             }
         }
-        for (role, files) in other.roles {
-            *self.roles.entry(role).or_default() += files;
+        for (role, more) in other.roles {
+            let alike = self.roles.entry(role).or_default();
+            alike.files += more.files;
+            alike.bytes += more.bytes;
+            alike.rejected += more.rejected;
+            alike.first = alike.first.take().or(more.first);
         }
+        self.name_rows += other.name_rows;
+        self.first_name_row = self.first_name_row.take().or(other.first_name_row);
+        self.odd_quotes.extend(other.odd_quotes);
+        self.odd_quotes.truncate(NAMED as usize);
         self.pages += other.pages;
         self.first_page = self.first_page.take().or(other.first_page);
         self.trailing.extend(other.trailing);
         self.trailing.truncate(NAMED as usize);
     }
 
-    /// How many of those left are this.
-    pub(super) fn count(&self, role: LeftRole) -> u64 {
-        self.roles.get(&role).copied().unwrap_or(0)
+    /// How many of those left are this and no reject, and the first of them.
+    pub(super) fn left_as(&self, role: LeftRole) -> Option<(u64, &LeftFile)> {
+        let alike = self.roles.get(&role)?;
+        Some((alike.files - alike.rejected, alike.first.as_ref()?))
     }
 
-    /// The first file that is this, and why.
-    pub(super) fn first(&self, role: LeftRole) -> Option<&LeftFile> {
-        self.left_files.iter().find(|file| file.role == role)
+    /// Bytes of those that are left as this.
+    pub(super) fn bytes_left_as(&self, role: LeftRole) -> u64 {
+        self.roles.get(&role).map_or(0, |alike| alike.bytes)
     }
 }

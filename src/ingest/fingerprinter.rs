@@ -18,8 +18,8 @@ use crate::input::{CAPTURE_FIELDS, InputReader, RawRecord, ReadItem, RecordBuild
 use crate::model::{
     ComparedPart, ContentFields, FieldDeclaration, FieldKind, LossSpan, Normaliser, Policy,
     ReadRecord, RecordKey, Reject, RejectReason, Sightings, Signature, SuiteId, TextForm,
-    compared_text, content_form, hash128, record_identity, reject_identity, text_hash,
-    without_null_members,
+    compared_text, content_form, hash128, key_identity, record_identity, reject_identity,
+    text_hash, without_null_members,
 };
 use crate::signals::{Signal, scores, scores_json};
 use crate::store::{IndexedValues, View, block_hashes, indexed, with_fields};
@@ -194,8 +194,8 @@ fn find_torn(part: &mut InputPart, chunk: &mut IngestChunk, context: &Fingerprin
     let was = fingerprint_records(torn.raw.take().into_iter().collect(), context).pop();
     if let Some(FingerprintedItem::Document(record)) = was {
         let FingerprintedRecord { identity, content, earlier, .. } = *record;
-        torn.stored =
-            std::iter::once(RecordIdentity { identity, content }).chain(earlier).collect();
+        let own = RecordIdentity { identity, content, is_other_key: false };
+        torn.stored = std::iter::once(own).chain(earlier).collect();
         if part.kind == PartKind::Next {
             // It was counted among those that are not read again.
             chunk.unchanged = chunk.unchanged.saturating_sub(1);
@@ -272,8 +272,9 @@ fn fingerprint_record(
     let shingles = RecordShingles::new(std::mem::take(&mut fingerprint.shingles));
     let sightings = sighter.scan(&record.text, &fingerprint, craft);
     let raw = text_hash(&record.text);
-    let identities = identifier.identities(&record, raw, (form.as_ref(), given.as_ref()), earlier);
-    let (RecordIdentity { identity, content }, earlier) = match identities {
+    let forms = (form.as_ref(), given.as_ref());
+    let identities = identifier.identities(&record, raw, forms, &earlier);
+    let (RecordIdentity { identity, content, .. }, earlier) = match identities {
         Ok(identities) => identities,
         Err(why) => {
             return Err(Box::new(Reject::of(record, None, None, RejectReason::Form(why))));
@@ -325,7 +326,8 @@ impl<'a> RecordIdentifier<'a> {
     }
 
     /// Identity and content of a record with this hash of its text, and those that earlier releases took, where they are
-    /// others: of fields without their types, in the order and the spelling of the input, and with members of null.
+    /// others: of fields without their types, in the order and the spelling of the input, with members of null, and
+    /// under the key that they read.
     ///
     /// # Errors
     /// In words, for fields that are not JSON.
@@ -334,41 +336,45 @@ impl<'a> RecordIdentifier<'a> {
         record: &ReadRecord,
         raw: [u8; 16],
         (form, given): (Option<&TextForm>, Option<&SuppliedTokens>),
-        earlier: Option<EarlierText>,
+        earlier: &[EarlierText],
     ) -> Result<(RecordIdentity, Vec<RecordIdentity>), String> {
         let source = record.source.as_deref().unwrap_or(self.source);
-        let of = |raw: &[u8; 16], fields: &str, form: Option<&TextForm>| {
-            let content = content_hash(raw, fields, form, given);
-            RecordIdentity { identity: record_identity(record, source, &content), content }
-        };
         let left_out = record.capture.map_or(&[][..], |_| &self.capture_fields[..]);
-        let fields =
-            content_form(&record.metadata, ContentFields { left_out, typed: &self.typed })?;
-        let today = of(&raw, &fields, form);
+        let content_fields = ContentFields { left_out, typed: &self.typed, is_row: record.is_row };
+        let fields = content_form(&record.metadata, content_fields)?;
+        let content = content_hash(&raw, &fields, form, given);
+        let identity = record_identity(record, source, &content);
+        let today = RecordIdentity { identity, content, is_other_key: false };
         let mut others = Vec::new();
-        if self.has_stored {
-            let mut add = |raw: &[u8; 16], other: &str, form: Option<&TextForm>| {
-                let identity = of(raw, other, form);
-                if identity.content != today.content {
-                    others.push(identity);
-                }
-            };
-            if !self.typed.is_empty() {
-                // As before a field was declared.
-                let untyped = ContentFields { left_out, typed: &[] };
-                add(&raw, &content_form(&record.metadata, untyped)?, form);
+        if !self.has_stored {
+            return Ok((today, others));
+        }
+        let mut add = |raw: &[u8; 16], other: &str, form: Option<&TextForm>| {
+            let content = content_hash(raw, other, form, given);
+            if content != today.content {
+                let identity = record_identity(record, source, &content);
+                others.push(RecordIdentity { identity, content, is_other_key: false });
             }
-            let without_nulls = without_null_members(&record.metadata)?;
-            if without_nulls != fields {
-                add(&raw, &without_nulls, form);
+            if let Some(key) = record.earlier_key.as_deref() {
+                let identity = key_identity(source, key);
+                others.push(RecordIdentity { identity, content, is_other_key: true });
             }
-            match &earlier {
-                Some(EarlierText { metadata, made: Some((text, form)) }) => {
-                    add(&text_hash(text), metadata, Some(form));
-                }
-                Some(EarlierText { metadata, made: None }) => add(&raw, metadata, form),
-                None if without_nulls != record.metadata => add(&raw, &record.metadata, form),
-                None => {}
+        };
+        if !self.typed.is_empty() {
+            // As before a field was declared.
+            let untyped = ContentFields { typed: &[], ..content_fields };
+            add(&raw, &content_form(&record.metadata, untyped)?, form);
+        }
+        let without_nulls = without_null_members(&record.metadata)?;
+        for other in [without_nulls.as_ref(), &record.metadata] {
+            if other != fields {
+                add(&raw, other, form);
+            }
+        }
+        for EarlierText { metadata, made } in earlier {
+            match made {
+                Some((text, form)) => add(&text_hash(text), metadata, Some(form)),
+                None => add(&raw, metadata, form),
             }
         }
         Ok((today, others))

@@ -195,26 +195,30 @@ pub(super) fn identify<'a>(
     Ok(IdentifiedChunk { new, fates, overtaken, unchanged, older, updated, purged: not_stored })
 }
 
-/// Records that are known by nothing else are asked about by the identities that older releases gave them.
-fn find_by_earlier_identity<'a>(
+/// Records that are known by nothing else are asked about by the identities that older releases gave them. Under a key
+/// that another record may have now, only the same content is the record.
+fn find_by_earlier_identity<'r>(
     view: &View,
-    records: impl Iterator<Item = &'a FingerprintedRecord>,
+    records: impl Iterator<Item = &'r FingerprintedRecord>,
     stored: &mut [Option<DocId>],
 ) -> Result<(), IngestError> {
-    let mut asked = Vec::new();
-    let mut slots = Vec::new();
-    for (at, (record, _)) in records.zip(&*stored).enumerate().filter(|(_, (_, id))| id.is_none()) {
-        let earlier = record.earlier.iter().map(|earlier| earlier.identity);
-        // Under a key that was given they are the same.
-        asked.extend(earlier.filter(|identity| *identity != record.identity));
-        slots.resize(asked.len(), at);
-    }
-    for (at, id) in slots.into_iter().zip(view.identities(&asked)?) {
-        if let Some(slot) = stored.get_mut(at)
-            && slot.is_none()
-        {
-            *slot = id;
-        }
+    let unknown = records.enumerate().filter(|(at, _)| stored.get(*at) == Some(&None));
+    // Under a key that was given most are the one that was asked for.
+    let others = unknown.flat_map(|(at, record)| {
+        let earlier = record.earlier.iter().filter(|one| one.identity != record.identity);
+        earlier.map(move |one| (at, *one))
+    });
+    let asked: Vec<(usize, RecordIdentity)> = others.collect();
+    let identities: Vec<_> = asked.iter().map(|(_, earlier)| earlier.identity).collect();
+    for ((at, earlier), found) in asked.iter().zip(view.identities(&identities)?) {
+        let Some(slot) = stored.get_mut(*at).filter(|slot| slot.is_none()) else { continue };
+        *slot = match found {
+            Some(id) if earlier.is_other_key => {
+                let is_same = NewestVersion::of(view, id)?.content == earlier.content;
+                is_same.then_some(id)
+            }
+            found => found,
+        };
     }
     Ok(())
 }
@@ -241,7 +245,8 @@ fn stored_torn(
 
 /// Whether a stored content is that of the record, as it is taken now or as older releases took it.
 fn has_content(record: &FingerprintedRecord, stored: &[u8; 16]) -> bool {
-    record.content == *stored || record.earlier.iter().any(|earlier| earlier.content == *stored)
+    let mut earlier = record.earlier.iter();
+    record.content == *stored || earlier.any(|earlier| earlier.content == *stored)
 }
 
 /// The purged documents, whose texts and keys are not to come back.

@@ -202,7 +202,9 @@ fn text(column: &str, value: Option<String>) -> Result<Option<String>, String> {
 
 fn number<T: FromStr>(column: &str, value: Option<String>) -> Result<T, String> {
     let value = value.ok_or_else(|| format!("`{column}` has no value"))?;
-    value.parse().map_err(|_| format!("`{column}` is {value}, not a number that it can be"))
+    // A table of separated values has texts.
+    let number = value.trim_matches('"').parse();
+    number.map_err(|_| format!("`{column}` is {value}, not a number that it can be"))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::report::{Alarm, AlarmPair, CrowdedPair};
 use crate::decide::{CommitDecisions, Decision};
 use crate::model::{CommitSeq, ComparedPart, DocId, Standing};
 use crate::store::{StoreError, View, system_fields};
+use roaring::RoaringTreemap;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +23,8 @@ const MANY_RECORDS: u64 = 1_000;
 const LOUD_SHARE: f64 = 0.5;
 /// Documents of a source before it is worth a word that nine of ten were removed.
 const SOURCE: u64 = 100;
+/// Near duplicates of one document before that is worth a word, if they are half of the new documents of a source.
+const NEAR_ONE: u64 = 20;
 /// Conversations removed as similar before that is worth a word, if they are a tenth.
 const WHOLE_CHATS: u64 = 10;
 /// Witnesses counted; every one with more than 1/1024 of the removals is among them.
@@ -269,20 +272,21 @@ impl IngestMonitor {
             });
         }
         let limit = self.max_removed.unwrap_or(LOUD_SHARE);
-        if self.added >= WORTH_A_WORD && self.share() > limit {
+        let is_share_told = self.added >= WORTH_A_WORD && self.share() > limit;
+        if is_share_told {
             let example = self.last.map(|(document, _)| example(view, document)).transpose()?;
             alarms.push(Alarm::RemovedShare {
                 added: self.added,
                 removed: self.removed,
                 example: example.flatten(),
             });
-        } else {
-            alarms.extend(sources_removed(view, since)?);
         }
-        if let (true, (removed, Some(document))) = (self.are_whole_chats, self.similar)
-            && removed >= WHOLE_CHATS
-            && removed.saturating_mul(10) >= self.added
-        {
+        let (similar, last_similar) = self.similar;
+        let are_chats_told = self.are_whole_chats
+            && similar >= WHOLE_CHATS
+            && similar.saturating_mul(10) >= self.added;
+        alarms.extend(sources_removed(view, since, (is_share_told, are_chats_told))?);
+        if let (true, (removed, Some(document))) = (are_chats_told, (similar, last_similar)) {
             let example = example(view, document)?;
             alarms.push(Alarm::WholeChats { added: self.added, removed, example });
         }
@@ -396,20 +400,37 @@ fn changed_fields(view: &View, pairs: &[(DocId, DocId)]) -> Result<Vec<String>, 
     Ok(names.into_iter().collect())
 }
 
-/// The sources of which nine of ten documents were removed, of those that came from `since` on.
-fn sources_removed(view: &View, since: DocId) -> Result<Vec<Alarm>, StoreError> {
-    let mut removed = view.documents_standing(Standing::Exact)?;
-    removed |= view.documents_standing(Standing::Near)?;
+/// The sources of which half of the documents, 20 or more, are near duplicates of one document, and those of which nine
+/// of ten were removed, of the documents that came from `since` on. What is said already, of all documents and of
+/// similar conversations, is not said again.
+fn sources_removed(
+    view: &View,
+    since: DocId,
+    (is_share_told, are_chats_told): (bool, bool),
+) -> Result<Vec<Alarm>, StoreError> {
+    let near = view.documents_standing(Standing::Near)?;
+    let removed = &near | view.documents_standing(Standing::Exact)?;
     let mut alarms = Vec::new();
     for (source, record) in view.sources() {
         let mut added =
             view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
         added.remove_range(..since.0);
-        let lost = &added & &removed;
-        if added.len() >= SOURCE && lost.len() * 10 >= added.len() * 9 {
+        let (near, lost) = (&added & &near, &added & &removed);
+        let half = added.len().div_ceil(2).max(NEAR_ONE);
+        let alike = match are_chats_told {
+            true => Vec::new(),
+            false => near_ones(view, &near, half)?,
+        };
+        let source = || record.name.clone();
+        for (removed, first) in &alike {
+            let (added, example) = (added.len(), example(view, *first)?);
+            alarms.push(Alarm::NearOne { source: source(), added, removed: *removed, example });
+        }
+        let is_gone = added.len() >= SOURCE && lost.len() * 10 >= added.len() * 9;
+        if is_gone && alike.is_empty() && !is_share_told {
             let example = lost.min().map(|document| example(view, DocId(document))).transpose()?;
             alarms.push(Alarm::SourceRemoved {
-                source: record.name.clone(),
+                source: source(),
                 added: added.len(),
                 removed: lost.len(),
                 example: example.flatten(),
@@ -417,6 +438,49 @@ fn sources_removed(view: &View, since: DocId) -> Result<Vec<Alarm>, StoreError> 
         }
     }
     Ok(alarms)
+}
+
+/// The witnesses that `half` of some near duplicates have, which is half of them at least: how many have each, and the
+/// first of these.
+///
+/// Two counters find them (Misra and Gries 1982): a removal raises the counter of its witness, takes a free one, or
+/// lowers both, so that it leaves together with two of other witnesses. Of n removals at most n / 3 leave so for each
+/// witness, and one that half of them have keeps a counter. What it holds falls short of the true number by n / 3 at
+/// most, so that the rest need not be read once no counter can reach the half. `members` then has the true numbers.
+fn near_ones(
+    view: &View,
+    near: &RoaringTreemap,
+    half: u64,
+) -> Result<Vec<(u64, DocId)>, StoreError> {
+    let mut counters: BTreeMap<DocId, u64> = BTreeMap::new();
+    for (document, read) in near.iter().zip(1_u64..) {
+        let most = counters.values().copied().max().unwrap_or_default();
+        if most + read / 3 + (near.len() - read + 1) < half {
+            return Ok(Vec::new());
+        }
+        let Some(matched) = view.match_of(DocId(document))? else { continue };
+        if let Some(count) = counters.get_mut(&matched.witness) {
+            *count += 1;
+        } else if counters.len() < 2 {
+            counters.insert(matched.witness, 1);
+        } else {
+            counters.retain(|_, count| {
+                *count -= 1;
+                *count > 0
+            });
+        }
+    }
+    let mut found = Vec::new();
+    for witness in counters.into_keys() {
+        let members = view.members(witness)?;
+        let mut members = members.into_iter().filter(|member| near.contains(member.0)).peekable();
+        let Some(first) = members.peek().copied() else { continue };
+        let count = members.count() as u64;
+        if count >= half {
+            found.push((count, first));
+        }
+    }
+    Ok(found)
 }
 
 fn crowded_pair(view: &View, (a, b): (DocId, DocId)) -> Result<CrowdedPair, StoreError> {

@@ -135,8 +135,8 @@ impl IngestOptions {
     pub(super) fn reads(&self) -> ReadOptions {
         let mut read = self.read.clone();
         read.whole = !matches!(self.form, RecordForm::Text);
-        // What was said in a turn is a text, though it be `42`.
-        read.table.numbers &= !matches!(self.form, RecordForm::Chat(_));
+        // What was said in a turn is a text, though it be nothing.
+        read.table.nulls &= !matches!(self.form, RecordForm::Chat(_));
         read
     }
 
@@ -169,10 +169,11 @@ impl IngestOptions {
             TextUnit::Line => ";by=line",
             TextUnit::Paragraph => ";by=paragraph",
         };
-        let CsvOptions { delimiter, quotes, comment, numbers } = table;
+        let CsvOptions { delimiter, quotes, comment, escape, nulls, numbers: _ } = table;
         let delimiter = delimiter.map_or_else(String::new, |byte| format!(";delimiter={byte}"));
         let quotes = if *quotes { "" } else { ";quotes=no" };
-        let numbers = if *numbers { "" } else { ";numbers=no" };
+        // As it was called when it held for numbers too.
+        let nulls = if *nulls { "" } else { ";numbers=no" };
         let renamed = match renamed.as_slice() {
             [] => String::new(),
             renamed => format!(";renamed={renamed:?}"),
@@ -185,7 +186,8 @@ impl IngestOptions {
         let dropped = (!drop_fields.is_empty()).then(|| format!(";drop={drop_fields:?}"));
         let dropped = dropped.unwrap_or_default();
         let comment = comment.map_or_else(String::new, |byte| format!(";comment={byte}"));
-        let table = format!("{by}{delimiter}{quotes}{comment}{numbers}");
+        let escape = escape.map_or_else(String::new, |byte| format!(";escape={byte}"));
+        let table = format!("{by}{delimiter}{quotes}{comment}{escape}{nulls}");
         let sifted = self.condition.as_ref().map(|sql| format!(";where={sql:?}"));
         let sifted = sifted.unwrap_or_default();
         let limit = |name: &str, limit: u64, usual: u64| {
@@ -295,8 +297,18 @@ pub struct JoinReport {
     pub unknown: u64,
     /// Examples of what they name.
     pub unknown_examples: Vec<String>,
+    /// Rows of tables that repeat the row of names, which were skipped.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub name_rows: u64,
+    /// Tables some of whose quotes may be meant otherwise, with the line of the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub odd_quotes: Vec<String>,
     /// How many commits were made.
     pub commits: u64,
+}
+
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 #[cfg(test)]
@@ -308,8 +320,12 @@ mod tests {
         // Another spelling would have every file of every corpus read again.
         let usual = IngestOptions::new("web");
         assert_eq!(usual.reading_key(), "format=auto;text=;id=;max=67108864");
-        let table =
-            CsvOptions { delimiter: Some(b';'), quotes: false, comment: None, numbers: false };
+        let table = CsvOptions {
+            delimiter: Some(b';'),
+            quotes: false,
+            nulls: false,
+            ..CsvOptions::default()
+        };
         let read = ReadOptions {
             format: InputFormat::Csv,
             text_field: Some("body".to_owned()),

@@ -29,7 +29,7 @@ use super::report::{Alarm, IngestReport};
 use super::settlement::RejectSettlement;
 use crate::contamination::SeedIndex;
 use crate::decide::LoadedTokenizer;
-use crate::input::LeftRole;
+use crate::input::{LeftFile, LeftRole};
 use crate::model::{Context, DocId, IncomingFilter, Interrupted, Progress};
 use crate::store::StoreWriter;
 use rayon::ThreadPool;
@@ -70,6 +70,7 @@ pub fn ingest(
     let former = former
         .with_seeds(seeds)
         .with_decisions(judge.as_ref().map(|judge| judge.ids.clone()))
+        .with_declared(writer.view().fields())
         .with_stored(writer.view().documents());
     let pool = pool(context)?;
     let first = DocId(writer.view().documents());
@@ -120,7 +121,7 @@ pub fn ingest(
     if report.passed.html > 0 {
         report.alarms.push(Alarm::Html { pages: report.passed.html });
     }
-    report.alarms.extend(file_alarms(&report));
+    report.alarms.extend(file_alarms(&report, inputs_size));
     if !report.left_columns.is_empty() {
         let columns = report.left_columns.iter().cloned().collect();
         report.alarms.push(Alarm::ColumnsLeft { columns });
@@ -140,25 +141,30 @@ pub fn ingest(
     Ok(report)
 }
 
-/// Files that somebody should look at.
-fn file_alarms(report: &IngestReport) -> Vec<Alarm> {
+/// Files that somebody should look at; `read` are the bytes of those that were to be read.
+fn file_alarms(report: &IngestReport, read: u64) -> Vec<Alarm> {
     let files = &report.files;
-    let named = |role| {
-        let first = files.first(role);
-        first.map_or_else(String::new, |file| format!("{}: {}", file.path, file.why))
-    };
+    let named = |file: &LeftFile| format!("{}: {}", file.path, file.why);
+    let left_as = |role| files.left_as(role).map(|(files, first)| (files, named(first)));
     let mut alarms = Vec::new();
-    if files.count(LeftRole::Damaged) > 0 {
-        let first = named(LeftRole::Damaged);
-        alarms.push(Alarm::DamagedFiles { files: files.count(LeftRole::Damaged), first });
+    if let Some((files, first)) = left_as(LeftRole::Damaged) {
+        alarms.push(Alarm::DamagedFiles { files, first });
     }
-    if files.count(LeftRole::Foreign) > 0 {
-        let first = named(LeftRole::Foreign);
-        alarms.push(Alarm::ForeignFiles { files: files.count(LeftRole::Foreign), first });
+    if let Some((files, first)) = left_as(LeftRole::Foreign) {
+        alarms.push(Alarm::ForeignFiles { files, first });
     }
-    if files.count(LeftRole::Unreachable) > 0 {
-        let first = named(LeftRole::Unreachable);
-        alarms.push(Alarm::ObjectsLeft { objects: files.count(LeftRole::Unreachable), first });
+    if let Some((objects, first)) = left_as(LeftRole::Unreachable) {
+        alarms.push(Alarm::ObjectsLeft { objects, first });
+    }
+    let by_rule = [LeftRole::Leftover, LeftRole::Description];
+    let bytes: u64 = by_rule.iter().map(|role| files.bytes_left_as(*role)).sum();
+    let of_rule: Vec<_> = by_rule.iter().filter_map(|role| files.left_as(*role)).collect();
+    if let Some((_, first)) = of_rule.first()
+        && bytes > 0
+        && bytes.saturating_mul(SKIPPED_SHARE) >= bytes.saturating_add(read)
+    {
+        let (files, first) = (of_rule.iter().map(|(files, _)| files).sum(), named(first));
+        alarms.push(Alarm::FilesLeft { files, bytes, read, first });
     }
     if let Some(first) = files.first_page.clone() {
         alarms.push(Alarm::HtmlFiles { files: files.pages, first });
@@ -166,6 +172,10 @@ fn file_alarms(report: &IngestReport) -> Vec<Alarm> {
     if let Some(first) = files.trailing.first() {
         let (files, first) = (files.trailing.len() as u64, first.clone());
         alarms.push(Alarm::TrailingBytes { files, first });
+    }
+    if let Some(first) = files.odd_quotes.first() {
+        let (files, first) = (files.odd_quotes.len() as u64, first.clone());
+        alarms.push(Alarm::OddQuotes { files, first });
     }
     alarms
 }
@@ -303,6 +313,8 @@ fn drain(
 
 /// Chunks that the stages and the channels between them hold when all are busy.
 const CHUNKS: u64 = 5;
+/// Skipped files are an alarm from this part of all bytes on.
+const SKIPPED_SHARE: u64 = 100;
 
 /// Bytes that were read and are not committed yet. A chunk has one record at least, however long that is: so
 /// many chunks of very long ones are not to be held at once.

@@ -42,6 +42,8 @@ pub(super) struct InputPart {
 pub(super) struct RecordIdentity {
     pub(super) identity: [u8; 16],
     pub(super) content: [u8; 16],
+    /// Its key is spelled otherwise now.
+    pub(super) is_other_key: bool,
 }
 
 /// The last record of a file that has grown: it had no end when it was read before.
@@ -274,15 +276,16 @@ pub(super) fn read_chunks(
         stopped: false,
         place: 0,
         torn: None,
+        not_text: None,
     };
     for (place, known) in inputs.into_iter().enumerate() {
-        (producer.place, producer.torn) = (place, None);
+        (producer.place, producer.torn, producer.not_text) = (place, None, None);
         if producer.stopped || interrupt.is_raised() {
             break;
         }
         let (size, path) = (known.input.size, Arc::clone(&known.input.path));
         if let Err(error) = producer.input(known)
-            && let Err(error) = producer.leave(&path.to_string_lossy(), error)
+            && let Err(error) = producer.leave(&path.to_string_lossy(), size, error)
         {
             // Who waits for a store hears the request to stop; that is not an error of the input.
             producer.chunk.error = (!matches!(error, IngestError::Interrupted(_))).then_some(error);
@@ -341,6 +344,8 @@ struct ChunkReader<'a> {
     /// Of the input that is read.
     place: usize,
     torn: Option<TornRecord>,
+    /// Why the input is neither records nor a text.
+    not_text: Option<String>,
 }
 
 /// How much of an input the store has already.
@@ -407,7 +412,7 @@ impl ChunkReader<'_> {
 
     /// Leaves a file that is damaged, or has no records of the kind that is read; gives the error back where it is not
     /// a file's, or ends the ingest.
-    fn leave(&mut self, path: &str, error: IngestError) -> Result<(), IngestError> {
+    fn leave(&mut self, path: &str, bytes: u64, error: IngestError) -> Result<(), IngestError> {
         let (role, why) = match &error {
             IngestError::Read(error) => (error.blames_file(), error.words_of(path)),
             _ => (None, String::new()),
@@ -416,7 +421,7 @@ impl ChunkReader<'_> {
         else {
             return Err(error);
         };
-        self.chunk.files.leave(LeftFile { path: path.to_owned(), role, why });
+        self.chunk.files.leave(LeftFile { path: path.to_owned(), role, why, bytes });
         self.first_fault.get_or_insert(error);
         Ok(())
     }
@@ -485,9 +490,13 @@ impl ChunkReader<'_> {
                 }
                 Err(error) => {
                     self.end_part(input, reader, &mut records, (kind, false));
+                    self.note_oddities(input, reader);
                     return Err(error.into());
                 }
             };
+            if let Some(why) = raw.not_text() {
+                self.not_text = Some(why.to_owned());
+            }
             read += 1;
             self.bytes += raw.bytes() as u64;
             self.records += 1;
@@ -508,12 +517,17 @@ impl ChunkReader<'_> {
     }
 
     /// An input was read to its end.
-    fn end_input(&mut self, input: &InputFile, reader: &InputReader<'_>) {
+    fn end_input(&mut self, input: &InputFile, reader: &mut InputReader<'_>) {
         self.is_any_read = true;
-        if reader.is_empty() {
+        self.note_oddities(input, reader);
+        let left = |role, why| {
             let path = input.path.to_string_lossy().into_owned();
-            let why = "it has no bytes".to_owned();
-            self.chunk.files.leave(LeftFile { path, role: LeftRole::Empty, why });
+            LeftFile { path, role, why, bytes: input.size }
+        };
+        if let Some(why) = self.not_text.take() {
+            self.chunk.files.leave_rejected(left(LeftRole::Foreign, why));
+        } else if reader.is_empty() {
+            self.chunk.files.leave(left(LeftRole::Empty, "it has no bytes".to_owned()));
         } else if !reader.is_memory() {
             self.chunk.files.read();
         }
@@ -523,6 +537,10 @@ impl ChunkReader<'_> {
         if let Some(trailing) = reader.trailing() {
             self.chunk.files.note_trailing(&input.path.to_string_lossy(), trailing);
         }
+    }
+
+    fn note_oddities(&mut self, input: &InputFile, reader: &mut InputReader<'_>) {
+        self.chunk.files.note_oddities(&input.path.to_string_lossy(), reader.take_oddities());
     }
 
     fn end_part(

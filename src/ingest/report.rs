@@ -74,7 +74,8 @@ pub struct IngestReport {
     /// Columns of tables that were skipped, each with its type, since JSON cannot represent their values.
     #[serde(skip)]
     pub(super) left_columns: BTreeSet<String>,
-    /// Numbers that JSON cannot represent (`NaN`, `Infinity`) among the fields of added documents, where they are null.
+    /// Values that JSON cannot represent (`NaN`, `Infinity`, a moment that no calendar has) among the fields of added
+    /// documents, where they are null.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_finite: u64,
     /// Tokens encoded, by tokenizer.
@@ -247,6 +248,17 @@ pub enum Alarm {
         /// A pair that shows what was taken for a duplicate.
         example: Option<AlarmPair>,
     },
+    /// Half of the documents that a source got, 20 or more, are near duplicates of one document.
+    NearOne {
+        /// The source.
+        source: String,
+        /// How many documents of it the ingest added.
+        added: u64,
+        /// Of these, near duplicates of that document.
+        removed: u64,
+        /// One of them, beside that document.
+        example: Option<AlarmPair>,
+    },
     /// Every record was rejected; none is unchanged.
     AllRejected {
         /// How many.
@@ -283,6 +295,18 @@ pub enum Alarm {
         /// The first of them, and why.
         first: String,
     },
+    /// Files of folders and patterns that were skipped by their names, or since they are texts beside records, with one
+    /// in a hundred or more of all bytes.
+    FilesLeft {
+        /// How many.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// Bytes of the files that were read.
+        read: u64,
+        /// The first of them, and why.
+        first: String,
+    },
     /// HTML pages were ingested as text, with their tags and scripts.
     HtmlFiles {
         /// How many.
@@ -295,6 +319,13 @@ pub enum Alarm {
         /// How many.
         files: u64,
         /// The first of them.
+        first: String,
+    },
+    /// Tables some of whose quotes may be meant otherwise: their values were read by the usual rule.
+    OddQuotes {
+        /// How many.
+        files: u64,
+        /// The first of them, with what is odd and on which line.
         first: String,
     },
     /// The id is missing in one in a hundred or more of at least 100 records.

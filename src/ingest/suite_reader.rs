@@ -2,7 +2,7 @@
 
 use super::error::IngestError;
 use super::reader::IngestInput;
-use crate::contamination::{SuiteFields, SuiteItem, item_of};
+use crate::contamination::{LayoutNotes, SuiteFields, SuiteItem, SuiteLayout};
 use crate::input::{ReadItem, ReadOptions};
 use crate::model::{Context, RecordKey, RecordOrigin, parse_object};
 use std::collections::BTreeSet;
@@ -14,6 +14,8 @@ pub struct LoadedSuite {
     pub items: Vec<SuiteItem>,
     /// Absolute paths of its files.
     pub files: Vec<String>,
+    /// What is to be said of how its records were read.
+    pub(crate) notes: LayoutNotes,
 }
 
 /// The items that the records of some files are, of at most `most` bytes. An item without an id, or with that of one
@@ -31,7 +33,7 @@ pub fn read_suite(
 ) -> Result<LoadedSuite, IngestError> {
     let read = ReadOptions { whole: true, text_field: None, id_field: None, ..read.clone() };
     let (mut suite, mut bytes) = (LoadedSuite::default(), 0_u64);
-    let mut ids = BTreeSet::new();
+    let (mut ids, mut layout) = (BTreeSet::new(), SuiteLayout::new(fields));
     each(inlets, &read, context, &mut |_, origin, text, metadata| {
         // Of a record that is whole, all is among its fields.
         debug_assert!(text.is_empty());
@@ -40,7 +42,7 @@ pub fn read_suite(
         let path = origin.path.as_path();
         let name = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy());
         let place = format!("{name}:{}", origin.number);
-        let mut item = item_of(&record, fields, &place).map_err(fail)?;
+        let mut item = layout.item_of(&record, &place).map_err(fail)?;
         // Files of one name may lie in several directories.
         let places = [place, format!("{}:{}", path.display(), origin.number)];
         let mut names = std::iter::once(&item.id).chain(&places);
@@ -48,8 +50,14 @@ pub fn read_suite(
             return Err(fail(format!("its id `{}` is that of another item", item.id)));
         };
         item.id = id;
-        bytes += item.parts.iter().chain([&item.id]).map(|part| part.len() as u64).sum::<u64>();
-        if bytes > most {
+        bytes += item
+            .parts
+            .iter()
+            .flatten()
+            .chain([&item.id])
+            .map(|text| text.len() as u64)
+            .sum::<u64>();
+        if bytes + layout.held() > most {
             return Err(IngestError::Suite(format!(
                 "the items have more than {most} bytes, which must fit into memory: raise `memory=`, or add the suite in parts"
             )));
@@ -64,6 +72,7 @@ pub fn read_suite(
     if suite.items.is_empty() {
         return Err(IngestError::Suite("no record was read: a suite has items".to_owned()));
     }
+    suite.notes = layout.finish(&mut suite.items).map_err(IngestError::Suite)?;
     Ok(suite)
 }
 

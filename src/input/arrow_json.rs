@@ -1,8 +1,12 @@
 //! Values of Arrow as JSON where `arrow-json` writes something else than is meant: bytes that are a text, texts that
-//! are JSON, numbers that JSON does not know, maps whose keys are not texts.
+//! are JSON, numbers and moments that JSON does not know, nulls among the values of a dictionary.
 
-use crate::model::{canonical, hexadecimal, json_string, without_not_finite};
-use arrow::array::{Array, ArrayRef, AsArray, StringArray, new_empty_array};
+use super::arrow_types::has_extension;
+use crate::model::{
+    canonical, decimal_encoder, hexadecimal, json_string, map_encoder, moment_encoder,
+    without_not_finite,
+};
+use arrow::array::{Array, ArrayRef, AsArray, new_empty_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Float16Type, Float32Type, Float64Type};
 use arrow::error::ArrowError;
@@ -12,19 +16,9 @@ use arrow::record_batch::RecordBatch;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// Under which name of its metadata a field has that of its extension type.
-const EXTENSION: &str = "ARROW:extension:name";
-
 /// Whether the texts of a column are JSON, each of them a value.
 pub(super) fn is_json(field: &Field) -> bool {
-    field.metadata().get(EXTENSION).is_some_and(|name| name == "arrow.json")
-}
-
-/// The field of a column whose texts are JSON.
-pub(super) fn as_json(field: &Field) -> Field {
-    let mut metadata = field.metadata().clone();
-    metadata.insert(EXTENSION.to_owned(), "arrow.json".to_owned());
-    field.clone().with_metadata(metadata)
+    has_extension(field, "arrow.json")
 }
 
 /// The field of the elements of a list, or of the values of a dictionary, that are of that type: whoever encodes them is
@@ -78,20 +72,27 @@ impl EncoderFactory for RecordEncoders {
         options: &'a EncoderOptions,
     ) -> Result<Option<NullableEncoder<'a>>, ArrowError> {
         let encoder: Box<dyn Encoder + 'a> = match array.data_type() {
-            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
-                Box::new(BytesEncoder(array))
+            kind if kind.is_binary() && !matches!(kind, DataType::FixedSizeBinary(_)) => {
+                Box::new(BytesEncoder { array, is_json: is_json(element_field(field, kind)) })
             }
-            kind @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
-                if is_json(element_field(field, kind)) =>
-            {
+            kind if kind.is_string() && is_json(element_field(field, kind)) => {
                 Box::new(JsonTextEncoder(array))
             }
             DataType::Float16 | DataType::Float32 | DataType::Float64 => match not_finite(array) {
                 Some(doubles) => Box::new(NotFiniteEncoder(doubles)),
                 None => return Ok(None),
             },
-            DataType::Map(..) if !array.as_map().keys().data_type().is_string() => {
-                Box::new(MapEncoder::new(array, options)?)
+            DataType::Dictionary(..) => match DictionaryEncoder::new(field, array, options)? {
+                Some(encoder) => Box::new(encoder),
+                None => return Ok(None),
+            },
+            DataType::Map(..) => return map_encoder(array, options),
+            kind if kind.is_decimal() => return Ok(decimal_encoder(array)),
+            kind if kind.is_temporal() => {
+                return moment_encoder(array, |is_negative, out| {
+                    let word = if is_negative { "-Infinity" } else { "Infinity" };
+                    out.extend_from_slice(word.as_bytes());
+                });
             }
             _ => return Ok(None),
         };
@@ -100,19 +101,25 @@ impl EncoderFactory for RecordEncoders {
 }
 
 /// Bytes: a text where they are one, else hexadecimal digits.
-struct BytesEncoder<'a>(&'a dyn Array);
+struct BytesEncoder<'a> {
+    array: &'a dyn Array,
+    /// Whether the texts are JSON, each of them a value.
+    is_json: bool,
+}
 
 impl Encoder for BytesEncoder<'_> {
     fn encode(&mut self, at: usize, out: &mut Vec<u8>) {
-        let bytes = match self.0.data_type() {
-            DataType::Binary => self.0.as_binary::<i32>().value(at),
-            DataType::LargeBinary => self.0.as_binary::<i64>().value(at),
-            _ => self.0.as_binary_view().value(at),
+        let bytes = match self.array.data_type() {
+            DataType::Binary => self.array.as_binary::<i32>().value(at),
+            DataType::LargeBinary => self.array.as_binary::<i64>().value(at),
+            _ => self.array.as_binary_view().value(at),
         };
-        match std::str::from_utf8(bytes) {
-            Ok(text) => out.extend(json_string(text).bytes()),
-            Err(_) => out.extend(json_string(&hexadecimal(bytes)).bytes()),
-        }
+        let json = match std::str::from_utf8(bytes) {
+            Ok(text) if self.is_json => json_of_text(text),
+            Ok(text) => json_string(text),
+            Err(_) => json_string(&hexadecimal(bytes)),
+        };
+        out.extend(json.bytes());
     }
 }
 
@@ -171,49 +178,33 @@ impl Encoder for NotFiniteEncoder {
     }
 }
 
-/// Maps whose keys are not texts: an object, its names the keys as texts.
-struct MapEncoder<'a> {
-    map: &'a dyn Array,
-    keys: StringArray,
+/// A dictionary with nulls among its values: who encodes a value does not look whether it is one.
+struct DictionaryEncoder<'a> {
+    keys: Vec<usize>,
     values: NullableEncoder<'a>,
 }
 
-impl<'a> MapEncoder<'a> {
-    fn new(map: &'a dyn Array, options: &'a EncoderOptions) -> Result<Self, ArrowError> {
-        let entries = map.as_map();
-        let keys = cast(entries.keys(), &DataType::Utf8)?.as_string::<i32>().clone();
-        let DataType::Map(entry, _) = map.data_type() else {
-            return Err(ArrowError::JsonError("not a map".to_owned()));
-        };
-        let DataType::Struct(parts) = entry.data_type() else {
-            return Err(ArrowError::JsonError("a map without entries".to_owned()));
-        };
-        let [_, value] = parts.as_ref() else {
-            return Err(ArrowError::JsonError("a map of other parts than two".to_owned()));
-        };
-        Ok(Self { map, keys, values: make_encoder(value, entries.values(), options)? })
+impl<'a> DictionaryEncoder<'a> {
+    /// None for a dictionary without such values.
+    fn new(
+        field: &'a FieldRef,
+        array: &'a dyn Array,
+        options: &'a EncoderOptions,
+    ) -> Result<Option<Self>, ArrowError> {
+        let Some(dictionary) = array.as_any_dictionary_opt() else { return Ok(None) };
+        let values = dictionary.values();
+        if values.logical_null_count() == 0 {
+            return Ok(None);
+        }
+        let values = make_encoder(field, values.as_ref(), options)?;
+        Ok(Some(Self { keys: dictionary.normalized_keys(), values }))
     }
 }
 
-impl Encoder for MapEncoder<'_> {
+impl Encoder for DictionaryEncoder<'_> {
     fn encode(&mut self, at: usize, out: &mut Vec<u8>) {
-        let offsets = self.map.as_map().value_offsets();
-        let bounds = (offsets.get(at), offsets.get(at + 1));
-        let (Some(from), Some(to)) = bounds else { return };
-        out.push(b'{');
-        let mut is_first = true;
-        for entry in *from..*to {
-            let entry = usize::try_from(entry).unwrap_or_default();
-            if self.values.is_null(entry) {
-                continue;
-            }
-            if !std::mem::take(&mut is_first) {
-                out.push(b',');
-            }
-            out.extend(json_string(self.keys.value(entry)).bytes());
-            out.push(b':');
-            self.values.encode(entry, out);
+        if let Some(key) = self.keys.get(at) {
+            self.values.encode(*key, out);
         }
-        out.push(b'}');
     }
 }

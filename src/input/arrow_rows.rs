@@ -4,13 +4,13 @@
 
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
-use super::{arrow_json, keys, roles};
+use super::{arrow_json, arrow_types, keys, roles};
 use crate::model::near_names::UnknownName;
 use crate::model::{
-    NotFinite, ReadRecord, RecordKey, RecordOrigin, RejectReason, json_string, with_members,
-    without_not_finite,
+    NotFinite, ReadRecord, RecordKey, RecordOrigin, RejectReason, hexadecimal, json_string,
+    with_members, without_not_finite,
 };
-use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, LargeBinaryType, Schema, SchemaRef};
 use std::borrow::Cow;
@@ -178,19 +178,16 @@ impl ArrowRows {
             None => None,
         };
         let id = match &columns.id {
-            // Bytes that are not text become null.
-            Some(IdColumn { at, .. }) => Some(
-                cast(batch.column(*at), &DataType::LargeUtf8).map_err(words)?.as_string().clone(),
-            ),
+            Some(IdColumn { at, .. }) => Some(ids(batch.column(*at)).map_err(words)?),
             None => None,
         };
         let metadata = if columns.others.is_empty() {
             vec!["{}".to_owned(); batch.num_rows()]
         } else {
-            let others = columns.others.iter().map(|at| Arc::clone(batch.column(*at))).collect();
-            let others =
-                RecordBatch::try_new(Arc::clone(&columns.schema), others).map_err(words)?;
-            arrow_json::rows_as_json(&others)?
+            let others: Vec<ArrayRef> =
+                columns.others.iter().map(|at| Arc::clone(batch.column(*at))).collect();
+            let schema = schema_of(&columns.schema, &others);
+            arrow_json::rows_as_json(&RecordBatch::try_new(schema, others).map_err(words)?)?
         };
         if metadata.len() != batch.num_rows() {
             return Err(format!(
@@ -247,6 +244,28 @@ impl ArrowRows {
             }
         }
     }
+}
+
+/// The schema of some columns: one of texts has bytes where one of them is no text.
+fn schema_of(schema: &SchemaRef, columns: &[ArrayRef]) -> SchemaRef {
+    let both = || schema.fields().iter().zip(columns);
+    if both().all(|(field, column)| field.data_type() == column.data_type()) {
+        return Arc::clone(schema);
+    }
+    let fields = both()
+        .map(|(field, column)| field.as_ref().clone().with_data_type(column.data_type().clone()));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Ids as texts: bytes of a fixed size as hexadecimal digits, others that are no text as null.
+fn ids(column: &ArrayRef) -> Result<LargeStringArray, arrow::error::ArrowError> {
+    let kind = value_type(column.data_type());
+    if matches!(kind, DataType::FixedSizeBinary(_)) {
+        let column = cast(column, kind)?;
+        let ids = column.as_fixed_size_binary().iter().map(|bytes| bytes.map(hexadecimal));
+        return Ok(LargeStringArray::from_iter(ids));
+    }
+    Ok(cast(column, &DataType::LargeUtf8)?.as_string().clone())
 }
 
 fn row_text(
@@ -393,6 +412,11 @@ impl<S: BatchReader> BatchRows<S> {
     /// Takes the next batch; whether there is one.
     fn open(&mut self, options: &ReadOptions, origin: &RecordOrigin) -> Result<bool, ReadError> {
         let Some(batch) = self.supply.next_batch(origin)? else { return Ok(false) };
+        let batch = arrow_types::with_uuid_texts(batch).map_err(|error| ReadError::Rows {
+            path: origin.path.to_path_buf(),
+            row: origin.number,
+            what: error.to_string(),
+        })?;
         // Whoever gives batches may give some that do not have the columns that were promised.
         let columns = RecordColumns::of(&batch.schema(), &origin.path, options)?;
         self.left = columns.left().to_vec();

@@ -1,10 +1,11 @@
 //! What every format does that is read from a stream of bytes: its records, one after the other.
 
 use super::csv_header::CsvHeader;
+use super::csv_rows::CsvOddities;
 use super::error::ReadError;
 use super::item::{ReadItem, SkippedContent};
 use super::stream::ByteStream;
-use crate::model::RecordOrigin;
+use crate::model::{RecordOrigin, Reject, RejectReason};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,6 +69,18 @@ impl RawRecord<'_> {
         }
     }
 
+    /// Why its whole file is neither records nor a text, where it says so.
+    #[must_use]
+    pub fn not_text(&self) -> Option<&str> {
+        match self {
+            Self::Read(item) => match item.as_ref() {
+                ReadItem::Reject(Reject { reason: RejectReason::NotText(why), .. }) => Some(why),
+                ReadItem::Reject(_) | ReadItem::Record(_) => None,
+            },
+            Self::Json { .. } | Self::Csv { .. } => None,
+        }
+    }
+
     /// Bytes that it holds.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -120,6 +133,11 @@ pub(super) trait FormatReader: Send {
     /// What was not a document and no reject since this was asked last.
     fn take_passed(&mut self) -> SkippedContent {
         SkippedContent::default()
+    }
+
+    /// What of the rows of a table may be meant otherwise, since this was asked last.
+    fn take_oddities(&mut self) -> CsvOddities {
+        CsvOddities::default()
     }
 }
 

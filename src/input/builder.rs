@@ -10,7 +10,7 @@ use super::json_record::{self, JsonRecordSeed, ParsedRecord};
 use super::roles::FieldRoles;
 use crate::model::{
     CanonicalJson, JsonMembers, JsonObject, ReadRecord, RecordKey, RejectReason, SpelledMetadata,
-    canonical, json_string,
+    canonical, json_string, without_null_members,
 };
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -70,7 +70,7 @@ impl RecordBuilder {
             }
             RawRecord::Csv { row, line, header, origin } => {
                 match header.record(&row, line, &self.options, origin.clone()) {
-                    Ok(record) => self.with_fields(record, Some(&row)),
+                    Ok(record) => self.with_fields(of_row(record), Some(&row)),
                     Err(reason) => reject(reason, origin, &row, byte_len(row.len())),
                 }
             }
@@ -88,10 +88,11 @@ impl RecordBuilder {
 
     fn shape(&mut self, record: &mut ReadRecord) -> Result<(), RejectReason> {
         self.add_partitions(record);
-        if let Some(spelled) = &mut record.spelled
-            && let Ok((Some(kept), _)) = self.kept(&spelled.json)
-        {
-            spelled.json = kept;
+        let spelled = record.spelled.as_mut().map(|spelled| &mut spelled.json);
+        for json in spelled.into_iter().chain(&mut record.earlier) {
+            if let Ok((Some(kept), _)) = self.kept(json) {
+                *json = kept;
+            }
         }
         let (kept, source) = self.kept(&record.metadata)?;
         let metadata = kept.as_deref().unwrap_or(&record.metadata);
@@ -101,6 +102,11 @@ impl RecordBuilder {
             let json = kept.unwrap_or_else(|| std::mem::take(&mut record.metadata));
             record.spelled.get_or_insert(SpelledMetadata { json, is_other_value });
         }
+        // Earlier releases kept no member of null.
+        let earlier = record.earlier.take().and_then(|earlier| canonical(&earlier).ok());
+        let earlier = earlier
+            .and_then(|earlier| split_members(&earlier.json, |_, value| value == "null").ok());
+        record.earlier = earlier.filter(|earlier| *earlier != json);
         (record.metadata, record.source) = (json, source);
         for (name, _) in &mut record.not_finite.fields {
             *name = self.options.name_of(name).to_owned();
@@ -133,15 +139,24 @@ impl RecordBuilder {
                 || members.iter().any(|(field, _)| field == name)
                 || roles.iter().any(|role| role.as_deref() == Some(name))
         };
-        let mut all = JsonObject::default();
-        for (name, value) in &members {
-            all.push_raw(&json_string(name), value.get());
-        }
-        for (name, value) in fields.iter().filter(|(name, _)| !has(name)) {
-            all.push_raw(&json_string(name), &json_string(value));
+        let with_fields = |members: &[(Cow<'_, str>, &RawValue)]| {
+            let mut all = JsonObject::default();
+            for (name, value) in members {
+                all.push_raw(&json_string(name), value.get());
+            }
+            for (name, value) in fields.iter().filter(|(name, _)| !has(name)) {
+                all.push_raw(&json_string(name), &json_string(value));
+            }
+            all.finish()
+        };
+        let all = with_fields(&members);
+        if let Some(earlier) = &mut record.earlier
+            && let Ok(members) = parsed(earlier)
+        {
+            *earlier = with_fields(&members);
         }
         // What was stored before folders said fields, or from elsewhere, is the same record.
-        let json = std::mem::replace(&mut record.metadata, all.finish());
+        let json = std::mem::replace(&mut record.metadata, all);
         record.spelled.get_or_insert(SpelledMetadata { json, is_other_value: true });
     }
 
@@ -155,6 +170,16 @@ impl RecordBuilder {
         let kept = fields(named.as_deref().unwrap_or(metadata), &self.options);
         Ok((Some(kept.map_err(RejectReason::Form)?), source))
     }
+}
+
+/// The record of a row: its columns without a value are no fields.
+fn of_row(mut record: ReadRecord) -> ReadRecord {
+    record.is_row = true;
+    if let Ok(Cow::Owned(plain)) = without_null_members(&record.metadata) {
+        let json = std::mem::replace(&mut record.metadata, plain);
+        record.spelled.get_or_insert(SpelledMetadata { json, is_other_value: true });
+    }
+    record
 }
 
 /// The reason with the name of the field, where it is one field's.

@@ -2,21 +2,16 @@
 //!
 //! Any place of a file, on disk or in a store: what a format that is read from its end asks for.
 
-use super::arrow_json;
 use super::arrow_rows::{ArrowRows, RecordColumns};
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len};
+use super::parquet_footer::{ParquetFooter, ParquetRows};
 use crate::model::{RecordOrigin, catch_panic};
 use crate::remote::RemoteReader;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Fields, Schema};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
-};
-use parquet::basic::{ConvertedType, LogicalType};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{ChunkReader, Length};
@@ -39,16 +34,20 @@ const RUN_BYTES: u64 = 16 << 20;
 pub(super) struct ColumnarReader {
     path: Arc<PathBuf>,
     file: RandomAccessFile,
-    metadata: ArrowReaderMetadata,
+    footer: ParquetFooter,
     groups: Vec<RowGroupEnd>,
     runs: Vec<RowGroupRun>,
     /// The run being read, and its reader.
     run: usize,
-    reader: Option<ParquetRecordBatchReader>,
+    reader: Option<ParquetRows>,
+    /// The texts of the run are read as bytes, since one of them is no text: that one costs its row alone.
+    is_bytes: bool,
     file_bytes: u64,
     columns: RecordColumns,
     /// Columns of the file that records are made of: no other is decoded.
     projection: ProjectionMask,
+    /// These as they are given.
+    given: Fields,
     left: Vec<String>,
     max_doc_bytes: u64,
     batch: Option<ArrowRows>,
@@ -62,6 +61,8 @@ struct RowGroupRun {
     /// Rows of the file before it and before its end.
     rows: Range<u64>,
     batch_rows: u64,
+    /// Whether the checksums of its pages were compared.
+    is_checked: bool,
 }
 
 /// Where a row group ends in rows and begins in bytes.
@@ -78,30 +79,38 @@ impl ColumnarReader {
     ) -> Result<Self, ReadError> {
         let file_bytes = file.bytes().map_err(ReadError::io(path, "look at it"))?;
         let corrupt = |what| corrupt(path, file_bytes.saturating_sub(8), what);
-        let metadata = guard(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()))
-            .and_then(|metadata| metadata.map_err(|error| error.to_string()));
-        let metadata =
-            file.blame_store_first(metadata, |why| corrupt(format!("no Parquet footer: {why}")))?;
-        let schema = schema_of(&metadata);
-        let all = RecordColumns::of(&schema, path, options)?;
+        let footer = guard(|| ParquetFooter::load(&file))
+            .and_then(|footer| footer.map_err(|error| error.to_string()));
+        let footer =
+            file.blame_store_first(footer, |why| corrupt(format!("no Parquet footer: {why}")))?;
+        let all = RecordColumns::of(&Schema::new(footer.columns().clone()), path, options)?;
         let wanted = all.wanted();
-        let projected = schema.project(&wanted).map_err(|error| corrupt(error.to_string()))?;
-        let columns = RecordColumns::of(&projected, path, options)?;
+        let copy = file.try_clone().map_err(ReadError::io(path, "open it"))?;
+        let footer = guard(|| footer.with_fitting_moments(copy, wanted.iter().copied()));
+        let footer = file.blame_store_first(footer, corrupt)?;
+        if let Some(fault) = file.store_fault() {
+            return Err(fault);
+        }
+        let given: Fields =
+            wanted.iter().filter_map(|at| footer.columns().get(*at).cloned()).collect();
+        let columns = RecordColumns::of(&Schema::new(given.clone()), path, options)?;
         let left = all.left().to_vec();
-        let projection = ProjectionMask::roots(metadata.parquet_schema(), wanted);
-        let groups = groups(metadata.metadata());
-        let runs = runs(metadata.metadata());
+        let projection = footer.projection(wanted);
+        let groups = groups(footer.metadata().metadata());
+        let runs = runs(footer.metadata().metadata());
         Ok(Self {
             path: Arc::clone(path),
             file,
-            metadata,
+            footer,
             groups,
             runs,
             run: 0,
             reader: None,
+            is_bytes: false,
             file_bytes,
             columns,
             projection,
+            given,
             left,
             max_doc_bytes: options.max_doc_bytes,
             batch: None,
@@ -177,26 +186,89 @@ impl ColumnarReader {
     /// The next rows of the run, or of the one behind it.
     fn decode(&mut self) -> Result<Option<RecordBatch>, String> {
         loop {
-            if let Some(reader) = &mut self.reader {
-                let batch = guard(|| reader.next().transpose())?;
-                if let Some(batch) = batch.map_err(|error| error.to_string())? {
-                    return Ok(Some(batch));
+            let Some(reader) = &mut self.reader else {
+                if self.open_run()? {
+                    continue;
                 }
-                self.reader = None;
-                self.run += 1;
+                return Ok(None);
+            };
+            let read = guard(|| reader.next());
+            match read.and_then(|batch| batch.map_err(|error| error.to_string())) {
+                Ok(Some(batch)) => {
+                    let batch = ParquetFooter::given(&batch, &self.given);
+                    return batch.map(Some).map_err(|error| error.to_string());
+                }
+                Ok(None) => {
+                    self.reader = None;
+                    self.run += 1;
+                    self.is_bytes = false;
+                }
+                Err(why) if self.is_bytes => return Err(why),
+                Err(why) => {
+                    self.is_bytes = true;
+                    self.reader = None;
+                    if self.open_run().is_err() {
+                        return Err(why);
+                    }
+                }
             }
-            let Some(run) = self.runs.get(self.run) else { return Ok(None) };
-            let before = self.rows.saturating_sub(run.rows.start);
-            let file = self.file.try_clone().map_err(|error| error.to_string())?;
-            let metadata = self.metadata.clone();
-            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
-                .with_projection(self.projection.clone())
-                .with_row_groups(run.groups.clone().collect())
-                .with_batch_size(usize::try_from(run.batch_rows).unwrap_or(1))
-                .with_offset(usize::try_from(before).unwrap_or(usize::MAX));
-            let reader = guard(|| builder.build())?.map_err(|error| error.to_string())?;
-            self.reader = Some(reader);
         }
+    }
+
+    /// Opens the run before whose next row the reading stands; whether there is one.
+    fn open_run(&mut self) -> Result<bool, String> {
+        self.check_run()?;
+        let Some(run) = self.runs.get(self.run) else { return Ok(false) };
+        let before = self.rows.saturating_sub(run.rows.start);
+        let metadata = match self.is_bytes {
+            true => guard(|| self.footer.as_bytes())?.map_err(|error| error.to_string())?,
+            false => self.footer.metadata().clone(),
+        };
+        let file = || self.file.try_clone();
+        let rows = guard(|| {
+            self.footer.rows(metadata, file, |rows| {
+                rows.with_projection(self.projection.clone())
+                    .with_row_groups(run.groups.clone().collect())
+                    .with_batch_size(usize::try_from(run.batch_rows).unwrap_or(1))
+                    .with_offset(usize::try_from(before).unwrap_or(usize::MAX))
+            })
+        });
+        let reader = rows?.map_err(|error| error.to_string())?;
+        self.reader = Some(reader);
+        Ok(true)
+    }
+
+    /// Compares the checksums of the run's pages before any row of it is given: a row group is damaged as a whole, and
+    /// those before it are a run of their own.
+    fn check_run(&mut self) -> Result<(), String> {
+        let Some(run) = self.runs.get_mut(self.run).filter(|run| !run.is_checked) else {
+            return Ok(());
+        };
+        let file = Arc::new(self.file.try_clone().map_err(|error| error.to_string())?);
+        for group in run.groups.clone() {
+            let end = self.groups.get(group).map_or(0, |group| group.rows_before_end);
+            if end <= self.rows {
+                continue;
+            }
+            let checked = guard(|| self.footer.check_pages(&file, group, &self.projection));
+            if self.file.store_fault().is_some() {
+                return Err("the store failed".to_owned());
+            }
+            let Err(why) = checked.and_then(|checked| checked) else { continue };
+            let begin = group.checked_sub(1).and_then(|group| self.groups.get(group));
+            let begin = begin.map_or(0, |group| group.rows_before_end);
+            if begin <= self.rows {
+                return Err(why);
+            }
+            let (groups, rows) = (group..run.groups.end, begin..run.rows.end);
+            let rest = RowGroupRun { groups, rows, ..*run };
+            (run.groups.end, run.rows.end) = (group, begin);
+            run.is_checked = true;
+            self.runs.insert(self.run + 1, rest);
+            return Ok(());
+        }
+        run.is_checked = true;
+        Ok(())
     }
 
     /// Fewer rows at a time for the rest of the run, when those just decoded are far longer than its average.
@@ -217,26 +289,6 @@ impl ColumnarReader {
         let what = format!("row {} or after it, in the row group that begins: {why}", self.rows);
         corrupt(&self.path, offset, what)
     }
-}
-
-/// The schema as Arrow has it, with the mark of columns that the file says are JSON.
-fn schema_of(metadata: &ArrowReaderMetadata) -> Schema {
-    let roots = metadata.parquet_schema().root_schema().get_fields();
-    let is_json = |at: usize| {
-        let info = roots.get(at).map(|root| root.get_basic_info());
-        info.is_some_and(|info| {
-            matches!(info.logical_type_ref(), Some(LogicalType::Json))
-                || info.converted_type() == ConvertedType::JSON
-        })
-    };
-    let fields = metadata.schema().fields().iter().enumerate();
-    let fields: Fields = fields
-        .map(|(at, field)| match is_json(at) {
-            true => Arc::new(arrow_json::as_json(field)),
-            false => Arc::clone(field),
-        })
-        .collect();
-    Schema::new(fields)
 }
 
 fn groups(metadata: &ParquetMetaData) -> Vec<RowGroupEnd> {
@@ -275,7 +327,7 @@ fn runs(metadata: &ParquetMetaData) -> Vec<RowGroupRun> {
             }
             None => {
                 bytes_of_last = bytes;
-                runs.push(RowGroupRun { groups: at..at + 1, rows, batch_rows });
+                runs.push(RowGroupRun { groups: at..at + 1, rows, batch_rows, is_checked: false });
             }
         }
     }

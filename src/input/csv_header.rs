@@ -1,13 +1,14 @@
 //! The row of names of a table, and what it makes of the rows below.
 
-use super::csv_rows::{CsvCell, CsvDialect};
+use super::csv_rows::{CsvCell, CsvDialect, is_whole};
 use super::error::ReadError;
 use super::item::{CsvOptions, ReadOptions, byte_len};
 use super::{keys, roles};
 use crate::model::near_names::UnknownName;
+use crate::model::text_file::bytes_without_mark;
 use crate::model::{
-    JsonObject, ReadRecord, RecordKey, RecordOrigin, RejectReason, SpelledMetadata, is_number,
-    json_string,
+    FieldKind, JsonObject, ReadRecord, RecordKey, RecordOrigin, RejectReason, SpelledMetadata,
+    is_number, json_string,
 };
 use std::borrow::Cow;
 use std::path::Path;
@@ -18,8 +19,14 @@ pub struct CsvHeader {
     pub(super) columns: Vec<String>,
     /// The names as JSON has them.
     names: Vec<String>,
-    /// The first column has no name.
-    is_first_nameless: bool,
+    /// The names as the row has them, and whether each is quoted.
+    given: Vec<(String, bool)>,
+    /// The row names columns, as far as it shows: in a table that has no names, its first row may come again.
+    has_names: bool,
+    /// What the fields of the columns are declared as.
+    kinds: Vec<Option<FieldKind>>,
+    /// The first column numbers the rows.
+    pub(super) has_row_numbers: bool,
     /// None when records stay whole.
     text: Option<(usize, String)>,
     id: Option<(usize, String)>,
@@ -66,8 +73,38 @@ impl CsvHeader {
         let id = options.id_field.as_deref().map(find).transpose()?;
         let columns = names;
         let names = columns.iter().map(|name| json_string(name)).collect();
-        let is_first_nameless = cells.first().is_some_and(|cell| cell.bytes().is_empty());
-        Ok(Self { dialect, columns, names, is_first_nameless, text, id })
+        let given: Vec<(String, bool)> =
+            cells.iter().map(|cell| (cell.text().into_owned(), cell.is_quoted)).collect();
+        let has_names = given.len() > 1
+            && given.iter().skip(1).all(|(name, _)| name.contains(char::is_alphabetic))
+            && !given.iter().any(|(name, _)| is_number(name));
+        let kinds = columns.iter().map(|name| options.declared_kind(name)).collect();
+        let has_row_numbers = false;
+        Ok(Self { dialect, columns, names, given, has_names, kinds, has_row_numbers, text, id })
+    }
+
+    /// Whether a row is the row of names once more, perhaps behind a mark of byte order, or as a writer has it that
+    /// quotes all of them or none. An export quotes one value alone of a document that would look so.
+    pub(super) fn is_repeated_by(&self, row: &[u8]) -> bool {
+        let row = bytes_without_mark(row);
+        let begins = |(name, _): &(String, bool)| {
+            let name = name.split(['"', '\\']).next().unwrap_or_default().as_bytes();
+            row.starts_with(name)
+                || row.strip_prefix(b"\"").is_some_and(|row| row.starts_with(name))
+        };
+        // Told of most rows by their first bytes.
+        if !self.has_names || !self.given.first().is_some_and(begins) {
+            return false;
+        }
+        let (mut cells, mut count, mut as_before) = (self.dialect.cells(row), 0, 0);
+        for (name, is_quoted) in &self.given {
+            let Some(cell) = cells.next().filter(|cell| *cell.bytes() == *name.as_bytes()) else {
+                return false;
+            };
+            count += 1;
+            as_before += usize::from(cell.is_quoted == *is_quoted);
+        }
+        cells.next().is_none() && (as_before == count || as_before == 0 && count > 1)
     }
 
     /// Names of the columns.
@@ -77,7 +114,7 @@ impl CsvHeader {
     }
 
     /// Calls `take` with those values of a row for which `places` has a place, column by column as far as one is
-    /// wanted. Left are those that a record of the row would not have, or as null. A value is a number only as
+    /// wanted. Left are those that are null. A value is a number only as
     /// [`CsvOptions::numbers`](super::CsvOptions::numbers) says.
     ///
     /// # Errors
@@ -92,11 +129,11 @@ impl CsvHeader {
     ) -> Result<(), String> {
         utf8(row).map_err(|why| why.to_string())?;
         let (mut cells, mut looked_at, mut taken) = (self.dialect.cells(row), 0, Ok(()));
-        for (at, place) in places.iter().enumerate() {
+        for place in places {
             let Some(cell) = cells.next() else { break };
             looked_at += 1;
             if let Some(place) = place.filter(|_| taken.is_ok())
-                && let Some(value) = self.value(at, cell, table)
+                && let Some(value) = value_of(cell, table)
             {
                 taken = take(place, value);
             }
@@ -105,19 +142,6 @@ impl CsvHeader {
         let count = looked_at + cells.count();
         self.check_count(count, line).map_err(|why| why.to_string())?;
         taken
-    }
-
-    fn value<'r>(&self, at: usize, cell: CsvCell<'r>, table: CsvOptions) -> Option<CsvValue<'r>> {
-        let is_plain = !cell.is_quoted && table.numbers;
-        let value = cell.text();
-        match value {
-            _ if self.is_row_number(at, &value) || is_plain && value.is_empty() => None,
-            // What has no quotes stands in the row as it is.
-            Cow::Borrowed(spelled) if is_plain && is_number(spelled) => {
-                Some(CsvValue::Number(spelled))
-            }
-            text => Some(CsvValue::Text(text)),
-        }
     }
 
     /// The cells of a row, as many as names.
@@ -139,7 +163,20 @@ impl CsvHeader {
 
     /// Whether a value is the number of the row in the table that pandas wrote, which says nothing of the record.
     fn is_row_number(&self, at: usize, value: &str) -> bool {
-        at == 0 && self.is_first_nameless && is_whole(value)
+        at == 0 && self.has_row_numbers && is_whole(value.as_bytes())
+    }
+
+    /// A value of a column as it is stored, in JSON; none: as a text. It is a number or a truth where its field is
+    /// declared as one, and null where there is nothing at all.
+    fn stored<'v>(&self, at: usize, value: &'v str) -> Option<&'v str> {
+        let is = |word: &str| value.eq_ignore_ascii_case(word);
+        match self.kinds.get(at).copied().flatten() {
+            _ if value.is_empty() => Some("null"),
+            Some(FieldKind::Int | FieldKind::Float) => is_number(value).then_some(value),
+            Some(FieldKind::Bool) if is("true") => Some("true"),
+            Some(FieldKind::Bool) if is("false") => Some("false"),
+            _ => None,
+        }
     }
 
     /// The record of a row.
@@ -157,10 +194,10 @@ impl CsvHeader {
         let place = |column: &Option<(usize, String)>| column.as_ref().map(|(at, _)| *at);
         let (at_text, at_id) = (place(&self.text), place(&self.id));
         let mut record = ReadRecord::new(RecordKey::Position, String::new(), String::new(), origin);
-        let (mut fields, mut earlier) = (JsonObject::default(), None);
+        let (mut fields, mut earlier) = (JsonObject::default(), EarlierFields::default());
         for (at, (cell, name)) in cells.into_iter().zip(&self.names).enumerate() {
             let value = cell.text();
-            let is_plain = !cell.is_quoted && options.table.numbers;
+            let is_plain = !cell.is_quoted && options.table.nulls;
             if let Some((_, field)) = self.text.as_ref().filter(|_| at_text == Some(at)) {
                 if value.is_empty() && is_plain {
                     return Err(RejectReason::NoText(field.clone()));
@@ -171,36 +208,91 @@ impl CsvHeader {
                 }
                 record.text = value.into_owned();
             } else if let Some((_, field)) = self.id.as_ref().filter(|_| at_id == Some(at)) {
-                let is_number = is_plain && is_number(&value);
-                let number = if is_number { keys::of_number(&value) } else { None };
-                // A cell is a text first: 1.10 may be the number of a paragraph.
-                let given = number.or_else(|| keys::of_text(&value));
+                let given = keys::of_text(&value);
                 record.key = given.ok_or_else(|| RejectReason::BadId(field.clone()))?;
+                record.earlier_key = if is_plain { keys::earlier_of_cell(&value) } else { None };
             } else {
-                let is_number = is_plain && is_number(&value);
-                let stored = match is_number {
-                    true => value.to_string(),
-                    false if is_plain && value.is_empty() => "null".to_owned(),
-                    false => json_string(&value),
-                };
+                let stored = if is_plain { self.stored(at, &value) } else { None };
                 let is_row_number = self.is_row_number(at, &value);
-                let is_long = is_number && !is_within_64_bits(&value);
-                if is_row_number || is_long {
-                    earlier.get_or_insert_with(|| fields.clone());
+                if options.earlier {
+                    let is_numbered = at == 0 && self.is_first_nameless();
+                    let was = EarlierValue { value: &value, stored, is_plain, is_numbered };
+                    earlier.push(&fields, name, was, is_row_number);
                 }
-                if let Some(earlier) = &mut earlier {
-                    let was = if is_long { json_string(&value) } else { stored.clone() };
-                    earlier.push_raw(name, &was);
-                }
-                if !is_row_number {
-                    fields.push_raw(name, &stored);
+                match stored {
+                    _ if is_row_number => {}
+                    Some(json) => fields.push_raw(name, json),
+                    None => fields.push_text(name, &value),
                 }
             }
         }
         record.metadata = fields.finish();
-        record.spelled =
-            earlier.map(|earlier| SpelledMetadata { json: earlier.finish(), is_other_value: true });
+        let spelled = earlier.spelled.map(JsonObject::finish);
+        record.spelled = spelled.map(|json| SpelledMetadata { json, is_other_value: true });
+        record.earlier = earlier.numbers.map(JsonObject::finish);
         Ok(record)
+    }
+
+    fn is_first_nameless(&self) -> bool {
+        self.given.first().is_some_and(|(name, _)| name.is_empty())
+    }
+}
+
+/// The fields of a row as releases read them that took a value without quotes for a number wherever JSON spells one so;
+/// none where that is what is read now.
+#[derive(Default)]
+struct EarlierFields {
+    /// As the last of them did.
+    numbers: Option<JsonObject>,
+    /// As those before it did: numbers had 64 bits, and the number of a row was a field.
+    spelled: Option<JsonObject>,
+}
+
+/// A value of a row.
+struct EarlierValue<'v> {
+    value: &'v str,
+    /// As it is stored now; none: as a text.
+    stored: Option<&'v str>,
+    is_plain: bool,
+    /// Where it is a whole number it was that of the row.
+    is_numbered: bool,
+}
+
+impl EarlierFields {
+    /// The next value; `fields` are those before it, as they are read now.
+    fn push(&mut self, fields: &JsonObject, name: &str, value: EarlierValue<'_>, is_left: bool) {
+        let EarlierValue { value, stored, is_plain, is_numbered } = value;
+        let is_number = is_plain && is_number(value);
+        let null = (is_plain && value.is_empty()).then_some("null");
+        let number = null.or_else(|| is_number.then_some(value));
+        let spelled = number.filter(|_| !is_number || is_within_64_bits(value));
+        let was_left = is_numbered && is_whole(value.as_bytes());
+        let (of_last, of_first) = (&mut self.numbers, &mut self.spelled);
+        let both = [(of_last, number, was_left), (of_first, spelled, false)];
+        for (earlier, json, was_left) in both {
+            if (json, was_left) != (stored, is_left) {
+                earlier.get_or_insert_with(|| fields.clone());
+            }
+            match (earlier, json) {
+                (None, _) => {}
+                (Some(_), _) if was_left => {}
+                (Some(earlier), Some(json)) => earlier.push_raw(name, json),
+                (Some(earlier), None) => earlier.push_text(name, value),
+            }
+        }
+    }
+}
+
+/// A value of a row; none for null.
+fn value_of(cell: CsvCell<'_>, table: CsvOptions) -> Option<CsvValue<'_>> {
+    let is_plain = !cell.is_quoted;
+    match cell.text() {
+        value if is_plain && table.nulls && value.is_empty() => None,
+        // What has no quotes stands in the row as it is.
+        Cow::Borrowed(spelled) if is_plain && table.numbers && is_number(spelled) => {
+            Some(CsvValue::Number(spelled))
+        }
+        text => Some(CsvValue::Text(text)),
     }
 }
 
@@ -208,13 +300,9 @@ fn utf8(row: &[u8]) -> Result<&str, RejectReason> {
     std::str::from_utf8(row).map_err(|error| RejectReason::NotUtf8(byte_len(error.valid_up_to())))
 }
 
-fn is_whole(value: &str) -> bool {
-    !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Whether earlier releases took a number for one: a whole one of at most 64 bits, or a double.
+/// Whether the first releases took a number for one: a whole one of at most 64 bits, or a double.
 fn is_within_64_bits(number: &str) -> bool {
-    let is_whole = is_whole(number.strip_prefix('-').unwrap_or(number));
+    let is_whole = is_whole(number.strip_prefix('-').unwrap_or(number).as_bytes());
     match is_whole {
         true => number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok(),
         false => number.parse::<f64>().is_ok_and(f64::is_finite),

@@ -3,7 +3,8 @@
 use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::csv_header::CsvHeader;
 use super::csv_rows::{
-    CsvCell, CsvDialect, CsvRowEnd, likely_delimiter, row_end, said_delimiter, without_line_end,
+    CsvCell, CsvDialect, CsvOddities, CsvRowEnd, likely_delimiter, row_end, said_delimiter,
+    without_line_end,
 };
 use super::error::{ReadError, way_to_text};
 use super::item::{CsvOptions, ReadOptions, byte_len, line_limit, reject};
@@ -22,9 +23,16 @@ pub(super) struct CsvReader {
     /// Nobody said that it is a table: without a text it is refused as what it is.
     is_guess: bool,
     header: Option<Arc<CsvHeader>>,
-    /// Lines before the next row.
-    lines: u64,
+    before: RowsBefore,
     is_done: bool,
+}
+
+/// What stands before the next row.
+#[derive(Default)]
+struct RowsBefore {
+    lines: u64,
+    /// Since this was asked last.
+    odd: CsvOddities,
 }
 
 /// A row that is whole, or too long.
@@ -38,13 +46,13 @@ impl CsvReader {
     pub(super) fn new(options: &ReadOptions, delimiter: Option<u8>, is_guess: bool) -> Self {
         let mut options = options.clone();
         options.table.delimiter = options.table.delimiter.or(delimiter);
-        Self { options, is_guess, header: None, lines: 0, is_done: false }
+        Self { options, is_guess, header: None, before: RowsBefore::default(), is_done: false }
     }
 
-    /// What stands between values and ends rows. Skips what stands before the row of names: blank lines, comments, and
-    /// the line `sep=;`.
-    fn dialect(&mut self, stream: &mut ByteStream) -> Result<CsvDialect, ReadError> {
-        let CsvOptions { mut delimiter, quotes, comment, .. } = self.options.table;
+    /// What stands between values and ends rows, and whether a first column without a name numbers the rows. Skips what
+    /// stands before the row of names: blank lines, comments, and the line `sep=;`.
+    fn dialect(&mut self, stream: &mut ByteStream) -> Result<(CsvDialect, bool), ReadError> {
+        let CsvOptions { mut delimiter, comment, .. } = self.options.table;
         let end = row_end(stream.peek(HEAD)?);
         let limit = line_limit(&self.options);
         loop {
@@ -54,11 +62,14 @@ impl CsvReader {
             let is_comment = comment.is_some_and(|comment| line.first() == Some(&comment));
             if head.is_empty() || said.is_none() && !is_comment && !line.trim_ascii().is_empty() {
                 let delimiter = delimiter.unwrap_or_else(|| likely_delimiter(line));
-                return Ok(CsvDialect { delimiter, quotes, end });
+                let is_all = head.len() < HEAD;
+                let dialect = CsvDialect::of(delimiter, end, self.options.table, (head, is_all));
+                let is_nameless = dialect.cells(line).next().is_some_and(|cell| cell.is_empty());
+                let numbers = is_nameless && dialect.has_row_numbers(head, is_all, comment);
+                return Ok((dialect, numbers));
             }
             delimiter = delimiter.or(said);
-            let plain = CsvDialect { delimiter: b',', quotes: false, end };
-            next_row(stream, plain, limit, &mut self.lines)?;
+            next_row(stream, CsvDialect::plain(b',', end), limit, &mut self.before)?;
         }
     }
 
@@ -68,9 +79,9 @@ impl CsvReader {
         stream: &mut ByteStream,
         place: &RecordPlace,
     ) -> Result<Option<RawRecord<'static>>, ReadError> {
-        let dialect = self.dialect(stream)?;
+        let (dialect, has_row_numbers) = self.dialect(stream)?;
         let limit = line_limit(&self.options);
-        let row = next_row(stream, dialect, limit, &mut self.lines)?;
+        let row = next_row(stream, dialect, limit, &mut self.before)?;
         let (at, row) = match row {
             None => {
                 self.is_done = true;
@@ -91,7 +102,8 @@ impl CsvReader {
         }
         let cells: Vec<CsvCell<'_>> = dialect.cells(row).collect();
         match CsvHeader::of(&cells, dialect, place.path(), &self.options) {
-            Ok(header) => {
+            Ok(mut header) => {
+                header.has_row_numbers = has_row_numbers;
                 self.header = Some(Arc::new(header));
                 Ok(None)
             }
@@ -126,8 +138,8 @@ impl FormatReader for CsvReader {
         let Some(header) = self.header.as_ref().filter(|_| !self.is_done) else { return Ok(None) };
         let (limit, comment) = (line_limit(&self.options), self.options.table.comment);
         let (line, at, length) = loop {
-            let line = self.lines + 1;
-            let row = match next_row(stream, header.dialect, limit, &mut self.lines)? {
+            let line = self.before.lines + 1;
+            let row = match next_row(stream, header.dialect, limit, &mut self.before)? {
                 None => return Ok(None),
                 Some(CsvRow::Piece(row)) => row,
                 Some(CsvRow::OpenQuote(line)) => {
@@ -137,10 +149,16 @@ impl FormatReader for CsvReader {
             };
             match row.bytes {
                 BoundedBytes::Whole(bytes) => {
-                    let begin = without_line_end(bytes).first();
-                    if begin.is_some() && begin != comment.as_ref() {
-                        break (line, row.at, bytes.len());
+                    let whole = without_line_end(bytes);
+                    if whole.is_empty() || whole.first() == comment.as_ref() {
+                        continue;
                     }
+                    // Of tables that were put together each has its row of names.
+                    if header.is_repeated_by(whole) {
+                        self.before.odd.names.meet(line);
+                        continue;
+                    }
+                    break (line, row.at, bytes.len());
                 }
                 BoundedBytes::TooLong { head, bytes } => {
                     let reason = RejectReason::TooLong { bytes, limit: byte_len(limit) };
@@ -153,22 +171,27 @@ impl FormatReader for CsvReader {
         Ok(Some(RawRecord::Csv { row, line, header, origin: place.at(at) }))
     }
 
+    fn take_oddities(&mut self) -> CsvOddities {
+        std::mem::take(&mut self.before.odd)
+    }
+
     fn columns(&self) -> &[String] {
         self.header.as_ref().map_or(&[], |header| &header.columns)
     }
 }
 
-/// The next row, with its lines counted.
+/// The next row, which is counted.
 fn next_row<'s>(
     stream: &'s mut ByteStream,
     dialect: CsvDialect,
     limit: usize,
-    lines: &mut u64,
+    rows: &mut RowsBefore,
 ) -> Result<Option<CsvRow<'s>>, ReadError> {
     let mut end = CsvRowEnd::new(dialect);
-    let before = *lines;
+    let before = rows.lines;
     let piece = stream.next_piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
-    *lines += end.lines;
+    rows.odd.add(&end, before);
+    rows.lines += end.lines;
     Ok(piece.map(|piece| match piece.is_closed || !end.is_open() {
         true => CsvRow::Piece(piece),
         false => CsvRow::OpenQuote(before + end.quote_line + 1),

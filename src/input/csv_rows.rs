@@ -1,9 +1,10 @@
-//! Rows of separated values: where one ends, and the values in it, by RFC 4180.
+//! Rows of separated values: where one ends, and the values in it, by RFC 4180 or with an escape before quotes.
 //!
 //! What the beginning of a text looks like: a table of separated values, a list of JSON objects.
 
 use super::item::{CsvOptions, byte_len};
 use super::roles;
+use memchr::memmem::find;
 use memchr::{memchr, memchr_iter, memchr2};
 use std::borrow::Cow;
 
@@ -13,6 +14,8 @@ pub(super) struct CsvDialect {
     pub(super) delimiter: u8,
     /// Whether values may be quoted.
     pub(super) quotes: bool,
+    /// In a quoted value, what gives the character behind it no meaning: `\"` is a quote, beside `""`.
+    pub(super) escape: Option<u8>,
     /// What ends a row: a line feed, or a carriage return where there is none.
     pub(super) end: u8,
 }
@@ -23,8 +26,58 @@ pub(super) struct CsvCell<'r> {
     /// The value; where it `has_quotes`, what follows its first quote.
     spelled: &'r [u8],
     pub(super) is_quoted: bool,
-    /// Whether there are quotes behind the first that end the value, or are doubled for one quote.
+    /// Whether there are quotes behind the first that end the value, or are doubled for one quote, or escapes.
     has_quotes: bool,
+    escape: Option<u8>,
+}
+
+/// How often something was met, and on which line first, counted from 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineCount {
+    /// How often.
+    pub count: u64,
+    /// The line.
+    pub line: u64,
+}
+
+impl LineCount {
+    pub(super) const fn meet(&mut self, line: u64) {
+        if self.count == 0 {
+            self.line = line;
+        }
+        self.count += 1;
+    }
+
+    /// With those of a row that so many lines stand before.
+    const fn add(&mut self, row: Self, lines: u64) {
+        if self.count == 0 {
+            self.line = lines + row.line;
+        }
+        self.count += row.count;
+    }
+}
+
+/// What of the rows of a table was read, and may be meant otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CsvOddities {
+    /// Rows that repeat the row of names, which are no records.
+    pub names: LineCount,
+    /// Quoted values that go on behind their closing quote.
+    pub strays: LineCount,
+    /// Quoted values of a table between tabs that hold a line end and a tab.
+    pub spread: LineCount,
+}
+
+impl CsvOddities {
+    /// With those of a row that so many lines stand before.
+    pub(super) const fn add(&mut self, row: &CsvRowEnd, lines: u64) {
+        if row.strays.count > 0 {
+            self.strays.add(row.strays, lines);
+        }
+        if row.spread.count > 0 {
+            self.spread.add(row.spread, lines);
+        }
+    }
 }
 
 impl<'r> CsvCell<'r> {
@@ -40,15 +93,25 @@ impl<'r> CsvCell<'r> {
     fn without_quotes(&self) -> Vec<u8> {
         let mut value = Vec::with_capacity(self.spelled.len());
         let mut rest = self.spelled;
-        while let (inside, Some(behind)) = up_to(rest, b'"') {
+        while let (inside, Some((mark, behind))) = up_to_mark(rest, self.escape) {
             value.extend_from_slice(inside);
             rest = behind;
-            let [b'"', doubled @ ..] = behind else { break };
-            value.push(b'"');
-            rest = doubled;
+            match behind {
+                [one, behind @ ..] if mark != b'"' || *one == b'"' => {
+                    value.push(*one);
+                    rest = behind;
+                }
+                [] if mark != b'"' => value.push(mark),
+                _ => break,
+            }
         }
         value.extend_from_slice(rest);
         value
+    }
+
+    /// Whether it is no text at all, quoted or not.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.spelled.is_empty()
     }
 
     /// The value as a text.
@@ -74,6 +137,70 @@ pub(super) struct CsvCells<'r> {
 }
 
 impl CsvDialect {
+    /// Values without quotes.
+    pub(super) const fn plain(delimiter: u8, end: u8) -> Self {
+        Self { delimiter, quotes: false, escape: None, end }
+    }
+
+    /// As the options say it of a table that begins so; where they say nothing of an escape, with that which the rows
+    /// show. These are all of the table, or more follow.
+    pub(super) fn of(
+        delimiter: u8,
+        end: u8,
+        options: CsvOptions,
+        (head, is_all): (&[u8], bool),
+    ) -> Self {
+        // A quote that escapes a quote is a doubled one.
+        let escape = options.escape.filter(|escape| *escape != b'"');
+        let dialect = Self { delimiter, quotes: options.quotes, escape, end };
+        if !options.quotes || options.escape.is_some() || find(head, b"\\\"").is_none() {
+            return dialect;
+        }
+        let escaped = Self { escape: Some(b'\\'), ..dialect };
+        let is_regular = |dialect: Self| dialect.is_regular(head, is_all, options.comment);
+        if !is_regular(dialect) && is_regular(escaped) { escaped } else { dialect }
+    }
+
+    /// Whether the rows have as many values each, none of which goes on behind its closing quote.
+    fn is_regular(self, head: &[u8], is_all: bool, comment: Option<u8>) -> bool {
+        let (mut rest, mut width) = (head, None);
+        while !rest.is_empty() {
+            let mut end = CsvRowEnd::new(self);
+            let found = end.find(rest);
+            let is_cut = found.is_none() && !is_all;
+            if end.strays.count > 0 || found.is_none() && is_all && end.is_open() {
+                return false;
+            }
+            let Some((row, behind)) = rest.split_at_checked(found.unwrap_or(rest.len())) else {
+                break;
+            };
+            rest = behind;
+            let row = without_line_end(row);
+            if is_cut || row.is_empty() || row.first() == comment.as_ref() {
+                continue;
+            }
+            let count = self.cells(row).count();
+            if *width.get_or_insert(count) != count {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether the first values of all rows below the first are whole numbers, as pandas numbers the rows of a table.
+    pub(super) fn has_row_numbers(self, head: &[u8], is_all: bool, comment: Option<u8>) -> bool {
+        let mut rest = head;
+        let names = next_row(&mut rest, self, is_all);
+        while let Some(row) = next_row(&mut rest, self, is_all) {
+            let is_passed = row.is_empty() || row.first() == comment.as_ref() || names == Some(row);
+            let first = self.cells(row).next();
+            if !is_passed && !first.is_some_and(|cell| is_whole(&cell.bytes())) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// The values of a row, which has its line end no more.
     pub(super) const fn cells(self, row: &[u8]) -> CsvCells<'_> {
         CsvCells { dialect: self, rest: Some(row) }
@@ -86,24 +213,24 @@ impl<'r> Iterator for CsvCells<'r> {
     #[inline]
     fn next(&mut self) -> Option<CsvCell<'r>> {
         let row = self.rest.take()?;
-        let CsvDialect { delimiter, quotes, .. } = self.dialect;
+        let CsvDialect { delimiter, quotes, escape, .. } = self.dialect;
         let inside = match row {
             [b'"', inside @ ..] if quotes => inside,
             _ => {
                 let (spelled, rest) = up_to(row, delimiter);
                 self.rest = rest;
-                return Some(CsvCell { spelled, is_quoted: false, has_quotes: false });
+                return Some(CsvCell { spelled, is_quoted: false, has_quotes: false, escape });
             }
         };
-        let ((spelled, rest), has_quotes) = match up_to(inside, b'"') {
-            (value, None | Some([])) => ((value, None), false),
-            (value, Some([first, rest @ ..])) if *first == delimiter => {
+        let ((spelled, rest), has_quotes) = match up_to_mark(inside, escape) {
+            (value, None | Some((b'"', []))) => ((value, None), false),
+            (value, Some((b'"', [first, rest @ ..]))) if *first == delimiter => {
                 ((value, Some(rest)), false)
             }
-            _ => (quoted(inside, delimiter), true),
+            _ => (quoted(inside, self.dialect), true),
         };
         self.rest = rest;
-        Some(CsvCell { spelled, is_quoted: true, has_quotes })
+        Some(CsvCell { spelled, is_quoted: true, has_quotes, escape })
     }
 
     /// Faster than to look at each.
@@ -128,15 +255,27 @@ fn up_to(bytes: &[u8], end: u8) -> (&[u8], Option<&[u8]>) {
     }
 }
 
+/// What stands before the first quote or escape, that, and what stands behind it, if there is one.
+#[inline]
+fn up_to_mark(bytes: &[u8], escape: Option<u8>) -> (&[u8], Option<(u8, &[u8])>) {
+    let at = match escape {
+        None => memchr(b'"', bytes),
+        Some(escape) => memchr2(b'"', escape, bytes),
+    };
+    let (before, behind) =
+        at.and_then(|at| bytes.split_at_checked(at)).unwrap_or((bytes, Default::default()));
+    (before, behind.split_first().map(|(mark, behind)| (*mark, behind)))
+}
+
 /// What belongs to the quoted value with which `row` begins, without its first quote, and what stands behind the
 /// delimiter.
-fn quoted(row: &[u8], delimiter: u8) -> (&[u8], Option<&[u8]>) {
+fn quoted(row: &[u8], dialect: CsvDialect) -> (&[u8], Option<&[u8]>) {
     let mut rest = row;
-    while let (_, Some(behind)) = up_to(rest, b'"') {
+    while let (_, Some((mark, behind))) = up_to_mark(rest, dialect.escape) {
         match behind {
-            [b'"', doubled @ ..] => rest = doubled,
+            [one, behind @ ..] if mark != b'"' || *one == b'"' => rest = behind,
             _ => {
-                let (_, next) = up_to(behind, delimiter);
+                let (_, next) = up_to(behind, dialect.delimiter);
                 let length = next.map_or(row.len(), |next| row.len() - next.len() - 1);
                 return (row.get(..length).unwrap_or(row), next);
             }
@@ -154,6 +293,8 @@ enum CsvState {
     Quoted,
     /// Behind a quote in a quoted value: it ends it, or is the first of two that stand for one.
     Closing,
+    /// Behind an escape in a quoted value.
+    Escaped,
 }
 
 /// Finds the end of a row in bytes that come stretch by stretch.
@@ -164,30 +305,58 @@ pub(super) struct CsvRowEnd {
     pub(super) lines: u64,
     /// At which of them the quote stands that was opened last.
     pub(super) quote_line: u64,
+    /// Whether the value behind it has line ends, and whether it has tabs.
+    has_ends: bool,
+    has_tabs: bool,
+    /// Quoted values that go on behind their closing quote, by line of the row.
+    strays: LineCount,
+    /// Quoted values between tabs that hold a line end and a tab.
+    spread: LineCount,
 }
 
 impl CsvRowEnd {
     pub(super) const fn new(dialect: CsvDialect) -> Self {
-        Self { dialect, state: CsvState::Start, lines: 0, quote_line: 0 }
+        let none = LineCount { count: 0, line: 0 };
+        Self {
+            dialect,
+            state: CsvState::Start,
+            lines: 0,
+            quote_line: 0,
+            has_ends: false,
+            has_tabs: false,
+            strays: none,
+            spread: none,
+        }
     }
 
     /// How many of `bytes`, which follow those it has seen, belong to the row, if it ends among them.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Option<usize> {
-        let CsvDialect { delimiter, quotes, end } = self.dialect;
+        let CsvDialect { delimiter, quotes, escape, end } = self.dialect;
         let mut rest = bytes;
         while let Some(first) = rest.first() {
             match self.state {
                 CsvState::Quoted => {
-                    let (inside, behind) = up_to(rest, b'"');
-                    self.lines += byte_len(memchr_iter(end, inside).count());
-                    rest = behind?;
-                    self.state = CsvState::Closing;
+                    let (inside, behind) = up_to_mark(rest, escape);
+                    self.look_inside(inside);
+                    let (mark, behind) = behind?;
+                    self.state = if mark == b'"' { CsvState::Closing } else { CsvState::Escaped };
+                    rest = behind;
+                }
+                CsvState::Escaped => {
+                    let (one, behind) = rest.split_at_checked(1)?;
+                    self.look_inside(one);
+                    (self.state, rest) = (CsvState::Quoted, behind);
                 }
                 CsvState::Closing if *first == b'"' => {
                     self.state = CsvState::Quoted;
                     rest = rest.get(1..)?;
                 }
-                CsvState::Closing => self.state = CsvState::Plain,
+                CsvState::Closing => {
+                    self.state = CsvState::Plain;
+                    if *first != delimiter && *first != end && *first != b'\r' {
+                        self.strays.meet(self.lines + 1);
+                    }
+                }
                 CsvState::Start | CsvState::Plain => {
                     let found = if quotes { memchr2(b'"', end, rest) } else { memchr(end, rest) };
                     let (before, behind) = rest.split_at_checked(found.unwrap_or(rest.len()))?;
@@ -202,6 +371,7 @@ impl CsvRowEnd {
                     }
                     if self.state == CsvState::Start {
                         (self.state, self.quote_line) = (CsvState::Quoted, self.lines);
+                        (self.has_ends, self.has_tabs) = (false, false);
                     }
                     rest = behind;
                 }
@@ -210,10 +380,28 @@ impl CsvRowEnd {
         None
     }
 
+    /// Notes what stands within quotes.
+    fn look_inside(&mut self, inside: &[u8]) {
+        let ends = byte_len(memchr_iter(self.dialect.end, inside).count());
+        self.lines += ends;
+        if self.dialect.delimiter == b'\t' && !(self.has_ends && self.has_tabs) {
+            self.has_ends |= ends > 0;
+            self.has_tabs |= memchr(b'\t', inside).is_some();
+            if self.has_ends && self.has_tabs {
+                self.spread.meet(self.quote_line + 1);
+            }
+        }
+    }
+
     /// Whether a quote is open where the bytes ended.
     pub(super) fn is_open(&self) -> bool {
-        self.state == CsvState::Quoted
+        matches!(self.state, CsvState::Quoted | CsvState::Escaped)
     }
+}
+
+/// Whether it is a whole number without a sign.
+pub(super) fn is_whole(value: &[u8]) -> bool {
+    !value.is_empty() && value.iter().all(u8::is_ascii_digit)
 }
 
 /// A row without its line end: a line feed, a carriage return, or both.
@@ -289,7 +477,7 @@ pub(super) fn is_table(text: &str, is_all: bool, options: CsvOptions) -> bool {
     let first = if said.is_some() { below.lines().next().unwrap_or_default() } else { first };
     let delimiter = options.delimiter.or(said);
     let delimiter = delimiter.unwrap_or_else(|| likely_delimiter(first.as_bytes()));
-    let dialect = CsvDialect { delimiter, quotes: options.quotes, end };
+    let dialect = CsvDialect::of(delimiter, end, options, (rest, is_all));
     let Some(names) = next_row(&mut rest, dialect, true) else { return false };
     let names: Vec<Cow<'_, str>> = dialect.cells(names).map(|cell| cell.text()).collect();
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -350,9 +538,15 @@ mod cells_tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn values(row: &str) -> Vec<String> {
-        let dialect = CsvDialect { delimiter: b',', quotes: true, end: b'\n' };
+    const RFC: CsvDialect = CsvDialect { delimiter: b',', quotes: true, escape: None, end: b'\n' };
+    const ESCAPED: CsvDialect = CsvDialect { escape: Some(b'\\'), ..RFC };
+
+    fn values_of(dialect: CsvDialect, row: &str) -> Vec<String> {
         dialect.cells(row.as_bytes()).map(|cell| cell.text().into_owned()).collect()
+    }
+
+    fn values(row: &str) -> Vec<String> {
+        values_of(RFC, row)
     }
 
     #[test]
@@ -364,7 +558,7 @@ mod cells_tests {
         assert_eq!(values("\"\"\"\",\"\"\"a\""), ["\"", "\"a"]);
         assert_eq!(values("say \"so\",5\""), ["say \"so\"", "5\""]);
         assert_eq!(values("\"a\"b\"c\",d"), ["ab\"c\"", "d"]);
-        let plain = CsvDialect { delimiter: b'\t', quotes: false, end: b'\n' };
+        let plain = CsvDialect::plain(b'\t', b'\n');
         let cells: Vec<CsvCell<'_>> = plain.cells(b"\"a\t5\"").collect();
         assert_eq!((cells[0].bytes().as_ref(), cells[0].is_quoted), (&b"\"a"[..], false));
         assert_eq!(cells[1].bytes().as_ref(), b"5\"");
@@ -372,17 +566,87 @@ mod cells_tests {
 
     #[test]
     fn a_row_ends_where_no_quote_is_open_however_its_bytes_come() {
-        let dialect = CsvDialect { delimiter: b',', quotes: true, end: b'\n' };
         let rows = b"a,\"b\n\"\"c\",d\"e\r\nnext";
         for cut in 0..=rows.len() {
-            let mut end = CsvRowEnd::new(dialect);
+            let mut end = CsvRowEnd::new(RFC);
             let (head, tail) = rows.split_at(cut);
             let found = end.find(head).or_else(|| end.find(tail).map(|at| cut + at));
             assert_eq!((found, end.lines), (Some(rows.len() - 4), 2), "{cut}");
         }
-        let mut open = CsvRowEnd::new(dialect);
+        let mut open = CsvRowEnd::new(RFC);
         assert_eq!(open.find(b"a,\"b\nc,\nd"), None);
         assert!(open.is_open());
+    }
+
+    /// A quote behind a backslash ended the value, and the text lost its quotes: DuckDB's values.
+    #[test]
+    fn an_escape_gives_what_follows_it_no_meaning() {
+        for (row, expected) in [
+            ("\"say \\\"so\\\"\",b", &["say \"so\"", "b"][..]),
+            ("\"a\\\\\",\"\\\"\"", &["a\\", "\""]),
+            ("\"one \\n two\",\\\"x\\\\", &["one n two", "\\\"x\\\\"]),
+            ("\"a\\\nb\",\"say \"\"so\"\"\"", &["a\nb", "say \"so\""]),
+            ("\"a\\\",b", &["a\",b"]),
+            ("\"a\\", &["a\\"]),
+        ] {
+            assert_eq!(values_of(ESCAPED, row), expected, "{row}");
+        }
+        let rows = b"a,\"b\\\"\\\\\\\n\",\"c\"\nnext";
+        for cut in 0..=rows.len() {
+            let mut end = CsvRowEnd::new(ESCAPED);
+            let (head, tail) = rows.split_at(cut);
+            let found = end.find(head).or_else(|| end.find(tail).map(|at| cut + at));
+            assert_eq!((found, end.lines, end.strays.count), (Some(rows.len() - 4), 2, 0), "{cut}");
+        }
+    }
+
+    #[test]
+    fn an_escape_is_found_where_values_do_not_end_without_it() {
+        let escape = |head: &str| {
+            CsvDialect::of(b',', b'\n', CsvOptions::default(), (head.as_bytes(), true)).escape
+        };
+        for head in [
+            "id,text\na,\"say \\\"x\\\" y\"\nb,\"\"\n",
+            "id,text\na,\"\\\"x\\\"\"\n",
+            "id,text\na,\"first \\\"no\\\", then \\\"x\\\"\"\nb,\"C:\\\\\"",
+        ] {
+            assert_eq!(escape(head), Some(b'\\'), "{head}");
+        }
+        for head in [
+            "id,text\na,\"C:\\\"\nb,c\n",
+            "id,text\na,\"say \"\"x\"\" y\"\nb,\"C:\\\"\n",
+            "id,text\na,\"say \\\"x\\\" y\"\nb,\"say \"\"x\"\" y\"\"\n",
+            "id,text\na,\\\"b\n",
+        ] {
+            assert_eq!(escape(head), None, "{head}");
+        }
+        let said = CsvOptions { escape: Some(b'"'), ..CsvOptions::default() };
+        let head = b"id,text\na,\"say \\\"x\\\" y\"\n";
+        assert_eq!(CsvDialect::of(b',', b'\n', said, (head, true)).escape, None);
+    }
+
+    #[test]
+    fn values_that_may_be_meant_otherwise_are_counted_by_line() {
+        let odd = |dialect: CsvDialect, rows: &str| {
+            let (mut odd, mut rest, mut lines) = (CsvOddities::default(), rows.as_bytes(), 4);
+            while !rest.is_empty() {
+                let mut end = CsvRowEnd::new(dialect);
+                let length = end.find(rest).unwrap_or(rest.len());
+                odd.add(&end, lines);
+                lines += end.lines;
+                rest = &rest[length..];
+            }
+            [odd.strays.count, odd.strays.line, odd.spread.count, odd.spread.line]
+        };
+        let tabs = CsvDialect { delimiter: b'\t', ..RFC };
+        for (dialect, rows, expected) in [
+            (RFC, "a,b\n\"c\nd\"e,f\n\"g\" ,\"h\"i\n", [3, 7, 0, 0]),
+            (RFC, "\"a\",\"b\"\r\n\"a\nb\",\"\"\n\"\"\"c\"\"\"\n", [0; 4]),
+            (RFC, "\"a\tb\nc\"\n", [0; 4]),
+            (tabs, "a\tb\n\"c\nd\te\"\tf\n\"g\nh\"\t\"i\tj\"\n", [0, 0, 1, 6]),
+        ] {
+            assert_eq!(odd(dialect, rows), expected, "{rows:?}");
+        }
     }
 
     proptest! {
@@ -393,7 +657,6 @@ mod cells_tests {
             written in prop::collection::vec("[ab,\"\n;\r]{0,5}", 1..6),
             cut in 0_usize..40,
         ) {
-            let dialect = CsvDialect { delimiter: b',', quotes: true, end: b'\n' };
             let is_plain = |value: &&String| !value.contains([',', '"', '\n', '\r']);
             let quoted = |value: &String| match Some(value).filter(is_plain) {
                 Some(plain) => plain.clone(),
@@ -402,11 +665,11 @@ mod cells_tests {
             let row = written.iter().map(quoted).collect::<Vec<_>>().join(",");
             let rows = format!("{row}\nnext");
             let (head, tail) = rows.as_bytes().split_at(cut.min(rows.len()));
-            let mut end = CsvRowEnd::new(dialect);
+            let mut end = CsvRowEnd::new(RFC);
             let found = end.find(head).or_else(|| end.find(tail).map(|at| head.len() + at));
             prop_assert_eq!(found, Some(row.len() + 1));
             prop_assert_eq!(values(&row), &written[..]);
-            prop_assert_eq!(dialect.cells(row.as_bytes()).count(), written.len());
+            prop_assert_eq!(RFC.cells(row.as_bytes()).count(), written.len());
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Gzip, Zstandard, bzip2, xz and LZ4 recognised by content, with the position reached in the file as stored.
 //!
-//! Frames that were compressed apart and put together are one stream. Zeros and line ends behind a frame are padding, as
-//! tapes and stores leave it; whatever else stands there is no part of the stream, and is counted.
+//! Frames that were compressed apart and put together are one stream. A dictionary of Zstandard that stands before them,
+//! as in web archives, is that of the frames behind it. Zeros and line ends behind a frame are padding, as tapes and
+//! stores leave it; whatever else stands there is no part of the stream, and is counted.
 
 use lz4_flex::frame::FrameDecoder;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Result};
@@ -17,6 +18,12 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 31;
 const XZ_MEMORY: u32 = 513 << 10;
 /// Bytes that tell how a file is compressed.
 const HEAD: usize = 10;
+/// What a dictionary of Zstandard begins with, and the frame that holds one for those behind it: other decoders skip it
+/// ("Zstandard Compression for WARC Files" of the IIPC).
+const DICTIONARY: &[u8] = b"\x37\xa4\x30\xec";
+const DICTIONARY_FRAME: &[u8] = b"\x5d\x2a\x4d\x18";
+/// Bytes of the longest such dictionary, decompressed; archives have some of 1 MiB.
+const MOST_DICTIONARY: u64 = 64 << 20;
 
 /// Ends of names that say how a file is compressed.
 const ENDINGS: [&str; 5] = [".gz", ".zst", ".bz2", ".xz", ".lz4"];
@@ -30,6 +37,8 @@ pub fn without_compression(name: &str) -> &str {
 pub(super) struct Decompressor {
     frames: Frames,
     compression: InputCompression,
+    /// Of the frames of Zstandard that come.
+    dictionary: Vec<u8>,
     progress: Arc<BytesRead>,
 }
 
@@ -57,6 +66,8 @@ enum InputCompression {
 /// Where a file stands.
 enum Frames {
     Plain(CountedFile),
+    /// Before the first one.
+    Start(CountedFile),
     /// Within a frame.
     Within(Box<FrameReader>),
     Over,
@@ -81,11 +92,11 @@ impl Decompressor {
             progress: Arc::clone(&progress),
         };
         let compression = detect_compression(file.look(HEAD)?);
-        let frames = match FrameReader::new(compression, file)? {
-            Ok(frame) => Frames::Within(Box::new(frame)),
-            Err(file) => Frames::Plain(file),
+        let frames = match compression {
+            InputCompression::None => Frames::Plain(file),
+            _ => Frames::Start(file),
         };
-        Ok(Self { frames, compression, progress })
+        Ok(Self { frames, compression, dictionary: Vec::new(), progress })
     }
 
     /// Bytes of the file as stored that were consumed so far.
@@ -123,21 +134,20 @@ impl Decompressor {
 
     /// Skips what pads the frame that has ended, and opens the next one.
     fn next_frame(&mut self, mut file: CountedFile) -> Result<Frames> {
-        let is_padding = |byte: &u8| matches!(byte, 0 | b'\r' | b'\n');
         loop {
-            let ahead = file.fill_buf()?;
-            if ahead.is_empty() {
+            if !skip_padding(&mut file)? {
                 return Ok(Frames::Over);
             }
-            let padding = ahead.iter().take_while(|byte| is_padding(byte)).count();
-            if padding == 0 {
+            if detect_compression(file.look(HEAD)?) != self.compression {
                 break;
             }
-            file.consume(padding);
-        }
-        if detect_compression(file.look(HEAD)?) == self.compression {
-            let frame = FrameReader::new(self.compression, file)?;
-            return Ok(frame.map_or(Frames::Over, |frame| Frames::Within(Box::new(frame))));
+            match dictionary(&mut file)? {
+                Some(dictionary) => self.dictionary = dictionary,
+                None => {
+                    let frame = FrameReader::new(self.compression, file, &self.dictionary)?;
+                    return Ok(frame.map_or(Frames::Over, |frame| Frames::Within(Box::new(frame))));
+                }
+            }
         }
         // What is cut within the mark of a frame is cut.
         let ahead = file.look(HEAD)?;
@@ -155,18 +165,23 @@ impl Decompressor {
 impl Read for Decompressor {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         loop {
-            let frame = match &mut self.frames {
+            match &mut self.frames {
                 Frames::Plain(file) => return file.read(buffer),
                 Frames::Over => return Ok(0),
-                Frames::Within(frame) => frame,
+                Frames::Start(_) => {}
+                Frames::Within(frame) => {
+                    let read = frame.read(buffer)?;
+                    if read > 0 || buffer.is_empty() {
+                        return Ok(read);
+                    }
+                }
+            }
+            let file = match std::mem::replace(&mut self.frames, Frames::Over) {
+                Frames::Start(file) | Frames::Plain(file) => file,
+                Frames::Within(frame) => frame.into_file(),
+                Frames::Over => return Ok(0),
             };
-            let read = frame.read(buffer)?;
-            if read > 0 || buffer.is_empty() {
-                return Ok(read);
-            }
-            if let Frames::Within(frame) = std::mem::replace(&mut self.frames, Frames::Over) {
-                self.frames = self.next_frame(frame.into_file())?;
-            }
+            self.frames = self.next_frame(file)?;
         }
     }
 }
@@ -189,13 +204,19 @@ impl FrameReader {
     /// The frame that begins there; the file itself where it is not compressed.
     fn new(
         compression: InputCompression,
-        file: CountedFile,
+        mut file: CountedFile,
+        dictionary: &[u8],
     ) -> Result<std::result::Result<Self, CountedFile>> {
         Ok(Ok(match compression {
             InputCompression::None => return Ok(Err(file)),
             InputCompression::Gzip => Self::Gzip(flate2::bufread::GzDecoder::new(file)),
             InputCompression::Zstd => {
-                let mut decoder = zstd::stream::read::Decoder::with_buffer(file)?.single_frame();
+                let needed = needed_dictionary(file.look(HEAD)?);
+                if let Some(needed) = needed.filter(|_| needed != dictionary_number(dictionary)) {
+                    return Err(Error::new(ErrorKind::Unsupported, AbsentDictionary(needed)));
+                }
+                let decoder = zstd::stream::read::Decoder::with_dictionary(file, dictionary)?;
+                let mut decoder = decoder.single_frame();
                 decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
                 Self::Zstd(decoder)
             }
@@ -237,6 +258,82 @@ impl FrameReader {
             Self::Xz(decoder) => decoder.into_inner(),
             Self::Lz4(decoder) => decoder.into_inner().inner,
         }
+    }
+}
+
+/// A frame of Zstandard was made with the dictionary of this number, which is not there.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("made with the Zstandard dictionary {0}, which does not stand before it")]
+pub(super) struct AbsentDictionary(u32);
+
+/// Skips zeros and line ends; says whether anything comes behind them.
+fn skip_padding(file: &mut CountedFile) -> Result<bool> {
+    loop {
+        let ahead = file.fill_buf()?;
+        let padding = ahead.iter().take_while(|byte| matches!(byte, 0 | b'\r' | b'\n')).count();
+        if padding == 0 {
+            return Ok(!ahead.is_empty());
+        }
+        file.consume(padding);
+    }
+}
+
+/// The number of the dictionary that a frame of Zstandard was made with, if its header says one (RFC 8878, 3.1.1.1).
+fn needed_dictionary(head: &[u8]) -> Option<u32> {
+    let (descriptor, rest) = head.strip_prefix(InputCompression::Zstd.magic())?.split_first()?;
+    let is_single_segment = descriptor & 0x20 != 0;
+    let rest = if is_single_segment { rest } else { rest.get(1..)? };
+    let width = match descriptor & 3 {
+        3 => 4,
+        width => usize::from(width),
+    };
+    let number = rest.get(..width)?.iter().rev();
+    Some(number.fold(0, |number, byte| number << 8 | u32::from(*byte))).filter(|number| *number > 0)
+}
+
+/// The number of a dictionary, which stands behind its mark.
+fn dictionary_number(dictionary: &[u8]) -> Option<u32> {
+    dictionary.strip_prefix(DICTIONARY)?.first_chunk().map(|number| u32::from_le_bytes(*number))
+}
+
+/// The dictionary that the frame which begins here holds, as it is or compressed itself; of any other frame none, and
+/// nothing is consumed.
+fn dictionary(file: &mut CountedFile) -> Result<Option<Vec<u8>>> {
+    const SIZE: usize = 4;
+    if !file.look(HEAD)?.starts_with(DICTIONARY_FRAME) {
+        return Ok(None);
+    }
+    let head = file.look(DICTIONARY_FRAME.len() + SIZE + DICTIONARY.len())?;
+    let sized = head.strip_prefix(DICTIONARY_FRAME).and_then(|rest| rest.split_first_chunk());
+    let Some((size, content)) = sized else { return Ok(None) };
+    let size = u64::from(u32::from_le_bytes(*size));
+    let is_packed = content.starts_with(InputCompression::Zstd.magic());
+    if !is_packed && !content.starts_with(DICTIONARY) {
+        return Ok(None);
+    }
+    file.consume(DICTIONARY_FRAME.len() + SIZE);
+    let bytes = at_most(file.by_ref().take(size))?;
+    if bytes.len() as u64 != size {
+        return Err(Error::new(ErrorKind::UnexpectedEof, "the dictionary before it does not end"));
+    }
+    if !is_packed {
+        return Ok(Some(bytes));
+    }
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes.as_slice())?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+    at_most(decoder).map(Some)
+}
+
+/// All bytes of a dictionary, if it is not too long.
+fn at_most(mut dictionary: impl Read) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    dictionary.by_ref().take(MOST_DICTIONARY + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MOST_DICTIONARY {
+        true => Err(Error::new(
+            ErrorKind::InvalidData,
+            format!("a dictionary of more than {MOST_DICTIONARY} bytes stands before it"),
+        )),
+        false => Ok(bytes),
     }
 }
 

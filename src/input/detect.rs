@@ -6,7 +6,8 @@ use super::csv_rows;
 use super::decompress::without_compression;
 use super::error::ReadError;
 use super::foreign::{
-    begins_as_object, describe_foreign, is_json_value, is_marked, other_encoding,
+    SEPARATOR, begins_as_object, begins_as_sequence, describe_foreign, is_json_value, is_marked,
+    other_encoding,
 };
 use super::inputs::InputFile;
 use super::ipc;
@@ -79,6 +80,9 @@ pub(super) fn detect_format(
         InputFormat::Auto => return detect_by_content(stream, input, options),
         InputFormat::Parquet => return Ok(DetectedFormat::Parquet),
         InputFormat::Arrow => return Ok(DetectedFormat::Arrow),
+        InputFormat::Jsonl | InputFormat::Json if stream.peek(1)? == [SEPARATOR] => {
+            Box::new(JsonValuesReader::new(options, false).of_sequence())
+        }
         InputFormat::Jsonl => Box::new(JsonLinesReader::new(options)),
         InputFormat::Json => Box::new(JsonValuesReader::new(options, false)),
         InputFormat::Csv => Box::new(CsvReader::new(options, None, false)),
@@ -133,6 +137,9 @@ fn detect_by_content(
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     if let (true, Some(why)) = (is_marked(head), describe_foreign(head, name)) {
         return sequence_of(foreign_reader(why, input.size));
+    }
+    if begins_as_sequence(head) {
+        return sequence_of(Box::new(JsonValuesReader::new(options, true).of_sequence()));
     }
     if json_lines_win(stream)? {
         return sequence_of(Box::new(JsonLinesReader::new(options)));

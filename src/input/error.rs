@@ -1,10 +1,11 @@
 //! What stops the reading of an input, as opposed to a record that is rejected.
 
 use super::folders::LeftRole;
+use super::table_formats::LakeFormat;
 use crate::model::near_names::UnknownName;
 use crate::model::{Error, ErrorDetails, ErrorKind, Interrupted, error_words, from_lower};
 use crate::remote::RemoteError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An input that cannot be found, opened or read on.
 #[derive(Debug, thiserror::Error)]
@@ -30,11 +31,23 @@ pub enum ReadError {
         /// The parser's words.
         why: String,
     },
-    /// A directory without files that are read.
-    #[error("{}: no files in this directory (hidden ones, markers, descriptions and corpora are skipped)", path.display())]
+    /// A directory or a pattern without files that are read.
+    #[error("{}: no files in this directory are read (hidden ones, leftovers, markers, descriptions and corpora are skipped{why}); a file is read where its path is given", path.display())]
     EmptyDirectory {
         /// As given.
         path: PathBuf,
+        /// The first that is skipped, with the reason, in words.
+        why: String,
+    },
+    /// A table of several files whose metadata say which rows it has now.
+    #[error("{}: {kind}: rows that it has deleted or replaced are still in its files; give its current rows to an ingest in Python, `w.ingest(rows, source=..)` with rows from {reader}, or write them to Parquet files first", path.display())]
+    TableFolder {
+        /// The folder of the table.
+        path: PathBuf,
+        /// Whose format it is.
+        kind: &'static str,
+        /// What reads its current rows.
+        reader: &'static str,
     },
     /// A dataset that was saved with a choice of its rows, which stands in a file of its own.
     #[error("{}: the dataset selects rows of its files (`_indices_data_files`); write the selected rows to files first: `dataset.flatten_indices().save_to_disk(..)`", path.display())]
@@ -62,6 +75,16 @@ pub enum ReadError {
         /// Position in the file as stored, where the reading stood.
         offset: u64,
         /// What is wrong.
+        what: String,
+    },
+    /// Zstandard data whose dictionary is not there. What was read before it is good.
+    #[error("{}: {what}, at byte {offset} of the file; decompress it with its dictionary (`zstd -d -D DICTIONARY`), the records before were read", path.display())]
+    Dictionary {
+        /// The file.
+        path: PathBuf,
+        /// Position in the file as stored.
+        offset: u64,
+        /// Which dictionary it is.
         what: String,
     },
     /// Data in which the next record cannot be found. What was read before it is good.
@@ -179,9 +202,10 @@ impl ReadError {
             | Self::OpenQuote { .. }
             | Self::Rows { .. }
             | Self::Batch { .. } => Some(LeftRole::Damaged),
-            Self::NoTextField { .. } | Self::NoColumn { .. } | Self::ColumnType { .. } => {
-                Some(LeftRole::Foreign)
-            }
+            Self::NoTextField { .. }
+            | Self::NoColumn { .. }
+            | Self::ColumnType { .. }
+            | Self::Dictionary { .. } => Some(LeftRole::Foreign),
             _ => None,
         }
     }
@@ -197,11 +221,14 @@ impl ReadError {
             .to_owned()
     }
 
+    /// A folder that is a table, or lies in one.
+    pub(super) fn of_table(folder: &Path, format: LakeFormat) -> Self {
+        let (path, kind, reader) = (folder.to_path_buf(), format.name(), format.reader());
+        Self::TableFolder { path, kind, reader }
+    }
+
     /// For `map_err` on operations on `path`.
-    pub(super) fn io(
-        path: &std::path::Path,
-        doing: &'static str,
-    ) -> impl FnOnce(std::io::Error) -> Self {
+    pub(super) fn io(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| match RemoteError::within(&source) {
             Some(error) => error.clone().into(),
@@ -255,7 +282,8 @@ impl From<ReadError> for Error {
                 details.file = Some(path.display().to_string());
                 details.record = *record;
             }
-            ReadError::Corrupt { path, offset, .. } => {
+            ReadError::Corrupt { path, offset, .. }
+            | ReadError::Dictionary { path, offset, .. } => {
                 details.file = Some(path.display().to_string());
                 details.byte = Some(*offset);
             }

@@ -1,13 +1,20 @@
 //! Folders: which of their files hold records, alike on disk and in a bucket, and why the others are left.
 //!
+//! One rule for folders, patterns and prefixes; a file that is named by itself is always read.
 //! * What `save_to_disk` of the library `datasets` writes lists its files (`state.json`), a dictionary of splits its
 //!   folders (`dataset_dict.json`).
-//! * Spark, Hive and table formats leave markers (`_SUCCESS`, `_metadata`) beside numbered parts.
-//! * A repository of the Hub has a page, a licence and scripts beside its shards.
+//! * Spark, Hive and table formats leave markers (`_SUCCESS`, `_metadata`) beside numbered parts; a folder of a table
+//!   format is refused.
+//! * Editors, transfers and backups leave copies and parts of files: see [`leftover`].
+//! * A repository of the Hub has a page, a licence and scripts beside its shards. A file with records in it is data,
+//!   whatever its name; where a folder holds data, its texts are no documents.
 //! * `lang=de/` says a field of all records below: see [`path_fields`].
 
-use super::decompress::without_compression;
+use super::file_names::{is_data, is_description, is_page, is_part};
+use super::leftovers::{FETCHED, STATES, leftover};
+use super::table_formats::{LakeFormat, table_of};
 use crate::model::{HIVE_NULL, percent_decoded};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -22,8 +29,10 @@ pub enum LeftRole {
     Excluded,
     /// A marker by which a program says that it wrote the other files.
     Marker,
-    /// It describes the data beside it.
+    /// It describes the data beside it, or is another text without records there.
     Description,
+    /// A copy or a part of a file that an editor, a transfer or a backup left, by its name.
+    Leftover,
     /// A corpus.
     Corpus,
     /// A pipe, socket or device, or a link to nothing.
@@ -48,6 +57,8 @@ pub struct LeftFile {
     pub role: LeftRole,
     /// The reason, in words.
     pub why: String,
+    /// Its size; 0 where it is not known.
+    pub bytes: u64,
 }
 
 /// A file somewhere below a folder.
@@ -70,65 +81,72 @@ pub(super) enum FolderFault {
     Missing(String),
     /// This dataset is a choice of rows of its files.
     Mapped(String),
+    /// This folder is a table whose metadata say which rows it has.
+    Table(String, LakeFormat),
+}
+
+/// What an ingest would make of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SeenContent {
+    /// Records.
+    Records,
+    /// One JSON object, of which nobody says that it has a text: it may describe other files.
+    Object,
+    /// A document of its own.
+    Text,
+    /// Nothing: it has no records of the expected form, or is neither records nor a text.
+    Foreign,
+    /// It has no bytes, or is damaged.
+    Unknown,
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum FolderForm {
+    /// Records where there are any, else texts.
+    #[default]
+    Auto,
+    /// Each file is records.
+    Records,
+    /// Each file is a text.
+    Texts,
+}
+
+/// How a folder is looked at.
+pub(super) struct FolderLook<'a, T> {
+    pub(super) form: FolderForm,
+    /// What of a pattern stands behind the folder: what it spells, such as `.bak`, is asked for.
+    pub(super) pattern: &'a str,
+    /// The first bytes of a file, up to [`MOST_STATE`] and one more.
+    pub(super) read: &'a dyn Fn(&T) -> Option<Vec<u8>>,
+    pub(super) content: &'a dyn Fn(&T) -> SeenContent,
 }
 
 /// A longer description is ignored.
 pub(super) const MOST_STATE: u64 = 16 << 20;
 
-/// Ends of names of files that hold records and nothing else, without what says the compression.
-const DATA: [&str; 12] = [
-    ".parquet", ".arrow", ".feather", ".ipc", ".jsonl", ".ndjson", ".csv", ".tsv", ".warc", ".wet",
-    ".wat", ".pq",
-];
-/// Ends of names of compressed files that other programs write beside those that are read by their names.
-const COMPRESSED: [&str; 6] = [".gzip", ".zstd", ".snappy", ".bgz", ".zlib", ".z"];
-/// Names that describe what stands beside them, whatever their ending.
-const PAGES: [&str; 9] = [
-    "readme",
-    "license",
-    "licence",
-    "notice",
-    "citation",
-    "copying",
-    "authors",
-    "changelog",
-    "contributing",
-];
-const DESCRIPTIONS: [&str; 12] = [
-    "dataset_info.json",
-    "dataset_infos.json",
-    "dataset_dict.json",
-    "croissant.json",
-    "metadata.json",
-    "meta.json",
-    "manifest.json",
-    "schema.json",
-    "md5sums",
-    "sha1sums",
-    "sha256sums",
-    "checksums.txt",
-];
-const CHECKSUMS: [&str; 5] = [".crc", ".md5", ".sha1", ".sha256", ".sha512"];
 const MARKERS: [&str; 5] = ["_success", "_metadata", "_common_metadata", "_temporary", "_started"];
 const MARKER_STARTS: [&str; 3] = ["_committed_", "_started_", "_success."];
-const MARKER_FOLDERS: [&str; 4] =
-    ["_temporary", "_delta_log", "_spark_metadata", "_symlink_format_manifest"];
+const MARKER_FOLDERS: [&str; 3] = ["_temporary", "_spark_metadata", "_symlink_format_manifest"];
+/// Files of a kind that are opened to see whether a folder holds records.
+const OPENED: usize = 8;
 
 const MARKER: &str = "a marker of the program that wrote the files beside it";
-const DELTA: &str = "the log of a Delta table: files that the table has removed are read, too; export the table to read its current rows";
 const DESCRIBES: &str = "it describes the data beside it";
-const BESIDE: &str = "it is beside the parts of a dataset and does not belong to them";
-const UNLISTED: &str = "the dataset that is saved there does not list it";
+const BESIDE: &str = "a text without records, beside files of records or above them";
 pub(super) const HIDDEN: &str = "its name, or that of a folder above it, begins with a dot";
+const UNLISTED: &str = "the dataset that is saved there does not list it";
 
-/// Sorts the files of a folder out. `read` gives the first bytes of one, up to [`MOST_STATE`] and one more.
+/// Sorts the files of a folder out.
 pub(super) fn sort_out<T>(
     entries: Vec<FolderEntry<T>>,
-    read: impl Fn(&T) -> Option<Vec<u8>>,
+    look: &FolderLook<'_, T>,
 ) -> Result<FolderContents<T>, FolderFault> {
-    let rules = FolderRules::new(&entries, read)?;
+    let reasons: Vec<_> = {
+        let rules = FolderRules::new(&entries, look)?;
+        (0..entries.len()).map(|at| rules.reason(at)).collect()
+    };
     let mut contents = FolderContents { data: Vec::new(), left: Vec::new() };
-    let reasons: Vec<_> = entries.iter().map(|entry| rules.reason(&entry.name)).collect();
     for (entry, reason) in entries.into_iter().zip(reasons) {
         match reason {
             None => contents.data.push(entry),
@@ -139,79 +157,126 @@ pub(super) fn sort_out<T>(
 }
 
 /// What is known of the folders below one.
-#[derive(Default)]
-struct FolderRules {
+struct FolderRules<'a, T> {
+    entries: &'a [FolderEntry<T>],
+    look: &'a FolderLook<'a, T>,
+    names: BTreeSet<&'a str>,
     /// The files that saved datasets list, by their folder.
     listed: BTreeMap<String, BTreeSet<String>>,
     /// By folder: what stands in it and below.
     below: BTreeMap<String, Below>,
+    /// What was seen in files that were opened.
+    seen: RefCell<BTreeMap<usize, SeenContent>>,
+    /// Whether the files in a folder and below give records.
+    giving: RefCell<BTreeMap<String, bool>>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Below {
-    /// Files with records.
-    has_data: bool,
-    /// Files that are neither those nor a description.
-    has_others: bool,
+    /// The first files of each kind.
+    first: [Vec<usize>; 4],
     /// Numbered parts, or folders of partitions.
     is_dataset: bool,
+    /// A page or a licence stands in the folder itself.
+    has_page: bool,
 }
 
-impl FolderRules {
-    fn new<T>(
-        entries: &[FolderEntry<T>],
-        read: impl Fn(&T) -> Option<Vec<u8>>,
+/// What a name says of a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NameKind {
+    /// Its records.
+    Data,
+    /// Some JSON.
+    Json,
+    /// A page, a licence, a schema.
+    Description,
+    Text,
+}
+
+impl<'a, T> FolderRules<'a, T> {
+    fn new(
+        entries: &'a [FolderEntry<T>],
+        look: &'a FolderLook<'a, T>,
     ) -> Result<Self, FolderFault> {
-        let mut rules = Self::default();
-        let names: BTreeSet<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-        for entry in entries {
-            let (folder, name) = split(&entry.name);
-            if name == "state.json"
-                && names.contains(join(folder, "dataset_info.json").as_str())
-                && let Some(state) = read(&entry.item).and_then(|bytes| SavedDataset::parse(&bytes))
-            {
-                if !state.indices.is_empty() {
-                    return Err(FolderFault::Mapped(entry.name.clone()));
-                }
-                let missing = |file: &&String| !names.contains(join(folder, file).as_str());
-                if let Some(file) = state.files.iter().find(missing) {
-                    return Err(FolderFault::Missing(join(folder, file)));
-                }
-                rules.listed.insert(folder.to_owned(), state.files);
-            }
-        }
-        for name in names {
-            let (folder, file) = split(name);
-            if is_hidden(name) || marker(name).is_some() {
-                // Who writes markers writes datasets.
-                let is_success = file.eq_ignore_ascii_case("_success");
-                rules.note(folder, Below { is_dataset: is_success, ..Below::default() });
-                continue;
-            }
-            let is_data = is_data(file);
-            let is_part = is_part(file);
-            let is_partition = is_data && folder.split('/').any(|part| partition(part).is_some());
-            let kind = Below {
-                has_data: is_data || is_part,
-                has_others: !is_data
-                    && !is_part
-                    && !is_description(file)
-                    && !rules.listed.contains_key(folder),
-                is_dataset: is_part || is_partition,
-            };
-            rules.note(folder, kind);
+        let names = entries.iter().map(|entry| entry.name.as_str()).collect();
+        let mut rules = Self {
+            entries,
+            look,
+            names,
+            listed: BTreeMap::new(),
+            below: BTreeMap::new(),
+            seen: RefCell::default(),
+            giving: RefCell::default(),
+        };
+        rules.find_tables()?;
+        rules.find_saved()?;
+        for (at, entry) in entries.iter().enumerate() {
+            rules.note(at, &entry.name);
         }
         Ok(rules)
     }
 
-    /// Notes a file of a folder, for it and all above it.
-    fn note(&mut self, folder: &str, kind: Below) {
+    /// Refuses a table that has files here.
+    fn find_tables(&self) -> Result<(), FolderFault> {
+        for (folder, format) in self.names.iter().filter_map(|name| table_of(name)) {
+            let is_of_table = |name: &&str| {
+                let below = match folder {
+                    "" => Some(*name),
+                    folder => name.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
+                };
+                below.is_some_and(|below| !is_hidden(below) && table_of(below).is_none())
+            };
+            if self.names.iter().any(is_of_table) {
+                return Err(FolderFault::Table(folder.to_owned(), format));
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds what datasets that were saved list.
+    fn find_saved(&mut self) -> Result<(), FolderFault> {
+        for entry in self.entries {
+            let (folder, name) = split(&entry.name);
+            if name == "state.json"
+                && self.names.contains(join(folder, "dataset_info.json").as_str())
+                && let Some(bytes) = (self.look.read)(&entry.item)
+                && let Some(state) = SavedDataset::parse(&bytes)
+            {
+                if !state.indices.is_empty() {
+                    return Err(FolderFault::Mapped(entry.name.clone()));
+                }
+                let missing = |file: &&String| !self.names.contains(join(folder, file).as_str());
+                if let Some(file) = state.files.iter().find(missing) {
+                    return Err(FolderFault::Missing(join(folder, file)));
+                }
+                self.listed.insert(folder.to_owned(), state.files);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes a file, for its folder and all above it.
+    fn note(&mut self, at: usize, name: &str) {
+        let (folder, file) = split(name);
+        let is_success = file.eq_ignore_ascii_case("_success");
+        let is_read = self.by_name(name).is_none();
+        let kind = self.kind(file);
+        let is_data = kind == NameKind::Data;
+        let is_partition = is_data && folder.split('/').any(|part| partition(part).is_some());
+        // Who writes markers writes datasets.
+        let is_dataset = is_success || is_read && (is_part(file) || is_partition);
+        let own = self.below.entry(folder.to_owned()).or_default();
+        own.has_page |= is_read && kind == NameKind::Description && is_page(file);
         let mut folder = folder;
         loop {
             let below = self.below.entry(folder.to_owned()).or_default();
-            below.has_data |= kind.has_data;
-            below.has_others |= kind.has_others;
-            below.is_dataset |= kind.is_dataset;
+            below.is_dataset |= is_dataset;
+            if is_read
+                && let Some(first) = below.first.get_mut(kind as usize)
+                && first.len() < OPENED
+            {
+                first.push(at);
+            }
             if folder.is_empty() {
                 break;
             }
@@ -219,29 +284,132 @@ impl FolderRules {
         }
     }
 
-    /// Why a file is left; none: it holds records, or a text.
-    fn reason(&self, name: &str) -> Option<(LeftRole, &'static str)> {
-        let (folder, file) = split(name);
-        if is_hidden(name) {
+    fn kind(&self, file: &str) -> NameKind {
+        match self.look.form {
+            FolderForm::Texts => NameKind::Text,
+            _ if is_data(file) || is_part(file) => NameKind::Data,
+            _ if is_description(file) => NameKind::Description,
+            FolderForm::Records => NameKind::Data,
+            FolderForm::Auto if file.to_ascii_lowercase().contains(".json") => NameKind::Json,
+            FolderForm::Auto => NameKind::Text,
+        }
+    }
+
+    /// What a file is, once it is opened.
+    fn content(&self, at: usize) -> SeenContent {
+        if let Some(known) = self.seen.borrow().get(&at) {
+            return *known;
+        }
+        let entry = self.entries.get(at);
+        let content = entry.map_or(SeenContent::Unknown, |entry| (self.look.content)(&entry.item));
+        self.seen.borrow_mut().insert(at, content);
+        content
+    }
+
+    /// The first files of a kind in a folder and below.
+    fn first(&self, folder: &str, kind: NameKind) -> &[usize] {
+        self.below.get(folder).and_then(|below| below.first.get(kind as usize)).map_or(&[], |it| it)
+    }
+
+    fn gives(&self, folder: &str, kind: NameKind) -> bool {
+        self.first(folder, kind).iter().any(|at| self.content(*at) == SeenContent::Records)
+    }
+
+    /// Whether any file is data by its name, or holds records under another name.
+    fn holds_data(&self) -> bool {
+        !self.first("", NameKind::Data).is_empty()
+            || self.gives("", NameKind::Json)
+            || self.gives("", NameKind::Text)
+    }
+
+    /// Whether the files in a folder and below give records: a table without a text, such as a list of the texts beside
+    /// it, gives none.
+    fn gives_records(&self, folder: &str) -> bool {
+        if let Some(known) = self.giving.borrow().get(folder) {
+            return *known;
+        }
+        let has_page = self.below.get(folder).is_some_and(|below| below.has_page);
+        let gives = self.gives(folder, NameKind::Data)
+            || self.gives(folder, NameKind::Json)
+            || has_page && self.gives(folder, NameKind::Text);
+        self.giving.borrow_mut().insert(folder.to_owned(), gives);
+        gives
+    }
+
+    /// Whether a folder lies below a page and records: in a clone of a dataset, whose other folders hold its scripts
+    /// and documentation.
+    fn is_in_repository(&self, folder: &str) -> bool {
+        let mut folder = folder;
+        loop {
+            if self.below.get(folder).is_some_and(|below| below.has_page)
+                && self.gives_records(folder)
+            {
+                return true;
+            }
+            if folder.is_empty() {
+                return false;
+            }
+            folder = split(folder).0;
+        }
+    }
+
+    /// Why a file is left by its name alone, whatever stands beside it.
+    fn by_name(&self, name: &str) -> Option<(LeftRole, &'static str)> {
+        if hidden_parts(name) > hidden_parts(self.look.pattern) {
             return Some((LeftRole::Hidden, HIDDEN));
         }
-        if let Some(why) = marker(name) {
-            return Some((LeftRole::Marker, why));
+        if leftover(self.look.pattern).is_none() {
+            let is_fetched = || {
+                STATES.iter().any(|end| {
+                    let of = name.strip_suffix(end).is_some_and(|of| self.names.contains(of));
+                    of || self.names.contains(format!("{name}{end}").as_str())
+                })
+            };
+            if let Some(why) = leftover(name).or_else(|| is_fetched().then_some(FETCHED)) {
+                return Some((LeftRole::Leftover, why));
+            }
+        }
+        is_marker(name).then_some((LeftRole::Marker, MARKER))
+    }
+
+    /// Why a file is left; none: it holds records, or a text.
+    fn reason(&self, at: usize) -> Option<(LeftRole, &'static str)> {
+        let name = self.entries.get(at)?.name.as_str();
+        let (folder, file) = split(name);
+        if let Some(reason) = self.by_name(name) {
+            return Some(reason);
         }
         if let Some(files) = self.listed.get(folder) {
             return (!files.contains(file)).then_some((LeftRole::Description, UNLISTED));
         }
-        let holds_split = || self.listed.keys().any(|split_of| split(split_of).0 == folder);
-        let below = self.below.get(folder).copied().unwrap_or_default();
-        let describes = is_description(file)
-            && (below.is_dataset || below.has_data && !below.has_others || holds_split());
-        if describes {
-            return Some((LeftRole::Description, DESCRIBES));
+        let is_dataset = self.below.get(folder).is_some_and(|below| below.is_dataset);
+        match self.kind(file) {
+            NameKind::Data => None,
+            NameKind::Description => {
+                let holds_split = self.listed.keys().any(|split_of| split(split_of).0 == folder);
+                let describes = is_dataset || holds_split || self.holds_data();
+                let is_left = describes
+                    && match self.content(at) {
+                        SeenContent::Records => false,
+                        SeenContent::Object => !is_page(file),
+                        SeenContent::Text | SeenContent::Foreign | SeenContent::Unknown => true,
+                    };
+                is_left.then_some((LeftRole::Description, DESCRIBES))
+            }
+            kind @ (NameKind::Json | NameKind::Text) => {
+                let is_beside =
+                    is_dataset || self.gives_records(folder) || self.is_in_repository(folder);
+                let is_left = is_beside
+                    && match self.content(at) {
+                        SeenContent::Text => true,
+                        SeenContent::Records | SeenContent::Object => false,
+                        SeenContent::Foreign | SeenContent::Unknown => {
+                            is_dataset && kind == NameKind::Text
+                        }
+                    };
+                is_left.then_some((LeftRole::Description, BESIDE))
+            }
         }
-        let is_record =
-            is_data(file) || is_part(file) || file.to_ascii_lowercase().contains(".json");
-        (below.is_dataset && below.has_data && !is_record)
-            .then_some((LeftRole::Description, BESIDE))
     }
 }
 
@@ -319,161 +487,18 @@ fn join(folder: &str, name: &str) -> String {
 
 /// Whether a name begins with a dot, or that of a folder above it.
 pub(super) fn is_hidden(name: &str) -> bool {
-    name.split('/').any(|part| part.starts_with('.') && !matches!(part, "." | ".."))
+    hidden_parts(name) > 0
 }
 
-/// Why a file is a marker, where it is one.
-fn marker(path: &str) -> Option<&'static str> {
+fn hidden_parts(name: &str) -> usize {
+    let is_hidden = |part: &&str| part.starts_with('.') && !matches!(*part, "." | "..");
+    name.split('/').filter(is_hidden).count()
+}
+
+fn is_marker(path: &str) -> bool {
     let (folder, name) = split(path);
     let name = name.to_ascii_lowercase();
-    if folder.split('/').any(|part| part == "_delta_log") {
-        return Some(DELTA);
-    }
-    let is_within = folder.split('/').any(|part| MARKER_FOLDERS.contains(&part));
-    let is_marker = MARKERS.contains(&name.as_str())
-        || MARKER_STARTS.iter().any(|start| name.starts_with(start));
-    (is_within || is_marker).then_some(MARKER)
-}
-
-/// The name in small letters, without the end that says the compression.
-fn plain(name: &str) -> String {
-    let name = name.to_ascii_lowercase();
-    let plain = COMPRESSED.iter().find_map(|end| name.strip_suffix(end));
-    plain.unwrap_or_else(|| without_compression(&name)).to_owned()
-}
-
-fn is_data(name: &str) -> bool {
-    let name = plain(name);
-    DATA.iter().any(|end| name.ends_with(end))
-}
-
-fn is_description(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let stem = name.split(['.', '-', '_']).next().unwrap_or_default();
-    PAGES.contains(&stem)
-        || DESCRIPTIONS.contains(&name.as_str())
-        || CHECKSUMS.iter().any(|end| name.ends_with(end))
-}
-
-/// Whether it is a numbered part of a dataset: `train-00000-of-00007.parquet`, or `part-00000-..-c000.snappy.parquet`.
-fn is_part(name: &str) -> bool {
-    let is_number =
-        |word: &str| word.len() >= 5 && word.bytes().take(5).all(|b| b.is_ascii_digit());
-    let stem = name.split('.').next().unwrap_or_default();
-    if stem
-        .strip_prefix("part-")
-        .is_some_and(|rest| is_number(rest.trim_start_matches(['r', 'm', '-'])))
-    {
-        return true;
-    }
-    let words: Vec<&str> = stem.split('-').collect();
-    let is_numbered =
-        |three: &[&str]| matches!(three, [at, "of", of] if is_number(at) && is_number(of));
-    words.windows(3).any(is_numbered)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn left(names: &[&str]) -> Vec<String> {
-        let entries = names.iter().map(|name| FolderEntry { name: (*name).to_owned(), item: () });
-        let contents = sort_out(entries.collect(), |()| None).unwrap();
-        contents.left.into_iter().map(|(entry, ..)| entry.name).collect()
-    }
-
-    #[test]
-    fn descriptions_are_skipped_beside_records_alone() {
-        for (names, expected) in [
-            (&["README.md", "a.parquet"][..], &["README.md"][..]),
-            (&["README.md", "data/a.jsonl.gz", "LICENSE"], &["README.md", "LICENSE"]),
-            (&["a.csv", "a.csv.sha256", "metadata.json"], &["a.csv.sha256", "metadata.json"]),
-            // Texts beside a table: the page is one of them.
-            (&["README.md", "chapter.md", "a.csv"], &[]),
-            (&["README.md", "src/main.rs"], &[]),
-            (&["a.txt", "old.arc"], &[]),
-            (&["_notes.txt", "b.txt"], &[]),
-            // Numbered parts: other files beside them do not belong to the dataset.
-            (
-                &["README.md", "load.py", "data/train-00000-of-00002.parquet"],
-                &["README.md", "load.py"],
-            ),
-            (&["_SUCCESS", "part-00000-0a1b-c000.json", "x.json"], &["_SUCCESS"]),
-            (&["_SUCCESS", "part-00000", "part-00001"], &["_SUCCESS"]),
-            (&["_SUCCESS", "part-r-00000.gz.parquet", "notes.txt"], &["_SUCCESS", "notes.txt"]),
-            (
-                &["lang=de/a.parquet", "lang=de/notes.txt", "LICENSE"],
-                &["lang=de/notes.txt", "LICENSE"],
-            ),
-            (
-                &["_delta_log/0.json", "a.parquet", "_temporary/0/b.parquet"],
-                &["_delta_log/0.json", "_temporary/0/b.parquet"],
-            ),
-            (&[".git/HEAD", "a.txt", "b/.c"], &[".git/HEAD", "b/.c"]),
-        ] {
-            assert_eq!(left(names), expected, "{names:?}");
-        }
-    }
-
-    #[test]
-    fn parts_are_recognised_by_their_numbers() {
-        for name in [
-            "train-00000-of-00007.parquet",
-            "test-00003-of-00004-0a1b2c3d4e5f6071.parquet",
-            "imdb-train-00000-of-00002.arrow",
-            "part-00000",
-            "part-00001-4f-c000.snappy.parquet",
-            "part-m-00003.gz",
-        ] {
-            assert!(is_part(name), "{name}");
-        }
-        for name in
-            ["train.parquet", "a-1-of-2.txt", "00000.parquet", "of-of-of.arrow", "part-time.txt"]
-        {
-            assert!(!is_part(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn folders_of_partitions_say_fields() {
-        let of = |path: &str| path_fields(Path::new(path));
-        let field = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
-        assert_eq!(
-            of("/d/lang=de/dump=2024-10/part-0.parquet"),
-            [field("lang", "de"), field("dump", "2024-10")]
-        );
-        assert_eq!(of("s3://b/a=1%2F2/a=3/x.csv?versionId=k=v"), [field("a", "3")]);
-        assert_eq!(of("/d/lang=__HIVE_DEFAULT_PARTITION__/x"), [("lang".to_owned(), None)]);
-        assert_eq!(of("/d/=de/lang=/a b=c/1=2/k=v.parquet"), []);
-        assert_eq!(of("/d/q=%zz%4/x"), [field("q", "%zz%4")]);
-        let escaped = "/d/q=%5F_HIVE_DEFAULT_PARTITION__/x";
-        assert_eq!(of(escaped), [field("q", "__HIVE_DEFAULT_PARTITION__")]);
-    }
-
-    #[test]
-    fn a_saved_dataset_is_the_files_that_it_lists() {
-        let state = |files: &str, indices: &str| {
-            format!(r#"{{"_data_files":[{files}],"_indices_data_files":{indices}}}"#).into_bytes()
-        };
-        let sorted = |state: Vec<u8>| {
-            let names = [
-                "s/state.json",
-                "s/dataset_info.json",
-                "s/a.arrow",
-                "s/b.arrow",
-                "dataset_dict.json",
-            ];
-            let entries = names.map(|name| FolderEntry { name: name.to_owned(), item: () });
-            sort_out(entries.into(), |()| Some(state.clone())).map(|contents| {
-                contents.data.into_iter().map(|entry| entry.name).collect::<Vec<_>>()
-            })
-        };
-        let a = r#"{"filename":"a.arrow"}"#;
-        assert_eq!(sorted(state(a, "null")).unwrap(), ["s/a.arrow"]);
-        assert_eq!(sorted(state(a, "[]")).unwrap(), ["s/a.arrow"]);
-        let mapped = sorted(state(a, r#"[{"filename":"i.arrow"}]"#));
-        assert_eq!(mapped, Err(FolderFault::Mapped("s/state.json".to_owned())));
-        let missing = sorted(state(r#"{"filename":"c.arrow"}"#, "[]"));
-        assert_eq!(missing, Err(FolderFault::Missing("s/c.arrow".to_owned())));
-    }
+    folder.split('/').any(|part| MARKER_FOLDERS.contains(&part))
+        || MARKERS.contains(&name.as_str())
+        || MARKER_STARTS.iter().any(|start| name.starts_with(start))
 }

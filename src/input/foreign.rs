@@ -35,10 +35,11 @@ pub(super) fn describe_foreign(head: &[u8], name: &str) -> Option<String> {
 const CONVERT: &str = "convert it to JSON lines or Parquet";
 const UNPACK: &str = "unpack it, and give its content";
 const DECOMPRESS: &str = "it is compressed twice; decompress it once";
+const RECOMPRESS: &str = "decompress it, or compress it again with gzip, zstd or xz";
 const EXTRACT: &str = "extract its text to JSON lines";
 
 /// Position, bytes, what begins so, the way out.
-const MARKS: [(usize, &[u8], &str, &str); 23] = [
+const MARKS: [(usize, &[u8], &str, &str); 30] = [
     (
         0,
         b"FEA1",
@@ -71,6 +72,14 @@ const MARKS: [(usize, &[u8], &str, &str); 23] = [
     (0, b"BZh", "compressed with bzip2", DECOMPRESS),
     (0, b"\xfd7zXZ\0", "compressed with xz", DECOMPRESS),
     (0, b"\x04\x22\x4d\x18", "compressed with lz4", DECOMPRESS),
+    // Forms of compression that are not read.
+    (0, b"\x5d\0\0", "compressed with lzma, as before xz", RECOMPRESS),
+    (0, b"LZIP\x01", "compressed with lzip", RECOMPRESS),
+    (0, b"\xff\x06\0\0sNaPpY", "compressed with snappy (frames)", RECOMPRESS),
+    (0, b"\x1f\x9d", "compressed with compress (.Z)", RECOMPRESS),
+    (0, b"\x89LZO\0\r\n\x1a\n", "compressed with lzop", RECOMPRESS),
+    (0, b"\x02\x21\x4c\x18", "compressed with lz4 in its old form", RECOMPRESS),
+    (0, b"x\x9c", "compressed with zlib", RECOMPRESS),
     (0, b"%PDF-", "a PDF document", EXTRACT),
     (0, b"{\\rtf", "an RTF document", EXTRACT),
     (0, b"\xd0\xcf\x11\xe0", "an Office document", EXTRACT),
@@ -136,6 +145,9 @@ pub(super) fn other_encoding(head: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// The record separator of RFC 7464.
+pub(super) const SEPARATOR: u8 = 0x1e;
+
 /// Whether a JSON object begins: a brace, a name in quotes, a colon.
 pub(super) fn begins_as_object(bytes: &[u8]) -> bool {
     let Some(rest) = bytes.trim_ascii_start().strip_prefix(b"{") else { return false };
@@ -148,6 +160,14 @@ pub(super) fn begins_as_object(bytes: &[u8]) -> bool {
     });
     let behind = end.and_then(|end| rest.get(end + 1..)).unwrap_or_default();
     behind.trim_ascii_start().starts_with(b":")
+}
+
+/// Whether records begin that each have a separator in front (RFC 7464), as `jq --seq` writes them.
+pub(super) fn begins_as_sequence(bytes: &[u8]) -> bool {
+    let is_gap = |byte: &u8| *byte == SEPARATOR || byte.is_ascii_whitespace();
+    let gap = bytes.iter().take_while(|byte| is_gap(byte)).count();
+    let (gap, rest) = bytes.split_at_checked(gap).unwrap_or((bytes, b""));
+    gap.contains(&SEPARATOR) && begins_as_json(rest)
 }
 
 /// Whether a JSON object begins, or a list of them.
@@ -308,6 +328,9 @@ mod foreign_tests {
             (b"{\n \"name\": \"x\",", "package", "--format json"),
             (b"[ { \"a\" : 1", "-", "--format json"),
             (b"abc\xff\xfe", "a.txt", "UTF-8"),
+            (b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0", "a.jsonl", "lzma"),
+            (b"\xff\x06\0\0sNaPpY\0\x2a", "a.jsonl", "snappy"),
+            (b"\x1f\x9d\x90\x7b", "a.jsonl", "compress (.Z)"),
         ] {
             let why = describe_foreign(head, name).unwrap_or_default();
             assert!(why.contains(words), "{name}: {why}");

@@ -5,6 +5,7 @@ use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::builder::RecordBuilder;
 use super::columnar_reader::ColumnarReader;
 use super::columnar_reader::RandomAccessFile;
+use super::csv_rows::CsvOddities;
 use super::detect::{DetectedFormat, PARQUET_MAGIC, detect_format, is_parquet};
 use super::error::ReadError;
 use super::inputs::InputFile;
@@ -115,6 +116,7 @@ impl<'m> InputReader<'m> {
         }
         // What stands before the point was told of when it was read.
         sequence.take_passed();
+        sequence.take_oddities();
         if stream.offset() == point.offset && stream.prefix() == point.prefix {
             self.records = point.records;
             return Ok(true);
@@ -156,6 +158,7 @@ impl<'m> InputReader<'m> {
         let ReaderBody::Stream(stream, sequence) = &mut self.body else { return Ok(None) };
         skip_records(stream, sequence.as_mut(), place, last)?;
         sequence.take_passed();
+        sequence.take_oddities();
         self.records = last;
         Ok(torn)
     }
@@ -294,6 +297,11 @@ impl<'m> InputReader<'m> {
         matches!(&self.body, ReaderBody::Stream(_, sequence) if sequence.is_page())
     }
 
+    /// Whether its columns were looked at when it was opened.
+    pub(super) const fn is_parquet(&self) -> bool {
+        matches!(self.body, ReaderBody::Parquet(_))
+    }
+
     /// Whether the input has no bytes, once its end is reached.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -318,6 +326,16 @@ impl<'m> InputReader<'m> {
             ReaderBody::Stream(_, sequence) => sequence.take_passed(),
             ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
                 SkippedContent::default()
+            }
+        }
+    }
+
+    /// What of the rows of a table may be meant otherwise, since this was asked last.
+    pub fn take_oddities(&mut self) -> CsvOddities {
+        match &mut self.body {
+            ReaderBody::Stream(_, sequence) => sequence.take_oddities(),
+            ReaderBody::Arrow(_) | ReaderBody::Parquet(_) | ReaderBody::Memory(_) => {
+                CsvOddities::default()
             }
         }
     }

@@ -4,12 +4,16 @@
 //! the stream that it is, so that it may be compressed or come through a pipe; the table is compared with what was read.
 //! Where dictionaries stand behind the batches that need them, and any place of the file can be read, the messages come
 //! in the order of the table.
+//!
+//! Texts are decoded as bytes, and made texts column by column: of a column with bytes that are no text the rows are
+//! looked at one by one.
 
 use super::arrow_contents::{
     ArrowBlocks, ArrowContents, ArrowDamage, ArrowMessage, CONTINUATION, FILE_MARK, MOST_METADATA,
     NextMessage, body_bytes,
 };
 use super::arrow_rows::BatchReader;
+use super::arrow_types::as_fields;
 use super::columnar_reader::RandomAccessFile;
 use super::error::ReadError;
 use super::item::{byte_len, to_usize};
@@ -17,10 +21,13 @@ use super::stream::{BoundedBytes, ByteStream};
 use crate::model::{RecordOrigin, catch_panic};
 use arrow::array::RecordBatch;
 use arrow::buffer::{Buffer, MutableBuffer};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::StreamDecoder;
-use arrow_ipc::{CompressionType, Message, RecordBatch as BatchHeader, root_as_message};
+use arrow_ipc::{
+    CompressionType, Endianness, Field as FieldTable, Message, RecordBatch as BatchHeader, Type,
+    root_as_message,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
 
@@ -54,6 +61,8 @@ pub(super) struct ArrowReader {
     is_done: bool,
     /// Record batches so far.
     batches: usize,
+    /// The columns as they are described; none before that.
+    fields: Option<Fields>,
     /// Columns, those in others too, whose values stand in a dictionary; none before the columns are described.
     dictionary_columns: Option<usize>,
     /// Bytes of the dictionaries that are held, by their numbers.
@@ -187,6 +196,7 @@ impl ArrowReader {
             ready: VecDeque::new(),
             is_done: false,
             batches: 0,
+            fields: None,
             dictionary_columns: None,
             dictionaries: BTreeMap::new(),
             limit,
@@ -255,7 +265,7 @@ impl ArrowReader {
     }
 
     fn take_message(&mut self, message: ArrowMessage) -> Result<(), ArrowDamage> {
-        let ArrowMessage { at, metadata, body } = message;
+        let ArrowMessage { at, mut metadata, body } = message;
         let bytes = check(&metadata, &body, self.limit, at)?;
         let parsed = root_as_message(&metadata).ok();
         let dictionary = parsed.and_then(|message| message.header_as_dictionary_batch());
@@ -267,13 +277,24 @@ impl ArrowReader {
                 return Err(ArrowDamage::TooLong { bytes });
             }
         }
+        let mut texts = Vec::new();
         // The decoder takes the description of columns in with the message behind it.
         if let Some(schema) = parsed.and_then(|message| message.header_as_schema()) {
-            self.dictionary_columns =
-                catch_panic(|| dictionary_columns(&fb_to_schema(schema))).ok();
+            if schema.endianness() == Endianness::Big {
+                return Err(ArrowDamage::Damaged { at, what: BIG_ENDIAN.to_owned() });
+            }
+            let described = catch_panic(|| fb_to_schema(schema)).ok();
+            self.dictionary_columns = described.as_ref().map(dictionary_columns);
+            self.fields = described.map(|schema| schema.fields);
+            text_types(schema.fields().into_iter().flatten(), &mut texts);
         }
         let is_batch = parsed.is_some_and(|message| message.header_as_record_batch().is_some());
         self.batches += usize::from(is_batch);
+        for (place, kind) in texts {
+            if let Some(byte) = metadata.as_slice_mut().get_mut(place) {
+                *byte = kind.0;
+            }
+        }
         let decoded = self.decode(framed(&metadata).into()).and_then(|()| self.decode(body.into()));
         decoded.map_err(|mut what| {
             if is_batch && self.dictionary_columns > Some(self.dictionaries.len()) {
@@ -296,6 +317,30 @@ impl ArrowReader {
 
 /// Said of a batch before whose dictionaries it stands.
 const BEHIND: &str = "; a dictionary is missing before it: a dictionary after the batches is found only in an uncompressed Arrow file, on disk or in a bucket";
+
+/// Said of a file of a machine that stores the highest byte of a number first.
+const BIG_ENDIAN: &str = "the file is big-endian: its numbers stand highest byte first, which is not read; write it again on a little-endian machine, or with pyarrow, which reads it";
+
+/// Where the types of texts stand in a description of columns, and the types of bytes for them: neither has members, so
+/// one byte tells them apart.
+fn text_types<'m>(fields: impl Iterator<Item = FieldTable<'m>>, places: &mut Vec<(usize, Type)>) {
+    for field in fields {
+        let bytes = match field.type_type() {
+            Type::Utf8 => Some(Type::Binary),
+            Type::LargeUtf8 => Some(Type::LargeBinary),
+            Type::Utf8View => Some(Type::BinaryView),
+            _ => None,
+        };
+        let member = field._tab.vtable().get(FieldTable::VT_TYPE_TYPE);
+        let place = field._tab.loc().saturating_add(usize::from(member));
+        places.extend(bytes.filter(|_| member > 0).map(|bytes| (place, bytes)));
+        // A union has no form in JSON, whatever is in it.
+        if field.type_type() != Type::Union {
+            let inner: Vec<FieldTable<'m>> = field.children().into_iter().flatten().collect();
+            text_types(inner.into_iter(), places);
+        }
+    }
+}
 
 fn dictionary_columns(schema: &Schema) -> usize {
     let is_coded = |field: &&&Field| matches!(field.data_type(), DataType::Dictionary(..));
@@ -328,7 +373,9 @@ impl BatchReader for ArrowReader {
                 }
             }
         }
-        Ok(self.ready.pop_front())
+        let Some(batch) = self.ready.pop_front() else { return Ok(None) };
+        let made = self.fields.as_ref().map(|fields| as_fields(&batch, fields));
+        Ok(Some(made.and_then(Result::ok).unwrap_or(batch)))
     }
 }
 

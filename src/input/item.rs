@@ -1,6 +1,6 @@
 //! What a reader is asked, and what it gives.
 
-use crate::model::{ReadRecord, RecordOrigin, Reject, RejectReason};
+use crate::model::{FieldKind, ReadRecord, RecordOrigin, Reject, RejectReason};
 use crate::remote::ObjectStores;
 
 /// A line may be this many times longer than the longest text: escapes and other fields.
@@ -58,14 +58,29 @@ pub struct CsvOptions {
     /// Double quotes around values that contain delimiters and line ends. By default they are recognised.
     #[cfg_attr(feature = "cli", arg(long = "no-quotes", action = clap::ArgAction::SetFalse))]
     pub quotes: bool,
-    /// Whether a value without quotes that is spelled as a number is one, and an empty one null; else all are texts.
+    /// The character before a quote that is part of a quoted value. By default a quote is doubled, unless the first rows
+    /// of a table have a backslash before quotes.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "CHARACTER", value_parser = CsvOptions::parse_escape))]
+    pub escape: Option<u8>,
+    /// Whether an empty value without quotes is null; else it is an empty text, and all values are texts.
     #[cfg_attr(feature = "cli", arg(skip = true))]
+    pub nulls: bool,
+    /// Whether a value without quotes that is spelled as a number is one for who reads the values of rows; a record has
+    /// texts, but where [`ReadOptions::declared`] says otherwise.
+    #[cfg_attr(feature = "cli", arg(skip))]
     pub numbers: bool,
 }
 
 impl Default for CsvOptions {
     fn default() -> Self {
-        Self { delimiter: None, quotes: true, comment: None, numbers: true }
+        Self {
+            delimiter: None,
+            quotes: true,
+            comment: None,
+            escape: None,
+            nulls: true,
+            numbers: false,
+        }
     }
 }
 
@@ -85,6 +100,17 @@ impl CsvOptions {
             b"tab" | b"\\t" => Ok(b'\t'),
             [byte] if Self::is_delimiter(*byte) => Ok(*byte),
             _ => Err("write one ASCII character, such as `;`, or tab".to_owned()),
+        }
+    }
+
+    /// Reads an escape: one character; the quote itself where quotes are doubled.
+    ///
+    /// # Errors
+    /// In words, when it is not one.
+    pub fn parse_escape(text: &str) -> Result<u8, String> {
+        match text.as_bytes() {
+            [byte] if byte.is_ascii_graphic() => Ok(*byte),
+            _ => Err("write one ASCII character, such as `\\`".to_owned()),
         }
     }
 }
@@ -144,6 +170,13 @@ pub struct ReadOptions {
     /// long as a text.
     #[cfg_attr(feature = "cli", arg(skip))]
     pub whole: bool,
+    /// Declared fields under their names in the records: a value of a table without quotes is a number or a truth only
+    /// where its field is declared as one.
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub declared: Vec<(String, FieldKind)>,
+    /// Whether records come with what earlier releases read of the input too, where that is something else.
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub earlier: bool,
     /// Most bytes of a record batch of an Arrow file, which is held as a whole.
     #[cfg_attr(feature = "cli", arg(skip = 512_u64 << 20))]
     pub max_batch_bytes: u64,
@@ -171,6 +204,8 @@ impl Default for ReadOptions {
             max_meta_bytes: 16 << 20,
             text_by: TextUnit::File,
             table: CsvOptions::default(),
+            declared: Vec::new(),
+            earlier: false,
             max_batch_bytes: 512 << 20,
             partitions: true,
             exclude: Vec::new(),
@@ -196,6 +231,13 @@ impl ReadOptions {
     /// What becomes of a record that was read and found bad afterwards, with all that it had under the names of its file.
     pub(crate) fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {
         Reject::of(record, self.id_field.as_deref(), self.text_field.as_deref(), reason)
+    }
+
+    /// What the field of a column is declared as, if it is.
+    pub(super) fn declared_kind(&self, column: &str) -> Option<FieldKind> {
+        let renamed = self.renamed.iter().find(|(_, theirs)| theirs == column);
+        let field = renamed.map_or(column, |(ours, _)| ours);
+        self.declared.iter().find(|(name, _)| name == field).map(|(_, kind)| *kind)
     }
 
     /// Says which field of the records is one of ours: `text`, `id` and `source` are [`ReadOptions::text_field`],
@@ -270,6 +312,9 @@ pub struct SkippedContent {
     /// Captures of an address that are older than the stored one, which stays; they count as unchanged too.
     #[serde(skip_serializing_if = "is_zero")]
     pub older: u64,
+    /// Responses in web archives that hold a part of a page (206), and records that continue an earlier one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub partial: u64,
     /// Other contents of web archives that are not text: images, programs, answers that report an error.
     pub other: u64,
 }
@@ -283,6 +328,7 @@ impl std::ops::AddAssign for SkippedContent {
         self.html += other.html;
         self.gone += other.gone;
         self.older += other.older;
+        self.partial += other.partial;
         self.other += other.other;
     }
 }

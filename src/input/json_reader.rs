@@ -4,12 +4,13 @@
 
 use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::error::{ReadError, way_to_text};
+use super::foreign::SEPARATOR;
 use super::item::{ReadOptions, byte_len, line_limit, reject};
 use super::json_record::guess_field;
 use super::roles;
 use super::stream::{BoundedBytes, ByteStream, line_end};
 use crate::model::{RecordOrigin, Reject, RejectReason};
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub(super) struct JsonValuesReader {
     objects: JsonObjects,
     /// Nobody said that it is JSON: without a text it is refused as what it is.
     is_guess: bool,
+    /// Each value has a separator in front (RFC 7464), which ends one that was cut off.
+    is_sequence: bool,
     /// Within an array.
     in_array: bool,
     /// A value came, and neither a comma nor the end of the array behind it.
@@ -40,11 +43,17 @@ impl JsonValuesReader {
         Self {
             objects,
             is_guess,
+            is_sequence: false,
             in_array: false,
             is_behind_value: false,
             is_done: false,
             is_over: false,
         }
+    }
+
+    /// The same of values that have a separator in front.
+    pub(super) fn of_sequence(self) -> Self {
+        Self { is_sequence: true, ..self }
     }
 
     /// Skips what stands between values.
@@ -54,7 +63,10 @@ impl JsonValuesReader {
         place: &RecordPlace,
     ) -> Result<JsonGap, ReadError> {
         loop {
-            stream.skip_while(|byte| byte.is_ascii_whitespace())?;
+            let is_sequence = self.is_sequence;
+            stream.skip_while(|byte| {
+                byte.is_ascii_whitespace() || is_sequence && byte == SEPARATOR
+            })?;
             let at = stream.offset();
             let fault = |what: &str| ReadError::Damaged {
                 path: place.path().to_path_buf(),
@@ -101,7 +113,11 @@ impl FormatReader for JsonValuesReader {
         }
         let mut end = JsonValueEnd::default();
         let limit = self.objects.limit();
-        let piece = stream.next_piece(limit, Reject::MAX_RAW, |bytes| end.find(bytes))?;
+        let is_sequence = self.is_sequence;
+        let piece = stream.next_piece(limit, Reject::MAX_RAW, |bytes| {
+            let next = is_sequence.then(|| memchr(SEPARATOR, bytes)).flatten();
+            end.find(next.and_then(|next| bytes.get(..next)).unwrap_or(bytes)).or(next)
+        })?;
         let Some(piece) = piece else { return Ok(None) };
         self.is_behind_value = self.in_array;
         let is_guess = self.is_guess && place.number == 0;
@@ -243,7 +259,7 @@ fn line_in(ahead: &[u8], is_all: bool) -> Option<Range<usize>> {
 
 /// The place of the next value, in a list or behind another one.
 fn value_in(ahead: &[u8], _: bool) -> Option<Range<usize>> {
-    let is_between = |byte: &u8| byte.is_ascii_whitespace() || b"[,]".contains(byte);
+    let is_between = |byte: &u8| byte.is_ascii_whitespace() || b"[,]\x1e".contains(byte);
     let from = ahead.iter().position(|byte| !is_between(byte))?;
     let end = JsonValueEnd::default().find(ahead.get(from..)?)?;
     Some(from..from + end)

@@ -1,6 +1,7 @@
-//! What identifies a record, whichever format it comes in: a text that is not blank, or a whole number.
+//! What identifies a record, whichever format it comes in: a text that is not blank, or a whole number. A value of a
+//! table of separated values is a text.
 
-use crate::model::RecordKey;
+use crate::model::{RecordKey, is_number};
 
 /// 2^53: a double beyond it may stand for several whole numbers.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -21,6 +22,17 @@ pub(super) fn of_number(spelled: &str) -> Option<RecordKey> {
     let double: f64 = spelled.parse().ok()?;
     let is_whole = double.fract() == 0.0 && double.abs() < EXACT;
     is_whole.then(|| RecordKey::Given((double as i64).to_string()))
+}
+
+/// The key that earlier releases made of a value of a table without quotes, where that is another than the value: they
+/// took it for a number, and spelled that anew.
+pub(super) fn earlier_of_cell(value: &str) -> Option<String> {
+    // Most keys are digits, or no number at all.
+    let may_differ = value == "-0" || value.contains(['.', 'e', 'E']) && is_number(value);
+    match may_differ.then(|| of_number(value)).flatten()? {
+        RecordKey::Given(key) => Some(key).filter(|key| key != value),
+        RecordKey::Position => None,
+    }
 }
 
 #[cfg(test)]
@@ -52,6 +64,18 @@ mod tests {
             ("9007199254740991.0", "9007199254740991"),
         ] {
             assert_eq!(of_number(spelled), given(expected), "{spelled}");
+        }
+        for (value, expected) in [
+            ("1e3", Some("1000")),
+            ("7.0", Some("7")),
+            ("-0", Some("0")),
+            ("7", None),
+            ("007", None),
+            ("1.10", None),
+            ("a.example/1e3", None),
+            ("+7.0", None),
+        ] {
+            assert_eq!(earlier_of_cell(value).as_deref(), expected, "{value}");
         }
         for none in ["", "-", "1.5", "NaN", "inf", "1e400", "9007199254740992.0", "1e16", "x"] {
             assert_eq!(of_number(none), None, "{none}");

@@ -2,15 +2,17 @@
 //!
 //! [`expand`] turns path arguments into [`InputFile`]s; an [`InputReader`] cuts one input into undecoded records in
 //! order, with the [`ResumePoint`] after each; a [`RecordBuilder`] on any thread makes records and rejects of them.
-//! * `inputs` files, directories, patterns, standard input; `folders` what of a directory is data
+//! * `inputs` one of them; `expand` files, directories, patterns, standard input; `folders` what of these is data, by
+//!   `file_names`, `leftovers` (copies and parts of files) and `table_formats` (Iceberg, Delta, Hudi, Lance)
 //! * `decompress` by content, counting the bytes of the file
 //! * `pipe` standard input and pipes, where a request to stop is heard
 //! * `stream` lines of the decompressed bytes, their position and their hash
 //! * `item` what a reader is asked, and what it gives
 //! * `detect` the format, by what `csv_rows` sees in the beginning; `foreign` files that are neither records nor a text
-//! * `input_reader` hands on to `columnar_reader` (Parquet), or to a reader of records of a stream (`block`):
+//! * `input_reader` hands on to `columnar_reader` (Parquet, by its `parquet_footer`), or to a reader of records of a stream (`block`):
 //!   `json_reader`, `csv_reader` of rows of `csv_rows`, `warc_reader` of archives, `text_reader`
-//! * `ipc` the messages of Arrow files and streams; `arrow_rows` rows of record batches as records, by `arrow_json`
+//! * `ipc` the messages of Arrow files and streams; `arrow_rows` rows of record batches as records, by `arrow_json`,
+//!   their columns in the types of `arrow_types`
 //! * `records` records that a program hands over, one by one or as record batches
 //! * `roles` which field is the text when none is named, other names for fields, the source that a record names
 //! * `keys` what identifies a record: one rule for all of them
@@ -19,6 +21,7 @@
 mod arrow_contents;
 mod arrow_json;
 mod arrow_rows;
+mod arrow_types;
 mod block;
 mod builder;
 mod columnar_reader;
@@ -28,6 +31,8 @@ mod csv_rows;
 mod decompress;
 mod detect;
 mod error;
+mod expand;
+mod file_names;
 mod folders;
 mod foreign;
 mod input_reader;
@@ -37,30 +42,37 @@ mod item;
 mod json_reader;
 mod json_record;
 mod keys;
+mod leftovers;
+mod parquet_footer;
 mod pipe;
 mod records;
 mod roles;
 mod stream;
+mod table_formats;
 mod text_reader;
 mod warc_reader;
 
 pub(crate) use arrow_json::rows_as_json;
 pub(crate) use arrow_rows::is_row_number;
+pub(crate) use arrow_types::as_type;
 pub use block::RawRecord;
 pub use builder::{RecordBuilder, split_members};
 pub use csv_header::{CsvHeader, CsvValue};
+pub use csv_rows::CsvOddities;
 pub use decompress::without_compression;
 pub use error::ReadError;
+pub use expand::expand;
+#[cfg(test)]
+pub use expand::expand_local;
 pub use folders::{LeftFile, LeftRole, path_fields};
 pub use input_reader::InputReader;
-#[cfg(test)]
-pub use inputs::expand_local;
+pub use inputs::InputFile;
 pub(crate) use inputs::path_on_record;
-pub use inputs::{InputFile, expand};
 pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
 };
 pub(crate) use json_record::may_have_half_pairs;
+pub(crate) use parquet_footer::{ParquetDecoding, ParquetFooter};
 pub use records::{Record, Records};
 #[cfg(test)]
 pub(crate) use stream::HASHED_AGAIN;
@@ -68,6 +80,10 @@ pub(crate) use warc_reader::{CAPTURE_DATE, CAPTURE_FIELDS};
 
 #[cfg(test)]
 mod arrow_tests;
+#[cfg(test)]
+mod columnar_tests;
+#[cfg(test)]
+mod folder_tests;
 #[cfg(test)]
 mod format_tests;
 #[cfg(test)]

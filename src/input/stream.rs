@@ -1,6 +1,6 @@
 //! Lines of a decompressed input, with the position and the hash of all that was consumed.
 
-use super::decompress::Decompressor;
+use super::decompress::{AbsentDictionary, Decompressor};
 use super::error::ReadError;
 use super::item::{byte_len, to_usize};
 use crate::remote::RemoteError;
@@ -429,10 +429,17 @@ impl ByteStream {
     }
 
     fn fail(&mut self, error: std::io::Error) -> ReadError {
-        self.fault = Some(match RemoteError::within(&error) {
-            Some(remote) => remote.clone().into(),
-            None => std::io::Error::new(error.kind(), error.to_string()),
+        let dictionary = error.get_ref().and_then(|error| error.downcast_ref());
+        let dictionary: Option<AbsentDictionary> = dictionary.copied();
+        self.fault = Some(match (RemoteError::within(&error), dictionary) {
+            (Some(remote), _) => remote.clone().into(),
+            (_, Some(absent)) => std::io::Error::new(error.kind(), absent),
+            _ => std::io::Error::new(error.kind(), error.to_string()),
         });
+        if let Some(absent) = dictionary {
+            let (path, offset) = (self.path.to_path_buf(), self.source.consumed());
+            return ReadError::Dictionary { path, offset, what: absent.to_string() };
+        }
         if self.source.blames_data(&error) {
             ReadError::Corrupt {
                 path: self.path.to_path_buf(),

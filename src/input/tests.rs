@@ -108,7 +108,7 @@ fn lines_become_records_with_key_metadata_and_origin() {
     let first = record(&items[0]);
     assert_eq!(first.text, "té\nxt");
     assert_eq!(first.key, RecordKey::Position);
-    let rest = r#""meta":{"b":1,"a":[1,2]},"url":"a/b"}"#;
+    let rest = r#""meta":{"b":1,"a":[1,2]},"x\n":null,"url":"a/b"}"#;
     assert_eq!(first.metadata, format!("{{\"id\":7.0,{rest}"));
     let spelled = first.spelled.as_ref().expect("another spelling");
     let others = r#""meta":{"b":1, "a":[ 1,2]},"x\n":null,"url":"a\/b"}"#;
@@ -146,6 +146,70 @@ fn compression_is_recognised_by_content_in_members_and_frames() {
         assert_eq!(record(&items[2]).origin.offset, 42, "{name}");
         assert_eq!(reader.input_bytes(), bytes.len() as u64, "{name}");
         assert_eq!(reader.point().offset, LINES.len() as u64, "{name}");
+    }
+}
+
+/// The frame of a dictionary, as web archives have it in front.
+fn dictionary_frame(bytes: &[u8]) -> Vec<u8> {
+    let mut frame = skippable(bytes);
+    frame[0] = 0x5d;
+    frame
+}
+
+// Such archives were called damaged.
+#[test]
+fn a_dictionary_in_front_is_that_of_the_frames_behind_it() {
+    let dir = Dir::new();
+    let samples: Vec<String> =
+        (0..200).map(|n| format!("{{\"text\":\"sample {n} of {}\"}}\n", n * 7)).collect();
+    let trained = |size| zstd::dict::from_samples(&samples, size).expect("trains");
+    let (dictionary, other) = (trained(1024), trained(2048));
+    let frame = |line: &str, dictionary: &[u8]| {
+        let mut encoder = zstd::bulk::Compressor::with_dictionary(3, dictionary).expect("makes");
+        encoder.compress(line.as_bytes()).expect("compresses")
+    };
+    let frames = |dictionary: &[u8]| -> Vec<u8> {
+        LINES.split_inclusive('\n').flat_map(|line| frame(line, dictionary)).collect()
+    };
+    let again = [dictionary_frame(&other), frames(&other)].concat();
+    for (name, front, times) in [
+        ("raw", dictionary_frame(&dictionary), 1),
+        ("packed", dictionary_frame(&zst(&dictionary)), 1),
+        ("skipped", [skippable(b"first"), dictionary_frame(&dictionary)].concat(), 1),
+        ("twice", [again, dictionary_frame(&dictionary)].concat(), 2),
+    ] {
+        let bytes = [front, frames(&dictionary), zst(LINES.as_bytes())].concat();
+        let mut reader = InputReader::open(&dir.write(name, &bytes), &ReadOptions::default())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let items = drain(&mut reader).expect("reads");
+        assert_eq!(texts(&items), ["one", "two", "three"].repeat(times + 1), "{name}");
+        assert_eq!(reader.input_bytes(), bytes.len() as u64, "{name}");
+    }
+    // What is no dictionary is skipped as any other frame of its kind; one that is cut is damage.
+    let bytes = [dictionary_frame(b"words"), zst(LINES.as_bytes())].concat();
+    assert_eq!(texts(&read(&dir.write("words", bytes))), ["one", "two", "three"]);
+    let cut = dictionary_frame(&dictionary);
+    let cut = dir.write("cut", &cut[..cut.len() / 2]);
+    let error = InputReader::open(&cut, &ReadOptions::default()).err().expect("cut");
+    assert!(matches!(error, ReadError::Corrupt { .. }), "{error}");
+    // Without it, or with another one: named, and nothing is damaged.
+    for front in [vec![], dictionary_frame(&other)] {
+        let whole = [front.clone(), zst(LINES.as_bytes()), frames(&dictionary)].concat();
+        for (bytes, expected) in [(whole, 3), ([front, frames(&dictionary)].concat(), 0)] {
+            let opened = InputReader::open(&dir.write("absent", bytes), &ReadOptions::default());
+            let (items, error) = match opened {
+                Ok(mut reader) => {
+                    let read = drain(&mut reader).expect_err("is absent");
+                    assert!(matches!(reader.next(), Err(ReadError::Dictionary { .. })), "stays");
+                    read
+                }
+                Err(error) => (Vec::new(), error),
+            };
+            assert_eq!(items.len(), expected, "{error}");
+            assert!(matches!(error, ReadError::Dictionary { .. }), "{error}");
+            let words = error.to_string();
+            assert!(words.contains("zstd -d -D") && !words.contains("damaged"), "{words}");
+        }
     }
 }
 
@@ -628,13 +692,13 @@ fn links_are_followed_once_and_keep_their_names() {
     use std::os::unix::fs::symlink;
     let dir = Dir::new();
     dir.write("blobs/0a1b", LINES);
-    dir.write("d/own.txt", "own");
+    dir.write("d/own.jsonl", LINES);
     symlink(dir.path("d"), dir.path("d/loop")).expect("link");
     symlink(dir.path("blobs/0a1b"), dir.path("d/train.jsonl")).expect("link");
     symlink(dir.path("blobs/0a1b"), dir.path("d/zzz.jsonl")).expect("link");
     symlink(dir.path("gone"), dir.path("d/dangling")).expect("link");
     let found = expand_in(&dir, &["d"]).expect("expands");
-    assert_eq!(names(&dir, &found), ["d/own.txt", "d/train.jsonl"]);
+    assert_eq!(names(&dir, &found), ["d/own.jsonl", "d/train.jsonl"]);
     assert_eq!(found[1].size, LINES.len() as u64);
 }
 

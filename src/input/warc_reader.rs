@@ -4,6 +4,7 @@
 
 use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::error::ReadError;
+use super::foreign::{describe_foreign, is_marked};
 use super::item::{ReadItem, ReadOptions, SkippedContent, byte_len, line_limit, reject, to_usize};
 use super::keys;
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
@@ -23,6 +24,8 @@ const END: &[u8] = b"\r\n\r\n";
 const MOST_HEADER: usize = 1 << 20;
 /// A payload whose kind is of no use is skipped, of any length.
 const NOTHING: usize = 0;
+/// Why a text is rejected of which a record has the beginning alone.
+const SEGMENT: &str = "the first segment of a record that goes on in others (WARC-Segment-Number), which are not joined: write it as one record";
 /// When a page was fetched.
 pub(crate) const CAPTURE_DATE: &str = "date";
 /// Fields that tell when and as what a page was fetched, and nothing of its content: they differ at each crawl.
@@ -32,9 +35,10 @@ pub(crate) const CAPTURE_FIELDS: [&str; 2] = [CAPTURE_DATE, "record_id"];
 pub(super) struct WarcReader {
     options: ReadOptions,
     passed: SkippedContent,
-    /// All records, and the pages among them.
+    /// All records, and the pages among them, and descriptions of pages in JSON, as WAT files have them.
     records: u64,
     pages: u64,
+    descriptions: u64,
     is_done: bool,
 }
 
@@ -49,6 +53,10 @@ struct WarcHeader {
     content_type: String,
     /// Codes with commas, the likeliest first.
     languages: Option<String>,
+    /// Why the payload stops short of its end.
+    truncated: Option<String>,
+    /// The payload goes on in later records.
+    is_segment: bool,
 }
 
 impl WarcReader {
@@ -58,6 +66,7 @@ impl WarcReader {
             passed: SkippedContent::default(),
             records: 0,
             pages: 0,
+            descriptions: 0,
             is_done: false,
         }
     }
@@ -127,24 +136,21 @@ impl WarcReader {
                 return (content, item);
             }
         };
-        let (text, content_type) = if header.kind == "response" {
-            let Some(answer) = HttpResponse::of(raw) else {
-                return (PayloadKind::Other, None);
-            };
-            if answer.content() != PayloadKind::Text {
-                return (answer.content(), None);
-            }
-            match answer.text(max_doc_bytes) {
-                Ok(text) => (text, answer.content_type),
-                Err(reason) => {
-                    let item = reject(reason, origin, raw, byte_len(raw.len()));
-                    return (PayloadKind::Text, Some(item));
-                }
-            }
-        } else {
-            (raw.into(), header.content_type.clone())
+        let answer = match header.kind.as_str() {
+            "response" => match HttpResponse::of(raw) {
+                Some(answer) if answer.content() == PayloadKind::Text => Some(answer),
+                other => return (other.map_or(PayloadKind::Other, |one| one.content()), None),
+            },
+            _ => None,
         };
-        let item = match self.made(header, &text, &content_type, origin.clone()) {
+        let made = match answer {
+            _ if header.is_segment => Err(RejectReason::Form(SEGMENT.to_owned())),
+            Some(answer) => answer
+                .text(max_doc_bytes)
+                .and_then(|text| self.made(header, &text, &answer.content_type, origin.clone())),
+            None => self.made(header, raw, &header.content_type, origin.clone()),
+        };
+        let item = match made {
             Ok(record) => ReadItem::Record(record),
             Err(reason) => reject(reason, origin, raw, byte_len(raw.len())),
         };
@@ -176,6 +182,7 @@ impl WarcReader {
             ("content_type", Some(content_type)),
             ("language", language),
             ("languages", languages.filter(|codes| codes.contains(','))),
+            ("truncated", header.truncated.as_deref()),
         ];
         let mut key = RecordKey::Position;
         let mut metadata = JsonObject::default();
@@ -224,6 +231,8 @@ impl FormatReader for WarcReader {
                     self.passed.html += 1;
                 }
                 (PayloadKind::Gone, None) => self.passed.gone += 1,
+                (PayloadKind::Part, None) => self.passed.partial += 1,
+                (PayloadKind::Description, None) => self.descriptions += 1,
                 (PayloadKind::Other, None) => self.passed.other += 1,
                 (PayloadKind::Text | PayloadKind::Nothing, None) => {}
             }
@@ -233,6 +242,10 @@ impl FormatReader for WarcReader {
             return Ok(None);
         }
         let why = match pages {
+            0 if self.descriptions > 0 => format!(
+                "{} descriptions of pages in JSON and no text, as WAT files have them: give the WET files of the crawl",
+                self.descriptions
+            ),
             0 => format!(
                 "a web archive of {records} records without any text: give the WET files of the crawl"
             ),
@@ -256,6 +269,10 @@ fn expected(header: &WarcHeader) -> PayloadKind {
         "response" => content(&header.content_type),
         "conversion" | "resource" if header.content_type.is_empty() => PayloadKind::Text,
         "conversion" | "resource" => content(&header.content_type),
+        "continuation" => PayloadKind::Part,
+        "metadata" if header.content_type.starts_with("application/json") => {
+            PayloadKind::Description
+        }
         _ => PayloadKind::Nothing,
     }
 }
@@ -270,7 +287,8 @@ fn header(stream: &mut ByteStream, path: &Path) -> Result<WarcHeader, ReadError>
         return Err(fault("the header of a record does not end"));
     };
     if !bytes.starts_with(MARK) {
-        return Err(fault("no record of a web archive begins here"));
+        let other = describe_foreign(bytes, "").filter(|_| is_marked(bytes));
+        return Err(fault(other.as_deref().unwrap_or("no record of a web archive begins here")));
     }
     let mut header = WarcHeader::default();
     let mut bytes_said = None;
@@ -287,6 +305,8 @@ fn header(stream: &mut ByteStream, path: &Path) -> Result<WarcHeader, ReadError>
             "warc-date" => header.date = Some(value),
             "warc-record-id" => header.id = Some(value),
             "warc-identified-content-language" => header.languages = Some(value),
+            "warc-truncated" => header.truncated = Some(value.to_ascii_lowercase()),
+            "warc-segment-number" => header.is_segment = true,
             _ => {}
         }
     }
@@ -325,6 +345,10 @@ pub(super) enum PayloadKind {
     Html,
     /// The answer that a page is not there, or not any more.
     Gone,
+    /// A part of something, without the rest.
+    Part,
+    /// What is known of a page, as JSON.
+    Description,
     /// Anything else that somebody asked for and got.
     Other,
     /// What only describes other records.
@@ -336,6 +360,8 @@ struct HttpResponse<'r> {
     is_good: bool,
     /// It says that there is nothing (404) or nothing any more (410).
     is_gone: bool,
+    /// It holds a part (206), and does not say that this is the whole.
+    is_part: bool,
     /// In lower case.
     pub(super) content_type: String,
     transfer: String,
@@ -353,6 +379,7 @@ impl<'r> HttpResponse<'r> {
         let mut answer = Self {
             is_good: status.len() == 3 && status.starts_with('2'),
             is_gone: matches!(status, "404" | "410"),
+            is_part: status == "206",
             content_type: String::new(),
             transfer: String::new(),
             encoding: String::new(),
@@ -363,6 +390,7 @@ impl<'r> HttpResponse<'r> {
                 "content-type" => answer.content_type = value.to_ascii_lowercase(),
                 "transfer-encoding" => answer.transfer = value.to_ascii_lowercase(),
                 "content-encoding" => answer.encoding = value.to_ascii_lowercase(),
+                "content-range" => answer.is_part &= !is_whole_range(&value),
                 _ => {}
             }
         }
@@ -371,6 +399,7 @@ impl<'r> HttpResponse<'r> {
 
     pub(super) fn content(&self) -> PayloadKind {
         match (self.is_good, self.is_gone) {
+            (true, _) if self.is_part => PayloadKind::Part,
             (true, _) => content(&self.content_type),
             (false, true) => PayloadKind::Gone,
             (false, false) => PayloadKind::Other,
@@ -404,6 +433,19 @@ impl<'r> HttpResponse<'r> {
             }
         }
     }
+}
+
+/// Whether a `Content-Range` is all of a known length: `bytes 0-99/100`.
+fn is_whole_range(value: &str) -> bool {
+    let whole = || {
+        let (unit, range) = value.split_once([' ', '='])?;
+        let (range, length) = range.trim().split_once('/')?;
+        let (first, last) = range.split_once('-')?;
+        let (last, length) = (last.parse::<u64>().ok()?, length.parse::<u64>().ok()?);
+        let is_whole = first == "0" && last.checked_add(1) == Some(length);
+        Some(is_whole && unit.eq_ignore_ascii_case("bytes"))
+    };
+    whole().unwrap_or(false)
 }
 
 /// What a media type stands for.
@@ -507,6 +549,26 @@ mod tests {
         for cut in 4..chunks.len() {
             let whole = dechunked(&chunks[..cut]).expect("is in chunks");
             assert!(b"Chunked, in part".starts_with(&whole), "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_the_whole_only_where_it_says_so() {
+        for whole in ["bytes 0-99/100", "Bytes 0-0/1", "bytes=0-99/100"] {
+            assert!(is_whole_range(whole), "{whole}");
+        }
+        for part in [
+            "bytes 0-98/100",
+            "bytes 1-99/100",
+            "bytes 0-99/*",
+            "bytes */100",
+            "bytes 0-18446744073709551615/0",
+            "bytes 0-18446744073709551615/*",
+            "items 0-99/100",
+            "bytes",
+            "",
+        ] {
+            assert!(!is_whole_range(part), "{part}");
         }
     }
 

@@ -27,6 +27,8 @@ pub struct ContentFields<'f> {
     /// Members whose values have a type: a text is the number, truth or moment that it spells
     /// ([`FieldValue::of_json`]).
     pub typed: &'f [(String, FieldKind)],
+    /// They are the cells of a row, which are texts: `3.0` is `3`, as a writer spells it whose column has a hole.
+    pub is_row: bool,
 }
 
 impl ContentFields<'_> {
@@ -52,6 +54,15 @@ fn is_name(quoted: &str, name: &str) -> bool {
 /// In words, for what is not JSON.
 pub fn content_form(object: &str, fields: ContentFields<'_>) -> Result<String, String> {
     written(object, Some(fields))
+}
+
+/// The whole number that a text spells as pandas does in a column with a hole, `3.0`; any other text as it is.
+fn without_hole(text: &str) -> &str {
+    let whole = text.strip_suffix(".0").filter(|whole| {
+        let digits = whole.strip_prefix('-').unwrap_or(whole);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    whole.unwrap_or(text)
 }
 
 /// The value of a member that has a type, in one spelling; none for what its type cannot hold.
@@ -111,8 +122,12 @@ impl ContentWriter<'_> {
             Some(b'"') => {
                 let spelled = self.from.string()?;
                 let text = spelled.get(1..spelled.len() - 1).unwrap_or_default();
+                let is_cell = depth == 1 && self.content.is_some_and(|fields| fields.is_row);
                 match self.content.and_then(|_| moment_by_value(text)) {
                     Some(moment) => self.out.extend(["\"", &moment, "\""]),
+                    None if is_cell => {
+                        self.out.extend(["\"", without_hole(text), "\""]);
+                    }
                     None => self.out.push_str(spelled),
                 }
             }
@@ -263,9 +278,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_that_of_the_record_alone() {
+    fn members_left_out_are_those_of_the_record() {
         let object = r#"{"date":"x","a":{"date":"y"},"url":"u"}"#;
-        let fields = ContentFields { left_out: &["date".to_owned()], typed: &[] };
+        let fields = ContentFields { left_out: &["date".to_owned()], ..ContentFields::default() };
         let left = content_form(object, fields).unwrap();
         assert_eq!(left, r#"{"a":{"date":"y"},"url":"u"}"#);
     }
@@ -282,7 +297,7 @@ mod tests {
         let named = |at: usize| ["i", "f", "b", "t", "k"][at].to_owned();
         let typed: Vec<_> =
             kinds.into_iter().enumerate().map(|(at, kind)| (named(at), kind)).collect();
-        let fields = ContentFields { left_out: &[], typed: &typed };
+        let fields = ContentFields { typed: &typed, ..ContentFields::default() };
         for (object, expected) in [
             (
                 r#"{"i":"007","f":"3.00","b":"True","t":"20240331","k":"1.10"}"#,
@@ -299,6 +314,15 @@ mod tests {
         ] {
             assert_eq!(content_form(object, fields).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn whole_numbers_of_a_row_have_no_point() {
+        let fields = ContentFields { is_row: true, ..ContentFields::default() };
+        let object = r#"{"a":"3.0","b":"-7.0","c":"1.10","d":"v3.0","e":".0","f":"3.00"}"#;
+        let expected = r#"{"a":"3","b":"-7","c":"1.10","d":"v3.0","e":".0","f":"3.00"}"#;
+        assert_eq!(content_form(object, fields).unwrap(), expected);
+        assert_eq!(content_form(object, ContentFields::default()).unwrap(), object);
     }
 
     #[test]

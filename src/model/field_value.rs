@@ -36,10 +36,11 @@ impl FieldValue {
     /// A JSON value as a value of a kind; none for null.
     ///
     /// * keyword: a text; a number or a truth as it is spelled;
-    /// * int: a whole number of 64 bits in any spelling (`7`, `7.0`, `1e3`), or a text of its digits;
+    /// * int: a whole number of 64 bits in any spelling (`7`, `7.0`, `1e3`), or a text of such or of its digits;
     /// * float: a number that a double can hold, or a text that spells one as JSON does;
     /// * bool: `true` and `false`, or a text of these words in any case;
-    /// * timestamp: a text that [`timestamp_of_text`] reads, or a number, as [`timestamp_of_number`].
+    /// * timestamp: a text that [`timestamp_of_text`] reads, or a number, as [`timestamp_of_number`], of nine digits or
+    ///   more also as a text.
     ///
     /// # Errors
     /// [`Misfit`] for all others: lists, objects, fractions for an int, numbers for a bool.
@@ -65,7 +66,10 @@ impl FieldValue {
             (FieldKind::Float, None) => float(raw).map(Self::Float),
             (FieldKind::Bool, Some(text)) => truth(&text.to_ascii_lowercase()).map(Self::Bool),
             (FieldKind::Bool, None) => truth(raw).map(Self::Bool),
-            (FieldKind::Timestamp, Some(text)) => timestamp_of_text(&text).map(Self::Timestamp),
+            (FieldKind::Timestamp, Some(text)) => {
+                let of_number = || epoch_of_text(&text).and_then(timestamp_of_number);
+                timestamp_of_text(&text).or_else(of_number).map(Self::Timestamp)
+            }
             (FieldKind::Timestamp, None) if is_number(raw) => {
                 timestamp_of_number(raw).map(Self::Timestamp)
             }
@@ -133,7 +137,17 @@ fn float(spelled: &str) -> Option<f64> {
 fn whole_of_text(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    if is_whole { text.parse().ok() } else { None }
+    match is_whole {
+        true => text.parse().ok(),
+        // A value of a table, where a column of whole numbers with a hole in it has `7.0`.
+        false => whole(text).and_then(|whole| i64::try_from(whole).ok()),
+    }
+}
+
+/// A text that is a number since 1970, as tables have it; fewer digits may be those of a year or a day.
+fn epoch_of_text(text: &str) -> Option<&str> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    (digits > 8 && is_number(text)).then_some(text)
 }
 
 #[cfg(test)]
@@ -171,6 +185,8 @@ mod tests {
             (r#""7""#, 7),
             (r#""-7""#, -7),
             (r#""007""#, 7),
+            (r#""7.0""#, 7),
+            (r#""1e3""#, 1000),
         ] {
             let value = FieldValue::of_json(raw, FieldKind::Int);
             assert_eq!(value, Ok(Some(FieldValue::Int(number))), "{raw}");
@@ -188,8 +204,7 @@ mod tests {
                 "true",
                 "[7]",
                 "{}",
-                r#""7.0""#,
-                r#""1e3""#,
+                r#""1.5""#,
                 r#""+7""#,
                 r#"" 7""#,
                 r#""""#,
@@ -250,12 +265,17 @@ mod tests {
     fn timestamps_are_texts_or_numbers_and_never_a_year_alone() {
         let moment = |moment| Ok(Some(FieldValue::Timestamp(moment)));
         assert_eq!(
-            of(FieldKind::Timestamp, &["12", r#""1970-01-02""#, "1971"]),
-            [moment(12_000_000), moment(86_400_000_000), moment(1_971_000_000)]
+            of(FieldKind::Timestamp, &["12", r#""1970-01-02""#, "1971", r#""1711848600""#]),
+            [
+                moment(12_000_000),
+                moment(86_400_000_000),
+                moment(1_971_000_000),
+                moment(1_711_848_600_000_000),
+            ]
         );
         misfits(
             FieldKind::Timestamp,
-            &["true", "[1]", r#""1971""#, r#""12""#, r#""1711848600""#, "1e400"],
+            &["true", "[1]", r#""1971""#, r#""12""#, r#""1711848600 s""#, "1e400"],
         );
         // Warehouses have days as numbers of eight digits, and these were days of 1970.
         let day = moment(1_711_843_200_000_000);

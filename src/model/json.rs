@@ -97,6 +97,17 @@ impl JsonObject {
         self.0.push_str(value);
     }
 
+    /// One more member of text, whose name is one as JSON has it.
+    pub fn push_text(&mut self, name: &str, text: &str) {
+        let is_escaped = |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\');
+        if text.bytes().any(is_escaped) {
+            return self.push_raw(name, &json_string(text));
+        }
+        self.push_raw(name, "\"");
+        self.0.push_str(text);
+        self.0.push('"');
+    }
+
     /// One more member of text.
     pub fn push(&mut self, name: &str, value: &str) {
         self.push_raw(&json_string(name), &json_string(value));
@@ -496,7 +507,7 @@ impl<'l> MemberNames<'l> {
     }
 }
 
-/// Numbers that JSON does not know, which are null in it.
+/// Values that JSON does not know, which are null in it: a moment that no calendar has is infinite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NotFinite {
     /// How many they were.

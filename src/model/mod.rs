@@ -1,5 +1,6 @@
 //! The words every layer shares: ids, records, standings, policy, fields, progress, contexts. No I/O.
 
+mod arrow_values;
 mod compared_text;
 mod content_form;
 mod context;
@@ -25,6 +26,7 @@ pub mod text_file;
 mod timestamp;
 mod values;
 
+pub(crate) use arrow_values::{decimal_encoder, map_encoder, moment_encoder, shown_values};
 pub use compared_text::compared_text;
 pub use content_form::{ContentFields, content_form, without_null_members};
 pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
@@ -66,7 +68,7 @@ pub use record::{
 };
 pub use standing::{Match, MatchKind, Standing, StandingsDigest, jaccard};
 pub use suite::{
-    ByteSpan, GramPlace, GramRun, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
+    ByteSpan, GramPlace, GramRun, ItemText, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
     SuitePiece, SuiteVerdict, WholeItem,
 };
 pub(crate) use timestamp::timestamp_of_text;

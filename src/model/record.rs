@@ -44,6 +44,8 @@ pub enum RecordKey {
 pub struct ReadRecord {
     /// The key under which the record is stored once.
     pub key: RecordKey,
+    /// The key that earlier releases gave it, where that is another.
+    pub earlier_key: Option<String>,
     /// The source that it names, where records name theirs.
     pub source: Option<Arc<str>>,
     /// The text to deduplicate and tokenize.
@@ -52,8 +54,12 @@ pub struct ReadRecord {
     pub metadata: String,
     /// The same as the input spelled it, where that is another text.
     pub spelled: Option<SpelledMetadata>,
+    /// The same in its canonical form as earlier releases read the input, where that is another value.
+    pub earlier: Option<String>,
     /// Numbers of it that JSON does not know.
     pub not_finite: NotFinite,
+    /// It is a row of a table of texts: whole numbers in a column with a hole are spelled `3.0` there.
+    pub is_row: bool,
     /// When it was captured, for a record of a web archive: what says so among its fields is not its content.
     pub capture: Option<Capture>,
     /// Where it stood.
@@ -81,7 +87,19 @@ impl ReadRecord {
     #[must_use]
     pub fn new(key: RecordKey, text: String, metadata: String, origin: RecordOrigin) -> Self {
         let not_finite = NotFinite::default();
-        Self { key, source: None, text, metadata, spelled: None, not_finite, capture: None, origin }
+        Self {
+            key,
+            earlier_key: None,
+            source: None,
+            text,
+            metadata,
+            spelled: None,
+            earlier: None,
+            not_finite,
+            is_row: false,
+            capture: None,
+            origin,
+        }
     }
 }
 

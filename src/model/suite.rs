@@ -35,19 +35,63 @@ impl fmt::Display for SuitePart {
     }
 }
 
+/// A text of an item: a question of several turns has several, and so has an item with several accepted answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ItemText {
+    /// The part that it is of.
+    pub part: SuitePart,
+    /// Texts of the part before it.
+    pub number: u32,
+}
+
+impl ItemText {
+    /// How many parts there are.
+    const PARTS: u32 = 3;
+
+    /// The first of a part.
+    #[must_use]
+    pub const fn first(part: SuitePart) -> Self {
+        Self { part, number: 0 }
+    }
+
+    /// What it is stored as: the first of a part as that part, as earlier releases have it.
+    pub(crate) const fn code(self) -> u32 {
+        self.number.saturating_mul(Self::PARTS).saturating_add(self.part as u32)
+    }
+
+    /// The text that is stored as this.
+    pub(crate) const fn from_code(code: u32) -> Self {
+        let part = match code % Self::PARTS {
+            0 => SuitePart::Question,
+            1 => SuitePart::Answer,
+            _ => SuitePart::Passage,
+        };
+        Self { part, number: code / Self::PARTS }
+    }
+}
+
+impl fmt::Display for ItemText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.number {
+            0 => write!(f, "{}", self.part),
+            number => write!(f, "{} {}", self.part, u64::from(number) + 1),
+        }
+    }
+}
+
 /// An item of a suite, as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SuiteItem {
     /// Its id in its file, or the file's name and its number.
     pub id: String,
-    /// Question, answer and passage; empty where it has none.
-    pub parts: [String; 3],
+    /// The texts of question, answer and passage: of a question its turns, of an answer all that are accepted.
+    pub parts: [Vec<String>; 3],
 }
 
 impl SuiteItem {
-    /// The text of a part.
+    /// The texts of a part.
     #[must_use]
-    pub fn part(&self, part: SuitePart) -> &str {
+    pub fn texts(&self, part: SuitePart) -> &[String] {
         let [question, answer, passage] = &self.parts;
         match part {
             SuitePart::Question => question,
@@ -56,10 +100,25 @@ impl SuiteItem {
         }
     }
 
+    /// One of them; empty where there is none.
+    #[must_use]
+    pub fn text(&self, of: ItemText) -> &str {
+        let text = self.texts(of.part).get(of.number as usize);
+        text.map(String::as_str).unwrap_or_default()
+    }
+
+    /// All of them, in the order of the parts.
+    pub fn all(&self) -> impl Iterator<Item = (ItemText, &str)> {
+        SuitePart::ALL.into_iter().flat_map(move |part| {
+            let texts = (0..).zip(self.texts(part));
+            texts.map(move |(number, text)| (ItemText { part, number }, text.as_str()))
+        })
+    }
+
     /// Whether it says no answer: what is found of it may be anybody's text.
     #[must_use]
     pub fn is_weak(&self) -> bool {
-        self.part(SuitePart::Answer).trim().is_empty()
+        self.texts(SuitePart::Answer).iter().all(|answer| answer.trim().is_empty())
     }
 }
 
@@ -68,9 +127,9 @@ impl SuiteItem {
 pub struct GramPlace {
     /// The number of the item.
     pub item: u32,
-    /// The part of it.
-    pub part: SuitePart,
-    /// Tokens of the part before it.
+    /// The text of it.
+    pub text: ItemText,
+    /// Tokens of the text before it.
     pub position: u32,
 }
 
@@ -79,9 +138,11 @@ pub struct GramPlace {
 pub struct ShortItem {
     /// The number of the item.
     pub item: u32,
+    /// Texts of its question before this one.
+    pub turn: u32,
     /// Hashes of the tokens of its question.
     pub question: Vec<u64>,
-    /// Hashes of the tokens of its answer.
+    /// Hashes of the tokens of an answer to it.
     pub answer: Vec<u64>,
 }
 
@@ -121,8 +182,8 @@ impl GramRun {
     }
 }
 
-/// A run of fewer tokens than an n-gram that a text and a part of an item have, at the same distance as others of the
-/// part.
+/// A run of fewer tokens than an n-gram that a text and a text of an item have, at the same distance as others of
+/// that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuitePiece {
     /// Tokens of the text before it.
@@ -149,6 +210,8 @@ impl SuitePiece {
 pub struct WholeItem {
     /// The number of the item.
     pub item: u32,
+    /// Texts of its question before this one.
+    pub turn: u32,
     /// The bytes of the question.
     pub question: ByteSpan,
     /// The bytes of the answer.
@@ -162,7 +225,7 @@ pub struct Sightings {
     pub runs: Vec<GramRun>,
     /// Pieces, in the order of the text.
     pub pieces: Vec<SuitePiece>,
-    /// Short questions with their answers: the first of each item, ascending by item.
+    /// Short questions with their answers: the first place of each, ascending by item and turn.
     pub whole: Vec<WholeItem>,
     /// Runs and pieces that are not listed, since there are too many: the shortest.
     pub unlisted: u64,

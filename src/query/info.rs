@@ -1,6 +1,8 @@
 //! The summary of a corpus, as `corpusdb info` prints it.
 
+use super::signals;
 use crate::model::{CommitSeq, FieldDeclaration, Policy, Standing, hexadecimal, shown_timestamp};
+use crate::query::contamination::suites;
 use crate::query::error::QueryError;
 use crate::query::policy_settings::{PolicySetting, policy_settings};
 use crate::store::{CommitRecord, SnapshotRecord, SourceRecord, TokenizerRecord, View};
@@ -51,6 +53,11 @@ pub struct Info {
     pub tokens_rule: &'static str,
     /// The fields that `init` declared.
     pub fields: Vec<FieldInfo>,
+    /// Stored signals of which some documents may have the values of an earlier release's rule, until `signals add`
+    /// computes them again.
+    pub outdated_signals: Vec<&'static str>,
+    /// The suites whose items an earlier release's rule read of their records: `contamination add` reads them anew.
+    pub outdated_suites: Vec<String>,
     /// The ten newest commits, newest last.
     pub commits: Vec<CommitInfo>,
     /// The named snapshots, by name.
@@ -257,6 +264,12 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         tokenizers: view.tokenizers().map(|(id, record)| tokenizer(id.0, record)).collect(),
         tokens_rule: TOKENS_RULE,
         fields: view.fields().iter().map(FieldInfo::from).collect(),
+        outdated_signals: signals::outdated(view),
+        outdated_suites: suites(view)?
+            .into_iter()
+            .filter(|suite| suite.outdated)
+            .map(|suite| suite.suite)
+            .collect(),
         commits: commits.into_iter().map(CommitInfo::from).collect(),
         snapshots: view.snapshots()?.into_iter().map(SnapshotInfo::from).collect(),
         epochs: view

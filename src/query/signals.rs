@@ -66,3 +66,15 @@ pub fn signals(view: &View) -> Result<Vec<SignalSummary>, QueryError> {
     };
     Ok(Signal::ALL.iter().map(summary).collect())
 }
+
+/// The stored signals of which some documents may have the values of an earlier release's rule.
+pub(super) fn outdated(view: &View) -> Vec<&'static str> {
+    let is_earlier = |signal: &&Signal| {
+        let mut fields = view.added_fields().iter().map(|(_, field)| field);
+        let field = fields.find(|field| field.name == signal.name);
+        let stored = field.and_then(|field| field.expression.as_deref());
+        let version = stored.and_then(|stored| signal.stored_version(stored));
+        version.is_some_and(|version| version < signal.version)
+    };
+    Signal::ALL.iter().filter(is_earlier).map(|signal| signal.name).collect()
+}

@@ -2,6 +2,7 @@
 //! prose.
 
 use super::characters::{is_letter, is_space};
+use super::han;
 use super::words::words;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -105,7 +106,7 @@ pub(crate) fn stopword_count(text: &str, language: &str) -> Option<u64> {
 }
 
 /// The language of a text as a code of ISO 639-1, told from the first 4 KiB of its prose; none where most letters are
-/// of scripts without a known language.
+/// of scripts without a known language, or of Han alone without a character that one language alone spells so.
 pub(crate) fn language(text: &str) -> Option<&'static str> {
     detect_language(text).map(|(language, _)| language)
 }
@@ -123,7 +124,11 @@ pub(super) fn detect_language(text: &str) -> Option<(&'static str, f64)> {
         without_unknown_scripts(in_usual_width(sample))?
     };
     let found = whatlang::detect(&sample)?;
-    let code = language_code(found.lang().code())?;
+    // whatlang takes all that is in Han alone for Chinese, and is sure.
+    let code = match found.script() {
+        whatlang::Script::Mandarin if han::is_alone(&sample) => han::language(&sample)?,
+        _ => language_code(found.lang().code())?,
+    };
     let strangers = match code {
         "bn" | "am" | "my" => sample.chars().filter(|letter| is_stranger(code, *letter)).count(),
         _ => 0,
@@ -327,6 +332,19 @@ mod tests {
             "ትግርኛ ቋንቋ ቐዳም ሰንበት ኣብ ኤርትራ ይዝረብ",
         ] {
             assert_eq!(detect_language(text), None, "{text}");
+        }
+        // Titles of Japan and Korea were Chinese with a score of 1.
+        for (text, code) in [
+            ("東京都知事選挙結果発表", Some("ja")),
+            ("日本国憲法前文", None),
+            ("大韓民國憲法", None),
+            ("北京大学", None),
+            ("东京都知事选举结果公布", Some("zh")),
+            ("行政院今天表示，該項法案將於明年施行。", Some("zh")),
+            ("我的书在哪里？", Some("zh")),
+            ("東京の空は青い", Some("ja")),
+        ] {
+            assert_eq!(detect_language(text).map(|(language, _)| language), code, "{text}");
         }
         assert_eq!(language("বাংলা ভাষা বাংলাদেশের রাষ্ট্রভাষা এবং ভারতের একটি সরকারি ভাষা"), Some("bn"));
     }

@@ -2,6 +2,7 @@
 
 use super::characters::{is_line_end, is_space, is_terminal};
 use super::words::share;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use xxhash_rust::xxh3::xxh3_64;
@@ -45,6 +46,22 @@ fn of_lines(text: &str, is: impl Fn(&str) -> bool) -> f64 {
     share(part, whole)
 }
 
+/// A text whose lines end where their last sign is: no carriage return, nor other white space, before a line feed and at
+/// the end. Scores of lines between line feeds are those of this text, whichever editor wrote it.
+pub(super) fn trimmed(text: &str) -> Cow<'_, str> {
+    if !text.split('\n').any(|line| line.ends_with(is_space)) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        out.push_str(line.trim_end_matches(is_space));
+    }
+    out.into()
+}
+
 /// Lines between line feeds that are not blank.
 fn unblank(text: &str) -> impl Iterator<Item = &str> {
     text.split('\n').filter(|line| !line.chars().all(is_space))
@@ -53,7 +70,7 @@ fn unblank(text: &str) -> impl Iterator<Item = &str> {
 /// Share of the lines that are not blank which end with what ends a sentence.
 pub(crate) fn terminal_punctuation_fraction(text: &str) -> f64 {
     let (mut part, mut whole) = (0, 0);
-    for line in unblank(text) {
+    for line in unblank(&trimmed(text)) {
         whole += 1;
         part += u64::from(line.ends_with(is_terminal));
     }
@@ -63,7 +80,7 @@ pub(crate) fn terminal_punctuation_fraction(text: &str) -> f64 {
 /// Share of the lines that are not blank which have at most so many characters.
 pub(crate) fn short_line_fraction(text: &str, chars: u64) -> f64 {
     let (mut part, mut whole) = (0, 0);
-    for line in unblank(text) {
+    for line in unblank(&trimmed(text)) {
         whole += 1;
         part += u64::from(length(line) <= chars);
     }
@@ -72,33 +89,36 @@ pub(crate) fn short_line_fraction(text: &str, chars: u64) -> f64 {
 
 /// Lines between line feeds that have at least so many characters.
 pub(crate) fn long_line_count(text: &str, chars: u64) -> u64 {
-    text.split('\n').filter(|line| length(line) >= chars).count() as u64
+    trimmed(text).split('\n').filter(|line| length(line) >= chars).count() as u64
 }
 
 /// Share of the characters, line feeds aside, in lines that are not blank and equal one before them.
 pub(crate) fn char_dup_fraction(text: &str) -> f64 {
+    let text = trimmed(text);
     let all = text.chars().filter(|character| *character != '\n').count() as u64;
-    share(RepeatedPieces::of(unblank(text)).chars, all)
+    share(RepeatedPieces::of(unblank(&text)).chars, all)
 }
 
 /// Share of the lines that equal one before them; lines are cut at runs of line feeds.
 pub(crate) fn dup_line_fraction(text: &str) -> f64 {
-    RepeatedPieces::of_lines(text).fraction()
+    RepeatedPieces::of_lines(&trimmed(text)).fraction()
 }
 
 /// Share of the characters in lines that equal one before them; lines are cut at runs of line feeds.
 pub(crate) fn dup_line_char_fraction(text: &str) -> f64 {
-    share(RepeatedPieces::of_lines(text).chars, length(text))
+    let text = trimmed(text);
+    share(RepeatedPieces::of_lines(&text).chars, length(&text))
 }
 
 /// Share of the paragraphs that equal one before them; they are cut at two line feeds or more.
 pub(crate) fn dup_paragraph_fraction(text: &str) -> f64 {
-    RepeatedPieces::of_paragraphs(text).fraction()
+    RepeatedPieces::of_paragraphs(&trimmed(text)).fraction()
 }
 
 /// Share of the characters in paragraphs that equal one before them.
 pub(crate) fn dup_paragraph_char_fraction(text: &str) -> f64 {
-    share(RepeatedPieces::of_paragraphs(text).chars, length(text))
+    let text = trimmed(text);
+    share(RepeatedPieces::of_paragraphs(&text).chars, length(&text))
 }
 
 /// Characters.
@@ -129,6 +149,7 @@ impl RepeatedPieces {
         found
     }
 
+    /// Of the lines of a text that is [`trimmed`].
     pub(super) fn of_lines(text: &str) -> Self {
         if text.is_empty() {
             return Self::default();
@@ -136,6 +157,7 @@ impl RepeatedPieces {
         Self::of(cut(text, 1))
     }
 
+    /// Of the paragraphs of a text that is [`trimmed`].
     pub(super) fn of_paragraphs(text: &str) -> Self {
         if text.is_empty() {
             return Self::default();

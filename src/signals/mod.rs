@@ -6,11 +6,12 @@
 //! fields, and thresholds are conditions.
 //!
 //! `characters` says what a letter is; `words`, `lines`, `repetition` and `c4` count; `language` has codes, stop words
-//! and detection, `pii` personal data; `scores` names all that can be stored and computes several in one go; `presets`
+//! and detection, by `han` where a text is in Han alone; `pii` has personal data, `top_domains` how domains end; `scores` names all that can be stored and computes several in one go; `presets`
 //! are the published thresholds as conditions.
 
 mod c4;
 mod characters;
+mod han;
 mod language;
 mod lines;
 mod pii;
@@ -21,6 +22,7 @@ mod repetition;
 mod scores;
 #[cfg(test)]
 mod tests;
+mod top_domains;
 mod words;
 
 pub(crate) use c4::{c4_line_fraction, c4_sentence_count};

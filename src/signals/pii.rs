@@ -5,6 +5,7 @@
 //! makes a longer word of it: a letter of ASCII or of a script with capitals, a digit, an underscore. Between the groups
 //! of a number stands one space or hyphen of any kind.
 
+use super::top_domains::is_top_domain;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use unicode_script::{Script, UnicodeScript};
@@ -14,6 +15,8 @@ const LOCAL: usize = 64;
 const DOMAIN: usize = 255;
 /// Bytes of the longest address of IPv6.
 const LONGEST: usize = 45;
+/// Bytes beside an address that tell what it is a part of.
+const BESIDE: usize = 128;
 /// Digits of the longest card number, and of the longest telephone number (E.164).
 const CARD: usize = 19;
 const PHONE: usize = 15;
@@ -398,9 +401,16 @@ pub(super) fn iban(text: &str, at: usize) -> Option<usize> {
     (checks && rest == Some(1) && ends(text, here, |_| false)).then_some(here)
 }
 
-/// The address around an `@`: before it letters, digits and `._%+-'`, behind it two labels or more, the last one of
-/// letters alone or in the form of IDNA. A letter is any of Unicode; but scripts that do not part words leave open
-/// where an address begins, so that it ends there.
+/// Names that stand behind the `@` of a digest; functions of numerical libraries that are top-level domains; pictures,
+/// styles and scripts, whose names have an `@` for a density or a version.
+const HASHES: [&str; 7] = ["md5", "sha1", "sha224", "sha256", "sha384", "sha512", "blake3"];
+const FUNCTIONS: [&str; 4] = ["cat", "dot", "int", "to"];
+const ASSETS: [&str; 11] =
+    ["avif", "cjs", "css", "gif", "ico", "jpeg", "jpg", "js", "mjs", "png", "webp"];
+
+/// The address around an `@`: before it letters, digits and `._%+-'`, behind it two labels or more, the last one a
+/// top-level domain. A letter is any of Unicode; but scripts that do not part words leave open where an address begins,
+/// so that it ends there.
 fn email(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
     let head = text.get(from..at)?;
     let mut run = 0;
@@ -423,13 +433,52 @@ fn email(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
     if local.is_empty() || local.len() > LOCAL || local.ends_with('.') {
         return None;
     }
-    Some(at - local.len()..at + 1 + domain(text.get(at + 1..)?)?)
+    let begin = at - local.len();
+    let end = at + 1 + domain(text.get(at + 1..)?)?;
+    let is_other = is_code(text.get(at + 1..end)?, text.get(end..)?)
+        || is_before_path(local, text.get(end..)?)
+        || is_login(text.get(..begin)?, text.get(end..)?);
+    (!is_other).then_some(begin..end)
 }
 
-/// Bytes of the domain that a text begins with.
+/// Whether what stands behind an `@` is none of a place: a digest (`sha256.abc`), a version (`1.0.dev`), or a member of
+/// an object that is called (`b.to(device)`).
+fn is_code(domain: &str, behind: &str) -> bool {
+    let mut labels = domain.split('.');
+    let (first, second) = (labels.next().unwrap_or_default(), labels.next().unwrap_or_default());
+    let top = domain.rsplit('.').next().unwrap_or_default();
+    let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
+    (HASHES.contains(&first) && top.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        || (is_number(first) && is_number(second))
+        || (behind.starts_with('(') && FUNCTIONS.contains(&top))
+}
+
+/// Whether a path on the machine follows, as remotes and copies are written: `git@host:group/project`,
+/// `ann@host:/srv`. Of any other word behind a colon nobody knows that it is none of a list of logins.
+fn is_before_path(local: &str, behind: &str) -> bool {
+    let Some(path) = behind.strip_prefix(':') else { return false };
+    let path = path.get(..path.floor_char_boundary(BESIDE)).unwrap_or_default();
+    let is_end = |sign: char| sign.is_whitespace() || "\"'`<>()[]{},;".contains(sign);
+    let path = path.split(is_end).next().unwrap_or_default().trim_end_matches('.');
+    path.starts_with(['/', '~'])
+        || path.starts_with("./")
+        || path.ends_with(".git")
+        || (matches!(local, "git" | "hg") && !path.is_empty())
+}
+
+/// Whether it is the login and the machine of an address in the web: `ssh://git@host/x`, `https://ann:secret@host/x`.
+fn is_login(before: &str, behind: &str) -> bool {
+    let is_of_login = |sign: char| sign.is_ascii_alphanumeric() || "._%~+-!$&'*;=:".contains(sign);
+    let scheme = near(before).trim_end_matches(is_of_login);
+    // Of `ftp://anonymous:ann@host@place` this is the password; `mailto://` is written, too.
+    scheme.ends_with("://") && !scheme.ends_with("mailto://") && !behind.starts_with('@')
+}
+
+/// Bytes of the domain that a text begins with; none of what goes on behind it as the name of a picture, style or
+/// script does (`next.pro.js`).
 fn domain(text: &str) -> Option<usize> {
     let text = text.get(..text.floor_char_boundary(DOMAIN))?;
-    let (mut best, mut end) = (None, 0);
+    let (mut best, mut end, mut last) = (None, 0, "");
     for nth in 0.. {
         let rest = text.get(end..)?;
         let is_apart = rest.chars().next().is_some_and(is_unparted);
@@ -443,13 +492,14 @@ fn domain(text: &str) -> Option<usize> {
         if nth > 0 && is_top_label(label) {
             best = Some(end + label.len());
         }
+        last = label;
         end += length;
         if label.len() < length || !text.get(end..)?.starts_with('.') {
             break;
         }
         end += 1;
     }
-    best
+    best.filter(|_| !ASSETS.contains(&last))
 }
 
 /// Bytes of the label that a text begins with: its letters are all of scripts that part words, or none is; and all of
@@ -476,7 +526,12 @@ fn is_in_label(character: char) -> bool {
         || matches!(character, '\u{300}'..='\u{36f}')
 }
 
+/// Whether a label can be the last of a domain: a top-level domain, of letters of another script, or in the form of
+/// IDNA.
 fn is_top_label(label: &str) -> bool {
+    if label.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return is_top_domain(label);
+    }
     let is_idna = label.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("xn--"));
     let is_of_letters = label
         .chars()
@@ -552,5 +607,24 @@ fn ipv6(text: &str, at: usize) -> Option<usize> {
     let [first, second, ..] = address.segments();
     let is_given_out = first >> 13 == 1 && !(first == 0x2001 && second == 0xdb8);
     let end = at + run.len();
-    (is_given_out && ends(text, end, |_| false)).then_some(end)
+    (is_given_out && !is_index(text, at, run) && ends(text, end, |_| false)).then_some(end)
+}
+
+/// Whether two numbers with colons between stand in the brackets behind a name, as indices do: `b[2001::4]`.
+fn is_index(text: &str, at: usize, run: &str) -> bool {
+    let is_step = run.bytes().filter(|byte| *byte == b':').count() == 2
+        && run.bytes().all(|byte| byte == b':' || byte.is_ascii_digit());
+    if !is_step {
+        return false;
+    }
+    let before = near(text.get(..at).unwrap_or_default());
+    let open = before.rfind(['[', ']', '\n']).and_then(|place| before.get(..=place));
+    let name = open.and_then(|open| open.strip_suffix('['));
+    name.is_some_and(|name| name.ends_with(|sign: char| is_word(sign) || ")]".contains(sign)))
+}
+
+/// The end of a text, which is beside what follows.
+fn near(before: &str) -> &str {
+    let from = before.ceil_char_boundary(before.len().saturating_sub(BESIDE));
+    before.get(from..).unwrap_or_default()
 }

@@ -199,10 +199,56 @@ fn an_address_takes_nothing_that_was_found_before() {
     assert_eq!(PersonalData::Card.name(), "card");
 }
 
+// Names of pictures, packages and remotes, and products of matrices, were addresses.
+#[test]
+fn signs_in_code_make_no_address_of_it() {
+    for text in [
+        "url(icon@2x.png), logo@3x.webp 3x, logo@2x.jpg 2x, flag@2x.de.png, a@next.min.js",
+        "https://cdn.example/lodash@next.pro.js, jquery@3.6.0.min.js, tool@1.0.dev, getty@tty1.service",
+        "y = a@b.T + c@d.shape, (q@k.transpose(1, 2)) @ v, w@x.to(device), (a@b.int())",
+        "app@sha256.abc, image@sha256:0123456789abcdef, image@sha512.feed, @app.route('/x'), @babel/core@7.1.0",
+        "git clone git@github.com:org/repo.git, git@gitlab.example.org:group/project",
+        "scp x deploy@web.example.org:/srv, rsync ann@host.example.org:~/pages . ann@host.example.org:repo.git",
+        "ssh://git@github.com/org/repo, postgres://ann:secret@db.example.org:5432/x, https://ann@git.example.org/x",
+        "a = b[2001::4], m[:, 2001::4], f(x)[2001::4], a[0][2001::2]",
+    ] {
+        assert_eq!(found(text), [], "{text}");
+    }
+}
+
+#[test]
+fn addresses_beside_signs_of_code_are_addresses() {
+    for (text, address) in [
+        ("<a href='mailto:ann.lee@skerrow.example'>", "ann.lee@skerrow.example"),
+        ("mailto://ann@example.org", "ann@example.org"),
+        // A login and its password in a list.
+        ("ann@example.org:hunter2", "ann@example.org"),
+        ("ftp://anonymous:ann@example.org@ftp.example.org/", "ann@example.org"),
+        ("Cc: git@vger.kernel.org: patches", "git@vger.kernel.org"),
+        ("see https://example.org/?mail=ann@example.org", "ann@example.org"),
+        ("ann@sha256.org", "ann@sha256.org"),
+        ("wang@163.com", "wang@163.com"),
+        ("ann@example.org.Then she left", "ann@example.org"),
+        ("ann@example.org(work)", "ann@example.org"),
+        ("root@machine.local", "root@machine.local"),
+        ("joe@psuvm.BITNET", "joe@psuvm.BITNET"),
+        ("ANN@EXAMPLE.ORG", "ANN@EXAMPLE.ORG"),
+    ] {
+        assert_eq!(found(text), [("email", address)], "{text}");
+    }
+    for (text, address) in [
+        ("from unknown[2a00:1450::200e]:25", "2a00:1450::200e"),
+        ("http://[2600::1]/", "2600::1"),
+        ("host 2600::1", "2600::1"),
+    ] {
+        assert_eq!(found(text), [("ipv6", address)], "{text}");
+    }
+}
+
 proptest! {
     #[test]
     fn spans_ascend_within_any_text(
-        text in "(\\PC|[0-9@.:+() -]|[A-Z]{2}[0-9]{2}|[é\u{301}中カ\u{a0}\u{2011}]){0,60}",
+        text in "(\\PC|[0-9@.:+()/\\[ -]|a@b.co|:/|[A-Z]{2}[0-9]{2}|[é\u{301}中カ\u{a0}\u{2011}]){0,60}",
     ) {
         let mut before = 0;
         for (_, place) in pii(&text) {

@@ -4,13 +4,14 @@ use super::c4::C4Cleaning;
 use super::language::{detect_language, stopword_count};
 use super::lines::{
     RepeatedPieces, bullet_fraction, char_dup_fraction, ellipsis_fraction, length,
-    short_line_fraction, terminal_punctuation_fraction,
+    short_line_fraction, terminal_punctuation_fraction, trimmed,
 };
 use super::pii::{PersonalData, pii};
 use super::repetition::{Ngrams, compression_ratio};
 use super::words::{WordStatistics, share};
 use crate::model::FieldKind;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 
@@ -158,10 +159,10 @@ static SIGNALS: [Signal; 30] = {
         signal(Gopher, "stopword_count", "stopword_count(text, 'en')", Count(|of| stopword_count(of.text, "en").unwrap_or_default())),
         signal(Gopher, "bullet_fraction", "bullet_fraction(text)", Number(|of| bullet_fraction(of.text))),
         signal(Gopher, "ellipsis_fraction", "ellipsis_fraction(text)", Number(|of| ellipsis_fraction(of.text))),
-        signal(Gopher, "dup_line_fraction", "dup_line_fraction(text)", Number(|of| of.lines().fraction())),
-        signal(Gopher, "dup_line_char_fraction", "dup_line_char_fraction(text)", Number(|of| share(of.lines().chars, of.chars()))),
-        signal(Gopher, "dup_paragraph_fraction", "dup_paragraph_fraction(text)", Number(|of| of.paragraphs().fraction())),
-        signal(Gopher, "dup_paragraph_char_fraction", "dup_paragraph_char_fraction(text)", Number(|of| share(of.paragraphs().chars, of.chars()))),
+        signal(Gopher, "dup_line_fraction", "dup_line_fraction(text)", Number(|of| of.lines().fraction())).at_version(2),
+        signal(Gopher, "dup_line_char_fraction", "dup_line_char_fraction(text)", Number(|of| share(of.lines().chars, of.chars()))).at_version(2),
+        signal(Gopher, "dup_paragraph_fraction", "dup_paragraph_fraction(text)", Number(|of| of.paragraphs().fraction())).at_version(2),
+        signal(Gopher, "dup_paragraph_char_fraction", "dup_paragraph_char_fraction(text)", Number(|of| share(of.paragraphs().chars, of.chars()))).at_version(2),
         signal(Gopher, "top_2gram_fraction", "top_ngram_fraction(text, 2)", Number(|of| of.ngrams().top_fraction(2))),
         signal(Gopher, "top_3gram_fraction", "top_ngram_fraction(text, 3)", Number(|of| of.ngrams().top_fraction(3))),
         signal(Gopher, "top_4gram_fraction", "top_ngram_fraction(text, 4)", Number(|of| of.ngrams().top_fraction(4))),
@@ -173,14 +174,14 @@ static SIGNALS: [Signal; 30] = {
         signal(Gopher, "dup_10gram_fraction", "dup_ngram_fraction(text, 10)", Number(|of| of.ngrams().dup_fraction(10))),
         signal(C4, "c4_line_fraction", "c4_line_fraction(text)", Number(|of| of.cleaning().line_fraction())),
         signal(C4, "c4_sentence_count", "c4_sentence_count(text)", Count(|of| of.cleaning().sentence_count())),
-        signal(FineWeb, "terminal_punctuation_fraction", "terminal_punctuation_fraction(text)", Number(|of| terminal_punctuation_fraction(of.text))),
-        signal(FineWeb, "short_line_fraction", "short_line_fraction(text, 30)", Number(|of| short_line_fraction(of.text, SHORT_LINE))),
-        signal(FineWeb, "char_dup_fraction", "char_dup_fraction(text)", Number(|of| char_dup_fraction(of.text))),
+        signal(FineWeb, "terminal_punctuation_fraction", "terminal_punctuation_fraction(text)", Number(|of| terminal_punctuation_fraction(of.trimmed()))).at_version(2),
+        signal(FineWeb, "short_line_fraction", "short_line_fraction(text, 30)", Number(|of| short_line_fraction(of.trimmed(), SHORT_LINE))).at_version(2),
+        signal(FineWeb, "char_dup_fraction", "char_dup_fraction(text)", Number(|of| char_dup_fraction(of.trimmed()))).at_version(2),
         signal(FineWeb, "newline_ratio", "newline_ratio(text)", Number(|of| of.words().newline_ratio())),
         signal(All, "compression_ratio", "compression_ratio(text)", Number(|of| compression_ratio(of.text))),
-        signal(All, "lang", "lang(text)", Word(|of| of.language().map(|(code, _)| code.to_owned()))).at_version(2),
-        signal(All, "lang_score", "lang_score(text)", NumberIfAny(|of| of.language().map(|(_, score)| score))).at_version(2),
-        signal(All, "pii_flags", "array_to_string(pii_flags(text), ' ')", Word(|of| Some(pii_kinds(of.text).join(" ")))).at_version(2),
+        signal(All, "lang", "lang(text)", Word(|of| of.language().map(|(code, _)| code.to_owned()))).at_version(3),
+        signal(All, "lang_score", "lang_score(text)", NumberIfAny(|of| of.language().map(|(_, score)| score))).at_version(3),
+        signal(All, "pii_flags", "array_to_string(pii_flags(text), ' ')", Word(|of| Some(pii_kinds(of.text).join(" ")))).at_version(3),
     ]
 };
 
@@ -211,6 +212,7 @@ impl ScoreValue {
 #[derive(Debug)]
 struct TextFindings<'t> {
     text: &'t str,
+    trimmed: OnceCell<Cow<'t, str>>,
     words: OnceCell<WordStatistics>,
     lines: OnceCell<RepeatedPieces>,
     paragraphs: OnceCell<RepeatedPieces>,
@@ -224,6 +226,7 @@ impl<'t> TextFindings<'t> {
     const fn of(text: &'t str) -> Self {
         Self {
             text,
+            trimmed: OnceCell::new(),
             words: OnceCell::new(),
             lines: OnceCell::new(),
             paragraphs: OnceCell::new(),
@@ -238,12 +241,17 @@ impl<'t> TextFindings<'t> {
         self.words.get_or_init(|| WordStatistics::of(self.text))
     }
 
+    /// The text whose lines are counted.
+    fn trimmed(&self) -> &str {
+        self.trimmed.get_or_init(|| trimmed(self.text))
+    }
+
     fn lines(&self) -> &RepeatedPieces {
-        self.lines.get_or_init(|| RepeatedPieces::of_lines(self.text))
+        self.lines.get_or_init(|| RepeatedPieces::of_lines(self.trimmed()))
     }
 
     fn paragraphs(&self) -> &RepeatedPieces {
-        self.paragraphs.get_or_init(|| RepeatedPieces::of_paragraphs(self.text))
+        self.paragraphs.get_or_init(|| RepeatedPieces::of_paragraphs(self.trimmed()))
     }
 
     fn cleaning(&self) -> &C4Cleaning {
@@ -255,7 +263,7 @@ impl<'t> TextFindings<'t> {
     }
 
     fn chars(&self) -> u64 {
-        *self.chars.get_or_init(|| length(self.text))
+        *self.chars.get_or_init(|| length(self.trimmed()))
     }
 
     fn ngrams(&self) -> std::cell::RefMut<'_, Ngrams> {

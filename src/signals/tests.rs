@@ -25,8 +25,8 @@ fn words_are_counted_as_gopher_counts_them() {
 fn lines_are_cut_as_each_rule_cuts_them() {
     near(bullet_fraction("- a\n  • b\r\nc\u{2028}d\n"), 0.5);
     near(ellipsis_fraction("a...\nb… \nc\n\n"), 0.5);
-    // Blank lines do not count, and what follows the mark does.
-    near(terminal_punctuation_fraction("a.\n \nb\nc。\nd. "), 0.5);
+    // Blank lines do not count, nor does white space behind the mark.
+    near(terminal_punctuation_fraction("a.\n \nb\nc。\nd. "), 0.75);
     near(short_line_fraction("éé\n\nabc", 2), 0.5);
     assert_eq!(long_line_count("éé\n\nabc", 2), 2);
     // Cut at runs of line feeds: the last piece is empty.
@@ -34,7 +34,7 @@ fn lines_are_cut_as_each_rule_cuts_them() {
     near(dup_line_char_fraction("aé\naé\nb"), 2.0 / 7.0);
     near(dup_paragraph_fraction("\na\nb\n\na\nb\n\n\nc\n"), 1.0 / 3.0);
     near(dup_paragraph_char_fraction("ab\n\nab"), 2.0 / 6.0);
-    near(char_dup_fraction("ab\n\nab\n "), 2.0 / 5.0);
+    near(char_dup_fraction("ab\n\nab\n "), 2.0 / 4.0);
 }
 
 #[test]
@@ -94,7 +94,40 @@ fn presets_are_conditions_of_known_scores() {
     assert_eq!(SignalSet::All.signals().len(), Signal::ALL.len());
 }
 
+/// The scores of lines between line feeds.
+const OF_LINES: [&str; 7] = [
+    "dup_line_fraction",
+    "dup_line_char_fraction",
+    "dup_paragraph_fraction",
+    "dup_paragraph_char_fraction",
+    "terminal_punctuation_fraction",
+    "short_line_fraction",
+    "char_dup_fraction",
+];
+
 proptest! {
+    // A page with the line ends of Windows had other scores, and no line of it ended with a full stop.
+    #[test]
+    fn line_ends_of_any_editor_give_the_same_line_scores(
+        lines in prop::collection::vec("[ab]{0,3}[.]?", 0..12),
+        blanks in prop::collection::vec("[ \t\r\u{a0}]{0,2}", 12),
+    ) {
+        let text = lines.join("\n");
+        let windows = text.replace('\n', "\r\n");
+        let mut blank = String::new();
+        for (number, line) in lines.iter().enumerate() {
+            let end = if number + 1 < lines.len() { "\n" } else { "" };
+            blank.extend([line, blanks[number].as_str(), end]);
+        }
+        for name in OF_LINES {
+            let signal = [Signal::from_name(name).unwrap()];
+            for other in [&windows, &blank] {
+                prop_assert_eq!(scores(&text, &signal), scores(other, &signal), "{}", name);
+            }
+        }
+        prop_assert_eq!(long_line_count(&text, 3), long_line_count(&blank, 3));
+    }
+
     #[test]
     fn scores_of_any_text_are_finite_and_equal_in_any_batch(
         text in "(\\PC|[ \\n\\r.#…\\-{\\[\\]1]|the |\\u{1c}|\\u{85}){0,80}",

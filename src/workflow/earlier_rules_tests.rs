@@ -1,14 +1,19 @@
 //! What an earlier release stored by other rules: it keeps its own, says so, and is made again when that is asked for.
 
-use crate::contamination::{ContaminationRule, SuiteItem};
+use crate::contamination::{ContaminationRule, ITEM_RULE, SuiteItem};
 use crate::corpus::{Corpus, CorpusWriter};
-use crate::curate::{self, NewSignals, NewSuite};
+use crate::curate::{self, Judgement, NewSignals, NewSuite};
 use crate::ingest::{IngestOptions, Record, Records};
-use crate::model::{Context, DedupMode, Normaliser, Policy, SuiteGram};
+use crate::model::{Context, DedupMode, DocId, Normaliser, Policy, SuiteGram, SuiteVerdict};
 use crate::signals::Signal;
 use crate::store::{CheckDepth, CommitRecord, FieldRecord};
 
 const ASKED: &str = "How many loaves does the baker Wanda sell on Saturday when her oven is out of order and the neighbour lends her his own one?";
+
+fn parts(answers: &[&str]) -> [Vec<String>; 3] {
+    let answers = answers.iter().map(|answer| (*answer).to_owned());
+    [vec![ASKED.to_owned()], answers.collect(), Vec::new()]
+}
 
 fn ingest(writer: &mut CorpusWriter, source: &str, texts: &[&str]) {
     let records = Records::new(source, texts.iter().map(|text| Record::new((*text).to_owned())));
@@ -39,7 +44,7 @@ fn signals_of_an_earlier_version_are_named_and_computed_again() {
     let signals = ["lang", "pii_flags", "word_count"].map(|name| Signal::from_name(name).unwrap());
     let new = NewSignals { signals: signals.to_vec(), batch: 64 };
     writer.add_signals(&new, &Context::new()).unwrap();
-    assert_eq!(states(&writer), [("stored", Some(2)), ("stored", Some(2)), ("stored", Some(1))]);
+    assert_eq!(states(&writer), [("stored", Some(3)), ("stored", Some(3)), ("stored", Some(1))]);
     // As if a release before had stored one of them.
     let (id, record) =
         writer.view().added_fields().iter().find(|one| one.1.name == "lang").unwrap();
@@ -48,7 +53,8 @@ fn signals_of_an_earlier_version_are_named_and_computed_again() {
     let mut batch = writer.store().begin().unwrap();
     batch.put_field(id, Some(&record)).unwrap();
     batch.commit(&CommitRecord::about("field", "lang")).unwrap();
-    assert_eq!(states(&writer), [("outdated", Some(1)), ("stored", Some(2)), ("stored", Some(1))]);
+    assert_eq!(states(&writer), [("outdated", Some(1)), ("stored", Some(3)), ("stored", Some(1))]);
+    assert_eq!(writer.corpus().info().unwrap().outdated_signals, ["lang"]);
     // Documents that come get its value, by the rule of this release.
     ingest(
         &mut writer,
@@ -58,10 +64,10 @@ fn signals_of_an_earlier_version_are_named_and_computed_again() {
     let report = writer.add_signals(&new, &Context::new()).unwrap();
     assert_eq!((report.outdated, report.known), (vec!["lang"], vec!["pii_flags", "word_count"]));
     assert_eq!(report.documents, 2);
-    assert_eq!(states(&writer), [("stored", Some(2)), ("stored", Some(2)), ("stored", Some(1))]);
+    assert_eq!(states(&writer), [("stored", Some(3)), ("stored", Some(3)), ("stored", Some(1))]);
     // A version that is still to come is not this signal.
     let record =
-        FieldRecord { expression: Some("lang(text) /* version 3 */".to_owned()), ..record };
+        FieldRecord { expression: Some("lang(text) /* version 4 */".to_owned()), ..record };
     let id = writer.view().field_named("lang").unwrap().id;
     let mut batch = writer.store().begin().unwrap();
     batch.put_field(id, Some(&record)).unwrap();
@@ -72,7 +78,7 @@ fn signals_of_an_earlier_version_are_named_and_computed_again() {
     let records = Records::new("web", [Record::new("x".to_owned())]);
     let refused = writer.ingest(records, &IngestOptions::new("web"), &Context::new()).unwrap_err();
     assert!(
-        refused.to_string().contains("`lang(text) /* version 3 */`, which this release"),
+        refused.to_string().contains("`lang(text) /* version 4 */`, which this release"),
         "{refused}"
     );
 }
@@ -81,8 +87,9 @@ fn signals_of_an_earlier_version_are_named_and_computed_again() {
 fn suites_keep_the_word_rules_that_they_were_stored_by() {
     let hidden: String = ASKED.chars().flat_map(|letter| [letter, '\u{200b}']).collect();
     let (_directory, mut writer) = fresh(&[ASKED, &hidden]);
-    let items = [SuiteItem { id: "a".to_owned(), parts: [ASKED, "40", ""].map(str::to_owned) }];
-    let suite = |name, normaliser| NewSuite { name, items: &items, files: &[], normaliser };
+    let items = [SuiteItem { id: "a".to_owned(), parts: parts(&["40"]) }];
+    let rule = ITEM_RULE;
+    let suite = |name, normaliser| NewSuite { name, items: &items, files: &[], normaliser, rule };
     let add = |writer: &mut CorpusWriter, name, normaliser| {
         curate::add_suite(writer.store(), &suite(name, normaliser), &Context::new()).unwrap()
     };
@@ -109,10 +116,75 @@ fn suites_keep_the_word_rules_that_they_were_stored_by() {
 }
 
 #[test]
+fn suites_that_an_earlier_rule_read_are_named_and_made_again() {
+    let (_directory, mut writer) = fresh(&[ASKED, "nothing of it"]);
+    let add = |writer: &mut CorpusWriter, rule, answers: &[&str]| {
+        let items = [SuiteItem { id: "a".to_owned(), parts: parts(answers) }];
+        let normaliser = NewSuite::NORMALISER;
+        let new = NewSuite { name: "s", items: &items, files: &[], normaliser, rule };
+        curate::add_suite(writer.store(), &new, &Context::new())
+    };
+    let outdated = |writer: &CorpusWriter| {
+        let [suite] = &writer.corpus().suites().unwrap()[..] else { panic!("one suite") };
+        (suite.outdated, writer.corpus().info().unwrap().outdated_suites.len())
+    };
+    add(&mut writer, 1, &["forty"]).unwrap();
+    assert_eq!(outdated(&writer), (true, 1));
+    let judged = Judgement {
+        suite: "s".to_owned(),
+        item: "a".to_owned(),
+        document: DocId(0),
+        verdict: Some(SuiteVerdict::Rejected),
+    };
+    writer.judge(&[judged]).unwrap();
+    // Of the same items: they take their place, what was decided stays.
+    let again = add(&mut writer, ITEM_RULE, &["forty", "40"]).unwrap();
+    assert!(again.renewed && again.searched == 2 && again.sighted == 1, "{again:?}");
+    assert_eq!(outdated(&writer), (false, 0));
+    let found = writer.corpus().suite_evidence("s", &ContaminationRule::default(), 10).unwrap();
+    assert_eq!(
+        (found.len(), found[0].verdict, found[0].contaminated),
+        (1, Some("rejected"), false)
+    );
+    assert!(writer.corpus().check(CheckDepth::Deep, &Context::new()).unwrap().is_empty());
+    // A suite of this rule is only made again by `drop` and `add`.
+    let refused = add(&mut writer, ITEM_RULE, &["forty"]).unwrap_err().to_string();
+    assert!(refused.contains("`s` exists already"), "{refused}");
+}
+
+#[test]
+fn the_same_items_by_another_rule_only_lose_their_mark() {
+    let (_directory, mut writer) = fresh(&[ASKED]);
+    let items = [SuiteItem { id: "a".to_owned(), parts: parts(&["40"]) }];
+    let new = |rule| NewSuite {
+        name: "s",
+        items: &items,
+        files: &[],
+        normaliser: NewSuite::NORMALISER,
+        rule,
+    };
+    let add = |writer: &mut CorpusWriter, rule| {
+        let report = curate::add_suite(writer.store(), &new(rule), &Context::new()).unwrap();
+        (report.commits, report.searched, report.renewed)
+    };
+    add(&mut writer, 1);
+    assert_eq!(add(&mut writer, 1), (0, 0, false));
+    assert_eq!(add(&mut writer, ITEM_RULE), (1, 0, false));
+    assert_eq!(add(&mut writer, ITEM_RULE), (0, 0, false));
+    assert!(!writer.corpus().suites().unwrap()[0].outdated);
+}
+
+#[test]
 fn a_damaged_row_of_a_suite_is_named_and_asks_for_no_memory() {
     let (_directory, mut writer) = fresh(&[ASKED]);
-    let items = [SuiteItem { id: "a".to_owned(), parts: [ASKED, "40", ""].map(str::to_owned) }];
-    let new = NewSuite { name: "s", items: &items, files: &[], normaliser: NewSuite::NORMALISER };
+    let items = [SuiteItem { id: "a".to_owned(), parts: parts(&["40"]) }];
+    let new = NewSuite {
+        name: "s",
+        items: &items,
+        files: &[],
+        normaliser: NewSuite::NORMALISER,
+        rule: ITEM_RULE,
+    };
     curate::add_suite(writer.store(), &new, &Context::new()).unwrap();
     let (suite, record) = writer.view().expect_suite("s").unwrap();
     let rows: Vec<_> = writer.view().suite_grams(suite).unwrap().collect::<Result<_, _>>().unwrap();

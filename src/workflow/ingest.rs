@@ -1,6 +1,6 @@
 //! Records, suites and values of fields come in: what an interrupted command left half done is finished first.
 
-use crate::contamination::{ContaminationRule, SeedIndex, SuiteFields};
+use crate::contamination::{ContaminationRule, ITEM_RULE, LayoutNotes, SeedIndex, SuiteFields};
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{self, NewSuite, SuiteReport};
 use crate::decide::LoadedTokenizer;
@@ -211,7 +211,10 @@ impl CorpusWriter {
             items: &suite.items,
             files: &suite.files,
             normaliser: NewSuite::NORMALISER,
+            rule: ITEM_RULE,
         };
-        Ok(curate::add_suite(self.store(), &new, &context)?)
+        let report = curate::add_suite(self.store(), &new, &context)?;
+        let LayoutNotes { unsearched, numbers_from } = suite.notes;
+        Ok(SuiteReport { unsearched, numbers_from, ..report })
     }
 }

@@ -283,8 +283,9 @@ fn copy_suites(
         let items = view.suite_items(suite).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         match items {
             Ok(items) => {
-                let SuiteRecord { name, files, normaliser, .. } = &record;
-                let new = NewSuite { name, items: &items, files, normaliser: *normaliser };
+                let SuiteRecord { name, files, normaliser, rule, .. } = &record;
+                let (normaliser, rule) = (*normaliser, *rule);
+                let new = NewSuite { name, items: &items, files, normaliser, rule };
                 curate::add_suite(writer.store(), &new, context)?;
             }
             Err(error) => report.left.push(format!("suite {}: {error}", record.name)),

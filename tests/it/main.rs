@@ -22,6 +22,7 @@ mod cli {
 /// Suites of evaluation items: found with evidence, reviewed.
 mod contamination {
     mod evidence;
+    mod layouts;
     mod review;
 }
 
@@ -97,6 +98,7 @@ mod ingest {
     mod rejects;
     mod remote;
     mod splits;
+    mod tables;
     mod templates;
 }
 
@@ -124,6 +126,7 @@ mod signals;
 mod sql {
     mod files;
     mod limits;
+    mod odd_columns;
     mod predicates;
     mod recounts;
     mod scripts;

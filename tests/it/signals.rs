@@ -46,6 +46,9 @@ corpusdb_test!(functions_score_texts_and_give_null_for_nulls, |_scratch, corpus|
         ("pii_spans('an jörg@example.org')", json!([{"kind": "email", "start": 4, "length": 16}])),
         ("lang('ދިވެހި ބަހަކީ ދިވެހިރާއްޖޭގެ ރަސްމީ ބަހެވެ')", json!(null)),
         ("pii_flags(NULL)", json!(null)),
+        ("pii_flags('icon@2x.png, git@github.com:org/repo.git, a@b.T, b[2001::4]')", json!([])),
+        ("lang('東京都')", json!(null)),
+        ("terminal_punctuation_fraction(E'A line.\\r\\nAnother. ')", json!(1.0)),
         ("pii_spans('é: a@b.co')", json!([{"kind": "email", "start": 4, "length": 6}])),
         ("substr('é: a@b.co', pii_spans('é: a@b.co')[1]['start'])", json!("a@b.co")),
     ] {

@@ -5,7 +5,7 @@ use crate::cli::find::DocumentName;
 use crate::cli::output::{self, Output};
 use crate::cli::session::stores;
 use crate::cli::verb::{ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall};
-use corpusdb::contamination::{ContaminationRule, SuiteFields};
+use corpusdb::contamination::{ContaminationRule, SuiteFields, UnsearchedField};
 use corpusdb::curate::SuiteReport;
 use corpusdb::ingest::ReadOptions;
 use corpusdb::near_names::UnknownName;
@@ -17,16 +17,21 @@ use corpusdb::{Corpus, CorpusWriter, Error};
 use serde::Serialize;
 use std::io::{self, Write};
 
+/// Fields that are not searched for, of which the names are shown.
+const LISTED: usize = 24;
+/// What is said of suites whose items an earlier release read.
+pub(super) const EARLIER_ITEMS: &str = "items as an earlier release read them; `corpusdb contamination add` with the same files reads them anew";
 /// The message when there is nothing to search for.
 const NO_SUITE: &str = "there is no suite; `corpusdb contamination add` adds one";
 
 /// Add a suite: search every stored text for its items, now and at every later ingest.
 ///
-/// JSON lines, Parquet or CSV, plain or compressed. The layouts of GSM8K (question, answer), HumanEval (task_id,
-/// prompt, canonical_solution) and MMLU (question, choices or A to D, answer) are recognised, also a passage or context
-/// of a question; name other fields. Stored is evidence: for each text, which 8-grams of the items it has and where,
-/// and shorter runs in the same order and distance. Which documents count as contaminated is decided by the rule when
-/// you ask. After an interrupt run the same command again.
+/// JSON lines, Parquet or CSV, plain or compressed. The layouts of GSM8K, HumanEval, MBPP, MMLU, MMLU-Pro, GPQA, ARC,
+/// HellaSwag, TruthfulQA, MT-Bench and SQuAD are recognised; name other fields. An answer may be the letter, the number
+/// or the text of an option; turns of a question and all accepted answers are searched for. The report lists fields
+/// that are not. Stored is evidence: for each text, which 8-grams of the items it has and where, and shorter runs in
+/// the same order and distance. Which documents count as contaminated is decided by the rule when you ask. After an
+/// interrupt run the same command again.
 #[derive(clap::Args)]
 pub(super) struct ContaminationAddArgs {
     /// The name of the new suite.
@@ -75,6 +80,9 @@ impl Report for SuiteReport {
                 self.normaliser
             ));
         }
+        if self.renewed {
+            out.line("  an earlier release had read other items of these records: they were searched for anew, and verdicts stay");
+        }
         if self.weak > 0 {
             let weak = number(self.weak);
             out.line(format!("  {weak} items have no answer: evidence of them is marked weak"));
@@ -82,6 +90,29 @@ impl Report for SuiteReport {
         if self.unsearchable > 0 {
             let short = number(self.unsearchable);
             out.line(format!("  {short} items are too short to be searched for"));
+        }
+        if self.uncounted > 0 {
+            let uncounted = number(self.uncounted);
+            out.line(format!(
+                "  {uncounted} items have only a passage, or texts of fewer than 13 words without an answer: evidence of them is shown, and never enough"
+            ));
+        }
+        if let Some(first) = self.numbers_from {
+            out.line(format!("  answers are numbers of options, counted from {first}"));
+        }
+        if !self.unsearched.is_empty() {
+            let named = |one: &UnsearchedField| format!("{} ({})", one.field, number(one.items));
+            let all: Vec<String> = self.unsearched.iter().take(LISTED).map(named).collect();
+            let more = self.unsearched.len().saturating_sub(LISTED);
+            let more = if more > 0 {
+                format!(", and {} more", number(more as u64))
+            } else {
+                String::new()
+            };
+            out.line(format!(
+                "  not searched for, with the number of items: {}{more}",
+                all.join(", ")
+            ));
         }
     }
 }
@@ -272,7 +303,15 @@ impl ListRow for SuiteSummary {
         let head =
             ["suite", "items", "weak", "too short", "n-grams", "words", "documents searched"];
         out.table(&head, &rows);
+        let outdated: Vec<&str> = outdated_names(suites);
+        if !outdated.is_empty() {
+            out.note(format!("{}: {EARLIER_ITEMS}", outdated.join(", ")));
+        }
     }
+}
+
+fn outdated_names(suites: &[SuiteSummary]) -> Vec<&str> {
+    suites.iter().filter(|suite| suite.outdated).map(|suite| suite.suite.as_str()).collect()
 }
 
 /// Show the evidence of a suite, worst first, or of a document, beside the document's text.

@@ -2,7 +2,6 @@
 
 use crate::cli::output::Output;
 use corpusdb::Corpus;
-use corpusdb::contamination::SuitePart;
 use corpusdb::query::ItemEvidence;
 use corpusdb::show::one_line;
 use serde::Serialize;
@@ -23,10 +22,7 @@ pub(super) struct ShownEvidence {
 impl ShownEvidence {
     pub(super) fn of(evidence: ItemEvidence, corpus: &Corpus) -> anyhow::Result<Self> {
         let item = corpus.suite_item(&evidence.suite, &evidence.item)?;
-        let item = item.map(|item| {
-            let part = SuitePart::ALL.into_iter().find(|part| part.name() == evidence.part);
-            part.map(|part| item.part(part).to_owned()).unwrap_or_default()
-        });
+        let item = item.map(|item| item.text(evidence.item_text()).to_owned());
         Ok(Self { evidence, item })
     }
 
@@ -38,7 +34,7 @@ impl ShownEvidence {
             "{} {} ({}){place}: score {:.3}, {} tokens, longest run {}, {} of {} n-grams; {}",
             one.suite,
             one.item,
-            one.part,
+            one.item_text(),
             one.score,
             one.tokens,
             one.longest_run,
@@ -63,7 +59,7 @@ pub(super) fn print_table(found: &[ItemEvidence], out: &mut Output) {
     let row = |one: &ItemEvidence| {
         vec![
             one.item.clone(),
-            one.part.to_owned(),
+            one.item_text().to_string(),
             one.document.map(|document| document.to_string()).unwrap_or_default(),
             format!("{:.3}", one.score),
             one.tokens.to_string(),

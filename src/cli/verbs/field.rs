@@ -1,6 +1,6 @@
 //! `corpusdb field`: declared fields, added, set, computed, listed and dropped at any time.
 
-use super::ingest::print_misfits;
+use super::ingest::{print_misfits, print_name_rows};
 use crate::cli::output::Output;
 use crate::cli::session::stores;
 use crate::cli::verb::{
@@ -305,6 +305,8 @@ impl Report for JoinReport {
         }
         print_decided_again(self.kept_again, self.no_longer_kept, out);
         print_misfits(&self.misfits, out);
+        print_name_rows(self.name_rows, None, out);
+        self.odd_quotes.iter().for_each(|words| out.note(format!("ALARM: {words}")));
         if self.unknown > 0 {
             out.line(format!(
                 "  {} records name no stored document: {}",

@@ -1,5 +1,6 @@
 //! `corpusdb info`: what is in a corpus.
 
+use super::contamination::EARLIER_ITEMS;
 use crate::cli::output::Output;
 use crate::cli::verb::{NoOptions, Report, Verb, VerbCall};
 use corpusdb::Corpus;
@@ -137,6 +138,15 @@ fn print_named(info: &Info, out: &mut Output) {
     }
     for field in &info.fields {
         out.line(format!("field {}: {}", field.name, field.kind));
+    }
+    if !info.outdated_signals.is_empty() {
+        let names = info.outdated_signals.join(" ");
+        out.line(format!(
+            "signals by the rules of an earlier release: {names} (`corpusdb signals add` computes them again)"
+        ));
+    }
+    if !info.outdated_suites.is_empty() {
+        out.line(format!("suites {}: {EARLIER_ITEMS}", info.outdated_suites.join(", ")));
     }
     for snapshot in &info.snapshots {
         out.line(format!(

@@ -8,7 +8,7 @@ use corpusdb::ingest::{
     Alarm, FieldMisfits, FileTally, LeftRole, LoadOptions, LoadReport, ReadOptions,
     RecordFormOptions, SkippedContent, misfit_words,
 };
-use corpusdb::show::{number, size};
+use corpusdb::show::{count, number, size};
 use corpusdb::tokenizer::EngineTexts;
 use corpusdb::{CorpusWriter, IngestOptions, IngestReport, parse_bytes};
 use serde::Serialize;
@@ -244,15 +244,16 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
         out.line(format!("  {purged} not stored: their texts or keys were purged"));
     }
     if report.not_finite > 0 {
-        let numbers = n(report.not_finite);
+        let values = n(report.not_finite);
         out.line(format!(
-            "  {numbers} numbers that JSON cannot represent (NaN, Infinity) are null"
+            "  {values} values that JSON cannot represent (NaN, Infinity, moments that no calendar has) are null"
         ));
     }
     if report.filtered > 0 {
         out.line(format!("  {} skipped by --where", n(report.filtered)));
     }
     print_skipped(report.passed, out);
+    print_name_rows(report.files.name_rows, report.files.first_name_row.as_deref(), out);
     print_misfits(&report.misfits, out);
     for (name, tokens) in &report.tokens {
         out.line(format!("  {} tokens of {name}", n(*tokens)));
@@ -279,7 +280,7 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
 /// What of web archives is not text.
 fn print_skipped(passed: SkippedContent, out: &mut Output) {
     let n = number;
-    let SkippedContent { html, gone, older, other } = passed;
+    let SkippedContent { html, gone, older, partial, other } = passed;
     if gone > 0 {
         out.line(format!(
             "  {} responses say that their page is gone (404, 410): `corpusdb remove` removes a stored version",
@@ -292,9 +293,26 @@ fn print_skipped(passed: SkippedContent, out: &mut Output) {
             "  {older} captures are older than the stored one of their address, which stays"
         ));
     }
+    if partial > 0 {
+        let partial = n(partial);
+        out.line(format!(
+            "  {partial} parts of pages in web archives skipped (206 Partial Content, continuation records)"
+        ));
+    }
     if html + other > 0 {
         let (html, other) = (n(html), n(other));
         out.line(format!("  {html} HTML pages and {other} other contents of web archives skipped"));
+    }
+}
+
+/// Rows of tables that repeat the row of names.
+pub(in crate::cli) fn print_name_rows(rows: u64, first: Option<&str>, out: &mut Output) {
+    if rows > 0 {
+        let first = first.map_or_else(String::new, |first| format!(" (the first: {first})"));
+        out.line(format!(
+            "  {} skipped{first}",
+            count(rows, "row that repeats the row of names", "rows that repeat the row of names")
+        ));
     }
 }
 

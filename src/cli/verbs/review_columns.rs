@@ -35,8 +35,9 @@ pub(super) fn print_pair(pair: &ReviewPair, out: &mut Output) {
     out.line(heading(pair));
     let (width, marks) = (out.width().min(WIDEST), out.marks_width(Paint::Highlight));
     for part in &pair.parts {
+        let turn = if part.turn > 0 { format!(" {}", part.turn + 1) } else { String::new() };
         out.line(format!(
-            "{}: score {:.3}, {} tokens, longest run {}{}",
+            "{}{turn}: score {:.3}, {} tokens, longest run {}{}",
             part.part,
             part.score,
             part.tokens,

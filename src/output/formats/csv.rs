@@ -1,4 +1,5 @@
-//! CSV: RFC 4180 with line feeds. An empty text is quoted and a value that is absent is not, so that they differ.
+//! CSV: RFC 4180 with line feeds. An empty text is quoted and a value that is absent is not, so that they differ. A row
+//! that would repeat the line of names has one value in quotes, so that a reader does not take it for such a line.
 
 use super::lines::{LineFile, in_parallel};
 use super::spelling::{Spelled, ValueSpelling, doubled_quotes};
@@ -47,12 +48,27 @@ impl TableFormat for Csv {
 
 /// The line of names.
 pub(crate) fn csv_header(schema: &SchemaRef) -> Vec<u8> {
+    names_line(schema, false)
+}
+
+/// The same, perhaps with the first name in quotes that needs none.
+fn names_line(schema: &SchemaRef, mut has_more_quotes: bool) -> Vec<u8> {
     let mut line = Vec::new();
     for (at, field) in schema.fields().iter().enumerate() {
         if at > 0 {
             line.push(b',');
         }
-        quoted(field.name(), &mut line);
+        let start = line.len();
+        // What another delimiter may be found in is quoted, and a reader finds none there.
+        match field.name().contains([';', '|', '\t']) {
+            true => in_quotes(field.name(), &mut line),
+            false => quoted(field.name(), &mut line),
+        }
+        if has_more_quotes && line.get(start) != Some(&b'"') {
+            line.truncate(start);
+            in_quotes(field.name(), &mut line);
+            has_more_quotes = false;
+        }
     }
     line.push(b'\n');
     line
@@ -64,7 +80,9 @@ pub(crate) fn csv_rows(rows: &RecordBatch, out: &mut Vec<u8>) -> Result<Vec<u64>
     let spelling = ValueSpelling::new(rows.num_columns());
     let mut columns = spelling.columns(rows).map_err(|error| WriteError::Bug(error.to_string()))?;
     let mut json = Vec::new();
+    let names = csv_header(rows.schema_ref());
     for row in 0..rows.num_rows() {
+        let first = out.len();
         for (at, column) in columns.iter_mut().enumerate() {
             if at > 0 {
                 out.push(b',');
@@ -85,6 +103,10 @@ pub(crate) fn csv_rows(rows: &RecordBatch, out: &mut Vec<u8>) -> Result<Vec<u64>
             }
         }
         out.push(b'\n');
+        if out.get(first..) == Some(names.as_slice()) {
+            out.truncate(first);
+            out.extend(names_line(rows.schema_ref(), true));
+        }
     }
     Ok(spelling.lost())
 }
@@ -107,12 +129,17 @@ fn quoted(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     let is_plain = !bytes.is_empty()
         && !bytes.iter().any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r' | 0))
+        && !text.starts_with('\u{feff}')
         && !bytes.first().is_some_and(u8::is_ascii_whitespace)
         && !bytes.last().is_some_and(u8::is_ascii_whitespace);
     if is_plain {
         out.extend_from_slice(bytes);
         return;
     }
+    in_quotes(text, out);
+}
+
+fn in_quotes(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     doubled_quotes(text, out);
     out.push(b'"');

@@ -2,10 +2,11 @@
 //! without the quotes of a text.
 //!
 //! Numbers have the shortest digits that give them back, and no exponent before 10^16; what is not finite has no
-//! spelling and is null. A moment is RFC 3339 in UTC with its `Z`. Other types are spelled as `arrow-json` does: bytes
-//! in hexadecimal, dates and times of day as ISO 8601, lists and structs as arrays and objects with their nulls.
+//! spelling and is null, as what no calendar has. A moment is RFC 3339 in UTC with its `Z`. Other types are spelled as
+//! `arrow-json` does: bytes in hexadecimal, dates and times of day as ISO 8601, lists and structs as arrays and objects
+//! with their nulls; a map is an object, its names the keys as texts.
 
-use crate::model::shown_moment;
+use crate::model::{decimal_encoder, map_encoder, moment_encoder, shown_moment};
 use crate::output::error::WriteError;
 use arrow::array::{
     Array, ArrowPrimitiveType, AsArray, LargeStringArray, PrimitiveArray, RecordBatch, StringArray,
@@ -19,6 +20,7 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 use arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncoder, make_encoder};
+use arrow::temporal_conversions::as_datetime;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
@@ -140,7 +142,7 @@ impl EncoderFactory for OwnSpelling {
         &self,
         _field: &'a FieldRef,
         array: &'a dyn Array,
-        _options: &'a EncoderOptions,
+        options: &'a EncoderOptions,
     ) -> Result<Option<NullableEncoder<'a>>, ArrowError> {
         let (count, nulls) = (&self.not_finite, array.nulls().cloned());
         Ok(Some(match array.data_type() {
@@ -161,19 +163,33 @@ impl EncoderFactory for OwnSpelling {
             }
             DataType::Float32 => floats::<Float32Type>(array, count, json_number),
             DataType::Float64 => floats::<Float64Type>(array, count, json_number),
-            DataType::Timestamp(TimeUnit::Second, _) => moments::<TimestampSecondType>(array, 1),
+            DataType::Timestamp(TimeUnit::Second, _) => {
+                moments::<TimestampSecondType>(array, 1, count)
+            }
             DataType::Timestamp(TimeUnit::Millisecond, _) => {
-                moments::<TimestampMillisecondType>(array, 1_000)
+                moments::<TimestampMillisecondType>(array, 1_000, count)
             }
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
-                moments::<TimestampMicrosecondType>(array, 1_000_000)
+                moments::<TimestampMicrosecondType>(array, 1_000_000, count)
             }
             DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-                moments::<TimestampNanosecondType>(array, 1_000_000_000)
+                moments::<TimestampNanosecondType>(array, 1_000_000_000, count)
+            }
+            DataType::Map(..) => return map_encoder(array, options),
+            kind if kind.is_decimal() => return Ok(decimal_encoder(array)),
+            kind if kind.is_temporal() => {
+                let count = Arc::clone(count);
+                return moment_encoder(array, move |_, out| lose(&count, out));
             }
             _ => return Ok(None),
         }))
     }
+}
+
+/// Null in the place of a value without a spelling, which is counted.
+fn lose(count: &AtomicU64, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"null");
+    count.fetch_add(1, Ordering::Relaxed);
 }
 
 /// An encoder that is a function of the row.
@@ -202,8 +218,7 @@ fn floats<'a, T: ArrowPrimitiveType>(
     let count = Arc::clone(count);
     with_nulls(array.nulls().cloned(), move |row, out| {
         if !write(values.value(row), out) {
-            out.extend_from_slice(b"null");
-            count.fetch_add(1, Ordering::Relaxed);
+            lose(&count, out);
         }
     })
 }
@@ -213,14 +228,19 @@ fn json_number(value: impl serde::Serialize + Into<f64> + Copy, out: &mut Vec<u8
 }
 
 /// Moments in so many parts of a second.
-fn moments<T: ArrowPrimitiveType<Native = i64>>(
-    array: &dyn Array,
+fn moments<'a, T: ArrowPrimitiveType<Native = i64>>(
+    array: &'a dyn Array,
     parts: i64,
-) -> NullableEncoder<'_> {
+    count: &Arc<AtomicU64>,
+) -> NullableEncoder<'a> {
     let values: &PrimitiveArray<T> = array.as_primitive();
     let nanoseconds = 1_000_000_000 / parts;
+    let count = Arc::clone(count);
     with_nulls(array.nulls().cloned(), move |row, out| {
         let moment = values.value(row);
+        if as_datetime::<T>(moment).is_none() {
+            return lose(&count, out);
+        }
         let fraction = moment.rem_euclid(parts) * nanoseconds;
         out.push(b'"');
         out.extend_from_slice(shown_moment(moment.div_euclid(parts), fraction).as_bytes());

@@ -2,7 +2,7 @@
 
 use super::weighed::{Weighed, Whose};
 use crate::contamination::{ContaminationRule, Evidence};
-use crate::model::{ByteSpan, DocId, Sightings, SuiteVerdict};
+use crate::model::{ByteSpan, DocId, ItemText, Sightings, SuiteVerdict};
 use crate::query::error::QueryError;
 use crate::store::View;
 use serde::Serialize;
@@ -22,6 +22,8 @@ pub struct ItemEvidence {
     pub item: String,
     /// `question`, `answer` or `passage`.
     pub part: &'static str,
+    /// Texts of the part before this one: of a question its turns, of an answer all that are accepted.
+    pub turn: u32,
     /// The weighted share of the part that the document contains: 0 to 1.
     pub score: f64,
     /// Tokens of the part that it contains, within n-grams and pieces.
@@ -46,6 +48,9 @@ pub struct ItemEvidence {
     /// The number of the item.
     #[serde(skip)]
     pub(super) number: u32,
+    /// The text of it.
+    #[serde(skip)]
+    pub(super) of: ItemText,
     /// Whether it meets the rule, regardless of verdicts.
     #[serde(skip)]
     pub(super) is_enough: bool,
@@ -55,15 +60,21 @@ pub struct ItemEvidence {
 }
 
 impl ItemEvidence {
+    /// The text of the item that it is about.
+    #[must_use]
+    pub const fn item_text(&self) -> ItemText {
+        self.of
+    }
+
     /// Worst first: contaminated before others, then by score and run, then in the order of documents and items.
     pub(super) fn worst_first(&self, other: &Self) -> Ordering {
         let by = |one: &Self| (!one.contaminated, one.weak);
-        let same = || (self.document, &self.item, self.part);
+        let same = || (self.document, &self.item, self.part, self.turn);
         by(self)
             .cmp(&by(other))
             .then_with(|| other.score.total_cmp(&self.score))
             .then_with(|| other.longest_run.cmp(&self.longest_run))
-            .then_with(|| same().cmp(&(other.document, &other.item, other.part)))
+            .then_with(|| same().cmp(&(other.document, &other.item, other.part, other.turn)))
     }
 
     /// Puts in what stands at the spans of `text`.
@@ -100,7 +111,8 @@ impl Weighed<'_> {
                 document,
                 suite: self.record.name.clone(),
                 item: name.id,
-                part: evidence.part.name(),
+                part: evidence.text.part.name(),
+                turn: evidence.text.number,
                 score: evidence.score,
                 tokens: evidence.tokens,
                 longest_run: evidence.longest_run,
@@ -112,6 +124,7 @@ impl Weighed<'_> {
                 spans: evidence.spans,
                 quotes: Vec::new(),
                 number: evidence.item,
+                of: evidence.text,
                 is_enough,
                 covered: evidence.covered,
             })

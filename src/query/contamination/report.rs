@@ -2,7 +2,7 @@
 
 use super::found::{ItemEvidence, Worst};
 use super::weighed::{Weighed, Whose};
-use crate::contamination::{ContaminationRule, RulePrecision};
+use crate::contamination::{ContaminationRule, ITEM_RULE, RulePrecision};
 use crate::model::{DocId, SuiteVerdict, hexadecimal};
 use crate::query::error::QueryError;
 use crate::store::{SuiteRecord, VerdictSubject, View, system_fields};
@@ -29,6 +29,9 @@ pub struct SuiteSummary {
     /// The word rules that these are made by, with their version: `web@2`, and `web@1` for a suite that an earlier
     /// release stored.
     pub normaliser: &'static str,
+    /// Whether an earlier release's rule read its items of the records: `contamination add` with the same files reads
+    /// them anew.
+    pub outdated: bool,
     /// Whether all stored texts were searched for it; else how many were.
     pub complete: bool,
     /// Documents that were searched.
@@ -99,6 +102,7 @@ fn summary(view: &View, record: &SuiteRecord) -> SuiteSummary {
         unsearchable: record.unsearchable.into(),
         grams: record.grams.into(),
         normaliser: record.normaliser.name(),
+        outdated: record.rule < ITEM_RULE,
         complete: record.is_complete(),
         searched: record.next.min(view.documents()),
         hash: hexadecimal(&record.hash),

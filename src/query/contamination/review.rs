@@ -2,7 +2,7 @@
 
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
-use crate::contamination::{ContaminationRule, Excerpt, SuitePart, excerpts};
+use crate::contamination::{ContaminationRule, Excerpt, excerpts};
 use crate::dedup::TokenPlaces;
 use crate::model::{ByteSpan, DocId, Normaliser, SuiteId, SuiteItem};
 use crate::query::error::QueryError;
@@ -82,6 +82,8 @@ pub struct ReviewPair {
 pub struct ReviewPart {
     /// `question`, `answer` or `passage`.
     pub part: &'static str,
+    /// Texts of the part before this one: of a question its turns, of an answer all that are accepted.
+    pub turn: u32,
     /// The weighted share of it that the document contains.
     pub score: f64,
     /// Tokens of it that the document contains.
@@ -216,10 +218,10 @@ fn side_by_side(
     (item, normaliser): (&SuiteItem, Normaliser),
     text: &str,
 ) -> ReviewPart {
-    let part = SuitePart::ALL.into_iter().find(|part| part.name() == one.part);
-    let asked = part.map_or("", |part| item.part(part));
+    let asked = item.text(one.of);
     ReviewPart {
         part: one.part,
+        turn: one.turn,
         score: one.score,
         tokens: one.tokens,
         longest_run: one.longest_run,

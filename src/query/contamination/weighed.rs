@@ -72,7 +72,7 @@ impl<'v> Weighed<'v> {
         if let Some(common) = common(view, (suite, &record.name, index.grams()), rule, kept)? {
             index.ignore_common(&common);
             counted = (0..index.grams()).filter(|gram| common.has_gram(*gram)).count() as u64;
-            counted += (0..record.items).filter(|item| common.has_whole(*item)).count() as u64;
+            counted += common.whole() as u64;
         }
         let mut verdicts = BTreeMap::new();
         for row in view.verdicts(suite)? {

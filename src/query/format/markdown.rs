@@ -2,10 +2,10 @@
 
 use super::cell::harmless;
 use super::is_short;
+use crate::model::shown_values;
 use crate::query::error::QueryError;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::{self, Write};
 
 /// The line of names, and the one below it: numbers stand to the right.
@@ -22,13 +22,10 @@ pub(super) fn head(schema: &Schema) -> String {
 
 /// The lines of a batch.
 pub(super) fn rows(batch: &RecordBatch) -> Result<String, QueryError> {
-    let (options, schema) = (FormatOptions::default(), batch.schema());
+    let schema = batch.schema();
     let mut columns = Vec::with_capacity(batch.num_columns());
     for (field, column) in schema.fields().iter().zip(batch.columns()) {
-        columns.push((
-            field.name(),
-            ArrayFormatter::try_new(column, &options).map_err(QueryError::arrow)?,
-        ));
+        columns.push((field.name(), shown_values(column).map_err(QueryError::arrow)?));
     }
     let mut out = String::new();
     for row in 0..batch.num_rows() {

@@ -5,12 +5,13 @@ mod markdown;
 mod rows;
 mod table;
 
+use crate::model::shown_values;
 use crate::output::{WriteError, csv_header, csv_rows, json_rows};
 use crate::query::error::QueryError;
 use crate::query::sql::Rows;
 use arrow::datatypes::{DataType, Fields, Schema};
 use arrow::record_batch::RecordBatch;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow::util::display::ArrayFormatter;
 use cell::Cell;
 use std::io::Write;
 use std::sync::Arc;
@@ -202,12 +203,8 @@ impl<'a> Printer<'a> {
             };
             self.heads = batch.schema().fields().iter().map(head).collect();
         }
-        let options = FormatOptions::default();
-        let columns: Result<Vec<ArrayFormatter<'_>>, _> = batch
-            .columns()
-            .iter()
-            .map(|column| ArrayFormatter::try_new(column, &options))
-            .collect();
+        let columns: Result<Vec<ArrayFormatter<'_>>, _> =
+            batch.columns().iter().map(|column| shown_values(column)).collect();
         let columns = columns.map_err(QueryError::arrow)?;
         for row in 0..batch.num_rows() {
             let cell = |(values, head): (&ArrayFormatter<'_>, &Head)| {
@@ -224,12 +221,10 @@ impl<'a> Printer<'a> {
 
     /// The answer of EXPLAIN: trees, which a table would fold.
     fn plan(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
-        let options = FormatOptions::default();
         for row in 0..batch.num_rows() {
             let mut lines = String::new();
             for (at, column) in batch.columns().iter().enumerate() {
-                let values =
-                    ArrayFormatter::try_new(column, &options).map_err(QueryError::arrow)?;
+                let values = shown_values(column).map_err(QueryError::arrow)?;
                 let indent = if at == 0 { "" } else { "  " };
                 for line in values.value(row).to_string().lines() {
                     lines.push_str(&format!("{indent}{line}\n"));

@@ -1,10 +1,10 @@
 //! Rows with their values whole, a column a line: for reading texts, of any length.
 
 use super::cell::harmless;
+use crate::model::shown_values;
 use crate::query::error::QueryError;
 use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::{self, Write as _};
 use std::io::Write;
 
@@ -17,17 +17,20 @@ pub(super) fn write(
     let schema = batch.schema();
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let wide = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let options = FormatOptions::default();
     let mut columns = Vec::with_capacity(names.len());
     for (name, column) in names.iter().zip(batch.columns()) {
-        let values = ArrayFormatter::try_new(column, &options).map_err(QueryError::arrow)?;
+        let values = shown_values(column).map_err(QueryError::arrow)?;
         columns.push((name, column, values));
     }
     for (row, number) in (0..batch.num_rows()).zip(number..) {
         writeln!(out, "--- row {number}").map_err(QueryError::Write)?;
         for (name, column, values) in &columns {
             let mut lines = Lines { out: &mut *out, indent: wide + 3, failed: None };
-            let written = match column.is_null(row) {
+            // A moment that no calendar has is none.
+            let is_short = column.data_type().is_temporal();
+            let is_null =
+                column.is_null(row) || is_short && values.value(row).to_string().is_empty();
+            let written = match is_null {
                 true => write!(lines, "{name:<wide$} = NULL"),
                 false => write!(lines, "{name:<wide$} = {}", values.value(row)),
             };

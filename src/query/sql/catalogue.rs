@@ -188,6 +188,7 @@ const TABLES: [Table; 10] = [
                 "tokens",
                 "tokens of the part that the document has within an 8-gram or a piece of it (5 to 7 tokens, if the pieces with the same offset add up to 10), without gaps",
             ),
+            ("turn", "the number of the text among those of its part, from 0"),
             ("longest_run", "tokens of the longest run of the part in the document"),
             ("matched", "8-grams of the part in the document"),
             ("grams", "8-grams of the part"),

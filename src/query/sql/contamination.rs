@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Name and type of every column.
-pub(in crate::query) const COLUMNS: [(&str, DataType); 13] = [
+pub(in crate::query) const COLUMNS: [(&str, DataType); 14] = [
     ("document", DataType::UInt64),
     ("suite", DataType::Utf8),
     ("item", DataType::Utf8),
@@ -26,6 +26,7 @@ pub(in crate::query) const COLUMNS: [(&str, DataType); 13] = [
     ("contaminated", DataType::Boolean),
     ("spans", DataType::Utf8),
     ("verdict", DataType::Utf8),
+    ("turn", DataType::UInt32),
 ];
 
 /// What nobody need have decided.
@@ -82,6 +83,7 @@ fn batch(schema: &SchemaRef, rows: &[ItemEvidence]) -> Result<RecordBatch, Query
         truths(|row| row.contaminated),
         Arc::new(StringArray::from_iter_values(rows.iter().map(spans))),
         Arc::new(rows.iter().map(|row| row.verdict).collect::<StringArray>()),
+        numbers(|row| row.turn),
     ];
     RecordBatch::try_new(Arc::clone(schema), arrays).map_err(QueryError::arrow)
 }

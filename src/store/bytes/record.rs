@@ -22,7 +22,12 @@ pub(in crate::store) fn encode<T: Encode>(
     encode_as(FORMAT, what, record)
 }
 
-fn encode_as<T: Encode>(format: u8, what: &'static str, record: &T) -> Result<Vec<u8>, StoreError> {
+/// The same of another format than the first, which earlier releases refuse.
+pub(in crate::store) fn encode_as<T: Encode>(
+    format: u8,
+    what: &'static str,
+    record: &T,
+) -> Result<Vec<u8>, StoreError> {
     let mut out = vec![format];
     let body = bincode::encode_to_vec(record, config())
         .map_err(|error| StoreError::Encode { what, why: error.to_string() })?;
@@ -39,7 +44,8 @@ pub(in crate::store) fn decode<T: Decode<()>>(bytes: &[u8]) -> Result<T, DecodeE
     decode_body(body)
 }
 
-fn decode_body<T: Decode<()>>(body: &[u8]) -> Result<T, DecodeError> {
+/// What stands behind the format.
+pub(in crate::store) fn decode_body<T: Decode<()>>(body: &[u8]) -> Result<T, DecodeError> {
     let (record, read) = bincode::decode_from_slice(body, config())
         .map_err(|error| DecodeError::at(1, error.to_string()))?;
     if read == body.len() {
@@ -405,6 +411,8 @@ pub struct SuiteRecord {
     pub next: u64,
     /// What makes the tokens of its n-grams, and of the texts that are searched for them.
     pub normaliser: Normaliser,
+    /// The version of the rule by which records became its items.
+    pub rule: u32,
 }
 
 /// The fields of a suite in their stored order, without its normaliser.
@@ -414,30 +422,41 @@ impl SuiteRecord {
     /// Of a record with the name of a normaliser behind; without it is version 1 of `web`, so that earlier releases
     /// read every suite that they can search for, and refuse the others.
     const WITH_NORMALISER: u8 = 2;
+    /// With the version of the rule of its items behind that; without it is the first version.
+    const WITH_RULE: u8 = 3;
 
     /// The stored form.
     pub(in crate::store) fn encode(&self) -> Result<Vec<u8>, StoreError> {
-        let Self { name, files, hash, items, weak, unsearchable, grams, next, normaliser } = self;
+        let Self { name, files, hash, items, weak, unsearchable, grams, next, normaliser, rule } =
+            self;
         let fields = (name, files, hash, items, weak, unsearchable, grams, next);
-        match normaliser {
-            Normaliser::Web => encode("suite", &fields),
-            other => encode_as(Self::WITH_NORMALISER, "suite", &(fields, other.name())),
+        match (normaliser, rule) {
+            (Normaliser::Web, 1) => encode("suite", &fields),
+            (other, 1) => encode_as(Self::WITH_NORMALISER, "suite", &(fields, other.name())),
+            (other, rule) => encode_as(Self::WITH_RULE, "suite", &(fields, other.name(), rule)),
         }
     }
 
     /// What a row says.
     pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let (fields, normaliser): (SuiteFields, _) = match bytes.split_first() {
+        let (fields, name, rule): (SuiteFields, Option<String>, u32) = match bytes.split_first() {
+            Some((&Self::WITH_RULE, body)) => decode_body(body)
+                .map(|(fields, name, rule): (_, String, u32)| (fields, Some(name), rule))?,
             Some((&Self::WITH_NORMALISER, body)) => {
-                let (fields, name): (SuiteFields, String) = decode_body(body)?;
+                decode_body(body).map(|(fields, name): (_, String)| (fields, Some(name), 1))?
+            }
+            _ => (decode(bytes)?, None, 1),
+        };
+        let normaliser = match name {
+            None => Normaliser::Web,
+            Some(name) => {
                 let known = Normaliser::ALL.into_iter().find(|one| one.name() == name);
                 let unknown = || format!("normaliser `{name}`, which this release does not know");
-                (fields, known.ok_or_else(|| DecodeError::at(bytes.len(), unknown()))?)
+                known.ok_or_else(|| DecodeError::at(bytes.len(), unknown()))?
             }
-            _ => (decode(bytes)?, Normaliser::Web),
         };
         let (name, files, hash, items, weak, unsearchable, grams, next) = fields;
-        Ok(Self { name, files, hash, items, weak, unsearchable, grams, next, normaliser })
+        Ok(Self { name, files, hash, items, weak, unsearchable, grams, next, normaliser, rule })
     }
 
     /// Whether all stored texts were searched for it.

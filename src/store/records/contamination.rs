@@ -2,7 +2,7 @@
 //! verdict is of a text, whichever documents have it.
 
 use crate::model::{
-    ByteSpan, DocId, GramPlace, GramRun, Sightings, SuiteId, SuitePart, SuitePiece, SuiteVerdict,
+    ByteSpan, DocId, GramPlace, GramRun, ItemText, Sightings, SuiteId, SuitePiece, SuiteVerdict,
     WholeItem,
 };
 use crate::store::batch::CommitBatch;
@@ -34,13 +34,20 @@ store_family! {
 const FORMAT: u8 = 1;
 /// With pieces behind the runs.
 const PIECES: u8 = 2;
+/// With pieces, and the turns of short questions of which some are not the first of their items.
+const TURNS: u8 = 3;
 /// Tokens that a piece may have: longer runs are of n-grams.
 const PIECE_TOKENS: RangeInclusive<u32> = 5..=7;
 
 /// The stored form: runs and pieces in the order of the text, each with its distance from the one before.
 pub(in crate::store) fn encode_sightings(sightings: &Sightings) -> Vec<u8> {
-    let has_pieces = !sightings.pieces.is_empty();
-    let mut out = vec![if has_pieces { PIECES } else { FORMAT }];
+    let has_turns = sightings.whole.iter().any(|whole| whole.turn > 0);
+    let has_pieces = has_turns || !sightings.pieces.is_empty();
+    let mut out = vec![match (has_turns, has_pieces) {
+        (true, _) => TURNS,
+        (false, true) => PIECES,
+        (false, false) => FORMAT,
+    }];
     put_varint(&mut out, sightings.unlisted);
     put_varint(&mut out, sightings.runs.len() as u64);
     let mut token = 0;
@@ -56,6 +63,9 @@ pub(in crate::store) fn encode_sightings(sightings: &Sightings) -> Vec<u8> {
     }
     for whole in &sightings.whole {
         put_varint(&mut out, whole.item.into());
+        if has_turns {
+            put_varint(&mut out, whole.turn.into());
+        }
         put_span(&mut out, whole.question);
         put_span(&mut out, whole.answer);
     }
@@ -68,7 +78,7 @@ fn put_pieces(out: &mut Vec<u8>, pieces: &[SuitePiece]) {
     for piece in pieces {
         put_varint(out, piece.token.saturating_sub(token));
         put_varint(out, piece.place.item.into());
-        out.push(piece.place.part as u8);
+        put_varint(out, piece.place.text.code().into());
         put_varint(out, piece.place.position.into());
         put_varint(out, piece.tokens.into());
         put_span(out, piece.span);
@@ -80,8 +90,8 @@ fn put_pieces(out: &mut Vec<u8>, pieces: &[SuitePiece]) {
 pub(in crate::store) fn decode_sightings(bytes: &[u8]) -> Result<Sightings, DecodeError> {
     let mut cursor = ByteCursor::new(bytes);
     let format = cursor.u8()?;
-    if ![FORMAT, PIECES].contains(&format) {
-        let why = format!("format {format} of sightings, not {FORMAT} or {PIECES}");
+    if ![FORMAT, PIECES, TURNS].contains(&format) {
+        let why = format!("format {format} of sightings, not {FORMAT} to {TURNS}");
         return Err(DecodeError::at(0, why));
     }
     let unlisted = cursor.varint()?;
@@ -98,13 +108,14 @@ pub(in crate::store) fn decode_sightings(bytes: &[u8]) -> Result<Sightings, Deco
         found.runs.push(GramRun { token, gram, count, span: read_span(&mut cursor)? });
         before = token;
     }
-    if format == PIECES {
+    if format != FORMAT {
         found.pieces = read_pieces(&mut cursor)?;
     }
     while cursor.end().is_err() {
         let item = cursor.varint_u32()?;
+        let turn = if format == TURNS { cursor.varint_u32()? } else { 0 };
         let (question, answer) = (read_span(&mut cursor)?, read_span(&mut cursor)?);
-        found.whole.push(WholeItem { item, question, answer });
+        found.whole.push(WholeItem { item, turn, question, answer });
     }
     Ok(found)
 }
@@ -115,13 +126,12 @@ fn read_pieces(cursor: &mut ByteCursor<'_>) -> Result<Vec<SuitePiece>, DecodeErr
         let at = cursor.offset();
         let token = read_token(cursor, before)?;
         let item = cursor.varint_u32()?;
-        let part = SuitePart::ALL.get(usize::from(cursor.u8()?)).copied();
-        let part = part.ok_or_else(|| DecodeError::at(at, "unknown part"))?;
+        let text = ItemText::from_code(cursor.varint_u32()?);
         let (position, tokens) = (cursor.varint_u32()?, cursor.varint_u32()?);
         if !PIECE_TOKENS.contains(&tokens) || position.checked_add(tokens).is_none() {
             return Err(DecodeError::at(at, format!("a piece of {tokens} tokens from {position}")));
         }
-        let place = GramPlace { item, part, position };
+        let place = GramPlace { item, text, position };
         found.push(SuitePiece { token, place, tokens, span: read_span(cursor)? });
         before = token;
     }
@@ -303,13 +313,14 @@ pub type VerdictSubject = ([u8; 16], u32);
 #[cfg(test)]
 mod sightings_tests {
     use super::*;
+    use crate::model::SuitePart;
     use proptest::prelude::*;
 
     #[test]
     fn golden_bytes() {
         let run = GramRun { token: 3, gram: 200, count: 2, span: (10, 300) };
         let later = GramRun { token: 8, gram: 0, count: 1, span: (310, 350) };
-        let whole = WholeItem { item: 4, question: (1, 2), answer: (5, 6) };
+        let whole = WholeItem { item: 4, turn: 0, question: (1, 2), answer: (5, 6) };
         let mut found = Sightings {
             runs: vec![run, later],
             whole: vec![whole],
@@ -320,21 +331,26 @@ mod sightings_tests {
         let expected = [1, 1, 2, 3, 200, 1, 2, 10, 0xa2, 2, 5, 0, 1, 0xb6, 2, 40, 4, 1, 1, 5, 1];
         assert_eq!(bytes, expected);
         assert_eq!(decode_sightings(&bytes), Ok(found.clone()));
-        let place = GramPlace { item: 7, part: SuitePart::Answer, position: 300 };
+        let text = ItemText::first(SuitePart::Answer);
+        let place = GramPlace { item: 7, text, position: 300 };
         let piece = SuitePiece { token: 20, place, tokens: 5, span: (400, 430) };
         found.pieces = vec![piece, SuitePiece { token: 26, ..piece }];
         let bytes = encode_sightings(&found);
         let pieces = [2, 20, 7, 1, 0xac, 2, 5, 0x90, 3, 30, 6, 7, 1, 0xac, 2, 5, 0x90, 3, 30];
         assert_eq!(bytes, [&[2][..], &expected[1..16], &pieces, &expected[16..]].concat());
         assert_eq!(decode_sightings(&bytes), Ok(found));
-        // An unknown format, runs of nothing, no runs, pieces of nothing, of an unknown part and of as much as an
+        let found =
+            Sightings { whole: vec![WholeItem { turn: 1, ..whole }], ..Sightings::default() };
+        assert_eq!(encode_sightings(&found), [3, 0, 0, 0, 4, 1, 1, 1, 5, 1]);
+        assert_eq!(decode_sightings(&[3, 0, 0, 0, 4, 1, 1, 1, 5, 1]), Ok(found));
+        // An unknown format, runs of nothing, no runs, pieces of nothing, one without its end and one of as much as an
         // n-gram, no bytes.
         for bad in [
-            &[3, 0, 0][..],
+            &[4, 0, 0][..],
             &[1, 0, 1, 0, 0, 0, 0, 0],
             &[1, 0, 1],
             &[2, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
-            &[2, 0, 0, 1, 0, 0, 3, 0, 5, 0, 0],
+            &[2, 0, 0, 1, 0, 0, 3, 0, 5, 0],
             &[2, 0, 0, 1, 0, 0, 0, 0, 8, 0, 0],
             &[],
         ] {

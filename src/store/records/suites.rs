@@ -2,7 +2,7 @@
 //! n-gram.
 
 use crate::model::near_names::UnknownName;
-use crate::model::{GramPlace, ShortItem, SuiteGram, SuiteId, SuiteItem, SuitePart, hexadecimal};
+use crate::model::{GramPlace, ItemText, ShortItem, SuiteGram, SuiteId, SuiteItem, hexadecimal};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::{ByteCursor, put_varint};
 use crate::store::bytes::key::{
@@ -19,6 +19,8 @@ use bincode::{Decode, Encode};
 const SEED: u8 = 1;
 const SHORT: u8 = 2;
 const PIECE: u8 = 3;
+/// Short questions of which some are not the first of their items.
+const TURNS: u8 = 4;
 
 #[derive(Encode, Decode)]
 struct ItemRecord {
@@ -26,15 +28,27 @@ struct ItemRecord {
     parts: [String; 3],
 }
 
+/// The format of an item with several texts of a part, which earlier releases refuse.
+const TEXTS: u8 = 2;
+
 /// The stored form of an item.
 pub(in crate::store) fn encode_item(item: &SuiteItem) -> Result<Vec<u8>, StoreError> {
-    let SuiteItem { id, parts } = item.clone();
-    record::encode("item of a suite", &ItemRecord { id, parts })
+    let (what, SuiteItem { id, parts }) = ("item of a suite", item.clone());
+    if parts.iter().any(|texts| texts.len() > 1) {
+        return record::encode_as(TEXTS, what, &(id, parts));
+    }
+    let parts = parts.map(|texts| texts.into_iter().next().unwrap_or_default());
+    record::encode(what, &ItemRecord { id, parts })
 }
 
 fn decode_item(bytes: &[u8]) -> Result<SuiteItem, DecodeError> {
+    if let Some((&TEXTS, body)) = bytes.split_first() {
+        let (id, parts) = record::decode_body(body)?;
+        return Ok(SuiteItem { id, parts });
+    }
     let ItemRecord { id, parts } = record::decode(bytes)?;
-    Ok(SuiteItem { id, parts })
+    let of = |text: String| if text.is_empty() { Vec::new() } else { vec![text] };
+    Ok(SuiteItem { id, parts: parts.map(of) })
 }
 
 /// The stored form of what a suite has under a hash.
@@ -47,9 +61,13 @@ pub(in crate::store) fn encode_gram(gram: &SuiteGram) -> Vec<u8> {
             put_places(&mut out, places);
         }
         SuiteGram::Short(items) => {
-            out.push(SHORT);
+            let has_turns = items.iter().any(|short| short.turn > 0);
+            out.push(if has_turns { TURNS } else { SHORT });
             for short in items {
                 put_varint(&mut out, short.item.into());
+                if has_turns {
+                    put_varint(&mut out, short.turn.into());
+                }
                 for tokens in [&short.question, &short.answer] {
                     put_varint(&mut out, tokens.len() as u64);
                     out.extend(tokens.iter().flat_map(|token| token.to_le_bytes()));
@@ -68,7 +86,7 @@ fn put_places(out: &mut Vec<u8>, places: &[GramPlace]) {
     let mut before = 0;
     for place in places {
         put_varint(out, (place.item - before).into());
-        out.push(place.part as u8);
+        put_varint(out, place.text.code().into());
         put_varint(out, place.position.into());
         before = place.item;
     }
@@ -83,12 +101,13 @@ pub(in crate::store) fn decode_gram(bytes: &[u8]) -> Result<SuiteGram, DecodeErr
             Ok(SuiteGram::Seed(number, places(&mut cursor)?))
         }
         PIECE => Ok(SuiteGram::Piece(places(&mut cursor)?)),
-        SHORT => {
+        kind @ (SHORT | TURNS) => {
             let mut items = Vec::new();
             while cursor.end().is_err() {
                 let item = cursor.varint_u32()?;
+                let turn = if kind == TURNS { cursor.varint_u32()? } else { 0 };
                 let (question, answer) = (tokens(&mut cursor)?, tokens(&mut cursor)?);
-                items.push(ShortItem { item, question, answer });
+                items.push(ShortItem { item, turn, question, answer });
             }
             Ok(SuiteGram::Short(items))
         }
@@ -116,10 +135,8 @@ fn place(
     let step = cursor.varint_u32()?;
     let item = before.map_or(0, |before| before.item).checked_add(step);
     let item = item.ok_or_else(|| far("number of an item beyond 32 bits"))?;
-    let part = cursor.u8()?;
-    let part = SuitePart::ALL.get(usize::from(part)).copied();
-    let part = part.ok_or_else(|| far("unknown part"))?;
-    let found = GramPlace { item, part, position: cursor.varint_u32()? };
+    let text = ItemText::from_code(cursor.varint_u32()?);
+    let found = GramPlace { item, text, position: cursor.varint_u32()? };
     if before.is_some_and(|before| *before >= found) {
         return Err(far("places out of order"));
     }
@@ -291,6 +308,29 @@ impl CommitBatch<'_> {
         Ok(())
     }
 
+    /// Stores a suite that is there with other items and n-grams, in the same order of items. What texts had of it is
+    /// forgotten, what was decided about items and texts stays.
+    ///
+    /// # Errors
+    /// [`StoreError`] when rows cannot be encoded.
+    pub(crate) fn replace_suite<'i>(
+        &mut self,
+        suite: SuiteId,
+        record: &SuiteRecord,
+        items: impl Iterator<Item = &'i SuiteItem>,
+        grams: impl Iterator<Item = (u64, &'i SuiteGram)>,
+    ) -> Result<(), StoreError> {
+        let from = suite_prefix(suite);
+        let to = after_prefix(&from).unwrap_or_default();
+        self.delete_range::<SuiteGrams>(from.clone(), to.clone())?;
+        self.delete_range::<Contamination>(from, to)?;
+        self.put_suite(suite, record)?;
+        for (row, item) in (1..).zip(items) {
+            self.put::<Suites>(&SuiteKey { suite, row }, &encode_item(item)?)?;
+        }
+        self.put_suite_grams(suite, grams)
+    }
+
     /// Stores how far texts were searched for a suite.
     ///
     /// # Errors
@@ -326,31 +366,60 @@ const fn hash_of(bytes: [u8; 8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Normaliser;
+    use crate::model::{Normaliser, SuitePart};
     use crate::store::bytes::record::CharterRecord;
     use crate::store::database::family::RowKind;
     use proptest::prelude::*;
 
     #[test]
     fn golden_bytes() {
-        let place = |item, position| GramPlace { item, part: SuitePart::Answer, position };
+        let answer = ItemText::first(SuitePart::Answer);
+        let place = |item, position| GramPlace { item, text: answer, position };
         let seed = SuiteGram::Seed(300, vec![place(2, 1), place(2, 3), place(7, 0)]);
         let bytes = encode_gram(&seed);
         assert_eq!(bytes, [1, 0xac, 2, 2, 1, 1, 0, 1, 3, 5, 1, 0]);
         assert_eq!(decode_gram(&bytes), Ok(seed));
-        let short = ShortItem { item: 1, question: vec![1], answer: Vec::new() };
+        let short = ShortItem { item: 1, turn: 0, question: vec![1], answer: Vec::new() };
+        let second = ShortItem { turn: 1, ..short.clone() };
         let short = SuiteGram::Short(vec![short]);
         let bytes = encode_gram(&short);
         assert_eq!(bytes, [2, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(decode_gram(&bytes), Ok(short));
+        let second = SuiteGram::Short(vec![second]);
+        let bytes = encode_gram(&second);
+        assert_eq!(bytes, [4, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(decode_gram(&bytes), Ok(second));
+        // The second text of a part.
+        let text = ItemText { number: 1, ..answer };
+        let turn = SuiteGram::Piece(vec![GramPlace { item: 2, text, position: 1 }]);
+        assert_eq!(encode_gram(&turn), [3, 2, 4, 1]);
+        assert_eq!(decode_gram(&[3, 2, 4, 1]), Ok(turn));
         let piece = SuiteGram::Piece(vec![place(2, 1), place(7, 0)]);
         let bytes = encode_gram(&piece);
         assert_eq!(bytes, [3, 2, 1, 1, 5, 1, 0]);
         assert_eq!(decode_gram(&bytes), Ok(piece));
-        // Places out of order, an unknown part, n-grams of nowhere, an unknown kind.
-        for bad in [&[1, 0, 2, 0, 3, 0, 0, 3][..], &[1, 0, 2, 3, 0], &[1, 0], &[3], &[4], &[]] {
+        // Places out of order, one without its end, n-grams of nowhere, an unknown kind.
+        for bad in [&[1, 0, 2, 0, 3, 0, 0, 3][..], &[1, 0, 2, 3], &[1, 0], &[3], &[5], &[]] {
             assert!(decode_gram(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn items_of_one_text_a_part_are_stored_as_earlier_releases_do() {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let mut item =
+            SuiteItem { id: "a".to_owned(), parts: [texts(&["q"]), texts(&["a"]), Vec::new()] };
+        let bytes = encode_item(&item).unwrap();
+        let length = |of: u8| [of, 0, 0, 0, 0, 0, 0, 0];
+        let one = |text: &[u8]| [&length(text.len() as u8)[..], text].concat();
+        assert_eq!(bytes, [&[1][..], &one(b"a"), &one(b"q"), &one(b"a"), &one(b"")].concat());
+        assert_eq!(decode_item(&bytes), Ok(item.clone()));
+        item.parts[1] = texts(&["a", "b"]);
+        let bytes = encode_item(&item).unwrap();
+        let many = |texts: &[Vec<u8>]| [&length(texts.len() as u8)[..], &texts.concat()].concat();
+        let parts = [many(&[one(b"q")]), many(&[one(b"a"), one(b"b")]), many(&[])].concat();
+        assert_eq!(bytes, [&[2][..], &one(b"a"), &parts].concat());
+        assert_eq!(decode_item(&bytes), Ok(item));
     }
 
     #[test]
@@ -365,6 +434,7 @@ mod tests {
             grams: 258,
             next: u64::MAX,
             normaliser: Normaliser::Web,
+            rule: 1,
         };
         let first = record.encode().unwrap();
         let fields =
@@ -383,7 +453,12 @@ mod tests {
         record.normaliser = Normaliser::Web2;
         let second = record.encode().unwrap();
         assert_eq!(second, [&[2][..], &fields, &[5, 0, 0, 0, 0, 0, 0, 0], b"web@2"].concat());
-        assert_eq!(SuiteRecord::decode(&second), Ok(record));
+        assert_eq!(SuiteRecord::decode(&second), Ok(record.clone()));
+        record.rule = 2;
+        let third = record.encode().unwrap();
+        let name = [5, 0, 0, 0, 0, 0, 0, 0, b'w', b'e', b'b', b'@', b'2'];
+        assert_eq!(third, [&[3][..], &fields, &name, &[2, 0, 0, 0]].concat());
+        assert_eq!(SuiteRecord::decode(&third), Ok(record));
         // Earlier releases read the first form alone.
         let refused = record::decode::<CharterRecord>(&second).unwrap_err().why;
         assert!(refused.contains("record format 2, not 1"), "{refused}");

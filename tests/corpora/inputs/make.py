@@ -131,11 +131,25 @@ def polars_files() -> None:
     table.write_ipc(HERE / "polars-categories.arrow", compression="lz4", record_batch_size=2)
 
 
+def checksums() -> None:
+    """Pages with checksums, small row groups; the notes in dictionaries."""
+    from pyarrow import parquet
+
+    rows = range(12)
+    table = pyarrow.table({
+        "text": [f"Row {row} tells of {row * 7} boats and of the nets on the quay." for row in rows],
+        "note": [f"note {row % 2}" for row in rows],
+    })
+    parquet.write_table(
+        table, HERE / "checksums.parquet", row_group_size=4, write_page_checksum=True, use_dictionary=["note"])
+
+
 def main() -> None:
     (HERE / "records.jsonl").write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in RECORDS))
     tables()
     arrow()
     polars_files()
+    checksums()
     folders()
     archive("wet.warc", False, wet)
     archive("wet.warc.gz", True, wet)

@@ -6,7 +6,7 @@ use corpusdb::dedup::{MatchKind, Standing};
 use corpusdb::query::{ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges};
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::CheckDepth;
-use corpusdb::{Context, Corpus, DedupMode, DocId, IngestOptions, Policy};
+use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, DocId, IngestOptions, Policy};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -406,6 +406,101 @@ corpusdb_test!(a_warning_names_a_source_that_is_nearly_gone, World::witness(), |
     let stored = ["count", &corpus, "--where", "source = 'mirror' AND NOT kept"];
     assert_eq!(corpusdb(&stored).good().stdout, format!("{removed}\n"));
     assert!(removed >= 117 && alarm["example"]["removed_text"].is_string(), "{alarm}");
+});
+
+/// Texts that share a header of many words and have few of their own, and texts that share nothing.
+fn headed(heads: usize, others: usize) -> Vec<Page> {
+    let words = |name: &str, count: usize| {
+        (0..count).map(|at| format!("{name}{at}")).collect::<Vec<_>>().join(" ")
+    };
+    let header = words("licence", 80);
+    let heads = (0..heads).map(|at| Page::new(format!("{header} own{at} code{at}")));
+    heads.chain((0..others).map(|at| Page::new(words(&format!("page{at}word"), 30)))).collect()
+}
+
+/// The alarms of that kind.
+fn near_ones(alarms: &Value) -> Vec<Value> {
+    let alarms = alarms.as_array().unwrap().iter();
+    alarms.filter(|alarm| alarm["kind"] == "near-one").cloned().collect()
+}
+
+corpusdb_test!(half_of_a_source_near_one_document_is_a_warning, |scratch| {
+    // Of 40 small files with one licence header 39 were lost without a word.
+    let told = |name: &str, files: &[&[Page]], (batch_bytes, threads): (u64, usize)| {
+        let path = scratch.path(name);
+        Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.7).unwrap(), &[]).unwrap();
+        let mut writer = CorpusWriter::open(&path).unwrap();
+        let mut last = Vec::new();
+        for (at, pages) in files.iter().enumerate() {
+            let file = scratch.write(&format!("{at}.jsonl"), lines(pages));
+            let batches = IngestOptions { batch_bytes, ..IngestOptions::new("code") };
+            let context = Context::new().with_threads(threads);
+            let report = writer.ingest(&[file], &batches, &context).unwrap();
+            last = near_ones(&serde_json::to_value(&report.alarms).unwrap());
+        }
+        last
+    };
+    let whole = (1 << 20, 2);
+    for (heads, others, removed) in
+        [(20, 0, None), (21, 0, Some(20)), (21, 19, Some(20)), (21, 20, None), (40, 0, Some(39))]
+    {
+        let name = format!("{heads}-{others}");
+        let found = told(&name, &[&headed(heads, others)], whole);
+        assert_eq!(
+            found.first().map(|alarm| alarm["removed"].as_u64().unwrap()),
+            removed,
+            "{name}"
+        );
+    }
+    // Two stored documents have half each, in any order; however the file is cut and read, the same is said.
+    let other = |page: &Page| Page::new(page.text.replace("licence", "other"));
+    let twice = |pages: &[Page]| -> Vec<Page> {
+        pages
+            .iter()
+            .map(|page| Page::new(page.text.clone()))
+            .chain(pages.iter().map(other))
+            .collect()
+    };
+    let stored = twice(&headed(1, 0));
+    let mut pages = twice(&headed(21, 0)[1..]);
+    let mut random = Random::new(5);
+    (1..pages.len()).rev().for_each(|at| pages.swap(at, random.below(at + 1)));
+    let expected = told("both", &[&stored, &pages], whole);
+    let removed: Vec<_> = expected.iter().map(|alarm| alarm["removed"].clone()).collect();
+    assert_eq!(removed, [20, 20], "{expected:?}");
+    for (at, how) in [(1 << 9, 1), (1 << 11, 3), (1 << 14, 1)].into_iter().enumerate() {
+        assert_eq!(told(&format!("both{at}"), &[&stored, &pages], how), expected);
+    }
+});
+
+corpusdb_test!(a_warning_of_near_duplicates_names_source_and_pair, |scratch| {
+    let corpus = scratch.arg("corpus");
+    corpusdb(&["init", &corpus, "--profile", "code", "--keep", "longest"]).good();
+    // Each is longer than those before: all of them are near duplicates of the last.
+    let code = |at: usize| {
+        let words: Vec<String> = (0..80 + at / 4).map(|word| format!("licence{word}")).collect();
+        serde_json::json!({ "src": "code", "text": format!("{} own{at} code{at}", words.join(" ")) })
+    };
+    let page = |at: usize| {
+        let words: Vec<String> = (0..30).map(|word| format!("page{at}word{word}")).collect();
+        serde_json::json!({ "src": "web", "text": words.join(" ") })
+    };
+    let records = (0..30).map(code).chain((0..60).map(page));
+    let file = scratch
+        .write("both.jsonl", records.map(|record| format!("{record}\n")).collect::<String>());
+    let ran =
+        corpusdb(&["ingest", &corpus, &file, "--source-from", "src", "--source", "rest"]).good();
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    for words in [
+        "29 of 30 new documents of the source code",
+        "header or a template",
+        "--threshold 0.95",
+        "removed: \"licence0",
+        "witness: \"licence0",
+    ] {
+        assert!(said.contains(words), "no `{words}` in {said}");
+    }
+    sound(&corpus);
 });
 
 corpusdb_test!(below_the_limit_a_large_cluster_is_only_a_warning, World::witness(), |mut world| {

@@ -83,7 +83,7 @@ const HOMES: &[(&str, &str)] = &[
     ("minijinja_contrib", "src/ingest/chat/"),
     ("parquet", "src/input/ src/epoch/ src/output/ src/query/sql/outside/"),
     ("arrow_ipc", "src/input/ src/epoch/ src/output/"),
-    ("arrow", "src/query/ src/input/ src/epoch/ src/export/ src/output/ src/workflow/"),
+    ("arrow", "src/model/ src/query/ src/input/ src/epoch/ src/export/ src/output/ src/workflow/"),
     ("lz4_flex", "src/input/"),
     ("bzip2", "src/input/"),
     ("lzma_rust2", "src/input/"),

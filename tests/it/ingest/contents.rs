@@ -23,7 +23,9 @@ fn field(random: &mut Random, depth: usize) -> (String, String) {
         0 => (number.to_string(), format!("{number}.0")),
         1 => (format!("{number}.50"), format!("{number}5e-1")),
         2 => same(&format!("\"word {number}\"")),
-        3 => same(random.pick(&["true", "false", "[]", "[null,1]", "\"7\"", "\"2024\"", "0.1"])),
+        3 => same(
+            *random.pick::<&str>(&["true", "false", "[]", "[null,1]", "\"7\"", "\"2024\"", "0.1"]),
+        ),
         4 => (
             format!("\"2024-03-{:02}T01:30:00Z\"", 1 + number % 31),
             format!("\"2024-03-{:02} 03:30:00.000+02:00\"", 1 + number % 31),
@@ -69,14 +71,14 @@ fn one_content_in_two_spellings_is_never_superseded() {
         let mut writer = writer(&scratch.path("corpus"));
         let may = scratch.write("may.jsonl", may);
         pour(&mut writer, std::slice::from_ref(&may), &keyed_options(1 << 20));
-        let before = sound_digest(writer.corpus());
+        let before = sound_digest(&writer.corpus());
         for file in [scratch.write("june.jsonl", june), may] {
             let options = IngestOptions { reread: true, ..keyed_options(1 << 20) };
             let report = pour(&mut writer, &[file], &options);
             assert_eq!((report.unchanged, report.added), (20, 0), "seed {seed}");
         }
         // Stored is what came first.
-        assert_eq!(sound_digest(writer.corpus()), before, "seed {seed}");
+        assert_eq!(sound_digest(&writer.corpus()), before, "seed {seed}");
     }
 }
 
@@ -91,7 +93,7 @@ corpusdb_test!(records_without_keys_are_known_by_their_content, |t| {
     t.run("ingest c a.jsonl --source s --json").counts("read 1, unchanged 0, added 1");
 });
 
-/// pandas makes floats of whole numbers as soon as one is missing, and each writer has moments in its own unit.
+// pandas makes floats of whole numbers as soon as one is missing, and each writer has moments in its own unit.
 corpusdb_test!(a_table_of_other_types_has_the_same_contents, |scratch| {
     let ids = || Arc::new(StringArray::from(vec!["a", "b", "c"])) as ArrayRef;
     let texts = || Arc::new(StringArray::from(vec!["one page", "two pages", "three"])) as ArrayRef;
@@ -175,7 +177,7 @@ corpusdb_test!(nulls_are_stored_as_they_came_and_are_no_content, |t| {
     );
 });
 
-/// A schema of a tool may say that its default is null, and a call that an argument is.
+// A schema of a tool may say that its default is null, and a call that an argument is.
 corpusdb_test!(nulls_of_tools_and_arguments_are_content, |t| {
     let line = |tool: &str, arguments: &str| {
         format!(
@@ -206,7 +208,7 @@ fn capture(url: &str, date: &str, id: usize, text: &str) -> String {
     )
 }
 
-/// Date and id of a record are the archive's, and every page of every crawl had others.
+// Date and id of a record are the archive's, and every page of every crawl had others.
 corpusdb_test!(a_page_of_the_next_crawl_is_unchanged_and_keeps_its_date, |t| {
     let crawl = |month: usize| -> String {
         let page = |at: usize| {

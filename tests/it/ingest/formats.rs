@@ -204,7 +204,7 @@ corpusdb_test!(tables_lists_and_paragraphs_ingest_alike_in_any_batches, |t| {
     for size in ["1KiB", "7KiB", "16MiB"] {
         t.run(&format!("init {size} --mode exact"));
         let ingest = format!(
-            "ingest {size} in --source web --text-by paragraph --batch-bytes {size} --json"
+            "ingest {size} in/a.csv in/b.json in/c.txt --source web --text-by paragraph --batch-bytes {size} --json"
         );
         t.run(&ingest).counts("added 900, unchanged 0, rejected 1");
         t.run(&ingest).counts("added 0, unchanged 900, rejected 0");
@@ -332,6 +332,44 @@ corpusdb_test!(web_archives_give_texts_and_count_unread_pages, |t| {
     corpusdb_reading(&piped, &std::fs::read(golden("wet.warc.gz")).unwrap()).good();
     t.run("count c --where \"language = 'deu'\"").is("1");
     t.sound("c");
+});
+
+// A part of a page, asked for by a range, superseded the page.
+corpusdb_test!(a_part_of_a_page_supersedes_no_page, |t| {
+    t.run("init c");
+    let answer = |page: &str, status: &str, body: &str| {
+        let http = format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n\r\n{body}");
+        let header = format!(
+            "WARC-Type: response\r\nWARC-Target-URI: http://a.example/{page}\r\nContent-Type: application/http"
+        );
+        format!("WARC/1.0\r\n{header}\r\nContent-Length: {}\r\n\r\n{http}\r\n\r\n", http.len())
+    };
+    t.write("a.warc", answer("a", "200 OK", "The whole page."));
+    let part = answer("a", "206 Partial Content\r\nContent-Range: bytes 4-8/15", "whole");
+    t.write("b.warc", part + &answer("b", "200 OK", "Another page."));
+    t.run("ingest c a.warc --source web --id-field url");
+    let told = t.run("ingest c b.warc --source web --id-field url");
+    assert!(told.stdout.contains("1 parts of pages in web archives skipped (206"), "{told}");
+    t.run("count c --where \"kept AND text = 'The whole page.'\"").is("1");
+    t.sound("c");
+});
+
+// A whole file was called damaged.
+corpusdb_test!(data_without_their_dictionary_are_named_so, |t| {
+    t.run("init c");
+    let line = |n: u32| format!("{{\"text\":\"sample {n} of {}\"}}\n", n * 7);
+    let lines: Vec<String> = (0..200).map(line).collect();
+    let dictionary = zstd::dict::from_samples(&lines, 1024).unwrap();
+    let mut packer = zstd::bulk::Compressor::with_dictionary(3, &dictionary).unwrap();
+    let packed = packer.compress(lines.concat().as_bytes()).unwrap();
+    t.write("a.jsonl.zst", &packed);
+    let words = ["made with the Zstandard dictionary", "zstd -d -D"];
+    let told = t.ran("ingest c a.jsonl.zst --source web").fails(&words);
+    assert!(!told.stderr.contains("damaged"), "{told}");
+    let size = u32::try_from(dictionary.len()).unwrap().to_le_bytes();
+    let front = [&[0x5d, 0x2a, 0x4d, 0x18][..], &size, &dictionary].concat();
+    t.write("a.jsonl.zst", [front, packed].concat());
+    t.run("ingest c a.jsonl.zst --source web --json").counts("added 200, rejected 0");
 });
 
 corpusdb_test!(arrow_is_read_from_a_pipe_and_from_folders_in_parts, |t| {

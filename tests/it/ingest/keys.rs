@@ -92,7 +92,7 @@ corpusdb_test!(empty_keys_are_refused_in_every_format, |t| {
         ["\"\"", "\" \"", "null", "\"007\"", "1001.0", "1.5", "1e3", "-0", "1e400", "true"];
     let line = |(at, id): (usize, &&str)| format!("{{\"id\":{id},\"text\":\"text {at}\"}}\n");
     let json: String = spelled.iter().enumerate().map(line).collect();
-    let csv = "id,text\n,a 1\n\"  \",a 2\n007,a 3\n1001.0,a 4\n\"1001.0\",a 5\n1.10,a 6\n";
+    let csv = "id,text\n,a 1\n\"  \",a 2\n007,a 3\n1001.0,a 4\n\"1001\",a 5\n1.10,a 6\n1e3,a 7\n";
     let cases: [(&str, Vec<u8>, &[&str]); 5] = [
         ("strings.parquet", table(Arc::new(StringArray::from_iter(strings))), &["007", "a", "NaN"]),
         (
@@ -106,7 +106,7 @@ corpusdb_test!(empty_keys_are_refused_in_every_format, |t| {
             &["7", "0", "-1", "9007199254740993", "9223372036854775807", "1001"],
         ),
         ("lines.jsonl", json.into(), &["007", "1001", "1000", "0"]),
-        ("table.csv", csv.into(), &["007", "1001", "1001.0", "1.10"]),
+        ("table.csv", csv.into(), &["007", "1001.0", "1001", "1.10", "1e3"]),
     ];
     for (name, bytes, expected) in cases {
         let corpus = format!("of-{name}");

@@ -299,6 +299,185 @@ corpusdb_test!(files_of_a_folder_are_read_or_skipped_with_a_reason, |scratch| {
     assert_eq!(files(&ingest(&book, &[&scratch.arg("book")], &["--source", "book"])), [2, 2, 0, 0]);
 });
 
+// Of two files with a key the last one wins, and an older copy of one mostly has the later name: it won, without a word.
+corpusdb_test!(copies_and_parts_of_a_file_are_left_and_named, |scratch| {
+    let old = line(1).replace("record", "older record");
+    let ends = "~ .bak .old .orig .tmp .temp .part .partial .crdownload .download .incomplete ._COPYING_ .swp .gz.part";
+    for end in ends.split(' ') {
+        scratch.write(&format!("in/pages.jsonl{end}"), &old);
+    }
+    scratch.write("in/pages.jsonl.bak.gz", gzip(old.as_bytes()));
+    scratch.write("in/#pages.jsonl#", &old);
+    scratch.write("in/pages.jsonl", line(1));
+    for (name, argument) in [("folder", scratch.arg("in")), ("pattern", scratch.arg("in/*"))] {
+        let corpus = fresh(&scratch, name);
+        let report = ingest(&corpus, &[&argument], &WEB_BY_ID);
+        assert_eq!(texts(&corpus), ["record number 1"], "{name}");
+        assert_eq!(files(&report), [17, 1, 0, 16], "{name}: {report}");
+        assert!(left(&report).iter().all(|(_, role)| role == "leftover"), "{name}: {report}");
+        let alarm = &report["alarms"][0];
+        assert_eq!((&alarm["kind"], &alarm["files"]), (&json!("files-left"), &json!(16)));
+    }
+    // Whoever names one, or its ending, gets it; and a folder of nothing else is an error that says why.
+    let corpus = fresh(&scratch, "named");
+    for argument in [scratch.arg("in/pages.jsonl.old"), scratch.arg("in/*.bak")] {
+        let report = ingest(&corpus, &[&argument], &WEB_BY_ID);
+        assert_eq!(files(&report), [1, 1, 0, 0], "{report}");
+    }
+    assert_eq!(texts(&corpus), ["older record number 1"]);
+    std::fs::remove_file(scratch.path("in/pages.jsonl")).unwrap();
+    corpusdb(&["ingest", &corpus, &scratch.arg("in"), "--source", "web"])
+        .fails(&["#pages.jsonl#: what an editor keeps", "is read where its path is given"]);
+});
+
+// A name decided: records were left as descriptions of others, and one script made a page and a licence documents.
+corpusdb_test!(records_are_data_and_texts_beside_them_are_not, |scratch| {
+    let named = "notice.csv authors.jsonl license_x.jsonl metadata.json citation-1.json.gz readme";
+    for (n, name) in named.split(' ').enumerate() {
+        let lines = match name {
+            "notice.csv" => format!("id,text\nr{n},record number {n}\n"),
+            _ => line(n) + &line(n + 100),
+        };
+        let is_packed = name.ends_with(".gz");
+        let bytes = if is_packed { gzip(lines.as_bytes()) } else { lines.into_bytes() };
+        scratch.write(&format!("in/{name}"), bytes);
+    }
+    let data = fresh(&scratch, "data");
+    let report = ingest(&data, &[&scratch.arg("in")], &WEB_BY_ID);
+    assert_eq!(numbers(&report, ["added", "rejected"]), [11, 0], "{report}");
+    for (name, bytes) in [
+        ("README.md", "# A page about boats and their crews\n"),
+        ("LICENSE", "Permission is granted\n"),
+        ("load.py", "import datasets\n"),
+        ("urls.txt", "http://h.example/1\nhttp://h.example/2\n"),
+        ("docs/method.md", "How the data were made.\n"),
+        ("dataset_infos.json", "{\n \"x\": 1\n}\n"),
+    ] {
+        scratch.write(&format!("in/{name}"), bytes);
+    }
+    for (name, argument) in [("folder", scratch.arg("in")), ("pattern", scratch.arg("in/**"))] {
+        let corpus = fresh(&scratch, name);
+        let report = ingest(&corpus, &[&argument], &WEB_BY_ID);
+        assert_eq!(numbers(&report, ["added", "rejected"]), [11, 0], "{name}: {report}");
+        assert_eq!(files(&report), [12, 6, 0, 6], "{name}: {report}");
+        assert!(left(&report).iter().all(|(_, role)| role == "description"), "{report}");
+        assert_eq!(report["alarms"][0]["kind"], "files-left", "{report}");
+    }
+    // They are read where they are asked for, and where no file beside them has records.
+    let texts = fresh(&scratch, "texts");
+    let arguments = [scratch.arg("in/*.md"), scratch.arg("in/docs")];
+    let report = ingest(&texts, &[&arguments[0], &arguments[1]], &["--source", "web"]);
+    assert_eq!((files(&report), &report["alarms"]), ([2, 2, 0, 0], &json!([])), "{report}");
+    let all = ingest(&texts, &[&scratch.arg("in")], &["--source", "all", "--format", "text"]);
+    assert_eq!(files(&all)[3], 0, "{all}");
+    scratch.write("list/index.csv", "file,year\na.txt,2001\n");
+    scratch.write("list/a.txt", "A text with its row in a list.\n");
+    let report = ingest(&texts, &[&scratch.arg("list")], &["--source", "list"]);
+    assert_eq!(numbers(&report, ["added"]), [1], "{report}");
+});
+
+// Deleted rows of tables came in, and their metadata were documents.
+corpusdb_test!(a_table_format_is_refused_with_the_way_out, |scratch| {
+    scratch.write("ice/metadata/v1.metadata.json", "{}");
+    scratch.write("ice/metadata/version-hint.text", "1");
+    scratch.write("delta/_delta_log/00000000000000000000.json", "{}");
+    scratch.write("hudi/.hoodie/hoodie.properties", "x");
+    scratch.write("set.lance/_versions/1.manifest", "x");
+    for (table, way) in [
+        ("ice", "pyiceberg"),
+        ("delta", "deltalake.DeltaTable"),
+        ("hudi", "hudi.HudiTable"),
+        ("set.lance", "lance.dataset"),
+    ] {
+        let corpus = fresh(&scratch, &format!("c-{table}"));
+        let file = scratch.write(&format!("{table}/data/lang=de/a.jsonl"), line(1));
+        for argument in ["", "/data", "/data/lang=de", "/data/*/*.jsonl", "/**"] {
+            let argument = scratch.arg(&format!("{table}{argument}"));
+            corpusdb(&["ingest", &corpus, &argument, "--source", "web"]).fails(&[
+                &format!("{table}: a"),
+                way,
+                "w.ingest(",
+            ]);
+        }
+        let report = ingest(&corpus, &[&file], &["--source", "web"]);
+        assert_eq!(numbers(&report, ["added"]), [1], "{report}");
+    }
+    // Below a folder of other files, a table is refused too, unless it is excluded.
+    let lake = fresh(&scratch, "lake");
+    copy(&scratch.path("delta"), &scratch.path("lake-of/delta"));
+    scratch.write("lake-of/a.jsonl", line(2));
+    let arguments = ["ingest", &lake, &scratch.arg("lake-of"), "--source", "web"];
+    corpusdb(&arguments).fails(&["lake-of/delta: a Delta table"]);
+    corpusdb(&[&arguments[..], &["--exclude", "delta/**"]].concat()).good();
+});
+
+// Each file that was looked at and not read was called one without bytes.
+corpusdb_test!(a_file_that_is_not_read_is_left_with_its_reason, |scratch| {
+    let packed = [&b"\xff\x06\0\0sNaPpY\0\0"[..], &[7; 40]].concat();
+    let others = [
+        ("a.avro", &b"Obj\x01and more"[..], "an Avro file"),
+        ("b.zip", b"PK\x03\x04and more", "a zip archive"),
+        ("c.txt", b"caf\xe9 au lait, dit-il\n", "WINDOWS-1252"),
+        ("d.jsonl.lzma", b"\x5d\0\0\x80\0\xff\xff\xff\xff\xff\xff\xff\xff\0", "lzma"),
+        ("e.jsonl.sz", &packed, "snappy"),
+        ("f.jsonl.Z", b"\x1f\x9d\x90\x7b\x44", "compress"),
+        ("g.json", b"{\n \"name\": 1\n}\n", "--format json"),
+    ];
+    for (name, bytes, _) in others {
+        scratch.write(&format!("in/{name}"), bytes);
+    }
+    scratch.write("in/h.jsonl", "");
+    scratch.write("in/y.jsonl", line(1));
+    let corpus = fresh(&scratch, "corpus");
+    let report = ingest(&corpus, &[&scratch.arg("in")], &["--source", "web"]);
+    assert_eq!(files(&report), [9, 1, 0, 8], "{report}");
+    let expected = others.map(|(name, ..)| (name.to_owned(), "foreign".to_owned()));
+    let empty = [("h.jsonl".to_owned(), "empty".to_owned())];
+    assert_eq!(left(&report), [&expected[..], &empty].concat());
+    let found = report["files"]["left_files"].as_array().unwrap();
+    for (name, bytes, words) in others {
+        let is_it = |file: &&Value| file["path"].as_str().unwrap().ends_with(name);
+        let file = found.iter().find(is_it).unwrap();
+        assert!(file["why"].as_str().unwrap().contains(words), "{file}");
+        assert_eq!(file["bytes"], bytes.len(), "{file}");
+    }
+    // Told once: they are rejects, and that is an alarm already.
+    let kinds: Vec<_> = report["alarms"].as_array().unwrap().iter().map(|a| &a["kind"]).collect();
+    assert_eq!(kinds, ["not-text"], "{report}");
+});
+
+// Records with a separator before each were one document of raw JSON.
+corpusdb_test!(records_behind_separators_are_json_under_any_name, |scratch| {
+    let records: String = (0..5).map(|n| format!("\u{1e}{}", line(n))).collect();
+    let spread = records.replace(",\"text", ",\n  \"text");
+    let cut = format!("\u{1e}{{\"id\":\"cut\",\"text\":\"{records}");
+    for (name, bytes, added, rejected) in [
+        ("a.json-seq", records.clone().into_bytes(), 5, 0),
+        ("b.txt", records.clone().into_bytes(), 5, 0),
+        ("c.jsonl", records.clone().into_bytes(), 5, 0),
+        ("d", spread.into_bytes(), 5, 0),
+        ("e.gz", gzip(records.as_bytes()), 5, 0),
+        ("f", cut.into_bytes(), 5, 1),
+        ("g.txt", b"\x1e is a character\n".to_vec(), 1, 0),
+    ] {
+        let path = scratch.write(&format!("in/{name}"), &bytes);
+        let corpus = fresh(&scratch, &format!("c-{name}"));
+        let report = ingest(&corpus, &[&path], &["--source", "web"]);
+        assert_eq!(numbers(&report, ["added", "rejected"]), [added, rejected], "{name}: {report}");
+        let piped = fresh(&scratch, &format!("p-{name}"));
+        corpusdb_reading(&["ingest", &piped, "-", "--source", "web"], &bytes);
+        assert_eq!(texts(&piped), texts(&corpus), "{name} by a pipe");
+    }
+    // A file that grows goes on, also where somebody says what it is.
+    let corpus = fresh(&scratch, "said");
+    let grown = scratch.write("in/log", &records);
+    let said = ["--source", "web", "--format", "jsonl"];
+    assert_eq!(numbers(&ingest(&corpus, &[&grown], &said), ["added"]), [5]);
+    scratch.write("in/log", format!("{records}\u{1e}{}", line(9)));
+    let report = ingest(&corpus, &[&grown], &said);
+    assert_eq!(numbers(&report, ["read", "added"]), [1, 1], "{report}");
+});
+
 // Folders say fields, from whichever argument the file is reached, unless a record has them; own exports come back.
 corpusdb_test!(folders_of_partitions_are_fields_of_their_records, |scratch| {
     scratch.write("in/lang=de/dump=2024-10/a.jsonl", line(1));
@@ -392,7 +571,7 @@ corpusdb_test!(every_export_is_read_again, |scratch| {
 const HERE: &str = "tests/it/ingest/other_files.rs";
 
 /// The rows of "Case by case" in the page of inputs, by how they begin, and where the test of each stands.
-const CASES: [(&str, &str, &str); 19] = [
+const CASES: [(&str, &str, &str); 22] = [
     ("with `--format`", HERE, "unread_files_are_named_with_the_way_out"),
     ("with an ending", HERE, "a_file_is_recognised_behind_a_bad_first_record"),
     (
@@ -401,6 +580,7 @@ const CASES: [(&str, &str, &str); 19] = [
         "arrow_files_feather_and_streams_give_their_rows",
     ),
     ("with objects on", HERE, "a_file_is_recognised_behind_a_bad_first_record"),
+    ("with a record separator", HERE, "records_behind_separators_are_json_under_any_name"),
     (
         "standard input",
         "tests/it/ingest/formats.rs",
@@ -420,8 +600,10 @@ const CASES: [(&str, &str, &str); 19] = [
     ("ARC", HERE, "unread_files_are_named_with_the_way_out"),
     ("a web archive", "src/input/warc_reader.rs", "chunked_bodies_are_joined_and_others_left"),
     ("a folder that Spark", HERE, "files_of_a_folder_are_read_or_skipped_with_a_reason"),
+    ("copies and parts", HERE, "copies_and_parts_of_a_file_are_left_and_named"),
+    ("a folder of Iceberg", HERE, "a_table_format_is_refused_with_the_way_out"),
     ("folders of partitions", HERE, "folders_of_partitions_are_fields_of_their_records"),
-    ("a clone", "src/input/format_tests.rs", "folders_of_datasets_give_their_records_alone"),
+    ("a clone", HERE, "records_are_data_and_texts_beside_them_are_not"),
     ("a dataset", "src/input/format_tests.rs", "folders_of_datasets_give_their_records_alone"),
     (
         "a prefix of a bucket",

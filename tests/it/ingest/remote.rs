@@ -484,14 +484,35 @@ corpusdb_test!(a_prefix_is_a_folder_with_the_rules_of_one, |scratch| {
     init(&corpus, &["--field", "lang:keyword", "--mode", "none"]);
     let report = ingest(&server, &corpus, &["s3://b/set/"]);
     assert_eq!(numbers(&report["files"], ["seen", "read", "left"]), [5, 2, 3], "{report}");
-    let left = report["files"]["left_files"].as_array().unwrap().iter().map(|file| &file["path"]);
-    let left: Vec<_> = left.collect();
-    assert_eq!(left, ["s3://b/set/.cache/x.jsonl", "s3://b/set/README.md", "s3://b/set/_SUCCESS"]);
+    let left = |report: &Value| -> Vec<String> {
+        let left = report["files"]["left_files"].as_array().unwrap().iter();
+        left.map(|file| file["path"].as_str().unwrap().to_owned()).collect()
+    };
+    let expected = ["s3://b/set/.cache/x.jsonl", "s3://b/set/README.md", "s3://b/set/_SUCCESS"];
+    assert_eq!(left(&report), expected);
     let count = corpusdb(&["count", &corpus, "--where", "lang = 'fr'"]).good().stdout;
     assert_ne!(count.trim(), "0", "a folder says the field");
     put("none/.hidden.jsonl", text(4));
     with(&server, &["ingest", &corpus, "s3://b/none", "--source", "web"])
         .fails(&["s3://b/none: no files in this directory"]);
+    // Of a pattern, too: the older copy won.
+    put("copies/authors.jsonl", text(5));
+    put("copies/authors.jsonl.bak", text(6));
+    put("copies/load.py", b"import datasets\n".to_vec());
+    for address in ["s3://b/copies", "s3://b/copies/*", "s3://b/cop*/**"] {
+        let corpus = scratch.arg(&format!("copies{}", address.len()));
+        init(&corpus, &[]);
+        let report = ingest(&server, &corpus, &[address]);
+        assert_eq!(numbers(&report["files"], ["seen", "read", "left"]), [3, 1, 2], "{report}");
+        let expected = ["s3://b/copies/authors.jsonl.bak", "s3://b/copies/load.py"];
+        assert_eq!(left(&report), expected, "{address}");
+    }
+    let report = ingest(&server, &corpus, &["s3://b/copies/authors.jsonl.bak"]);
+    assert_eq!(numbers(&report["files"], ["seen", "read"]), [1, 1], "{report}");
+    put("table/_delta_log/0.json", b"{}".to_vec());
+    put("table/a.jsonl", text(7));
+    with(&server, &["ingest", &corpus, "s3://b/table", "--source", "web"])
+        .fails(&["s3://b/table: a Delta table", "deltalake"]);
     // What a saved dataset lists must be there, and nothing else is read.
     let state = r#"{"_data_files":[{"filename":"a.arrow"}]}"#;
     put("saved/state.json", state.as_bytes().to_vec());

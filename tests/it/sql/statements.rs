@@ -511,7 +511,7 @@ corpusdb_test!(conditions_take_parameters_too, Library::new(), |library| {
     assert!(refused.contains("no value was given for `$n`, `$s`"), "{refused}");
 });
 
-/// The engine counts in nanoseconds: one moment beyond 2262 ended the statement for all.
+// The engine counts in nanoseconds: one moment beyond 2262 ended the statement for all.
 corpusdb_test!(a_far_moment_breaks_no_month_of_others, |t| {
     let moments = ["2024-05-06T07:08:09Z", "9999-12-31T23:59:59Z", "0001-02-03", "1500-01-01"];
     let line = |(at, moment): (usize, &&str)| {

@@ -186,6 +186,17 @@ fn make_a_golden_store() {
     assert!(command(&["info", &name]).status().unwrap().success());
 }
 
+/// A corpus of a release that took values of tables for numbers wherever JSON spells numbers so, in fields and keys: `1e3`
+/// is stored under the key 1000, `1.10` as 1.1.
+#[test]
+fn tables_of_earlier_releases_are_unchanged_when_repeated() {
+    let inputs: [(&str, &str, &[&str]); 2] = [
+        ("keyed", "keyed.csv", &["--format", "csv", "--id-field", "id"]),
+        ("keyless", "keyless.csv", &["--format", "csv"]),
+    ];
+    repeated(&repository("tests/formats/cells"), &inputs);
+}
+
 /// Whether each of the inputs of a golden store adds nothing, read twice: source, file, and how it is read. The store as
 /// it is then.
 #[track_caller]

@@ -1,7 +1,7 @@
 //! Columns of tables in Arrow's form: the type that holds those of several files, and their arrays as that.
 
 use crate::input::rows_as_json;
-use crate::model::hexadecimal;
+use crate::model::{hexadecimal, without_not_finite};
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringViewArray};
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
@@ -163,6 +163,8 @@ fn json_texts(field: &Field, array: &ArrayRef) -> Result<ArrayRef, String> {
     let rows = rows_as_json(&batch.map_err(|error| error.to_string())?)?;
     // Null members are left out.
     let value = |row: &String| {
+        let finite = without_not_finite(row);
+        let row = finite.as_ref().map_or(row, |(row, _)| row);
         let value = row.strip_prefix("{\"v\":").and_then(|row| row.strip_suffix('}'));
         value.map(str::to_owned)
     };

@@ -2,7 +2,7 @@
 
 use super::columns::{converted, table_type};
 use super::files::DataFile;
-use crate::input::is_row_number;
+use crate::input::{ParquetDecoding, ParquetFooter, as_type, is_row_number};
 use crate::model::catch_panic;
 use crate::query::error::QueryError;
 use crate::query::sql::producer::Sink;
@@ -16,10 +16,8 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
-};
 use parquet::file::metadata::RowGroupMetaData;
 use std::fs::File;
 use std::ops::{ControlFlow, Range};
@@ -29,6 +27,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct ParquetFile {
     fields: Vec<FieldRef>,
+    /// What its columns are decoded as.
+    decoding: ParquetDecoding,
     /// Rows of each row group.
     pub(super) groups: Vec<u64>,
     /// Bytes of all rows, decompressed.
@@ -49,27 +49,32 @@ impl ParquetFile {
 /// An open file.
 struct OpenParquet {
     file: File,
-    metadata: ArrowReaderMetadata,
+    footer: ParquetFooter,
 }
 
 impl OpenParquet {
-    fn open(file: &DataFile) -> Result<Self, QueryError> {
-        let path = file.input.path.as_path();
-        let opened = File::open(path).map_err(|error| file.fault(&error.to_string()))?;
-        let load = || ArrowReaderMetadata::load(&opened, ArrowReaderOptions::default());
-        let metadata = decoded(load).map_err(|why| file.fault(&format!("no Parquet: {why}")))?;
+    /// `known` is what its columns are decoded as, where that was found out.
+    fn open(file: &DataFile, known: Option<&ParquetDecoding>) -> Result<Self, QueryError> {
+        let failed = |error: std::io::Error| file.fault(&error.to_string());
+        let opened = File::open(file.input.path.as_path()).map_err(failed)?;
+        let fault = |why: String| file.fault(&format!("no Parquet: {why}"));
+        let footer = decoded(|| ParquetFooter::load(&opened)).map_err(fault)?;
+        if let Some(known) = known {
+            return Ok(Self { file: opened, footer: footer.with_decoding(known) });
+        }
         // Texts and bytes stay where they were decoded.
         let field = |field: &FieldRef| match field.data_type() {
             DataType::Utf8 | DataType::LargeUtf8 => with_type(field, DataType::Utf8View),
             DataType::Binary | DataType::LargeBinary => with_type(field, DataType::BinaryView),
             _ => Arc::clone(field),
         };
-        let schema = metadata.schema();
+        let schema = footer.metadata().schema();
         let fields: Vec<FieldRef> = schema.fields().iter().map(field).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-        let options = ArrowReaderOptions::new().with_schema(schema);
-        let viewed = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options);
-        Ok(Self { file: opened, metadata: viewed.unwrap_or(metadata) })
+        let columns = 0..schema.fields().len();
+        let copy = opened.try_clone().map_err(failed)?;
+        let fitted = || Ok(footer.with_schema(schema).with_fitting_moments(copy, columns));
+        Ok(Self { file: opened, footer: decoded(fitted).map_err(fault)? })
     }
 }
 
@@ -88,12 +93,13 @@ fn decoded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, Str
 /// # Errors
 /// [`QueryError::File`], when it is no Parquet file or cannot be read.
 pub(super) fn footer(file: &DataFile) -> Result<ParquetFile, QueryError> {
-    let open = OpenParquet::open(file)?;
-    let groups = open.metadata.metadata().row_groups();
+    let OpenParquet { footer, .. } = OpenParquet::open(file, None)?;
+    let groups = footer.metadata().metadata().row_groups();
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
-    let fields = open.metadata.schema().fields().iter();
+    let fields = footer.columns().iter();
     Ok(ParquetFile {
         fields: fields.filter(|field| !is_row_number(field)).cloned().collect(),
+        decoding: footer.decoding(),
         groups: groups.iter().map(|group| count(group.num_rows())).collect(),
         bytes: groups.iter().map(|group| count(group.total_byte_size())).sum(),
     })
@@ -131,42 +137,46 @@ impl ParquetScan {
     /// [`QueryError::File`], with the row and the column where a value is not what the column of the table holds.
     pub(super) fn push(
         &self,
-        file: &DataFile,
+        (file, known): (&DataFile, &ParquetFile),
         groups: Range<usize>,
         rows: usize,
         sink: &mut Sink<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
-        let OpenParquet { file: opened, metadata } = OpenParquet::open(file)?;
-        let kept = self.kept(file, &metadata, groups);
+        let OpenParquet { file: opened, footer } = OpenParquet::open(file, Some(&known.decoding))?;
+        let metadata = footer.metadata();
+        let kept = self.kept(file, metadata, groups);
         let all = metadata.metadata();
         let at = |field: &FieldRef| {
             let is_own = file.partition(field.name()).is_none();
             metadata.schema().index_of(field.name()).ok().filter(|_| is_own)
         };
         let wanted: Vec<Option<usize>> = self.schema.fields().iter().map(at).collect();
-        let projection =
-            ProjectionMask::roots(metadata.parquet_schema(), wanted.iter().copied().flatten());
+        let projection = footer.projection(wanted.iter().copied().flatten());
         for group in kept {
             let Some(of) = all.row_groups().get(group) else { continue };
             let before = all.row_groups().iter().take(group).map(RowGroupMetaData::num_rows);
-            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
-                opened.try_clone().map_err(|error| file.fault(&error.to_string()))?,
-                metadata.clone(),
-            );
-            let builder = builder
-                .with_projection(projection.clone())
-                .with_row_groups(vec![group])
-                .with_batch_size(self.rows_at_once(of, &projection, rows));
+            let at_once = self.rows_at_once(of, &projection, rows);
+            let read = || {
+                footer.rows(
+                    metadata.clone(),
+                    || opened.try_clone(),
+                    |rows| {
+                        rows.with_projection(projection.clone())
+                            .with_row_groups(vec![group])
+                            .with_batch_size(at_once)
+                    },
+                )
+            };
             // Counted from 1.
             let mut from = before.sum::<i64>().saturating_add(1);
             let fault = |why: String, from: i64| file.fault(&format!("rows from {from} on: {why}"));
-            let mut reader = decoded(|| builder.build()).map_err(|why| fault(why, from))?;
-            let mut next = || catch_panic(|| reader.next().transpose());
+            let mut reader = decoded(read).map_err(|why| fault(why, from))?;
+            let mut next = || catch_panic(|| reader.next());
             loop {
                 let read = next().map_err(|why| format!("the decoder gave up: {why}"));
                 let read = read.and_then(|read| read.map_err(|error| error.to_string()));
                 let Some(batch) = read.map_err(|why| fault(why, from))? else { break };
-                let made = self.batch(file, &batch).map_err(|why| fault(why, from))?;
+                let made = self.batch(file, &footer, &batch).map_err(|why| fault(why, from))?;
                 from = from.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
                 if sink(made).is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -205,7 +215,12 @@ impl ParquetScan {
         (self.bytes / average.max(1)).clamp(1, rows.max(1))
     }
 
-    fn batch(&self, file: &DataFile, read: &RecordBatch) -> Result<RecordBatch, String> {
+    fn batch(
+        &self,
+        file: &DataFile,
+        footer: &ParquetFooter,
+        read: &RecordBatch,
+    ) -> Result<RecordBatch, String> {
         let rows = read.num_rows();
         let column = |field: &FieldRef| -> Result<ArrayRef, String> {
             let (name, to) = (field.name(), field.data_type());
@@ -216,8 +231,12 @@ impl ParquetScan {
             let Ok(at) = read.schema_ref().index_of(name) else {
                 return Ok(new_null_array(to, rows));
             };
-            converted(read.schema_ref().field(at), read.column(at), to)
-                .map_err(|why| format!("column `{name}`: {why}"))
+            let given = footer.columns().find(name).map(|(_, field)| field);
+            let field = given.map_or(read.schema_ref().field(at), |field| field.as_ref());
+            // A UUID is a text.
+            let read = read.column(at);
+            let column = as_type(read, field.data_type()).unwrap_or_else(|_| Arc::clone(read));
+            converted(field, &column, to).map_err(|why| format!("column `{name}`: {why}"))
         };
         let columns = self.schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -244,6 +263,9 @@ impl GroupBounds<'_> {
     fn converter(&self, column: &Column) -> Option<StatisticsConverter<'_>> {
         self.file.partition(&column.name).is_none().then_some(())?;
         let parquet = self.metadata.parquet_schema();
+        // By its place a column is found only where each group of the file has columns.
+        let groups = parquet.root_schema().get_fields().len();
+        (groups == self.metadata.schema().fields().len()).then_some(())?;
         StatisticsConverter::try_new(&column.name, self.metadata.schema(), parquet).ok()
     }
 

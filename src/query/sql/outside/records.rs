@@ -93,7 +93,9 @@ pub(super) fn read_options(kind: FileKind, file: &DataFile, longest: usize) -> R
         FileKind::Parquet => InputFormat::Parquet,
     };
     let max_doc_bytes = u64::try_from(longest).unwrap_or(u64::MAX) / LINE;
-    ReadOptions { format, whole: true, max_doc_bytes, ..ReadOptions::default() }
+    // Who sees the whole file may tell what its columns are.
+    let table = CsvOptions { numbers: true, ..CsvOptions::default() };
+    ReadOptions { format, whole: true, max_doc_bytes, table, ..ReadOptions::default() }
 }
 
 /// The columns of the first records of one of so many files.

@@ -225,7 +225,7 @@ impl FileTable {
     fn parquet_producers(
         &self,
         scan: &Arc<ParquetScan>,
-        footers: &[ParquetFile],
+        footers: &Arc<[ParquetFile]>,
         parts: usize,
         limit: Option<usize>,
     ) -> Vec<Producer> {
@@ -234,13 +234,14 @@ impl FileTable {
         });
         let producer = |part: Vec<(usize, usize)>| -> Producer {
             let (files, scan) = (Arc::clone(&self.files), Arc::clone(scan));
+            let footers = Arc::clone(footers);
             Arc::new(move |rows, sink| {
                 let mut sink = limited(limit, sink);
                 for run in part.chunk_by(|(one, _), (other, _)| one == other) {
                     let (Some((at, first)), Some((_, last))) = (run.first(), run.last()) else {
                         continue;
                     };
-                    let Some(file) = files.get(*at) else { continue };
+                    let Some(file) = files.get(*at).zip(footers.get(*at)) else { continue };
                     if scan.push(file, *first..last + 1, rows, &mut sink)?.is_break() {
                         break;
                     }
