@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 /// Files that are named at most, of those that are the same.
 const NAMED: u64 = 1000;
 
-const fn is_zero(count: &u64) -> bool {
+/// Counts that are mostly zero are left out of reports.
+pub(super) const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

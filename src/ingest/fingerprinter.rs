@@ -231,7 +231,7 @@ fn fingerprint_piece(
         Some(filter) => filter.apply(read.collect()),
         None => read.collect(),
     };
-    let identifier = RecordIdentifier::new(source, signals, converter);
+    let identifier = RecordIdentifier::new(source, converter);
     let tools = || (Fingerprinter::new(policy), SuiteScanner::new(converter.seeds(), policy));
     let read = read.into_par_iter().with_min_len(8);
     read.map_init(tools, |tools, item| match item {
@@ -310,7 +310,7 @@ struct RecordIdentifier<'a> {
     /// The source of records that name none.
     source: &'a str,
     /// Declared fields whose values are no texts.
-    typed: Vec<(String, FieldKind)>,
+    typed: &'a [(String, FieldKind)],
     /// Members of a capture that are not its content, by the names that the options give them.
     capture_fields: [String; CAPTURE_FIELDS.len()],
     /// Documents are stored already, perhaps by an earlier release.
@@ -318,11 +318,10 @@ struct RecordIdentifier<'a> {
 }
 
 impl<'a> RecordIdentifier<'a> {
-    fn new(source: &'a str, signals: &SignalFields, converter: &RecordConverter) -> Self {
-        let typed = signals.fields.iter().filter(|field| field.kind != FieldKind::Keyword);
-        let typed = typed.map(|field| (field.member().to_owned(), field.kind)).collect();
-        let capture_fields = CAPTURE_FIELDS.map(|name| converter.read().name_of(name).to_owned());
-        Self { source, typed, capture_fields, has_stored: converter.has_stored() }
+    fn new(source: &'a str, converter: &'a RecordConverter) -> Self {
+        let read = converter.read();
+        let capture_fields = CAPTURE_FIELDS.map(|name| read.name_of(name).to_owned());
+        Self { source, typed: &read.declared, capture_fields, has_stored: converter.has_stored() }
     }
 
     /// Identity and content of a record with this hash of its text, and those that earlier releases took, where they are
@@ -340,7 +339,7 @@ impl<'a> RecordIdentifier<'a> {
     ) -> Result<(RecordIdentity, Vec<RecordIdentity>), String> {
         let source = record.source.as_deref().unwrap_or(self.source);
         let left_out = record.capture.map_or(&[][..], |_| &self.capture_fields[..]);
-        let content_fields = ContentFields { left_out, typed: &self.typed, is_row: record.is_row };
+        let content_fields = ContentFields { left_out, typed: self.typed, is_row: record.is_row };
         let fields = content_form(&record.metadata, content_fields)?;
         let content = content_hash(&raw, &fields, form, given);
         let identity = record_identity(record, source, &content);
@@ -366,10 +365,11 @@ impl<'a> RecordIdentifier<'a> {
             add(&raw, &content_form(&record.metadata, untyped)?, form);
         }
         let without_nulls = without_null_members(&record.metadata)?;
-        for other in [without_nulls.as_ref(), &record.metadata] {
-            if other != fields {
-                add(&raw, other, form);
-            }
+        if without_nulls != fields {
+            add(&raw, &without_nulls, form);
+        }
+        if without_nulls != record.metadata {
+            add(&raw, &record.metadata, form);
         }
         for EarlierText { metadata, made } in earlier {
             match made {

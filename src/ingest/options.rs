@@ -3,6 +3,7 @@
 //! What a join takes and answers.
 
 use super::chat::ChatOptions;
+use super::file_tally::is_zero;
 use super::report::FieldMisfits;
 use crate::input::{CsvOptions, InputFormat, ReadOptions, TextUnit};
 use serde::Serialize;
@@ -305,10 +306,6 @@ pub struct JoinReport {
     pub odd_quotes: Vec<String>,
     /// How many commits were made.
     pub commits: u64,
-}
-
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 #[cfg(test)]

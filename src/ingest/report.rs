@@ -2,7 +2,7 @@
 //!
 //! Alarms of a report: what a careful person looks at before going on.
 
-use super::file_tally::FileTally;
+use super::file_tally::{FileTally, is_zero};
 use crate::decide::{DecisionCounts, RefusedTexts};
 use crate::input::SkippedContent;
 use crate::model::{DocId, FieldKind, ProgressTally, RecordOrigin, Standing};
@@ -105,11 +105,6 @@ pub struct IngestReport {
     pub alarms: Vec<Alarm>,
     /// Where the time went.
     pub stages: StageSeconds,
-}
-
-/// Most corpora have no purged document.
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl IngestReport {
