@@ -123,6 +123,18 @@ fn turns(value: &Value) -> Option<[Vec<String>; 3]> {
     Some(parts)
 }
 
+/// A record whose question is an object with a stem, as the first ARC and OpenBookQA have it: its members stand beside the
+/// question, which is the stem.
+fn nested_question(record: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let question = record.get("question")?.as_object()?;
+    let mut flat = record.clone();
+    flat.insert("question".to_owned(), question.get("stem")?.clone());
+    for (name, value) in question.iter().filter(|(name, _)| *name != "stem") {
+        flat.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    Some(flat)
+}
+
 /// The records of a suite, as they become items.
 pub(crate) struct SuiteLayout<'f> {
     fields: &'f SuiteFields,
@@ -163,7 +175,8 @@ impl<'f> SuiteLayout<'f> {
         record: &Map<String, Value>,
         place: &str,
     ) -> Result<SuiteItem, String> {
-        let mut fields = RecordFields::of(record);
+        let nested = self.fields.question.is_none().then(|| nested_question(record)).flatten();
+        let mut fields = RecordFields::of(nested.as_ref().unwrap_or(record));
         let id = IDS.iter().find_map(|name| texts(fields.take(name)?.1).into_iter().next());
         let id = id.filter(|id| !id.trim().is_empty()).unwrap_or_else(|| place.to_owned());
         let mut item = SuiteItem { id, parts: self.question(&mut fields)? };

@@ -74,6 +74,11 @@ fn layouts_that_are_known_need_no_fields() {
     );
     let race = json!({ "article": "A long text.", "question": "Why?", "options": ["no", "yes"], "answer": "B" });
     assert_eq!(known(&race).1, parts([&["Why?"], &["yes"], &["A long text."]]));
+    let stem = json!({ "stem": "Which tide?", "choices": [{ "text": "neap", "label": "A" }, { "text": "spring", "label": "B" }] });
+    let first_arc = json!({ "id": "Mercury_1", "question": stem, "answerKey": "B" });
+    let expected = parts([&["Which tide?"], &["spring"], &[]]);
+    assert_eq!(known(&first_arc), ("Mercury_1".to_owned(), expected));
+    assert_eq!(unsearched(&first_arc), ["choices (other options)"]);
     let open = json!({ "question": "Which town?", "answer": ["Quilbury", "Old Quilbury"] });
     assert_eq!(answer(&open), ["Quilbury", "Old Quilbury"]);
     let table = json!({ "question": "Which town?", "answer": "['Quilbury' 'Old Quilbury']" });

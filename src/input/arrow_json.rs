@@ -14,7 +14,11 @@ use arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncod
 use arrow::json::{LineDelimitedWriter, WriterBuilder};
 use arrow::record_batch::RecordBatch;
 use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// The bits of the half that is a negative zero.
+const NEGATIVE_ZERO: u16 = 0x8000;
 
 /// Whether the texts of a column are JSON, each of them a value.
 pub(super) fn is_json(field: &Field) -> bool {
@@ -39,11 +43,31 @@ fn element_field<'a>(mut field: &'a Field, of: &DataType) -> &'a Field {
     field
 }
 
-/// Whether values of a column have a form in JSON.
+/// Whether values of a column have a form in JSON: an object has one member of a name.
 pub(super) fn has_json_form(field: &Field) -> bool {
+    if has_doubled_members(field.data_type()) {
+        return false;
+    }
     let options = EncoderOptions::default().with_encoder_factory(Arc::new(RecordEncoders));
     let (field, array) = (Arc::new(field.clone()), new_empty_array(field.data_type()));
     make_encoder(&field, &array, &options).is_ok()
+}
+
+fn has_doubled_members(kind: &DataType) -> bool {
+    match kind {
+        DataType::Struct(members) => {
+            let mut names = BTreeSet::new();
+            let mut members = members.iter();
+            members.any(|one| !names.insert(one.name()) || has_doubled_members(one.data_type()))
+        }
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => has_doubled_members(item.data_type()),
+        _ => false,
+    }
 }
 
 /// The rows of a batch, an object each, without members of null.
@@ -150,7 +174,7 @@ fn json_of_text(text: &str) -> String {
 /// Numbers that may be NaN or infinite: these are spelled as Python's writer does, and counted later.
 struct NotFiniteEncoder(ArrayRef);
 
-/// The numbers as doubles, where some of them are not finite.
+/// The numbers as texts, where some of them are not finite, or a half is less than zero by its sign alone.
 fn not_finite(array: &dyn Array) -> Option<ArrayRef> {
     let has = match array.data_type() {
         DataType::Float64 => {
@@ -159,7 +183,10 @@ fn not_finite(array: &dyn Array) -> Option<ArrayRef> {
         DataType::Float32 => {
             array.as_primitive::<Float32Type>().values().iter().any(|value| !value.is_finite())
         }
-        _ => array.as_primitive::<Float16Type>().values().iter().any(|value| !value.is_finite()),
+        _ => {
+            let mut halves = array.as_primitive::<Float16Type>().values().iter();
+            halves.any(|value| !value.is_finite() || value.to_bits() == NEGATIVE_ZERO)
+        }
     };
     // Through text: a single of 0.1 is spelled 0.1.
     has.then(|| cast(array, &DataType::Utf8).ok()).flatten()
@@ -172,6 +199,7 @@ impl Encoder for NotFiniteEncoder {
             "NaN" => "NaN",
             "inf" => "Infinity",
             "-inf" => "-Infinity",
+            "-0" => "-0.0",
             number => number,
         };
         out.extend(word.bytes());

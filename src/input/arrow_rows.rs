@@ -412,7 +412,7 @@ impl<S: BatchReader> BatchRows<S> {
     /// Takes the next batch; whether there is one.
     fn open(&mut self, options: &ReadOptions, origin: &RecordOrigin) -> Result<bool, ReadError> {
         let Some(batch) = self.supply.next_batch(origin)? else { return Ok(false) };
-        let batch = arrow_types::with_uuid_texts(batch).map_err(|error| ReadError::Rows {
+        let batch = arrow_types::as_given(batch).map_err(|error| ReadError::Rows {
             path: origin.path.to_path_buf(),
             row: origin.number,
             what: error.to_string(),

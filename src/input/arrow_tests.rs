@@ -5,7 +5,8 @@ use super::format_tests::{golden, golden_items, objects};
 use super::tests::{Dir, drain, read, read_with, record, rejected, texts};
 use super::{InputFile, InputFormat, InputReader, ReadError, ReadItem, ReadOptions};
 use arrow::array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
-use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions};
+use arrow_ipc::MetadataVersion;
+use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
 use std::sync::Arc;
 
 #[test]
@@ -24,9 +25,24 @@ fn arrow_files_feather_and_streams_give_their_rows() {
     assert!(rejected(&old[0]).reason.to_string().contains("write_feather"));
 }
 
+/// Regression: a stream of a release before 0.15 was a text with NUL bytes unless somebody said what it was.
+#[test]
+fn streams_of_early_releases_are_recognised() {
+    let column: ArrayRef = Arc::new(StringArray::from(vec!["alpha", "beta"]));
+    let batch = RecordBatch::try_from_iter([("text", column)]).expect("a batch");
+    let options = IpcWriteOptions::try_new(8, true, MetadataVersion::V4).expect("options");
+    let writer = StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options);
+    let mut writer = writer.expect("a writer");
+    writer.write(&batch).expect("writes");
+    let bytes = writer.into_inner().expect("ends");
+    assert_ne!(bytes[..4], [0xff; 4]);
+    let dir = Dir::new();
+    assert_eq!(texts(&read(&dir.write("no-name", &bytes))), ["alpha", "beta"]);
+}
+
 /// Two batches of texts as an Arrow file, aligned and described as writers do.
 fn arrow_file(alignment: usize, is_legacy: bool) -> Vec<u8> {
-    use arrow_ipc::{MetadataVersion, writer};
+    use arrow_ipc::writer;
     let version = if is_legacy { MetadataVersion::V4 } else { MetadataVersion::V5 };
     let options = writer::IpcWriteOptions::try_new(alignment, is_legacy, version).expect("options");
     let batch = |texts: [&str; 2]| {

@@ -1,5 +1,6 @@
 //! Columns of Arrow in another type, at any depth: bytes as the texts that they are, UUIDs as their 36 characters.
 
+use super::roles::one_of_each_name;
 use crate::model::hexadecimal;
 use arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeListArray, GenericListArray, GenericStringArray,
@@ -71,13 +72,24 @@ pub(super) fn with_values(field: &Field, of: &dyn Fn(&DataType) -> Option<DataTy
 }
 
 /// The fields with texts in the place of UUIDs.
-pub(super) fn uuids_as_texts(fields: &Fields) -> Fields {
+fn uuids_as_texts(fields: &Fields) -> Fields {
     fields_with_leaves(fields, &mut |field| match has_extension(field, "arrow.uuid") {
         true => with_values(field, &|kind| {
             (*kind == DataType::FixedSizeBinary(UUID_BYTES)).then_some(DataType::LargeUtf8)
         }),
         false => field.clone(),
     })
+}
+
+/// The columns as they are given: a UUID is a text, a name that was there has its number behind it.
+pub(super) fn given_columns(columns: &Fields) -> Fields {
+    let names = one_of_each_name(columns.iter().map(|column| column.name().clone()));
+    let columns = uuids_as_texts(columns);
+    let column = |(column, name): (&FieldRef, String)| match *column.name() == name {
+        true => Arc::clone(column),
+        false => Arc::new(column.as_ref().clone().with_name(name)),
+    };
+    columns.iter().zip(names).map(column).collect()
 }
 
 /// The fields with bytes in the place of texts.
@@ -110,9 +122,9 @@ pub(crate) fn as_fields(batch: &RecordBatch, fields: &Fields) -> Result<RecordBa
     RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)
 }
 
-/// The batch with texts in the place of UUIDs.
-pub(super) fn with_uuid_texts(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let fields = uuids_as_texts(batch.schema_ref().fields());
+/// The batch with its [columns as they are given](given_columns).
+pub(super) fn as_given(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let fields = given_columns(batch.schema_ref().fields());
     if fields == *batch.schema_ref().fields() { Ok(batch) } else { as_fields(&batch, &fields) }
 }
 

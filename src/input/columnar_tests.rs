@@ -12,6 +12,8 @@ use arrow::array::{
     TimestampMillisecondArray, TimestampSecondArray,
 };
 use arrow::buffer::OffsetBuffer;
+use arrow::compute::cast;
+use arrow::compute::kernels::numeric::neg_wrapping;
 use arrow::datatypes::{DataType, Field, Int32Type, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as PhysicalType};
@@ -120,7 +122,7 @@ fn arrow_file(batch: &RecordBatch, is_stream: bool) -> Vec<u8> {
 fn a_page_with_another_checksum_damages_its_row_group() {
     let dir = Dir::new();
     let whole = std::fs::read(golden("checksums.parquet")[0].path.as_ref()).expect("reads");
-    let expected = read(&dir.write("whole.parquet", &whole));
+    let expected = read(&dir.write("a.parquet", &whole));
     assert_eq!(expected.len(), 12);
     let file = SerializedFileReader::new(bytes::Bytes::from(whole.clone())).expect("opens");
     let drop_note = ReadOptions { drop_fields: vec!["note".into()], ..ReadOptions::default() };
@@ -478,24 +480,46 @@ fn a_null_in_a_dictionary_is_null() {
     assert_eq!(metadata(&items), expected);
 }
 
-/// Regression: such a file was called damaged.
+/// Regression: a big-endian file was called damaged, and one of a later version was no rows.
 #[test]
-fn big_endian_arrow_is_refused_by_its_name() {
+fn arrow_of_other_versions_is_refused_by_its_name() {
     let dir = Dir::new();
-    // A message of version 5 with the description of no columns, whose numbers stand highest byte first.
-    let mut message = vec![16, 0, 0, 0, 10, 0, 12, 0, 8, 0, 10, 0, 4, 0, 0, 0];
-    message.extend([12, 0, 0, 0, 16, 0, 0, 0, 4, 0, 1, 0]);
-    message.extend([8, 0, 10, 0, 8, 0, 4, 0, 8, 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0]);
-    message.extend([0; 8]);
-    let length = u32::try_from(message.len()).expect("short").to_le_bytes();
-    let bytes = [&[0xff; 4][..], &length, &message, &[0xff; 4], &[0; 4]].concat();
-    let options = ReadOptions { format: InputFormat::Arrow, ..ReadOptions::default() };
-    for options in [options, ReadOptions::default()] {
-        let mut reader =
-            InputReader::open(&dir.write("a.arrows", &bytes), &options).expect("opens");
-        let (items, error) = drain(&mut reader).expect_err("refused");
-        assert!(items.is_empty() && error.to_string().contains("big-endian"), "{error}");
+    for (version, endianness, words) in [(4, 1, "big-endian"), (5, 0, "later version than 5")] {
+        // A message with the description of no columns.
+        let mut message = vec![16, 0, 0, 0, 10, 0, 12, 0, 8, 0, 10, 0, 4, 0, 0, 0];
+        message.extend([12, 0, 0, 0, 16, 0, 0, 0, version, 0, 1, 0]);
+        message.extend([8, 0, 10, 0, 8, 0, 4, 0, 8, 0, 0, 0, 8, 0, 0, 0, endianness, 0, 0, 0]);
+        message.extend([0; 8]);
+        let length = u32::try_from(message.len()).expect("short").to_le_bytes();
+        let bytes = [&[0xff; 4][..], &length, &message, &[0xff; 4], &[0; 4]].concat();
+        let options = ReadOptions { format: InputFormat::Arrow, ..ReadOptions::default() };
+        for options in [options, ReadOptions::default()] {
+            let mut reader =
+                InputReader::open(&dir.write("a.arrows", &bytes), &options).expect("opens");
+            let (items, error) = drain(&mut reader).expect_err("refused");
+            assert!(items.is_empty() && error.to_string().contains(words), "{error}");
+        }
     }
+}
+
+/// Regression: a half lost its sign, and of two members of one name the first stayed where the last was null.
+#[test]
+fn halves_keep_their_sign_and_doubled_members_are_left() {
+    let zero = cast(&Int32Array::from(vec![0]), &DataType::Float16).expect("a half");
+    let half = neg_wrapping(&zero).expect("a half");
+    let member = |array: ArrayRef| (Arc::new(Field::new("a", DataType::Int32, true)), array);
+    let one: ArrayRef = Arc::new(Int32Array::from(vec![93]));
+    let none: ArrayRef = Arc::new(Int32Array::from(vec![None]));
+    let doubled: ArrayRef = Arc::new(StructArray::from(vec![member(one), member(none)]));
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["gulls"]));
+    let columns = [("text", text), ("half", half), ("doubled", doubled)];
+    let batch = RecordBatch::try_from_iter(columns).expect("a batch");
+    let dir = Dir::new();
+    let input = dir.write("a.arrow", arrow_file(&batch, false));
+    let mut reader = InputReader::open(&input, &ReadOptions::default()).expect("opens");
+    let items = drain(&mut reader).expect("reads");
+    assert_eq!(metadata(&items), [r#"{"half":-0.0}"#]);
+    assert!(reader.left_columns()[0].starts_with("doubled (Struct"), "{:?}", reader.left_columns());
 }
 
 /// What is nested and holds no UUID, no text and no moment is not copied for them.

@@ -309,18 +309,11 @@ fn is_within_64_bits(number: &str) -> bool {
     }
 }
 
-/// The names of columns: one without a name has its number, one whose name was there its number behind it.
+/// The names of columns: one without a name has its number.
 fn names(cells: &[CsvCell<'_>]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::with_capacity(cells.len());
-    for (at, cell) in cells.iter().enumerate() {
-        let given = cell.text().into_owned();
-        let mut name = if given.is_empty() { format!("column_{}", at + 1) } else { given.clone() };
-        let mut number = at + 1;
-        while names.contains(&name) {
-            name = format!("{given}_{number}");
-            number += 1;
-        }
-        names.push(name);
-    }
-    names
+    let given = cells.iter().enumerate().map(|(at, cell)| match cell.text() {
+        name if name.is_empty() => format!("column_{}", at + 1),
+        name => name.into_owned(),
+    });
+    roles::one_of_each_name(given)
 }

@@ -25,8 +25,8 @@ use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{
-    CompressionType, Endianness, Field as FieldTable, Message, RecordBatch as BatchHeader, Type,
-    root_as_message,
+    CompressionType, Endianness, Field as FieldTable, Message, MetadataVersion,
+    RecordBatch as BatchHeader, Type, root_as_message,
 };
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
@@ -43,12 +43,18 @@ const LZ4_RATIO: u64 = 255;
 /// Whether an Arrow file begins, or a stream with the description of its columns.
 pub(super) fn is_arrow(stream: &mut ByteStream) -> Result<bool, ReadError> {
     let head = stream.peek(FILE_MARK.len())?;
-    let said = head.strip_prefix(&CONTINUATION).and_then(|rest| rest.first_chunk::<4>());
-    let bytes = said.map_or(0, |said| u64::from(u32::from_le_bytes(*said)));
-    if head.starts_with(FILE_MARK) || bytes == 0 || bytes > MOST_METADATA {
-        return Ok(head.starts_with(FILE_MARK));
+    if head.starts_with(FILE_MARK) {
+        return Ok(true);
     }
-    let message = stream.peek(to_usize(bytes) + 8)?.get(8..).unwrap_or_default();
+    // Before version 0.15 nothing stood before the length.
+    let before = if head.starts_with(&CONTINUATION) { CONTINUATION.len() } else { 0 };
+    let length = head.get(before..).and_then(|rest| rest.first_chunk::<4>());
+    let bytes = length.map_or(0, |length| u64::from(u32::from_le_bytes(*length)));
+    if bytes == 0 || bytes > MOST_METADATA {
+        return Ok(false);
+    }
+    let begin = before + 4;
+    let message = stream.peek(begin + to_usize(bytes))?.get(begin..).unwrap_or_default();
     Ok(root_as_message(message).is_ok_and(|message| message.header_as_schema().is_some()))
 }
 
@@ -283,6 +289,9 @@ impl ArrowReader {
             if schema.endianness() == Endianness::Big {
                 return Err(ArrowDamage::Damaged { at, what: BIG_ENDIAN.to_owned() });
             }
+            if parsed.is_some_and(|message| message.version() > MetadataVersion::V5) {
+                return Err(ArrowDamage::Damaged { at, what: LATER_VERSION.to_owned() });
+            }
             let described = catch_panic(|| fb_to_schema(schema)).ok();
             self.dictionary_columns = described.as_ref().map(dictionary_columns);
             self.fields = described.map(|schema| schema.fields);
@@ -320,6 +329,10 @@ const BEHIND: &str = "; a dictionary is missing before it: a dictionary after th
 
 /// Said of a file of a machine that stores the highest byte of a number first.
 const BIG_ENDIAN: &str = "the file is big-endian: its numbers stand highest byte first, which is not read; write it again on a little-endian machine, or with pyarrow, which reads it";
+
+/// Said of a file of a version that did not exist when this was written.
+const LATER_VERSION: &str =
+    "the file is of a later version than 5 of Arrow's format: write it again with an older library";
 
 /// Where the types of texts stand in a description of columns, and the types of bytes for them: neither has members, so
 /// one byte tells them apart.

@@ -2,7 +2,7 @@
 //! their place, JSON and UUIDs by their mark, moments of 96 bits in a unit that holds them; and the checksums of pages.
 
 use super::arrow_types::{
-    as_fields, fields_with_leaves, texts_as_bytes, uuids_as_texts, with_extension, with_leaves,
+    as_fields, fields_with_leaves, given_columns, texts_as_bytes, with_extension, with_leaves,
 };
 use arrow::array::{
     ArrayRef, AsArray, RecordBatch, RecordBatchOptions, TimestampMicrosecondArray, make_array,
@@ -37,7 +37,7 @@ const BEFORE_CHECKSUM: usize = 3;
 /// The footer of a file.
 pub(crate) struct ParquetFooter {
     metadata: ArrowReaderMetadata,
-    /// The columns as they are given: JSON has its mark, a UUID is a text.
+    /// The columns as they are given, and JSON has its mark.
     columns: Fields,
     /// Where moments stand that the unit of their column does not hold.
     far: Option<FarMoments>,
@@ -213,7 +213,7 @@ impl ParquetFooter {
         &self.metadata
     }
 
-    /// The columns as they are given: JSON has its mark, a UUID is a text.
+    /// The columns as they are given, each with a name of its own: JSON has its mark, a UUID is a text.
     pub(crate) const fn columns(&self) -> &Fields {
         &self.columns
     }
@@ -348,7 +348,7 @@ fn columns(metadata: &ArrowReaderMetadata) -> Fields {
             Arc::new(with_leaves(top, &mut mark))
         })
         .collect();
-    uuids_as_texts(&marked)
+    given_columns(&marked)
 }
 
 /// The batch with the last moment of its unit, or the first, in the place of each that is another one in the unit that

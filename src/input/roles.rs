@@ -7,6 +7,7 @@ use super::item::ReadOptions;
 use super::stream::ByteStream;
 use crate::model::{JsonMembers, JsonObject, RejectReason, json_string};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -149,6 +150,22 @@ pub(super) fn vote_text_field(
     })?;
     // The last of equals is what `max_by_key` gives.
     Ok(votes.iter().rev().max_by_key(|(_, count)| *count).map(|(field, _)| *field))
+}
+
+/// The names of the columns of a table: one that was there has its number behind it, counted from 1.
+pub(super) fn one_of_each_name(given: impl Iterator<Item = String>) -> Vec<String> {
+    let (mut names, mut known) = (Vec::new(), BTreeSet::new());
+    for (at, given) in given.enumerate() {
+        let mut name = given.clone();
+        for number in at + 1.. {
+            if known.insert(name.clone()) {
+                break;
+            }
+            name = format!("{given}_{number}");
+        }
+        names.push(name);
+    }
+    names
 }
 
 /// Field names for an error message.

@@ -117,6 +117,16 @@ impl FieldKind {
             Self::Timestamp => "timestamp",
         }
     }
+
+    /// The version of the rule by which values of records become its values. It was first recorded of the second, so the
+    /// first is that of all releases before: of fewer spellings of numbers, truths and moments.
+    #[must_use]
+    pub const fn rule(self) -> u32 {
+        match self {
+            Self::Keyword => 1,
+            Self::Int | Self::Float | Self::Bool | Self::Timestamp => 2,
+        }
+    }
 }
 
 impl FromStr for FieldKind {
@@ -140,6 +150,8 @@ pub struct FieldDeclaration {
     /// Where in the records its values stand, when that is not the member of its name: a member, or members within
     /// one another with dots between them.
     pub path: Option<String>,
+    /// The version of [`FieldKind::rule`] when it was declared: what is indexed of earlier documents may be by that one.
+    pub rule: u32,
 }
 
 impl FieldDeclaration {

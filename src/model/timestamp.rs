@@ -160,7 +160,14 @@ pub fn shown_moment(seconds: i64, nanoseconds: i64) -> String {
         some if some % 1000 == 0 => format!(".{:06}", some / 1000),
         some => format!(".{some:09}"),
     };
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
+    // Beyond four digits ISO 8601 asks for a sign.
+    let sign = match year {
+        ..0 => "-",
+        10_000.. => "+",
+        _ => "",
+    };
+    let year = year.abs();
+    format!("{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
 }
 
 /// Microseconds of a fraction of a second at the beginning of a text, 0 where there is none, and the rest.

@@ -246,3 +246,16 @@ fn one_moment_has_one_value() {
         assert_eq!(moment_by_value(text), None, "{text}");
     }
 }
+
+/// Regression: the year before 0 was `-001`.
+#[test]
+fn years_of_other_lengths_have_their_sign() {
+    for (seconds, shown) in [
+        (-62_167_402_800, "-0001-12-29T21:00:00Z"),
+        (-62_167_219_200, "0000-01-01T00:00:00Z"),
+        (253_402_300_799, "9999-12-31T23:59:59Z"),
+        (253_402_300_800, "+10000-01-01T00:00:00Z"),
+    ] {
+        assert_eq!(shown_moment(seconds, 0), shown);
+    }
+}

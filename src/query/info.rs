@@ -56,6 +56,9 @@ pub struct Info {
     /// Stored signals of which some documents may have the values of an earlier release's rule, until `signals add`
     /// computes them again.
     pub outdated_signals: Vec<&'static str>,
+    /// The declared fields of which some documents may have the values of an earlier release's rule, until `field drop` and
+    /// `field add` index all again.
+    pub outdated_fields: Vec<String>,
     /// The suites whose items an earlier release's rule read of their records: `contamination add` reads them anew.
     pub outdated_suites: Vec<String>,
     /// The ten newest commits, newest last.
@@ -265,6 +268,7 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         tokens_rule: TOKENS_RULE,
         fields: view.fields().iter().map(FieldInfo::from).collect(),
         outdated_signals: signals::outdated(view),
+        outdated_fields: outdated_fields(view),
         outdated_suites: suites(view)?
             .into_iter()
             .filter(|suite| suite.outdated)
@@ -282,6 +286,16 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
             })
             .collect(),
     })
+}
+
+/// The fields declared under an earlier rule that have the values of records.
+fn outdated_fields(view: &View) -> Vec<String> {
+    let is_computed = |field: &FieldDeclaration| {
+        view.added_field(field.id).is_some_and(|record| record.expression.is_some())
+    };
+    let fields = view.fields().iter();
+    let earlier = fields.filter(|field| field.rule < field.kind.rule() && !is_computed(field));
+    earlier.map(|field| field.name.clone()).collect()
 }
 
 impl From<&FieldDeclaration> for FieldInfo {

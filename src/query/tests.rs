@@ -50,6 +50,7 @@ fn declared() -> Vec<FieldDeclaration> {
         name: name.to_owned(),
         kind,
         path: None,
+        rule: kind.rule(),
     };
     vec![
         field(16, "url", FieldKind::Keyword),

@@ -5,6 +5,7 @@ end some of them.
 """
 
 import bz2
+import contextlib
 import csv
 import gzip
 import io
@@ -96,7 +97,8 @@ def delimiter_of(line: str) -> str:
 def csv_by_python(path: Path, strict: bool) -> Rows:
     """The row of names, then the cells of each row.
 
-    Blank lines, and rows of names within, are no rows; a row of another width is refused.
+    Blank lines are no rows, nor are rows of names within, where there are two names or more and no number among them; a
+    row of another width is refused.
     """
     text = unpacked(path).decode("utf-8-sig")
     text = text.replace("\r", "\n") if "\n" not in text[:65_536] else re.sub(r"\r(?!\n|\Z)", INNER_RETURN, text)
@@ -113,7 +115,16 @@ def csv_by_python(path: Path, strict: bool) -> Rows:
     uneven = next((at for at, row in enumerate(table) if len(row) != len(table[0])), None)
     if uneven is not None:
         raise ValueError(f"row {uneven} has {len(table[uneven])} values, the row of names {len(table[0])}")
-    return [table[0], *(row for row in table[1:] if row != table[0])]
+    names = table[0]
+    has_names = len(names) > 1 and not any(is_number(name) for name in names)
+    has_names = has_names and all(any(map(str.isalpha, name)) for name in names[1:])
+    return [names, *(row for row in table[1:] if not has_names or row != names)]
+
+
+def is_number(name: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return float(name) is not None
+    return False
 
 
 def strict_csv(path: Path) -> Rows:

@@ -5,6 +5,7 @@ are texts, moments are ISO 8601. Moments are compared as points in time, numbers
 """
 
 import datetime
+import itertools
 import json
 import math
 import re
@@ -232,14 +233,23 @@ def plain(array: pa.Array) -> list[Any]:
     return list(array.to_pylist())
 
 
+def one_of_each(given: list[str]) -> list[str]:
+    """Names of columns: one that was there has the number of its column behind it."""
+    names: list[str] = []
+    for at, name in enumerate(given, 1):
+        tried = (name if number < at else f"{name}_{number}" for number in itertools.count(at - 1))
+        names.append(next(one for one in tried if one not in names))
+    return names
+
+
 def rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table, without those numbers of rows that pandas writes; of two columns of one name the last."""
+    """The rows of a table, without those numbers of rows that pandas writes; names as `one_of_each` has them."""
     index = "__index_level_0__"
     if index in table.column_names and pa.types.is_integer(table.schema.field(index).type):
         table = table.drop_columns(index)
     columns = {
         name: [value for chunk in column.chunks for value in plain(chunk)]
-        for name, column in zip(table.column_names, table.columns, strict=True)
+        for name, column in zip(one_of_each(table.column_names), table.columns, strict=True)
     }
     return [{name: values[at] for name, values in columns.items()} for at in range(table.num_rows)]
 

@@ -145,6 +145,12 @@ fn print_named(info: &Info, out: &mut Output) {
             "signals by the rules of an earlier release: {names} (`corpusdb signals add` computes them again)"
         ));
     }
+    if !info.outdated_fields.is_empty() {
+        let names = info.outdated_fields.join(" ");
+        out.line(format!(
+            "fields indexed by the rules of an earlier release: {names} (`corpusdb field drop` and `field add` index them again)"
+        ));
+    }
     if !info.outdated_suites.is_empty() {
         out.line(format!("suites {}: {EARLIER_ITEMS}", info.outdated_suites.join(", ")));
     }

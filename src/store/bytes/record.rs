@@ -85,7 +85,8 @@ pub struct StoreState {
 pub(in crate::store) struct CharterRecord {
     /// [`Policy`] as JSON, so that a later release can read an older one's.
     pub policy: String,
-    /// Declared fields: id, name, kind; where their values stand under another name, the kind, `@` and that.
+    /// Declared fields: id, name, kind; behind it `#` and the version of its rule, if not the first, and where their
+    /// values stand under another name, `@` and that.
     pub fields: Vec<(u16, String, String)>,
 }
 
@@ -112,10 +113,17 @@ impl CharterRecord {
     }
 }
 
-/// The kind of a field, and where its values stand when that is not the member of its name.
+/// The kind of a field, the version of its rule behind the first, and where its values stand when that is not the member
+/// of its name.
 fn spelled(field: &FieldDeclaration) -> String {
-    let kind = field.kind.name();
-    field.path.as_ref().map_or_else(|| kind.to_owned(), |path| format!("{kind}@{path}"))
+    let mut spelled = field.kind.name().to_owned();
+    if field.rule > 1 {
+        spelled.push_str(&format!("#{}", field.rule));
+    }
+    if let Some(path) = &field.path {
+        spelled.push_str(&format!("@{path}"));
+    }
+    spelled
 }
 
 fn declaration(id: FieldId, name: &str, spelled: &str) -> Result<FieldDeclaration, DecodeError> {
@@ -123,9 +131,12 @@ fn declaration(id: FieldId, name: &str, spelled: &str) -> Result<FieldDeclaratio
         Some((kind, path)) => (kind, Some(path.to_owned())),
         None => (spelled, None),
     };
-    let kind: FieldKind =
-        kind.parse().map_err(|_| DecodeError::at(1, format!("unknown field kind `{kind}`")))?;
-    Ok(FieldDeclaration { id, name: name.to_owned(), kind, path })
+    let unknown = || DecodeError::at(1, format!("unknown field kind `{kind}`"));
+    let (kind, rule) = kind.split_once('#').unwrap_or((kind, "1"));
+    let kind: FieldKind = kind.parse().map_err(|_| unknown())?;
+    let rule = rule.parse().ok().filter(|rule| (1..=kind.rule()).contains(rule));
+    let rule = rule.ok_or_else(unknown)?;
+    Ok(FieldDeclaration { id, name: name.to_owned(), kind, path, rule })
 }
 
 /// What becomes of a field that is declared or given up while the corpus holds documents.
@@ -146,7 +157,7 @@ pub enum FieldState {
 pub struct FieldRecord {
     /// The name of the field.
     pub name: String,
-    /// Its kind, and where its values stand, as the charter spells both.
+    /// Its kind, its rule, and where its values stand, as the charter spells them.
     pub kind: String,
     /// The SQL expression whose values it has; none: they are those of the records.
     pub expression: Option<String>,

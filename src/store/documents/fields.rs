@@ -156,6 +156,7 @@ impl View {
             name: "language".to_owned(),
             kind: FieldKind::Keyword,
             path: None,
+            rule: FieldKind::Keyword.rule(),
         };
         let declared = self.fields().iter().find(|known| known.id == field);
         let declared = declared.cloned().unwrap_or(language);
@@ -372,7 +373,7 @@ pub fn declare_field(
     let free = || numbers.find(|id| taken.iter().all(|(other, _)| other != id));
     let id = behind.or_else(free).ok_or_else(too_many)?;
     let (name, path) = (name.to_owned(), path.map(str::to_owned));
-    Ok(FieldDeclaration { id, name, kind, path })
+    Ok(FieldDeclaration { id, name, kind, path, rule: kind.rule() })
 }
 
 fn too_many() -> StoreError {
@@ -428,6 +429,7 @@ pub fn declare_fields(
             name: name.clone(),
             kind: *kind,
             path: None,
+            rule: kind.rule(),
         });
     }
     Ok(found)

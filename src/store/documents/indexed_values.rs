@@ -178,6 +178,7 @@ mod tests {
             name: name.to_owned(),
             kind,
             path: None,
+            rule: kind.rule(),
         };
         let declared = [
             field(16, "url", FieldKind::Keyword),
@@ -210,6 +211,7 @@ mod tests {
             name: "f".to_owned(),
             kind,
             path: Some(path.to_owned()),
+            rule: kind.rule(),
         };
         let float = |path: &str, metadata: &str| found(metadata, &field(path, FieldKind::Float));
         let number = |number: f64| FieldContent::Number(sortable_float(number));

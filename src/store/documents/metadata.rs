@@ -261,6 +261,7 @@ mod tests {
             name: name.to_owned(),
             kind: FieldKind::Int,
             path: path.map(str::to_owned),
+            rule: FieldKind::Int.rule(),
         }
     }
 

@@ -256,6 +256,9 @@ corpusdb_test!(values_indexed_by_an_earlier_release_are_sound, |scratch| {
     sound(&corpus);
     let before = rows();
     let none = json!({ "views": null, "score": null, "fine": null, "seen": null });
+    let outdated =
+        || corpusdb(&["info", &corpus, "--json"]).good().json()["outdated_fields"].clone();
+    let mut fields = ["views", "score", "fine", "seen"].to_vec();
     assert_eq!((&before[1], &before[2], &before[5]), (&none, &none, &none));
     assert_eq!(before[3]["seen"], "56216-04-28T12:00:00Z");
     // A document gets another value of one field, and loses those that today's rule does not read.
@@ -279,9 +282,12 @@ corpusdb_test!(values_indexed_by_an_earlier_release_are_sound, |scratch| {
     assert_eq!((&rows()[2]["views"], &rows()[4]["seen"]), (&json!(8), &Value::Null));
     for field in ["views:int", "score:float", "fine:bool", "seen:timestamp"] {
         let (name, _) = field.split_once(':').unwrap();
+        assert_eq!(outdated(), json!(fields));
         corpusdb(&["field", "drop", &corpus, name]).good();
         corpusdb(&["field", "add", &corpus, field]).good();
+        fields.retain(|field| *field != name);
     }
+    assert_eq!(outdated(), json!([]));
     sound(&corpus);
     let moment = "2024-03-31T01:30:00Z";
     let row = |views: u64, score: f64, fine: Value| json!({ "views": views, "score": score, "fine": fine, "seen": moment });

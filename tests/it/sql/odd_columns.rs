@@ -134,3 +134,23 @@ corpusdb_test!(a_footer_without_rows_hides_none_in_sql, |scratch, corpus| {
         format!("SELECT count(*) AS n, count(n) AS m, sum(n) AS s FROM read_parquet('{path}')");
     assert_eq!(rows(&corpus, &sums), [json!({ "n": 6, "m": 6, "s": 15 })]);
 });
+
+// Regression: a statement gave the first of two columns of one name for both, and an ingest one of them.
+corpusdb_test!(columns_of_one_name_have_their_numbers, |scratch, corpus| {
+    let bytes = parquet(vec![
+        column("text", StringArray::from(vec!["gulls and ropes", "nets and tar"])),
+        column("views", Int32Array::from(vec![1, 2])),
+        column("views", StringArray::from(vec![Some("many"), None])),
+    ]);
+    let path = scratch.write("a.parquet", bytes);
+    let found = rows(&corpus, &format!("SELECT * FROM read_parquet('{path}')"));
+    let first = json!({ "text": "gulls and ropes", "views": 1, "views_3": "many" });
+    let second = json!({ "text": "nets and tar", "views": 2, "views_3": null });
+    assert_eq!(found, [first, second]);
+    let one = format!("SELECT views_3 FROM read_parquet('{path}') WHERE views = 1");
+    assert_eq!(rows(&corpus, &one), [json!({ "views_3": "many" })]);
+    corpusdb(&["ingest", &corpus, &path, "--source", "web"]).good();
+    let meta = rows(&corpus, "SELECT meta FROM documents ORDER BY id");
+    let expected = [r#"{"views":1,"views_3":"many"}"#, r#"{"views":2}"#];
+    assert_eq!(meta, expected.map(|meta| json!({ "meta": meta })));
+});

@@ -148,10 +148,16 @@ impl ParquetScan {
         let all = metadata.metadata();
         let at = |field: &FieldRef| {
             let is_own = file.partition(field.name()).is_none();
-            metadata.schema().index_of(field.name()).ok().filter(|_| is_own)
+            footer.columns().find(field.name()).map(|(at, _)| at).filter(|_| is_own)
         };
         let wanted: Vec<Option<usize>> = self.schema.fields().iter().map(at).collect();
         let projection = footer.projection(wanted.iter().copied().flatten());
+        // What is decoded stands in the order of the file.
+        let mut decoded_columns: Vec<usize> = wanted.iter().copied().flatten().collect();
+        decoded_columns.sort_unstable();
+        let place = |at: usize| Some((at, decoded_columns.binary_search(&at).ok()?));
+        let places: Vec<Option<(usize, usize)>> =
+            wanted.iter().map(|at| at.and_then(place)).collect();
         for group in kept {
             let Some(of) = all.row_groups().get(group) else { continue };
             let before = all.row_groups().iter().take(group).map(RowGroupMetaData::num_rows);
@@ -176,7 +182,8 @@ impl ParquetScan {
                 let read = next().map_err(|why| format!("the decoder gave up: {why}"));
                 let read = read.and_then(|read| read.map_err(|error| error.to_string()));
                 let Some(batch) = read.map_err(|why| fault(why, from))? else { break };
-                let made = self.batch(file, &footer, &batch).map_err(|why| fault(why, from))?;
+                let made =
+                    self.batch(file, (&footer, &places), &batch).map_err(|why| fault(why, from))?;
                 from = from.saturating_add(i64::try_from(batch.num_rows()).unwrap_or(i64::MAX));
                 if sink(made).is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -215,30 +222,30 @@ impl ParquetScan {
         (self.bytes / average.max(1)).clamp(1, rows.max(1))
     }
 
+    /// Rows as the table has them; `places` of each of its columns in the file and among those that were decoded.
     fn batch(
         &self,
         file: &DataFile,
-        footer: &ParquetFooter,
+        (footer, places): (&ParquetFooter, &[Option<(usize, usize)>]),
         read: &RecordBatch,
     ) -> Result<RecordBatch, String> {
         let rows = read.num_rows();
-        let column = |field: &FieldRef| -> Result<ArrayRef, String> {
+        let column = |(field, place): (&FieldRef, &Option<(usize, usize)>)| {
             let (name, to) = (field.name(), field.data_type());
             if let Some(value) = file.partition(name) {
                 let value = ScalarValue::Utf8View(value.map(str::to_owned));
                 return value.to_array_of_size(rows).map_err(|error| error.to_string());
             }
-            let Ok(at) = read.schema_ref().index_of(name) else {
-                return Ok(new_null_array(to, rows));
-            };
-            let given = footer.columns().find(name).map(|(_, field)| field);
-            let field = given.map_or(read.schema_ref().field(at), |field| field.as_ref());
+            let given = place.and_then(|(at, place)| {
+                Some((footer.columns().get(at)?, read.columns().get(place)?))
+            });
+            let Some((field, read)) = given else { return Ok(new_null_array(to, rows)) };
             // A UUID is a text.
-            let read = read.column(at);
             let column = as_type(read, field.data_type()).unwrap_or_else(|_| Arc::clone(read));
             converted(field, &column, to).map_err(|why| format!("column `{name}`: {why}"))
         };
-        let columns = self.schema.fields().iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        let columns = self.schema.fields().iter().zip(places).map(column);
+        let columns = columns.collect::<Result<Vec<ArrayRef>, String>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|error| error.to_string())
