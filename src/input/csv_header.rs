@@ -21,8 +21,9 @@ pub struct CsvHeader {
     names: Vec<String>,
     /// The names as the row has them, and whether each is quoted.
     given: Vec<(String, bool)>,
-    /// The row names columns, as far as it shows: in a table that has no names, its first row may come again.
-    has_names: bool,
+    /// What a row begins with that may be the row of names once more, behind a quote or none. None where the row shows no
+    /// names: in a table without names its first row may come again.
+    begin: Option<Vec<u8>>,
     /// What the fields of the columns are declared as.
     kinds: Vec<Option<FieldKind>>,
     /// The first column numbers the rows.
@@ -78,22 +79,21 @@ impl CsvHeader {
         let has_names = given.len() > 1
             && given.iter().skip(1).all(|(name, _)| name.contains(char::is_alphabetic))
             && !given.iter().any(|(name, _)| is_number(name));
+        let begin = given.first().filter(|_| has_names).map(|(name, _)| {
+            name.split(['"', '\\']).next().unwrap_or_default().as_bytes().to_vec()
+        });
         let kinds = columns.iter().map(|name| options.declared_kind(name)).collect();
         let has_row_numbers = false;
-        Ok(Self { dialect, columns, names, given, has_names, kinds, has_row_numbers, text, id })
+        Ok(Self { dialect, columns, names, given, begin, kinds, has_row_numbers, text, id })
     }
 
     /// Whether a row is the row of names once more, perhaps behind a mark of byte order, or as a writer has it that
     /// quotes all of them or none. An export quotes one value alone of a document that would look so.
     pub(super) fn is_repeated_by(&self, row: &[u8]) -> bool {
         let row = bytes_without_mark(row);
-        let begins = |(name, _): &(String, bool)| {
-            let name = name.split(['"', '\\']).next().unwrap_or_default().as_bytes();
-            row.starts_with(name)
-                || row.strip_prefix(b"\"").is_some_and(|row| row.starts_with(name))
-        };
         // Told of most rows by their first bytes.
-        if !self.has_names || !self.given.first().is_some_and(begins) {
+        let may_be = |begin: &Vec<u8>| row.strip_prefix(b"\"").unwrap_or(row).starts_with(begin);
+        if !self.begin.as_ref().is_some_and(may_be) {
             return false;
         }
         let (mut cells, mut count, mut as_before) = (self.dialect.cells(row), 0, 0);

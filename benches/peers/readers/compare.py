@@ -200,17 +200,16 @@ def with_reason(found: Outcome, known: list[tuple[str, str, str]]) -> Outcome:
 
 
 def report(outcomes: list[Outcome]) -> int:
-    rows = dict.fromkeys((found.collection, found.face) for found in outcomes)
-    counts = Counter((found.collection, found.face, found.kind) for found in outcomes)
+    counts = Counter((found.collection, found.kind) for found in outcomes)
     totals = Counter(found.kind for found in outcomes)
-    print("| collection | face | files | " + " | ".join(KINDS) + " |")
-    print("|---|---|" + "---|" * (len(KINDS) + 1))
-    for collection, face in rows:
-        numbers = [counts[collection, face, kind] for kind in KINDS]
-        print(
-            f"| {collection} | {face} | {sum(numbers)} | " + " | ".join(str(number or "") for number in numbers) + " |"
-        )
-    print(f"| all | | {len(outcomes)} | " + " | ".join(str(totals[kind]) for kind in KINDS) + " |")
+    files = Counter(collection for collection, _ in {(found.collection, found.file) for found in outcomes})
+    print("| collection | files | readings | " + " | ".join(KINDS) + " |")
+    print("|---|" + "---|" * (len(KINDS) + 2))
+    for collection, of in sorted(files.items()):
+        numbers = [counts[collection, kind] for kind in KINDS]
+        cells = [of, sum(numbers), *(number or "" for number in numbers)]
+        print(f"| {collection} | " + " | ".join(map(str, cells)) + " |")
+    print(f"| all | {files.total()} | {len(outcomes)} | " + " | ".join(str(totals[kind]) for kind in KINDS) + " |")
     for kind in ["crash", "differs", "refused by us alone", "refused for a reason", "taken by us alone"]:
         print(f"\n{kind}: {totals[kind]}")
         for found in outcomes:
