@@ -222,9 +222,10 @@ impl<'r> Iterator for CsvCells<'r> {
                 return Some(CsvCell { spelled, is_quoted: false, has_quotes: false, escape });
             }
         };
-        let ((spelled, rest), has_quotes) = match up_to_mark(inside, escape) {
-            (value, None | Some((b'"', []))) => ((value, None), false),
-            (value, Some((b'"', [first, rest @ ..]))) if *first == delimiter => {
+        let ((spelled, rest), has_quotes) = match up_to(inside, b'"') {
+            _ if escape.is_some() => (quoted(inside, self.dialect), true),
+            (value, None | Some([])) => ((value, None), false),
+            (value, Some([first, rest @ ..])) if *first == delimiter => {
                 ((value, Some(rest)), false)
             }
             _ => (quoted(inside, self.dialect), true),
@@ -337,14 +338,22 @@ impl CsvRowEnd {
             match self.state {
                 CsvState::Quoted => {
                     let (inside, behind) = up_to_mark(rest, escape);
-                    self.look_inside(inside);
+                    let ends = byte_len(memchr_iter(end, inside).count());
+                    self.lines += ends;
+                    if delimiter == b'\t' {
+                        self.look_between_tabs(inside, ends);
+                    }
                     let (mark, behind) = behind?;
                     self.state = if mark == b'"' { CsvState::Closing } else { CsvState::Escaped };
                     rest = behind;
                 }
                 CsvState::Escaped => {
                     let (one, behind) = rest.split_at_checked(1)?;
-                    self.look_inside(one);
+                    let ends = u64::from(*first == end);
+                    self.lines += ends;
+                    if delimiter == b'\t' {
+                        self.look_between_tabs(one, ends);
+                    }
                     (self.state, rest) = (CsvState::Quoted, behind);
                 }
                 CsvState::Closing if *first == b'"' => {
@@ -380,11 +389,9 @@ impl CsvRowEnd {
         None
     }
 
-    /// Notes what stands within quotes.
-    fn look_inside(&mut self, inside: &[u8]) {
-        let ends = byte_len(memchr_iter(self.dialect.end, inside).count());
-        self.lines += ends;
-        if self.dialect.delimiter == b'\t' && !(self.has_ends && self.has_tabs) {
+    /// Notes what stands within quotes in a table between tabs, where so many lines end.
+    fn look_between_tabs(&mut self, inside: &[u8], ends: u64) {
+        if !(self.has_ends && self.has_tabs) {
             self.has_ends |= ends > 0;
             self.has_tabs |= memchr(b'\t', inside).is_some();
             if self.has_ends && self.has_tabs {
