@@ -2691,6 +2691,11 @@ class Info(Report):
     computes them again.
     """
 
+    outdated_fields: list[str]
+    """The declared fields of which some documents may have the values of an earlier release's rule, until `field drop` and
+    `field add` index all again.
+    """
+
     outdated_suites: list[str]
     """The suites whose items an earlier release's rule read of their records: `contamination add` reads them anew."""
 
