@@ -131,6 +131,8 @@ class Loader(LoaderAttributes):
         #: The first epoch of the present iteration, or of the one that has ended.
         self._first = epoch
         self._epoch, self._next = epoch, 0
+        #: The epoch and the batch of the state that this run goes on from.
+        self._began = (epoch, 0)
         self._ended = False
         #: Whether the position came from a state that may stand at the end of an epoch.
         self._is_loaded = False
@@ -301,14 +303,23 @@ class Loader(LoaderAttributes):
     def rows_left_out(self) -> int:
         """Rows at the ends of the epochs of the iteration that no rank gets, since they are fewer than ranks.
 
-        With `uneven=True` some ranks get them, and others an empty batch.
+        A run that goes on from a state leaves out what is left behind that state, whatever number of ranks gave the
+        batches before. With `uneven=True` some ranks get these rows, and others an empty batch.
         """
         with self._entered() as reader:
-            return sum(reader.rows_left_out(epoch, self._request()) for epoch in self._to_come(reader))
+            return sum(
+                reader.rows_left_out(epoch, self._began_at(epoch), self._request()) for epoch in self._to_come(reader)
+            )
+
+    def _began_at(self, epoch: int) -> int:
+        """The batch of an epoch at which this run began: that of a state, else the first one."""
+        began, batch = self._began
+        return batch if began == epoch else 0
 
     def _stand(self, epoch: int, next_batch: int) -> None:
         """Takes a position, in the iteration that has it: iterations follow each other from the loader's epoch on."""
         self._epoch, self._next, self._ended, self._is_loaded = epoch, next_batch, False, next_batch > 0
+        self._began = (epoch, next_batch)
         self._skipped, self._step = 0, None
         length = 1 if self._endless else self._epochs
         self._first = max(0, self._base + (epoch - self._base) // length * length)
