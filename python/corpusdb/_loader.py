@@ -18,7 +18,7 @@ import numpy as np
 from corpusdb import _native
 from corpusdb._batch import ArrowBatch, Batch, State, rebuilt_batch
 from corpusdb._states import VERSION, checked_state
-from corpusdb._trainers import LoaderAttributes, placed, trainer_epoch
+from corpusdb._trainers import LoaderAttributes, placed, refuse_other_plan, trainer_epoch
 from corpusdb.errors import BadInput, Closed, CorpusError, EpochsOver, Forked, Infeasible, OutOfRange, WrongState
 
 __all__ = ["As", "Contract", "Ids", "Layout", "Loader"]
@@ -123,6 +123,8 @@ class Loader(LoaderAttributes):
         self._flat = layout == "flat" or (layout is None and views is None and as_ != "arrow")
         self._prefetch, self._epochs, self._endless, self._uneven = prefetch, epochs, endless, uneven
         self._evaluation = evaluation
+        #: Whether a trainer has this loader itself, and not one that gives what this one has.
+        self._is_shown = True
         self._memory, self._threads = memory, threads
         named = [files] if isinstance(files, (str, os.PathLike)) else files
         self._files = [os.path.abspath(os.fspath(directory)) for directory in named]
@@ -131,6 +133,8 @@ class Loader(LoaderAttributes):
         #: The first epoch of the present iteration, or of the one that has ended.
         self._first = epoch
         self._epoch, self._next = epoch, 0
+        #: The epoch and the batch of the state that this run goes on from.
+        self._began = (epoch, 0)
         self._ended = False
         #: Whether the position came from a state that may stand at the end of an epoch.
         self._is_loaded = False
@@ -301,14 +305,23 @@ class Loader(LoaderAttributes):
     def rows_left_out(self) -> int:
         """Rows at the ends of the epochs of the iteration that no rank gets, since they are fewer than ranks.
 
-        With `uneven=True` some ranks get them, and others an empty batch.
+        A run that goes on from a state leaves out what is left behind that state, whatever number of ranks gave the
+        batches before. With `uneven=True` some ranks get these rows, and others an empty batch.
         """
         with self._entered() as reader:
-            return sum(reader.rows_left_out(epoch, self._request()) for epoch in self._to_come(reader))
+            return sum(
+                reader.rows_left_out(epoch, self._began_at(epoch), self._request()) for epoch in self._to_come(reader)
+            )
+
+    def _began_at(self, epoch: int) -> int:
+        """The batch of an epoch at which this run began: that of a state, else the first one."""
+        began, batch = self._began
+        return batch if began == epoch else 0
 
     def _stand(self, epoch: int, next_batch: int) -> None:
         """Takes a position, in the iteration that has it: iterations follow each other from the loader's epoch on."""
         self._epoch, self._next, self._ended, self._is_loaded = epoch, next_batch, False, next_batch > 0
+        self._began = (epoch, next_batch)
         self._skipped, self._step = 0, None
         length = 1 if self._endless else self._epochs
         self._first = max(0, self._base + (epoch - self._base) // length * length)
@@ -394,6 +407,8 @@ class Loader(LoaderAttributes):
                     self._ended = True
                 else:
                     self._pass_epoch(reader)
+            if self._is_shown:
+                self._hide_accelerate()
         raise StopIteration
 
     def _started(self, reader: _native.Reader) -> _native.Batches:
@@ -469,8 +484,11 @@ class Loader(LoaderAttributes):
         self._next, self._left, self._taking = made[2], self._left - 1, False
         self._skipped, self._step = 0, None
         # The last batch ends the epoch: who takes `len` batches asks for no further one.
-        if self._left < 1 and (self._share is None or not self._left_from(reader, self._epoch, self._next)):
+        is_last = self._left < 1 and (self._share is None or not self._left_from(reader, self._epoch, self._next))
+        if is_last:
             self._pass_epoch(reader)
+        if self._is_shown:
+            self._show_accelerate(is_last=is_last)
         batch.state = self._state(self._epoch, self._next)
         if self._contract == "torchtitan":
             assert isinstance(batch, Batch)
@@ -491,7 +509,12 @@ class Loader(LoaderAttributes):
                     skipped -= self._steps_in(reader, epoch)
                 else:
                     raise OutOfRange(f"step {number} is out of range: the iteration has {len(self)} steps")
-            batch = next(self)
+            # Who asks by number may be ahead of the trainer.
+            shown, self._is_shown = self._is_shown, False
+            try:
+                batch = next(self)
+            finally:
+                self._is_shown = shown
             self._step = None if self._ended else number + 1
             return batch
 
@@ -520,6 +543,8 @@ class Loader(LoaderAttributes):
             raise Closed("this loader is closed: make another one from the plan")
         if self._reader is None:
             self._place()
+            if self._unstored is not None and self.world > 1 and None in self._asked:
+                refuse_other_plan(self._path, self._shards, self._unstored.recipe, self._plan)
             self._reader = self._new_reader()
             self._process = os.getpid()
             self._names = tuple(self._reader.sources())
@@ -551,6 +576,7 @@ class Loader(LoaderAttributes):
         self._owned()
         with self._lock:
             self._closed = True
+            self._hide_accelerate()
             self._stop()
             if self._reader is not None:
                 self._reader.close()
@@ -591,7 +617,7 @@ class Loader(LoaderAttributes):
         """A loader at the same position, not opened."""
         made: Loader = Loader.__new__(Loader)
         made.__setstate__(self._options())
-        made._beside = self._beside
+        made._beside, made._is_shown = self._beside, False
         return made
 
     def __repr__(self) -> str:

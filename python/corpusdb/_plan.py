@@ -218,9 +218,9 @@ class Plan:
         beside `input_ids` in rows, if you want others. `ids` is the type of `input_ids` alone.
 
         A batch is that of the recipe. Where it has no `[batch]`, each rank gets `rows` rows in a step. A last step that
-        has no row for some rank is left out for all of them (`rows_left_out` counts); `uneven=True` gives it, and
-        allows a number of ranks that does not divide the batch. The loader keeps at most `prefetch` batches ready. The
-        reader takes up to `memory` bytes and uses `threads` threads.
+        has no row for some rank, pads counted, is left out for all of them (`rows_left_out` counts); `uneven=True`
+        gives it, and allows a number of ranks that does not divide the batch. The loader keeps at most `prefetch`
+        batches ready. The reader takes up to `memory` bytes and uses `threads` threads.
 
         An iteration is `epochs` epochs from `epoch` on, and the next one follows behind it; with `endless=True` it is
         all epochs of the plan. `EpochsOver` says that the plan has no further one. With `evaluation=True` every

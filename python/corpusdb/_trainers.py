@@ -6,6 +6,7 @@ without a word. The calls that are under way tell: they are looked at where an i
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from corpusdb._loader import Loader
 
 __all__ = [
-    "LoaderAttributes", "SkippableSteps", "StepNumbers", "only_batch", "placed", "refuse_collating", "refuse_splitting",
-    "trainer_epoch",
+    "LoaderAttributes", "SkippableSteps", "StepNumbers", "only_batch", "placed", "refuse_collating",
+    "refuse_other_plan", "refuse_splitting", "trainer_epoch",
 ]
 
 #: The module of accelerate that prepares loaders, and its classes that divide what a dataset gives among processes.
@@ -43,6 +44,29 @@ class LoaderAttributes:
     num_workers = 0
     prefetch_factor = None
     pin_memory = False
+    #: Whether the batch that was given last ends its epoch. accelerate steps the optimizer then, also where it has not
+    #: accumulated as many batches as it was told.
+    end_of_dataloader = False
+    #: Rows of the last batch that are there twice: none.
+    remainder = 0
+
+    def _show_accelerate(self: Any, *, is_last: bool) -> None:
+        """Shows accelerate the loader that gives batches, as its own loaders do: it accumulates over no epoch's end."""
+        accelerate = sys.modules.get("accelerate.state")
+        if accelerate is None:
+            return
+        state = accelerate.GradientState()
+        if all(known is not self for known in state.dataloader_references):
+            state._add_dataloader(self)
+        self.end_of_dataloader = is_last
+
+    def _hide_accelerate(self: Any) -> None:
+        """Takes the loader from accelerate, once an iteration has ended."""
+        accelerate = sys.modules.get("accelerate.state")
+        state = None if accelerate is None else accelerate.GradientState()
+        if state is not None and any(known is self for known in state.dataloader_references):
+            state._remove_dataloader(self)
+            self.end_of_dataloader = False
 
     @property
     def dataset(self: Any) -> SkippableSteps:
@@ -190,10 +214,48 @@ def placed(
     return rank, world
 
 
-def _told(before: tuple[int, int] | None, is_used: bool) -> tuple[int, int]:
+def _distributed() -> Any:
+    """`torch.distributed`, where this process has a process group; else None."""
     # torch is not imported for this: a process with a process group has imported it already.
     distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+    begun = distributed is not None and distributed.is_available() and distributed.is_initialized()
+    return distributed if begun else None
+
+
+#: The plans that this process has of each recipe and corpus, in the order in which their loaders were first used.
+_planned_here: dict[str, list[str]] = {}
+
+
+def refuse_other_plan(path: str, shards: Sequence[str], recipe: str, plan: str) -> None:
+    """Refuses a plan that is not stored, and that another rank has another one of: a commit came between the two.
+
+    The first rank that comes writes its plan where the process group has met, and the others compare theirs. Nobody
+    waits: a loader may be of one rank alone.
+    """
+    distributed = _distributed()
+    store = getattr(getattr(distributed, "distributed_c10d", None), "_get_default_store", None)
+    if store is None:
+        return
+    # The moment that a recipe without a snapshot was planned at is what may differ.
+    asked = "\n".join(line for line in recipe.splitlines() if not line.startswith("snapshot = \"commit-"))
+    of = hashlib.blake2b(repr((path, tuple(shards), asked)).encode(), digest_size=16).hexdigest()
+    plans = _planned_here.setdefault(of, [])
+    if plan not in plans:
+        plans.append(plan)
+    # A recipe that is planned again has another plan on every rank.
+    first = store().compare_set(f"corpusdb/plan/{of}/{plans.index(plan)}", "", plan)
+    first = first.decode() if isinstance(first, bytes) else str(first)
+    if first != plan:
+        raise BadInput(
+            f"rank {distributed.get_rank()} has plan {plan[:12]} of this recipe, and another rank has {first[:12]}: a "
+            "commit came between them, and rows would come twice or never. Store the plan before the run (`corpusdb "
+            "epoch plan`), and let every rank ask for it by its number: corpus.plan(1)"
+        )
+
+
+def _told(before: tuple[int, int] | None, is_used: bool) -> tuple[int, int]:
+    distributed = _distributed()
+    if distributed is not None:
         return int(distributed.get_rank()), int(distributed.get_world_size())
     rank, world = os.environ.get("RANK"), int(os.environ.get("WORLD_SIZE", "1"))
     if rank is None and before is not None:

@@ -276,22 +276,35 @@ def test_what_is_no_built_row_is_refused_with_its_column(plans: dict[str, Plan],
 # ---- ranks ----
 
 
-@pytest.mark.parametrize("world", [1, 2, 3])
-def test_no_rank_has_pads_alone(plans: dict[str, Plan], world: int) -> None:
-    """Six rows a batch and pads in the last one: each rank gets documents in every step, and what is left out is told."""
+@pytest.mark.parametrize("world", [1, 2, 3, 6])
+@pytest.mark.parametrize("contract", [None, "megatron"])
+def test_pads_lose_no_row_and_give_no_label(plans: dict[str, Plan], world: int, contract: Any) -> None:
+    """Six rows a batch and pads in the last one: a step with fewer rows than ranks was left out, every epoch."""
     plan = plans["padded"]
-    loaders = [plan.loader(rank=rank, world=world, as_="numpy") for rank in range(world)]
+    loaders = [plan.loader(rank=rank, world=world, as_="numpy", contract=contract) for rank in range(world)]
     count, left_out = len(loaders[0]), loaders[0].rows_left_out
     steps = [list(loader) for loader in loaders]
-    assert {len(of) for of in steps} == {count}
-    given = 0
+    assert {len(of) for of in steps} == {count} and left_out == 0
+    given, lone = [], 0
     for ranks in zip(*steps, strict=True):
         real = [sum(source is not None for source in batch.sources) for batch in ranks]
-        assert min(real) > 0 and max(real) - min(real) <= 1
-        given += sum(real)
+        assert max(real) - min(real) <= 1 and all(len(batch.rows) for batch in ranks)
+        given += [row for batch in ranks for row, of in zip(batch.rows, batch.sources, strict=True) if of is not None]
+        for batch, rows in zip(ranks, real, strict=True):
+            if contract is None:
+                has_label = bool((batch["labels"] != -100).any())
+                # The loss of a model of transformers is the mean over labels: over none it is no number.
+                assert batch.get("num_items_in_batch") == (None if has_label else 1)
+                assert batch["input_ids"].size > 0 and (rows > 0 or not has_label)
+            elif not rows:
+                assert not batch["loss_mask"].any()
+            lone += not rows
     with plan.loader(rank=0, world=1, as_="numpy") as whole:
-        every = sum(source is not None for batch in whole for source in batch.sources)
-    assert given + left_out == every and left_out < world
+        every = [
+            row for batch in whole for row, of in zip(batch.rows, batch.sources, strict=True) if of is not None
+        ]
+    assert sorted(given) == every
+    assert lone == 0 or world > 1
 
 
 def test_without_batches_a_step_has_eight_rows_of_each_rank(tmp_path: Path) -> None:

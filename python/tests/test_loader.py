@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from epochs import CHATS, CUT, DEALT, PACKED, Opened, chats, planned, texts
+from epochs import CHATS, CUT, DEALT, PACKED, Opened, chats, planned, run, texts
 
 from corpusdb import errors
 from corpusdb._loader import Loader
@@ -522,3 +523,77 @@ def test_ranks_are_those_that_a_trainer_begins_after_the_loader_was_made(
     assert next(pickle.loads(written)).rows.tolist() == list(range(160, 200))
     group.is_begun, group.rank = True, 2
     assert next(pickle.loads(written)).rows.tolist() == list(range(200, 240))
+
+
+class Met(Group):
+    """A process group whose ranks share a store of texts."""
+
+    is_begun = True
+
+    def __init__(self, rank: int, told: dict[str, bytes]) -> None:
+        self.rank, self.told = rank, told
+        self.distributed_c10d = self
+
+    def _get_default_store(self) -> Met:
+        return self
+
+    def compare_set(self, key: str, expected: str, desired: str) -> bytes:
+        assert expected == ""
+        return self.told.setdefault(key, desired.encode())
+
+
+def test_ranks_with_two_plans_of_one_recipe_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rank planned the recipe by itself, a commit came between them, and rows came twice or never."""
+    path = texts(tmp_path)
+    first = Opened(path, write=False).plan(PACKED)
+    (tmp_path / "more.jsonl").write_text('{"id": "logs-more", "text": "one more of the logs"}\n', encoding="utf-8")
+    run("ingest", path, tmp_path / "more.jsonl", "--source", "logs", "--id-field", "id")
+    second = Opened(path, write=False).plan(PACKED)
+    assert first.number is None and first.hash != second.hash
+    told: dict[str, bytes] = {}
+    monkeypatch.setattr("corpusdb._trainers._planned_here", {})
+
+    def of_rank(rank: int, plan: Plan) -> Loader:
+        monkeypatch.setitem(sys.modules, "torch.distributed", Met(rank, told))
+        return plan.loader(as_="numpy")
+
+    next(of_rank(0, first))
+    monkeypatch.setattr("corpusdb._trainers._planned_here", {})
+    next(of_rank(1, first))
+    monkeypatch.setattr("corpusdb._trainers._planned_here", {})
+    words = f"rank 2 has plan {second.hash[:12]} .* another rank has {first.hash[:12]}"
+    with pytest.raises(errors.BadInput, match=words):
+        next(of_rank(2, second))
+    # Who names rank and world, or asks for a stored plan, has said which.
+    next(second.loader(as_="numpy", rank=2, world=3))
+    next(of_rank(2, planned(path, PACKED)))
+
+
+class State:
+    """As much of accelerate's GradientState as a loader tells."""
+
+    def __init__(self) -> None:
+        self.dataloader_references: list[Any] = [None]
+
+    def _add_dataloader(self, loader: Loader) -> None:
+        self.dataloader_references.append(loader)
+
+    def _remove_dataloader(self, loader: Loader) -> None:
+        self.dataloader_references.remove(loader)
+
+
+def test_accelerate_is_shown_the_end_of_an_epoch(packed: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It steps at the end of a loader that it knows: of another one the last batches never reached the weights."""
+    state = State()
+    monkeypatch.setitem(sys.modules, "accelerate.state", types.SimpleNamespace(GradientState=lambda: state))
+    loader = numpy_loader(packed, epochs=2)
+    held_out = numpy_loader(packed, evaluation=True)
+    steps = [len(numpy_loader(packed, epoch=epoch)) for epoch in (0, 1)]
+    ends = []
+    for number, _ in enumerate(loader):
+        assert state.dataloader_references == [None, loader]
+        ends.append(loader.end_of_dataloader)
+        if number == 1:
+            assert sum(held_out.end_of_dataloader for _ in held_out) == 1
+    assert [at + 1 for at, is_end in enumerate(ends) if is_end] == [steps[0], sum(steps)]
+    assert state.dataloader_references == [None] and loader.remainder == 0

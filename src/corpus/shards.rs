@@ -5,7 +5,7 @@
 //! names, and tokenizers by their names and files.
 
 use super::{Corpus, CorpusWriter};
-use crate::model::{BLOCK_SIZE, DocId, Error, LossSpan, SourceId, Standing, TokenizerId};
+use crate::model::{BLOCK_SIZE, DocId, Error, LossSpan, SourceId, Standing, TextForm, TokenizerId};
 use crate::store::{NumberBlockRef, StoreError, TokenIdsRef, TokenizerRecord, View, system_fields};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::{BTreeMap, BTreeSet};
@@ -301,6 +301,22 @@ impl Corpora {
         for (shard, view, tokenizer) in self.with_tokenizer(tokenizer) {
             let of_shard = view.all_losses(tokenizer)?;
             all.push(of_shard.map(move |row| row.map(|(id, spans)| (whole(shard, id), spans))));
+        }
+        Ok(all.into_iter().flatten())
+    }
+
+    /// Documents whose text is encoded otherwise than as plain text, ascending, each with how; a row that cannot be read is
+    /// the last of its corpus.
+    ///
+    /// # Errors
+    /// [`ShardError::Store`].
+    pub(crate) fn text_forms(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(DocId, TextForm), StoreError>>, ShardError> {
+        let mut all = Vec::new();
+        for (shard, view, ()) in self.numbered(|_| Some(())) {
+            let of_shard = view.text_forms()?;
+            all.push(of_shard.map(move |row| row.map(|(id, form)| (whole(shard, id), form))));
         }
         Ok(all.into_iter().flatten())
     }

@@ -238,7 +238,7 @@ impl<'a> AnalysisScan<'a> {
                 ids.clear();
                 if !self.view.tokens(loaded.id, *document, &mut ids)? {
                     let form = self.view.text_form(*document)?;
-                    ids = encode_text(encoder, &text, form.as_ref())?.ids;
+                    ids = encode_text(encoder, &text, form.as_ref(), loaded.mask_rule)?.ids;
                 }
                 counted.tally.add_text(*group, &words, &ids)?;
                 counted.tally.note(document.0, &text, ids.len());

@@ -304,10 +304,13 @@ impl DocumentChecker<'_> {
                 continue;
             }
             let mut computed = None;
+            let mut known = self.view.tokenizers();
+            let rule = known.find(|(of, _)| of == id).map(|(_, record)| record.mask_rule);
             self.view.for_each_tokens(*id, &[document], |_, stored| {
                 let Some(stored) = stored else { return Ok(()) };
                 let mut encoder = tokenizer.encoder();
-                let encoded = encode_text(&mut encoder, text, form.as_ref())?;
+                let rule = rule.unwrap_or_default();
+                let encoded = encode_text(&mut encoder, text, form.as_ref(), rule)?;
                 computed = Some((first_difference(stored, &encoded.ids), encoded.spans));
                 Ok::<(), CurateError>(())
             })?;

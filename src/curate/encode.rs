@@ -4,7 +4,7 @@
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
-use crate::model::{Context, DocId, TokenizerId};
+use crate::model::{Context, DocId, MaskRule, TokenizerId};
 use crate::store::{CommitBatch, CommitRecord, DocumentRecord, StoreWriter, TokenizerRecord, View};
 use crate::tokenizer::{
     Encoder, EngineTexts, ReencodeFilter, ReencodeScratch, Tokenizer, is_sentencepiece_reference,
@@ -204,7 +204,7 @@ pub fn encode_stored(
             return Ok(total);
         }
         let (work, next) = unencoded(&batch, id, &shown, (record.encoded_to, commit_bytes))?;
-        let taken = take_ids(&view, tokenizer, base.as_ref(), &work)?;
+        let taken = take_ids(&view, (tokenizer, record.mask_rule), base.as_ref(), &work)?;
         total.count(tokenizer, &work, &taken);
         let encoded = taken.iter().flat_map(|(encoded, _)| encoded.iter());
         for ((document, header), encoded) in work.iter().zip(encoded) {
@@ -249,12 +249,12 @@ fn unencoded(
 /// The ids of documents, in parallel, piece by piece, and how many of each piece were copied.
 fn take_ids(
     view: &View,
-    tokenizer: &Tokenizer,
+    (tokenizer, mask_rule): (&Tokenizer, MaskRule),
     base: Option<&BaseIds>,
     work: &[(DocId, DocumentRecord)],
 ) -> Result<Vec<(EncodedBatch, u64)>, CurateError> {
     let take = |ids: &mut StoredDocumentEncoder<'_>, piece: &[(DocId, DocumentRecord)]| {
-        let (mut out, mut copied) = (EncodedBatch::default(), 0);
+        let (mut out, mut copied) = (EncodedBatch::of(mask_rule), 0);
         for (document, header) in piece {
             copied += u64::from(ids.take(*document, header, &mut out)?);
         }

@@ -5,7 +5,7 @@ use super::error::CurateError;
 use super::tokens::other_ids;
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::decide::LoadedTokenizer;
-use crate::model::{DocId, Error, TokenizerId};
+use crate::model::{DocId, Error, MaskRule, TokenizerId};
 use crate::store::{
     CommitRecord, OriginalFile, StoreError, StoreWriter, TokenizerFiles, TokenizerRecord, View,
     check_column_name,
@@ -250,8 +250,8 @@ fn load_record(
             Tokenizer::load_stored(&file, stored, is_writer)?
         }
     };
-    let (name, vocab_size) = (record.name.clone(), record.vocab_size);
-    Ok(LoadedTokenizer { id, name, vocab_size, tokenizer: Arc::new(tokenizer) })
+    let (name, vocab_size, mask_rule) = (record.name.clone(), record.vocab_size, record.mask_rule);
+    Ok(LoadedTokenizer { id, name, vocab_size, mask_rule, tokenizer: Arc::new(tokenizer) })
 }
 
 /// Registers a tokenizer; what is stored is not encoded by it yet. The same file under the same name is registered
@@ -297,6 +297,7 @@ pub fn register(
         base,
         originals: originals.collect(),
         dropped: false,
+        mask_rule: MaskRule::CURRENT,
     };
     let originals: Vec<Vec<u8>> = new.originals.iter().map(|(_, bytes)| bytes.clone()).collect();
     let parts = TokenizerFiles { file: new.json, decisions: new.decisions, originals: &originals };

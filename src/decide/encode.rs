@@ -4,7 +4,7 @@
 //! A document whose text a tokenizer refuses is stored, without ids of it.
 
 use super::error::DecideError;
-use crate::model::{DocId, LossSpan, SourceId, TextForm, TokenizerId};
+use crate::model::{DocId, LossSpan, MaskRule, SourceId, TextForm, TokenizerId};
 use crate::store::{CommitBatch, DocumentRecord, StoreError, View};
 use crate::tokenizer::{Encoder, EngineTexts, Tokenizer, TokenizerError};
 use rayon::prelude::*;
@@ -24,6 +24,8 @@ pub struct LoadedTokenizer {
     pub name: String,
     /// One more than its largest id, as registered.
     pub vocab_size: u32,
+    /// How its trained tokens follow from the trained bytes of a text.
+    pub mask_rule: MaskRule,
     /// The tokenizer with its encoder, as it was loaded.
     pub tokenizer: Arc<Tokenizer>,
 }
@@ -40,6 +42,7 @@ pub struct EncodedText {
 /// What one tokenizer makes of some documents: their ids one behind the other in one buffer.
 #[derive(Debug, Default)]
 pub struct EncodedBatch {
+    mask_rule: MaskRule,
     ids: Vec<u32>,
     ends: Vec<usize>,
     /// Of documents whose tokens are not all trained: their place, and the trained ones.
@@ -54,6 +57,12 @@ pub struct EncodedBatch {
 }
 
 impl EncodedBatch {
+    /// One without documents, for a tokenizer of this rule.
+    #[must_use]
+    pub fn of(mask_rule: MaskRule) -> Self {
+        Self { mask_rule, ..Self::default() }
+    }
+
     /// Encodes a text as its form says, behind the others. One that the tokenizer refuses has no ids; see
     /// [`EncodedBatch::refused`].
     ///
@@ -67,7 +76,7 @@ impl EncodedBatch {
         form: Option<&TextForm>,
     ) -> Result<(), TokenizerError> {
         let start = self.ids.len();
-        let appended = append_text(encoder, text, form, &mut self.ids);
+        let appended = append_text(encoder, text, (form, self.mask_rule), &mut self.ids);
         self.engines.add(encoder.take_engine_texts());
         let spans = match appended {
             Ok(spans) => spans,
@@ -180,9 +189,10 @@ pub fn encode_text(
     encoder: &mut Encoder<'_>,
     text: &str,
     form: Option<&TextForm>,
+    mask_rule: MaskRule,
 ) -> Result<EncodedText, TokenizerError> {
     let mut ids = Vec::with_capacity(text.len() / 3 + 1);
-    match append_text(encoder, text, form, &mut ids) {
+    match append_text(encoder, text, (form, mask_rule), &mut ids) {
         Ok(spans) => Ok(EncodedText { ids, spans }),
         Err(error) if error.refusal().is_some() => Ok(EncodedText::default()),
         Err(error) => Err(error),
@@ -193,7 +203,7 @@ pub fn encode_text(
 fn append_text(
     encoder: &mut Encoder<'_>,
     text: &str,
-    form: Option<&TextForm>,
+    (form, mask_rule): (Option<&TextForm>, MaskRule),
     out: &mut Vec<u32>,
 ) -> Result<Option<Vec<LossSpan>>, TokenizerError> {
     let Some(form) = form.filter(|form| form.specials || form.spans.is_some()) else {
@@ -202,21 +212,27 @@ fn append_text(
     };
     let (ids, offsets) = encoder.encode_with_offsets(text, form.specials)?;
     out.extend(ids);
-    Ok(form.spans.as_ref().map(|spans| token_spans(spans, &offsets)))
+    Ok(form.spans.as_ref().map(|spans| token_spans(spans, &offsets, mask_rule)))
 }
 
-/// The tokens that begin within each span of bytes. Where tokens share a character, they begin with it.
-fn token_spans(bytes: &[LossSpan], offsets: &[(u32, u32)]) -> Vec<LossSpan> {
-    let first_at = |byte: u32| {
-        let before = offsets.partition_point(|(start, _)| *start < byte);
-        u32::try_from(before).unwrap_or(u32::MAX)
-    };
-    let spans = bytes.iter().map(|span| LossSpan {
-        start: first_at(span.start),
-        end: first_at(span.end),
-        weight: span.weight,
-    });
-    spans.filter(|span| span.start < span.end).collect()
+/// The tokens of each span of bytes: those that begin within it, and by the later rule the one that holds its first byte,
+/// unless that is of the span before. Where tokens share a character, they begin with it.
+fn token_spans(bytes: &[LossSpan], offsets: &[(u32, u32)], rule: MaskRule) -> Vec<LossSpan> {
+    let first_at = |byte: u32| offsets.partition_point(|(start, _)| *start < byte);
+    let number = |token: usize| u32::try_from(token).unwrap_or(u32::MAX);
+    let (mut spans, mut free) = (Vec::new(), 0);
+    for span in bytes {
+        let (mut start, end) = (first_at(span.start), first_at(span.end));
+        let holds = |token: usize| offsets.get(token).is_some_and(|(_, end)| *end > span.start);
+        while rule >= MaskRule::Hold && start > free && holds(start - 1) {
+            start -= 1;
+        }
+        if start < end {
+            spans.push(LossSpan { start: number(start), end: number(end), ..*span });
+        }
+        free = end;
+    }
+    spans
 }
 
 /// Encodes a stored document as its form says, behind others.
@@ -300,7 +316,7 @@ pub fn encode_again(
         .map_init(
             || tokenizer.tokenizer.encoder(),
             |encoder, piece| {
-                let mut out = EncodedBatch::default();
+                let mut out = EncodedBatch::of(tokenizer.mask_rule);
                 for (document, header) in piece {
                     let tokenizer = &tokenizer.tokenizer;
                     encode_document(&view, tokenizer, encoder, *document, header, &mut out)?;
@@ -358,13 +374,75 @@ impl RefusedTexts {
 mod tests {
     use super::*;
 
+    fn span(start: u32, end: u32) -> LossSpan {
+        LossSpan { start, end, weight: 0.5 }
+    }
+
     #[test]
     fn a_token_is_trained_when_it_begins_within_a_span() {
-        let span = |start, end| LossSpan { start, end, weight: 0.5 };
         // A token over the border, two that share a character, one that stands for nothing.
         let offsets = [(0, 3), (3, 7), (7, 10), (7, 10), (10, 10), (10, 12)];
-        assert_eq!(token_spans(&[span(3, 10)], &offsets), [span(1, 4)]);
-        assert_eq!(token_spans(&[span(4, 7), span(8, 12)], &offsets), [span(4, 6)]);
-        assert_eq!(token_spans(&[span(0, 1), span(12, 20)], &offsets), [span(0, 1)]);
+        let spans = |bytes: &[LossSpan]| token_spans(bytes, &offsets, MaskRule::Begin);
+        assert_eq!(spans(&[span(3, 10)]), [span(1, 4)]);
+        assert_eq!(spans(&[span(4, 7), span(8, 12)]), [span(4, 6)]);
+        assert_eq!(spans(&[span(0, 1), span(12, 20)]), [span(0, 1)]);
+    }
+
+    // An answer of one token, which begins in the prompt with the space before it, trained nothing.
+    #[test]
+    fn the_token_that_holds_the_first_byte_is_trained_on() {
+        let offsets = [(0, 3), (3, 7), (7, 10), (7, 10), (10, 10), (10, 12)];
+        let spans = |bytes: &[LossSpan]| token_spans(bytes, &offsets, MaskRule::Hold);
+        assert_eq!(spans(&[span(3, 10)]), [span(1, 4)]);
+        assert_eq!(spans(&[span(4, 7)]), [span(1, 2)]);
+        assert_eq!(spans(&[span(8, 10)]), [span(2, 4)]);
+        assert_eq!(spans(&[span(10, 12)]), [span(4, 6)]);
+        assert_eq!(spans(&[span(0, 1), span(12, 20)]), [span(0, 1)]);
+        // One that ends an earlier span is of that.
+        assert_eq!(spans(&[span(2, 4), span(5, 9)]), [span(0, 2), span(2, 4)]);
+        assert_eq!(spans(&[span(2, 4), span(5, 7)]), [span(0, 2)]);
+    }
+
+    /// By the definition, token by token.
+    fn by_definition(
+        bytes: &[LossSpan],
+        offsets: &[(u32, u32)],
+        rule: MaskRule,
+    ) -> Vec<Option<usize>> {
+        let begins = |at: usize, span: &LossSpan| (span.start..span.end).contains(&offsets[at].0);
+        let own = |at: usize| {
+            let begun = bytes.iter().position(|span| begins(at, span));
+            let (start, end) = offsets[at];
+            let held = bytes.iter().position(|span| start < span.start && span.start < end);
+            begun.or(held.filter(|_| rule == MaskRule::Hold))
+        };
+        (0..offsets.len()).map(own).collect()
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn trained_tokens_are_those_of_the_definition(
+            lengths in proptest::collection::vec(0u32..5, 0..24),
+            cuts in proptest::collection::btree_set(0u32..60, 0..10),
+        ) {
+            let mut end = 0;
+            let offsets: Vec<(u32, u32)> = lengths.iter().map(|length| {
+                end += length;
+                (end - length, end)
+            }).collect();
+            let cuts: Vec<u32> = cuts.into_iter().collect();
+            let bytes: Vec<LossSpan> = cuts.chunks_exact(2).map(|cut| span(cut[0], cut[1])).collect();
+            for rule in [MaskRule::Begin, MaskRule::Hold] {
+                let spans = token_spans(&bytes, &offsets, rule);
+                proptest::prop_assert!(spans.windows(2).all(|pair| pair[0].end <= pair[1].start));
+                let is_trained = |at: usize| spans.iter().any(|span| (span.start..span.end).contains(&(at as u32)));
+                for (at, own) in by_definition(&bytes, &offsets, rule).into_iter().enumerate() {
+                    // One that stands for nothing goes with what it stands in.
+                    if offsets[at].0 < offsets[at].1 {
+                        proptest::prop_assert_eq!(is_trained(at), own.is_some(), "token {}", at);
+                    }
+                }
+            }
+        }
     }
 }

@@ -23,6 +23,15 @@ impl Corpus {
         Ok(epoch::explain(self.corpora(), planned, context.interrupt)?)
     }
 
+    /// What of a plan whoever trains on it should know, a line each: rows and batches without a label, answers that are cut,
+    /// special tokens that come twice. [`Corpus::explain`] has them as numbers.
+    ///
+    /// # Errors
+    /// [`EpochError`](crate::epoch::EpochError) when rows cannot be read.
+    pub fn plan_notes(&self, planned: &Plan, context: &Context<'_>) -> Result<Vec<String>, Error> {
+        Ok(epoch::plan_notes(self.corpora(), planned, context.interrupt)?)
+    }
+
     /// How many documents of a plan's sources are on neither side of its holdout: lineages met in them of which
     /// one is trained on and another held out. None where it has no holdout, or its snapshot was dropped.
     ///

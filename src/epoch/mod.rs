@@ -82,8 +82,11 @@ pub use build::{
     ManifestSource, ManifestTotals, StreamFormat, StreamViews,
 };
 pub use error::{EmptyEpoch, EpochError, ShortSource};
-pub(crate) use explain::explain;
-pub use explain::{Explanation, MixPoint, Padding, Repeats, SourceExplanation, SourceRepeats};
+pub use explain::{
+    DoubledSpecials, Explanation, LabelGaps, MixPoint, Padding, Repeats, SourceExplanation,
+    SourceRepeats,
+};
+pub(crate) use explain::{explain, plan_notes};
 pub use mix::PlannedPoint;
 
 pub use coverage::{CopyLayers, Coverage, PassRun, PinnedSource, PinnedStratum, TokenSpans};

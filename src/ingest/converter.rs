@@ -256,10 +256,12 @@ impl RecordConverter {
                     Ok(made) => {
                         let spelled =
                             spelled.as_ref().map_or(&record.metadata, |spelled| &spelled.json);
-                        let earlier =
-                            self.has_stored.then(|| pretokenized::earlier_metadata(spelled));
-                        let earlier = earlier.flatten().filter(|earlier| *earlier != made.metadata);
-                        let earlier = earlier.map(EarlierText::of).into_iter().collect();
+                        let earlier = match self.has_stored {
+                            true => pretokenized::earlier_metadata(&record.metadata, spelled),
+                            false => Vec::new(),
+                        };
+                        let earlier = earlier.into_iter().filter(|of| *of != made.metadata);
+                        let earlier = earlier.map(EarlierText::of).collect();
                         let (text, metadata) = (made.text, made.metadata);
                         self.within_limit(ConvertedText {
                             form: Some(made.form),

@@ -68,7 +68,7 @@ fn check_supplied_ids(
     encoder: &mut Encoder<'_>,
     ids: &[u32],
 ) -> Result<(), IngestError> {
-    let made = encode_text(encoder, &prepared.record.text, None)?.ids;
+    let made = encode_text(encoder, &prepared.record.text, None, tokenizer.mask_rule)?.ids;
     if made == ids {
         return Ok(());
     }
@@ -101,7 +101,7 @@ pub(super) fn encode(
         .map_init(
             || tokenizer.tokenizer.encoder(),
             |encoder, piece| {
-                let mut out = EncodedBatch::default();
+                let mut out = EncodedBatch::of(tokenizer.mask_rule);
                 for (_, prepared) in piece {
                     if is_given(prepared, tokenizer) {
                         out.pass();

@@ -24,7 +24,8 @@
 //! over again wait for those behind them.
 //!
 //! A record that has no text of its own is given one before it is fingerprinted (`converter`): `chat` renders
-//! conversations, `pretokenized` spells token ids. Where signals are stored, each document is given those of its text.
+//! conversations, `pretokenized` spells token ids, `id_fields` reads the masks beside them. Where signals are stored, each
+//! document is given those of its text.
 //!
 //! `monitor` raises alarms (`reject_tally` counts what could not be read, by its reasons; `field_tally` tells those about
 //! declared fields), `report` counts, `decisions_file` writes what was decided. What was decided elsewhere is taken
@@ -47,6 +48,7 @@ mod file_state;
 mod file_tally;
 mod filter;
 mod fingerprinter;
+mod id_fields;
 mod identify;
 mod imported_row;
 mod inputs;

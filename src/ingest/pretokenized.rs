@@ -1,20 +1,21 @@
 //! Records that bring their own token ids: which of them are trained on, and the text that they stand for.
 
+use super::id_fields::IdFields;
 use crate::decide::LoadedTokenizer;
 use crate::input::split_members;
 use crate::model::{LossSpan, TextForm, parse};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Fields that are read; the others stay as they are.
-const OWN: [&str; 3] = ["input_ids", "labels", "text"];
-/// The label of a token that is not trained on.
-const IGNORED: i64 = -100;
+/// Fields that are read, beside those that say something of the ids; the others stay as they are.
+const OWN: [&str; 2] = ["input_ids", "text"];
+/// Those that releases read which left masks and boundaries among the others.
+const EARLIER_OWN: [&str; 3] = ["input_ids", "labels", "text"];
 
 /// Ids that came with a record.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SuppliedTokens {
-    /// As they came.
+    /// As they came, without the pads before and behind them.
     pub(super) ids: Vec<u32>,
     /// The trained ones; none: all.
     pub(super) spans: Option<Vec<LossSpan>>,
@@ -28,22 +29,26 @@ pub(super) struct PretokenizedRecord {
     pub(super) given: SuppliedTokens,
 }
 
-/// Reads `input_ids`, `labels` and `text` of a record; the other fields stay as they are.
+/// Reads `input_ids` and `text` of a record, and what says something of the ids; the other fields stay as they are.
 pub(super) fn read_pretokenized(
     record: &str,
     tokenizer: &LoadedTokenizer,
     specials: &[u32],
 ) -> Result<PretokenizedRecord, String> {
     let mut own: BTreeMap<&str, Value> = BTreeMap::new();
+    let mut beside = IdFields::default();
     let metadata = split_members(record, |name, value| {
         let known = OWN.into_iter().find(|own| *own == name);
-        known.is_some_and(|name| own.insert(name, parse(value).unwrap_or_default()).is_none())
+        match known {
+            Some(name) => own.insert(name, parse(value).unwrap_or_default()).is_none(),
+            None => beside.take(name, value),
+        }
     })?;
-    let ids = own.remove("input_ids").unwrap_or(Value::Null);
-    let ids = ids.as_array().ok_or("field `input_ids` is not a list")?;
-    let ids: Vec<u32> = ids
-        .iter()
-        .enumerate()
+    let all = own.remove("input_ids").unwrap_or(Value::Null);
+    let all = all.as_array().ok_or("field `input_ids` is not a list")?;
+    let kept = beside.kept(all.len())?;
+    let ids: Vec<u32> = (kept.start..)
+        .zip(all.get(kept.clone()).unwrap_or_default())
         .map(|(at, id)| {
             let id = id.as_u64().and_then(|id| u32::try_from(id).ok());
             id.filter(|id| *id < tokenizer.vocab_size).ok_or_else(|| {
@@ -54,12 +59,7 @@ pub(super) fn read_pretokenized(
             })
         })
         .collect::<Result<_, _>>()?;
-    let spans = match own.remove("labels") {
-        None | Some(Value::Null) => None,
-        Some(labels) => {
-            spans_of_labels(&ids, labels.as_array().ok_or("field `labels` is not a list")?)?
-        }
-    };
+    let spans = beside.spans(&ids, all.len(), &kept)?;
     let decoded = tokenizer.tokenizer.decode(&ids).map_err(|error| error.to_string())?;
     let text = match own.remove("text") {
         None | Some(Value::Null) => decoded.clone(),
@@ -70,7 +70,7 @@ pub(super) fn read_pretokenized(
         None => None,
         Some(_) if text != decoded => {
             return Err(
-                "its `text` differs from the text of its ids, so `labels` cannot be mapped to it"
+                "its `text` differs from the text of its ids, so what is trained on cannot be mapped to it"
                     .to_owned(),
             );
         }
@@ -85,36 +85,16 @@ pub(super) fn read_pretokenized(
     Ok(PretokenizedRecord { text, metadata, form, given: SuppliedTokens { ids, spans } })
 }
 
-/// The other fields of a record as they were stored before fields had a canonical form.
-pub(super) fn earlier_metadata(record: &str) -> Option<String> {
-    let mut record: Map<String, Value> = serde_json::from_str(record).ok()?;
-    record.retain(|name, _| !OWN.contains(&name.as_str()));
-    Some(Value::Object(record).to_string())
-}
-
-/// Runs of labels that are not ignored; each label must be the id at its own place.
-fn spans_of_labels(ids: &[u32], labels: &[Value]) -> Result<Option<Vec<LossSpan>>, String> {
-    if labels.len() != ids.len() {
-        return Err(format!("{} labels for {} ids", labels.len(), ids.len()));
+/// The other fields of a record as earlier releases stored them: before fields had a canonical form, and before masks and
+/// boundaries were read.
+pub(super) fn earlier_metadata(record: &str, spelled: &str) -> Vec<String> {
+    let mut earlier = Vec::new();
+    if let Ok(mut spelled) = serde_json::from_str::<Map<String, Value>>(spelled) {
+        spelled.retain(|name, _| !EARLIER_OWN.contains(&name.as_str()));
+        earlier.push(Value::Object(spelled).to_string());
     }
-    let mut spans: Vec<LossSpan> = Vec::new();
-    for ((at, label), id) in (0_u32..).zip(labels).zip(ids) {
-        match label.as_i64() {
-            Some(IGNORED) => {}
-            Some(label) if label == i64::from(*id) => match spans.last_mut() {
-                Some(last) if last.end == at => last.end += 1,
-                _ => spans.push(LossSpan { start: at, end: at + 1, weight: 1.0 }),
-            },
-            _ => {
-                return Err(format!(
-                    "labels[{at}] is {label}, neither -100 nor the id {id} at its place; labels must not be shifted"
-                ));
-            }
-        }
-    }
-    let is_all =
-        matches!(spans.as_slice(), [only] if only.start == 0 && only.end as usize == ids.len());
-    Ok(Some(spans).filter(|_| !is_all && !ids.is_empty()))
+    earlier.extend(split_members(record, |name, _| EARLIER_OWN.contains(&name)));
+    earlier
 }
 
 /// Ids before a place that are decoded with what follows it: more than any decoder looks back.
@@ -205,7 +185,7 @@ impl SuppliedTokenOffsets<'_> {
         decode: &mut dyn FnMut(&[u32]) -> Result<String, String>,
     ) -> Result<usize, String> {
         self.left = self.left.checked_sub(id).ok_or(
-            "its `labels` change too often for this tokenizer's decoder to find the end of each id in the text; split the record",
+            "what is trained on changes too often for this tokenizer's decoder to find the end of each id in the text; split the record",
         )?;
         let spelled = decode(self.ids.get(..id).unwrap_or_default())?;
         // A character that is cut here is spelled otherwise: it belongs to what follows.

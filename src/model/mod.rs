@@ -63,7 +63,7 @@ pub use policy::{
 };
 pub use policy_settings::{DecisionOptions, PolicySettings, ProfileName};
 pub use record::{
-    Capture, Incoming, IncomingFilter, IncomingVerdict, LossSpan, ReadRecord, RecordKey,
+    Capture, Incoming, IncomingFilter, IncomingVerdict, LossSpan, MaskRule, ReadRecord, RecordKey,
     RecordOrigin, Reject, RejectReason, SpelledMetadata, TextForm,
 };
 pub use standing::{Match, MatchKind, Standing, StandingsDigest, jaccard};

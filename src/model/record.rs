@@ -199,6 +199,38 @@ pub struct LossSpan {
     pub weight: f32,
 }
 
+/// Which tokens are trained on where a span of trained bytes begins within one. A later tokenizer has the later rule; one
+/// that was registered keeps its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MaskRule {
+    /// Tokens that begin within the span.
+    #[default]
+    Begin,
+    /// These and the token that holds the first byte of the span, unless it is of an earlier span: as transformers does,
+    /// so that an answer of one token is trained on though the tokenizer joins it to what stands before.
+    Hold,
+}
+
+impl MaskRule {
+    /// That of tokenizers that are registered now.
+    pub const CURRENT: Self = Self::Hold;
+
+    /// Its number in the store.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Begin => 1,
+            Self::Hold => 2,
+        }
+    }
+
+    /// The rule of that number, if this release knows it.
+    #[must_use]
+    pub fn of_number(number: u32) -> Option<Self> {
+        [Self::Begin, Self::Hold].into_iter().find(|rule| rule.number() == number)
+    }
+}
+
 /// How the text of a document is to be encoded, and which bytes of it are trained on. A document
 /// without one is plain text, all of it trained on.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -138,9 +138,16 @@ impl PlanReader {
         })
     }
 
-    /// The rows of an epoch that no rank has, since they are too few for one each. They may have to be looked up.
-    fn rows_left_out(&self, py: Python<'_>, epoch: u64, request: BatchRequest) -> PyResult<u64> {
-        let options = request.options(0, 1);
+    /// The rows of an epoch that no rank has from batch `from_batch` on, since they are too few for one each. They may
+    /// have to be looked up.
+    fn rows_left_out(
+        &self,
+        py: Python<'_>,
+        epoch: u64,
+        from_batch: u64,
+        request: BatchRequest,
+    ) -> PyResult<u64> {
+        let options = request.options(from_batch, 1);
         let opened = self.opened(py)?;
         run_detached(py, None, move |context| {
             Ok(opened.epoch(epoch, context)?.rows_left_out(&options)?)

@@ -35,9 +35,9 @@ if state != "-":
 steps, left = [], int(stop)
 while loader.epoch < 2 and left:
     for batch in loader:
-        if not 0 < int((batch["labels"] != -100).sum()):
-            raise SystemExit("a rank has no label")
         loss = model(**batch).loss
+        if not bool(torch.isfinite(loss)):
+            raise SystemExit("the loss of a rank is no number")
         loss.backward()
         model.zero_grad()
         total = loss.detach().clone()
@@ -98,7 +98,7 @@ def test_ranks_have_every_row_once_and_as_many_steps(
     assert len({len(rank["steps"]) for rank in ranks}) == 1
     assert all(rank["state"] == ranks[0]["state"] for rank in ranks)
     for steps in zip(*(rank["steps"] for rank in ranks), strict=True):
-        assert all(own for _, own, _ in steps), "every rank has a row of documents"
+        assert name != "single" or all(own for _, own, _ in steps), "every rank has a row of documents"
         assert len({loss for _, _, loss in steps}) == 1 and all(loss == loss for _, _, loss in steps)
     for epoch in (0, 1):
         with plan.loader(rank=0, world=1, as_="numpy", epoch=epoch) as whole:

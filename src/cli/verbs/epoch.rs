@@ -157,6 +157,8 @@ impl Verb for EpochPlanArgs {
         drop(writer);
         let corpus = self.shards.open(path, call)?;
         note_removed(&corpus, &planned, call)?;
+        let notes = corpus.plan_notes(&planned, &call.context)?;
+        notes.iter().for_each(|note| call.note(note));
         PlanAnswer::of(&record, planned, &corpus)
     }
 }

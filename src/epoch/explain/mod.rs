@@ -1,11 +1,15 @@
 //! What an epoch will be, before a byte is written: rows, passes, losses, shares, steps.
 
+mod labels;
 mod measure;
 mod repeats;
+mod specials;
 mod text;
 
+pub use labels::LabelGaps;
 pub use measure::{MixPoint, Padding};
 pub use repeats::{Repeats, SourceRepeats};
+pub use specials::DoubledSpecials;
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -88,6 +92,12 @@ pub struct Explanation {
     pub weighted_tokens: u64,
     /// Whether masks and weights are ignored (`output.ignore_loss`).
     pub ignore_loss: bool,
+    /// Rows and batches without a label, and answers that are cut; absent where every token is trained on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<LabelGaps>,
+    /// Documents that have the BOS or the EOS of the recipe already, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubled_specials: Option<DoubledSpecials>,
     /// Documents of the sources that are on neither side of the holdout, where there is one: lineages met in which one
     /// is trained on and another held out. Absent too where the snapshot was dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,7 +177,7 @@ pub fn explain(
     interrupt: &Interrupt,
 ) -> Result<Explanation, EpochError> {
     let Plan { plan, pinned, .. } = planned;
-    let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count, interrupt)?;
+    let opened = OpenPlan::open(corpora, planned, purpose(corpora, plan)?, interrupt)?;
     let sampler = BatchSampler::of(plan);
     let marks = EpochIndex::first_with_rows(&opened, &sampler, interrupt)?;
     let marks = marks.without_carried(&opened, &sampler)?;
@@ -212,11 +222,63 @@ pub fn explain(
         untrained_tokens: said.untrained,
         weighted_tokens: said.weighted,
         ignore_loss: plan.recipe.output.ignore_loss,
+        labels: labels::label_gaps(&opened, &sampler, &marks, interrupt)?,
+        doubled_specials: specials::doubled_specials(
+            corpora,
+            planned,
+            opened.tokenizer,
+            interrupt,
+        )?,
         undecided_documents: left_out.undecided,
         id_bytes,
         build_seconds: id_bytes as f64 / BUILD_RATE,
         recipe: plan.recipe.to_toml_with_defaults(),
     })
+}
+
+/// What of a plan whoever trains on it should know: answers and labels that it loses, and special tokens that come twice.
+/// A line each.
+///
+/// # Errors
+/// As [`explain`].
+pub(crate) fn plan_notes(
+    corpora: &Corpora,
+    planned: &Plan,
+    interrupt: &Interrupt,
+) -> Result<Vec<String>, EpochError> {
+    let tokenizer = corpora.tokenizer_named(&planned.plan.tokenizer.name);
+    let Some((tokenizer, _)) = tokenizer.map_err(EpochError::Stale)? else {
+        return Ok(Vec::new());
+    };
+    let mut notes = String::new();
+    if purpose(corpora, &planned.plan)? == OpenPurpose::Give {
+        let opened = OpenPlan::open(corpora, planned, OpenPurpose::Give, interrupt)?;
+        let sampler = BatchSampler::of(&planned.plan);
+        let marks = match opened.masked() {
+            true => Some(EpochIndex::first_with_rows(&opened, &sampler, interrupt)),
+            false => None,
+        };
+        // A plan without a batch is told of by whoever opens it.
+        if let Some(Ok(marks)) = marks
+            && let Some(gaps) = labels::label_gaps(&opened, &sampler, &marks, interrupt)?
+        {
+            notes.push_str(&gaps.to_string());
+        }
+    }
+    if let Some(doubled) = specials::doubled_specials(corpora, planned, tokenizer, interrupt)? {
+        notes.push_str(&doubled.to_string());
+    }
+    Ok(notes.lines().map(str::to_owned).collect())
+}
+
+/// What documents are in a row matters where they say what is trained on.
+fn purpose(corpora: &Corpora, plan: &PlanHeader) -> Result<OpenPurpose, EpochError> {
+    let tokenizer = corpora.tokenizer_named(&plan.tokenizer.name).map_err(EpochError::Stale)?;
+    let has_loss = match tokenizer {
+        Some((tokenizer, _)) if !plan.recipe.output.ignore_loss => corpora.has_loss(tokenizer)?,
+        _ => false,
+    };
+    Ok(if has_loss { OpenPurpose::Give } else { OpenPurpose::Count })
 }
 
 /// How evenly the first batches cost their ranks, for a few numbers of ranks.

@@ -63,6 +63,12 @@ impl fmt::Display for Explanation {
         self.sources.iter().try_for_each(|source| write_left_out(f, source))?;
         self.sources.iter().try_for_each(|source| write_repeats(f, source))?;
         writeln!(f, "{}", self.loss())?;
+        if let Some(labels) = &self.labels {
+            write!(f, "{labels}")?;
+        }
+        if let Some(doubled) = &self.doubled_specials {
+            write!(f, "{doubled}")?;
+        }
         if let Some(undecided) = self.undecided_documents {
             let undecided = count(undecided, "document is", "documents are");
             writeln!(f, "holdout: {undecided} on neither side")?;

@@ -55,7 +55,8 @@ pub struct StreamOptions {
     pub uneven: bool,
     /// Rows that a reader has of a step where the recipe has no batches; at least 1.
     pub rows: u64,
-    /// Whether a last step that has too few rows to give every reader one is left out for all of them.
+    /// Whether a last step that has too few rows to give every reader one is left out for all of them. Rows of pads count:
+    /// where they fill the last batch (`batch.tail = "pad"`), a reader may have nothing else of it.
     pub full_steps: bool,
 }
 

@@ -52,7 +52,8 @@ impl Epoch {
     pub fn steps_left(&self, options: &StreamOptions) -> u64 {
         let (world, left) = (options.world.max(1), self.left_from(options));
         let (steps, rows_of_last) = match self.sampler.sharing() {
-            RankSharing::Divided(rows) => (left, rows.min(rows.saturating_sub(self.marks.pads))),
+            // Pads fill the last batch: a rank that has none of its rows has pads.
+            RankSharing::Divided(rows) => (left, rows),
             RankSharing::Dealt => {
                 let of_step = self.batches_of_step(options);
                 let last = left % of_step;
@@ -63,8 +64,8 @@ impl Epoch {
         steps.saturating_sub(u64::from(is_short))
     }
 
-    /// Rows of the epoch that no reader with these options has, since its last step has too few of them to give one to
-    /// every reader.
+    /// Rows of the epoch that no reader with these options has, from its first batch on, since the last step has too few
+    /// of them to give one to every reader.
     ///
     /// # Errors
     /// [`EpochError::Store`].
@@ -74,7 +75,7 @@ impl Epoch {
             return Ok(0);
         }
         let batches = match self.sampler.sharing() {
-            RankSharing::Divided(rows) => return Ok(rows.saturating_sub(self.marks.pads)),
+            RankSharing::Divided(rows) => return Ok(rows),
             RankSharing::Dealt => self.left_from(options) % self.batches_of_step(options),
         };
         // How many rows batches of a token budget have is known only where they are.

@@ -15,8 +15,9 @@ pub use field::BatchField;
 
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::masks;
-use crate::epoch::recipe::{Format, OutputRecipe, PadSide, RowColumn, SpecialIds};
-use crate::epoch::stream::{Epoch, EpochBatch, IdBatch};
+use crate::epoch::recipe::{Format, OutputRecipe, PadSide, PadView, RowColumn, SpecialIds};
+use crate::epoch::stream::{Epoch, EpochBatch, EpochRow, IdBatch};
+use crate::epoch::views::{IGNORED, RowShape, Span};
 use contract::BatchKey;
 
 /// How batches become tensors. By default they are rows of ids of eight bytes, with what models of transformers need to
@@ -106,6 +107,8 @@ pub struct TensorMaker {
     flat: bool,
     /// Whether batches turn the cache of the model off.
     no_cache: bool,
+    /// Whether they are for models of transformers, whose loss is a mean over labels.
+    is_transformers: bool,
     /// Whether pads are id 0, those of the recipe too.
     pads_with_zero: bool,
     /// What fills rows that are narrower than others: the recipe's pad, else its EOS, else 0. No label is made of it.
@@ -139,6 +142,7 @@ impl Epoch {
                 TensorMaker {
                     keys,
                     no_cache,
+                    is_transformers: form.views.is_none(),
                     flat: form.flat,
                     ..TensorMaker::of_ids(specials, side)
                 }
@@ -276,6 +280,7 @@ impl TensorMaker {
             keys: Vec::new(),
             flat: false,
             no_cache: false,
+            is_transformers: false,
             pads_with_zero: false,
             pad: specials.pad.or(specials.eos).unwrap_or(0),
             side,
@@ -296,6 +301,7 @@ impl TensorMaker {
             keys: contract.keys().to_vec(),
             flat: contract.is_flat(),
             no_cache: contract.turns_cache_off(),
+            is_transformers: contract.is_flat(),
             pads_with_zero,
             pad: if pads_with_zero { 0 } else { maker.pad },
             ..maker
@@ -319,20 +325,54 @@ impl TensorMaker {
         Tensor { name: self.ids_name, dims: vec![batch.rows().len(), batch.width()], values }
     }
 
-    /// The tensors of a batch: its ids, then what comes beside them.
+    /// The tensors of a batch: its ids, then what comes beside them. No model reads a batch without a token: one of pads
+    /// alone has a pad then.
     ///
     /// # Errors
     /// [`EpochError::Bug`] for more tokens than a boundary of type i32 can name.
     pub fn tensors(&self, batch: &EpochBatch) -> Result<Vec<Tensor>, EpochError> {
+        let lone = self.lone_pad(&batch.rows);
+        let rows = lone.as_ref().map_or(batch.rows.as_slice(), std::slice::from_ref);
         let mut tensors = match self.flat {
-            false => rows::tensors(self, &batch.rows)?,
-            true => flat::tensors(self, &batch.rows)?,
+            false => rows::tensors(self, rows)?,
+            true => flat::tensors(self, rows)?,
         };
+        if self.is_transformers && tensors.iter().any(Tensor::is_without_label) {
+            // The mean over no label is no number; the sum over it, by this divisor, is 0.
+            let values = TensorValues::I32(vec![1]);
+            tensors.push(Tensor { name: "num_items_in_batch", dims: Vec::new(), values });
+        }
         if self.no_cache {
             let values = TensorValues::Flag(false);
             tensors.push(Tensor { name: "use_cache", dims: Vec::new(), values });
         }
         Ok(tensors)
+    }
+}
+
+impl TensorMaker {
+    /// In the place of rows that have no token in this form: a row of one pad, which has no label.
+    fn lone_pad(&self, rows: &[EpochRow]) -> Option<EpochRow> {
+        let has_tokens = |row: &EpochRow| match self.flat {
+            true => !row.shape().spans.is_empty(),
+            false => row.shape().width > 0,
+        };
+        if rows.is_empty() || rows.iter().any(has_tokens) {
+            return None;
+        }
+        let spans = Vec::from_iter(self.flat.then_some(Span { start: 0, length: 1 }));
+        let shape = RowShape { width: 1, spans, pads: PadView::Suffix };
+        let (ids, trained) = (vec![self.pad], Some(Vec::new()));
+        Some(EpochRow { ids, shape, trained, ..EpochRow::none() })
+    }
+}
+
+impl Tensor {
+    /// Whether these are labels, and none of them is one.
+    fn is_without_label(&self) -> bool {
+        let TensorValues::I64(labels) = &self.values else { return false };
+        self.name == BatchField::Labels.name()
+            && labels.iter().all(|label| *label == i64::from(IGNORED))
     }
 }
 

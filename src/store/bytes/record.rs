@@ -2,7 +2,7 @@
 //!
 //! The only file that names bincode, so that it can be replaced here alone (see deny.toml).
 
-use crate::model::{FieldDeclaration, FieldId, FieldKind, Normaliser, Policy};
+use crate::model::{FieldDeclaration, FieldId, FieldKind, MaskRule, Normaliser, Policy};
 use crate::store::error::{DecodeError, StoreError};
 use bincode::{Decode, Encode};
 
@@ -313,7 +313,7 @@ impl CommitRecord {
 }
 
 /// A registered tokenizer; its files stand beside it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenizerRecord {
     /// The name of the tokenizer.
     pub name: String,
@@ -336,6 +336,73 @@ pub struct TokenizerRecord {
     pub originals: Vec<OriginalFile>,
     /// Its ids and files are gone. Its number is not given again.
     pub dropped: bool,
+    /// How its trained tokens follow from the trained bytes of a text.
+    pub mask_rule: MaskRule,
+}
+
+/// The fields of a tokenizer in their stored order, without the rule of its trained tokens.
+type TokenizerFields =
+    (String, [u8; 32], u32, String, String, u64, String, Option<u16>, Vec<OriginalFile>, bool);
+
+impl TokenizerRecord {
+    /// Of a record with the number of the rule of its trained tokens behind; without it is the first rule.
+    const WITH_RULE: u8 = 2;
+
+    /// The stored form.
+    pub(in crate::store) fn encode(&self) -> Result<Vec<u8>, StoreError> {
+        let fields = (
+            &self.name,
+            &self.hash,
+            self.vocab_size,
+            &self.lineage,
+            &self.backend,
+            self.encoded_to,
+            &self.reference,
+            self.base,
+            &self.originals,
+            self.dropped,
+        );
+        match self.mask_rule {
+            MaskRule::Begin => encode("tokenizer", &fields),
+            later => encode_as(Self::WITH_RULE, "tokenizer", &(fields, later.number())),
+        }
+    }
+
+    /// What a row says.
+    pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let (fields, rule): (TokenizerFields, u32) = match bytes.split_first() {
+            Some((&Self::WITH_RULE, body)) => decode_body(body)?,
+            _ => (decode(bytes)?, MaskRule::Begin.number()),
+        };
+        let unknown = || format!("rule {rule} of trained tokens, which this release does not know");
+        let mask_rule = MaskRule::of_number(rule);
+        let mask_rule = mask_rule.ok_or_else(|| DecodeError::at(bytes.len(), unknown()))?;
+        let (
+            name,
+            hash,
+            vocab_size,
+            lineage,
+            backend,
+            encoded_to,
+            reference,
+            base,
+            originals,
+            dropped,
+        ) = fields;
+        Ok(Self {
+            name,
+            hash,
+            vocab_size,
+            lineage,
+            backend,
+            encoded_to,
+            reference,
+            base,
+            originals,
+            dropped,
+            mask_rule,
+        })
+    }
 }
 
 /// A file that a tokenizer was made of, stored verbatim.
@@ -474,5 +541,31 @@ impl SuiteRecord {
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.next == u64::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_both_mask_rules_have_their_bytes() {
+        let record =
+            |mask_rule| TokenizerRecord { name: "own".to_owned(), mask_rule, ..Default::default() };
+        let first = record(MaskRule::Begin).encode().unwrap();
+        // As releases wrote it that knew one rule.
+        assert_eq!(first[..12], [1, 3, 0, 0, 0, 0, 0, 0, 0, b'o', b'w', b'n']);
+        assert_eq!(first.len(), 12 + 32 + 4 + 8 + 8 + 8 + 8 + 1 + 8 + 1);
+        let second = record(MaskRule::Hold).encode().unwrap();
+        assert_eq!((second[0], &second[1..first.len()]), (2, &first[1..]));
+        assert_eq!(second[first.len()..], [2, 0, 0, 0]);
+        for (bytes, rule) in [(&first, MaskRule::Begin), (&second, MaskRule::Hold)] {
+            assert_eq!(TokenizerRecord::decode(bytes).unwrap(), record(rule));
+        }
+        let mut later = second;
+        let last = later.len() - 4;
+        later[last] = 3;
+        let told = format!("{:?}", TokenizerRecord::decode(&later).unwrap_err());
+        assert!(told.contains("rule 3 of trained tokens"), "{told}");
     }
 }

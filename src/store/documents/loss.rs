@@ -150,6 +150,18 @@ impl View {
         self.pinned().read::<TextLoss, _>(&document)
     }
 
+    /// Documents that have a [`TextForm`], each with it, ascending by document.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub fn text_forms(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(DocId, TextForm), StoreError>>, StoreError> {
+        let prefix = TokensKey { tokenizer: TEXT, document: DocId(0) }.to_bytes();
+        let rows = self.pinned().scan_prefix::<TextLoss>(prefix.get(..2).unwrap_or_default())?;
+        Ok(rows.filter_map(|document, form| Some((document, form))))
+    }
+
     /// Documents whose ids of `tokenizer` came with their records.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{
     BlockNumber, ColumnKey, StoreKey, TokenizerKey, TokenizerPart, TokensKey,
 };
-use crate::store::bytes::record::{self, StoreState, TokenizerRecord};
+use crate::store::bytes::record::{StoreState, TokenizerRecord};
 use crate::store::database::PinnedMoment;
 use crate::store::database::family::{StoreFamily, store_family};
 use crate::store::documents::loss::Loss;
@@ -23,7 +23,7 @@ store_family! {
     => {
         /// A tokenizer.
         TokenizerRecords = "tokenizer", tokenizer: TokenizerId [TokenizerKey { tokenizer, part: TokenizerPart::Record }]
-        => TokenizerRecord, |_, bytes| record::decode(bytes);
+        => TokenizerRecord, |_, bytes| TokenizerRecord::decode(bytes);
         /// Its `tokenizer.json`; the record holds the hash, which `check` compares.
         TokenizerJson = "tokenizer file", tokenizer: TokenizerId [TokenizerKey { tokenizer, part: TokenizerPart::File }]
         => &'v [u8], |_, bytes| Ok(bytes);
@@ -236,7 +236,7 @@ impl CommitBatch<'_> {
     ) -> Result<(), StoreError> {
         self.put::<Tokenizers>(
             &TokenizerKey { tokenizer, part: TokenizerPart::Record },
-            &record::encode("tokenizer", record)?,
+            &record.encode()?,
         )
     }
 

@@ -83,3 +83,68 @@ corpusdb_test!(
         assert_eq!(repeats("passes"), [1, 20, 1, 20].map(|count| json!(count)));
     }
 );
+
+// Rows without a label had a loss that is no number, answers were cut off or trained on without their question, and nothing
+// was said of it.
+corpusdb_test!(rows_and_batches_without_a_label_are_told, WordCorpus::of(&[3]), |t| {
+    let record = |count: usize, trained: std::ops::Range<usize>| {
+        let mask: Vec<bool> = (0..count).map(|at| trained.contains(&at)).collect();
+        json!({"input_ids": Vec::from_iter(10..10 + count), "completion_mask": mask}).to_string()
+    };
+    // Cut off before its answer, with an answer, without one, and all but the prompt.
+    let records = [record(20, 18..20), record(6, 4..6), record(6, 0..0), record(20, 4..20)];
+    t.scratch.write("ids.jsonl", records.join("\n"));
+    t.scratch.run("ingest corpus ids.jsonl --source ids --pretokenized words");
+    let head = "[tokenizer.specials]\npad = \"<pad>\"\n[output]\nformat = \"jsonl\"\n[[source]]\nname = \"ids\"\n[batch]\nrows = 2\ntail = \"pad\"\n[pack]\nkind = \"none\"\nlength = 8\n";
+    let told = |recipe: String| {
+        t.recipe("r.toml", &recipe);
+        let told = t.scratch.run("epoch explain corpus r.toml --json").json()["labels"].clone();
+        let names = ["rows", "rows_without_label", "parts_in_answers", "answers_cut_off"];
+        (names.map(|name| told[name].as_u64().unwrap()), told)
+    };
+    let (split, _) = told(head.to_owned());
+    assert_eq!(split, [8, 3, 2, 0]);
+    let (cut, gaps) = told(format!("{head}options = {{ long = \"truncate\" }}\n"));
+    assert_eq!(cut, [4, 2, 0, 1]);
+    // By the rows as they are given.
+    let rows = t.scratch.run("epoch stream corpus r.toml").json_lines();
+    let has_label = |row: &Value| row["labels"].as_array().unwrap().iter().any(|id| *id != -100);
+    let labels: Vec<bool> = rows.iter().map(has_label).collect();
+    let whole = labels.chunks(2).filter(|batch| !batch.contains(&true)).count();
+    assert_eq!(gaps["batches_without_label"], json!([[1, whole, 2], [2, 2, 4]]));
+    let text = t.scratch.run("epoch explain corpus r.toml");
+    text.prints(&[
+        "rows without a label: 2 of 4; batches of a rank without one:",
+        "1 document is cut",
+    ]);
+    let planned = t.scratch.ran("epoch plan corpus r.toml").good();
+    assert!(planned.stderr.contains("rows without a label: 2 of 4"), "{planned}");
+    t.recipe("r.toml", "[[source]]\nname = \"web\"\n");
+    let none = t.scratch.run("epoch explain corpus r.toml --json").json();
+    assert!(none.get("labels").is_none() && none.get("doubled_specials").is_none());
+});
+
+// Ids that came with BOS and EOS got both once more, and nothing was said.
+corpusdb_test!(special_tokens_that_come_twice_are_told, WordCorpus::of(&[3]), |t| {
+    let ids = [vec![1, 10, 11, 2], vec![1, 12], vec![13, 2], vec![14, 1, 2, 15]];
+    let lines: Vec<String> = ids.iter().map(|ids| json!({"input_ids": ids}).to_string()).collect();
+    t.scratch.write("ids.jsonl", lines.join("\n"));
+    t.scratch.run("ingest corpus ids.jsonl --source ids --pretokenized words");
+    let explained = |specials: &str| {
+        t.recipe(
+            "r.toml",
+            &format!("[tokenizer]\nspecials = {{ {specials} }}\n[pack]\nlength = 8\n"),
+        );
+        t.scratch.run("epoch explain corpus r.toml --json").json()["doubled_specials"].clone()
+    };
+    let all =
+        |bos: u64, eos: u64| json!({"documents": 4, "begin_with_bos": bos, "end_with_eos": eos});
+    assert_eq!(explained("bos = \"<bos>\", eos = \"<eos>\""), all(2, 2));
+    assert_eq!(explained("bos = \"<bos>\""), all(2, 0));
+    assert_eq!(explained("eos = \"<pad>\""), Value::Null);
+    explained("eos = \"<eos>\"");
+    let words = "EOS: 2 of 4 documents with special tokens of their own end with it already";
+    t.scratch.run("epoch explain corpus r.toml").prints(&[words]);
+    let planned = t.scratch.ran("epoch plan corpus r.toml").good();
+    assert!(planned.stderr.contains(words), "{planned}");
+});

@@ -234,6 +234,47 @@ corpusdb_test!(supplied_ids_are_stored_also_of_removed_documents, ChatCorpus::ne
     .fails(&["`none`", "own"]);
 });
 
+// Every other name than `labels` stayed unread in the metadata, so that all ids were trained on, pads among them.
+corpusdb_test!(masks_beside_supplied_ids_are_read, ChatCorpus::new(), |place| {
+    place.chat(&[dialogue("the sea is wide and the sky is high", "so it is")], &[]);
+    let ids: Vec<u64> =
+        place.tokens(0, "own").iter().map(|token| token["id"].as_u64().unwrap()).collect();
+    let mask: Vec<u8> = (0..ids.len()).map(|at| u8::from(at >= 4)).collect();
+    let pads = |before: usize, behind: usize, of: &[u64], pad: u64| -> Vec<u64> {
+        [vec![pad; before], of.to_vec(), vec![pad; behind]].concat()
+    };
+    let ones: Vec<u64> = vec![1; ids.len()];
+    let wide: Vec<u64> = mask.iter().copied().map(u64::from).collect();
+    let records = [
+        json!({"id": 1, "input_ids": ids, "completion_mask": mask, "topic": "t"}),
+        json!({"id": 2, "input_ids": ids, "assistant_masks": mask, "attention_mask": ones}),
+        json!({"id": 3, "input_ids": pads(2, 3, &ids, 90_000), "attention_mask": pads(2, 3, &ones, 0),
+            "loss_mask": pads(2, 3, &wide, 1)}),
+        json!({"id": 4, "input_ids": ids, "seq_lengths": [ids.len()], "position_ids": Vec::from_iter(0..ids.len())}),
+        json!({"id": 5, "input_ids": [1, 2], "labels": [1, 2], "completion_mask": [0, 1]}),
+        json!({"id": 6, "input_ids": [1, 2], "cu_seqlens": [0, 1, 2]}),
+        json!({"id": 7, "input_ids": [1, 2], "completion_mask": [1]}),
+    ];
+    let report = place.ingest(&records, &["--pretokenized", "own", "--id-field", "id"]);
+    assert_eq!(numbers(&report, ["added", "rejected"]), [4, 3]);
+    let reasons = place.reasons().join("\n");
+    for words in
+        ["`labels` and `completion_mask`", "`cu_seqlens` is of 2", "`completion_mask` has 1"]
+    {
+        assert!(reasons.contains(words), "{reasons}");
+    }
+    for document in 1..=4 {
+        let shown = place.tokens(document, "own");
+        assert_eq!(shown.iter().map(|token| token["id"].clone()).collect::<Vec<_>>(), ids);
+        let trained = shown.iter().filter(|token| token["trained"] == true).count();
+        assert_eq!(trained, if document == 4 { ids.len() } else { ids.len() - 4 });
+    }
+    assert_eq!(place.show(1)["metadata"], json!({"topic": "t"}));
+    let report = place.ingest(&records[..4], &["--pretokenized", "own", "--id-field", "id"]);
+    assert_eq!(numbers(&report, ["added", "unchanged"]), [0, 4]);
+    sound(&place.corpus);
+});
+
 corpusdb_test!(a_changed_weight_is_new_content_and_reaches_tokens, ChatCorpus::new(), |place| {
     let mut record = dialogue("same", "words");
     place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);

@@ -1,0 +1,193 @@
+//! What of an epoch has no label, where documents say what is trained on: a loss over none of them is no number.
+
+use crate::epoch::error::EpochError;
+use crate::epoch::pack::Segment;
+use crate::epoch::rows::RowRef;
+use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan, RankSharing};
+use crate::model::show::{count, number};
+use crate::model::{DocId, Interrupt, LossSpan};
+use roaring::RoaringTreemap;
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+
+/// Numbers of ranks whose batches are looked at.
+const WORLDS: [u64; 4] = [1, 2, 4, 8];
+/// Rows that are looked at, at most, from the beginning of the epoch on.
+const LOOKED_AT: u64 = 1 << 22;
+
+/// Rows, batches and documents without a label: those of which no token but the first of a document is trained on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LabelGaps {
+    /// Rows that were looked at: the first of the epoch, rows of pads apart.
+    pub rows: u64,
+    /// Rows of these without a label.
+    pub rows_without_label: u64,
+    /// (ranks, batches of a rank without a label, batches of all ranks), where the recipe has batches. Where every batch
+    /// is of one rank, for one rank alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub batches_without_label: Vec<(u64, u64, u64)>,
+    /// Parts of documents that begin within what is trained on: an answer whose question is in another row.
+    pub parts_in_answers: u64,
+    /// Documents of which all that is trained on is cut off.
+    pub answers_cut_off: u64,
+}
+
+/// Looks at the first epoch of a plan; none where everything is trained on. The sources must be opened to give rows.
+///
+/// # Errors
+/// [`EpochError::Interrupted`]; [`EpochError::Store`].
+pub(super) fn label_gaps(
+    opened: &Arc<OpenPlan>,
+    sampler: &BatchSampler,
+    marks: &EpochIndex,
+    interrupt: &Interrupt,
+) -> Result<Option<LabelGaps>, EpochError> {
+    if !opened.masked() {
+        return Ok(None);
+    }
+    let looked = LabelFinder::of(opened)?;
+    let mut gaps = LabelGaps::default();
+    let worlds: Vec<u64> = match sampler.sharing() {
+        RankSharing::Divided(rows) => {
+            WORLDS.into_iter().filter(|world| rows.is_multiple_of(*world)).collect()
+        }
+        RankSharing::Dealt => Vec::from_iter(sampler.has_batches().then_some(1)),
+    };
+    let mut batches = vec![(0, 0); worlds.len()];
+    let mut cursor = BatchCursor::at(opened, sampler, marks, 0)?;
+    while gaps.rows < LOOKED_AT {
+        interrupt.check()?;
+        let number = cursor.next_number();
+        let Some(batch) = cursor.next_batch()? else { break };
+        let labels: Vec<bool> =
+            batch.rows.iter().map(|row| looked.row(row, &mut gaps)).collect::<Result<_, _>>()?;
+        for (world, (without, all)) in worlds.iter().zip(&mut batches) {
+            let count = (labels.len() as u64, batch.pads);
+            for rank in 0..*world {
+                let mut places = match sampler.sharing() {
+                    RankSharing::Divided(_) => sampler.places(number, count, rank, *world),
+                    RankSharing::Dealt => (0..count.0).collect(),
+                }
+                .into_iter();
+                let has_label = places.any(|at| {
+                    let label = usize::try_from(at).ok().and_then(|at| labels.get(at));
+                    label.copied().unwrap_or(false)
+                });
+                *without += u64::from(!has_label);
+                *all += 1;
+            }
+        }
+    }
+    let batches = worlds.into_iter().zip(batches);
+    gaps.batches_without_label =
+        batches.map(|(world, (without, all))| (world, without, all)).collect();
+    Ok(Some(gaps))
+}
+
+/// Finds which rows have a label. Whole documents are known by one scan of what all say, parts are looked up.
+struct LabelFinder<'a> {
+    opened: &'a OpenPlan,
+    /// Documents of which nothing is trained on.
+    untrained: RoaringTreemap,
+    /// Documents of which a first token is all that is trained on, perhaps.
+    unclear: RoaringTreemap,
+}
+
+impl<'a> LabelFinder<'a> {
+    fn of(opened: &'a OpenPlan) -> Result<Self, EpochError> {
+        let (mut untrained, mut unclear) = (RoaringTreemap::new(), RoaringTreemap::new());
+        for loss in opened.corpora.all_losses(opened.tokenizer)? {
+            let (document, spans) = loss?;
+            match spans.last() {
+                None => untrained.insert(document.0),
+                Some(last) if last.end < 2 => unclear.insert(document.0),
+                Some(_) => false,
+            };
+        }
+        Ok(Self { opened, untrained, unclear })
+    }
+
+    /// Whether a row has a label.
+    fn row(&self, row: &RowRef, gaps: &mut LabelGaps) -> Result<bool, EpochError> {
+        let source = self.opened.source(row)?;
+        let mut has_label = false;
+        for segment in source.segments_without_repeated(row)? {
+            let label = self.segment(&segment)?;
+            has_label |= label;
+            if segment.offset > 0 {
+                gaps.parts_in_answers += u64::from(self.begins_within_trained(&segment)?);
+            } else if !label && segment.length < segment.document_length {
+                let packed = source.rules().policy.packed(segment.document_length);
+                let is_trained = !self.untrained.contains(segment.document.0);
+                gaps.answers_cut_off += u64::from(is_trained && packed <= segment.length);
+            }
+        }
+        gaps.rows += 1;
+        gaps.rows_without_label += u64::from(!has_label);
+        Ok(has_label)
+    }
+
+    fn segment(&self, segment: &Segment) -> Result<bool, EpochError> {
+        let DocId(document) = segment.document;
+        if segment.length == segment.document_length && !self.unclear.contains(document) {
+            return Ok(segment.length > 1 && !self.untrained.contains(document));
+        }
+        // The first token of a segment is no label.
+        Ok(match self.opened.trained.segment(segment)? {
+            None => segment.length > 1,
+            Some(spans) => spans.last().is_some_and(|last| last.end > 1),
+        })
+    }
+
+    /// Whether the token before a part and its first one are both trained on.
+    fn begins_within_trained(&self, segment: &Segment) -> Result<bool, EpochError> {
+        let (offset, length) = (segment.offset - 1, 2.min(segment.length + 1));
+        let border = Segment { offset, length, ..*segment };
+        let spans = self.opened.trained.segment(&border)?;
+        let trained = |span: &LossSpan| span.end - span.start;
+        Ok(spans.is_some_and(|spans| spans.iter().map(trained).sum::<u32>() == 2))
+    }
+}
+
+impl fmt::Display for LabelGaps {
+    /// A line for each that there is, each with its end; nothing where there is none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.rows_without_label > 0 {
+            write!(
+                f,
+                "rows without a label: {} of {}",
+                number(self.rows_without_label),
+                number(self.rows)
+            )?;
+            let batches = self.batches_without_label.iter();
+            for (at, (ranks, without, all)) in batches.enumerate() {
+                let before = if at == 0 { "; batches of a rank without one: " } else { ", " };
+                let ranks = count(*ranks, "rank", "ranks");
+                write!(f, "{before}{} of {} with {ranks}", number(*without), number(*all))?;
+            }
+            writeln!(f)?;
+        }
+        if self.answers_cut_off > 0 {
+            writeln!(
+                f,
+                "{} cut before anything is trained on: leave them out (pack.options.long = \"drop\"), or take longer rows",
+                count(self.answers_cut_off, "document is", "documents are")
+            )?;
+        }
+        if self.parts_in_answers > 0 {
+            writeln!(
+                f,
+                "{} within an answer that is trained on, without its question: leave such documents out (pack.options.long = \"drop\"), or take longer rows",
+                count(
+                    self.parts_in_answers,
+                    "part of a document begins",
+                    "parts of documents begin"
+                )
+            )?;
+        }
+        Ok(())
+    }
+}
