@@ -361,9 +361,10 @@ impl Paint {
             (Self::Removed, false) => ("[-", "-]"),
             (Self::Added, true) => ("\x1b[32m{+", "+}\x1b[0m"),
             (Self::Added, false) => ("{+", "+}"),
-            (Self::Trained, true) => ("\x1b[32m", "\x1b[0m"),
+            (Self::Trained, true) => ("\x1b[1;32m", "\x1b[0m"),
+            (Self::Untrained, true) => ("\x1b[2m", "\x1b[0m"),
             (Self::Untrained, false) => ("⟦", "⟧"),
-            (Self::Trained, false) | (Self::Untrained, true) => ("", ""),
+            (Self::Trained, false) => ("", ""),
         }
     }
 }

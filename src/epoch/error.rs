@@ -135,7 +135,7 @@ pub enum EpochError {
     /// A row, batch or rank that there is not.
     #[error("{what} {asked} is out of range: {}", range(what, *there_are))]
     OutOfRange {
-        /// `row`, `batch`, `rank` or `epoch`.
+        /// `row`, `batch`, `step`, `rank` or `epoch`.
         what: &'static str,
         /// The number asked for.
         asked: u64,

@@ -106,7 +106,8 @@ pub(crate) use planning::{
 pub use recipe::{Format, Recipe, ResolvedRecipe, SpecialIds};
 pub(crate) use run::refuse_purged;
 pub use stream::{
-    BatchStream, Epoch, EpochBatch, EpochRow, EpochSteps, IdBatch, IdSteps, StreamOptions,
+    BatchStream, Epoch, EpochBatch, EpochRow, EpochSteps, IdBatch, IdSteps, RowPart, RowReport,
+    RowSegment, StreamOptions,
 };
 pub use tensors::{BatchField, BatchForm, Contract, Tensor, TensorIds, TensorMaker, TensorValues};
 pub(crate) use verify::verify;

@@ -1,8 +1,8 @@
 //! Reports as pages that need nothing else: no server, no script, no other file.
 //!
 //! A page is a view-model, a struct of numbers and names that a pure function makes of a report (`card`, `duplicates`,
-//! `plan`, `signals`, `tokenizer`, `review`), and a template that has the sentences (`templates/`). So the same report
-//! gives the same page, and the view-model is the page as JSON. One layout, one set of macros and one style sheet are
+//! `plan`, `signals`, `tokenizer`, `review`, `rows`), and a template that has the sentences (`templates/`). So the same
+//! report gives the same page, and the view-model is the page as JSON. One layout, one set of macros and one style sheet are
 //! for all of them, and one module draws (`chart`). What comes from a corpus is escaped where it is written out, by
 //! the formatter of the templates, which no template can leave out, and cut where it is long: no page grows with the
 //! corpus. A page is read in light and dark, on paper and on a phone.
@@ -17,6 +17,7 @@ mod eu_summary;
 mod figures;
 mod plan;
 mod review;
+mod rows;
 mod signals;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use duplicates::DuplicatesPage;
 pub use eu_summary::{eu_summary, write_eu_summary};
 pub use plan::PlanPage;
 pub use review::{ReviewPage, precision_sentence};
+pub use rows::RowsPage;
 pub use signals::SignalsPage;
 pub use tokenizer::TokenizerPage;
 
@@ -49,7 +51,7 @@ const COLOURS: usize = 8;
 const BEGINNING: usize = 12;
 
 const STYLE: &str = include_str!("templates/style.css");
-const TEMPLATES: [(&str, &str); 9] = [
+const TEMPLATES: [(&str, &str); 10] = [
     ("layout.html", include_str!("templates/layout.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("card.html", include_str!("templates/card.html")),
@@ -58,6 +60,7 @@ const TEMPLATES: [(&str, &str); 9] = [
     ("signals.html", include_str!("templates/signals.html")),
     ("tokenizer.html", include_str!("templates/tokenizer.html")),
     ("review.html", include_str!("templates/review.html")),
+    ("rows.html", include_str!("templates/rows.html")),
     ("eu_summary.md", include_str!("templates/eu_summary.md")),
 ];
 

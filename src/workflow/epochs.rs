@@ -3,7 +3,8 @@
 use crate::corpus::{Corpora, Corpus, CorpusWriter};
 use crate::curate;
 use crate::epoch::{
-    self, EpochError, Plan, PlanExtension, PlanInputs, PlanStorage, Recipe, TokenAligner,
+    self, EpochError, EpochRow, Plan, PlanExtension, PlanInputs, PlanStorage, Recipe, RowReport,
+    RowSegment, TokenAligner,
 };
 use crate::model::{Context, DocId, Error};
 use crate::store::EpochRecord;
@@ -23,6 +24,60 @@ impl Corpus {
         };
         let made = made.as_ref().map(|(name, _)| name.as_str());
         plan_at(self.corpora(), recipe, made, &self.within(context))
+    }
+
+    /// What rows of a plan have: their documents by key and source and, with `with_text`, their text in parts that are
+    /// trained on or not.
+    ///
+    /// # Errors
+    /// [`EpochError`](crate::epoch::EpochError) for rows of another plan;
+    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when ids cannot be decoded.
+    pub fn row_reports(
+        &self,
+        planned: &Plan,
+        rows: &[EpochRow],
+        with_text: bool,
+    ) -> Result<Vec<RowReport>, Error> {
+        let loaded = match with_text {
+            true => Some(self.tokenizer(Some(&planned.plan.tokenizer.name))?),
+            false => None,
+        };
+        let is_sharded = !planned.plan.shards.is_empty();
+        let report = |row: &EpochRow| {
+            let parts = loaded.as_ref().map(|of| row.parts(|ids| of.tokenizer.decode(ids)));
+            let trained = row.target_weights().into_iter().filter(|weight| *weight > 0.0).count();
+            Ok(RowReport {
+                row: row.number(),
+                batch: row.batch(),
+                source: row.source().map(str::to_owned),
+                pass: row.pass(),
+                width: row.shape().width,
+                trained: trained as u64,
+                segments: self.row_segments(row, is_sharded)?,
+                parts: parts.transpose()?,
+                input_ids: row.ids().to_vec(),
+            })
+        };
+        rows.iter().map(report).collect()
+    }
+
+    fn row_segments(&self, row: &EpochRow, is_sharded: bool) -> Result<Vec<RowSegment>, Error> {
+        let segment = |(segment, span): (&epoch::Segment, &epoch::views::Span)| {
+            let (view, inside) = self.corpora().find(segment.document)?;
+            let header = view.expect_header(inside)?;
+            Ok(RowSegment {
+                document: segment.document.0,
+                key: view.display_key(inside, &header)?,
+                source: view.source_name(header.source).to_owned(),
+                offset: segment.offset,
+                length: segment.length,
+                document_length: segment.document_length,
+                start: span.start,
+                shard: is_sharded.then_some(Corpora::place(segment.document).0),
+                id: inside.0,
+            })
+        };
+        row.segments().iter().zip(&row.shape().spans).map(segment).collect()
     }
 }
 

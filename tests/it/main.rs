@@ -66,6 +66,7 @@ mod epoch {
     mod holdouts;
     mod laws;
     mod ledger;
+    mod look;
     mod masks;
     mod orders;
     mod passes;

@@ -12,6 +12,7 @@ mod duplicates;
 mod duplicates_text;
 mod epoch;
 mod epoch_build;
+mod epoch_row;
 mod epoch_stream;
 mod export;
 pub(super) mod field;
@@ -105,7 +106,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<epoch_build::EpochExplainArgs>(),
     entry::<epoch_build::EpochBuildArgs>(),
     entry::<epoch_stream::EpochStreamArgs>(),
-    entry::<epoch_stream::EpochRowArgs>(),
+    entry::<epoch_row::EpochRowArgs>(),
     entry::<epoch::EpochExtendArgs>(),
     entry::<epoch::EpochDropArgs>(),
     entry::<epoch_build::EpochVerifyArgs>(),

@@ -320,7 +320,7 @@ impl PlanHeader {
     }
 
     /// Whether documents are drawn with replacement, so that no source runs out.
-    fn is_endless(&self) -> bool {
+    pub(super) fn is_endless(&self) -> bool {
         self.recipe.order.curriculum.as_ref().is_some_and(|curriculum| curriculum.replace)
     }
 

@@ -217,10 +217,11 @@ impl<'a> Gatherer<'a> {
             false => None,
         };
         let (real, batch) = (real as usize, given.batch);
+        let pass = given.row.as_ref().filter(|_| !plan.is_endless()).map(|row| row.pass);
         let repeated = given.row.as_ref().map_or(0, |row| row.repeated as usize);
         let ids = Vec::new();
         let none = EpochRow::none();
-        Ok(EpochRow { source, ids, real, repeated, segments, shape, trained, batch, ..none })
+        Ok(EpochRow { source, ids, real, repeated, segments, shape, trained, batch, pass, ..none })
     }
 
     /// Calls `each` with every one of `documents`, which ascend, and its ids.

@@ -9,6 +9,7 @@ mod ids;
 mod prefetch;
 mod row;
 mod steps;
+mod text;
 
 pub(super) use files::{EpochFiles, IdFile, IdFileReader, PIECE_BYTES, consecutive_runs};
 pub(super) use gather::Gatherer;
@@ -17,6 +18,7 @@ pub use prefetch::BatchStream;
 pub(super) use row::NO_SOURCE;
 pub use row::{EpochBatch, EpochRow};
 pub use steps::EpochSteps;
+pub use text::{RowPart, RowReport, RowSegment};
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;

@@ -29,6 +29,8 @@ pub struct EpochRow {
     pub(in crate::epoch) trained: Option<Vec<LossSpan>>,
     /// Its batch; none where a recipe has no batches.
     pub(in crate::epoch) batch: Option<u64>,
+    /// Its pass over its source; none for a row of pads, and where rows are drawn with replacement.
+    pub(in crate::epoch) pass: Option<u32>,
 }
 
 /// The rows that a rank has of a step.
@@ -57,6 +59,13 @@ impl EpochRow {
     #[must_use]
     pub fn source(&self) -> Option<&str> {
         self.source_name.as_deref()
+    }
+
+    /// The pass over its source that it belongs to, counted from 0 within the run of the plan; none for a row of pads,
+    /// and where rows are drawn with replacement.
+    #[must_use]
+    pub const fn pass(&self) -> Option<u32> {
+        self.pass
     }
 
     /// Its ids, pads included; none where they were not read ([`EpochSteps::next_without_ids`](super::EpochSteps::next_without_ids)).
@@ -107,6 +116,7 @@ impl EpochRow {
             shape: RowShape { width: 0, spans: Vec::new(), pads: PadView::Suffix },
             trained: None,
             batch: None,
+            pass: None,
         }
     }
 }

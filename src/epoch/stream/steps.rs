@@ -47,6 +47,19 @@ impl Epoch {
         Ok(steps)
     }
 
+    /// The batch that a step begins with, the steps of all readers of this world counted from batch 0 on: what
+    /// [`StreamOptions::from_batch`] is for [`Epoch::batch`].
+    ///
+    /// # Errors
+    /// [`EpochError::OutOfRange`] for a step that the epoch does not have.
+    pub fn first_batch_of(&self, step: u64, options: &StreamOptions) -> Result<u64, EpochError> {
+        let there_are = self.steps_left(&StreamOptions { from_batch: 0, ..*options });
+        if step >= there_are {
+            return Err(EpochError::OutOfRange { what: "step", asked: step, there_are });
+        }
+        Ok(step * self.batches_of_step(options))
+    }
+
     /// Steps that a reader with these options has, from its first batch on: as many as every other reader.
     #[must_use]
     pub fn steps_left(&self, options: &StreamOptions) -> u64 {
