@@ -101,7 +101,7 @@ fn answers_are_found_where_a_template_rewrites_them() {
 }
 
 #[test]
-fn templates_that_lose_an_answer_are_refused_by_message_and_byte() {
+fn templates_that_lose_an_answer_are_refused_with_the_byte() {
     let lost = "{% for m in messages %}{% if m.role == 'assistant' and not loop.last %}{{ '<a>' ~ m.content | length ~ '</a>' }}{% else %}{{ '<a>' + m.content + '</a>' }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<a>' }}{% endif %}";
     let losing = chats(ChatShape::Auto, lost);
     let mut record = dialogue();
