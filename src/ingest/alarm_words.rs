@@ -171,6 +171,15 @@ fn chat_alarm_words(alarm: &Alarm) -> String {
             number(*added),
             pair_words(example.as_ref())
         ),
+        Alarm::LeftOut { member, conversations, of, first } => format!(
+            "the template leaves `{member}` out of {} of {} conversations: the text has nothing of it. The first: {first}",
+            number(*conversations),
+            number(*of)
+        ),
+        Alarm::OtherTemplate { source, added, earlier } => format!(
+            "{} documents came without ids into the source {source}, whose texts another chat template wrote before ({earlier}, or this one with other values): a record that came before is stored a second time, for nothing says that it is the same; give records ids (`id_field=`), or remove the documents of before",
+            number(*added)
+        ),
         Alarm::Untrained { conversations, first } => format!(
             "{} nothing that is trained on: no turn of the assistant with a weight above 0. The first: {first}",
             count(*conversations, "conversation has", "conversations have")
@@ -227,6 +236,8 @@ fn alarm_words(alarm: &Alarm) -> String {
         Alarm::MarkerAsText { .. }
         | Alarm::QuotedArguments { .. }
         | Alarm::WholeChats { .. }
+        | Alarm::LeftOut { .. }
+        | Alarm::OtherTemplate { .. }
         | Alarm::Untrained { .. } => chat_alarm_words(alarm),
         Alarm::NotText { .. }
         | Alarm::Html { .. }

@@ -26,6 +26,8 @@ pub(super) struct ConvertedText {
     pub(super) given: Option<SuppliedTokens>,
     /// A template quoted arguments of tool calls a second time.
     pub(super) has_quoted_arguments: bool,
+    /// Names of members of messages that a template left out.
+    pub(super) left_out: Vec<String>,
     /// What was decided about it elsewhere.
     pub(super) decided: Option<ImportedRow>,
     /// What older releases stored of it, where that is something else.
@@ -40,6 +42,7 @@ impl ConvertedText {
             form: None,
             given: None,
             has_quoted_arguments: false,
+            left_out: Vec::new(),
             decided: None,
             earlier: Vec::new(),
         }
@@ -136,11 +139,13 @@ impl RecordConverter {
             RecordForm::Text => ConverterKind::Text,
             RecordForm::Chat(chat) => {
                 if let Some(template) = &chat.template {
+                    template.expect_tokens()?;
                     alarms = marker_alarms(template, chat.markers, tokenizers)?;
                 }
                 let specials = tokenizers.iter().flat_map(|known| known.tokenizer.specials());
                 let specials = specials.map(|(_, spelling)| spelling);
-                let chats = ChatRenderer::new(chat, options.read.text_field.as_deref(), specials);
+                let chats = ChatRenderer::new(chat, options.read.text_field.as_deref(), specials)
+                    .with_tokenizers(tokenizers);
                 ConverterKind::Chat(Box::new(chats.within(options.read.max_doc_bytes, interrupt)))
             }
             RecordForm::Pretokenized(name) => {
@@ -288,7 +293,7 @@ impl RecordConverter {
             let with_nulls = (plain != record.metadata).then_some(record.metadata.as_str());
             chats.render(&plain, other.or(with_nulls))
         });
-        let RenderedChat { text, form, has_quoted_arguments } = match rendered {
+        let RenderedChat { text, form, has_quoted_arguments, left_out } = match rendered {
             Ok(chat) => chat,
             Err(why) => return Err(self.reject(record, RejectReason::Form(why))),
         };
@@ -301,6 +306,7 @@ impl RecordConverter {
         self.within_limit(ConvertedText {
             form: Some(form),
             has_quoted_arguments,
+            left_out,
             earlier,
             ..ConvertedText::plain(ReadRecord { text, ..record })
         })

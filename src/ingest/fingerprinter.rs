@@ -36,6 +36,8 @@ pub(super) struct FingerprintedRecord {
     pub(super) given: Option<SuppliedTokens>,
     /// A template quoted arguments of tool calls a second time.
     pub(super) has_quoted_arguments: bool,
+    /// Names of members of messages that a template left out.
+    pub(super) left_out: Vec<String>,
     /// What was decided about it elsewhere.
     pub(super) decided: Option<ImportedRow>,
     pub(super) raw: [u8; 16],
@@ -265,7 +267,8 @@ fn fingerprint_record(
     feed: &SignalFields,
     (craft, sighter): &mut (Fingerprinter, SuiteScanner<'_>),
 ) -> Result<FingerprintedRecord, Box<Reject>> {
-    let ConvertedText { mut record, form, given, has_quoted_arguments, decided, earlier } = formed;
+    let ConvertedText { mut record, form, given, decided, earlier, .. } = formed;
+    let (has_quoted_arguments, left_out) = (formed.has_quoted_arguments, formed.left_out);
     // In every mode: a later change of mind finds the sketches it needs.
     let mut fingerprint =
         craft.fingerprint(&compared_text(compared, &record.text, &record.metadata));
@@ -289,6 +292,7 @@ fn fingerprint_record(
         form,
         given,
         has_quoted_arguments,
+        left_out,
         decided,
         raw,
         content,

@@ -29,6 +29,8 @@ const NEAR_ONE: u64 = 20;
 const WHOLE_CHATS: u64 = 10;
 /// Witnesses counted; every one with more than 1/1024 of the removals is among them.
 const COUNTED: usize = 1024;
+/// Names of members counted that templates leave out.
+const LEFT_OUT: usize = 64;
 /// Updates of the same text before they are worth a word, if half of the updates are such.
 const SAME_TEXT: u64 = 100;
 /// Of these, so many are compared field by field.
@@ -62,8 +64,14 @@ pub(super) struct IngestMonitor {
     similar: (u64, Option<DocId>),
     /// Conversations in which a template quoted arguments of tool calls a second time, and where the first stood.
     quoted_arguments: (u64, String),
+    /// Members of messages that a template left out: in how many conversations, and where the first stood.
+    left_out: BTreeMap<String, (u64, String)>,
+    /// Conversations that were read.
+    conversations: u64,
     /// Conversations of which nothing is trained on, and where the first stood.
     untrained: (u64, String),
+    /// Hash and values of the chat template.
+    template: Option<(String, String)>,
     /// No record has an id by an option of the ingest, and all are of its source.
     is_unkeyed: bool,
     /// Of the added, those that superseded a document, and those of these with the text of that.
@@ -94,7 +102,10 @@ impl IngestMonitor {
                 && view.policy().compared == ComparedPart::Text,
             similar: (0, None),
             quoted_arguments: (0, String::new()),
+            left_out: BTreeMap::new(),
+            conversations: 0,
             untrained: (0, String::new()),
+            template: template_of(options),
             is_unkeyed: options.read.id_field.is_none() && options.read.source_field.is_none(),
             updated: 0,
             same_text: 0,
@@ -109,12 +120,40 @@ impl IngestMonitor {
             self.rejected.records += 1;
             match item {
                 FingerprintedItem::Reject(reject, _) => self.rejected.count(reject),
-                FingerprintedItem::Document(record) if record.has_quoted_arguments => {
-                    count_first(&mut self.quoted_arguments, record);
-                }
+                FingerprintedItem::Document(record) if self.is_chat => self.count_chat(record),
                 FingerprintedItem::Document(_) => {}
             }
         }
+    }
+
+    /// Takes note of what a template made of one conversation.
+    fn count_chat(&mut self, record: &FingerprintedRecord) {
+        self.conversations += 1;
+        if record.has_quoted_arguments {
+            count_first(&mut self.quoted_arguments, record);
+        }
+        for name in &record.left_out {
+            if let Some(counted) = self.left_out.get_mut(name) {
+                count_first(counted, record);
+            } else if self.left_out.len() < LEFT_OUT {
+                count_first(self.left_out.entry(name.clone()).or_default(), record);
+            }
+        }
+    }
+
+    /// Members that a template left out of many conversations, the most frequent first.
+    fn left_out_alarms(&self) -> Vec<Alarm> {
+        let of = self.conversations;
+        let many = self.left_out.iter().filter(|(_, (count, _))| count.saturating_mul(100) >= of);
+        let mut many: Vec<_> = many.collect();
+        many.sort_by_key(|(name, (count, _))| (std::cmp::Reverse(*count), name.as_str()));
+        let alarm = |(name, (count, first)): (&String, &(u64, String))| Alarm::LeftOut {
+            member: name.clone(),
+            conversations: *count,
+            of,
+            first: first.clone(),
+        };
+        many.into_iter().map(alarm).collect()
     }
 
     /// Takes note of what one newcomer is by itself, and of what it supersedes.
@@ -259,6 +298,7 @@ impl IngestMonitor {
             let (conversations, first) = (*conversations, first.clone());
             alarms.push(Alarm::QuotedArguments { conversations, first });
         }
+        alarms.extend(self.left_out_alarms());
         if let (conversations @ 1.., first) = &self.untrained {
             let (conversations, first) = (*conversations, first.clone());
             alarms.push(Alarm::Untrained { conversations, first });
@@ -313,9 +353,11 @@ impl IngestMonitor {
 }
 
 impl IngestMonitor {
-    /// Whether records without ids came from `since` on into a source whose last document before has one.
+    /// Whether records without ids came from `since` on into a source whose last document before has one, or has its text
+    /// of another chat template.
     fn forgotten_ids(&self, view: &View, since: DocId) -> Result<Option<Alarm>, StoreError> {
-        if !self.is_unkeyed || self.added < SOURCE {
+        let is_chat = self.template.is_some() && self.added > 0;
+        if !self.is_unkeyed || self.added < SOURCE && !is_chat {
             return Ok(None);
         }
         let Some((source, record)) = view.source_named(&self.source) else { return Ok(None) };
@@ -329,11 +371,16 @@ impl IngestMonitor {
         let before = documents.rank(since.0.saturating_sub(1)).checked_sub(1);
         let before = before.filter(|_| since.0 > 0 && !is_new_keyed);
         let Some(last) = before.and_then(|at| documents.select(at)) else { return Ok(None) };
-        Ok(view.expect_header(DocId(last))?.key.map(|key| Alarm::IdsForgotten {
-            source: record.name.clone(),
-            added: self.added,
-            key,
-        }))
+        let header = view.expect_header(DocId(last))?;
+        let (source, added) = (record.name.clone(), self.added);
+        if let Some(key) = header.key {
+            return Ok((added >= SOURCE).then_some(Alarm::IdsForgotten { source, added, key }));
+        }
+        let Some((hash, variables)) = &self.template else { return Ok(None) };
+        let earlier = view.template_of(header.commit)?;
+        let earlier =
+            earlier.filter(|earlier| (&earlier.hash, &earlier.variables) != (hash, variables));
+        Ok(earlier.map(|earlier| Alarm::OtherTemplate { source, added, earlier: earlier.hash }))
     }
 
     /// The same of the records that could not be read.
@@ -376,6 +423,13 @@ impl IngestMonitor {
 }
 
 /// Counts a record, and remembers where the first stood.
+/// Hash and values of the chat template that writes the texts, if one does.
+fn template_of(options: &IngestOptions) -> Option<(String, String)> {
+    let RecordForm::Chat(chat) = &options.form else { return None };
+    let template = chat.template.as_ref()?;
+    Some((template.hash_words(), template.variables_words()))
+}
+
 fn count_first((count, first): &mut (u64, String), record: &FingerprintedRecord) {
     if *count == 0 {
         let origin = &record.record.origin;

@@ -359,6 +359,26 @@ pub enum Alarm {
         /// A pair that shows what was taken for a duplicate.
         example: Option<AlarmPair>,
     },
+    /// A member of messages that the template left out of the text, in 1 of 100 conversations or more.
+    LeftOut {
+        /// Its name.
+        member: String,
+        /// Conversations whose text has nothing of it.
+        conversations: u64,
+        /// Conversations that were read.
+        of: u64,
+        /// The first of them: its file and number.
+        first: String,
+    },
+    /// Conversations without ids came into a source whose texts another chat template wrote.
+    OtherTemplate {
+        /// The source.
+        source: String,
+        /// Documents added.
+        added: u64,
+        /// blake3 of the template before, in hexadecimal.
+        earlier: String,
+    },
     /// Conversations of whose text nothing is trained on.
     Untrained {
         /// How many.

@@ -325,6 +325,15 @@ impl Tokenizer {
         self.vocabulary.specials().map(|(id, token)| (id, token.to_owned())).collect()
     }
 
+    /// Whether some special tokens are searched for in the text as the normaliser makes it: then other spellings become
+    /// them too, as in capitals or wide letters.
+    #[must_use]
+    pub fn normalises_specials(&self) -> bool {
+        let Ok(file) = TokenizerFile::read_tokens(&self.json) else { return true };
+        let is_normalised = |json: &serde_json::Value| json.get("normalized") == Some(&true.into());
+        file.added_tokens().any(|token| token.is_special && is_normalised(token.json))
+    }
+
     /// Calls `each` with every special token that `text` spells, from its start, the longest where
     /// several begin: its place in [`Tokenizer::specials`]. They stay text when encoded; this is for
     /// telling that they are there.

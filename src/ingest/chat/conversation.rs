@@ -6,7 +6,7 @@ use crate::model::{JsonMembers, parse_as};
 use minijinja::value::{Value, ValueKind};
 
 /// What a template may name besides messages, where a record has it.
-const LISTS: [&str; 2] = ["tools", "documents"];
+pub(super) const RECORD_LISTS: [&str; 2] = ["tools", "documents"];
 const VARIABLES: &str = "chat_template_kwargs";
 
 /// A conversation, in the fields that chat templates know.
@@ -46,6 +46,8 @@ pub(super) fn read_conversation(
     if turns.messages.is_empty() {
         return Err("a conversation without messages".to_owned());
     }
+    turns.weigh_by_list(&record)?;
+    turns.put_in_front(system_prompt(&record)?)?;
     turns.context = match spelled {
         Some(spelled) => context(&named(spelled, record)?)?,
         None => context(&record)?,
@@ -102,7 +104,7 @@ fn named(spelled: &str, record: Members) -> Result<Members, String> {
     let wrong = |error: serde_json::Error| format!("not JSON: {error}");
     let JsonMembers(members) = serde_json::from_str(spelled).map_err(wrong)?;
     let mut found = Members::default();
-    for name in LISTS.into_iter().chain([VARIABLES]) {
+    for name in RECORD_LISTS.into_iter().chain([VARIABLES]) {
         // Of a doubled name the last counts.
         if let Some((_, raw)) = members.iter().rev().find(|(known, _)| known == name)
             && record.get(name).is_some()
@@ -129,7 +131,51 @@ impl Conversation {
             return Err(format!("message {number} has no role"));
         }
         self.weights.push(weight(&message).map_err(|why| format!("message {number}: {why}"))?);
-        self.messages.push(message);
+        self.messages.push(with_names_of_reasoning(message));
+        Ok(())
+    }
+
+    /// Puts a system prompt that stands beside the messages before them; the field's name and text.
+    fn put_in_front(&mut self, system: Option<(&str, String)>) -> Result<(), String> {
+        let Some((name, system)) = system else { return Ok(()) };
+        let first = self.messages.first();
+        let role = first.and_then(|message| message.get("role")).and_then(Value::as_str);
+        if let (Some("system" | "developer"), Some(first)) = (role, first) {
+            return match first.get("content").and_then(Value::as_str) {
+                Some(content) if content == system => Ok(()),
+                _ => Err(format!(
+                    "field `{name}` has a system prompt and message 0 another one; which of them counts?"
+                )),
+            };
+        }
+        let mut message = Members::default();
+        message.push("role", Value::from("system"));
+        message.push("content", Value::from(system));
+        self.messages.insert(0, message);
+        self.weights.insert(0, 0.0);
+        // Without a template it would be lost.
+        self.plain = None;
+        Ok(())
+    }
+
+    /// Takes the messages out of the loss that a list beside them has a 0 for.
+    fn weigh_by_list(&mut self, record: &Members) -> Result<(), String> {
+        const NAME: &str = "loss_mask";
+        let Some(list) = record.get(NAME).map(parsed).and_then(|list| items(&list)) else {
+            return Ok(());
+        };
+        if list.len() != self.weights.len() {
+            return Err(format!(
+                "field `{NAME}` has {} items beside {} messages",
+                list.len(),
+                self.weights.len()
+            ));
+        }
+        for (weight, given) in self.weights.iter_mut().zip(&list) {
+            if !switch(NAME, given)? {
+                *weight = 0.0;
+            }
+        }
         Ok(())
     }
 
@@ -169,7 +215,36 @@ impl Conversation {
     }
 }
 
-/// What a message counts in the loss: its `weight`, unless `train` (or `training`) says no.
+/// The names under which the reasoning of an answer stands, by whoever wrote the data.
+pub(super) const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
+
+/// The message with its reasoning under both names that templates read, in the places that transformers gives them.
+fn with_names_of_reasoning(mut message: Members) -> Members {
+    let Some(reasoning) = REASONING.iter().find_map(|name| message.get(name)).cloned() else {
+        return message;
+    };
+    let mut named = Members::default();
+    let thinking = message.take("thinking");
+    named.push("thinking", thinking.unwrap_or_else(|| reasoning.clone()));
+    let is_named = message.get("reasoning_content").is_some();
+    named.extend(message);
+    if !is_named {
+        named.push("reasoning_content", reasoning);
+    }
+    named
+}
+
+/// Members of a message that say whether it is trained on, by different trainers, and what they say when they are true.
+pub(super) const SWITCHES: [(&str, bool); 6] = [
+    ("train", true),
+    ("training", true),
+    ("loss", true),
+    ("loss_mask", true),
+    ("trainable", true),
+    ("masked", false),
+];
+
+/// What a message counts in the loss: its `weight`, unless a switch says no.
 fn weight(message: &Members) -> Result<f32, String> {
     let mut weight = 1.0;
     if let Some(given) = message.get("weight").filter(|given| !given.is_none()) {
@@ -181,17 +256,51 @@ fn weight(message: &Members) -> Result<f32, String> {
         weight =
             narrow.ok_or_else(|| format!("its weight {given} is not a number of 0 or more"))?;
     }
-    for name in ["train", "training"] {
+    let mut said: Option<(&str, bool)> = None;
+    for (name, yes) in SWITCHES {
         let Some(given) = message.get(name).filter(|given| !given.is_none()) else { continue };
-        if given.kind() != ValueKind::Bool {
-            return Err(format!("its `{name}` is {given}, neither true nor false"));
+        let is_trained = switch(name, given)? == yes;
+        match said {
+            Some((other, before)) if before != is_trained => {
+                let no = if is_trained { other } else { name };
+                let yes = if is_trained { name } else { other };
+                return Err(format!("it is trained on by its `{yes}` and not by its `{no}`"));
+            }
+            _ => said = Some((name, is_trained)),
         }
-        if !given.is_true() {
-            weight = 0.0;
-        }
+    }
+    if said.is_some_and(|(_, is_trained)| !is_trained) {
+        weight = 0.0;
     }
     let is_trained = message.get("role").and_then(Value::as_str) == Some("assistant");
     Ok(if is_trained { weight } else { 0.0 })
+}
+
+/// A truth value, also written as 0 or 1.
+fn switch(name: &str, given: &Value) -> Result<bool, String> {
+    let number = given.as_i64().filter(|_| given.is_integer());
+    match (given.kind(), number) {
+        (ValueKind::Bool, _) => Ok(given.is_true()),
+        (_, Some(number @ (0 | 1))) => Ok(number == 1),
+        _ => Err(format!("its `{name}` is {given}, neither true nor false")),
+    }
+}
+
+/// A system prompt beside the messages, with the name of its field.
+fn system_prompt(record: &Members) -> Result<Option<(&'static str, String)>, String> {
+    let mut found: Option<(&str, String)> = None;
+    for name in ["system", "system_prompt"] {
+        let Some(given) = text(record, name)?.filter(|text| !text.trim().is_empty()) else {
+            continue;
+        };
+        match &found {
+            Some((_, known)) if *known != given => {
+                return Err("fields `system` and `system_prompt` are two system prompts".to_owned());
+            }
+            _ => found = Some((name, given)),
+        }
+    }
+    Ok(found)
 }
 
 /// A field that is a list of objects; a string is parsed, as Parquet files often hold it.
@@ -205,7 +314,7 @@ fn list(record: &Members, name: &str) -> Result<Vec<Members>, String> {
 }
 
 /// The items of a list, if it is one.
-fn items(value: &Value) -> Option<Vec<Value>> {
+pub(super) fn items(value: &Value) -> Option<Vec<Value>> {
     if value.kind() == ValueKind::Seq { value.try_iter().ok().map(Iterator::collect) } else { None }
 }
 
@@ -223,14 +332,16 @@ fn parsed_text(value: &Value) -> Option<Value> {
 /// What templates name besides messages.
 fn context(record: &Members) -> Result<Members, String> {
     let mut context = Members::default();
-    for name in LISTS {
+    for name in RECORD_LISTS {
         let Some(given) = record.get(name).map(parsed).filter(|given| !given.is_none()) else {
             continue;
         };
-        if given.kind() != ValueKind::Seq {
-            return Err(format!("field `{name}` is not a list"));
+        let given = items(&given).ok_or_else(|| format!("field `{name}` is not a list"))?;
+        let given: Vec<Value> = given.iter().map(parsed).collect();
+        if let Some(odd) = given.iter().position(|item| item.kind() != ValueKind::Map) {
+            return Err(format!("item {odd} of field `{name}` is not an object"));
         }
-        context.push(name, given);
+        context.push(name, Value::from(given));
     }
     if let Some(given) = record.get(VARIABLES).filter(|given| !given.is_none()) {
         let named = Members::of(given);
@@ -242,9 +353,6 @@ fn context(record: &Members) -> Result<Members, String> {
 /// Lists of `from` and `value`; those of `role` and `content` are taken as they are.
 fn share_gpt(record: &Members, name: &str) -> Result<Conversation, String> {
     let mut turns = Conversation::default();
-    if let Some(system) = text(record, "system")?.filter(|system| !system.is_empty()) {
-        turns.push_text("system", system)?;
-    }
     for mut message in list(record, name)? {
         if message.get("role").is_some() {
             turns.push(message)?;
@@ -291,9 +399,6 @@ fn alpaca(record: &Members) -> Result<Conversation, String> {
     let output = expect_text(record, "output")?;
     let input = text(record, "input")?.filter(|input| !input.is_empty());
     let mut turns = Conversation::default();
-    if let Some(system) = text(record, "system")?.filter(|system| !system.is_empty()) {
-        turns.push_text("system", system)?;
-    }
     for pair in record.get("history").and_then(items).into_iter().flatten() {
         let said = items(&pair).unwrap_or_default();
         let [Some(asked), Some(answered)] = [0, 1].map(|at| said.get(at).and_then(Value::as_str))

@@ -82,6 +82,10 @@ pub struct ChatOptions {
     pub markers: TemplateMarkers,
 }
 
+/// What releases make of the same record and template. It goes up when a text or a span may change, so that files are read
+/// again: the first gave templates undefined names in the place of none, and knew fewer names of weights and reasoning.
+const RENDERING: u32 = 2;
+
 impl ChatOptions {
     /// The options that decide what a record becomes, in one line.
     pub(in super::super) fn reading_key(&self) -> String {
@@ -92,7 +96,7 @@ impl ChatOptions {
         let template = self.template.as_ref().map_or_else(String::new, |template| {
             format!(";template={};variables={}", template.hash_words(), template.variables_words())
         });
-        format!("chat={};special={special}{template}", self.shape.name())
+        format!("chat={};rendering={RENDERING};special={special}{template}", self.shape.name())
     }
 }
 
@@ -109,6 +113,33 @@ impl ForbiddenSpellings {
             }
         }
         Self(by_first)
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.values().flatten().map(String::as_str)
+    }
+
+    /// Those that a text spells, in their order; the longest where several begin.
+    pub(super) fn all_in(&self, text: &str) -> Vec<&str> {
+        let (mut found, mut rest) = (Vec::new(), text.as_bytes());
+        while let Some((_, behind)) = rest.split_first() {
+            let special = self.at_start(rest);
+            found.extend(special);
+            rest = special.map_or(behind, |special| rest.get(special.len()..).unwrap_or_default());
+        }
+        found
+    }
+
+    /// Bytes of the one that a text begins with.
+    pub(super) fn length_at_start(&self, text: &str) -> Option<usize> {
+        self.at_start(text.as_bytes()).map(str::len)
+    }
+
+    fn at_start(&self, text: &[u8]) -> Option<&str> {
+        let here = self.0.get(text.first()?)?.iter();
+        let here = here.filter(|special| text.starts_with(special.as_bytes()));
+        here.max_by_key(|special| special.len()).map(String::as_str)
     }
 
     /// The first special token that a string or a name in `message` spells.

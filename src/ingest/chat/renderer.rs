@@ -3,10 +3,14 @@
 use super::budget::{RenderBudget, RenderLimits};
 use super::conversation;
 use super::conversation::Conversation;
+use super::forged::ForgedTokens;
+use super::left_out::{check_contents, members_left_out};
 use super::options::ForbiddenSpellings;
 use super::options::{ChatOptions, SpecialInContent};
 use super::template::{ChatTemplate, MARKS};
+use super::trace::Trace;
 use super::values::Members;
+use crate::decide::LoadedTokenizer;
 use crate::model::{Interrupt, LossSpan, TextForm, json_string};
 use minijinja::value::Value;
 
@@ -18,6 +22,8 @@ pub(in crate::ingest) struct RenderedChat {
     pub(in crate::ingest) form: TextForm,
     /// Arguments of a tool call came as a JSON text, and the template quoted that a second time.
     pub(in crate::ingest) has_quoted_arguments: bool,
+    /// Names of members of its messages that are not in the text.
+    pub(in crate::ingest) left_out: Vec<String>,
 }
 
 /// Makes texts of conversations.
@@ -25,6 +31,8 @@ pub(in crate::ingest) struct ChatRenderer {
     options: ChatOptions,
     field: Option<String>,
     specials: ForbiddenSpellings,
+    /// Special tokens that a record puts together; none: they may stand in a record, or nothing joins it.
+    forged: Option<ForgedTokens>,
     /// Generation marks, which no record may hold.
     marks: ForbiddenSpellings,
     limits: RenderLimits,
@@ -39,13 +47,23 @@ impl ChatRenderer {
         specials: impl IntoIterator<Item = String>,
     ) -> Self {
         let template = options.template.iter().flat_map(|template| template.forbidden());
+        let specials = ForbiddenSpellings::new(specials.into_iter().chain(template));
+        let is_checked = options.special_in_content == SpecialInContent::Reject;
+        let template = options.template.as_ref().filter(|_| is_checked);
         Self {
             options: options.clone(),
             field: field.map(str::to_owned),
-            specials: ForbiddenSpellings::new(specials.into_iter().chain(template)),
+            forged: template.map(|template| ForgedTokens::new(&specials, template)),
+            specials,
             marks: ForbiddenSpellings::new(MARKS.map(String::from)),
             limits: RenderLimits::default(),
         }
+    }
+
+    /// The same for these tokenizers, of which some find special tokens behind other spellings.
+    pub(in crate::ingest) fn with_tokenizers(self, tokenizers: &[LoadedTokenizer]) -> Self {
+        let forged = self.forged.map(|forged| forged.with_tokenizers(tokenizers));
+        Self { forged, ..self }
     }
 
     /// With a bound on what a template writes, and a way to stop it.
@@ -77,7 +95,8 @@ impl ChatRenderer {
             let text = prompt.clone() + &completion;
             let spans = SpanBuilder::default().and(prompt.len(), text.len(), weight)?;
             let form = TextForm { specials: false, given: None, spans: Some(spans.0) };
-            return Ok(RenderedChat { text, form, has_quoted_arguments: false });
+            let (has_quoted_arguments, left_out) = (false, Vec::new());
+            return Ok(RenderedChat { text, form, has_quoted_arguments, left_out });
         };
         self.check_specials(&turns)?;
         let mut work = RenderBudget::new(&self.limits);
@@ -87,11 +106,16 @@ impl ChatRenderer {
             }
             render_by_marks(template, &turns, &mut work)?
         } else {
-            render_by_prefixes(template, &turns, &mut work)?
+            render_by_prefixes(template, &self.specials, &turns, &mut work)?
         };
+        if let Some(forged) = &self.forged {
+            forged.check((&self.specials, template), (&turns, &text), &mut work)?;
+        }
+        check_contents(template, (&turns, &text), &mut work)?;
+        let left_out = members_left_out(&turns, &text);
         let has_quoted_arguments = has_quoted_arguments(&turns, &text);
         let form = TextForm { specials: true, given: None, spans: Some(spans) };
-        Ok(RenderedChat { text, form, has_quoted_arguments })
+        Ok(RenderedChat { text, form, has_quoted_arguments, left_out })
     }
 
     #[cfg(test)]
@@ -100,9 +124,8 @@ impl ChatRenderer {
     }
 
     fn check_specials(&self, turns: &Conversation) -> Result<(), String> {
-        if self.options.special_in_content == SpecialInContent::Allow {
-            return Ok(());
-        }
+        let Some(forged) = &self.forged else { return Ok(()) };
+        forged.check_roles(turns)?;
         for (number, message) in turns.messages.iter().enumerate() {
             if let Some(special) = self.specials.find_in(message) {
                 return Err(format!(
@@ -151,16 +174,17 @@ fn values(turns: &Conversation) -> Vec<Value> {
 }
 
 /// An assistant's turn is what the template adds to the conversation before it, opened for an
-/// answer, when the turn is there; this and all that follows must only ever add.
+/// answer, when the turn is there. Where it stands otherwise once others follow, it is found by its texts.
 fn render_by_prefixes(
     template: &ChatTemplate,
+    specials: &ForbiddenSpellings,
     turns: &Conversation,
     work: &mut RenderBudget<'_>,
 ) -> Result<(String, Vec<LossSpan>), String> {
     let messages = values(turns);
     let whole = template.render(&messages, &turns.context, false, work);
     let whole = whole.map_err(|why| turns.with_odd_message(why))?;
-    let mut spans = SpanBuilder::default();
+    let (mut spans, mut trace) = (SpanBuilder::default(), None);
     for (number, weight) in turns.weights.iter().enumerate() {
         if *weight <= 0.0 {
             continue;
@@ -175,16 +199,44 @@ fn render_by_prefixes(
             let answered = template.render(upto(number + 1), &turns.context, false, work);
             answered.map_err(|why| format!("up to message {number}: {why}"))?
         };
-        expect_prefix(
-            &asked,
-            &answered,
-            number,
-            "its answer is opened otherwise than it stands in the turn",
-        )?;
-        expect_prefix(&answered, &whole, number, "it stands otherwise in the whole conversation")?;
-        spans = spans.and(asked.len(), answered.len(), *weight)?;
+        let added = expect_added((&asked, &answered, &whole), number);
+        let (start, end) = match added {
+            Ok(()) => (asked.len(), answered.len()),
+            Err(why) => {
+                let all = match &mut trace {
+                    Some(all) => all,
+                    None => trace.insert(Trace::of(template, turns, messages.len(), work)?),
+                };
+                // With signs behind texts nothing else may be otherwise.
+                let all = all.as_ref().filter(|all| all.text == whole);
+                let before = template.render(upto(number), &turns.context, false, work);
+                let opener = before.ok();
+                let opener =
+                    opener.and_then(|before| asked.get(first_difference(&before, &asked)..));
+                let alone = Trace::of(template, turns, number + 1, work)?;
+                let found = all.zip(alone.as_ref()).zip(opener);
+                let found = found.and_then(|((all, alone), opener)| {
+                    all.answer(number, alone, opener, |text| specials.length_at_start(text))
+                });
+                found.ok_or(why)?
+            }
+        };
+        spans = spans.and(start, end, *weight)?;
     }
     Ok((whole, spans.0))
+}
+
+/// Fails for an answer that is not added to what stands before it, or not kept in the whole.
+fn expect_added((asked, answered, whole): (&str, &str, &str), number: usize) -> Result<(), String> {
+    let opened = "its answer is opened otherwise than it stands in the turn";
+    expect_prefix(asked, answered, number, opened)?;
+    expect_prefix(answered, whole, number, "it stands otherwise in the whole conversation")
+}
+
+/// Where two texts part, at a letter of both.
+fn first_difference(one: &str, other: &str) -> usize {
+    let at = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    other.floor_char_boundary(at.min(one.floor_char_boundary(at)))
 }
 
 /// Fails with the first byte at which `longer` does not begin with `shorter`.
@@ -193,11 +245,11 @@ fn expect_prefix(shorter: &str, longer: &str, number: usize, what: &str) -> Resu
         return Ok(());
     }
     let at = shorter.bytes().zip(longer.bytes()).take_while(|(a, b)| a == b).count();
-    let from = longer.floor_char_boundary(at.min(shorter.floor_char_boundary(at)));
+    let from = first_difference(shorter, longer);
     let excerpt =
         |text: &str| text.get(from..).unwrap_or_default().chars().take(24).collect::<String>();
     Err(format!(
-        "the template is not prefix-preserving: of message {number}, {what}, from byte {at} ({:?} became {:?}); trained tokens cannot be found; use a template with generation marks",
+        "the template is not prefix-preserving: of message {number}, {what}, from byte {at} ({:?} became {:?}); trained tokens cannot be found; mark them in the template with {{% generation %}} (TRL publishes such templates of many models, named *_training.jinja), or leave that message out with \"train\": false",
         excerpt(shorter),
         excerpt(longer)
     ))
@@ -230,22 +282,65 @@ fn render_by_marks(
     if begun.is_some() {
         return Err("a generation mark that does not end".to_owned());
     }
+    let is_assistant =
+        |message: &Members| message.get("role").and_then(Value::as_str) == Some("assistant");
     let said = turns.messages.iter().zip(&turns.weights);
-    let said = said
-        .filter(|(message, _)| message.get("role").and_then(Value::as_str) == Some("assistant"));
-    let weights: Vec<f32> = said.map(|(_, weight)| *weight).collect();
-    let is_plain = weights.iter().all(|weight| weight.to_bits() == 1_f32.to_bits());
-    if !is_plain && weights.len() != found.len() {
-        return Err(format!(
-            "the template marks {} parts and the assistant has {} turns, so their weights cannot be assigned",
-            found.len(),
-            weights.len()
-        ));
-    }
+    let mut said = said.filter(|(message, _)| is_assistant(message));
+    let is_plain = said.all(|(_, weight)| weight.to_bits() == 1_f32.to_bits());
+    let weights = if is_plain {
+        vec![1.0; found.len()]
+    } else {
+        let trace = Trace::of(template, turns, messages.len(), work)?;
+        let trace = trace.filter(|trace| trace.text == text && trace.marked.len() == found.len());
+        let weights = trace.and_then(|trace| weights_of_marks(turns, &trace));
+        weights.ok_or_else(|| {
+            format!(
+                "of the {} parts that the template marks it cannot be told which message each is of, so their weights cannot be assigned",
+                found.len()
+            )
+        })?
+    };
     let mut spans = SpanBuilder::default();
-    for (number, (start, end)) in found.into_iter().enumerate() {
-        let weight = if is_plain { 1.0 } else { weights.get(number).copied().unwrap_or(1.0) };
+    for ((start, end), weight) in found.into_iter().zip(weights) {
         spans = spans.and(start, end, weight)?;
     }
     Ok((text, spans.0))
+}
+
+/// Of every part between marks the weight of the message whose texts it has. One without a text is of the only assistant's
+/// message that stands between those of the parts beside it.
+fn weights_of_marks(turns: &Conversation, trace: &Trace) -> Option<Vec<f32>> {
+    let weight = |message: usize| turns.weights.get(message).copied();
+    let is_said = |message: &usize| {
+        let role = turns.messages.get(*message).and_then(|message| message.get("role"));
+        role.and_then(Value::as_str) == Some("assistant")
+    };
+    let mut weights = Vec::with_capacity(trace.marked.len());
+    for (at, (_, _, of)) in trace.marked.iter().enumerate() {
+        let own = match of.as_slice() {
+            [] => {
+                let known = |marks: &[(usize, usize, Vec<usize>)], last: bool| {
+                    let mut of = marks.iter().map(|(_, _, of)| of);
+                    let beside = if last { of.next_back() } else { of.next() }?;
+                    if last { beside.last() } else { beside.first() }.copied()
+                };
+                let (before, behind) = (trace.marked.get(..at)?, trace.marked.get(at + 1..)?);
+                let from = if before.is_empty() { 0 } else { known(before, true)? + 1 };
+                let to =
+                    if behind.is_empty() { turns.messages.len() } else { known(behind, false)? };
+                let mut between = (from..to).filter(is_said);
+                let only = between.next().filter(|_| between.next().is_none())?;
+                weight(only)?
+            }
+            [first, others @ ..] => {
+                let first = weight(*first)?;
+                let is_same = |other: &usize| {
+                    weight(*other).is_some_and(|other| other.to_bits() == first.to_bits())
+                };
+                others.iter().all(is_same).then_some(first)?
+            }
+        };
+        weights.push(own);
+    }
+    Some(weights)
 }

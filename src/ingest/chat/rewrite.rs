@@ -6,7 +6,7 @@
 
 use super::budget::refusal;
 use super::sandbox;
-use super::sandbox::{ADD, CONCAT, IN, KEPT, MULTIPLY, NESTED, SLICE, SLICED};
+use super::sandbox::{ADD, CONCAT, IN, KEPT, LOOPED, MULTIPLY, NESTED, SLICE, SLICED};
 use minijinja::machinery::ast::{
     AutoEscape, BinOp, BinOpKind, Block, Break, Call, CallArg, CallBlock, Compare, CompareOp,
     CompareOpKind, Const, Continue, Do, EmitExpr, Expr, Extends, Filter, FilterBlock, ForLoop,
@@ -63,7 +63,7 @@ pub(super) fn rewrite<'a>(statement: &Stmt<'a>) -> Stmt<'a> {
             node.span(),
             ForLoop {
                 target: target(&node.target),
-                iter: expression(&node.iter),
+                iter: filter(LOOPED, node.iter.span(), expression(&node.iter), []),
                 filter_expr: node.filter_expr.as_ref().map(expression),
                 recursive: node.recursive,
                 body: all(&node.body),

@@ -26,6 +26,7 @@ pub(super) const CONCAT: &str = "checked:~";
 pub(super) const ADD: &str = "checked:+";
 pub(super) const MULTIPLY: &str = "checked:*";
 pub(super) const IN: &str = "checked:in";
+pub(super) const LOOPED: &str = "checked:loop";
 pub(super) const NESTED: &str = "checked:nested";
 pub(super) const KEPT: &str = "checked:kept";
 pub(super) const SLICED: &str = "checked:sliced";
@@ -39,6 +40,14 @@ fn add_operators(environment: &mut Environment<'static>) {
     environment.add_test("in", contained);
     environment.add_test("integer", |value: Value| is_integer(&value));
     environment.add_test("number", |value: Value| value.is_number() || is_integer(&value));
+    // None is no list to Python, and an empty one to the engine.
+    environment.add_test("iterable", |value: Value| {
+        value.as_str().is_some() || !value.is_none() && value.try_iter().is_ok()
+    });
+    environment.add_filter(LOOPED, |value: Value| {
+        let why = "the template goes through none, where a list was expected";
+        if value.is_none() { Err(refusal(why.to_owned())) } else { Ok(value) }
+    });
     environment.add_filter(NESTED, nested);
     environment.add_filter(
         KEPT,

@@ -1,22 +1,22 @@
 //! Templates that multiply what they are given, and that every builtin of the engine is accounted for.
 
-use super::budget::{RenderAllowance, RenderLimits};
+use super::ChatTemplate;
+use super::budget::{RenderAllowance, RenderBudget, RenderLimits};
 use super::sandbox;
-use super::{ChatOptions, ChatRenderer, ChatTemplate};
-use crate::model::Interrupt;
+use super::values::Members;
 use minijinja::Environment;
+use minijinja::value::Value;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 const LIMIT: u64 = 100_000;
 
 fn rendered(source: &str) -> Result<String, String> {
-    let template = Some(Arc::new(ChatTemplate::new(source).map_err(|error| error.to_string())?));
-    let options = ChatOptions { template, ..ChatOptions::default() };
-    let chats = ChatRenderer::new(&options, None, []).within(LIMIT, &Interrupt::default());
-    let record = json!({"messages": [{"role": "user", "content": "Hello, hello. It is a text."}]});
-    chats.text(&record.to_string()).map(|(text, _)| text)
+    let template = ChatTemplate::new(source).map_err(|error| error.to_string())?;
+    let limits = RenderLimits { bytes: LIMIT, ..RenderLimits::default() };
+    let message = json!({"role": "user", "content": "Hello, hello. It is a text."});
+    let messages = [Value::from_serialize(message)];
+    template.render(&messages, &Members::default(), false, &mut RenderBudget::new(&limits))
 }
 
 fn refused(source: &str) {

@@ -6,16 +6,16 @@
 //! What a template writes to set turns apart, which a tokenizer must know and no message may say.
 
 use super::budget::{RenderAllowance, RenderBudget, STEPS};
+use super::conversation::RECORD_LISTS;
 use super::functions::CalendarDay;
 use super::rewrite::CompiledTemplate;
+use super::tags::{mark_generation, with_line_ends, writes_unasked};
 use super::values::Members;
 use super::{functions, sandbox};
-use crate::model::near_names::UnknownName;
-use crate::model::text_file::{bytes_without_mark, decode_text};
 use minijinja::value::Value;
 use minijinja::{Environment, ErrorKind};
 use serde_json::{Map, Value as Json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Around what `{% generation %}` encloses: noncharacters, which no record may hold.
 pub(super) const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
@@ -47,6 +47,14 @@ pub enum TemplateError {
     /// Not a template.
     #[error("the chat template does not compile: {0}")]
     Compile(String),
+    /// A special token that the template writes and that has no value.
+    #[error(
+        "the chat template writes `{name}` and nothing says what that is: every text would have nothing in its place; give the tokenizer's directory, or the value with `chat_set=`"
+    )]
+    Token {
+        /// The name of the special token.
+        name: &'static str,
+    },
     /// Not a day.
     #[error("`{0}` is not a day; write it as 2024-07-26")]
     Date(String),
@@ -57,6 +65,8 @@ pub struct ChatTemplate {
     source: String,
     variables: Map<String, Json>,
     specials: Vec<String>,
+    /// Names of special tokens that have no value, by a configuration.
+    nothing: Vec<&'static str>,
     day: Option<CalendarDay>,
     environment: Environment<'static>,
     program: CompiledTemplate,
@@ -77,11 +87,12 @@ impl ChatTemplate {
     /// # Errors
     /// [`TemplateError::Compile`].
     pub fn new(source: &str) -> Result<Self, TemplateError> {
-        let (compiled, is_marked) = mark_generation(source);
+        let (compiled, is_marked) = mark_generation(&with_line_ends(source));
         Ok(Self {
             source: source.to_owned(),
             variables: Map::new(),
             specials: Vec::new(),
+            nothing: Vec::new(),
             day: None,
             environment: environment(None),
             program: CompiledTemplate::compile(compiled)
@@ -91,68 +102,57 @@ impl ChatTemplate {
         })
     }
 
-    /// Reads a template: a `.jinja` file, a tokenizer_config.json, or the directory of a tokenizer. A
-    /// `chat_template.jinja` goes before the one in the configuration, whose special tokens are known
-    /// to either. `name` chooses among several; else it is the one named `default`.
-    ///
-    /// # Errors
-    /// [`TemplateError`].
-    pub fn load(path: &Path, name: Option<&str>) -> Result<Self, TemplateError> {
-        let is_json = path.extension().is_some_and(|extension| extension == "json");
-        let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
-        let config_path =
-            if is_json { path.to_path_buf() } else { folder.join("tokenizer_config.json") };
-        let config = if is_json || config_path.is_file() {
-            let config: Json = serde_json::from_slice(bytes_without_mark(&read(&config_path)?))
-                .map_err(|error| config_error(&config_path, format!("not JSON: {error}")))?;
-            Some(config)
-        } else {
-            None
-        };
-        let beside = folder.join("chat_template.jinja");
-        let file = if path.is_dir() || is_json {
-            Some(beside).filter(|beside| name.is_none() && beside.is_file())
-        } else {
-            Some(path.to_path_buf())
-        };
-        let source = match (file, &config) {
-            (Some(file), _) => decode_text("it", read(&file)?)
-                .map_err(|error| config_error(&file, error.to_string()))?,
-            (None, Some(config)) => {
-                choose(config, name).map_err(|why| config_error(&config_path, why))?
-            }
-            (None, None) => {
-                let why = "neither chat_template.jinja nor tokenizer_config.json is in it";
-                return Err(config_error(path, why.to_owned()));
-            }
-        };
-        let mut template = Self::new(&source)?;
-        if let Some(config) = &config {
-            template.read_special_tokens(config);
-        }
-        Ok(template)
-    }
-
-    /// Takes the special tokens of a tokenizer_config.json.
-    fn read_special_tokens(&mut self, config: &Json) {
+    /// Takes the special tokens that a configuration names.
+    pub(super) fn set_tokens(&mut self, config: &Map<String, Json>) {
         for name in TOKENS {
-            if let Some(token) = config.get(name).and_then(spelling) {
-                self.variables.insert(name.to_owned(), Json::from(token));
-                self.specials.push(token.to_owned());
+            match config.get(name) {
+                // What has no value on purpose is written as nothing, but an answer must end.
+                Some(Json::Null) if name != "eos_token" => self.nothing.push(name),
+                Some(token) => self.extend_tokens(Some(name), token),
+                None => {}
             }
         }
-        let additional = config.get("additional_special_tokens").and_then(Json::as_array);
-        self.specials
-            .extend(additional.into_iter().flatten().filter_map(spelling).map(str::to_owned));
+        let lists = ["additional_special_tokens", "extra_special_tokens"];
+        let lists = lists.map(|name| config.get(name));
+        for list in lists.into_iter().flatten() {
+            for token in list.as_array().into_iter().flatten() {
+                self.extend_tokens(None, token);
+            }
+            for (name, token) in list.as_object().into_iter().flatten() {
+                self.extend_tokens(Some(name), token);
+            }
+        }
         let added = config.get("added_tokens_decoder").and_then(Json::as_object);
         for token in added.into_iter().flat_map(Map::values) {
             if token.get("special").and_then(Json::as_bool) == Some(true) {
-                self.specials.extend(spelling(token).map(str::to_owned));
+                self.extend_tokens(None, token);
             }
         }
-        self.is_declared = additional.is_some() || added.is_some();
+        self.is_declared = lists.iter().any(Option::is_some) || added.is_some();
         self.specials.sort_unstable();
         self.specials.dedup();
+    }
+
+    /// Takes one, under the name that templates have for it.
+    fn extend_tokens(&mut self, name: Option<&str>, token: &Json) {
+        let Some(token) = spelling(token) else { return };
+        if let Some(name) = name {
+            self.variables.insert(name.to_owned(), Json::from(token));
+        }
+        self.specials.push(token.to_owned());
+    }
+
+    /// Fails for a special token that the template writes and that nobody gave it: nothing would stand in its place.
+    ///
+    /// # Errors
+    /// [`TemplateError::Token`].
+    pub(in crate::ingest) fn expect_tokens(&self) -> Result<(), TemplateError> {
+        let source = with_line_ends(&self.source);
+        let is_known =
+            |name: &str| self.variables.contains_key(name) || self.nothing.contains(&name);
+        let unknown =
+            TOKENS.into_iter().find(|name| !is_known(name) && writes_unasked(&source, name));
+        unknown.map_or(Ok(()), |name| Err(TemplateError::Token { name }))
     }
 
     /// The texts that must be one token each, so that turns are distinguished from content, ascending: what the
@@ -215,7 +215,7 @@ impl ChatTemplate {
         *blake3::hash(self.source.as_bytes()).as_bytes()
     }
 
-    pub(super) fn hash_words(&self) -> String {
+    pub(in super::super) fn hash_words(&self) -> String {
         blake3::hash(self.source.as_bytes()).to_hex().to_string()
     }
 
@@ -240,7 +240,9 @@ impl ChatTemplate {
         work.check_interrupt_of_render()?;
         let set = self.variables.iter();
         let set = set.map(|(name, value)| (name.clone(), Value::from_serialize(value)));
-        let named = set.chain(context.iter().cloned());
+        // What a record has none of is none, as transformers gives it: it is not undefined.
+        let none = RECORD_LISTS.map(|name| (name.to_owned(), Value::from(())));
+        let named = none.into_iter().chain(set).chain(context.iter().cloned());
         let ours = [
             ("messages".to_owned(), Value::from(messages.to_vec())),
             ("add_generation_prompt".to_owned(), Value::from(add_generation_prompt)),
@@ -278,35 +280,6 @@ fn environment(day: Option<CalendarDay>) -> Environment<'static> {
     environment
 }
 
-/// Turns `{% generation %}` blocks into filter blocks, which trim space alike; says whether there was one.
-fn mark_generation(source: &str) -> (String, bool) {
-    let mut out = String::with_capacity(source.len() + 32);
-    let (mut rest, mut is_marked) = (source, false);
-    while let Some((before, tag, after)) = next_tag(rest) {
-        out.push_str(before);
-        let word = tag.trim_matches(['-', '+']).trim();
-        match word {
-            "generation" => {
-                is_marked = true;
-                out.push_str(&tag.replacen("generation", " filter generation ", 1));
-            }
-            "endgeneration" => out.push_str(&tag.replacen("endgeneration", " endfilter ", 1)),
-            _ => out.push_str(tag),
-        }
-        rest = after;
-    }
-    out.push_str(rest);
-    (out, is_marked)
-}
-
-/// Splits at the first block tag: up to its `{%`, between, and from its `%}`.
-fn next_tag(source: &str) -> Option<(&str, &str, &str)> {
-    let open = source.find("{%")? + 2;
-    let (before, inner) = source.split_at_checked(open)?;
-    let (tag, after) = inner.split_at_checked(inner.find("%}")?)?;
-    Some((before, tag, after))
-}
-
 /// An error in one line, with what it says beside its kind.
 fn words(error: &minijinja::Error) -> String {
     let place =
@@ -314,43 +287,9 @@ fn words(error: &minijinja::Error) -> String {
     error.detail().map_or_else(|| error.to_string(), |detail| format!("{detail}{place}"))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, TemplateError> {
-    std::fs::read(path).map_err(|source| TemplateError::Io { path: path.to_path_buf(), source })
-}
-
-fn config_error(path: &Path, why: String) -> TemplateError {
-    TemplateError::Config { path: path.to_path_buf(), why }
-}
-
 /// A token as a string, or as an object with its content.
 fn spelling(token: &Json) -> Option<&str> {
     token.as_str().or_else(|| token.get("content").and_then(Json::as_str))
-}
-
-/// The template of a configuration: its one, the one asked for, or the default.
-fn choose(config: &Json, name: Option<&str>) -> Result<String, String> {
-    match config.get("chat_template") {
-        Some(Json::String(source)) => match name {
-            None => Ok(source.clone()),
-            Some(name) => {
-                Err(format!("it has one chat_template without a name, none named `{name}`"))
-            }
-        },
-        Some(Json::Array(all)) => {
-            let named = |wanted: &str| {
-                let is = |entry: &&Json| entry.get("name").and_then(Json::as_str) == Some(wanted);
-                all.iter().find(is).and_then(|entry| entry.get("template")).and_then(Json::as_str)
-            };
-            let wanted = name.unwrap_or("default");
-            let names: Vec<&str> =
-                all.iter().filter_map(|entry| entry.get("name").and_then(Json::as_str)).collect();
-            named(wanted).map(str::to_owned).ok_or_else(|| {
-                let unknown = UnknownName::new("chat_template", wanted, names);
-                format!("{unknown}; {}", unknown.hint())
-            })
-        }
-        _ => Err("it has no chat_template".to_owned()),
-    }
 }
 
 /// Pairs of brackets that special tokens are spelled with, as `<|im_start|>`.
@@ -399,23 +338,6 @@ fn sorted(mut found: Vec<String>) -> Vec<String> {
     found.sort_unstable();
     found.dedup();
     found
-}
-
-#[cfg(test)]
-mod template_tests {
-    use super::*;
-
-    #[test]
-    fn generation_tags_become_filter_blocks() {
-        assert_eq!(
-            mark_generation("{% if generation %}{%- generation -%}x{%endgeneration%}"),
-            ("{% if generation %}{%-  filter generation  -%}x{% endfilter %}".to_owned(), true)
-        );
-        assert_eq!(
-            mark_generation("{{ generation }} {%"),
-            ("{{ generation }} {%".to_owned(), false)
-        );
-    }
 }
 
 #[cfg(test)]

@@ -74,22 +74,64 @@ fn answers_are_trained_with_the_end_of_their_turn() {
     assert_eq!(parts, ["Hi!<end_of_turn>\n", "Zwei.<end_of_turn>\n"]);
 }
 
+/// Such a template rejected every conversation of two answers.
 #[test]
-fn rewriting_templates_are_refused_by_message_and_byte() {
+fn answers_are_found_where_a_template_rewrites_them() {
     let forgetful = chats(ChatShape::Auto, FORGETFUL);
     let record = json!({"messages": [
         {"role": "user", "content": "q"}, {"role": "assistant", "content": "<think>hm</think>\n\na"},
         {"role": "user", "content": "r"}, {"role": "assistant", "content": "b"},
     ]});
-    let why = refusal(&forgetful, &record);
+    let (text, found) = parts(&forgetful, &record);
+    assert_eq!(text, "<u>q</u><a>a</a><u>r</u><a>b</a>");
+    assert_eq!(found, [("a</a>".to_owned(), 1.0), ("b</a>".to_owned(), 1.0)]);
+    // The end of the last answer is another token than that of those before, and the last one has an empty thought.
+    let ending = "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.role == 'assistant' and loop.last %}<think>\n\n</think>\n{% endif %}{{ m.content }}{{ '<|return|>' if loop.last and not add_generation_prompt else '<|im_end|>' }}{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+    let (_, found) = parts(&chats(ChatShape::Auto, ending), &dialogue());
+    let found: Vec<&str> = found.iter().map(|(part, _)| part.as_str()).collect();
+    assert_eq!(found, ["Hi!<|im_end|>", "<think>\n\n</think>\nZwei.<|return|>"]);
+    // An answer begins with the first letter of what asks for a thought, which earlier answers have none of.
+    let thinking = "{% for m in messages %}{{ '<|User|>' if m.role == 'user' else '<|Assistant|>' }}{{ m.content.split('</think>')[-1] }}<|end|>{% endfor %}{% if add_generation_prompt %}<|Assistant|><think>\n{% endif %}";
+    let mut tags = dialogue();
+    tags["messages"][1]["content"] = json!("<b>Hi!</b>");
+    tags["messages"][3]["content"] = json!("<think>hm</think>Zwei.");
+    let (_, found) = parts(&chats(ChatShape::Auto, thinking), &tags);
+    let found: Vec<&str> = found.iter().map(|(part, _)| part.as_str()).collect();
+    assert_eq!(found, ["<b>Hi!</b><|end|>", "Zwei.<|end|>"]);
+}
+
+#[test]
+fn templates_that_lose_an_answer_are_refused_with_the_byte() {
+    let lost = "{% for m in messages %}{% if m.role == 'assistant' and not loop.last %}{{ '<a>' ~ m.content | length ~ '</a>' }}{% else %}{{ '<a>' + m.content + '</a>' }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<a>' }}{% endif %}";
+    let losing = chats(ChatShape::Auto, lost);
+    let mut record = dialogue();
+    let why = refusal(&losing, &record);
     assert!(
-        why.contains("not prefix-preserving: of message 1,") && why.contains("from byte 11 "),
+        why.contains("not prefix-preserving: of message 1,") && why.contains("from byte 15 "),
         "{why}"
     );
+    assert!(why.contains("{% generation %}") && why.contains("\"train\": false"), "{why}");
     // An answer that is not trained on may be rewritten.
-    let mut record = record;
     record["messages"][1]["train"] = json!(false);
-    assert_eq!(parts(&forgetful, &record).1, [("b</a>".to_owned(), 1.0)]);
+    assert_eq!(parts(&losing, &record).1, [("Zwei.</a>".to_owned(), 1.0)]);
+}
+
+/// Weights went to marks by their number: a template that marks one message twice and another not at all gave them to
+/// others.
+#[test]
+fn weights_go_to_marks_by_message() {
+    let twice = "{% for m in messages %}{% if m.role == 'assistant' and m.content != 'Hi!' %}{% generation %}{{ m.content }}{% endgeneration %},{% generation %}.{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}";
+    let mut record = dialogue();
+    assert_eq!(parts(&chats(ChatShape::Auto, twice), &record).1.len(), 2);
+    record["messages"][1]["weight"] = json!(0);
+    let why = refusal(&chats(ChatShape::Auto, twice), &record);
+    assert!(why.contains("cannot be told which message"), "{why}");
+    let once = "{% for m in messages %}{% if m.role == 'assistant' and m.reasoning_content %}{% generation %}{{ m.reasoning_content }}{% endgeneration %}{% endif %}{% if m.role == 'assistant' and m.content %}{% generation %}{{ m.content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}";
+    record["messages"][1]["content"] = json!("");
+    record["messages"][3]["reasoning_content"] = json!("hm");
+    record["messages"][3]["weight"] = json!(0.5);
+    let (_, found) = parts(&chats(ChatShape::Auto, once), &record);
+    assert_eq!(found, [("hm".to_owned(), 0.5), ("Zwei.".to_owned(), 0.5)]);
 }
 
 #[test]
@@ -183,7 +225,7 @@ fn values_are_written_as_python_writes_them() {
         let chats = chats(ChatShape::Messages, source);
         chats.text(&record.to_string()).map(|(text, _)| text)
     };
-    let tools = json!({"messages": [{"role": "user", "content": "x"}],
+    let tools = json!({"messages": [{"role": "user", "content": ""}],
         "tools": [{"b": 1, "a": ["é", null, true, 1.5], "c": "<&'\""}]});
     assert_eq!(
         write("{{ tools | tojson }}", tools.clone()).unwrap(),
@@ -330,4 +372,186 @@ fn null_members_count_in_tools_and_not_in_messages() {
     let stored = r#"{"tools":[{"least":1e-7}],"messages":[{"role":"user","content":"x"}]}"#;
     assert_eq!(chats.render(stored, Some(&spelled)).unwrap().text, text);
     assert_eq!(chats.render(stored, None).unwrap().text, r#"[{"least": 1e-07}]Falsex"#);
+}
+
+fn text(source: &str, record: &Value) -> Result<String, String> {
+    chats(ChatShape::Auto, source).text(&record.to_string()).map(|(text, _)| text)
+}
+
+/// `tools` and `documents` were undefined in a record without them, so `is not none` was true; tools that stood in a list as
+/// JSON texts were texts.
+#[test]
+fn templates_get_tools_as_transformers_gives_them() {
+    let source = "{{ tools is none }}{{ documents is defined }}{% for t in tools or [] %}{{ t.name }}{% endfor %}";
+    let of = |more: Value| {
+        let mut record = dialogue();
+        record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        text(&format!("{source}{CHATML}"), &record)
+    };
+    for more in [json!({}), json!({"tools": null, "documents": null})] {
+        assert!(of(more).unwrap().starts_with("TrueTrue<|im_start|>"));
+    }
+    for tools in [
+        json!([{"name": "tide"}]),
+        json!(["{\"name\": \"tide\"}"]),
+        json!("[{\"name\": \"tide\"}]"),
+    ] {
+        assert!(of(json!({ "tools": tools })).unwrap().starts_with("FalseTruetide<|im_start|>"));
+    }
+    let none = "{{ tools is iterable }}{% for m in messages %}{{ m.content }}{% endfor %}";
+    assert_eq!(text(none, &dialogue()).unwrap(), "FalseHelloHi!Two?Zwei.");
+    let through = "{% for t in tools %}{% endfor %}";
+    assert!(text(through, &dialogue()).unwrap_err().contains("goes through none"));
+    let why = of(json!({"tools": [{"name": "tide"}, "tide"]})).unwrap_err();
+    assert!(why.contains("item 1 of field `tools` is not an object"), "{why}");
+}
+
+/// A template that reads one name of the reasoning left out what stood under another.
+#[test]
+fn reasoning_has_both_names_that_templates_read() {
+    for read in ["reasoning_content", "thinking"] {
+        let source = format!(
+            "{{% for m in messages %}}{{{{ m.{read} }}}}{{{{ m.content }}}};{{% endfor %}}"
+        );
+        for written in ["reasoning_content", "thinking", "reasoning"] {
+            let record =
+                json!({"messages": [{"role": "assistant", written: "hm", "content": "a"}]});
+            assert_eq!(text(&source, &record).unwrap(), "hma;", "{read} {written}");
+        }
+    }
+    let all = json!({"messages": [{"role": "assistant", "content": "a", "reasoning": "r", "thinking": "t"}]});
+    let source = "{% for m in messages %}{{ m | tojson }}{% endfor %}";
+    assert_eq!(
+        text(source, &all).unwrap(),
+        r#"{"thinking": "t", "role": "assistant", "content": "a", "reasoning": "r", "reasoning_content": "t"}"#
+    );
+}
+
+/// A template with the line ends of Windows wrote them into every text.
+#[test]
+fn line_ends_of_a_template_are_those_of_jinja() {
+    let source = "{% for m in messages %}\n{{ m.role }}:\n\n{{ m.content }}\n{% endfor %}\nEnd\n\n";
+    let record = json!({"messages": [{"role": "user", "content": "How\r\nhigh?"}]});
+    for end in ["\n", "\r\n", "\r"] {
+        let text = text(&source.replace('\n', end), &record).unwrap();
+        assert_eq!(text, "user:\n\nHow\r\nhigh?\nEnd\n", "{end:?}");
+    }
+}
+
+/// The system prompt beside messages, or beside a prompt, was not in the text.
+#[test]
+fn a_system_prompt_beside_messages_stands_before_them() {
+    let turns = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]);
+    let said = json!([{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]);
+    let expected = "<|im_start|>system\ns<|im_end|>\n<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\na<|im_end|>\n";
+    for record in [
+        json!({"system": "s", "messages": turns}),
+        json!({"system_prompt": "s", "messages": turns}),
+        json!({"system": "s", "conversations": said}),
+        json!({"system": "s", "prompt": "q", "completion": "a"}),
+        json!({"system": "s", "prompt": [turns[0]], "completion": [turns[1]]}),
+        json!({"system": "s", "messages": [{"role": "system", "content": "s"}, turns[0], turns[1]]}),
+    ] {
+        let (text, found) = parts(&chats(ChatShape::Auto, CHATML), &record);
+        assert_eq!((text.as_str(), found), (expected, vec![("a<|im_end|>\n".to_owned(), 1.0)]));
+    }
+    let first = json!({"role": "developer", "content": "other"});
+    let why = refusal(
+        &chats(ChatShape::Auto, CHATML),
+        &json!({"system": "s", "messages": [first, turns[0], turns[1]]}),
+    );
+    assert!(why.contains("field `system` has a system prompt and message 0 another one"), "{why}");
+    let plain = ChatRenderer::new(&ChatOptions::default(), None, []);
+    let lost = json!({"system": "s", "prompt": "q", "completion": "a"});
+    assert!(refusal(&plain, &lost).contains("--chat-template"));
+}
+
+/// An answer that another trainer's word takes out of the loss was trained on.
+#[test]
+fn words_of_other_trainers_take_messages_out_of_the_loss() {
+    let with = |name: &str, value: Value| {
+        let mut record = dialogue();
+        record["messages"][1][name] = value;
+        record
+    };
+    let chats = chats(ChatShape::Auto, CHATML);
+    for (name, no, yes) in [
+        ("train", json!(false), json!(true)),
+        ("loss", json!(0), json!(true)),
+        ("loss", json!(false), json!(1)),
+        ("loss_mask", json!(0), json!(1)),
+        ("trainable", json!(false), json!(true)),
+        ("masked", json!(true), json!(false)),
+        ("loss", json!(false), json!(null)),
+    ] {
+        assert_eq!(parts(&chats, &with(name, no)).1, [("Zwei.<|im_end|>\n".to_owned(), 1.0)]);
+        assert_eq!(parts(&chats, &with(name, yes)).1.len(), 2);
+    }
+    for value in [json!("no"), json!(0.5), json!(2), json!([0])] {
+        let why = refusal(&chats, &with("loss", value));
+        assert!(
+            why.contains("message 1: its `loss` is ") && why.contains("neither true nor false"),
+            "{why}"
+        );
+    }
+    let mut both = with("loss", json!(false));
+    both["messages"][1]["train"] = json!(true);
+    assert!(refusal(&chats, &both).contains("trained on by its `train` and not by its `loss`"));
+    let mut list = dialogue();
+    list["loss_mask"] = json!([0, 0, 0, 1]);
+    assert_eq!(parts(&chats, &list).1, [("Zwei.<|im_end|>\n".to_owned(), 1.0)]);
+    list["loss_mask"] = json!([0, 1]);
+    assert!(refusal(&chats, &list).contains("`loss_mask` has 2 items beside 4 messages"));
+}
+
+/// Each string was looked at by itself: two parts of a content made a marker, and a system turn stood in the user's.
+#[test]
+fn a_record_cannot_put_special_tokens_together() {
+    let joined = "{{ tools[0].a if tools }}{{ tools[0].b if tools }}{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' }}{% if m.content is string %}{{ m.content | replace('<think>', '') }}{% else %}{% for p in m.content %}{{ p.text }}{% endfor %}{% endif %}{{ m.note }}{{ '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+    let record = |content: Value, note: &str| json!({"messages": [{"role": "user", "content": content, "note": note}, {"role": "assistant", "content": "y"}]});
+    let part = |text: &str| json!({"type": "text", "text": text});
+    let chats = chats(ChatShape::Auto, joined);
+    for (content, note) in [
+        (json!([part("x<|im_"), part("end|>")]), ""),
+        (json!("x<|im_en"), "d|>"),
+        (json!("x<|im_<think>end|>"), ""),
+        (json!("x <s<think>>"), ""),
+    ] {
+        let why = refusal(&chats, &record(content, note));
+        assert!(why.contains("message 0 puts the special token `<"), "{why}");
+        assert!(why.contains("together out of its parts"), "{why}");
+    }
+    let mut beside = record(json!("x"), "");
+    beside["tools"] = json!([{"a": "<|im_end", "b": "|>"}]);
+    assert!(refusal(&chats, &beside).contains("a field beside the messages puts"));
+    for fine in [
+        json!("a | b || c <|"),
+        json!([part("x<|im_"), part(" end|>")]),
+        json!("<b>bold</b> and <think> so"),
+    ] {
+        assert!(chats.text(&record(fine, "").to_string()).is_ok());
+    }
+    let by_role =
+        "{% for m in messages %}{{ '<|' + m.role + '|>' + m.content }}<|end|>{% endfor %}";
+    let of = |role: &str| json!({"messages": [{"role": role, "content": "x", "train": false}]});
+    assert_eq!(text(by_role, &of("user")).unwrap(), "<|user|>x<|end|>");
+    assert!(
+        text(by_role, &of("END"))
+            .unwrap_err()
+            .contains("its role `END` is the name of a special token")
+    );
+}
+
+/// A content in parts was nothing under a template that reads texts, and the answer to nothing was trained on.
+#[test]
+fn contents_that_a_template_writes_nowhere_are_refused() {
+    let source = "{% for m in messages %}{{ m.content if m.content is string }};{% endfor %}";
+    let record = |content: Value| json!({"messages": [{"role": "user", "content": content}, {"role": "assistant", "content": "a"}]});
+    let why = text(source, &record(json!([{"type": "text", "text": "q"}]))).unwrap_err();
+    assert!(why.contains("message 0 (user): its content is a list of parts"), "{why}");
+    for content in [json!(" say \"q\" "), json!(""), json!([])] {
+        assert!(text(source, &record(content)).is_ok());
+    }
+    let spelled = source.replace("m.content if m.content is string", "m.content | tojson");
+    assert!(text(&spelled, &record(json!("say \"q\"\n"))).is_ok());
 }

@@ -80,7 +80,7 @@ impl JsonTree for Value {
 }
 
 /// The members of an object, in their order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Members(Vec<(String, Value)>);
 
 impl Members {
@@ -119,9 +119,52 @@ impl Members {
         self.0.extend(others.0);
     }
 
+    /// Calls `each` with every text in them, at any depth; names within objects are such.
+    pub(super) fn each_text(&self, each: &mut dyn FnMut(&str)) {
+        for (_, value) in self.iter() {
+            each_text(value, each);
+        }
+    }
+
+    /// The same with other texts, where `other` gives one for a text.
+    pub(super) fn with_texts(&self, other: &dyn Fn(&str) -> Option<String>) -> Self {
+        Self(self.iter().map(|(name, value)| (name.clone(), with_texts(value, other))).collect())
+    }
+
     /// The object of them.
     pub(super) fn to_value(&self) -> Value {
         self.iter().cloned().collect()
+    }
+}
+
+/// Calls `each` with every text in a value, at any depth; names within objects are such.
+pub(super) fn each_text(value: &Value, each: &mut dyn FnMut(&str)) {
+    if let Some(text) = value.as_str() {
+        return each(text);
+    }
+    match value.kind() {
+        ValueKind::Seq => items(value).for_each(|item| each_text(&item, each)),
+        ValueKind::Map => members(value).for_each(|(name, value)| {
+            each_text(&name, each);
+            each_text(&value, each);
+        }),
+        _ => {}
+    }
+}
+
+/// The value with other texts, where `other` gives one for a text.
+pub(super) fn with_texts(value: &Value, other: &dyn Fn(&str) -> Option<String>) -> Value {
+    if let Some(text) = value.as_str() {
+        return other(text).map_or_else(|| value.clone(), Value::from);
+    }
+    match value.kind() {
+        ValueKind::Seq => {
+            items(value).map(|item| with_texts(&item, other)).collect::<Vec<_>>().into()
+        }
+        ValueKind::Map => members(value)
+            .map(|(name, value)| (with_texts(&name, other), with_texts(&value, other)))
+            .collect(),
+        _ => value.clone(),
     }
 }
 

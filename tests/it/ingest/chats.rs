@@ -164,7 +164,7 @@ corpusdb_test!(bad_conversations_are_rejected_with_their_reason, ChatCorpus::new
 corpusdb_test!(templates_of_tokenizers_take_variables, ChatCorpus::new(), |place| {
     let source = "{{ bos_token }}{% if think is defined and think %}T{% endif %}{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}";
     let config = json!({"bos_token": "<s>", "eos_token": {"content": "<|im_end|>"},
-        "chat_template": [{"name": "default", "template": source}, {"name": "loud", "template": "{{ messages[0].content | upper }}"}]});
+        "chat_template": [{"name": "default", "template": source}, {"name": "loud", "template": "{% for m in messages %}{{ m.content | upper }}{% endfor %}"}]});
     let path = place.scratch.write("tokenizer_config.json", config.to_string());
     let ingest = |word: &str, more: &[&str]| {
         let chat = ["--chat", "messages", "--chat-template", &path];
@@ -175,7 +175,7 @@ corpusdb_test!(templates_of_tokenizers_take_variables, ChatCorpus::new(), |place
     ingest("r", &["--chat-set", "bos_token=", "--chat-set", "think=true"]);
     ingest("loud", &["--chat-template-name", "loud"]);
     let texts: Vec<Value> = (0..3).map(|id| place.show(id)["text"].clone()).collect();
-    assert_eq!(texts, ["<s>q<|im_end|>b<|im_end|>", "Tr<|im_end|>b<|im_end|>", "LOUD"]);
+    assert_eq!(texts, ["<s>q<|im_end|>b<|im_end|>", "Tr<|im_end|>b<|im_end|>", "LOUDB"]);
     let chat = ["ingest", &place.corpus, "-", "--source", "c", "--chat", "auto", "--chat-template"];
     corpusdb_reading(&[&chat[..], &[&path, "--chat-template-name", "soft"]].concat(), b"")
         .fails(&["no chat_template `soft`; there are `default`, `loud`"]);

@@ -104,6 +104,116 @@ corpusdb_test!(templates_need_markers_that_the_tokenizer_has, |scratch| {
     sound(&corpus);
 });
 
+// ----
+// What a tokenizer's directory says, and what becomes of a message.
+
+/// Ingests a conversation with a template, and gives what there is to see of it.
+fn ingested(template: &str, record: &Value, more: &[&str]) -> (Value, Vec<String>) {
+    let own = TestDir::new();
+    let (corpus, path) = (own.arg("c"), own.write("in.jsonl", lines(std::slice::from_ref(record))));
+    init(&corpus, &["--mode", "none"]);
+    let chat =
+        ["ingest", &corpus, &path, "--source", "s", "--chat", "auto", "--json", "--chat-template"];
+    let report = corpusdb(&[&chat[..], &[template], more].concat()).good().json();
+    let texts = corpusdb(&["sql", &corpus, "SELECT text FROM documents", "--format", "csv"]).good();
+    (report, texts.stdout.lines().skip(1).map(str::to_owned).collect())
+}
+
+// Values in special_tokens_map.json alone, and names that nothing has a value for, were written as nothing: no answer ended.
+corpusdb_test!(special_tokens_without_a_value_are_refused, |scratch| {
+    let record = json!({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]});
+    let source = "{{ bos_token }}{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}";
+    let file = scratch.write("lone/t.jinja", source);
+    let corpus = scratch.arg("refused");
+    init(&corpus, &[]);
+    let input = scratch.write("in.jsonl", lines(std::slice::from_ref(&record)));
+    let chat =
+        ["ingest", &corpus, &input, "--source", "s", "--chat", "auto", "--chat-template", &file];
+    corpusdb(&chat).fails(&["writes `bos_token`", "nothing says what that is", "--chat-set"]);
+    let set = ["--chat-set", "bos_token=", "--chat-set", "eos_token=!"];
+    assert_eq!(ingested(&file, &record, &set).1, ["q!a!"]);
+    scratch.write("old/chat_template.jinja", source);
+    scratch.write("old/tokenizer_config.json", r#"{"bos_token": "<a>", "eos_token": null}"#);
+    let directory = scratch.arg("old");
+    let chat = [&chat[..8], &[directory.as_str()]].concat();
+    corpusdb(&chat).fails(&["writes `eos_token`"]);
+    scratch.write(
+        "old/special_tokens_map.json",
+        r#"{"bos_token": "<s>", "eos_token": {"content": "</s>"}}"#,
+    );
+    assert_eq!(ingested(&directory, &record, &[]).1, ["<s>q</s>a</s>"]);
+    // A configuration that lists its added tokens is the later form, beside which the map does not count.
+    scratch.write(
+        "old/tokenizer_config.json",
+        r#"{"bos_token": null, "eos_token": "<e>", "added_tokens_decoder": {}}"#,
+    );
+    assert_eq!(ingested(&directory, &record, &[]).1, ["q<e>a<e>"]);
+});
+
+// Records with tools were written by the template for those without, and files of further templates were not looked for.
+corpusdb_test!(records_with_tools_have_the_template_for_tools, |scratch| {
+    let turns = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "train": false}]);
+    let plain = json!({"messages": turns});
+    let tools = json!({"messages": turns, "tools": [{"name": "tide"}]});
+    let turn = "{% for m in messages %}{{ m.content }}{% endfor %}";
+    scratch.write("d/chat_template.jinja", format!("\n  plain: {turn}  \n"));
+    scratch.write(
+        "d/additional_chat_templates/tool_use.jinja",
+        format!("{{{{ tools[0].name }}}}: {turn}\n\n"),
+    );
+    scratch.write(
+        "d/additional_chat_templates/loud.jinja",
+        "{% for m in messages %}{{ m.content | upper }}{% endfor %}",
+    );
+    let directory = scratch.arg("d");
+    let text = |record: &Value, more: &[&str]| ingested(&directory, record, more).1.join("/");
+    assert_eq!(text(&plain, &[]), "\"/  plain: qa  \"");
+    assert_eq!(text(&tools, &[]), "\"tide: qa/\"");
+    assert_eq!(text(&tools, &["--chat-template-name", "loud"]), "QA");
+    assert_eq!(text(&tools, &["--chat-template-name", "default"]), "\"/  plain: qa  \"");
+});
+
+// What a template leaves out on purpose was not told.
+corpusdb_test!(what_a_template_leaves_out_is_told, |scratch| {
+    let template = scratch.write(
+        "t.jinja",
+        "{% for m in messages %}{{ m.content if m.content is string }};{% endfor %}",
+    );
+    let record = |content: Value| {
+        json!({"messages": [{"role": "user", "content": content, "name": "ann"},
+            {"role": "assistant", "content": "ha", "reasoning": "hm", "weight": 1}]})
+    };
+    let (report, texts) = ingested(&template, &record(json!(" say \"q\" ")), &[]);
+    assert_eq!(texts.len(), 1);
+    let alarms = report["alarms"].as_array().unwrap().iter();
+    let left_out: Vec<&str> = alarms.filter_map(|alarm| alarm["member"].as_str()).collect();
+    assert_eq!(left_out, ["name", "reasoning"]);
+});
+
+// The same records under another template were stored a second time, and nothing said so.
+corpusdb_test!(records_under_another_template_are_told, |scratch| {
+    let corpus = scratch.arg("c");
+    init(&corpus, &["--mode", "none"]);
+    let path = scratch.write("in.jsonl", lines(&[conversation(1)]));
+    let ingest = |template: &str, more: &[&str]| {
+        let template = scratch.write("t.jinja", template);
+        let chat =
+            ["ingest", &corpus, &path, "--chat", "auto", "--json", "--chat-template", &template];
+        corpusdb(&[&chat[..], more].concat()).good().json()
+    };
+    let other = CHATML.replace("\\n", " ");
+    for (source, ids, expected) in
+        [("a", &[][..], [1, 0]), ("b", &["--id-field", "id"][..], [1, 1])]
+    {
+        let more = [&["--source", source][..], ids].concat();
+        assert_eq!(numbers(&ingest(CHATML, &more), ["added", "updated"]), [1, 0]);
+        let report = ingest(&other, &more);
+        assert_eq!(numbers(&report, ["added", "updated"]), expected);
+        let is_told = report["alarms"].to_string().contains("other-template");
+        assert_eq!(is_told, ids.is_empty(), "{report}");
+    }
+});
+
 corpusdb_test!(input_cannot_set_the_compared_text_of_a_conversation, |scratch| {
     let template = scratch.write("chatml.jinja", CHATML);
     let corpus = scratch.arg("chats");
@@ -139,7 +249,8 @@ const TEMPLATE: &str = "{% for v in values %}
 {% endfor %}
 {{ values | tojson(indent=2) }} {{ values | tojson(separators=(',', ':')) }}
 {{ tools | tojson }} {{ tools | tojson(sort_keys=true, ensure_ascii=true, indent=1) }} {{ tools ~ '' }}
-{% for name, v in tools[0].items() %}{{ name }}={{ v if v is string else v | tojson }};{% endfor %}";
+{% for name, v in tools[0].items() %}{{ name }}={{ v if v is string else v | tojson }};{% endfor %}
+{{ messages[0].content }}";
 
 /// As transformers has it.
 const JUDGE: &str = r#"

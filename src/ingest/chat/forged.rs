@@ -1,0 +1,216 @@
+//! Special tokens that a record puts together: what becomes one in the text of a conversation, and the template did not
+//! write.
+//!
+//! A string that spells a special token is refused before anything is rendered. That says nothing of what a template
+//! joins (parts of a content, two members), of what it cuts out of a string, and of what a tokenizer's normaliser makes
+//! of the text. So where a record has the signs that special tokens are spelled with, the conversation is rendered once
+//! more with another letter in the place of the sign. What the template writes itself stands there as before; what is
+//! missing was made of the record. Records without these signs, which are most, are not rendered again.
+
+use super::budget::RenderBudget;
+use super::conversation::Conversation;
+use super::options::ForbiddenSpellings;
+use super::template::{ChatTemplate, MARKS};
+use crate::decide::LoadedTokenizer;
+use minijinja::value::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Stands in the place of a sign: a noncharacter, of which no special token is made.
+const INSTEAD: char = '\u{fdd2}';
+
+/// Roles that templates write between brackets on purpose (`'<|' + message.role + '|>'`).
+const ROLES: [&str; 10] = [
+    "assistant",
+    "developer",
+    "environment",
+    "function",
+    "ipython",
+    "model",
+    "observation",
+    "system",
+    "tool",
+    "user",
+];
+/// How the source of a template looks that writes special tokens around a value.
+const JOINED: [&str; 6] = ["<|'", "<|\"", "<|{{", "<\u{ff5c}'", "<\u{ff5c}\"", "<\u{ff5c}{{"];
+
+/// What is special in a text, to templates and to tokenizers.
+pub(super) struct ForgedTokens {
+    /// Signs that special tokens are spelled with: all of them together, and the one that is replaced.
+    signs: BTreeSet<(u128, u128)>,
+    /// What stands between the brackets of special tokens, where the template joins these with roles.
+    names: BTreeSet<String>,
+    /// Tokenizers that search for special tokens in the text as they normalise it, and these.
+    normalising: Vec<(LoadedTokenizer, BTreeMap<u32, String>)>,
+}
+
+impl ForgedTokens {
+    pub(super) fn new(specials: &ForbiddenSpellings, template: &ChatTemplate) -> Self {
+        let is_joined = JOINED.iter().any(|joined| template.source().contains(joined));
+        let name = |special: &str| {
+            let name = special.trim_matches(|letter: char| !letter.is_alphanumeric());
+            name.to_lowercase()
+        };
+        let names = specials.iter().map(name).filter(|name| is_joined && !name.is_empty());
+        Self {
+            signs: specials.iter().filter_map(signs_of_special).collect(),
+            names: names.collect(),
+            normalising: Vec::new(),
+        }
+    }
+
+    /// The same with tokenizers, of which those count that find special tokens behind other spellings.
+    pub(super) fn with_tokenizers(mut self, tokenizers: &[LoadedTokenizer]) -> Self {
+        for known in tokenizers.iter().filter(|known| known.tokenizer.normalises_specials()) {
+            let specials: BTreeMap<u32, String> = known.tokenizer.specials().into_iter().collect();
+            self.signs.extend(specials.values().filter_map(|special| signs_of_special(special)));
+            self.normalising.push((known.clone(), specials));
+        }
+        self
+    }
+
+    /// Fails for a role that becomes a special token between the brackets of the template.
+    pub(super) fn check_roles(&self, turns: &Conversation) -> Result<(), String> {
+        if self.names.is_empty() {
+            return Ok(());
+        }
+        for (number, message) in turns.messages.iter().enumerate() {
+            let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+            if !ROLES.contains(&role) && self.names.contains(&role.trim().to_lowercase()) {
+                return Err(format!(
+                    "message {number}: its role `{role}` is the name of a special token, which the template would write (--special-in-content allow)"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails for a special token in `text` that the template did not write.
+    pub(super) fn check(
+        &self,
+        (specials, template): (&ForbiddenSpellings, &ChatTemplate),
+        (turns, text): (&Conversation, &str),
+        work: &mut RenderBudget<'_>,
+    ) -> Result<(), String> {
+        let seen = signs_of_record(turns);
+        let used = self.signs.iter().filter(|(all, _)| all & !seen == 0);
+        let replaced = used.fold(0, |replaced, (_, sign)| replaced | sign);
+        if replaced == 0 {
+            return Ok(());
+        }
+        let found = self.specials_in(specials, text);
+        let without = |text: &str| without_signs(text, replaced);
+        let context = turns.context.with_texts(&without);
+        let mut differs = |of: RecordPart| -> Result<Option<String>, String> {
+            let messages = turns.messages.iter().enumerate().map(|(number, message)| {
+                let is_changed = of == RecordPart::All || of == RecordPart::Message(number);
+                if is_changed { message.with_texts(&without) } else { message.clone() }.to_value()
+            });
+            let messages: Vec<Value> = messages.collect();
+            let is_changed = matches!(of, RecordPart::All | RecordPart::Context);
+            let context = if is_changed { &context } else { &turns.context };
+            let rendered = template.render(&messages, context, false, work);
+            let rendered = rendered.map_err(|why| {
+                format!("without its signs of special tokens it cannot be rendered: {why}")
+            })?;
+            let own = self.specials_in(specials, &rendered.replace(MARKS, ""));
+            let other = (0..found.len().max(own.len())).find(|at| found.get(*at) != own.get(*at));
+            let other = other.and_then(|at| found.get(at).or(own.get(at)));
+            Ok(other.map(|special| (*special).to_owned()))
+        };
+        let Some(special) = differs(RecordPart::All)? else { return Ok(()) };
+        // Which message it is, where one alone makes it.
+        let mut place = "the record".to_owned();
+        if differs(RecordPart::Context)?.is_some() {
+            "a field beside the messages".clone_into(&mut place);
+        } else {
+            for (number, message) in turns.messages.iter().enumerate() {
+                let mut seen = 0;
+                message.each_text(&mut |text| seen |= signs_of_text(text));
+                if seen & replaced != 0 && differs(RecordPart::Message(number))?.is_some() {
+                    place = format!("message {number}");
+                    break;
+                }
+            }
+        }
+        Err(format!(
+            "{place} puts the special token `{special}` together out of its parts, which would become that token (--special-in-content allow)"
+        ))
+    }
+
+    /// The special tokens of a text in their order, those of spellings and those of each tokenizer.
+    fn specials_in<'a>(&'a self, specials: &'a ForbiddenSpellings, text: &str) -> Vec<&'a str> {
+        let mut found = specials.all_in(text);
+        for (known, specials) in &self.normalising {
+            let ids = known.tokenizer.encode_with_offsets(text, true).unwrap_or_default().0;
+            found.extend(ids.iter().filter_map(|id| specials.get(id)).map(String::as_str));
+        }
+        found
+    }
+}
+
+/// Whose signs are replaced.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RecordPart {
+    All,
+    /// What stands beside the messages.
+    Context,
+    Message(usize),
+}
+
+/// A set of ASCII signs.
+fn bit(sign: u8) -> u128 {
+    1_u128.checked_shl(u32::from(sign)).unwrap_or_default()
+}
+
+/// The sign that a letter is to normalisers, if it is one: its wide, small, upright and negated forms are.
+fn sign(letter: char) -> Option<u8> {
+    let plain = match letter {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(letter) - 0xfee0)?,
+        '\u{fe64}' | '\u{226e}' => '<',
+        '\u{fe65}' | '\u{226f}' => '>',
+        '\u{fe47}' => '[',
+        '\u{fe48}' => ']',
+        _ => letter,
+    };
+    // A name may have this one too, and it is no bracket.
+    let is_sign = plain.is_ascii_punctuation() && plain != '_';
+    is_sign.then(|| u8::try_from(plain).ok()).flatten()
+}
+
+fn signs_of_text(text: &str) -> u128 {
+    if text.is_ascii() {
+        let signs = text.bytes().filter(|byte| byte.is_ascii_punctuation());
+        return signs.fold(0, |all, byte| all | bit(byte));
+    }
+    text.chars().filter_map(sign).fold(0, |all, sign| all | bit(sign))
+}
+
+fn signs_of_record(turns: &Conversation) -> u128 {
+    let mut seen = 0;
+    for members in turns.messages.iter().chain([&turns.context]) {
+        members.each_text(&mut |text| seen |= signs_of_text(text));
+    }
+    seen
+}
+
+/// What a special token needs of a record to be made of it, and what of that is replaced. A bar is rare in texts and does
+/// alone; of other brackets a text has many.
+fn signs_of_special(special: &str) -> Option<(u128, u128)> {
+    let bar = bit(b'|');
+    let all = signs_of_text(special);
+    if all & bar != 0 {
+        return Some((bar, bar));
+    }
+    let first = special.chars().find_map(sign)?;
+    Some((all, bit(first)))
+}
+
+/// The text with another letter in the place of these signs, where it has some.
+fn without_signs(text: &str, replaced: u128) -> Option<String> {
+    if signs_of_text(text) & replaced == 0 {
+        return None;
+    }
+    let is_replaced = |letter: char| sign(letter).is_some_and(|sign| bit(sign) & replaced != 0);
+    Some(text.chars().map(|letter| if is_replaced(letter) { INSTEAD } else { letter }).collect())
+}
