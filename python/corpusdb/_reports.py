@@ -22,12 +22,14 @@ __all__ = [
     "AlarmHtml",
     "AlarmHtmlFiles",
     "AlarmIdsForgotten",
+    "AlarmLeftOut",
     "AlarmMarkerAsText",
     "AlarmMissingIds",
     "AlarmNearOne",
     "AlarmNotText",
     "AlarmObjectsLeft",
     "AlarmOddQuotes",
+    "AlarmOtherTemplate",
     "AlarmPair",
     "AlarmQuotedArguments",
     "AlarmRejectedShare",
@@ -79,6 +81,7 @@ __all__ = [
     "DocumentDuplicates",
     "DomainStats",
     "Domains",
+    "DoubledSpecials",
     "DropBackupReport",
     "DropRejectsReport",
     "DuplicatesAnswer4",
@@ -124,6 +127,7 @@ __all__ = [
     "KeepOrderField",
     "KeepOrderSourcePriority",
     "Knee",
+    "LabelGaps",
     "LargeCluster",
     "LargestGroupStats",
     "LargestLossStats",
@@ -199,6 +203,7 @@ __all__ = [
     "ReviewPair",
     "ReviewPart",
     "ReviewedPairs",
+    "RowPart",
     "RowReport",
     "RowSegment",
     "RulePrecision",
@@ -558,6 +563,24 @@ class AlarmIdsForgotten(Report):
     """The key of the last document before it."""
 
 
+class AlarmLeftOut(Report):
+    """A member of messages that the template left out of the text, in 1 of 100 conversations or more."""
+
+    kind: Literal["left-out"]
+
+    member: str
+    """Its name."""
+
+    conversations: int
+    """Conversations whose text has nothing of it."""
+
+    of: int
+    """Conversations that were read."""
+
+    first: str
+    """The first of them: its file and number."""
+
+
 class AlarmMarkerAsText(Report):
     """A turn marker of the chat template is ordinary text to a tokenizer."""
 
@@ -643,6 +666,21 @@ class AlarmOddQuotes(Report):
 
     first: str
     """The first of them, with what is odd and on which line."""
+
+
+class AlarmOtherTemplate(Report):
+    """Conversations without ids came into a source whose texts another chat template wrote."""
+
+    kind: Literal["other-template"]
+
+    source: str
+    """The source."""
+
+    added: int
+    """Documents added."""
+
+    earlier: str
+    """blake3 of the template before, in hexadecimal."""
 
 
 class AlarmPair(Report):
@@ -1682,6 +1720,19 @@ class Domains(Report):
     """The tenth of the domains with most text, most first, where it was asked for; of those that could be held."""
 
 
+class DoubledSpecials(Report):
+    """Documents that have the BOS or the EOS of the recipe already: they get another."""
+
+    documents: int
+    """Documents that were looked at: the first of those whose ids came with their records, or whose text a template wrote."""
+
+    begin_with_bos: int
+    """How many of them begin with BOS already."""
+
+    end_with_eos: int
+    """How many of them end with EOS already."""
+
+
 class DropBackupReport(Report):
     """The result of dropping a backup."""
 
@@ -2058,6 +2109,12 @@ class Explanation(Report):
 
     ignore_loss: bool
     """Whether masks and weights are ignored (`output.ignore_loss`)."""
+
+    labels: LabelGaps | None
+    """Rows and batches without a label, and answers that are cut; absent where every token is trained on."""
+
+    doubled_specials: DoubledSpecials | None
+    """Documents that have the BOS or the EOS of the recipe already, where there are any."""
 
     undecided_documents: int | None
     """Documents of the sources that are on neither side of the holdout, where there is one: lineages met in which one
@@ -2957,6 +3014,27 @@ class Knee(Report):
 
     distance: float
     """Distance to the chord, as a share of the fall from the first point to the last."""
+
+
+class LabelGaps(Report):
+    """Rows, batches and documents without a label: those of which no token but the first of a document is trained on."""
+
+    rows: int
+    """Rows that were looked at: the first of the epoch, rows of pads apart."""
+
+    rows_without_label: int
+    """Rows of these without a label."""
+
+    batches_without_label: list[tuple[int, int, int]]
+    """(ranks, batches of a rank without a label, batches of all ranks), where the recipe has batches. Where every batch
+    is of one rank, for one rank alone.
+    """
+
+    parts_in_answers: int
+    """Parts of documents that begin within what is trained on: an answer whose question is in another row."""
+
+    answers_cut_off: int
+    """Documents of which all that is trained on is cut off."""
 
 
 class LargeCluster(Report):
@@ -4590,8 +4668,30 @@ class ReviewedPairs(Report):
     """The pairs."""
 
 
+class RowPart(Report):
+    """A part of a row: pads, or a part of one segment that is trained on as a whole or not at all."""
+
+    text: str
+    """Its text, special tokens spelled out; empty for pads. A character that two parts share is in the later one."""
+
+    trained: bool
+    """Whether it is trained on: whether the labels have its ids. They never have the first token of a segment."""
+
+    weight: float | None
+    """What its tokens weigh in the loss, where that is not 1."""
+
+    segment: int | None
+    """The number of its segment in the row, from 0; none for pads."""
+
+    start: int
+    """Its first position in the row."""
+
+    length: int
+    """How many positions it has."""
+
+
 class RowReport(Report):
-    """A row of an epoch."""
+    """A row of an epoch for people and programs: its documents, its ids and, on request, its text."""
 
     row: int
     """Its number in the epoch."""
@@ -4605,8 +4705,14 @@ class RowReport(Report):
     width: int
     """Positions of the row."""
 
+    trained: int
+    """How many of them are trained on."""
+
     segments: list[RowSegment]
     """The documents in it, in order."""
+
+    parts: list[RowPart] | None
+    """Its text in parts that cover the row, in order; none unless it was asked for."""
 
     input_ids: list[int]
     """Its ids, pads included."""
@@ -4620,6 +4726,9 @@ class RowSegment(Report):
 
     key: str
     """Its key."""
+
+    source: str
+    """Its source in the corpus; that of the row is one of the recipe."""
 
     offset: int
     """The first token of the document that is in the row."""
@@ -6690,7 +6799,7 @@ class VocabularyUse(Report):
     """Ids and tokens by bytes of text that they stand for."""
 
 
-Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmNearOne | AlarmAllRejected | AlarmRejectedShare | AlarmDamagedFiles | AlarmForeignFiles | AlarmFilesLeft | AlarmHtmlFiles | AlarmTrailingBytes | AlarmOddQuotes | AlarmMissingIds | AlarmMarkerAsText | AlarmQuotedArguments | AlarmWholeChats | AlarmUntrained | AlarmFieldUpdates | AlarmIdsForgotten | AlarmNotText | AlarmHtml | AlarmColumnsLeft | AlarmObjectsLeft | AlarmUnknownFields | AlarmFieldAbsent | AlarmFieldMisfits | AlarmCluster | AlarmCrowded
+Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmNearOne | AlarmAllRejected | AlarmRejectedShare | AlarmDamagedFiles | AlarmForeignFiles | AlarmFilesLeft | AlarmHtmlFiles | AlarmTrailingBytes | AlarmOddQuotes | AlarmMissingIds | AlarmMarkerAsText | AlarmQuotedArguments | AlarmWholeChats | AlarmLeftOut | AlarmOtherTemplate | AlarmUntrained | AlarmFieldUpdates | AlarmIdsForgotten | AlarmNotText | AlarmHtml | AlarmColumnsLeft | AlarmObjectsLeft | AlarmUnknownFields | AlarmFieldAbsent | AlarmFieldMisfits | AlarmCluster | AlarmCrowded
 """A finding to look at before you continue."""
 
 AnalysisCaseKind: TypeAlias = Literal["indentation", "whitespace", "text"]
