@@ -90,10 +90,14 @@ impl CsvHeader {
     /// Whether a row is the row of names once more, perhaps behind a mark of byte order, or as a writer has it that
     /// quotes all of them or none. An export quotes one value alone of a document that would look so.
     pub(super) fn is_repeated_by(&self, row: &[u8]) -> bool {
+        let Some(begin) = &self.begin else { return false };
+        // Told of most rows by their first byte, of others by the first few.
+        let may_be = |byte: &u8| matches!(byte, b'"' | 0xef) || begin.first() == Some(byte);
+        if !(begin.is_empty() || row.first().is_some_and(may_be)) {
+            return false;
+        }
         let row = bytes_without_mark(row);
-        // Told of most rows by their first bytes.
-        let may_be = |begin: &Vec<u8>| row.strip_prefix(b"\"").unwrap_or(row).starts_with(begin);
-        if !self.begin.as_ref().is_some_and(may_be) {
+        if !row.strip_prefix(b"\"").unwrap_or(row).starts_with(begin) {
             return false;
         }
         let (mut cells, mut count, mut as_before) = (self.dialect.cells(row), 0, 0);

@@ -133,7 +133,7 @@ fn choose(
     let of = |source: &str| ChatTemplate::new(source).map_err(|error| error.to_string());
     if of(source)?.is_marked() != of(tool_use)?.is_marked() {
         return Err(format!(
-            "of its templates `{DEFAULT}` and `{TOOL_USE}` one has generation marks and the other none; choose one by its name (--chat-template-name)"
+            "of its templates `{DEFAULT}` and `{TOOL_USE}` one has generation marks and the other none; choose one by `chat_template_name=`"
         ));
     }
     Ok(by_tools(tool_use, source))

@@ -14,7 +14,7 @@ use serde_json::json;
 // Options in the words of the library: by the names of their fields, which each face writes as its users do.
 
 /// Files whose words are stored, as reasons of rejects, or run as they stand: they are in the spelling of the command.
-const STORED: [&str; 12] = [
+const STORED: [&str; 14] = [
     "src/model/record.rs",
     "src/input/builder.rs",
     "src/input/csv_reader.rs",
@@ -22,7 +22,9 @@ const STORED: [&str; 12] = [
     "src/input/json_reader.rs",
     "src/ingest/chat/budget.rs",
     "src/ingest/chat/conversation.rs",
+    "src/ingest/chat/forged.rs",
     "src/ingest/chat/renderer.rs",
+    "src/ingest/id_fields.rs",
     "src/ingest/monitor.rs",
     "src/query/sql/catalogue.rs",
     "src/epoch/stream/gather.rs",
