@@ -1,12 +1,11 @@
 //! The fields of a record as turns of a conversation.
 
 use super::options::ChatShape;
+use super::template::RECORD_LISTS;
 use super::values::Members;
 use crate::model::{JsonMembers, parse_as};
 use minijinja::value::{Value, ValueKind};
 
-/// What a template may name besides messages, where a record has it.
-pub(super) const RECORD_LISTS: [&str; 2] = ["tools", "documents"];
 const VARIABLES: &str = "chat_template_kwargs";
 
 /// A conversation, in the fields that chat templates know.

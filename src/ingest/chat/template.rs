@@ -6,7 +6,6 @@
 //! What a template writes to set turns apart, which a tokenizer must know and no message may say.
 
 use super::budget::{RenderAllowance, RenderBudget, STEPS};
-use super::conversation::RECORD_LISTS;
 use super::functions::CalendarDay;
 use super::rewrite::CompiledTemplate;
 use super::tags::{mark_generation, with_line_ends, writes_unasked};
@@ -16,6 +15,9 @@ use minijinja::value::Value;
 use minijinja::{Environment, ErrorKind};
 use serde_json::{Map, Value as Json};
 use std::path::PathBuf;
+
+/// What a template may name besides messages, where a record has it.
+pub(super) const RECORD_LISTS: [&str; 2] = ["tools", "documents"];
 
 /// Around what `{% generation %}` encloses: noncharacters, which no record may hold.
 pub(super) const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];

@@ -86,7 +86,7 @@ corpusdb_test!(
 
 // Rows without a label had a loss that is no number, answers were cut off or trained on without their question, and nothing
 // was said of it.
-corpusdb_test!(rows_and_batches_without_a_label_are_told, WordCorpus::of(&[3]), |t| {
+corpusdb_test!(rows_and_batches_without_a_label_are_counted, WordCorpus::of(&[3]), |t| {
     let record = |count: usize, trained: std::ops::Range<usize>| {
         let mask: Vec<bool> = (0..count).map(|at| trained.contains(&at)).collect();
         json!({"input_ids": Vec::from_iter(10..10 + count), "completion_mask": mask}).to_string()
@@ -125,7 +125,7 @@ corpusdb_test!(rows_and_batches_without_a_label_are_told, WordCorpus::of(&[3]), 
 });
 
 // Ids that came with BOS and EOS got both once more, and nothing was said.
-corpusdb_test!(special_tokens_that_come_twice_are_told, WordCorpus::of(&[3]), |t| {
+corpusdb_test!(special_tokens_that_come_twice_are_counted, WordCorpus::of(&[3]), |t| {
     let ids = [vec![1, 10, 11, 2], vec![1, 12], vec![13, 2], vec![14, 1, 2, 15]];
     let lines: Vec<String> = ids.iter().map(|ids| json!({"input_ids": ids}).to_string()).collect();
     t.scratch.write("ids.jsonl", lines.join("\n"));

@@ -111,7 +111,9 @@ corpusdb_test!(rows_of_steps_are_those_of_streams, WordCorpus::of(&[5; 13]), |t|
         t.recipe("r.toml", &format!("[pack]\nkind = \"none\"\n{batch}"));
         let ids = |line: String| -> Vec<Value> {
             let rows = t.scratch.run(&line).json_lines();
-            rows.into_iter().map(|row| row["input_ids"].clone()).collect()
+            let ids = rows.into_iter().map(|row| row["input_ids"].clone());
+            // A stream has a line for a rank that the last step has no batch for.
+            ids.filter(|ids| ids.as_array().is_some_and(|ids| !ids.is_empty())).collect()
         };
         let all = ids("epoch stream corpus r.toml".to_owned());
         let mut given: Vec<Vec<Value>> = vec![Vec::new(); world];
@@ -163,8 +165,8 @@ corpusdb_test!(too_many_rows_at_once_are_refused, WordCorpus::of(&[2, 2]), |t| {
     t.scratch.ran(&format!("epoch row corpus r.toml{many}")).fails(&words);
     t.scratch.ran("epoch row corpus r.toml --step 0 --world 1025").fails(&["1,025 rows"]);
     t.scratch.ran("epoch row corpus r.toml --step 0 --world 2 --rank 2").fails(&["rank 2"]);
-    t.scratch.ran("epoch row corpus r.toml --step 9").fails(&["step 9 is out of range: 0 to 1"]);
-    t.scratch.ran("epoch row corpus r.toml 0 7").fails(&["row 7 is out of range: 0 to 1"]);
+    t.scratch.ran("epoch row corpus r.toml --step 9").fails(&["step 9 is out of range", "0 to 1"]);
+    t.scratch.ran("epoch row corpus r.toml 0 7").fails(&["row 7 is out of range", "0 to 1"]);
     // Nothing is asked for, or what only steps have.
     for rest in
         ["", " 0 --step 0", " 0 --rank 1", " 0 --world 2", " 0 --step-rows 2", " 0 --uneven"]

@@ -174,7 +174,7 @@ corpusdb_test!(records_with_tools_have_the_template_for_tools, |scratch| {
 });
 
 // What a template leaves out on purpose was not told.
-corpusdb_test!(what_a_template_leaves_out_is_told, |scratch| {
+corpusdb_test!(members_that_a_template_leaves_out_are_named, |scratch| {
     let template = scratch.write(
         "t.jinja",
         "{% for m in messages %}{{ m.content if m.content is string }};{% endfor %}",
@@ -191,7 +191,7 @@ corpusdb_test!(what_a_template_leaves_out_is_told, |scratch| {
 });
 
 // The same records under another template were stored a second time, and nothing said so.
-corpusdb_test!(records_under_another_template_are_told, |scratch| {
+corpusdb_test!(records_under_another_template_are_recognised, |scratch| {
     let corpus = scratch.arg("c");
     init(&corpus, &["--mode", "none"]);
     let path = scratch.write("in.jsonl", lines(&[conversation(1)]));
