@@ -159,7 +159,7 @@ corpusdb_test!(records_with_tools_have_the_template_for_tools, |scratch| {
     scratch.write("d/chat_template.jinja", format!("\n  plain: {turn}  \n"));
     scratch.write(
         "d/additional_chat_templates/tool_use.jinja",
-        format!("{{{{ tools[0].name }}}}: {turn}\n\n"),
+        format!("{{{{ tools[0].name }}}}: {turn}!\n\n"),
     );
     scratch.write(
         "d/additional_chat_templates/loud.jinja",
@@ -168,7 +168,7 @@ corpusdb_test!(records_with_tools_have_the_template_for_tools, |scratch| {
     let directory = scratch.arg("d");
     let text = |record: &Value, more: &[&str]| ingested(&directory, record, more).1.join("/");
     assert_eq!(text(&plain, &[]), "\"/  plain: qa  \"");
-    assert_eq!(text(&tools, &[]), "\"tide: qa/\"");
+    assert_eq!(text(&tools, &[]), "\"tide: qa!/\"");
     assert_eq!(text(&tools, &["--chat-template-name", "loud"]), "QA");
     assert_eq!(text(&tools, &["--chat-template-name", "default"]), "\"/  plain: qa  \"");
 });
