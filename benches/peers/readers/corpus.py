@@ -9,6 +9,7 @@ from pathlib import Path
 from judges import SECONDS, Refusal, Rows
 from values import parsed
 
+LONGEST_WORD = 32_768
 SOURCE = re.compile(r'\{"source":"(\w+)"')
 
 
@@ -52,7 +53,9 @@ class Corpus:
     def ingest(self, path: Path, source: str, text: str | None, form: str) -> tuple[int, Refusal | None]:
         """How many records were rejected, and what is wrong with the file."""
         words = ["ingest", str(self.place), str(path), "--source", source, "--format", form, "--json"]
-        printed, refusal = self.attempt(*words, *([] if text is None else [f"--text-field={text}"]))
+        # No command takes a longer word.
+        named = [] if text is None or len(text) > LONGEST_WORD else [f"--text-field={text}"]
+        printed, refusal = self.attempt(*words, *named)
         if not printed.startswith("{"):
             return 0, refusal or Refusal("no report")
         report = json.loads(printed)
