@@ -135,7 +135,7 @@ READERS ?= $(HOME)/.cache/corpusdb/readers
 
 test-readers: build ## Hold the readers to those of others, on their own files: DIR=directory of benches/peers/readers
 	@test -d "$(DIR)" || { echo 'DIR is a directory with the sources of benches/peers/readers/README.md'; exit 2; }
-	python="$$(benches/peers/readers/setup.sh "$(READERS)")" && \
+	python="$$(benches/peers/setup.sh "$(READERS)" benches/peers/readers)" && \
 		"$$python" benches/peers/readers/compare.py --corpusdb $(CORPUSDB) "$(DIR)"
 
 # Spark names its package as the client does that `test` has for Sail: an environment of its own.

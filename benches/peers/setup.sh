@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Makes the virtual environment of the race and prints its Python: benches/peers/setup.sh [DIRECTORY]
+# Makes a virtual environment of peers and prints its Python: benches/peers/setup.sh [DIRECTORY [FOLDER]]
+#
+# FOLDER has the requirements.txt; by default this one, that of the race.
 set -euo pipefail
-here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+here="${2:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}"
 place="${1:-$HOME/.cache/corpusdb/peers}"
 
 if ! cmp -s "$here/requirements.txt" "$place/requirements.txt"; then

@@ -116,11 +116,7 @@ impl PlanReader {
 
     /// The numbers of rows and of batches of an epoch.
     fn counts(&self, py: Python<'_>, epoch: u64) -> PyResult<(u64, u64)> {
-        let opened = self.opened(py)?;
-        run_detached(py, None, move |context| {
-            let epoch = opened.epoch(epoch, context)?;
-            Ok((epoch.rows(), epoch.batches()))
-        })
+        self.of_epoch(py, epoch, |epoch| Ok((epoch.rows(), epoch.batches())))
     }
 
     /// The number of steps of each rank, from batch `from_batch` on.
@@ -132,10 +128,7 @@ impl PlanReader {
         request: BatchRequest,
     ) -> PyResult<u64> {
         let options = request.options(from_batch, 1);
-        let opened = self.opened(py)?;
-        run_detached(py, None, move |context| {
-            Ok(opened.epoch(epoch, context)?.steps_left(&options))
-        })
+        self.of_epoch(py, epoch, move |epoch| Ok(epoch.steps_left(&options)))
     }
 
     /// The rows of an epoch that no rank has from batch `from_batch` on, since they are too few for one each. They may
@@ -148,10 +141,7 @@ impl PlanReader {
         request: BatchRequest,
     ) -> PyResult<u64> {
         let options = request.options(from_batch, 1);
-        let opened = self.opened(py)?;
-        run_detached(py, None, move |context| {
-            Ok(opened.epoch(epoch, context)?.rows_left_out(&options)?)
-        })
+        self.of_epoch(py, epoch, move |epoch| Ok(epoch.rows_left_out(&options)?))
     }
 
     /// How many batches a step of `world` ranks of `rows` rows has.
@@ -246,6 +236,17 @@ impl PlanReader {
 }
 
 impl PlanReader {
+    /// What an epoch says of itself, asked without the lock of Python.
+    fn of_epoch<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        number: u64,
+        ask: impl FnOnce(Epoch) -> Result<T, Error> + Send + 'static,
+    ) -> PyResult<T> {
+        let opened = self.opened(py)?;
+        run_detached(py, None, move |context| ask(opened.epoch(number, context)?))
+    }
+
     fn opened(&self, py: Python<'_>) -> PyResult<Arc<LoaderCorpus>> {
         let opened = lock(self.opened.get(py)?).clone();
         opened.ok_or_else(|| named(py, "Closed", "this reader of an epoch is closed"))
