@@ -6,23 +6,32 @@ batches as it reads weights.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from corpusdb import _html
+from corpusdb._reports import RowReport
+from corpusdb.errors import CorpusError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from corpusdb import _native
 
-__all__ = ["ArrowBatch", "Batch", "State", "rebuilt_arrow_batch", "rebuilt_batch"]
+__all__ = ["ArrowBatch", "Batch", "RowText", "State", "rebuilt_arrow_batch", "rebuilt_batch"]
 
 #: The position of a loader: `version`, `plan` (hexadecimal), `epoch`, `next_batch`.
 State = dict[str, Any]
 
 Ints = npt.NDArray[np.int64]
+
+#: Rows of a batch that a notebook shows.
+_SHOWN = 8
 
 _NONE: Ints = np.empty(0, np.int64)
 _NOTHING = (_NONE, _NONE, _NONE, _NONE, _NONE)
@@ -31,6 +40,38 @@ _NOTHING = (_NONE, _NONE, _NONE, _NONE, _NONE)
 def _cut(values: Ints, ends: Ints) -> list[Ints]:
     """`values` in parts that end at `ends`."""
     return np.split(values, ends[:-1].tolist()) if len(ends) else []
+
+
+class RowText(str):
+    """The text of a row, document by document: what is trained on, and the rest between ⟦ and ⟧.
+
+    In a notebook what is trained on is bold and the rest dim.
+    """
+
+    #: The row: its source, its documents by key, and its text in parts that are trained on or not.
+    report: RowReport
+    _html: str
+
+    def __new__(cls, report: RowReport, html: str) -> RowText:
+        lines = []
+        for number, parts in itertools.groupby(report.parts or [], key=lambda part: part.segment):
+            if number is None:
+                pads = sum(part.length for part in parts)
+                lines.append(f"⟦{pads:,} pad{'s' if pads != 1 else ''}⟧")
+                continue
+            segment = report.segments[number]
+            last = segment.offset + segment.length - 1
+            lines.append(f"{segment.key}, tokens {segment.offset} to {last} of {segment.document_length}:")
+            lines.append("".join(part.text if part.trained else f"⟦{part.text}⟧" for part in parts))
+        made = super().__new__(cls, "\n".join(lines))
+        made.report, made._html = report, html
+        return made
+
+    def __getnewargs__(self) -> tuple[RowReport, str]:
+        return self.report, self._html
+
+    def _repr_html_(self) -> str:
+        return self._html
 
 
 class _Origin:
@@ -48,14 +89,18 @@ class _Origin:
     #: end.
     _told: tuple[Ints, Ints, Ints, Ints, Ints] | None = None
     _source_names: tuple[str, ...] = ()
-    _look_up: Callable[[list[int]], list[str]] | None = None
+    #: Opens what the batch was read from.
+    _reading: Callable[[], AbstractContextManager[_native.Reader]] | None = None
 
     def _made_of(
-        self, made: tuple[Any, ...], names: tuple[str, ...], look_up: Callable[[list[int]], list[str]] | None
+        self,
+        made: tuple[Any, ...],
+        names: tuple[str, ...],
+        reading: Callable[[], AbstractContextManager[_native.Reader]],
     ) -> None:
         _, self.number, _, self._origin = made
         self._source_names = names
-        self._look_up = look_up
+        self._reading = reading
 
     def _parts(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         # Read in the reverse of the order in which they are set: if another thread clears `_origin` meanwhile, `_told`
@@ -94,15 +139,37 @@ class _Origin:
         _, _, documents, _, ends = self._parts()
         if not len(ends):
             return []
-        if self._look_up is None:
-            raise ValueError(
-                "an unpickled batch cannot look up keys: read document_keys in the loader's process, before pickling"
-            )
         ids, places = np.unique(documents, return_inverse=True)
-        keys = self._look_up(ids.tolist())
+        with self._read("keys: read document_keys") as reader:
+            keys = reader.keys(ids.tolist())
         named = [keys[at] for at in places.tolist()]
         bounds = [0, *ends.tolist()]
         return [named[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+
+    def text(self, row: int = 0) -> RowText:
+        """The text of a row, by its place in the batch. It is looked up, so the loader must be open."""
+        number = int(self.rows[row])
+        with self._read("texts: call text") as reader:
+            (report,), html = reader.texts(self.epoch, [number])
+        return RowText(RowReport.from_json(report), html)
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show: the texts of the first rows, what is trained on in bold. None where nothing can be read."""
+        rows = self.rows[:_SHOWN].tolist()
+        if self._reading is None or not rows:
+            return None
+        try:
+            with self._reading() as reader:
+                html = reader.texts(self.epoch, rows)[1]
+        except (CorpusError, ValueError):
+            return None
+        left = len(self.rows) - len(rows)
+        return html + (_html.paragraph(f"{left:,} more rows: text(row) shows each") if left else "")
+
+    def _read(self, what: str) -> AbstractContextManager[_native.Reader]:
+        if self._reading is None:
+            raise ValueError(f"an unpickled batch cannot look up {what} in the loader's process, before pickling")
+        return self._reading()
 
     def _kept(self) -> dict[str, Any]:
         """What is pickled of it beside its values. The loader that looks up keys stays behind."""

@@ -479,7 +479,7 @@ class Loader(LoaderAttributes):
             batch = ArrowBatch(made[0])
         else:
             batch = Batch(as_torch(made[0]) if self._as == "torch" else made[0])
-        batch._made_of(made, self._names, self._keys)
+        batch._made_of(made, self._names, self._entered)
         batch.epoch = self._epoch
         self._next, self._left, self._taking = made[2], self._left - 1, False
         self._skipped, self._step = 0, None
@@ -517,10 +517,6 @@ class Loader(LoaderAttributes):
                 self._is_shown = shown
             self._step = None if self._ended else number + 1
             return batch
-
-    def _keys(self, documents: list[int]) -> list[str]:
-        with self._entered() as reader:
-            return reader.keys(documents)
 
     # ---- opening and closing ----
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
 import json
 import os
@@ -171,7 +173,7 @@ class Plan:
             values = {name: value if isinstance(value, int) else value[0] if value.ndim > 1 else value
                       for name, value in made[0].items()}
             row = Batch(as_torch(values) if as_ == "torch" else values)
-            row._made_of(made, names, reader.keys)
+            row._made_of(made, names, functools.partial(contextlib.nullcontext, reader))
             row.epoch = epoch
             rows.append(row)
         return rows

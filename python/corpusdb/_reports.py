@@ -81,7 +81,7 @@ __all__ = [
     "DocumentDuplicates",
     "DomainStats",
     "Domains",
-    "DoubledSpecials",
+    "SpecialRepeats",
     "DropBackupReport",
     "DropRejectsReport",
     "DuplicatesAnswer4",
@@ -1720,7 +1720,7 @@ class Domains(Report):
     """The tenth of the domains with most text, most first, where it was asked for; of those that could be held."""
 
 
-class DoubledSpecials(Report):
+class SpecialRepeats(Report):
     """Documents that have the BOS or the EOS of the recipe already: they get another."""
 
     documents: int
@@ -2113,7 +2113,7 @@ class Explanation(Report):
     labels: LabelGaps | None
     """Rows and batches without a label, and answers that are cut; absent where every token is trained on."""
 
-    doubled_specials: DoubledSpecials | None
+    special_repeats: SpecialRepeats | None
     """Documents that have the BOS or the EOS of the recipe already, where there are any."""
 
     undecided_documents: int | None

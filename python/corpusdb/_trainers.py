@@ -229,15 +229,22 @@ _planned_here: dict[str, list[str]] = {}
 def refuse_other_plan(path: str, shards: Sequence[str], recipe: str, plan: str) -> None:
     """Refuses a plan that is not stored, and that another rank has another one of: a commit came between the two.
 
+    Where ranks have no process group, nobody can compare what they planned at a moment of their own: that is refused.
     The first rank that comes writes its plan where the process group has met, and the others compare theirs. Nobody
     waits: a loader may be of one rank alone.
     """
     distributed = _distributed()
+    # The moment that a recipe without a snapshot was planned at is what may differ.
+    asked = "\n".join(line for line in recipe.splitlines() if not line.startswith("snapshot = \"commit-"))
+    if distributed is None and asked != recipe.rstrip("\n"):
+        raise BadInput(
+            "every rank plans this recipe by itself, and a commit between two of them gives them different rows: store "
+            "the plan before the run (`corpusdb epoch plan`), and let every rank ask for it by its number, "
+            "corpus.plan(1); or begin torch.distributed first, through which ranks compare their plans"
+        )
     store = getattr(getattr(distributed, "distributed_c10d", None), "_get_default_store", None)
     if store is None:
         return
-    # The moment that a recipe without a snapshot was planned at is what may differ.
-    asked = "\n".join(line for line in recipe.splitlines() if not line.startswith("snapshot = \"commit-"))
     of = hashlib.blake2b(repr((path, tuple(shards), asked)).encode(), digest_size=16).hexdigest()
     plans = _planned_here.setdefault(of, [])
     if plan not in plans:

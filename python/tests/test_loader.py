@@ -564,7 +564,14 @@ def test_ranks_with_two_plans_of_one_recipe_are_told(tmp_path: Path, monkeypatch
     words = f"rank 2 has plan {second.hash[:12]} .* another rank has {first.hash[:12]}"
     with pytest.raises(errors.BadInput, match=words):
         next(of_rank(2, second))
+    # Without a process group nobody can compare.
+    monkeypatch.delitem(sys.modules, "torch.distributed")
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(errors.BadInput, match="store the plan before the run"):
+        next(second.loader(as_="numpy"))
     # Who names rank and world, or asks for a stored plan, has said which.
+    next(planned(path, PACKED).loader(as_="numpy"))
     next(second.loader(as_="numpy", rank=2, world=3))
     next(of_rank(2, planned(path, PACKED)))
 

@@ -6,7 +6,9 @@
 
 use super::{Corpus, CorpusWriter};
 use crate::model::{BLOCK_SIZE, DocId, Error, LossSpan, SourceId, Standing, TextForm, TokenizerId};
-use crate::store::{NumberBlockRef, StoreError, TokenIdsRef, TokenizerRecord, View, system_fields};
+use crate::store::{
+    NumberBlockRef, StoreError, TemplateRecord, TokenIdsRef, TokenizerRecord, View, system_fields,
+};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -319,6 +321,25 @@ impl Corpora {
             all.push(of_shard.map(move |row| row.map(|(id, form)| (whole(shard, id), form))));
         }
         Ok(all.into_iter().flatten())
+    }
+
+    /// The sources of which several chat templates wrote the texts of `documents` (or one with several values), with how
+    /// many.
+    ///
+    /// # Errors
+    /// [`ShardError::Store`].
+    pub(crate) fn mixed_templates(
+        &self,
+        documents: &RoaringTreemap,
+    ) -> Result<BTreeMap<String, u64>, ShardError> {
+        let mut templates: BTreeMap<String, BTreeSet<TemplateRecord>> = BTreeMap::new();
+        for (shard, view) in self.views() {
+            for (source, of_shard) in view.templates_of(|| Ok(parts(shard, documents)))? {
+                templates.entry(source).or_default().extend(of_shard);
+            }
+        }
+        let mixed = templates.into_iter().filter(|(_, templates)| templates.len() > 1);
+        Ok(mixed.map(|(source, templates)| (source, templates.len() as u64)).collect())
     }
 
     /// # Errors

@@ -83,8 +83,8 @@ pub use build::{
 };
 pub use error::{EmptyEpoch, EpochError, ShortSource};
 pub use explain::{
-    DoubledSpecials, Explanation, LabelGaps, MixPoint, Padding, Repeats, SourceExplanation,
-    SourceRepeats,
+    Explanation, LabelGaps, MixPoint, Padding, Repeats, SourceExplanation, SourceRepeats,
+    SpecialRepeats,
 };
 pub(crate) use explain::{explain, plan_notes};
 pub use mix::PlannedPoint;

@@ -1,11 +1,14 @@
-//! Fields of records that stand at top level: none may have the name of a column beside them.
+//! Fields of records that stand at top level: one with the name of a column beside them must say the same, and is
+//! written once.
 
 use super::error::ExportError;
-use crate::model::{DocId, JsonName};
+use crate::model::{DocId, JsonMembers, JsonObject, json_string};
 use crate::output::FileSpec;
-use arrow::array::{AsArray, RecordBatch};
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use std::fmt;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Names that no field at top level may have.
 pub(super) struct TakenNames {
@@ -29,50 +32,85 @@ impl TakenNames {
         Some(Self { names, quoted, spread, instead })
     }
 
-    /// Refuses the first document of `rows` with such a field.
-    pub fn check(&self, rows: &RecordBatch, documents: &[DocId]) -> Result<(), ExportError> {
-        let objects =
-            rows.columns().get(self.spread).and_then(|column| column.as_string_view_opt());
-        for (object, document) in objects.into_iter().flatten().zip(documents) {
-            if let Some(name) = self.found_in(object.unwrap_or_default()) {
+    /// The rows without the fields that say what their column says; refuses the first document with a field that has
+    /// such a name and another value.
+    pub fn resolved(
+        &self,
+        rows: RecordBatch,
+        documents: &[DocId],
+    ) -> Result<RecordBatch, ExportError> {
+        let Some(objects) = rows.columns().get(self.spread).and_then(|c| c.as_string_view_opt())
+        else {
+            return Ok(rows);
+        };
+        let mut repeats = false;
+        let mut kept: Vec<Option<Cow<'_, str>>> = Vec::with_capacity(rows.num_rows());
+        for (row, (object, document)) in objects.iter().zip(documents).enumerate() {
+            let Some(object) = object else {
+                kept.push(None);
+                continue;
+            };
+            let is_said = |name: &str, value: &str| {
+                text_at(&rows, name, row).is_some_and(|text| json_string(&text) == value)
+            };
+            let without = self.without_repeats(object, is_said).map_err(|name| {
                 let instead = self.instead.clone();
-                return Err(ExportError::Collision { document: document.0, name, instead });
-            }
+                ExportError::Collision { document: document.0, name, instead }
+            })?;
+            repeats |= matches!(without, Cow::Owned(_));
+            kept.push(Some(without));
         }
-        Ok(())
+        if !repeats {
+            return Ok(rows);
+        }
+        let mut columns = rows.columns().to_vec();
+        let objects: ArrayRef = Arc::new(StringViewArray::from_iter(kept));
+        columns.splice(self.spread..=self.spread, [objects]);
+        RecordBatch::try_new(rows.schema(), columns)
+            .map_err(|error| ExportError::Bug(error.to_string()))
     }
 
-    /// The first of them that an object has at top level.
-    fn found_in(&self, object: &str) -> Option<String> {
+    /// An object without the members of which `is_said` knows that a column has the same.
+    ///
+    /// # Errors
+    /// The first name at top level that is taken for something else.
+    fn without_repeats<'o>(
+        &self,
+        object: &'o str,
+        is_said: impl Fn(&str, &str) -> bool,
+    ) -> Result<Cow<'o, str>, String> {
         // Most objects do not contain such a name, which is found without parsing them.
         if !object.contains('\\') && !self.quoted.iter().any(|name| object.contains(name)) {
-            return None;
+            return Ok(Cow::Borrowed(object));
         }
-        let found =
-            serde_json::Deserializer::from_str(object).deserialize_map(NameSearch(&self.names));
-        found.ok().flatten()
+        let Ok(JsonMembers(members)) = serde_json::from_str(object) else {
+            return Ok(Cow::Borrowed(object));
+        };
+        let is_taken = |name: &str| self.names.iter().any(|taken| taken == name);
+        if !members.iter().any(|(name, _)| is_taken(name)) {
+            return Ok(Cow::Borrowed(object));
+        }
+        let mut kept = JsonObject::default();
+        for (name, value) in members {
+            if !is_taken(&name) {
+                kept.push_raw(&json_string(&name), value.get());
+            } else if !is_said(&name, value.get()) {
+                return Err(name.into_owned());
+            }
+        }
+        Ok(Cow::Owned(kept.finish()))
     }
 }
 
-/// Looks for one of some names.
-struct NameSearch<'a>(&'a [String]);
-
-impl<'l> Visitor<'l> for NameSearch<'_> {
-    type Value = Option<String>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Option<String>, A::Error> {
-        let mut found = None;
-        while let Some((JsonName(name), IgnoredAny)) = map.next_entry()? {
-            if found.is_none() && self.0.iter().any(|taken| *taken == name) {
-                found = Some(name.into_owned());
-            }
-        }
-        Ok(found)
-    }
+/// The value of a column of texts.
+fn text_at(rows: &RecordBatch, name: &str, row: usize) -> Option<String> {
+    let column = rows.column_by_name(name).filter(|column| column.is_valid(row))?;
+    let texts = cast(&column.slice(row, 1), &DataType::LargeUtf8).ok();
+    let is_text = match column.data_type() {
+        DataType::Dictionary(_, values) => values.is_string(),
+        kind => kind.is_string(),
+    };
+    texts.filter(|_| is_text).map(|texts| texts.as_string::<i64>().value(0).to_owned())
 }
 
 #[cfg(test)]
@@ -84,14 +122,17 @@ mod tests {
         let names = ["key", "text"].map(str::to_owned).to_vec();
         let quoted = names.iter().map(|name| format!("\"{name}\"")).collect();
         let taken = TakenNames { names, quoted, spread: 0, instead: String::new() };
-        for (object, found) in [
-            ("{}", None),
-            ("{\"a\":\"key\"}", None),
-            ("{\"a\":{\"text\":1}}", None),
-            ("{\"a\":1,\"text\":{}}", Some("text")),
-            ("{\"k\\u0065y\":1}", Some("key")),
+        let is_said = |name: &str, value: &str| name == "key" && value == "\"k\"";
+        for (object, kept) in [
+            ("{}", Ok("{}")),
+            ("{\"a\":\"key\"}", Ok("{\"a\":\"key\"}")),
+            ("{\"a\":{\"text\":1}}", Ok("{\"a\":{\"text\":1}}")),
+            ("{\"a\":1,\"text\":{}}", Err("text")),
+            ("{\"k\\u0065y\":1}", Err("key")),
+            ("{\"a\":1,\"key\":\"k\",\"b\":2}", Ok("{\"a\":1,\"b\":2}")),
         ] {
-            assert_eq!(taken.found_in(object).as_deref(), found, "{object}");
+            let of = taken.without_repeats(object, is_said);
+            assert_eq!(of.as_deref().map_err(String::as_str), kept, "{object}");
         }
     }
 }

@@ -67,7 +67,10 @@ impl<'a> DocumentRanges<'a> {
         let view = self.view;
         let read = |range: DocumentRange| {
             let (rows, documents) = table.read(view, range.documents)?;
-            taken.map_or(Ok(()), |taken| taken.check(&rows, &documents))?;
+            let rows = match taken {
+                Some(taken) => taken.resolved(rows, &documents)?,
+                None => rows,
+            };
             let behind = documents.iter().map(|document| document.0 + 1).collect();
             Ok(PositionedRows { rows, behind })
         };

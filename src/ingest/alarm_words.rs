@@ -181,7 +181,7 @@ fn chat_alarm_words(alarm: &Alarm) -> String {
             number(*added)
         ),
         Alarm::Untrained { conversations, first } => format!(
-            "{} nothing that is trained on: no turn of the assistant with a weight above 0. The first: {first}",
+            "{} nothing that is trained on: no turn of the assistant with a weight above 0 that has a token of its own. The first: {first}",
             count(*conversations, "conversation has", "conversations have")
         ),
         _ => String::new(),

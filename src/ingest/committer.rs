@@ -270,25 +270,29 @@ impl Committer<'_> {
         self.report.stages.encode += first.1;
         self.report.dedup += applied.0?.counts;
         let started = Instant::now();
+        let mut untrained = BTreeSet::new();
         for tokenizer in tokenizers {
             let judge = self.judge.as_deref();
             let encoded = first.0.take().unwrap_or_else(|| encode(tokenizer, newcomers, judge))?;
-            self.store_ids(batch, tokenizer, sources, (kept, &encoded))?;
+            untrained.extend(self.store_ids(batch, tokenizer, sources, (kept, &encoded))?);
         }
+        let newcomers = newcomers.iter().filter(|(id, _)| untrained.contains(id));
+        newcomers.for_each(|(_, prepared)| self.watch.count_untrained(prepared));
         self.report.stages.encode += started.elapsed().as_secs_f64();
         Ok(())
     }
 
-    /// Stores the ids of newcomers, and those of stored documents that are kept again.
+    /// Stores the ids of newcomers, and those of stored documents that are kept again; gives the newcomers that have no
+    /// token of what is trained on.
     fn store_ids(
         &mut self,
         batch: &mut CommitBatch<'_>,
         tokenizer: &LoadedTokenizer,
         sources: &ChunkSources,
         (kept, encoded): (&KeptDocuments<'_>, &[EncodedBatch]),
-    ) -> Result<(), IngestError> {
+    ) -> Result<BTreeSet<DocId>, IngestError> {
         let on_error = self.options.on_error;
-        let EncodedDocuments { tokens, spelled, mut refused, brought, mut engines } =
+        let EncodedDocuments { tokens, spelled, mut refused, brought, mut engines, untrained } =
             store_ids(batch, tokenizer, sources, (&kept.newcomers, encoded), on_error)?;
         if let Some(judge) = &mut self.judge {
             judge.brought += brought;
@@ -302,7 +306,7 @@ impl Committer<'_> {
                 *known.entry(special).or_default() += documents;
             }
         }
-        Ok(())
+        Ok(untrained)
     }
 
     /// Stores a chunk's rejects and how far each of its files was read, and forgets the rejects that these do not give

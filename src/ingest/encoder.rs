@@ -8,11 +8,11 @@ use super::options::OnError;
 use crate::decide::{
     EncodedBatch, LoadedTokenizer, PIECE, RefusedTexts, encode_text, store_encoded,
 };
-use crate::model::DocId;
+use crate::model::{DocId, LossSpan, TextForm};
 use crate::store::CommitBatch;
 use crate::tokenizer::{Encoder, EngineTexts};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Stores how a newcomer's text is encoded, and the ids that it brought, whatever its standing: no
 /// encoder could give them again.
@@ -47,6 +47,8 @@ pub(super) struct EncodedDocuments {
     pub(super) brought: u64,
     /// By which engines the texts were encoded.
     pub(super) engines: EngineTexts,
+    /// Those that are trained on, but in no token of their own.
+    pub(super) untrained: BTreeSet<DocId>,
 }
 
 /// The ids that came with a document of a load.
@@ -161,6 +163,13 @@ pub(super) fn store_ids(
             batch.count_tokens(tokenizer.id, source, count)?;
             made.tokens += given as u64;
         } else {
+            let trains =
+                |form: &TextForm| form.spans.as_ref().is_some_and(|spans| !spans.is_empty());
+            if encoded.1.is_some_and(<[LossSpan]>::is_empty)
+                && prepared.form.as_ref().is_some_and(trains)
+            {
+                made.untrained.insert(*id);
+            }
             let vocab_size = tokenizer.vocab_size;
             made.tokens +=
                 store_encoded(batch, tokenizer.id, vocab_size, *id, Some(source), encoded)?;

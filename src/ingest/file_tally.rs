@@ -1,17 +1,13 @@
 //! What became of the files of an ingest: each is read, unchanged or left, and what was left has its reason.
 
 use crate::input::{CsvOddities, LeftFile, LeftRole};
+use crate::model::is_zero;
 use crate::model::show::{count, number};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Files that are named at most, of those that are the same.
 const NAMED: u64 = 1000;
-
-/// Counts that are mostly zero are left out of reports.
-pub(super) const fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
 
 /// What quotes of a table may be meant otherwise, with the way to say so.
 pub(super) fn odd_quote_words(path: &str, odd: CsvOddities) -> Option<String> {

@@ -14,17 +14,20 @@ use super::reader::{IngestChunk, InputPart, PartKind, RecordIdentity};
 use crate::contamination::{SeedIndex, SeedScratch, TextTokens};
 use crate::decide::BlockKeys;
 use crate::dedup::{Fingerprint, Fingerprinter};
-use crate::input::{CAPTURE_FIELDS, InputReader, RawRecord, ReadItem, RecordBuilder};
+use crate::input::{
+    CAPTURE_FIELDS, InputReader, RawRecord, ReadItem, RecordBuilder, split_members,
+};
 use crate::model::{
     ComparedPart, ContentFields, FieldDeclaration, FieldKind, LossSpan, Normaliser, Policy,
     ReadRecord, RecordKey, Reject, RejectReason, Sightings, Signature, SuiteId, TextForm,
-    compared_text, content_form, hash128, key_identity, record_identity, reject_identity,
-    text_hash, without_null_members,
+    canonical, compared_text, content_form, hash128, key_identity, record_identity,
+    reject_identity, text_hash, without_null_members,
 };
 use crate::signals::{Signal, scores, scores_json};
 use crate::store::{IndexedValues, View, block_hashes, indexed, with_fields};
 use rayon::ThreadPool;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A record with everything that is known of it alone.
@@ -317,6 +320,8 @@ struct RecordIdentifier<'a> {
     typed: &'a [(String, FieldKind)],
     /// Members of a capture that are not its content, by the names that the options give them.
     capture_fields: [String; CAPTURE_FIELDS.len()],
+    /// Records are kept as they came: with the field of their id, if they have one, and numbers as they are spelled.
+    verbatim: Option<Option<&'a str>>,
     /// Documents are stored already, perhaps by an earlier release.
     has_stored: bool,
 }
@@ -325,7 +330,24 @@ impl<'a> RecordIdentifier<'a> {
     fn new(source: &'a str, converter: &'a RecordConverter) -> Self {
         let read = converter.read();
         let capture_fields = CAPTURE_FIELDS.map(|name| read.name_of(name).to_owned());
-        Self { source, typed: &read.declared, capture_fields, has_stored: converter.has_stored() }
+        Self {
+            source,
+            typed: &read.declared,
+            capture_fields,
+            verbatim: read.verbatim.then_some(read.id_field.as_deref()),
+            has_stored: converter.has_stored(),
+        }
+    }
+
+    /// The fields that a record is known by: its id is none of them, whether or not it is kept among them.
+    ///
+    /// # Errors
+    /// In words, for fields that are not JSON.
+    fn without_id<'m>(&self, metadata: &'m str) -> Result<Cow<'m, str>, String> {
+        match self.verbatim {
+            Some(Some(id)) => split_members(metadata, |name, _| name == id).map(Cow::Owned),
+            _ => Ok(Cow::Borrowed(metadata)),
+        }
     }
 
     /// Identity and content of a record with this hash of its text, and those that earlier releases took, where they are
@@ -344,7 +366,8 @@ impl<'a> RecordIdentifier<'a> {
         let source = record.source.as_deref().unwrap_or(self.source);
         let left_out = record.capture.map_or(&[][..], |_| &self.capture_fields[..]);
         let content_fields = ContentFields { left_out, typed: self.typed, is_row: record.is_row };
-        let fields = content_form(&record.metadata, content_fields)?;
+        let spelled = self.without_id(&record.metadata)?;
+        let fields = content_form(&spelled, content_fields)?;
         let content = content_hash(&raw, &fields, form, given);
         let identity = record_identity(record, source, &content);
         let today = RecordIdentity { identity, content, is_other_key: false };
@@ -366,19 +389,27 @@ impl<'a> RecordIdentifier<'a> {
         if !self.typed.is_empty() {
             // As before a field was declared.
             let untyped = ContentFields { typed: &[], ..content_fields };
-            add(&raw, &content_form(&record.metadata, untyped)?, form);
+            add(&raw, &content_form(&spelled, untyped)?, form);
         }
-        let without_nulls = without_null_members(&record.metadata)?;
+        let stored = match self.verbatim {
+            Some(_) => Cow::Owned(canonical(&spelled)?.json),
+            None => Cow::Borrowed(&*spelled),
+        };
+        let without_nulls = without_null_members(&stored)?;
         if without_nulls != fields {
             add(&raw, &without_nulls, form);
         }
-        if without_nulls != record.metadata {
-            add(&raw, &record.metadata, form);
+        if without_nulls != stored {
+            add(&raw, &stored, form);
+        }
+        if stored != spelled {
+            add(&raw, &spelled, form);
         }
         for EarlierText { metadata, made } in earlier {
+            let metadata = self.without_id(metadata)?;
             match made {
-                Some((text, form)) => add(&text_hash(text), metadata, Some(form)),
-                None => add(&raw, metadata, form),
+                Some((text, form)) => add(&text_hash(text), &metadata, Some(form)),
+                None => add(&raw, &metadata, form),
             }
         }
         Ok((today, others))

@@ -156,11 +156,16 @@ impl IngestMonitor {
         many.into_iter().map(alarm).collect()
     }
 
+    /// Takes note of a conversation without a token that is trained on.
+    pub(super) fn count_untrained(&mut self, record: &FingerprintedRecord) {
+        count_first(&mut self.untrained, record);
+    }
+
     /// Takes note of what one newcomer is by itself, and of what it supersedes.
     pub(super) fn count_new(&mut self, new: &PendingDocument<'_>) {
         let spans = new.prepared.form.as_ref().and_then(|form| form.spans.as_ref());
         if self.is_chat && spans.is_some_and(Vec::is_empty) {
-            count_first(&mut self.untrained, new.prepared);
+            self.count_untrained(new.prepared);
         }
         let Some(before) = new.supersedes else { return };
         self.updated += 1;

@@ -3,9 +3,9 @@
 //! What a join takes and answers.
 
 use super::chat::ChatOptions;
-use super::file_tally::is_zero;
 use super::report::FieldMisfits;
 use crate::input::{CsvOptions, InputFormat, ReadOptions, TextUnit};
+use crate::model::is_zero;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -136,6 +136,7 @@ impl IngestOptions {
     pub(super) fn reads(&self) -> ReadOptions {
         let mut read = self.read.clone();
         read.whole = !matches!(self.form, RecordForm::Text);
+        read.verbatim = matches!(self.form, RecordForm::Chat(_));
         // What was said in a turn is a text, though it be nothing.
         read.table.nulls &= !matches!(self.form, RecordForm::Chat(_));
         read

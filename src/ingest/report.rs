@@ -2,10 +2,10 @@
 //!
 //! Alarms of a report: what a careful person looks at before going on.
 
-use super::file_tally::{FileTally, is_zero};
+use super::file_tally::FileTally;
 use crate::decide::{DecisionCounts, RefusedTexts};
 use crate::input::SkippedContent;
-use crate::model::{DocId, FieldKind, ProgressTally, RecordOrigin, Standing};
+use crate::model::{DocId, FieldKind, ProgressTally, RecordOrigin, Standing, is_zero};
 use crate::store::{StoreError, View};
 use crate::tokenizer::EngineTexts;
 use serde::Serialize;

@@ -115,7 +115,9 @@ impl RecordColumns {
             }
             None => None,
         };
-        let taken = [id.as_ref().map(|id| id.at), text.as_ref().map(|text| text.at)];
+        // Kept verbatim, an id is a field too.
+        let id_alone = id.as_ref().filter(|_| !options.verbatim).map(|id| id.at);
+        let taken = [id_alone, text.as_ref().map(|text| text.at)];
         let (mut others, mut left) = (Vec::new(), Vec::new());
         for (at, field) in schema.fields().iter().enumerate() {
             if taken.contains(&Some(at)) || !is_kept(field, options) {
@@ -136,6 +138,7 @@ impl RecordColumns {
         wanted.extend(self.text.as_ref().map(|text| text.at));
         wanted.extend(self.id.as_ref().map(|id| id.at));
         wanted.sort_unstable();
+        wanted.dedup();
         wanted
     }
 
@@ -306,7 +309,8 @@ fn raw_row(
     text: Option<&[u8]>,
     metadata: &str,
 ) -> Vec<u8> {
-    let id = columns.id.as_ref().zip(id).map(|(IdColumn { name, is_number, .. }, id)| {
+    let id_alone = columns.id.as_ref().filter(|id| !columns.others.contains(&id.at));
+    let id = id_alone.zip(id).map(|(IdColumn { name, is_number, .. }, id)| {
         let json = if *is_number { id.to_owned() } else { json_string(id) };
         (name.as_str(), json.into_bytes())
     });

@@ -10,7 +10,7 @@ use super::json_record::{self, JsonRecordSeed, ParsedRecord};
 use super::roles::FieldRoles;
 use crate::model::{
     CanonicalJson, JsonMembers, JsonObject, ReadRecord, RecordKey, RejectReason, SpelledMetadata,
-    canonical, json_string, without_null_members,
+    canonical, canonical_but_numbers, json_string, without_null_members,
 };
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -50,6 +50,7 @@ impl RecordBuilder {
                 let seed = JsonRecordSeed {
                     text: text.as_deref(),
                     id: self.options.id_field.as_deref(),
+                    verbatim: self.options.verbatim,
                     max_doc_bytes: self.options.max_doc_bytes,
                 };
                 match json_record::parse(&object, &seed) {
@@ -96,9 +97,10 @@ impl RecordBuilder {
         }
         let (kept, source) = self.kept(&record.metadata)?;
         let metadata = kept.as_deref().unwrap_or(&record.metadata);
+        let form = if self.options.verbatim { canonical_but_numbers } else { canonical };
         let CanonicalJson { json, is_other_value } =
-            canonical(metadata).map_err(|why| RejectReason::Form(faulty_field(metadata, why)))?;
-        if json != metadata {
+            form(metadata).map_err(|why| RejectReason::Form(faulty_field(metadata, why)))?;
+        if json != metadata || is_other_value {
             let json = kept.unwrap_or_else(|| std::mem::take(&mut record.metadata));
             record.spelled.get_or_insert(SpelledMetadata { json, is_other_value });
         }
@@ -258,7 +260,7 @@ fn object_in(metadata: &str, name: &str) -> Result<String, String> {
         _ => return Err(wrong("it is neither an object nor a text with one")),
     };
     // As a line of JSON is read, so that the same fields are the same whichever way they come.
-    let line = JsonRecordSeed { text: None, id: None, max_doc_bytes: u64::MAX };
+    let line = JsonRecordSeed { text: None, id: None, verbatim: false, max_doc_bytes: u64::MAX };
     let parsed = json_record::parse(object.as_bytes(), &line);
     Ok(parsed.map_err(|reason| wrong(&reason.to_string()))?.metadata)
 }

@@ -215,6 +215,9 @@ impl CsvHeader {
                 let given = keys::of_text(&value);
                 record.key = given.ok_or_else(|| RejectReason::BadId(field.clone()))?;
                 record.earlier_key = if is_plain { keys::earlier_of_cell(&value) } else { None };
+                if options.verbatim {
+                    fields.push_text(name, &value);
+                }
             } else {
                 let stored = if is_plain { self.stored(at, &value) } else { None };
                 let is_row_number = self.is_row_number(at, &value);

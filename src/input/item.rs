@@ -1,6 +1,6 @@
 //! What a reader is asked, and what it gives.
 
-use crate::model::{FieldKind, ReadRecord, RecordOrigin, Reject, RejectReason};
+use crate::model::{FieldKind, ReadRecord, RecordOrigin, Reject, RejectReason, is_zero};
 use crate::remote::ObjectStores;
 
 /// A line may be this many times longer than the longest text: escapes and other fields.
@@ -170,6 +170,9 @@ pub struct ReadOptions {
     /// long as a text.
     #[cfg_attr(feature = "cli", arg(skip))]
     pub whole: bool,
+    /// Records can be given back as they came: their id is a field like any other, and numbers are as they are spelled.
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub verbatim: bool,
     /// Declared fields under their names in the records: a value of a table without quotes is a number or a truth only
     /// where its field is declared as one.
     #[cfg_attr(feature = "cli", arg(skip))]
@@ -199,6 +202,7 @@ impl Default for ReadOptions {
             renamed: Vec::new(),
             source_field: None,
             whole: false,
+            verbatim: false,
             max_doc_bytes: 64 << 20,
             max_key_bytes: 8 << 10,
             max_meta_bytes: 16 << 20,
@@ -230,7 +234,8 @@ impl ReadOptions {
 
     /// What becomes of a record that was read and found bad afterwards, with all that it had under the names of its file.
     pub(crate) fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {
-        Reject::of(record, self.id_field.as_deref(), self.text_field.as_deref(), reason)
+        let id_field = self.id_field.as_deref().filter(|_| !self.verbatim);
+        Reject::of(record, id_field, self.text_field.as_deref(), reason)
     }
 
     /// What the field of a column is declared as, if it is.
@@ -317,10 +322,6 @@ pub struct SkippedContent {
     pub partial: u64,
     /// Other contents of web archives that are not text: images, programs, answers that report an error.
     pub other: u64,
-}
-
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl std::ops::AddAssign for SkippedContent {

@@ -51,10 +51,12 @@ pub(super) struct JsonRecordSeed<'a> {
     /// None: the record has no text of its own, all its fields are kept.
     pub(super) text: Option<&'a str>,
     pub(super) id: Option<&'a str>,
+    /// The id is kept among the fields too.
+    pub(super) verbatim: bool,
     pub(super) max_doc_bytes: u64,
 }
 
-/// Parses one object. All fields but text and id are kept as they are spelled, in their order.
+/// Parses one object. All fields but text and id (which is kept too where records are verbatim) are kept as they are spelled, in their order.
 pub(super) fn parse(
     object: &[u8],
     fields: &JsonRecordSeed<'_>,
@@ -227,7 +229,11 @@ impl<'l> Visitor<'l> for &JsonRecordSeed<'_> {
             if is_text {
                 object.text = Some(map.next_value()?);
             } else if is_id {
-                object.id = Some(map.next_value()?);
+                let raw: &RawValue = map.next_value()?;
+                object.id = Some(raw);
+                if self.verbatim {
+                    object.metadata.push_raw(&json_string(&name), raw.get());
+                }
             } else {
                 let raw: &RawValue = map.next_value()?;
                 object.metadata.push_raw(&json_string(&name), raw.get());

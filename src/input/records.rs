@@ -246,11 +246,14 @@ fn item(record: Record, options: &ReadOptions, origin: RecordOrigin) -> ReadItem
         (Some(key), field) => (keys::of_text(&key), field.as_deref().unwrap_or("key")),
         (None, None) => (Some(RecordKey::Position), ""),
         (None, Some(field)) => {
-            let key = match fields.shift_remove(field) {
-                Some(Value::String(key)) => keys::of_text(&key),
+            let key = match fields.get(field) {
+                Some(Value::String(key)) => keys::of_text(key),
                 Some(Value::Number(key)) => keys::of_number(&key.to_string()),
                 _ => None,
             };
+            if !options.verbatim {
+                fields.shift_remove(field);
+            }
             (key, field.as_str())
         }
     };

@@ -2,7 +2,7 @@
 //! truth or a timestamp.
 
 use super::id::{FieldKind, sortable_float};
-use super::json_number::{is_number, whole};
+use super::json_number::{is_number, number, whole};
 use super::timestamp::{
     is_day_of_digits, rfc3339, seconds_since_1970, timestamp_by_size, timestamp_of_number,
     timestamp_of_text,
@@ -16,7 +16,7 @@ const SHOWN: usize = 60;
 /// The value of a declared field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FieldValue {
-    /// Text; a number or a truth as it is spelled.
+    /// Text; a number in its canonical spelling; a truth.
     Keyword(String),
     /// A whole number.
     Int(i64),
@@ -35,7 +35,7 @@ pub struct Misfit;
 impl FieldValue {
     /// A JSON value as a value of a kind; none for null.
     ///
-    /// * keyword: a text; a number or a truth as it is spelled;
+    /// * keyword: a text; a number in its canonical spelling; a truth;
     /// * int: a whole number of 64 bits in any spelling (`7`, `7.0`, `1e3`), or a text of such or of its digits;
     /// * float: a number that a double can hold, or a text that spells one as JSON does;
     /// * bool: `true` and `false`, or a text of these words in any case;
@@ -56,7 +56,9 @@ impl FieldValue {
         let value = match (kind, text) {
             (FieldKind::Keyword, Some(text)) => Some(Self::Keyword(text)),
             (FieldKind::Keyword, None) => {
-                (!raw.starts_with(['[', '{'])).then(|| Self::Keyword(raw.to_owned()))
+                let word =
+                    || if is_number(raw) { number(raw).into_owned() } else { raw.to_owned() };
+                (!raw.starts_with(['[', '{'])).then(|| Self::Keyword(word()))
             }
             (FieldKind::Int, Some(text)) => whole_of_text(&text).map(Self::Int),
             (FieldKind::Int, None) => {
@@ -246,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn truths_are_two_words_and_keywords_are_as_spelled() {
+    fn truths_are_two_words_and_keywords_have_one_spelling() {
         let truth = |truth| Ok(Some(FieldValue::Bool(truth)));
         assert_eq!(
             of(FieldKind::Bool, &["true", "false", r#""True""#, r#""FALSE""#]),
@@ -256,7 +258,7 @@ mod tests {
         let keyword = |text: &str| Ok(Some(FieldValue::Keyword(text.to_owned())));
         assert_eq!(
             of(FieldKind::Keyword, &[r#""a\u0062""#, "1.50", "true", r#""""#, "null"]),
-            [keyword("ab"), keyword("1.50"), keyword("true"), keyword(""), Ok(None)]
+            [keyword("ab"), keyword("1.5"), keyword("true"), keyword(""), Ok(None)]
         );
         misfits(FieldKind::Keyword, &["[1]", r#"{"a":1}"#]);
     }

@@ -126,7 +126,7 @@ impl JsonObject {
 pub struct CanonicalJson {
     /// The form.
     pub json: String,
-    /// Whether more than space and escapes went: doubled names, spellings of numbers.
+    /// Whether more than space and escapes went: doubled names, spellings of numbers, also where these are kept.
     pub is_other_value: bool,
 }
 
@@ -135,10 +135,23 @@ pub struct CanonicalJson {
 /// # Errors
 /// In words, for half of a surrogate pair and for more than [`MAX_DEPTH`] levels.
 pub fn canonical(json: &str) -> Result<CanonicalJson, String> {
+    rewritten(json, false)
+}
+
+/// The same with numbers as they are spelled, for records that are given back as they came.
+///
+/// # Errors
+/// As [`canonical`].
+pub fn canonical_but_numbers(json: &str) -> Result<CanonicalJson, String> {
+    rewritten(json, true)
+}
+
+fn rewritten(json: &str, keeps_numbers: bool) -> Result<CanonicalJson, String> {
     let written = |is_doubled| {
         let out = String::with_capacity(json.len());
         let from = JsonCursor { from: json, at: 0 };
-        let mut writer = CanonicalWriter { from, out, is_doubled, is_other_value: is_doubled };
+        let is_other_value = is_doubled;
+        let mut writer = CanonicalWriter { from, out, is_doubled, keeps_numbers, is_other_value };
         writer.from.skip_space();
         writer.value(0)?;
         Ok(CanonicalJson { json: writer.out, is_other_value: writer.is_other_value })
@@ -266,6 +279,7 @@ struct CanonicalWriter<'l> {
     out: String,
     /// Whether names may come twice: members are put together before they are written.
     is_doubled: bool,
+    keeps_numbers: bool,
     is_other_value: bool,
 }
 
@@ -283,7 +297,7 @@ impl CanonicalWriter<'_> {
                 let spelled = self.from.number();
                 let canonical = number(spelled);
                 self.is_other_value |= canonical != spelled;
-                self.out.push_str(&canonical);
+                self.out.push_str(if self.keeps_numbers { spelled } else { &canonical });
                 Ok(())
             }
             _ => {

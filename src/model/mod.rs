@@ -51,8 +51,9 @@ pub use identity::{
     reject_identity_at, text_hash,
 };
 pub use json::{
-    CanonicalJson, JsonMembers, JsonName, JsonObject, JsonTree, NotFinite, canonical, json_string,
-    parse, parse_as, parse_object, with_members, without_not_finite,
+    CanonicalJson, JsonMembers, JsonName, JsonObject, JsonTree, NotFinite, canonical,
+    canonical_but_numbers, json_string, parse, parse_as, parse_object, with_members,
+    without_not_finite,
 };
 pub use json_number::is_number;
 pub use panic::{catch_panic, is_panic_caught};
@@ -66,6 +67,7 @@ pub use record::{
     Capture, Incoming, IncomingFilter, IncomingVerdict, LossSpan, MaskRule, ReadRecord, RecordKey,
     RecordOrigin, Reject, RejectReason, SpelledMetadata, TextForm,
 };
+pub(crate) use show::is_zero;
 pub use standing::{Match, MatchKind, Standing, StandingsDigest, jaccard};
 pub use suite::{
     ByteSpan, GramPlace, GramRun, ItemText, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,

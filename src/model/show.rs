@@ -2,6 +2,12 @@
 
 use std::borrow::Cow;
 
+/// Whether a count is left out of reports, where it is mostly zero.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+pub(crate) const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A number with thousands separated: `1,234,567`.
 pub fn number(value: u64) -> String {
     let digits = value.to_string();

@@ -9,6 +9,7 @@ use crate::store::{CommitRecord, SnapshotRecord, SourceRecord, TokenizerRecord, 
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Commits listed, newest last.
 const LISTED: u64 = 10;
@@ -59,6 +60,9 @@ pub struct Info {
     /// The declared fields of which some documents may have the values of an earlier release's rule, until `field drop` and
     /// `field add` index all again.
     pub outdated_fields: Vec<String>,
+    /// The sources of which several chat templates wrote the texts of kept documents (or one with several values), with how
+    /// many: `corpusdb show --json` has that of a document.
+    pub mixed_templates: BTreeMap<String, u64>,
     /// The suites whose items an earlier release's rule read of their records: `contamination add` reads them anew.
     pub outdated_suites: Vec<String>,
     /// The ten newest commits, newest last.
@@ -269,6 +273,7 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         fields: view.fields().iter().map(FieldInfo::from).collect(),
         outdated_signals: signals::outdated(view),
         outdated_fields: outdated_fields(view),
+        mixed_templates: mixed_templates(view)?,
         outdated_suites: suites(view)?
             .into_iter()
             .filter(|suite| suite.outdated)
@@ -286,6 +291,12 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
             })
             .collect(),
     })
+}
+
+fn mixed_templates(view: &View) -> Result<BTreeMap<String, u64>, QueryError> {
+    let templates = view.templates_of(|| view.kept())?.into_iter();
+    let mixed = templates.filter(|(_, templates)| templates.len() > 1);
+    Ok(mixed.map(|(source, templates)| (source, templates.len() as u64)).collect())
 }
 
 /// The fields declared under an earlier rule that have the values of records.

@@ -4,6 +4,7 @@ use crate::query::{self, FieldInfo, Info, PolicySetting, StandingCount, Tokenize
 use crate::report::error::ReportError;
 use crate::store::View;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What a corpus is.
 #[derive(Clone, Debug, Serialize)]
@@ -20,6 +21,8 @@ pub struct About {
     pub generation: u32,
     /// How many sources there are.
     pub sources: u64,
+    /// The sources of which several chat templates wrote the texts of kept documents, with how many.
+    pub mixed_templates: BTreeMap<String, u64>,
     /// Documents of each standing that has any.
     pub standings: Vec<StandingCount>,
     /// The declared fields.
@@ -40,6 +43,7 @@ pub(super) fn about(view: &View) -> Result<About, ReportError> {
         commit: info.commit,
         generation: info.generation,
         sources: info.sources.len() as u64,
+        mixed_templates: info.mixed_templates,
         standings: info.standings,
         fields: info.fields,
         tokenizers: info.tokenizers,

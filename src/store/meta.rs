@@ -54,6 +54,11 @@ impl MetaKey {
         TEMPLATE.as_bytes()
     }
 
+    /// What the keys of the templates of commits begin with.
+    pub(in crate::store) const fn chats() -> &'static [u8] {
+        CHAT.as_bytes()
+    }
+
     /// What the keys of fields begin with.
     pub(in crate::store) const fn fields() -> &'static [u8] {
         FIELD.as_bytes()

@@ -13,6 +13,7 @@ use super::file::unigram::unigram_variants;
 use super::sentencepiece::{SentencePiece, SentencePieceScratch};
 use super::vocabulary::{IdPlaces, TokenBytes, TokenOffsets, Vocabulary};
 use super::{FAST, REFERENCE, SENTENCEPIECE};
+use crate::model::is_zero;
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -521,11 +522,6 @@ impl EngineTexts {
             *self.declined.entry(reason).or_default() += texts;
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Encodes texts one after the other, reusing its buffers.

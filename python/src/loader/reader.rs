@@ -7,7 +7,9 @@ use crate::blocking::run_detached;
 use crate::error::named;
 use crate::plan::PyPlan;
 use crate::process::ProcessOwned;
+use crate::words::json;
 use corpusdb::epoch::{Epoch, EpochBatch, StreamOptions};
+use corpusdb::pages::{self, RowsPage, corpus_title};
 use corpusdb::{DocId, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -211,6 +213,28 @@ impl PlanReader {
             })
         })?;
         made.into_iter().map(|made| made.into_python(py)).collect()
+    }
+
+    /// Rows by their numbers, with their text: the report of each as JSON, and all as HTML to show within a page.
+    fn texts(
+        &self,
+        py: Python<'_>,
+        epoch: u64,
+        numbers: Vec<u64>,
+    ) -> PyResult<(Vec<String>, String)> {
+        let opened = self.opened(py)?;
+        let (reports, html) = run_detached(py, None, move |context| {
+            opened.refuse_purged()?;
+            opened.pool.install(|| {
+                let rows = opened.epoch_here(epoch, context)?.rows_at(&numbers)?;
+                let reports = opened.corpus.row_reports(&opened.planned, &rows, true)?;
+                let page = RowsPage::new(&reports, epoch, &corpus_title(opened.corpus.path()));
+                let html = pages::fragment(&page)?;
+                Ok((reports, html))
+            })
+        })?;
+        let reports: PyResult<_> = reports.iter().map(|report| json(py, report)).collect();
+        Ok((reports?, html))
     }
 
     /// The names of the sources. Rows have the index of theirs.

@@ -151,6 +151,11 @@ fn print_named(info: &Info, out: &mut Output) {
             "fields indexed by the rules of an earlier release: {names} (`corpusdb field drop` and `field add` index them again)"
         ));
     }
+    for (source, templates) in &info.mixed_templates {
+        out.line(format!(
+            "source {source}: texts of {templates} chat templates (`corpusdb show --json` has that of a document)"
+        ));
+    }
     if !info.outdated_suites.is_empty() {
         out.line(format!("suites {}: {EARLIER_ITEMS}", info.outdated_suites.join(", ")));
     }

@@ -4,7 +4,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::PackLosses;
 use crate::epoch::plan::{PinnedSnapshot, PinnedTokenizer, PlanHeader, ratio};
 use crate::epoch::run::EpochIndex;
-use crate::model::{IoError, find_manifest};
+use crate::model::{IoError, find_manifest, is_zero};
 use crate::output::{ManifestFile, OutputMaker};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -97,11 +97,6 @@ pub struct ManifestTotals {
     pub left_out_rows: u64,
     /// Real tokens / (rows x capacity); where rows have no fixed length, real tokens / all of them.
     pub efficiency: f64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// What was counted while rows went by.

@@ -13,8 +13,10 @@ use std::sync::Arc;
 
 /// Numbers of ranks whose batches are looked at.
 const WORLDS: [u64; 4] = [1, 2, 4, 8];
-/// Rows that are looked at, at most, from the beginning of the epoch on.
-const LOOKED_AT: u64 = 1 << 22;
+/// Rows that are looked at, at most, from the beginning of the epoch on: by who asks to have a plan explained, and by who
+/// plans, which should take no longer than it does without.
+pub(super) const EXPLAINED_ROWS: u64 = 1 << 22;
+pub(super) const PLANNED_ROWS: u64 = 1 << 14;
 
 /// Rows, batches and documents without a label: those of which no token but the first of a document is trained on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -35,7 +37,7 @@ pub struct LabelGaps {
     pub answers_cut_off: u64,
 }
 
-/// Looks at the first epoch of a plan; none where everything is trained on. The sources must be opened to give rows.
+/// Looks at the first rows of a plan, so many at most; none where everything is trained on. The sources must be opened to give rows.
 ///
 /// # Errors
 /// [`EpochError::Interrupted`]; [`EpochError::Store`].
@@ -43,12 +45,16 @@ pub(super) fn label_gaps(
     opened: &Arc<OpenPlan>,
     sampler: &BatchSampler,
     marks: &EpochIndex,
+    most: u64,
     interrupt: &Interrupt,
 ) -> Result<Option<LabelGaps>, EpochError> {
     if !opened.masked() {
         return Ok(None);
     }
-    let looked = LabelFinder::of(opened)?;
+    let looked = match most {
+        EXPLAINED_ROWS.. => LabelFinder::of_all(opened)?,
+        _ => LabelFinder { opened, known: None },
+    };
     let mut gaps = LabelGaps::default();
     let worlds: Vec<u64> = match sampler.sharing() {
         RankSharing::Divided(rows) => {
@@ -58,7 +64,7 @@ pub(super) fn label_gaps(
     };
     let mut batches = vec![(0, 0); worlds.len()];
     let mut cursor = BatchCursor::at(opened, sampler, marks, 0)?;
-    while gaps.rows < LOOKED_AT {
+    while gaps.rows < most {
         interrupt.check()?;
         let number = cursor.next_number();
         let Some(batch) = cursor.next_batch()? else { break };
@@ -87,9 +93,15 @@ pub(super) fn label_gaps(
     Ok(Some(gaps))
 }
 
-/// Finds which rows have a label. Whole documents are known by one scan of what all say, parts are looked up.
+/// Finds which rows have a label. Whole documents may be known by one scan of what all say, others are looked up.
 struct LabelFinder<'a> {
     opened: &'a OpenPlan,
+    known: Option<KnownLabels>,
+}
+
+/// What all documents say.
+#[derive(Default)]
+struct KnownLabels {
     /// Documents of which nothing is trained on.
     untrained: RoaringTreemap,
     /// Documents of which a first token is all that is trained on, perhaps.
@@ -97,17 +109,17 @@ struct LabelFinder<'a> {
 }
 
 impl<'a> LabelFinder<'a> {
-    fn of(opened: &'a OpenPlan) -> Result<Self, EpochError> {
-        let (mut untrained, mut unclear) = (RoaringTreemap::new(), RoaringTreemap::new());
+    fn of_all(opened: &'a OpenPlan) -> Result<Self, EpochError> {
+        let mut known = KnownLabels::default();
         for loss in opened.corpora.all_losses(opened.tokenizer)? {
             let (document, spans) = loss?;
             match spans.last() {
-                None => untrained.insert(document.0),
-                Some(last) if last.end < 2 => unclear.insert(document.0),
+                None => known.untrained.insert(document.0),
+                Some(last) if last.end < 2 => known.unclear.insert(document.0),
                 Some(_) => false,
             };
         }
-        Ok(Self { opened, untrained, unclear })
+        Ok(Self { opened, known: Some(known) })
     }
 
     /// Whether a row has a label.
@@ -121,8 +133,9 @@ impl<'a> LabelFinder<'a> {
                 gaps.parts_in_answers += u64::from(self.begins_within_trained(&segment)?);
             } else if !label && segment.length < segment.document_length {
                 let packed = source.rules().policy.packed(segment.document_length);
-                let is_trained = !self.untrained.contains(segment.document.0);
-                gaps.answers_cut_off += u64::from(is_trained && packed <= segment.length);
+                // A row that has all that is packed of a document cuts off the rest.
+                let is_cut = packed <= segment.length && self.is_trained_on(&segment)?;
+                gaps.answers_cut_off += u64::from(is_cut);
             }
         }
         gaps.rows += 1;
@@ -130,10 +143,23 @@ impl<'a> LabelFinder<'a> {
         Ok(has_label)
     }
 
+    /// Whether anything of the document of a segment is trained on.
+    fn is_trained_on(&self, segment: &Segment) -> Result<bool, EpochError> {
+        if let Some(known) = &self.known {
+            return Ok(!known.untrained.contains(segment.document.0));
+        }
+        let whole = Segment { offset: 0, length: segment.document_length, ..*segment };
+        Ok(self.opened.trained.segment(&whole)?.is_none_or(|spans| !spans.is_empty()))
+    }
+
+    /// Whether a segment has a label.
     fn segment(&self, segment: &Segment) -> Result<bool, EpochError> {
         let DocId(document) = segment.document;
-        if segment.length == segment.document_length && !self.unclear.contains(document) {
-            return Ok(segment.length > 1 && !self.untrained.contains(document));
+        if segment.length == segment.document_length
+            && let Some(known) = &self.known
+            && !known.unclear.contains(document)
+        {
+            return Ok(segment.length > 1 && !known.untrained.contains(document));
         }
         // The first token of a segment is no label.
         Ok(match self.opened.trained.segment(segment)? {

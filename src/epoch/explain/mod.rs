@@ -9,7 +9,7 @@ mod text;
 pub use labels::LabelGaps;
 pub use measure::{MixPoint, Padding};
 pub use repeats::{Repeats, SourceRepeats};
-pub use specials::DoubledSpecials;
+pub use specials::SpecialRepeats;
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -17,8 +17,9 @@ use crate::epoch::plan::{Plan, PlanHeader, PlannedSource, masks, ratio};
 use crate::epoch::planning::{LeftOut, is_dropped, left_out};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan, cost};
-use crate::model::Interrupt;
+use crate::model::{Interrupt, is_zero};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Batch sizes for which steps are reported.
@@ -97,7 +98,11 @@ pub struct Explanation {
     pub labels: Option<LabelGaps>,
     /// Documents that have the BOS or the EOS of the recipe already, where there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub doubled_specials: Option<DoubledSpecials>,
+    pub special_repeats: Option<SpecialRepeats>,
+    /// The sources of the corpus of which several chat templates wrote the texts that are drawn (or one with several
+    /// values), with how many.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mixed_templates: BTreeMap<String, u64>,
     /// Documents of the sources that are on neither side of the holdout, where there is one: lineages met in which one
     /// is trained on and another held out. Absent too where the snapshot was dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,13 +227,15 @@ pub fn explain(
         untrained_tokens: said.untrained,
         weighted_tokens: said.weighted,
         ignore_loss: plan.recipe.output.ignore_loss,
-        labels: labels::label_gaps(&opened, &sampler, &marks, interrupt)?,
-        doubled_specials: specials::doubled_specials(
+        labels: labels::label_gaps(&opened, &sampler, &marks, labels::EXPLAINED_ROWS, interrupt)?,
+        special_repeats: specials::special_repeats(
             corpora,
             planned,
             opened.tokenizer,
+            specials::EXPLAINED_DOCUMENTS,
             interrupt,
         )?,
+        mixed_templates: corpora.mixed_templates(&masks::documents(&planned.pinned))?,
         undecided_documents: left_out.undecided,
         id_bytes,
         build_seconds: id_bytes as f64 / BUILD_RATE,
@@ -236,8 +243,8 @@ pub fn explain(
     })
 }
 
-/// What of a plan whoever trains on it should know: answers and labels that it loses, and special tokens that come twice.
-/// A line each.
+/// What of a plan whoever trains on it should know: answers and labels that its first rows lose, and special tokens that
+/// come twice. A line each.
 ///
 /// # Errors
 /// As [`explain`].
@@ -260,12 +267,15 @@ pub(crate) fn plan_notes(
         };
         // A plan without a batch is told of by whoever opens it.
         if let Some(Ok(marks)) = marks
-            && let Some(gaps) = labels::label_gaps(&opened, &sampler, &marks, interrupt)?
+            && let Some(gaps) =
+                labels::label_gaps(&opened, &sampler, &marks, labels::PLANNED_ROWS, interrupt)?
         {
             notes.push_str(&gaps.to_string());
         }
     }
-    if let Some(doubled) = specials::doubled_specials(corpora, planned, tokenizer, interrupt)? {
+    let most = specials::PLANNED_DOCUMENTS;
+    if let Some(doubled) = specials::special_repeats(corpora, planned, tokenizer, most, interrupt)?
+    {
         notes.push_str(&doubled.to_string());
     }
     Ok(notes.lines().map(str::to_owned).collect())
@@ -415,9 +425,4 @@ const fn specials_added(source: &PlannedSource) -> u64 {
     let in_rows = source.packed_tokens + lost + losses.partial_tokens;
     // The effective tokens are in rows or lost; rows have more where EOS stand at cuts.
     source.effective_tokens - source.tokens + in_rows.saturating_sub(source.effective_tokens)
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }

@@ -8,8 +8,9 @@ use crate::model::{DocId, Interrupt, TokenizerId};
 use serde::Serialize;
 use std::fmt;
 
-/// Documents that are looked at, at most.
-const LOOKED_AT: usize = 1 << 20;
+/// Documents that are looked at, at most: by who asks to have a plan explained, and by who plans.
+pub(super) const EXPLAINED_DOCUMENTS: usize = 1 << 20;
+pub(super) const PLANNED_DOCUMENTS: usize = 1 << 12;
 /// Documents whose ids are read together.
 const TOGETHER: usize = 1024;
 
@@ -17,7 +18,7 @@ const TOGETHER: usize = 1024;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct DoubledSpecials {
+pub struct SpecialRepeats {
     /// Documents that were looked at: the first of those whose ids came with their records, or whose text a template wrote.
     pub documents: u64,
     /// How many of them begin with BOS already.
@@ -26,16 +27,17 @@ pub struct DoubledSpecials {
     pub end_with_eos: u64,
 }
 
-/// Looks at the documents of a plan; none where it adds neither BOS nor EOS, or no document can have them.
+/// Looks at the first documents of a plan, so many at most; none where it adds neither BOS nor EOS, or no document can have them.
 ///
 /// # Errors
 /// [`EpochError::Interrupted`]; [`EpochError::Store`].
-pub(super) fn doubled_specials(
+pub(super) fn special_repeats(
     corpora: &Corpora,
     planned: &Plan,
     tokenizer: TokenizerId,
+    most: usize,
     interrupt: &Interrupt,
-) -> Result<Option<DoubledSpecials>, EpochError> {
+) -> Result<Option<SpecialRepeats>, EpochError> {
     let specials = planned.plan.tokenizer.specials;
     if specials.bos.is_none() && specials.eos.is_none() {
         return Ok(None);
@@ -48,11 +50,11 @@ pub(super) fn doubled_specials(
         if (form.specials || form.given.is_some()) && drawn.contains(document.0) {
             documents.push(document);
         }
-        if documents.len() == LOOKED_AT {
+        if documents.len() == most {
             break;
         }
     }
-    let mut doubled = DoubledSpecials { documents: documents.len() as u64, ..Default::default() };
+    let mut doubled = SpecialRepeats { documents: documents.len() as u64, ..Default::default() };
     for documents in documents.chunks(TOGETHER) {
         interrupt.check()?;
         corpora.for_each_tokens(tokenizer, documents, |_, ids| {
@@ -72,7 +74,7 @@ pub(super) fn doubled_specials(
     Ok(Some(doubled).filter(|doubled| doubled.begin_with_bos + doubled.end_with_eos > 0))
 }
 
-impl fmt::Display for DoubledSpecials {
+impl fmt::Display for SpecialRepeats {
     /// A line for each that there is, each with its end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (documents, name, side) in

@@ -66,8 +66,11 @@ impl fmt::Display for Explanation {
         if let Some(labels) = &self.labels {
             write!(f, "{labels}")?;
         }
-        if let Some(doubled) = &self.doubled_specials {
+        if let Some(doubled) = &self.special_repeats {
             write!(f, "{doubled}")?;
+        }
+        for (source, templates) in &self.mixed_templates {
+            writeln!(f, "{source}: texts of {templates} chat templates")?;
         }
         if let Some(undecided) = self.undecided_documents {
             let undecided = count(undecided, "document is", "documents are");

@@ -2,6 +2,7 @@
 
 use super::{LengthHistogram, Segment};
 use crate::epoch::recipe::{LongDocuments, PackKind};
+use crate::model::is_zero;
 use serde::{Deserialize, Serialize};
 
 /// The packing rules of one source. Lengths are effective: BOS + stored tokens + EOS.
@@ -45,11 +46,6 @@ pub struct PackLosses {
     /// Tokens at the end of the pass that do not fill a row and are left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub partial_tokens: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl PackPolicy {

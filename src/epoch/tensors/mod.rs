@@ -348,9 +348,7 @@ impl TensorMaker {
         }
         Ok(tensors)
     }
-}
 
-impl TensorMaker {
     /// In the place of rows that have no token in this form: a row of one pad, which has no label.
     fn lone_pad(&self, rows: &[EpochRow]) -> Option<EpochRow> {
         let has_tokens = |row: &EpochRow| match self.flat {

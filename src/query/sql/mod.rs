@@ -12,7 +12,8 @@
 //! `incoming` is a condition on records that are not documents yet. `json` adds functions over JSON, `quality` those
 //! that tell about texts, `outside` functions that are tables; `options` says what a statement may look at. `limits`,
 //! `pool`, `growing`, `metered` and `expanding` bound what it holds, `stop` ends it early. `catalogue` and `functions`
-//! list tables and columns, `names` lists the words, `script` cuts a text into statements, `faults` says what is wrong with one.
+//! list tables and columns, `engine_function` is what functions of ours take from the engine's, `names` lists the words,
+//! `script` cuts a text into statements, `faults` says what is wrong with one.
 
 mod catalogue;
 mod coded;
@@ -23,6 +24,7 @@ mod dialect;
 mod documents;
 mod drivers;
 mod engine;
+mod engine_function;
 mod evaluate;
 mod expanding;
 mod faults;

@@ -1,19 +1,17 @@
 //! `date_trunc` over all years: the engine's counts in nanoseconds, so that one value beyond 2262 ended a statement.
 
+use super::engine_function::all_but_the_call;
 use crate::model::TimeUnit as CalendarUnit;
 use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
 use arrow::datatypes::{
-    ArrowTimestampType, DataType, FieldRef, TimeUnit, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    ArrowTimestampType, DataType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType,
 };
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
-use datafusion::logical_expr::{
-    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature,
-};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use std::sync::Arc;
 
 /// Puts this function in the place of the engine's.
@@ -29,33 +27,7 @@ struct DateTrunc {
 }
 
 impl ScalarUDFImpl for DateTrunc {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.inner.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.inner.signature()
-    }
-
-    fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {
-        self.inner.return_type(kinds)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.inner.return_field_from_args(args)
-    }
-
-    fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
-        self.inner.inner().coerce_types(kinds)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.inner.documentation()
-    }
+    all_but_the_call!();
 
     fn output_ordering(&self, input: &[ExprProperties]) -> Result<SortProperties> {
         self.inner.output_ordering(input)

@@ -1,13 +1,17 @@
 //! The family `commits`, the audit log; and the chat templates that wrote the texts of a commit, each verbatim.
 
-use crate::model::CommitSeq;
+use crate::model::{CommitSeq, DocId, SourceId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{CommitKey, StoreKey};
 use crate::store::bytes::record::{self, CommitRecord};
 use crate::store::database::family::{StoreFamily, store_family};
 use crate::store::error::StoreError;
 use crate::store::meta::{Meta, MetaChat, MetaKey, MetaTemplate};
+use crate::store::system_fields;
 use crate::store::view::View;
+use roaring::RoaringTreemap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 store_family! {
     /// The audit log. Written by every commit; read by queries and check.
@@ -62,6 +66,49 @@ impl View {
     pub fn template_of(&self, commit: CommitSeq) -> Result<Option<TemplateRecord>, StoreError> {
         let found = self.pinned().read::<MetaChat, _>(&commit)?;
         Ok(found.map(|(hash, variables)| TemplateRecord { hash, variables }))
+    }
+
+    /// The chat templates that wrote the texts of `documents`, by the names of their sources; nothing is looked up where one
+    /// template with the same values wrote all chats.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn templates_of(
+        &self,
+        documents: impl FnOnce() -> Result<RoaringTreemap, StoreError>,
+    ) -> Result<BTreeMap<String, BTreeSet<TemplateRecord>>, StoreError> {
+        let rows = self.pinned().scan_prefix::<MetaChat>(MetaKey::chats())?;
+        let record = |commit, (hash, variables)| Some((commit, TemplateRecord { hash, variables }));
+        let chats: Vec<(CommitSeq, TemplateRecord)> =
+            rows.filter_map(record).collect::<Result<_, _>>()?;
+        let mut found: BTreeMap<String, BTreeSet<TemplateRecord>> = BTreeMap::new();
+        if chats.iter().all(|(_, template)| chats.first().is_some_and(|(_, one)| one == template)) {
+            return Ok(found);
+        }
+        let documents = documents()?;
+        let mut of_sources: BTreeMap<SourceId, RoaringTreemap> = BTreeMap::new();
+        for (commit, template) in chats {
+            let Some(record) = self.commit_record(commit)? else { continue };
+            // The documents of a commit have numbers in a row.
+            let mut left = RoaringTreemap::new();
+            left.insert_range(record.first..record.first.saturating_add(record.added));
+            left &= &documents;
+            while let Some(document) = left.min() {
+                let source = self.expect_header(DocId(document))?.source;
+                let of_source = match of_sources.entry(source) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => {
+                        let value = system_fields::source_value(source);
+                        new.insert(self.documents_with(system_fields::SOURCE, &value)?)
+                    }
+                };
+                left -= &*of_source;
+                left.remove(document);
+                let name = self.source_name(source).to_owned();
+                found.entry(name).or_default().insert(template.clone());
+            }
+        }
+        Ok(found)
     }
 
     /// The chat template whose blake3 is `hash` in hexadecimal, verbatim.
@@ -122,7 +169,7 @@ impl CommitBatch<'_> {
 }
 
 /// The chat template that wrote the texts of a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TemplateRecord {
     /// blake3 of the template, in hexadecimal.
     pub hash: String,

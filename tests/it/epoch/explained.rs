@@ -121,7 +121,7 @@ corpusdb_test!(rows_and_batches_without_a_label_are_counted, WordCorpus::of(&[3]
     assert!(planned.stderr.contains("rows without a label: 2 of 4"), "{planned}");
     t.recipe("r.toml", "[[source]]\nname = \"web\"\n");
     let none = t.scratch.run("epoch explain corpus r.toml --json").json();
-    assert!(none.get("labels").is_none() && none.get("doubled_specials").is_none());
+    assert!(none.get("labels").is_none() && none.get("special_repeats").is_none());
 });
 
 // Ids that came with BOS and EOS got both once more, and nothing was said.
@@ -135,7 +135,7 @@ corpusdb_test!(special_tokens_that_come_twice_are_counted, WordCorpus::of(&[3]),
             "r.toml",
             &format!("[tokenizer]\nspecials = {{ {specials} }}\n[pack]\nlength = 8\n"),
         );
-        t.scratch.run("epoch explain corpus r.toml --json").json()["doubled_specials"].clone()
+        t.scratch.run("epoch explain corpus r.toml --json").json()["special_repeats"].clone()
     };
     let all =
         |bos: u64, eos: u64| json!({"documents": 4, "begin_with_bos": bos, "end_with_eos": eos});

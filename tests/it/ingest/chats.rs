@@ -422,6 +422,85 @@ corpusdb_test!(conversations_and_ids_in_parquet_are_those_of_lines, ChatCorpus::
 });
 
 // `--text-field`, which was told instead, rejects every record.
+// The id was no field of an export, and a number had another spelling.
+corpusdb_test!(chats_are_exported_as_they_came, |t| {
+    let lines = [
+        r#"{"z":1.50,"messages":[{"role":"user","content":"How high?","name":null},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"tide","arguments":{"port":"Brest","at":null,"b":1e-07,"a":12345678901234567890,"c":1E+3}}}]},{"role":"tool","content":"4","tool_call_id":"c1"},{"role":"assistant","content":"Fouré 👍.","weight":1}],"tools":[{"type":"function","function":{"name":"tide","parameters":{"default":null}}}],"id":17,"source":"mine","text":"a field of that name"}"#,
+        r#"{"id":"b","messages":[{"content":"Order of members","role":"user"},{"content":"differs.","role":"assistant"}],"empty":{},"list":[]}"#,
+    ];
+    let all = lines.join("\n") + "\n";
+    t.write("in.jsonl", &all);
+    t.write(
+        "t.jinja",
+        "{% for m in messages %}{{ m.role + ': ' + (m.content or '') + '\n' }}{% endfor %}{% if add_generation_prompt %}{{ 'assistant: ' }}{% endif %}",
+    );
+    let chat = "--source s --id-field id --chat messages --chat-template t.jinja --json";
+    t.run("init c --mode none --field z:keyword").good();
+    t.run(&format!("ingest c in.jsonl {chat}")).counts("added 2");
+    t.run("export c --columns meta.* --to out.jsonl").good();
+    assert_eq!(std::fs::read_to_string(t.path("out.jsonl")).unwrap(), all);
+    assert_eq!(t.column("c", "SELECT z FROM documents WHERE key = '17'"), ["1.5"]);
+    // An id is not what a record is known by, nor is the spelling of a number.
+    t.write("again.jsonl", all.replace("1.50", "1.5").replace("1E+3", "1000.0"));
+    t.run(&format!("ingest c again.jsonl {chat}")).counts("added 0, unchanged 2");
+    // What a column says already is written once.
+    t.run("init d --mode none").good();
+    let line = lines[1].replace("\"id\"", "\"key\"");
+    t.write("key.jsonl", &line);
+    let chat = chat.replace("--id-field id", "--id-field key");
+    t.run(&format!("ingest d key.jsonl {chat}")).counts("added 1");
+    t.run("export d --columns key,meta.* --to key-out.jsonl").good();
+    assert_eq!(std::fs::read_to_string(t.path("key-out.jsonl")).unwrap(), line + "\n");
+});
+
+corpusdb_test!(two_templates_in_one_source_are_told, |t| {
+    t.write("one.jinja", CHATML);
+    t.write("two.jinja", format!("{CHATML} "));
+    t.run("init c --mode none").good();
+    for (name, template) in [("a", "one"), ("b", "two")] {
+        let line = json!({"id": name, "messages": dialogue("How?", name)["messages"]});
+        t.write("in.jsonl", format!("{line}\n"));
+        let chat =
+            format!("--chat messages --chat-template {template}.jinja --template-markers text");
+        t.run(&format!("ingest c in.jsonl --source s --id-field id {chat}")).good();
+        let mixed = t.run("info c --json").json()["mixed_templates"].clone();
+        assert_eq!(mixed, if name == "a" { json!({}) } else { json!({"s": 2}) });
+    }
+    assert_contains(&t.run("info c").good().stdout, &["source s: texts of 2 chat templates"]);
+    t.run("report c -o card.html").good();
+    let card = std::fs::read_to_string(t.path("card.html")).unwrap();
+    assert_contains(&card, &["has texts of 2 chat templates"]);
+    t.write("own.json", tokenizer_of_chats(2));
+    t.write("r.toml", "version = 1\n[pack]\nlength = 64\n");
+    t.run("tokenizer add c own own.json").good();
+    let explained = t.run("epoch explain c r.toml").good().stdout;
+    assert_contains(&explained, &["s: texts of 2 chat templates"]);
+    // What is kept counts: one of them alone is not mixed.
+    t.run("remove c --key a").good();
+    assert_eq!(t.run("info c --json").json()["mixed_templates"], json!({}));
+});
+
+corpusdb_test!(ids_of_chats_in_tables_are_fields_too, |t| {
+    let messages = r#"[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]"#;
+    let quoted = messages.replace('"', "\"\"");
+    t.write("in.csv", format!("id,messages\n007,\"{quoted}\"\n"));
+    t.write("chatml.jinja", CHATML);
+    t.run("init c --mode none").good();
+    let chat = "--id-field id --chat messages --chat-template chatml.jinja --json";
+    t.run(&format!("ingest c in.csv --source csv {chat}")).counts("added 1");
+    let ids = Arc::new(arrow::array::Int64Array::from(vec![7])) as arrow::array::ArrayRef;
+    let texts = Arc::new(arrow::array::StringArray::from(vec![messages])) as arrow::array::ArrayRef;
+    let batch =
+        arrow::array::RecordBatch::try_from_iter([("id", ids), ("messages", texts)]).unwrap();
+    let file = std::fs::File::create(t.path("in.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    t.run(&format!("ingest c in.parquet --source parquet {chat}")).counts("added 1");
+    let ids = t.column("c", "SELECT meta ->> 'id' FROM documents ORDER BY id");
+    assert_eq!(ids, ["007", "7"]);
+});
+
 corpusdb_test!(conversations_without_the_option_get_its_name, |scratch| {
     let messages = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]);
     let turns = json!([{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]);

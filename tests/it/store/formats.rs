@@ -186,6 +186,57 @@ fn make_a_golden_store() {
     assert!(command(&["info", &name]).status().unwrap().success());
 }
 
+/// Stores of two tokenizers of one file, by the rule of masks that each release had: `begin` (format 1 of its record), where
+/// a token that begins before the answer is not trained on, and `hold`. Each keeps its rule, for what comes later too.
+#[test]
+fn tokenizers_keep_the_rule_of_their_masks() {
+    let golden = repository("tests/formats/masks");
+    let came = std::fs::read_to_string(golden.join("in.jsonl")).unwrap();
+    // Of the three answers; the second one is a token that begins with the space of its prompt.
+    for (rule, answers) in [
+        ("begin", [" Norway", "", " at the moon"]),
+        ("hold", [" Norway", " Norway", " Norway at the moon"]),
+    ] {
+        let scratch = TestDir::new();
+        copy(&golden.join(rule).join("corpus"), &scratch.path("c"));
+        let corpus = scratch.arg("c");
+        let stream = corpusdb(&["epoch", "stream", &corpus, "1"]).good().stdout;
+        let expected = std::fs::read_to_string(golden.join(rule).join("epoch.jsonl")).unwrap();
+        assert_eq!(stream, expected, "{rule}");
+        let later = came.replace("harbour", "moon").replace("{\"id\": \"", "{\"id\": \"later ");
+        let chat = ["ingest", &corpus, "-", "--source", "s", "--id-field", "id"];
+        let chat = [&chat[..], &["--chat", "prompt-completion", "--json"]].concat();
+        let report = corpusdb_reading(&chat, later.as_bytes()).good().json();
+        let alarms = report["alarms"].as_array().unwrap().iter();
+        let untrained = alarms.filter(|alarm| alarm["kind"] == "untrained");
+        let untrained: Vec<_> = untrained.map(|alarm| alarm["conversations"].clone()).collect();
+        assert_eq!(untrained, vec![serde_json::json!(1); usize::from(rule == "begin")], "{rule}");
+        assert_eq!(trained_texts(&corpus), [answers, answers].concat(), "{rule}");
+        sound_digest(&reader(&scratch.path("c")));
+        // Registered again, it has today's rule.
+        let file = scratch.arg("t.json");
+        let exported = corpusdb(&["tokenizer", "export", &corpus, "t", &file]).good();
+        drop(exported);
+        corpusdb(&["epoch", "drop", &corpus, "1"]).good();
+        corpusdb(&["tokenizer", "drop", &corpus, "t"]).good();
+        corpusdb(&["tokenizer", "add", &corpus, "t", &file]).good();
+        let today = [" Norway", " Norway", " Norway at the moon"];
+        assert_eq!(trained_texts(&corpus), [today, today].concat(), "{rule}");
+        sound_digest(&reader(&scratch.path("c")));
+    }
+}
+
+/// What is trained on of each document.
+fn trained_texts(corpus: &str) -> Vec<String> {
+    let corpus = reader(Path::new(corpus));
+    let documents = (0..corpus.info().unwrap().documents).map(corpusdb::DocId);
+    let trained = |document| {
+        let tokens = corpus.tokens_of(document, None).unwrap().tokens.into_iter();
+        tokens.filter(|token| token.trained).map(|token| token.text).collect()
+    };
+    documents.map(trained).collect()
+}
+
 /// A corpus of a release that took values of tables for numbers wherever JSON spells numbers so, in fields and keys: `1e3`
 /// is stored under the key 1000, `1.10` as 1.1.
 #[test]
