@@ -28,7 +28,8 @@ VENV ?= $(HOME)/.cache/corpusdb/venv
 WHEELS := $(CARGO_TARGET_DIR)/wheels
 
 .PHONY: help setup rocksdb build demo python test test-python test-integrations test-remote test-formats test-readers \
-	test-spark check quick lint fmt soak bench bench-peers bench-growth bench-nightly bench-fields docs surface
+	test-templates test-spark check quick lint fmt soak bench bench-peers bench-growth bench-nightly bench-fields \
+	docs surface
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^##@ /{printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' Makefile
@@ -137,6 +138,14 @@ test-readers: build ## Hold the readers to those of others, on their own files: 
 	@test -d "$(DIR)" || { echo 'DIR is a directory with the sources of benches/peers/readers/README.md'; exit 2; }
 	python="$$(benches/peers/setup.sh "$(READERS)" benches/peers/readers)" && \
 		"$$python" benches/peers/readers/compare.py --corpusdb $(CORPUSDB) "$(DIR)"
+
+# DIR has the archives of others that benches/peers/templates/README.md names.
+TEMPLATES ?= $(HOME)/.cache/corpusdb/templates
+
+test-templates: build ## Hold chat templates to transformers, as published: DIR=directory of benches/peers/templates
+	@test -d "$(DIR)" || { echo 'DIR is a directory with the archives of benches/peers/templates/README.md'; exit 2; }
+	python="$$(benches/peers/setup.sh "$(TEMPLATES)" benches/peers/templates)" && \
+		"$$python" benches/peers/templates/compare.py --corpusdb $(CORPUSDB) "$(DIR)"
 
 # Spark names its package as the client does that `test` has for Sail: an environment of its own.
 SPARK ?= $(HOME)/.cache/corpusdb/venv-spark-jvm

@@ -1,9 +1,10 @@
 //! What chat templates may call besides Jinja's own: as transformers defines it, but for the clock.
 
-use super::budget::{BoundedSink, charge_made, charge_written, is_nested, text_len};
+use super::budget::{BoundedSink, charge_made, charge_written, is_nested, python_text, text_len};
 use super::values::{JsonStyle, write_str};
-use minijinja::value::{Kwargs, Value, ValueKind};
+use minijinja::value::{Kwargs, Value, ValueKind, from_args};
 use minijinja::{AutoEscape, Error, ErrorKind, Output, State};
+use std::borrow::Cow;
 
 /// A calendar day, the only time that a template can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +125,7 @@ fn invalid(why: String) -> Error {
 
 /// `tojson` as transformers has it: Python's `json.dumps`, in the order of the input, nothing escaped for HTML.
 pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<String, Error> {
-    let indent = indent(options.get::<Option<Value>>("indent")?.as_ref())?;
+    let indent = indentation(options.get::<Option<Value>>("indent")?.as_ref())?;
     let separators: Option<Vec<String>> = options.get("separators")?;
     let (comma, colon) = match separators.as_deref() {
         // With an indent, a line ends at the comma.
@@ -145,7 +146,7 @@ pub(super) fn tojson(value: &Value, options: Kwargs) -> Result<String, Error> {
 }
 
 /// An indent of Python's: a number of spaces or a text.
-fn indent(given: Option<&Value>) -> Result<Option<String>, Error> {
+fn indentation(given: Option<&Value>) -> Result<Option<String>, Error> {
     let Some(given) = given.filter(|given| !given.is_none()) else { return Ok(None) };
     if let Some(text) = given.as_str() {
         charge_made(text.len())?;
@@ -153,9 +154,53 @@ fn indent(given: Option<&Value>) -> Result<Option<String>, Error> {
     }
     let width = given
         .as_usize()
-        .ok_or_else(|| invalid("tojson: an indent is a number of spaces or a text".to_owned()))?;
+        .ok_or_else(|| invalid("an indent is a number of spaces or a text".to_owned()))?;
     charge_made(width)?;
     Ok(Some(" ".repeat(width)))
+}
+
+/// Jinja's `indent`: the engine's takes a line end off the text.
+pub(super) fn indent(_: &State<'_, '_>, _: &str, values: &[Value]) -> Result<Value, Error> {
+    type Arguments = (Option<Value>, Option<bool>, Option<bool>, Kwargs);
+    let (width, is_first, is_blank, options): Arguments =
+        from_args(values.get(1..).unwrap_or_default())?;
+    let width = width.or(options.get("width")?);
+    let is_first = is_first.or(options.get("first")?).unwrap_or(false);
+    let is_blank = is_blank.or(options.get("blank")?).unwrap_or(false);
+    options.assert_all_used()?;
+    let indent = indentation(width.as_ref())?.unwrap_or_else(|| "    ".to_owned());
+    let of = values.first().map_or(Ok(Cow::Borrowed("")), python_text)?;
+    let lines = python_lines(&of);
+    charge_made(of.len().saturating_add(lines.len().saturating_mul(indent.len() + 1)))?;
+    let mut out = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        let is_indented = if at == 0 { is_first } else { is_blank || !line.is_empty() };
+        out.push_str(if at == 0 { "" } else { "\n" });
+        out.push_str(if is_indented { &indent } else { "" });
+        out.push_str(line);
+    }
+    let is_safe = values.first().is_some_and(Value::is_safe);
+    Ok(if is_safe { Value::from_safe_string(out) } else { Value::from(out) })
+}
+
+/// The lines of a text with a line end behind it, by all that ends a line to Python.
+fn python_lines(text: &str) -> Vec<&str> {
+    let ends = [
+        '\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}',
+        '\u{2029}',
+    ];
+    let (mut lines, mut rest) = (Vec::new(), text);
+    while let Some(at) = rest.find(ends) {
+        let (line, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        lines.push(line);
+        let mut letters = from.strip_prefix("\r\n").unwrap_or(from).chars();
+        if !from.starts_with("\r\n") {
+            letters.next();
+        }
+        rest = letters.as_str();
+    }
+    lines.push(rest);
+    lines
 }
 
 /// Longest a number of 128 bits, a float or `False` is.

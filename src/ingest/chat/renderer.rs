@@ -199,24 +199,28 @@ fn render_by_prefixes(
             let answered = template.render(upto(number + 1), &turns.context, false, work);
             answered.map_err(|why| format!("up to message {number}: {why}"))?
         };
-        let added = expect_added((&asked, &answered, &whole), number);
-        let (start, end) = match added {
+        let (start, end) = match expect_added((&asked, &answered, &whole), number) {
             Ok(()) => (asked.len(), answered.len()),
             Err(why) => {
+                let of = (template, turns);
                 let all = match &mut trace {
                     Some(all) => all,
-                    None => trace.insert(Trace::of(template, turns, messages.len(), work)?),
+                    None => trace.insert(Trace::of(of, messages.len(), false, &whole, work)?),
                 };
-                // With signs behind texts nothing else may be otherwise.
-                let all = all.as_ref().filter(|all| all.text == whole);
+                if all.as_ref().is_some_and(|all| all.is_silent(number)) {
+                    return Err(format!(
+                        "message {number} (assistant): the template writes nothing of it, neither a content nor its calls, so its answer would be missing"
+                    ));
+                }
                 let before = template.render(upto(number), &turns.context, false, work);
-                let opener = before.ok();
-                let opener =
-                    opener.and_then(|before| asked.get(first_difference(&before, &asked)..));
-                let alone = Trace::of(template, turns, number + 1, work)?;
-                let found = all.zip(alone.as_ref()).zip(opener);
-                let found = found.and_then(|((all, alone), opener)| {
-                    all.answer(number, alone, opener, |text| specials.length_at_start(text))
+                let opener = before.map(|before| asked.get(first_difference(&before, &asked)..));
+                let opener = opener.ok().flatten().unwrap_or_default();
+                let before = Trace::of(of, number, true, &asked, work)?;
+                let alone = Trace::of(of, number + 1, false, &answered, work)?;
+                let found = all.as_ref().zip(before.as_ref()).zip(alone.as_ref());
+                let found = found.and_then(|((all, before), alone)| {
+                    let special = |text: &str| specials.length_at_start(text);
+                    all.answer(number, (before, alone), opener, special)
                 });
                 found.ok_or(why)?
             }
@@ -290,8 +294,8 @@ fn render_by_marks(
     let weights = if is_plain {
         vec![1.0; found.len()]
     } else {
-        let trace = Trace::of(template, turns, messages.len(), work)?;
-        let trace = trace.filter(|trace| trace.text == text && trace.marked.len() == found.len());
+        let trace = Trace::of((template, turns), messages.len(), false, &text, work)?;
+        let trace = trace.filter(|trace| trace.marked.len() == found.len());
         let weights = trace.and_then(|trace| weights_of_marks(turns, &trace));
         weights.ok_or_else(|| {
             format!(

@@ -11,6 +11,7 @@ use super::budget::{
     ITEM, bytes_left, charge_made, check_room, count, formatted, is_list, is_nested, joined,
     python_text, refusal, replaced, shown_in_lines, text_len,
 };
+use super::functions::indent;
 use super::values::{
     format_values, is_integer, is_written_anew, printf_values, rounded, truncated,
 };
@@ -139,10 +140,33 @@ fn concat(a: &Value, b: &Value) -> Result<Value, Error> {
     Ok(Value::from([a, b].concat()))
 }
 
+/// The sum of two texts. Beside one that `safe` or `escape` made, another is written for HTML, as in Jinja.
+fn joined_texts((a, left): (&Value, &str), (b, right): (&Value, &str)) -> Result<Value, Error> {
+    if !a.is_safe() && !b.is_safe() {
+        charge_made(left.len() + right.len())?;
+        return Ok(Value::from([left, right].concat()));
+    }
+    // A letter is at most five bytes then.
+    charge_made(5 * (left.len() + right.len()))?;
+    let mut out = String::new();
+    for (of, text) in [(a, left), (b, right)] {
+        for letter in text.chars() {
+            match letter {
+                '&' if !of.is_safe() => out.push_str("&amp;"),
+                '<' if !of.is_safe() => out.push_str("&lt;"),
+                '>' if !of.is_safe() => out.push_str("&gt;"),
+                '"' if !of.is_safe() => out.push_str("&#34;"),
+                '\'' if !of.is_safe() => out.push_str("&#39;"),
+                _ => out.push(letter),
+            }
+        }
+    }
+    Ok(Value::from_safe_string(out))
+}
+
 fn sum(a: &Value, b: &Value) -> Result<Value, Error> {
-    if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
-        charge_made(a.len() + b.len())?;
-        return Ok(Value::from([a, b].concat()));
+    if let (Some(left), Some(right)) = (a.as_str(), b.as_str()) {
+        return joined_texts((a, left), (b, right));
     }
     if let Some(sum) = integers(a, b).and_then(|(a, b)| a.checked_add(b)) {
         return Ok(Value::from(sum));
@@ -258,6 +282,7 @@ const FILTERS: &[(FilterRule, &[&str])] = &[
     (FilterRule::Function(in_pieces), &["lines", "split"]),
     (FilterRule::Function(made_once), &["items", "reverse", "zip"]),
     (FilterRule::Function(chain), &["chain"]),
+    (FilterRule::Function(indent), &["indent"]),
     (FilterRule::Function(int), &["int"]),
     (FilterRule::Function(map), &["map"]),
     (FilterRule::Function(round), &["round"]),
@@ -266,7 +291,6 @@ const FILTERS: &[(FilterRule, &[&str])] = &[
     (FilterRule::Estimate(in_format), &["format"]),
     (FilterRule::Estimate(in_lines), &["pprint"]),
     (FilterRule::Estimate(in_one), &["join"]),
-    (FilterRule::Estimate(indented), &["indent"]),
     (FilterRule::Estimate(with_others), &["replace"]),
 ];
 
@@ -380,6 +404,8 @@ fn written_values<'v>(name: &str, values: &'v [Value]) -> Result<Cow<'v, [Value]
         {
             text(first)?
         }
+        // To Jinja what is not there has the length of nothing.
+        "length" | "count" if first.is_undefined() => Value::from(""),
         "pprint" if !is_nested(first) && is_written_anew(first) => text(first)?,
         "join" if is_list(first) => {
             charge_made(count(first)?.saturating_mul(ITEM))?;
@@ -441,12 +467,6 @@ fn in_format(values: &[Value]) -> Result<usize, Error> {
 
 fn in_lines(values: &[Value]) -> Result<usize, Error> {
     values.first().map_or(Ok(0), shown_in_lines)
-}
-
-fn indented(values: &[Value]) -> Result<usize, Error> {
-    let of = text(values.first())?;
-    let lines = of.matches('\n').count() + 2;
-    Ok(of.len().saturating_add(number(values, "width").unwrap_or(4).saturating_mul(lines)))
 }
 
 /// Lists of `count` places are made for what they will hold, and filled.

@@ -294,8 +294,9 @@ fn spelling(token: &Json) -> Option<&str> {
     token.as_str().or_else(|| token.get("content").and_then(Json::as_str))
 }
 
-/// Pairs of brackets that special tokens are spelled with, as `<|im_start|>`.
-const BRACKETS: [(&str, &str); 2] = [("<|", "|>"), ("<\u{ff5c}", "\u{ff5c}>")];
+/// Pairs of brackets that special tokens are spelled with, as `<|im_start|>`, `<|turn>` and `<turn|>`.
+const BRACKETS: [(&str, &str); 4] =
+    [("<|", "|>"), ("<\u{ff5c}", "\u{ff5c}>"), ("<|", ">"), ("<", "|>")];
 /// Longest name within them, in bytes.
 const LONGEST: usize = 64;
 
@@ -304,7 +305,7 @@ fn special_markers(source: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (open, close) in BRACKETS {
         found.extend(between(source, open, close, |name| {
-            !name.contains(|c: char| c.is_whitespace() || "<>{}'\"|\u{ff5c}".contains(c))
+            !name.contains(|c: char| c.is_whitespace() || "<>{}[]()=+'\"|\u{ff5c}".contains(c))
         }));
     }
     found.extend(between(source, "<", ">", |name| {

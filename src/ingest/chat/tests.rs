@@ -100,6 +100,52 @@ fn answers_are_found_where_a_template_rewrites_them() {
     assert_eq!(found, ["<b>Hi!</b><|end|>", "Zwei.<|end|>"]);
 }
 
+/// Published templates that open or end a turn otherwise where others follow: a third of their conversations were refused,
+/// and of those that were not some ended with the opening of the next turn.
+#[test]
+fn answers_are_found_between_the_texts_beside_them() {
+    let user =
+        "{% for m in messages %}{% if m.role == 'user' %}<|turn>user\n{{ m.content }}<turn|>\n";
+    let found = |rest: &str| trained(&format!("{user}{rest}")).1;
+    // The answer is asked for with an empty thought, which no turn has.
+    let asked = "{% else %}<|turn>model\n{{ m.content }}<turn|>\n{% endif %}{% endfor %}{{ '<|turn>model\n<|channel>thought\n<channel|>' if add_generation_prompt }}";
+    assert_eq!(found(asked), ["Hi!<turn|>\n", "Zwei.<turn|>\n"]);
+    // The end of a text stands where the conversation ends, and nowhere else.
+    let last = "{% else %}<|turn>model\n{{ m.content }}<turn|>\n{% endif %}{% endfor %}{{ '<|turn>model\n' if add_generation_prompt else eos_token }}";
+    assert_eq!(found(last), ["Hi!<turn|>\n", "Zwei.<turn|>\n</s>"]);
+    // Only the opening of the next turn ends the one before.
+    let open = "{% for m in messages %}{{ '<|user|>' if m.role == 'user' else '<|model|>' }}{{ m.content }}{% endfor %}{{ '<|model|>' if add_generation_prompt else eos_token }}";
+    assert_eq!(trained(open).1, ["Hi!", "Zwei.</s>"]);
+    // The prompt stands in the last question alone, which is another text where the conversation ends.
+    let early = "{% for m in messages %}{% if m.role == 'system' %}{% elif m.role == 'user' %}[INST] {% if loop.last %}{{ messages[0].content }}\n{% endif %}{{ m.content }}[/INST]{% else %}{{ m.content }}</s>{% endif %}{% endfor %}";
+    let mut record = dialogue();
+    record["messages"].as_array_mut().unwrap().insert(0, json!({"role": "system", "content": "S"}));
+    record["messages"].as_array_mut().unwrap().push(json!({"role": "user", "content": "?"}));
+    let (text, found) = parts(&chats(ChatShape::Auto, early), &record);
+    assert_eq!(text, "[INST] Hello[/INST]Hi!</s>[INST] Two?[/INST]Zwei.</s>[INST] S\n?[/INST]");
+    let found: Vec<&str> = found.iter().map(|(part, _)| part.as_str()).collect();
+    assert_eq!(found, ["Hi!</s>", "Zwei.</s>"]);
+}
+
+#[test]
+fn calls_are_found_where_later_turns_change_them() {
+    let answer = |content: &str| json!({"role": "assistant", "content": content});
+    let call = json!({"role": "assistant", "content": "",
+        "tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": {"a": 1}}}]});
+    let record = json!({"messages": [{"role": "user", "content": "q"}, call,
+        {"role": "tool", "content": "r"}, answer("done")]});
+    // Ids are written from the second turn of the assistant on.
+    let ids = "{% for m in messages %}{% if m.tool_calls %}<|a|><calls>{% for c in m.tool_calls %}{{ c.function | tojson }}{{ ', ' + c.id if not loop.last or messages[-1].content }}{% endfor %}</calls>\n{{ '<|end|>' if messages[-1].content }}{% elif m.role == 'assistant' %}<|a|>{{ m.content }}<|end|>{% else %}<|u|>{{ m.content }}<|end|>{% endif %}{% endfor %}{{ '<|a|>' if add_generation_prompt }}";
+    let (_, found) = parts(&chats(ChatShape::Auto, ids), &record);
+    let found: Vec<&str> = found.iter().map(|(part, _)| part.as_str()).collect();
+    let call = "<calls>{\"name\": \"f\", \"arguments\": {\"a\": 1}}, c1</calls>\n";
+    assert_eq!(found, [call, "done<|end|>"]);
+    // A template that knows no calls.
+    let none = "{% for m in messages %}{% if m.content %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endif %}{% endfor %}{{ '<|assistant|>' if add_generation_prompt }}";
+    let why = refusal(&chats(ChatShape::Auto, none), &record);
+    assert!(why.contains("message 1 (assistant): the template writes nothing of it"), "{why}");
+}
+
 #[test]
 fn templates_that_lose_an_answer_are_refused_with_the_byte() {
     let lost = "{% for m in messages %}{% if m.role == 'assistant' and not loop.last %}{{ '<a>' ~ m.content | length ~ '</a>' }}{% else %}{{ '<a>' + m.content + '</a>' }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<a>' }}{% endif %}";
@@ -244,6 +290,11 @@ fn values_are_written_as_python_writes_them() {
         write("{% set ns = namespace(n=0) %}{% for m in messages[::-1] %}{% set ns.n = ns.n + 1 %}{% break %}{% endfor %}{{ ns.n }}{{ ' x '.strip().startswith('x') }}", tools.clone()).unwrap(),
         "1True"
     );
+    // Beside a text of `safe` another is escaped; what is not there has no length; a line end is kept.
+    let safe = "{{ \"'\" | safe + '<' + tools[0].c }}{{ 'x' | safe ~ '&' }} {{ nothing | length }}";
+    assert_eq!(write(safe, tools.clone()).unwrap(), "'&lt;&lt;&amp;&#39;&#34;x& 0");
+    let lines = "{{ '{\n' | indent(2, first=true) }}{{ 'a\n\nb\n' | indent('> ', blank=true) }}";
+    assert_eq!(write(lines, tools.clone()).unwrap(), "  {\na\n> \n> b\n> ");
     assert!(write("{{ tools }}", tools.clone()).unwrap_err().contains("a list or an object"));
     assert!(
         write("{{ raise_exception('no') }}", tools.clone()).unwrap_err().contains("refuses it: no")
