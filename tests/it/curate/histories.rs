@@ -7,7 +7,7 @@ use crate::support::{
 };
 use base64::Engine;
 use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
-use corpusdb::dedup::{Normaliser, Profile, Standing};
+use corpusdb::dedup::{ComparedPart, Normaliser, Profile, Standing};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::signals::Signal;
 use corpusdb::{
@@ -400,6 +400,12 @@ corpusdb_test!(a_change_that_is_complete_is_not_interrupted, |scratch| {
     everywhere("version", &|writer, context| {
         let now = writer.view().policy().clone();
         let policy = Policy { normaliser: Normaliser::Web, ..now };
+        writer.redo(&policy, context)?;
+        writer.switch(&policy, context)
+    });
+    everywhere("prompts", &|writer, context| {
+        let policy = writer.view().policy().clone();
+        let policy = Policy { compared: ComparedPart::Prompt, mode: DedupMode::Exact, ..policy };
         writer.redo(&policy, context)?;
         writer.switch(&policy, context)
     });
