@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 /// A record as it was stored.
 #[derive(Clone)]
-struct Row {
+struct PromptRow {
     prompt: String,
     /// None: a text without an answer.
     answer: Option<String>,
@@ -26,7 +26,7 @@ struct Row {
     is_out: bool,
 }
 
-impl Row {
+impl PromptRow {
     fn text(&self) -> String {
         format!("{}{}", self.prompt, self.answer.as_deref().unwrap_or_default())
     }
@@ -52,16 +52,16 @@ impl Row {
     }
 }
 
-struct World {
+struct PromptWorld {
     scratch: TestDir,
     path: PathBuf,
     writer: CorpusWriter,
     policy: Policy,
-    rows: Vec<Row>,
+    rows: Vec<PromptRow>,
     files: usize,
 }
 
-impl World {
+impl PromptWorld {
     fn new(policy: &Policy) -> Self {
         let scratch = TestDir::new();
         let path = scratch.path("corpus");
@@ -71,9 +71,10 @@ impl World {
     }
 
     /// Chats and plain texts come in files of their own.
-    fn pour(&mut self, rows: &[Row], batch_bytes: u64) {
+    fn pour(&mut self, rows: &[PromptRow], batch_bytes: u64) {
         for is_chat in [true, false] {
-            let of: Vec<&Row> = rows.iter().filter(|row| row.answer.is_some() == is_chat).collect();
+            let of: Vec<&PromptRow> =
+                rows.iter().filter(|row| row.answer.is_some() == is_chat).collect();
             let lines: String = of.iter().map(|row| format!("{}\n", row.record())).collect();
             let file = self.scratch.write(&format!("{}.jsonl", self.files), lines);
             self.files += 1;
@@ -157,9 +158,9 @@ impl World {
 }
 
 /// Rows of few prompts: the same, in other words and spelling, empty or without a letter; of few answers, and texts.
-fn rows_of(random: &mut Random, prompts: &mut Vec<String>, count: usize) -> Vec<Row> {
+fn rows_of(random: &mut Random, prompts: &mut Vec<String>, count: usize) -> Vec<PromptRow> {
     const ANSWERS: [&str; 4] = ["Yes.", "no", "The sea is salt water, mostly.", "yes"];
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<PromptRow> = Vec::new();
     while rows.len() < count {
         let prompt = match random.below(12) {
             0 => prose(random, 0, 30),
@@ -177,7 +178,7 @@ fn rows_of(random: &mut Random, prompts: &mut Vec<String>, count: usize) -> Vec<
         let is_text = random.chance(12);
         let answer = (!is_text).then(|| (*random.pick(&ANSWERS)).to_owned());
         let score = random.chance(70).then(|| random.below(4) as i64);
-        let row = Row { prompt, answer, score, is_out: false };
+        let row = PromptRow { prompt, answer, score, is_out: false };
         rows.push(row);
         // The text of a chat as plain text, and a chat whose answer begins elsewhere in the same text.
         if let Some(last) = rows.last().filter(|row| row.answer.is_some() && random.chance(15)) {
@@ -185,7 +186,7 @@ fn rows_of(random: &mut Random, prompts: &mut Vec<String>, count: usize) -> Vec<
             let cut = text.floor_char_boundary(cut);
             let answer = random.chance(50).then(|| text[cut..].to_owned());
             let prompt = if answer.is_some() { text[..cut].to_owned() } else { text };
-            rows.push(Row { prompt, answer, score: None, is_out: false });
+            rows.push(PromptRow { prompt, answer, score: None, is_out: false });
         }
     }
     rows
@@ -212,7 +213,7 @@ fn any_history_keeps_one_row_of_each_prompt() {
             let mut prompts = vec![prose(&mut random, 0, 30), prose(&mut random, 0, 8)];
             let whole = Policy { compared: ComparedPart::Text, ..policy.clone() };
             let first = if random.chance(50) { &policy } else { &whole };
-            let mut world = World::new(first);
+            let mut world = PromptWorld::new(first);
             for step in 0..9 {
                 let what = format!("policy {at}, seed {seed}, step {step}");
                 let stored = world.rows.len();
@@ -270,7 +271,7 @@ fn any_history_keeps_one_row_of_each_prompt() {
     assert!(differing >= 4 * seeds(1), "{differing} corpora differ by what is compared");
 }
 
-fn removed(world: &World) -> roaring::RoaringTreemap {
+fn removed(world: &PromptWorld) -> roaring::RoaringTreemap {
     world.writer.view().documents_standing(Standing::Removed).unwrap()
 }
 
@@ -419,11 +420,11 @@ corpusdb_test!(blocks_of_another_part_are_not_lost_by_a_redo, |scratch| {
 fn a_redo_to_prompts_resumes_wherever_it_stops() {
     let policy = Policy::new(DedupMode::Witness, 0.8).unwrap();
     let prompts = Policy { compared: ComparedPart::Prompt, ..policy.clone() };
-    let mut world = World::new(&policy);
+    let mut world = PromptWorld::new(&policy);
     let question = |n: usize| {
         format!("{n} boats of {} men from {} ports sail in {} storms: ", 7 * n, 3 * n, 5 * n)
     };
-    let row = |n: usize| Row {
+    let row = |n: usize| PromptRow {
         prompt: question(n % 4200),
         answer: Some(format!("answer {n}, which tells of the boats at length, {n} times {n}")),
         score: None,
