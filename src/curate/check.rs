@@ -7,7 +7,7 @@ use crate::decide::{EncodedText, RankNumbers, ViewRanker, check_removal, encode_
 use crate::dedup::{Fingerprinter, Rank, Sketch, band_keys, shared};
 use crate::model::{
     BucketKey, ComparedPart, Context, DocId, MatchKind, Standing, TextForm, TokenizerId,
-    bucket_keys, compared_text,
+    bucket_keys,
 };
 use crate::store::{CheckFault, DocumentRecord, StoreError, TextKind, TokenIdsRef, View};
 use crate::tokenizer::Tokenizer;
@@ -143,13 +143,12 @@ impl DocumentChecker<'_> {
         let text = self.view.text_of_owner(header.text_owner(document))?;
         let standing = self.view.standing(document)?;
         // A store of format 1 has no fingerprints in modes that do not look for near duplicates.
-        let has_print = self.view.policy().mode.is_near() || header.words != 0;
+        let has_print = self.view.policy().compares_words() || header.words != 0;
         if has_print && self.refingerprinted.is_none_or(|next| document.0 < next) {
             let compared = match self.view.policy().compared {
                 ComparedPart::Text => None,
-                compared => {
-                    let metadata = self.view.metadata(document)?;
-                    Some(compared_text(compared, &text, &metadata).into_owned())
+                ComparedPart::Turns | ComparedPart::Prompt => {
+                    Some(self.view.compared_text(document)?)
                 }
             };
             self.fingerprint(document, header, compared.as_deref().unwrap_or(&text), standing)?;
@@ -172,7 +171,7 @@ impl DocumentChecker<'_> {
     /// The exact rows of an eligible document lead to an eligible one of the same text.
     fn texts(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), CurateError> {
         let policy = self.view.policy();
-        for kind in TextKind::of_mode(policy.mode) {
+        for kind in TextKind::of_policy(policy) {
             let text = kind.hash_of(header);
             let is_right = match self.view.exact(*kind, policy.text_key(header.source, text))? {
                 None => false,
@@ -206,7 +205,7 @@ impl DocumentChecker<'_> {
                 format!("document {document}: the fingerprint in the header differs from that of its text"),
             );
         }
-        let stored = self.view.sketch_of_owner(header.text_owner(document))?;
+        let stored = self.view.sketch_of(document)?;
         // Of a purged one it may stay where the text is gone.
         if standing != Standing::Purged
             && stored.as_deref() != print.sketch.as_ref().map(Sketch::as_bytes)
@@ -218,7 +217,7 @@ impl DocumentChecker<'_> {
         }
         let mode = self.view.policy().mode;
         if (standing == Standing::Empty) != (print.tokens == 0)
-            && mode.is_near()
+            && self.view.policy().compares_words()
             && standing.is_eligible() | (standing == Standing::Empty)
         {
             self.fault(

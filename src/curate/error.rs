@@ -32,6 +32,16 @@ pub enum CurateError {
         /// The setting that the corpus was made with.
         stored: String,
     },
+    /// Removals that block by the part of documents that is compared now.
+    #[error(
+        "this corpus cannot change to comparing {asked}: removals block normalised or similar texts by {stored}, and these blocks would hold no more"
+    )]
+    BlockedPart {
+        /// What was to be compared.
+        asked: &'static str,
+        /// What is.
+        stored: &'static str,
+    },
     /// Nothing that could be made current.
     #[error("no finished redo under this policy")]
     NoRedo,
@@ -168,6 +178,9 @@ impl CurateError {
             Self::OtherSketches { .. } => Hint::text(
                 "the settings of sketches are fixed when a corpus is created: create a new corpus and ingest again",
             ),
+            Self::BlockedPart { .. } => Hint::text(
+                "restore these documents, change, and remove them again with `block=`; where they were purged, ingest into a new corpus",
+            ),
             Self::Unknown(unknown) => unknown.hint(),
             Self::NoRedo => Hint::text("decide again").with_command("corpusdb dedup redo"),
             Self::Reason { .. } => Hint::text("name a document with the details instead"),
@@ -208,9 +221,10 @@ impl From<CurateError> for Error {
             CurateError::Tokenizer(error) => return error.into(),
             CurateError::Decide(error) => return error.into(),
             CurateError::Select(error) => return (*error).into(),
-            CurateError::OtherSketches { .. } | CurateError::Policy(_) | CurateError::NoRedo => {
-                ErrorKind::BadPolicy
-            }
+            CurateError::OtherSketches { .. }
+            | CurateError::BlockedPart { .. }
+            | CurateError::Policy(_)
+            | CurateError::NoRedo => ErrorKind::BadPolicy,
             CurateError::Unknown(_)
             | CurateError::NothingToTrainOn
             | CurateError::NothingToAnalyse

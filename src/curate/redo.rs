@@ -13,11 +13,11 @@ use crate::decide::{
 };
 use crate::model::{
     BLOCK_SIZE, CommitSeq, Context, DocId, Error, Generation, Match, Policy, SourceId, Standing,
-    note_little_room,
+    note_little_room, show,
 };
 use crate::store::{
-    CommitRecord, LineageRoots, RedoRecord, SourceTotals, StoreWriter, View, check_keep_order,
-    system_fields,
+    BlockKind, CommitRecord, LineageRoots, RedoRecord, SourceTotals, StoreWriter, View,
+    check_keep_order, system_fields,
 };
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -90,6 +90,7 @@ impl CorpusWriter {
     pub fn redo(&mut self, policy: &Policy, context: &Context<'_>) -> Result<RedoReport, Error> {
         policy.check()?;
         check_keep_order(&policy.keep, self.view().fields())?;
+        let is_made_again = !self.view().policy().has_fingerprints_of(policy);
         let loaded = load_to_write(self.store())?;
         let context = self.within(context);
         // The decisions in force stay beside the new ones until the switch.
@@ -97,6 +98,9 @@ impl CorpusWriter {
         usage.retain(|(family, _)| REDECIDED.contains(family));
         let most = usage.iter().map(|(_, bytes)| *bytes).sum();
         note_little_room("deciding again", self.corpus().path(), most, &context);
+        if is_made_again {
+            note_texts_read(self.view(), &context);
+        }
         Ok(redo(self.store(), &loaded, policy, &context)?)
     }
 
@@ -111,11 +115,22 @@ impl CorpusWriter {
     }
 }
 
+/// Says what sketches that are made again cost: each text is read when it is decided, and when its sketch is written.
+fn note_texts_read(view: &View, context: &Context<'_>) {
+    let bytes: u64 = view.sources().map(|(_, source)| source.bytes).sum();
+    context.progress.note(&format!(
+        "sketches are computed again from {} texts of {}, each read twice; an interrupted redo goes on where it stopped",
+        show::number(view.documents()),
+        show::size(bytes)
+    ));
+}
+
 /// Decides every document again under `policy`, beside the current decisions, which stay in force.
 /// Goes on where an interrupted one stopped. [`switch`] makes the outcome current.
 ///
 /// # Errors
 /// [`CurateError::OtherSketches`] when the policy wants other sketches than the stored ones,
+/// [`CurateError::BlockedPart`] when it compares another part of documents and removals block by the one in force,
 /// [`CurateError::Interrupted`] when a stop was requested.
 pub fn redo(
     writer: &mut StoreWriter,
@@ -126,6 +141,7 @@ pub fn redo(
     if let Some((asked, stored)) = writer.view().policy().fixed_against(policy) {
         return Err(CurateError::OtherSketches { asked, stored });
     }
+    refuse_other_part(writer.view(), policy)?;
     refingerprint(writer, context)?;
     let mut record = begin(writer, policy)?;
     let generation = Generation(record.generation);
@@ -195,7 +211,7 @@ pub fn switch(
     let mut commits = CommitLoop::begin("passing places on", None, context);
     write_lineages(writer, policy, (&record, &kept), &mut commits)?;
     let totals = totals(writer.view(), &kept)?;
-    let is_other_version = writer.view().policy().normaliser != policy.normaliser;
+    let is_other_version = !writer.view().policy().has_fingerprints_of(policy);
     let mut batch = commits.batch(writer)?;
     batch.put_refingerprinted(is_other_version.then_some(0))?;
     batch.drop_generation(before)?;
@@ -204,6 +220,18 @@ pub fn switch(
     commits.end();
     refingerprint(writer, context)?;
     Ok(writer.flush()?)
+}
+
+/// What removals block beyond equal texts and keys they block by what is compared, and of purged documents nothing else
+/// is known: under another part the blocks would hold no more.
+fn refuse_other_part(view: &View, policy: &Policy) -> Result<(), CurateError> {
+    let (asked, stored) = (policy.compared, view.policy().compared);
+    let is_blocking = |what| view.has_blocks(what);
+    if asked != stored && (is_blocking(BlockKind::Normalised)? || is_blocking(BlockKind::Similar)?)
+    {
+        return Err(CurateError::BlockedPart { asked: asked.name(), stored: stored.name() });
+    }
+    Ok(())
 }
 
 fn about(subject: impl Into<String>) -> CommitRecord {
@@ -273,7 +301,7 @@ fn stored(
     };
     let policy = under.policy();
     // Matches say how many shingles both have, also where none are compared.
-    let has_print = policy.mode.is_near() || policy.normaliser != view.policy().normaliser;
+    let has_print = policy.compares_words() || !policy.has_fingerprints_of(view.policy());
     let (header, sketch) = match has_print && carried.is_none() {
         true => stored_fingerprint(under, id)?,
         false => (view.expect_header(id)?, None),

@@ -1,5 +1,6 @@
-//! The last part of a re-decision under the other version of a normaliser: headers and sketches of all documents are
-//! written by the version that is in force now, and removals block by both.
+//! The last part of a re-decision that compares another part of documents, or under the other version of a normaliser:
+//! headers and sketches of all documents are written by the policy that is in force now, and removals block by both
+//! versions.
 
 use super::commits::CommitLoop;
 use super::error::CurateError;
@@ -16,7 +17,7 @@ const CHUNK: u64 = 1 << 12;
 /// A header, and the sketch that is stored beside it.
 pub(super) type StoredFingerprint = (DocId, DocumentRecord, Option<Vec<u8>>);
 
-/// Goes on where it stopped; does nothing where all fingerprints are of the version in force. Until it has ended nothing
+/// Goes on where it stopped; does nothing where all fingerprints are of the policy in force. Until it has ended nothing
 /// else is written to the corpus.
 ///
 /// # Errors
@@ -72,7 +73,7 @@ pub(super) fn fingerprints(
             return Ok(None);
         }
         let print = craft.fingerprint(&view.compared_text(document)?);
-        // Of two conversations with one text the turns may be two texts in this version.
+        // Of two conversations with one text the turns or prompts may be two texts.
         let is_own = header.text_of.is_none() || policy.compared != ComparedPart::Text;
         let sketch = print.sketch.as_ref().filter(|_| is_own);
         let sketch = sketch.map(|sketch| sketch.as_bytes().to_vec());

@@ -195,7 +195,7 @@ fn fill_exact(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), 
         let number = numbers.read(&view, view.order_field(), document)?;
         Ok(ranker.rank(document, header, number))
     };
-    for kind in TextKind::of_mode(policy.mode) {
+    for kind in TextKind::of_policy(policy) {
         let mut best: BTreeMap<[u8; 16], Rank> = BTreeMap::new();
         for row in view.headers(documents.clone())? {
             let (document, header) = row?;

@@ -202,7 +202,7 @@ fn matched(
 
 /// The standing of a document that nothing keeps out.
 fn unmatched(view: &View, header: &DocumentRecord) -> Standing {
-    let is_empty = view.policy().mode.is_near() && header.words == 0;
+    let is_empty = view.policy().compares_words() && header.words == 0;
     if is_empty { Standing::Empty } else { Standing::Kept }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::dedup::{Overlap, Rank, Sketch};
 use crate::model::{DedupMode, DedupScope, DocId, Match, Policy, Standing};
-use crate::store::DocumentRecord;
+use crate::store::{DocumentRecord, TextKind};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -111,7 +111,10 @@ pub fn check_removal(
     let is_equal = witness.raw == removed.raw;
     let is_far = match policy.mode {
         DedupMode::None => return Err("in mode `none` nothing is removed".to_owned()),
-        DedupMode::Exact => !is_equal,
+        DedupMode::Exact => {
+            let mut forms = TextKind::of_policy(policy).iter();
+            !forms.any(|form| form.hash_of(witness) == form.hash_of(removed))
+        }
         DedupMode::Witness => !is_equal && !overlap.reaches(policy.threshold),
         DedupMode::Components | DedupMode::Lsh => false,
     };

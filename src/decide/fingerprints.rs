@@ -1,5 +1,5 @@
 //! Fingerprints of stored documents as the policy of a view has them: those that are stored or, while a corpus is decided
-//! again under the other version of its normaliser, those of that version.
+//! again by another part of its documents or under the other version of its normaliser, those of that policy.
 
 use super::error::DecideError;
 use crate::dedup::{Fingerprint, Fingerprinter, Sketch};
@@ -28,15 +28,7 @@ pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Dec
     {
         return Ok(print.sketch);
     }
-    // Most documents own their sketch: ask for it before asking who does.
-    let found = match view.sketch_of_owner(document)? {
-        Some(found) => Some(found),
-        None => match view.expect_header(document)?.text_of {
-            Some(owner) => view.sketch_of_owner(owner)?,
-            None => None,
-        },
-    };
-    match found {
+    match view.sketch_of(document)? {
         None => Ok(None),
         Some(bytes) => match Sketch::from_bytes(&bytes, view.policy()) {
             Some(sketch) => Ok(Some(sketch)),
@@ -72,11 +64,11 @@ pub fn with_fingerprint(header: DocumentRecord, print: &Fingerprint) -> Document
 }
 
 fn is_of_other_version(view: &View) -> bool {
-    view.stored_policy().normaliser != view.policy().normaliser
+    !view.stored_policy().has_fingerprints_of(view.policy())
 }
 
-/// What the view's policy makes of a stored text, where the store has it by another version. A text of no bytes is the
-/// same in all.
+/// What the view's policy makes of a stored text, where the store has it by another one. A text of no bytes is the same in
+/// all.
 fn other_version(
     view: &View,
     document: DocId,

@@ -81,9 +81,9 @@ impl Overlay {
         self.view.policy().mode
     }
 
-    /// The forms of a text by which documents are equal in this mode.
+    /// The forms of a text by which documents are equal under this policy.
     pub(super) fn forms(&self) -> &'static [TextKind] {
-        TextKind::of_mode(self.mode())
+        TextKind::of_policy(self.view.policy())
     }
 
     // ---- what this commit changes ----

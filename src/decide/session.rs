@@ -88,25 +88,31 @@ impl DecisionSession {
         self.overlay.name_source(source, name);
     }
 
-    /// The documents that store the texts of a source with these hashes, when eligible ones have them.
+    /// The documents that store the texts of a source with these hashes, raw and normalised, when eligible ones have them
+    /// that are found by what is compared.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn text_twins(
         &mut self,
         source: SourceId,
-        texts: &[[u8; 16]],
+        texts: &[([u8; 16], [u8; 16])],
     ) -> Result<Vec<Option<DocId>>, DecideError> {
-        if self.overlay.mode() == DedupMode::None {
+        let Some(form) = self.overlay.forms().first().copied() else {
             return Ok(vec![None; texts.len()]);
-        }
-        let hashes: Vec<_> = texts.iter().map(|raw| self.overlay.scoped(source, *raw)).collect();
-        self.overlay.remember_exact(TextKind::Raw, hashes.iter().copied())?;
-        let owner = |hash: [u8; 16]| match self.overlay.exact(TextKind::Raw, hash)? {
-            Some(twin) => Ok(Some(self.overlay.header(twin)?.text_owner(twin))),
-            None => Ok(None),
         };
-        hashes.into_iter().map(owner).collect()
+        let hash = |(raw, normalised): &([u8; 16], [u8; 16])| match form {
+            TextKind::Raw => self.overlay.scoped(source, *raw),
+            TextKind::Normalised => self.overlay.scoped(source, *normalised),
+        };
+        let hashes: Vec<_> = texts.iter().map(hash).collect();
+        self.overlay.remember_exact(form, hashes.iter().copied())?;
+        let owner = |(hash, (raw, _)): ([u8; 16], &([u8; 16], [u8; 16]))| {
+            let Some(twin) = self.overlay.exact(form, hash)? else { return Ok(None) };
+            let header = self.overlay.header(twin)?;
+            Ok((header.raw == *raw).then(|| header.text_owner(twin)))
+        };
+        hashes.into_iter().zip(texts).map(owner).collect()
     }
 
     /// The hash of a text in the scope, by which documents share it; none in the mode that looks for no equal texts.
@@ -216,7 +222,8 @@ impl DecisionSession {
 
     /// Puts a document that nothing excludes before the decision.
     fn enter(&mut self, document: DocId) -> Result<(), DecideError> {
-        if self.overlay.mode().is_near() && self.overlay.header(document)?.words == 0 {
+        if self.overlay.view.policy().compares_words() && self.overlay.header(document)?.words == 0
+        {
             return self.overlay.set_standing(document, Some(Standing::Empty));
         }
         self.overlay.set_standing(document, None)?;

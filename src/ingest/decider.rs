@@ -47,7 +47,9 @@ pub(super) fn store_document(
     let prepared = document.prepared;
     let header = decisions.header(document.id)?;
     let owns_text = header.text_of.is_none();
-    let sketch = prepared.fingerprint.sketch.as_ref().filter(|_| owns_text);
+    // Of one text there may be several prompts, and borrowers change owners.
+    let owns_sketch = owns_text || batch.view().policy().compared == ComparedPart::Prompt;
+    let sketch = prepared.fingerprint.sketch.as_ref().filter(|_| owns_sketch);
     let id = batch.add(NewDocument {
         header,
         identity: prepared.identity,
@@ -71,7 +73,9 @@ pub(super) fn find_equal_texts(
     let sources: BTreeSet<SourceId> = new.iter().map(|new| new.source).collect();
     for source in sources {
         let of_source = || new.iter().filter(|new| new.source == source);
-        let texts: Vec<_> = of_source().map(|new| new.prepared.raw).collect();
+        let hashes =
+            |new: &PendingDocument<'_>| (new.prepared.raw, new.prepared.fingerprint.normalised);
+        let texts: Vec<_> = of_source().map(hashes).collect();
         let twins = session.text_twins(source, &texts)?;
         for (new, twin) in new.iter_mut().filter(|new| new.source == source).zip(twins) {
             new.twin = match twin {
@@ -130,7 +134,7 @@ impl TextOwners {
         }
         let compared = match session.compared() {
             ComparedPart::Text => raw,
-            ComparedPart::Turns => {
+            ComparedPart::Turns | ComparedPart::Prompt => {
                 hash128(&blake3::hash(&[raw, new.prepared.fingerprint.normalised].concat()))
             }
         };

@@ -274,7 +274,7 @@ fn fingerprint_record(
     let (has_quoted_arguments, left_out) = (formed.has_quoted_arguments, formed.left_out);
     // In every mode: a later change of mind finds the sketches it needs.
     let mut fingerprint =
-        craft.fingerprint(&compared_text(compared, &record.text, &record.metadata));
+        craft.fingerprint(&compared_text(compared, &record.text, &record.metadata, form.as_ref()));
     let shingles = RecordShingles::new(std::mem::take(&mut fingerprint.shingles));
     let sightings = sighter.scan(&record.text, &fingerprint, craft);
     let raw = text_hash(&record.text);

@@ -76,7 +76,7 @@ impl<'m> DecisionGraph<'m> {
         let mut by_text = BTreeMap::new();
         let mut by_rank = BTreeMap::new();
         for (at, member) in sorted {
-            if is_near && member.tokens == 0 {
+            if policy.compares_words() && member.tokens == 0 {
                 continue;
             }
             let new = leaders.len();

@@ -9,8 +9,8 @@ use xxhash_rust::xxh3::xxh3_64;
 pub struct TextPrint {
     /// Hash of the raw bytes.
     pub raw: [u8; 16],
-    /// The key under which documents of equal text meet: of the raw bytes in mode `exact`, else of the normalised text;
-    /// with the source in scope per source.
+    /// The key under which documents of equal text meet: of the raw bytes in mode `exact`, else, and of prompts, of the
+    /// normalised text; with the source in scope per source.
     pub text: [u8; 16],
     /// Tokens after normalisation; a text without any is empty.
     pub tokens: u32,
@@ -33,7 +33,7 @@ pub struct TextPrinter {
 }
 
 impl TextPrinter {
-    /// For texts under this policy. If it compares turns, give their content.
+    /// For texts under this policy. If it compares turns or prompts, give these.
     #[must_use]
     pub fn new(policy: &Policy) -> Self {
         let ranker = Ranker::new(&policy.keep);
@@ -45,7 +45,8 @@ impl TextPrinter {
         let found = self.craft.fingerprint(text);
         let raw = text_hash(text);
         let mode = self.policy.mode;
-        let key = if mode == DedupMode::Exact { raw } else { found.normalised };
+        let is_raw = mode == DedupMode::Exact && !self.policy.compares_words();
+        let key = if is_raw { raw } else { found.normalised };
         let mut bands = match &found.sketch {
             Some(sketch) if mode.is_near() => bands(sketch, &self.policy),
             _ => Vec::new(),

@@ -1,25 +1,47 @@
-//! The text by which a document is compared with others: its own, or the content of a conversation's turns.
+//! The text by which a document is compared with others: its own, the content of a conversation's turns, or its prompt.
 
 use super::json::parse_object;
 use super::policy::ComparedPart;
+use super::record::{LossSpan, TextForm};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// Roles whose messages are the same in many conversations and say nothing of one.
 const LEFT_OUT: [&str; 2] = ["system", "developer"];
 
-/// What dedup compares of a document: a function of the text, the other fields and the policy alone, so that it can be
-/// told of a stored document as of a record. Of turns: their content, one a line, without system messages and without
-/// what a template wrote around them. A record that is not a conversation is its text.
+/// What dedup compares of a document: a function of the text, the other fields, what is trained on and the policy alone, so
+/// that it can be told of a stored document as of a record. Of turns: their content, one a line, without system messages
+/// and without what a template wrote around them. Of a prompt: all that stands before the last answer that is trained on.
+/// A record that is not a conversation, or has no such answer, is its text.
 #[must_use]
-pub fn compared_text<'t>(compared: ComparedPart, text: &'t str, metadata: &str) -> Cow<'t, str> {
+pub fn compared_text<'t>(
+    compared: ComparedPart,
+    text: &'t str,
+    metadata: &str,
+    form: Option<&TextForm>,
+) -> Cow<'t, str> {
     match compared {
         ComparedPart::Text => Cow::Borrowed(text),
         ComparedPart::Turns => match spoken_text(metadata) {
             Some(said) if !said.is_empty() => Cow::Owned(said),
             _ => Cow::Borrowed(text),
         },
+        ComparedPart::Prompt => {
+            let trained = form.and_then(|form| form.spans.as_deref()).unwrap_or_default();
+            Cow::Borrowed(prompt(text, trained).unwrap_or(text))
+        }
     }
+}
+
+/// What stands before the last run of trained bytes; none where nothing is trained, or no letter or digit stands before
+/// it: all such prompts would be one. Spans that touch are one answer, whose parts weigh differently.
+fn prompt<'t>(text: &'t str, trained: &[LossSpan]) -> Option<&'t str> {
+    let begin = trained.iter().rev().fold(None, |begin, span| match begin {
+        Some(begin) if span.end < begin => Some(begin),
+        _ => Some(span.start),
+    })?;
+    let before = text.get(..usize::try_from(begin).ok()?)?;
+    before.chars().any(char::is_alphanumeric).then_some(before)
 }
 
 fn spoken_text(metadata: &str) -> Option<String> {
@@ -114,8 +136,9 @@ mod tests {
 
     #[test]
     fn turns_are_what_is_said_without_system_messages() {
-        let compared =
-            |metadata: &str| compared_text(ComparedPart::Turns, "text", metadata).into_owned();
+        let compared = |metadata: &str| {
+            compared_text(ComparedPart::Turns, "text", metadata, None).into_owned()
+        };
         let messages = r#"[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":"a","tool_calls":[{"function":{"name":"f","arguments":{"x":"y"}}}]}]"#;
         let quoted = serde_json::to_string(messages).expect("is written");
         for metadata in [
@@ -144,7 +167,36 @@ mod tests {
         {
             assert_eq!(compared(plain), "text", "{plain}");
         }
-        let whole = compared_text(ComparedPart::Text, "text", r#"{"prompt":"p","completion":"c"}"#);
+        let record = r#"{"prompt":"p","completion":"c"}"#;
+        let whole = compared_text(ComparedPart::Text, "text", record, None);
         assert_eq!(whole, "text");
+    }
+
+    #[test]
+    fn a_prompt_is_what_stands_before_the_last_answer() {
+        let text = "ask. 1st! more? 2nd!";
+        let of = |spans: Option<&[(u32, u32)]>| {
+            let span =
+                |(start, end): &(u32, u32)| LossSpan { start: *start, end: *end, weight: 1.0 };
+            let spans = spans.map(|spans| spans.iter().map(span).collect());
+            let form = TextForm { spans, ..TextForm::default() };
+            compared_text(ComparedPart::Prompt, text, "{}", Some(&form)).into_owned()
+        };
+        assert_eq!(of(Some(&[(5, 9), (16, 20)])), "ask. 1st! more? ");
+        assert_eq!(of(Some(&[(5, 9)])), "ask. ");
+        // Parts of one answer that weigh differently.
+        assert_eq!(of(Some(&[(5, 9), (16, 18), (18, 20)])), "ask. 1st! more? ");
+        assert_eq!(of(Some(&[(5, 8), (9, 12), (12, 20)])), "ask. 1st!");
+        // Nothing is trained, all is, nothing with a letter stands before it, or it is no place of this text.
+        for whole in [Some(&[][..]), None, Some(&[(0, 9)]), Some(&[(20, 21)]), Some(&[(90, 99)])] {
+            let expected = if whole == Some(&[(20, 21)]) { &text[..20] } else { text };
+            assert_eq!(of(whole), expected, "{whole:?}");
+        }
+        let without = compared_text(ComparedPart::Prompt, " ?! answer", "{}", None);
+        assert_eq!(without, " ?! answer");
+        let span = LossSpan { start: 3, end: 10, weight: 1.0 };
+        let form = TextForm { spans: Some(vec![span]), ..TextForm::default() };
+        let mark = compared_text(ComparedPart::Prompt, " ?!answers", "{}", Some(&form));
+        assert_eq!(mark, " ?!answers");
     }
 }

@@ -21,7 +21,7 @@ pub enum DedupMode {
     Components,
     /// Shared bands form clusters without verification, and one document of each is kept, as in published pipelines
     Lsh,
-    /// Equal raw bytes only
+    /// Equal raw bytes only; where prompts are compared, prompts that are equal under the normaliser
     Exact,
     /// Nothing is removed
     None,
@@ -271,6 +271,9 @@ pub enum ComparedPart {
     /// The content of a conversation's turns, without system messages and the template's markers; for other records the
     /// text
     Turns,
+    /// All that stands before the last answer that is trained on, system messages included; without such an answer the
+    /// text
+    Prompt,
 }
 
 impl ComparedPart {
@@ -280,6 +283,7 @@ impl ComparedPart {
         match self {
             Self::Text => "text",
             Self::Turns => "turns",
+            Self::Prompt => "prompt",
         }
     }
 
@@ -349,7 +353,7 @@ impl Profile {
 }
 
 /// Everything that decides which documents are duplicates. Fixed at `init`; `dedup redo` may change mode, threshold,
-/// bands, keep order, scope and the version of the normaliser, but no other setting of sketches.
+/// bands, keep order, scope, what is compared and the version of the normaliser, but no other setting of sketches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Policy {
@@ -573,7 +577,8 @@ impl Policy {
     /// the corpus can go over to it.
     ///
     /// Sketches are stored in every mode, so that mode, threshold, bands, keep order and scope can change. What
-    /// sketches are made with cannot, but for the version of the normaliser, by which they are made again.
+    /// sketches are made with cannot, but for what they are made of and the version of the normaliser: then they are made
+    /// again.
     #[must_use]
     pub fn fixed_against(&self, other: &Self) -> Option<(String, String)> {
         let made_with: [fn(&Self) -> String; 4] = [
@@ -584,6 +589,19 @@ impl Policy {
         ];
         let both = made_with.map(|made_with| (made_with(other), made_with(self)));
         both.into_iter().find(|(asked, stored)| asked != stored)
+    }
+
+    /// Whether documents have the same fingerprints under the other policy, which the corpus can go over to.
+    #[must_use]
+    pub fn has_fingerprints_of(&self, other: &Self) -> bool {
+        self.compared == other.compared && self.normaliser == other.normaliser
+    }
+
+    /// Whether documents are equal by their words, and not by their bytes alone.
+    #[must_use]
+    pub const fn compares_words(&self) -> bool {
+        let is_exact = matches!(self.mode, DedupMode::Exact);
+        self.mode.is_near() || (is_exact && matches!(self.compared, ComparedPart::Prompt))
     }
 
     /// The key under which documents of equal text meet: `hash` itself, or, in scope per source, the
@@ -621,8 +639,17 @@ impl fmt::Display for Policy {
                 self.rows
             )?;
         }
-        if self.mode.is_near() && self.compared == ComparedPart::Turns {
-            f.write_str(", compares the content of turns")?;
+        if self.compares_words() && !self.mode.is_near() {
+            write!(f, ", normaliser {}", self.normaliser.name())?;
+        }
+        match self.compared {
+            ComparedPart::Turns if self.mode.is_near() => {
+                f.write_str(", compares the content of turns")?;
+            }
+            ComparedPart::Prompt if self.mode != DedupMode::None => {
+                f.write_str(", compares prompts")?;
+            }
+            ComparedPart::Text | ComparedPart::Turns | ComparedPart::Prompt => {}
         }
         if self.mode != DedupMode::None {
             write!(f, ", keep {}, scope {}", self.keep, self.scope.name())?;
@@ -690,6 +717,20 @@ mod tests {
         for (stored, policy) in [(stored, first), (newest, Policy::of(Profile::Web))] {
             assert_eq!(serde_json::from_str::<Policy>(&stored).expect("a policy"), policy);
         }
+    }
+
+    #[test]
+    fn a_policy_of_prompts_is_one_that_earlier_releases_refuse() {
+        let exact = Policy { mode: DedupMode::Exact, ..Policy::of(Profile::Web) };
+        let prompts = Policy { compared: ComparedPart::Prompt, ..exact.clone() };
+        let stored = serde_json::to_string(&prompts).expect("JSON");
+        // They know `text`, which is not written, and `turns`.
+        assert!(stored.contains(r#""compared":"prompt","#), "{stored}");
+        assert_eq!(serde_json::from_str::<Policy>(&stored).expect("a policy"), prompts);
+        assert!(prompts.to_string().contains("normaliser web@2, compares prompts, keep first"));
+        assert!(prompts.compares_words() && !exact.compares_words());
+        assert_eq!(exact.fixed_against(&prompts), None);
+        assert!(!exact.has_fingerprints_of(&prompts));
     }
 
     #[test]

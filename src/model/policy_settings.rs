@@ -98,6 +98,13 @@ pub struct DecisionOptions {
     /// stay blocked.
     #[cfg_attr(feature = "cli", arg(long, value_enum))]
     pub normaliser: Option<Normaliser>,
+    /// Which part of a document is compared. By default the profile's (turns for chat, else text), or the corpus's.
+    ///
+    /// With `prompt` no two kept documents have the same prompt: in mode exact none that are equal under the normaliser,
+    /// in the others none that are similar. A change in a corpus computes the fingerprints of all documents again from
+    /// their texts; it is refused while removals block normalised or similar texts.
+    #[cfg_attr(feature = "cli", arg(long, value_enum))]
+    pub compare: Option<ComparedPart>,
 }
 
 /// A whole policy: a profile with overrides; `None` keeps the profile's value.
@@ -110,9 +117,6 @@ pub struct PolicySettings {
     /// What is to be otherwise, and may be so in a corpus, too.
     #[cfg_attr(feature = "cli", command(flatten))]
     pub decision: DecisionOptions,
-    /// Which part of a document is compared. By default the profile's: turns for chat, else text.
-    #[cfg_attr(feature = "cli", arg(long, value_enum))]
-    pub compare: Option<ComparedPart>,
     /// Tokens per shingle, 1 to 64. By default the profile's.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     pub shingle: Option<u32>,
@@ -145,6 +149,12 @@ impl DecisionOptions {
                     .to_owned(),
             );
         }
+        if self.compare == Some(ComparedPart::Prompt) && policy.mode.is_near() {
+            remarks.push(format!(
+                "mode {} removes similar prompts, too, and counts the words of system messages: `mode=exact` removes equal prompts only",
+                policy.mode.name()
+            ));
+        }
         let found = policy.detection(policy.threshold);
         if policy.mode.is_near() && self.bands.is_some() && found < 0.9 {
             remarks.push(format!(
@@ -164,7 +174,6 @@ impl PolicySettings {
     pub fn policy(&self) -> Result<Policy, PolicyError> {
         let (profile, version) = self.profile.unwrap_or(ProfileName::Web).versioned();
         let mut policy = Policy::of(profile);
-        policy.compared = self.compare.unwrap_or(policy.compared);
         policy.normaliser = self.decision.normaliser.or(version).unwrap_or(policy.normaliser);
         policy.shingle = self.shingle.unwrap_or(policy.shingle);
         if let Some(hashes) = self.hashes.filter(|hashes| *hashes != policy.hashes) {
@@ -187,7 +196,6 @@ impl PolicySettings {
     pub fn other_than(&self, current: &Policy) -> Result<Option<Policy>, PolicyError> {
         let fixed = [
             ("profile", self.profile.is_some()),
-            ("compare", self.compare.is_some()),
             ("normaliser", !self.is_of_family(current.normaliser)),
             ("shingle", self.shingle.is_some()),
             ("hashes", self.hashes.is_some()),
@@ -211,6 +219,7 @@ impl DecisionOptions {
     /// Changes what decides about sketches that are made already.
     fn change(&self, policy: &mut Policy) -> Result<(), PolicyError> {
         policy.mode = self.mode.unwrap_or(policy.mode);
+        policy.compared = self.compare.unwrap_or(policy.compared);
         // A threshold that is the policy's own leaves published bands as they are.
         if let Some(threshold) = self.threshold.filter(|threshold| *threshold != policy.threshold) {
             policy.set_threshold(threshold)?;
@@ -267,6 +276,7 @@ mod tests {
             keep: Some(KeepOrder::Longest),
             scope: Some(DedupScope::PerSource),
             normaliser: None,
+            compare: Some(ComparedPart::Prompt),
         });
         let web = Policy::of(Profile::Web);
         let expected = Policy {
@@ -276,6 +286,7 @@ mod tests {
             rows: 3,
             keep: KeepOrder::Longest,
             scope: DedupScope::PerSource,
+            compared: ComparedPart::Prompt,
             ..web.clone()
         };
         assert_eq!(settings.policy().unwrap(), expected);
@@ -313,7 +324,6 @@ mod tests {
             ("shingle", shingle),
             ("hashes", hashes),
             ("profile", PolicySettings { profile: Some(ProfileName::Web), ..half.clone() }),
-            ("compare", PolicySettings { compare: Some(ComparedPart::Text), ..half.clone() }),
             ("normaliser", normalised(Normaliser::Code)),
         ] {
             assert_eq!(asked.other_than(&made), Err(PolicyError::Fixed { setting }));

@@ -31,12 +31,23 @@ pub fn policy_settings(policy: &Policy) -> Vec<PolicySetting> {
     );
     add("mode", policy.mode.name().to_owned(), mode(policy));
     let lower = |by: f64| ((t - by).max(0.0) * 1e4).round() / 1e4;
-    if policy.mode.is_near() {
-        let (bands, rows) = (policy.bands, policy.rows);
-        if policy.compared == ComparedPart::Turns {
-            add("compares", policy.compared.name().to_owned(), "the content of a conversation's turns, without system messages; for other records the text".to_owned());
+    if policy.compares_words() {
+        let part = match policy.compared {
+            ComparedPart::Text => None,
+            ComparedPart::Turns => Some(
+                "the content of a conversation's turns, without system messages; for other records the text",
+            ),
+            ComparedPart::Prompt => Some(
+                "all that stands before the last answer that is trained on; without such an answer the text",
+            ),
+        };
+        if let Some(part) = part {
+            add("compares", policy.compared.name().to_owned(), part.to_owned());
         }
         add("normaliser", policy.normaliser.name().to_owned(), normaliser(policy.normaliser));
+    }
+    if policy.mode.is_near() {
+        let (bands, rows) = (policy.bands, policy.rows);
         let unit =
             if policy.normaliser == Normaliser::Slimpajama { "characters" } else { "tokens" };
         add(
@@ -113,6 +124,10 @@ fn mode(policy: &Policy) -> String {
         }
         DedupMode::Lsh => {
             "shared bands, unverified, form clusters; one document of each is kept".to_owned()
+        }
+        DedupMode::Exact if policy.compares_words() => {
+            "a document is removed when a kept one has an equal prompt under the normaliser"
+                .to_owned()
         }
         DedupMode::Exact => "a document is removed when a kept one has equal raw bytes".to_owned(),
         DedupMode::None => "nothing is removed".to_owned(),

@@ -40,6 +40,7 @@ mod decide {
     mod contract;
     mod crowds;
     mod moments;
+    mod prompts;
     mod same_text;
 }
 

@@ -41,9 +41,12 @@ pub(crate) fn kernel_fingerprint(
     number: Option<String>,
 ) -> PyResult<PyRecordBatch> {
     let policy = settings.policy(py)?;
-    if policy.compared == ComparedPart::Turns {
-        let why = "this policy compares turns, but the input is texts, not conversations: give compare=\"text\"";
-        return Err(named(py, "BadPolicy", why));
+    if policy.compared != ComparedPart::Text {
+        let why = format!(
+            "this policy compares {}, but the input is texts, not conversations: give compare=\"text\"",
+            policy.compared.name()
+        );
+        return Err(named(py, "BadPolicy", &why));
     }
     if matches!(policy.keep, KeepOrder::Field(_)) && order.is_some() && number.is_none() {
         let why = "the keep order uses a field: name the column with its numbers (number=...)";

@@ -10,7 +10,7 @@ use corpusdb::{Corpus, CorpusWriter, DedupMode, Error};
 
 /// Decide all documents again under another policy, from stored sketches and texts; no input file is read.
 ///
-/// The old decisions stay in force until all new ones are made; then one commit makes these current, and the changes
+/// With `compare` or `normaliser` all sketches are computed again from the stored texts, and it says how many. The old decisions stay in force until all new ones are made; then one commit makes these current, and the changes
 /// are printed. After an interrupt run the same command again: it continues where it stopped. Without an option the
 /// corpus's own policy is applied again.
 #[derive(clap::Args)]
@@ -28,6 +28,7 @@ impl Verb for DedupRedoArgs {
         "corpusdb dedup redo crawl --mode components --keep longest",
         "corpusdb dedup redo crawl --keep field:quality --scope per-source",
         "corpusdb dedup redo crawl --normaliser web",
+        "corpusdb dedup redo crawl --compare prompt --mode exact",
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;

@@ -42,6 +42,7 @@ impl Verb for InitArgs {
         "corpusdb init repos --profile code --keep source-priority:official,forks",
         "corpusdb init crawl --keep field:quality --field quality:float",
         "corpusdb init stack --profile bigcode --mode components",
+        "corpusdb init answers --compare prompt --mode exact",
     ];
     const NOTES: &str = "`corpusdb dedup explain` with the same flags shows what the policy finds, stores and costs.";
     type On = ();

@@ -68,7 +68,7 @@ fn stub(view: &View, header: &DocumentRecord) -> DocumentRecord {
     let policy = view.policy();
     let compared = match policy.compared {
         ComparedPart::Text => String::new(),
-        compared => compared_text(compared, "", "{}").into_owned(),
+        compared => compared_text(compared, "", "{}", None).into_owned(),
     };
     let print = Fingerprinter::new(policy).fingerprint(&compared);
     DocumentRecord {

@@ -1,7 +1,7 @@
 //! What a dedup policy comes to: detection by similarity, candidates, bytes, and the cost of another.
 
 use super::craft::{candidates, floor, shared_bands, sketch};
-use crate::model::{DocId, Policy, Signature};
+use crate::model::{ComparedPart, DocId, Policy, Signature};
 use crate::query::error::QueryError;
 use crate::query::policy_settings::{PolicySetting, policy_settings};
 use crate::query::sample::draw;
@@ -109,7 +109,7 @@ pub struct CandidateSample {
 pub struct PolicyChange {
     /// The policy of the corpus, in words.
     pub from: String,
-    /// Whether bands change; sketches never do.
+    /// Whether bands change; sketches only do with what is compared, and with the version of the normaliser.
     pub new_bands: bool,
     /// Rows of buckets to write: kept documents times bands; none if bands stay.
     pub band_rows: u64,
@@ -151,9 +151,10 @@ pub fn explain_dedup(view: &View, other: Option<&Policy>) -> Result<DedupExplana
     }
     // Modes that look for no near duplicates file no bands.
     let new_bands = (current.bands, current.rows) != (policy.bands, policy.rows)
-        || policy.normaliser != current.normaliser
+        || !policy.has_fingerprints_of(current)
         || (policy.mode.is_near() && !current.mode.is_near());
-    if current.mode.is_near() && view.state().kept > 0 {
+    // What another part of the documents would find, the stored sketches cannot tell.
+    if current.mode.is_near() && current.compared == policy.compared && view.state().kept > 0 {
         explanation.sample = Some(candidate_sample(view, policy, new_bands)?);
     }
     if policy != current {
@@ -233,8 +234,9 @@ fn by_layout(policy: &Policy) -> StoredBytes {
         families
             .push(FamilyBytes { family: "sketches", bytes: 8.0 + f64::from(policy.hashes) * slot });
     }
-    // Raw text, and normalised text where there is one: kind and hash to a document.
-    let forms = if policy.mode.is_near() { 2.0 } else { 1.0 };
+    // Raw text, and normalised text where there is one, or a prompt alone: kind and hash to a document.
+    let has_both = policy.mode.is_near() && policy.compared != ComparedPart::Prompt;
+    let forms = if has_both { 2.0 } else { 1.0 };
     families.push(FamilyBytes { family: "exact", bytes: forms * 25.0 });
     let total = families.iter().map(|family| family.bytes).sum();
     StoredBytes { measured: false, documents: 0, families, total }
@@ -293,11 +295,15 @@ fn change(view: &View, policy: &Policy, new_bands: bool) -> PolicyChange {
     let kept = view.state().kept;
     let mut steps = Vec::new();
     let near = policy.mode.is_near();
-    if policy.normaliser != current.normaliser {
+    if !policy.has_fingerprints_of(current) {
+        let bands = match near {
+            true => format!(", and {} bands of each are indexed", policy.bands),
+            false => String::new(),
+        };
         steps.push(format!(
-            "sketches are made again from stored texts, by the rules of {}, and {} bands of each are indexed",
+            "sketches are made again from stored texts ({}), by the rules of {}{bands}",
+            policy.compared.name(),
             policy.normaliser.name(),
-            policy.bands
         ));
     } else if new_bands && near {
         steps.push(format!(

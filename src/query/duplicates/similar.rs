@@ -54,7 +54,7 @@ pub struct SimilarReport {
     /// Its distinct shingles.
     pub shingles: u64,
     /// How candidates were found: `bands`; `equal-text` for a text shorter than a shingle, for which only the same
-    /// tokens are found; `equal-bytes` in mode `exact`.
+    /// tokens are found, and for prompts in mode `exact`; `equal-bytes` for texts in mode `exact`.
     pub by: &'static str,
     /// Similarity from which documents are duplicates in the corpus.
     pub threshold: f64,
@@ -135,7 +135,7 @@ pub fn similar(
     };
     let mut craft = Craft::new(policy);
     let query = craft.fingerprint(text);
-    if query.tokens == 0 && policy.mode.is_near() {
+    if query.tokens == 0 && policy.compares_words() {
         return Err(QueryError::NoWords { normaliser: policy.normaliser.name() });
     }
     let source = options
@@ -243,7 +243,10 @@ impl Looking<'_> {
         let mut found = Found::default();
         let documents = &mut found.documents;
         let (by, (buckets, crowded)) = match &query.sketch {
-            _ if view.policy().mode == DedupMode::Exact => ("equal-bytes", (0, 0)),
+            _ if view.policy().mode == DedupMode::Exact => {
+                let is_text = view.policy().compares_words();
+                (if is_text { "equal-text" } else { "equal-bytes" }, (0, 0))
+            }
             None => ("equal-text", (0, 0)),
             // A removed document of the source may be reached only through a witness of another.
             Some(sketch) if self.all => {

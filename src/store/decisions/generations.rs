@@ -48,8 +48,8 @@ impl View {
         Ok(self.redo_record()?.filter(|record| record.policy != RedoRecord::FINGERPRINTS))
     }
 
-    /// The first document whose fingerprint is of another version of the normaliser than the policy's, after a
-    /// re-decision that was stopped as it was becoming current; none where there is no such document.
+    /// The first document whose fingerprint is of another part, or by another version of the normaliser, than the policy's,
+    /// after a re-decision that was stopped as it was becoming current; none where there is no such document.
     ///
     /// # Errors
     /// [`StoreError`] when the record cannot be read.
@@ -100,8 +100,8 @@ impl CommitBatch<'_> {
         }
     }
 
-    /// Fingerprints of documents below `next` are of the policy in force, those of others of the other version of its
-    /// normaliser; none: all are.
+    /// Fingerprints of documents below `next` are of the policy in force, those of others of the one before it; none: all
+    /// are.
     ///
     /// # Errors
     /// [`StoreError`] when the record cannot be encoded.

@@ -1,6 +1,6 @@
 //! The families `keys` and `exact`: documents by the hash of their identity, and by that of their text.
 
-use crate::model::{DedupMode, DocId};
+use crate::model::{ComparedPart, DedupMode, DocId, Policy};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{ExactKey, IdentityKey, StoreKey, TextKind, decode_document};
 use crate::store::database::family::{StoreFamily, corrupt_row, family_handle, store_family};
@@ -25,13 +25,15 @@ store_family! {
 }
 
 impl TextKind {
-    /// The forms of a text by which documents are equal in a mode.
+    /// The forms of a text by which documents are equal under a policy. Of prompts the raw text is none: the same text may
+    /// have two of them.
     #[must_use]
-    pub const fn of_mode(mode: DedupMode) -> &'static [Self] {
-        match mode {
-            DedupMode::None => &[],
-            DedupMode::Exact => &[Self::Raw],
-            DedupMode::Witness | DedupMode::Components | DedupMode::Lsh => {
+    pub const fn of_policy(policy: &Policy) -> &'static [Self] {
+        match (policy.mode, policy.compared) {
+            (DedupMode::None, _) => &[],
+            (_, ComparedPart::Prompt) => &[Self::Normalised],
+            (DedupMode::Exact, _) => &[Self::Raw],
+            (DedupMode::Witness | DedupMode::Components | DedupMode::Lsh, _) => {
                 &[Self::Raw, Self::Normalised]
             }
         }

@@ -84,7 +84,9 @@ impl CommitBatch<'_> {
         let text = view.pinned().get::<Texts>(&from)?.ok_or_else(missing)?.to_vec();
         self.put::<Texts>(&to, &text)?;
         let mut bytes = text.len();
-        if let Some(sketch) = view.sketch_of_owner(owner)? {
+        // The heir may have one of its own, of another part of the text, or be compared by too few words for one.
+        let borrows = view.sketch_of_owner(heir)?.is_none() && view.sketch_of(heir)?.is_some();
+        if let Some(sketch) = view.sketch_of_owner(owner)?.filter(|_| borrows) {
             self.put::<Sketches>(&to, &sketch)?;
             bytes += sketch.len();
         }

@@ -113,7 +113,7 @@ impl CommitBatch<'_> {
         }
         let compared = view.policy().compared;
         if compared != ComparedPart::Text
-            && compared_text(compared, "", &before) != compared_text(compared, "", &now)
+            && compared_text(compared, "", &before, None) != compared_text(compared, "", &now, None)
         {
             let fields = values.iter().map(|(name, _)| (*name).to_owned()).collect();
             return Err(StoreError::ComparedFields { document, fields });

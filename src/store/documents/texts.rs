@@ -80,19 +80,36 @@ impl View {
         self.pinned().read_copy::<Sketches, _>(&DocumentKey { document: owner })
     }
 
-    /// The text by which dedup compares a document: its own, or, by the policy, the content of its turns.
+    /// The sketch of a document: its own or, where it borrows one with its text, its owner's. One whose compared text is
+    /// too short for a sketch has none, though its owner's may be longer.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn sketch_of(&self, document: DocId) -> Result<Option<Vec<u8>>, StoreError> {
+        // Most documents own their sketch: ask for it before asking who does.
+        if let Some(own) = self.sketch_of_owner(document)? {
+            return Ok(Some(own));
+        }
+        let header = self.expect_header(document)?;
+        match header.text_of.filter(|_| header.words >= self.policy().shingle) {
+            Some(owner) => self.sketch_of_owner(owner),
+            None => Ok(None),
+        }
+    }
+
+    /// The text by which dedup compares a document: its own or, by the policy, the content of its turns or its prompt.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn compared_text(&self, document: DocId) -> Result<String, StoreError> {
         let text = self.text(document)?;
-        match self.policy().compared {
-            ComparedPart::Text => Ok(text),
-            ComparedPart::Turns => {
-                let metadata = self.metadata(document)?;
-                Ok(compared_text(ComparedPart::Turns, &text, &metadata).into_owned())
-            }
-        }
+        let compared = self.policy().compared;
+        let (metadata, form) = match compared {
+            ComparedPart::Text => return Ok(text),
+            ComparedPart::Turns => (self.metadata(document)?, None),
+            ComparedPart::Prompt => (String::new(), self.text_form(document)?),
+        };
+        Ok(compared_text(compared, &text, &metadata, form.as_ref()).into_owned())
     }
 
     /// The dictionaries that texts are compressed with, ascending by number.

@@ -7,7 +7,7 @@ use crate::support::{
 };
 use base64::Engine;
 use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
-use corpusdb::dedup::{Normaliser, Profile, Standing};
+use corpusdb::dedup::{ComparedPart, Normaliser, Profile, Standing};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::signals::Signal;
 use corpusdb::{
@@ -420,6 +420,17 @@ corpusdb_test!(a_change_that_is_complete_is_not_interrupted, |scratch| {
         // Those of a purge that was stopped are purged by the next one.
         writer.purge(some(), BlockReach::Exact, true, context).map(drop)
     });
+    // Where removals block similar texts, no other part is compared.
+    let unblocked = scratch.path("unblocked");
+    copy(&corpus, &unblocked);
+    writer(&unblocked).restore(&(0..4).collect(), &Context::new()).unwrap();
+    let stopped = stopped_everywhere(&scratch, &unblocked, "prompts", &|writer, context| {
+        let now = writer.view().policy().clone();
+        let policy = Policy { compared: ComparedPart::Prompt, mode: DedupMode::Exact, ..now };
+        writer.redo(&policy, context)?;
+        writer.switch(&policy, context)
+    });
+    assert!(stopped > 0);
 });
 
 // `redo` said "interrupted" when its last chunk was decided, and `switch` heard nothing.
