@@ -27,7 +27,10 @@ class InitOptions(TypedDict, total=False):
       own normaliser. By default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier
       releases. A change in a corpus computes the fingerprints of all documents again from their texts; texts blocked
       by removals stay blocked.
-    * `compare`: Which part of a document is compared. By default the profile's: turns for chat, else text.
+    * `compare`: Which part of a document is compared. By default the profile's (turns for chat, else text), or the
+      corpus's. With `prompt` no two kept documents have the same prompt: in mode exact none that are equal under the
+      normaliser, in the others none that are similar. A change in a corpus computes the fingerprints of all documents
+      again from their texts; it is refused while removals block normalised or similar texts.
     * `shingle`: Tokens per shingle, 1 to 64. By default the profile's.
     * `hashes`: Slots of the sketch, 1 to 4096; for profile bigcode only, the others have 256.
     """
@@ -40,7 +43,7 @@ class InitOptions(TypedDict, total=False):
     keep: str | None
     scope: Literal["global", "per-source"] | None
     normaliser: Literal["web@1", "web", "code", "bigcode", "fineweb", "slimpajama"] | None
-    compare: Literal["text", "turns"] | None
+    compare: Literal["text", "turns", "prompt"] | None
     shingle: int | None
     hashes: int | None
 
@@ -196,7 +199,10 @@ class DedupExplainOptions(TypedDict, total=False):
       own normaliser. By default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier
       releases. A change in a corpus computes the fingerprints of all documents again from their texts; texts blocked
       by removals stay blocked.
-    * `compare`: Which part of a document is compared. By default the profile's: turns for chat, else text.
+    * `compare`: Which part of a document is compared. By default the profile's (turns for chat, else text), or the
+      corpus's. With `prompt` no two kept documents have the same prompt: in mode exact none that are equal under the
+      normaliser, in the others none that are similar. A change in a corpus computes the fingerprints of all documents
+      again from their texts; it is refused while removals block normalised or similar texts.
     * `shingle`: Tokens per shingle, 1 to 64. By default the profile's.
     * `hashes`: Slots of the sketch, 1 to 4096; for profile bigcode only, the others have 256.
     """
@@ -209,7 +215,7 @@ class DedupExplainOptions(TypedDict, total=False):
     keep: str | None
     scope: Literal["global", "per-source"] | None
     normaliser: Literal["web@1", "web", "code", "bigcode", "fineweb", "slimpajama"] | None
-    compare: Literal["text", "turns"] | None
+    compare: Literal["text", "turns", "prompt"] | None
     shingle: int | None
     hashes: int | None
 
@@ -231,6 +237,10 @@ class DedupRedoOptions(TypedDict, total=False):
       own normaliser. By default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier
       releases. A change in a corpus computes the fingerprints of all documents again from their texts; texts blocked
       by removals stay blocked.
+    * `compare`: Which part of a document is compared. By default the profile's (turns for chat, else text), or the
+      corpus's. With `prompt` no two kept documents have the same prompt: in mode exact none that are equal under the
+      normaliser, in the others none that are similar. A change in a corpus computes the fingerprints of all documents
+      again from their texts; it is refused while removals block normalised or similar texts.
     * `dry_run`: Show what would change, and change nothing: the verb works on a temporary copy.
     """
 
@@ -241,6 +251,7 @@ class DedupRedoOptions(TypedDict, total=False):
     keep: str | None
     scope: Literal["global", "per-source"] | None
     normaliser: Literal["web@1", "web", "code", "bigcode", "fineweb", "slimpajama"] | None
+    compare: Literal["text", "turns", "prompt"] | None
     dry_run: bool | None
 
 

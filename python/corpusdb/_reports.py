@@ -81,7 +81,6 @@ __all__ = [
     "DocumentDuplicates",
     "DomainStats",
     "Domains",
-    "SpecialRepeats",
     "DropBackupReport",
     "DropRejectsReport",
     "DuplicatesAnswer4",
@@ -246,6 +245,7 @@ __all__ = [
     "SourceRepeats",
     "SourceSpread",
     "SpecialIds",
+    "SpecialRepeats",
     "SpecialTokens",
     "Spreads",
     "SqlAnswer2",
@@ -370,6 +370,9 @@ class About(Report):
 
     sources: int
     """How many sources there are."""
+
+    mixed_templates: dict[str, int]
+    """The sources of which several chat templates wrote the texts of kept documents, with how many."""
 
     standings: list[StandingCount]
     """Documents of each standing that has any."""
@@ -1720,19 +1723,6 @@ class Domains(Report):
     """The tenth of the domains with most text, most first, where it was asked for; of those that could be held."""
 
 
-class SpecialRepeats(Report):
-    """Documents that have the BOS or the EOS of the recipe already: they get another."""
-
-    documents: int
-    """Documents that were looked at: the first of those whose ids came with their records, or whose text a template wrote."""
-
-    begin_with_bos: int
-    """How many of them begin with BOS already."""
-
-    end_with_eos: int
-    """How many of them end with EOS already."""
-
-
 class DropBackupReport(Report):
     """The result of dropping a backup."""
 
@@ -2115,6 +2105,11 @@ class Explanation(Report):
 
     special_repeats: SpecialRepeats | None
     """Documents that have the BOS or the EOS of the recipe already, where there are any."""
+
+    mixed_templates: dict[str, int]
+    """The sources of the corpus of which several chat templates wrote the texts that are drawn (or one with several
+    values), with how many.
+    """
 
     undecided_documents: int | None
     """Documents of the sources that are on neither side of the holdout, where there is one: lineages met in which one
@@ -2751,6 +2746,11 @@ class Info(Report):
     outdated_fields: list[str]
     """The declared fields of which some documents may have the values of an earlier release's rule, until `field drop` and
     `field add` index all again.
+    """
+
+    mixed_templates: dict[str, int]
+    """The sources of which several chat templates wrote the texts of kept documents (or one with several values), with how
+    many: `corpusdb show --json` has that of a document.
     """
 
     outdated_suites: list[str]
@@ -3996,7 +3996,7 @@ class PlannedSource(Report):
 
 class Policy(Report):
     """Everything that decides which documents are duplicates. Fixed at `init`; `dedup redo` may change mode, threshold,
-    bands, keep order, scope and the version of the normaliser, but no other setting of sketches.
+    bands, keep order, scope, what is compared and the version of the normaliser, but no other setting of sketches.
     """
 
     profile: Profile
@@ -4043,7 +4043,7 @@ class PolicyChange(Report):
     """The cost of a change to another policy."""
 
     new_bands: bool
-    """Whether bands change; sketches never do."""
+    """Whether bands change; sketches only do with what is compared, and with the version of the normaliser."""
 
     band_rows: int
     """Rows of buckets to write: kept documents times bands; none if bands stay."""
@@ -5145,7 +5145,7 @@ class SimilarReport(Report):
 
     by: str | None
     """How candidates were found: `bands`; `equal-text` for a text shorter than a shingle, for which only the same
-    tokens are found; `equal-bytes` in mode `exact`.
+    tokens are found, and for prompts in mode `exact`; `equal-bytes` for texts in mode `exact`.
     """
 
     threshold: float | None
@@ -5679,6 +5679,19 @@ class SpecialIds(Report):
 
     pad: int | None
     """The id that fills rows up to their length."""
+
+
+class SpecialRepeats(Report):
+    """Documents that have the BOS or the EOS of the recipe already: they get another."""
+
+    documents: int
+    """Documents that were looked at: the first of those whose ids came with their records, or whose text a template wrote."""
+
+    begin_with_bos: int
+    """How many of them begin with BOS already."""
+
+    end_with_eos: int
+    """How many of them end with EOS already."""
 
 
 class SpecialTokens(Report):
@@ -6817,7 +6830,7 @@ CheckAnswer: TypeAlias = CheckReport | DigestReport | RepairReport | SalvageRepo
 CheckVerdict: TypeAlias = Literal["ok", "notice", "fault"]
 """The result of a case."""
 
-ComparedPart: TypeAlias = Literal["text", "turns"]
+ComparedPart: TypeAlias = Literal["text", "turns", "prompt"]
 """What of a document is compared."""
 
 ContaminationAnswer: TypeAlias = list[CheckedText] | ContaminationAnswer2
