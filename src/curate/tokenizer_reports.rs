@@ -96,6 +96,9 @@ pub struct TokenizerReport {
     /// Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ordinary_markers: Vec<(String, usize)>,
+    /// Kept conversations whose messages spell a special token of it that their template does not write, by token.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub special_tokens_in_chats: BTreeMap<String, u64>,
 }
 
 impl TokenizerReport {
@@ -112,6 +115,7 @@ impl TokenizerReport {
             engines: None,
             megabytes_per_second: None,
             ordinary_markers: Vec::new(),
+            special_tokens_in_chats: BTreeMap::new(),
         }
     }
 
@@ -120,6 +124,7 @@ impl TokenizerReport {
         record: &TokenizerRecord,
         done: BackfillReport,
         ordinary_markers: Vec<(String, usize)>,
+        special_tokens_in_chats: BTreeMap<String, u64>,
     ) -> Self {
         Self {
             tokenizer: TokenizerDescription::of(record),
@@ -131,6 +136,7 @@ impl TokenizerReport {
             engines: Some(done.engines),
             megabytes_per_second: None,
             ordinary_markers,
+            special_tokens_in_chats,
         }
     }
 }

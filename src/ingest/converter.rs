@@ -12,11 +12,12 @@ use crate::contamination::SeedIndex;
 use crate::decide::LoadedTokenizer;
 use crate::input::ReadOptions;
 use crate::model::{
-    FieldDeclaration, FieldKind, IncomingFilter, Interrupt, ReadRecord, Reject, RejectReason,
-    SpelledMetadata, TextForm, without_null_members,
+    CommitSeq, FieldDeclaration, FieldKind, IncomingFilter, Interrupt, ReadRecord, Reject,
+    RejectReason, SpelledMetadata, TextForm, without_null_members,
 };
-use crate::store::View;
-use crate::tokenizer::TokenizerError;
+use crate::store::{TemplateRecord, View};
+use crate::tokenizer::{Tokenizer, TokenizerError};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A record with how its text is encoded.
@@ -99,6 +100,50 @@ pub fn markers_read_as_text(
     found.sort_unstable();
     found.dedup();
     Ok(found)
+}
+
+/// Kept conversations that spell special tokens of the tokenizer which their template does not write, by token: their
+/// messages say them, and when they came in no tokenizer knew them, or they were allowed.
+///
+/// # Errors
+/// [`IngestError`] when a text cannot be read, or for an interrupt.
+pub fn specials_said_in_chats(
+    view: &View,
+    tokenizer: &Tokenizer,
+    interrupt: &Interrupt,
+) -> Result<BTreeMap<String, u64>, IngestError> {
+    let specials = tokenizer.specials();
+    let kept = view.kept()?;
+    let mut said: BTreeMap<String, u64> = BTreeMap::new();
+    // What the template of the commit before writes of them: documents come by commits.
+    let mut written: Option<(CommitSeq, Vec<bool>)> = None;
+    for form in view.text_forms()? {
+        let (document, form) = form?;
+        if !form.specials || form.given.is_some() || !kept.contains(document.0) {
+            continue;
+        }
+        interrupt.check()?;
+        let commit = view.expect_header(document)?.commit;
+        if written.as_ref().is_none_or(|(of, _)| *of != commit) {
+            let mut source = String::new();
+            if let Some(TemplateRecord { hash, variables }) = view.template_of(commit)? {
+                source = view.template_source(&hash)? + &variables;
+            }
+            let is_written = |(_, special): &(u32, String)| source.contains(special.as_str());
+            written = Some((commit, specials.iter().map(is_written).collect()));
+        }
+        let mut found = BTreeSet::new();
+        tokenizer.specials_in(&view.text(document)?, |place| {
+            let is_written = written.as_ref().and_then(|(_, written)| written.get(place));
+            if is_written == Some(&false) {
+                found.insert(place);
+            }
+        })?;
+        for (_, special) in found.into_iter().filter_map(|place| specials.get(place)) {
+            *said.entry(special.clone()).or_default() += 1;
+        }
+    }
+    Ok(said)
 }
 
 /// Turns records into what is stored.

@@ -144,8 +144,9 @@ impl CorpusWriter {
         let done = curate::encode_stored(self.store(), *id, tokenizer, &context)?;
         self.store().flush_if_long()?;
         context.progress.end();
+        let said = ingest::specials_said_in_chats(self.view(), tokenizer, context.interrupt)?;
         let (_, record) = curate::find(self.view(), name)?;
-        Ok(TokenizerReport::encoded(record, done, ordinary_markers))
+        Ok(TokenizerReport::encoded(record, done, ordinary_markers, said))
     }
 
     /// Forgets a tokenizer with all its ids. Refused while a stored plan is by it, or ids of it came with

@@ -10,7 +10,7 @@ use crate::cli::verb::{
 use anyhow::Context as _;
 use corpusdb::curate::{TokenizerDetails, TokenizerReport};
 use corpusdb::export::OutputFile;
-use corpusdb::show::{number, size};
+use corpusdb::show::{count, number, size};
 use corpusdb::tokenizer::{
     CheckVerdict, TokenPiece, TokenizerCheck, TokenizerInput, TokenizerRegistration,
     VocabularyDiff, convert,
@@ -130,11 +130,19 @@ fn parse_special(text: &str) -> Result<(String, u32), String> {
     Ok((token.to_owned(), id))
 }
 
-/// Says what of the templates of stored conversations the tokenizer reads as ordinary text.
+/// Says what of the templates of stored conversations the tokenizer reads as ordinary text, and what of their messages as
+/// special tokens.
 pub(super) fn note_markers(report: &TokenizerReport, call: &VerbCall<'_>) {
     for (marker, tokens) in &report.ordinary_markers {
         call.note(&format!(
             "{} encodes `{marker}` of a stored chat template as {tokens} ordinary tokens: turn markers cannot be distinguished from content",
+            report.tokenizer.name
+        ));
+    }
+    for (special, conversations) in &report.special_tokens_in_chats {
+        call.note(&format!(
+            "{} `{special}` in what messages say, and to {} it is that special token, which no template wrote: look for it in `text`, and remove them",
+            count(*conversations, "conversation spells", "conversations spell"),
             report.tokenizer.name
         ));
     }

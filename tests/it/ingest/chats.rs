@@ -453,6 +453,32 @@ corpusdb_test!(chats_are_exported_as_they_came, |t| {
     assert_eq!(std::fs::read_to_string(t.path("key-out.jsonl")).unwrap(), line + "\n");
 });
 
+// Nobody knew the token when the conversation came in, and then it was a turn's.
+corpusdb_test!(tokens_of_a_later_tokenizer_are_told, |t| {
+    t.write("chatml.jinja", CHATML);
+    t.run("init c --mode none").good();
+    let says = ["a <|tool|> b", "plain", "<|tool|><|tool|>", "<|im_start"];
+    let line = |said: &&str| json!({"messages": dialogue("How?", said)["messages"]}).to_string();
+    t.write("in.jsonl", says.iter().map(line).collect::<Vec<_>>().join("\n"));
+    let chat = "--chat messages --chat-template chatml.jinja --template-markers text";
+    t.run(&format!("ingest c in.jsonl --source s {chat} --json")).counts("added 4");
+    corpusdb(&["remove", &t.arg("c"), "--where", "text LIKE '%><|tool%'"]).good();
+    let mut own: Value = serde_json::from_slice(&tokenizer_of_chats(2)).unwrap();
+    let vocabulary = own["model"]["vocab"].as_object().unwrap();
+    let ids = vocabulary.values().filter_map(Value::as_u64);
+    let added = own["added_tokens"].as_array().unwrap();
+    let highest = ids.chain(added.iter().filter_map(|token| token["id"].as_u64())).max().unwrap();
+    let mut tool = added.last().unwrap().clone();
+    tool["id"] = json!(highest + 1);
+    tool["content"] = json!("<|tool|>");
+    own["added_tokens"].as_array_mut().unwrap().push(tool);
+    t.write("own.json", own.to_string());
+    let report = t.run("tokenizer add c own own.json --json").good().json();
+    assert_eq!(report["special_tokens_in_chats"], json!({"<|tool|>": 1}), "{report}");
+    let again = t.run("tokenizer backfill c own").good();
+    assert_contains(&again.stderr, &["1 conversation spells `<|tool|>`"]);
+});
+
 corpusdb_test!(two_templates_in_one_source_are_told, |t| {
     t.write("one.jinja", CHATML);
     t.write("two.jinja", format!("{CHATML} "));
