@@ -2293,6 +2293,9 @@ class ExtendReport(Report):
     ordinary_markers: list[tuple[str, int]]
     """Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens."""
 
+    special_tokens_in_chats: dict[str, int]
+    """Kept conversations whose messages spell a special token of it that their template does not write, by token."""
+
 
 class ExtensionRecord(Report):
     """Everything that decided an extended tokenizer, and the result."""
@@ -6395,6 +6398,9 @@ class TokenizerReport(Report):
     ordinary_markers: list[tuple[str, int]]
     """Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens."""
 
+    special_tokens_in_chats: dict[str, int]
+    """Kept conversations whose messages spell a special token of it that their template does not write, by token."""
+
 
 class TrainGroupReport(Report):
     """What was counted of a group, and how well the vocabulary covers it."""
@@ -6594,6 +6600,9 @@ class TrainedTokenizer(Report):
 
     ordinary_markers: list[tuple[str, int]]
     """Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens."""
+
+    special_tokens_in_chats: dict[str, int]
+    """Kept conversations whose messages spell a special token of it that their template does not write, by token."""
 
     decisions: TrainingRecord
     """Everything that decided it, and the result."""
