@@ -67,8 +67,8 @@ class RowText(str):
         made.report, made._html = report, html
         return made
 
-    def __getnewargs__(self) -> tuple[RowReport, str]:
-        return self.report, self._html
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RowText, (self.report, self._html)
 
     def _repr_html_(self) -> str:
         return self._html

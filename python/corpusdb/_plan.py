@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import json
 import os
@@ -173,7 +172,7 @@ class Plan:
             values = {name: value if isinstance(value, int) else value[0] if value.ndim > 1 else value
                       for name, value in made[0].items()}
             row = Batch(as_torch(values) if as_ == "torch" else values)
-            row._made_of(made, names, functools.partial(contextlib.nullcontext, reader))
+            row._made_of(made, names, lambda: contextlib.nullcontext(reader))
             row.epoch = epoch
             rows.append(row)
         return rows

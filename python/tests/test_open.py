@@ -293,8 +293,8 @@ def test_keywords_that_calls_share_are_in_the_signature_of_each(tmp_path: Path) 
     assert whole[:7] == ["profile", "mode", "threshold", "bands", "rows", "keep", "scope"] and len(whole) == 11
     assert keywords(corpusdb.create) == [*whole, "fields", "memory", "threads"]
     assert keywords(corpusdb.Corpus.explain_dedup) == whole
-    assert keywords(Dedup.redo) == [*whole[1:8], "dry_run", "progress"]
-    for name in whole[1:8]:
+    assert keywords(Dedup.redo) == [*whole[1:9], "dry_run", "progress"]
+    for name in whole[1:9]:
         assert f"* `{name}`: " in (Dedup.redo.__doc__ or ""), name
     assert keywords(corpusdb.Plan.loader) == keywords(corpusdb.Loader) and "world" in keywords(corpusdb.Loader)
     with pytest.raises(TypeError, match=r"create\(\): no option `treshold`; did you mean `threshold`\?"):

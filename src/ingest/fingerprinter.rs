@@ -320,8 +320,9 @@ struct RecordIdentifier<'a> {
     typed: &'a [(String, FieldKind)],
     /// Members of a capture that are not its content, by the names that the options give them.
     capture_fields: [String; CAPTURE_FIELDS.len()],
-    /// Records are kept as they came: with the field of their id, if they have one, and numbers as they are spelled.
-    verbatim: Option<Option<&'a str>>,
+    /// Records are kept as they came: numbers as they are spelled, and among the fields the id, whose name this is.
+    verbatim: bool,
+    kept_id: Option<String>,
     /// Documents are stored already, perhaps by an earlier release.
     has_stored: bool,
 }
@@ -334,19 +335,20 @@ impl<'a> RecordIdentifier<'a> {
             source,
             typed: &read.declared,
             capture_fields,
-            verbatim: read.verbatim.then_some(read.id_field.as_deref()),
+            verbatim: read.verbatim,
+            kept_id: read.id_field.clone().filter(|_| read.verbatim),
             has_stored: converter.has_stored(),
         }
     }
 
-    /// The fields that a record is known by: its id is none of them, whether or not it is kept among them.
+    /// The fields that a record was known by to releases that did not keep its id among them.
     ///
     /// # Errors
     /// In words, for fields that are not JSON.
     fn without_id<'m>(&self, metadata: &'m str) -> Result<Cow<'m, str>, String> {
-        match self.verbatim {
-            Some(Some(id)) => split_members(metadata, |name, _| name == id).map(Cow::Owned),
-            _ => Ok(Cow::Borrowed(metadata)),
+        match &self.kept_id {
+            Some(id) => split_members(metadata, |name, _| name == id).map(Cow::Owned),
+            None => Ok(Cow::Borrowed(metadata)),
         }
     }
 
@@ -364,10 +366,9 @@ impl<'a> RecordIdentifier<'a> {
         earlier: &[EarlierText],
     ) -> Result<(RecordIdentity, Vec<RecordIdentity>), String> {
         let source = record.source.as_deref().unwrap_or(self.source);
-        let left_out = record.capture.map_or(&[][..], |_| &self.capture_fields[..]);
+        let left_out = record.capture.map_or(self.kept_id.as_slice(), |_| &self.capture_fields);
         let content_fields = ContentFields { left_out, typed: self.typed, is_row: record.is_row };
-        let spelled = self.without_id(&record.metadata)?;
-        let fields = content_form(&spelled, content_fields)?;
+        let fields = content_form(&record.metadata, content_fields)?;
         let content = content_hash(&raw, &fields, form, given);
         let identity = record_identity(record, source, &content);
         let today = RecordIdentity { identity, content, is_other_key: false };
@@ -389,11 +390,12 @@ impl<'a> RecordIdentifier<'a> {
         if !self.typed.is_empty() {
             // As before a field was declared.
             let untyped = ContentFields { typed: &[], ..content_fields };
-            add(&raw, &content_form(&spelled, untyped)?, form);
+            add(&raw, &content_form(&record.metadata, untyped)?, form);
         }
+        let spelled = self.without_id(&record.metadata)?;
         let stored = match self.verbatim {
-            Some(_) => Cow::Owned(canonical(&spelled)?.json),
-            None => Cow::Borrowed(&*spelled),
+            true => Cow::Owned(canonical(&spelled)?.json),
+            false => Cow::Borrowed(&*spelled),
         };
         let without_nulls = without_null_members(&stored)?;
         if without_nulls != fields {

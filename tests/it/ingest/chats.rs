@@ -454,7 +454,7 @@ corpusdb_test!(chats_are_exported_as_they_came, |t| {
 });
 
 // Nobody knew the token when the conversation came in, and then it was a turn's.
-corpusdb_test!(tokens_of_a_later_tokenizer_are_told, |t| {
+corpusdb_test!(a_later_tokenizer_counts_its_tokens_in_what_is_said, |t| {
     t.write("chatml.jinja", CHATML);
     t.run("init c --mode none").good();
     let says = ["a <|tool|> b", "plain", "<|tool|><|tool|>", "<|im_start"];
@@ -479,7 +479,7 @@ corpusdb_test!(tokens_of_a_later_tokenizer_are_told, |t| {
     assert_contains(&again.stderr, &["1 conversation spells `<|tool|>`"]);
 });
 
-corpusdb_test!(two_templates_in_one_source_are_told, |t| {
+corpusdb_test!(two_templates_in_one_source_are_named_by_every_report, |t| {
     t.write("one.jinja", CHATML);
     t.write("two.jinja", format!("{CHATML} "));
     t.run("init c --mode none").good();
@@ -502,7 +502,7 @@ corpusdb_test!(two_templates_in_one_source_are_told, |t| {
     let explained = t.run("epoch explain c r.toml").good().stdout;
     assert_contains(&explained, &["s: texts of 2 chat templates"]);
     // What is kept counts: one of them alone is not mixed.
-    t.run("remove c --key a").good();
+    t.run("remove c a").good();
     assert_eq!(t.run("info c --json").json()["mixed_templates"], json!({}));
 });
 
