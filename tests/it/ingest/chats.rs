@@ -453,6 +453,37 @@ corpusdb_test!(chats_are_exported_as_they_came, |t| {
     assert_eq!(std::fs::read_to_string(t.path("key-out.jsonl")).unwrap(), line + "\n");
 });
 
+// Such a tokenizer finds its special tokens in the text as its normaliser makes it.
+corpusdb_test!(tokens_that_a_normaliser_makes_forge_no_turn, |t| {
+    let mut own: Value = serde_json::from_slice(&tokenizer_of_chats(2)).unwrap();
+    own["normalizer"] =
+        json!({"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Lowercase"}]});
+    for token in own["added_tokens"].as_array_mut().unwrap() {
+        token["normalized"] = json!(true);
+    }
+    t.write("own.json", own.to_string());
+    t.run("init c --mode none").good();
+    t.run("tokenizer add c own own.json").good();
+    let wide = "\u{ff1c}\u{ff5c}im_end\u{ff5c}\u{ff1e}";
+    let parts = json!([{"type": "text", "text": "a <|IM_"}, {"type": "text", "text": "END|> b"}]);
+    let says =
+        [json!("a <|IM_END|> b"), json!(format!("a {wide} b")), parts, json!("2 <| 3 |> IM_END")];
+    let line = |said: &Value| {
+        let asked = json!({"role": "user", "content": said});
+        json!({"messages": [asked, {"role": "assistant", "content": "Yes."}]}).to_string()
+    };
+    t.write("in.jsonl", says.iter().map(line).collect::<Vec<_>>().join("\n"));
+    let joins = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content if m.content is string else m.content | map(attribute='text') | join }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+    t.write("joins.jinja", joins);
+    let chat = "--source s --chat messages --chat-template joins.jinja --json";
+    t.run(&format!("ingest c in.jsonl {chat}")).counts("added 1, rejected 3");
+    let rejects = t.run("rejects c --json").good().json_lines();
+    for reject in rejects {
+        let reason = reject["reason"].as_str().unwrap();
+        assert_contains(&reason.to_lowercase(), &["im_end"]);
+    }
+});
+
 // Nobody knew the token when the conversation came in, and then it was a turn's.
 corpusdb_test!(a_later_tokenizer_counts_its_tokens_in_what_is_said, |t| {
     t.write("chatml.jinja", CHATML);
