@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from corpusdb import _fork, errors, reports
 from corpusdb._backups import Backups
-from corpusdb._batch import Batch
+from corpusdb._batch import Batch, RowText
 from corpusdb._corpus import Corpus
 from corpusdb._dedup import Dedup
 from corpusdb._document import Document
@@ -96,8 +96,8 @@ __all__ = [
     "Export", "Fault", "Field", "FieldReport", "Fields", "GroupChanges", "GroupStats", "Info", "IngestReport",
     "JoinReport", "LoadReport", "Loader", "LossCounts", "LossStats", "LostDocument", "LostRows", "Manifest",
     "Match", "MisfitStats", "Plan", "Progress", "PurgeReport", "QualityReport", "RedoReport", "Reject",
-    "RejectStats", "RemovalReport", "RepairReport", "Report", "SalvageReport", "SettleReport", "Signal", "Signals",
-    "SignalsReport", "SimilarDocument", "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff",
+    "RejectStats", "RemovalReport", "RepairReport", "Report", "RowText", "SalvageReport", "SettleReport", "Signal",
+    "Signals", "SignalsReport", "SimilarDocument", "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff",
     "SnapshotSource", "Snapshots", "Stats", "Table", "Tokenizer", "TokenizerCheckReport", "Tokenizers",
     "Verification", "VerifyBackupsReport", "Witness", "Writer", "WriterFields", "WriterSignals", "WriterSnapshots",
     "WriterTokenizers",
