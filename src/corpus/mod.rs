@@ -13,7 +13,7 @@ mod shards;
 pub use backups::Backups;
 pub use options::CorpusOptions;
 pub use shards::{Corpora, ShardError};
-pub(crate) use shards::{parts, whole, wholes};
+pub(crate) use shards::{mixed, parts, whole, wholes};
 
 use crate::model::{Context, Error, FieldKind, Policy, note_little_room};
 use crate::store::{

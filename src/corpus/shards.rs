@@ -338,8 +338,7 @@ impl Corpora {
                 templates.entry(source).or_default().extend(of_shard);
             }
         }
-        let mixed = templates.into_iter().filter(|(_, templates)| templates.len() > 1);
-        Ok(mixed.map(|(source, templates)| (source, templates.len() as u64)).collect())
+        Ok(mixed(templates))
     }
 
     /// # Errors
@@ -511,6 +510,14 @@ fn refuse_same<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), ShardErr
 /// The number of a document of corpus `shard` among all.
 pub(crate) fn whole(shard: u64, document: DocId) -> DocId {
     DocId(shard << DOCUMENT_BITS | document.0)
+}
+
+/// The sources with several chat templates, with how many.
+pub(crate) fn mixed(
+    templates: BTreeMap<String, BTreeSet<TemplateRecord>>,
+) -> BTreeMap<String, u64> {
+    let counts = templates.into_iter().map(|(source, of)| (source, of.len() as u64));
+    counts.filter(|(_, templates)| *templates > 1).collect()
 }
 
 /// Documents of corpus `shard` by their numbers among all.

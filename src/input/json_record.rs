@@ -56,7 +56,8 @@ pub(super) struct JsonRecordSeed<'a> {
     pub(super) max_doc_bytes: u64,
 }
 
-/// Parses one object. All fields but text and id (which is kept too where records are verbatim) are kept as they are spelled, in their order.
+/// Parses one object. All fields but the text, and the id unless records are verbatim, are kept as they are spelled, in
+/// their order.
 pub(super) fn parse(
     object: &[u8],
     fields: &JsonRecordSeed<'_>,

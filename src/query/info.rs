@@ -1,6 +1,7 @@
 //! The summary of a corpus, as `corpusdb info` prints it.
 
 use super::signals;
+use crate::corpus::mixed;
 use crate::model::{CommitSeq, FieldDeclaration, Policy, Standing, hexadecimal, shown_timestamp};
 use crate::query::contamination::suites;
 use crate::query::error::QueryError;
@@ -273,7 +274,7 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
         fields: view.fields().iter().map(FieldInfo::from).collect(),
         outdated_signals: signals::outdated(view),
         outdated_fields: outdated_fields(view),
-        mixed_templates: mixed_templates(view)?,
+        mixed_templates: mixed(view.templates_of(|| view.kept())?),
         outdated_suites: suites(view)?
             .into_iter()
             .filter(|suite| suite.outdated)
@@ -291,12 +292,6 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
             })
             .collect(),
     })
-}
-
-fn mixed_templates(view: &View) -> Result<BTreeMap<String, u64>, QueryError> {
-    let templates = view.templates_of(|| view.kept())?.into_iter();
-    let mixed = templates.filter(|(_, templates)| templates.len() > 1);
-    Ok(mixed.map(|(source, templates)| (source, templates.len() as u64)).collect())
 }
 
 /// The fields declared under an earlier rule that have the values of records.

@@ -37,7 +37,8 @@ pub struct LabelGaps {
     pub answers_cut_off: u64,
 }
 
-/// Looks at the first rows of a plan, so many at most; none where everything is trained on. The sources must be opened to give rows.
+/// Looks at the first rows of a plan, so many at most; none where everything is trained on. The sources must be opened to
+/// give rows.
 ///
 /// # Errors
 /// [`EpochError::Interrupted`]; [`EpochError::Store`].

@@ -8,7 +8,7 @@ use super::left_out::{check_contents, members_left_out};
 use super::options::ForbiddenSpellings;
 use super::options::{ChatOptions, SpecialInContent};
 use super::template::{ChatTemplate, MARKS};
-use super::trace::Trace;
+use super::trace::{Trace, common};
 use super::values::Members;
 use crate::decide::LoadedTokenizer;
 use crate::model::{Interrupt, LossSpan, TextForm, json_string};
@@ -213,7 +213,7 @@ fn render_by_prefixes(
                     ));
                 }
                 let before = template.render(upto(number), &turns.context, false, work);
-                let opener = before.map(|before| asked.get(first_difference(&before, &asked)..));
+                let opener = before.map(|before| asked.get(common(&asked, &before).len()..));
                 let opener = opener.ok().flatten().unwrap_or_default();
                 let before = Trace::of(of, number, true, &asked, work)?;
                 let alone = Trace::of(of, number + 1, false, &answered, work)?;
@@ -237,19 +237,13 @@ fn expect_added((asked, answered, whole): (&str, &str, &str), number: usize) -> 
     expect_prefix(answered, whole, number, "it stands otherwise in the whole conversation")
 }
 
-/// Where two texts part, at a letter of both.
-fn first_difference(one: &str, other: &str) -> usize {
-    let at = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    other.floor_char_boundary(at.min(one.floor_char_boundary(at)))
-}
-
 /// Fails with the first byte at which `longer` does not begin with `shorter`.
 fn expect_prefix(shorter: &str, longer: &str, number: usize, what: &str) -> Result<(), String> {
     if longer.starts_with(shorter) {
         return Ok(());
     }
     let at = shorter.bytes().zip(longer.bytes()).take_while(|(a, b)| a == b).count();
-    let from = first_difference(shorter, longer);
+    let from = common(shorter, longer).len();
     let excerpt =
         |text: &str| text.get(from..).unwrap_or_default().chars().take(24).collect::<String>();
     Err(format!(

@@ -217,7 +217,7 @@ impl Trace {
 }
 
 /// What two texts both begin with.
-fn common<'a>(one: &'a str, other: &str) -> &'a str {
+pub(super) fn common<'a>(one: &'a str, other: &str) -> &'a str {
     let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     one.get(..one.floor_char_boundary(same)).unwrap_or_default()
 }
