@@ -130,7 +130,7 @@ class IngestOptions(TypedDict, total=False):
     chat_template_name: str | None
     chat_set: Mapping[str, object] | str | Iterable[str] | None
     chat_date: str | None
-    special_in_content: Literal["reject", "allow"] | None
+    special_in_content: Literal["reject", "allow", "text"] | None
     template_markers: Literal["special", "text"] | None
     pretokenized: str | None
     batch_bytes: int | str | None

@@ -328,13 +328,20 @@ impl DocumentChecker<'_> {
         Ok(())
     }
 
-    /// The trained bytes are within the text, at borders of characters.
+    /// The trained and the plain bytes are within the text, at borders of characters.
     fn form(&mut self, document: DocId, text: &str, form: &TextForm) {
         let is_border = |at: u32| usize::try_from(at).is_ok_and(|at| text.is_char_boundary(at));
-        let mut spans = form.spans.iter().flatten();
-        if spans.any(|span| !is_border(span.start) || !is_border(span.end)) {
-            let what = format!("document {document}: trained bytes are outside its text");
-            self.fault("loss", what);
+        let spans = form.spans.iter().flatten().map(|span| (span.start, span.end));
+        let plain = form.plain.iter().map(|range| (range.start, range.end));
+        let is_within = |(start, end): (u32, u32)| is_border(start) && is_border(end);
+        for (what, is_whole) in [
+            ("trained", spans.map(is_within).all(|is| is)),
+            ("plain", plain.map(is_within).all(|is| is)),
+        ] {
+            if !is_whole {
+                let what = format!("document {document}: {what} bytes are outside its text");
+                self.fault("loss", what);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::encode::spread;
 use super::error::CurateError;
 use crate::corpus::Corpus;
-use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document};
+use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document, encode_placed};
 use crate::model::{DocId, Error, LossSpan, TokenizerId};
 use crate::query::QueryError;
 use crate::store::View;
@@ -98,7 +98,7 @@ pub fn token_ends(
     if form.given.is_some() {
         return Ok(None);
     }
-    let (_, offsets) = tokenizer.encode_with_offsets(text, form.specials)?;
+    let (_, offsets) = encode_placed(&mut tokenizer.encoder(), text, &form)?;
     Ok(Some(offsets.into_iter().map(|(_, end)| end).collect()))
 }
 
@@ -138,8 +138,8 @@ fn texts(
         return Ok(Vec::new());
     }
     let text = view.text(document)?;
-    let specials = view.text_form(document)?.is_some_and(|form| form.specials);
-    let (computed, offsets) = tokenizer.encode_with_offsets(&text, specials)?;
+    let form = view.text_form(document)?.unwrap_or_default();
+    let (computed, offsets) = encode_placed(&mut tokenizer.encoder(), &text, &form)?;
     if computed != ids {
         return ids.iter().map(|id| Ok(tokenizer.decode(&[*id])?)).collect();
     }

@@ -6,10 +6,11 @@
 use super::error::DecideError;
 use crate::model::{DocId, LossSpan, MaskRule, SourceId, TextForm, TokenizerId};
 use crate::store::{CommitBatch, DocumentRecord, StoreError, View};
-use crate::tokenizer::{Encoder, EngineTexts, Tokenizer, TokenizerError};
+use crate::tokenizer::{Encoder, EngineTexts, TokenOffsets, Tokenizer, TokenizerError};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Documents encoded into one buffer, by one thread.
@@ -90,10 +91,14 @@ impl EncodedBatch {
         };
         self.spans.extend(spans.map(|spans| (self.ends.len(), spans)));
         self.ends.push(self.ids.len());
-        if form.is_none_or(|form| !form.specials) {
-            self.see_spelled(tokenizer, text)?;
+        match form.filter(|form| form.specials) {
+            None => self.see_spelled(tokenizer, [text]),
+            Some(form) => {
+                let range = |range: &Range<u32>| range.start as usize..range.end as usize;
+                let plain = form.plain.iter().filter_map(|plain| text.get(range(plain)));
+                self.see_spelled(tokenizer, plain)
+            }
         }
-        Ok(())
     }
 
     /// Puts the ids of a plain text behind the others, which the tokenizer made elsewhere.
@@ -108,14 +113,18 @@ impl EncodedBatch {
     ) -> Result<(), TokenizerError> {
         self.ids.extend_from_slice(ids);
         self.ends.push(self.ids.len());
-        self.see_spelled(tokenizer, text)
+        self.see_spelled(tokenizer, [text])
     }
 
-    /// Notes which special tokens the text of the last document spells.
-    fn see_spelled(&mut self, tokenizer: &Tokenizer, text: &str) -> Result<(), TokenizerError> {
+    /// Notes which special tokens the last document spells in these parts of its text.
+    fn see_spelled<'t>(
+        &mut self,
+        tokenizer: &Tokenizer,
+        parts: impl IntoIterator<Item = &'t str>,
+    ) -> Result<(), TokenizerError> {
         let document = self.ends.len();
         let spelled = &mut self.spelled;
-        tokenizer.specials_in(text, |special| {
+        let mut see = |special: usize, _| {
             if spelled.len() <= special {
                 spelled.resize(special + 1, (0, 0));
             }
@@ -124,7 +133,8 @@ impl EncodedBatch {
             {
                 (*documents, *last) = (*documents + 1, document);
             }
-        })
+        };
+        parts.into_iter().try_for_each(|part| tokenizer.specials_in(part, &mut see))
     }
 
     /// Puts ids behind the others, if `take` says that it appended them.
@@ -210,9 +220,25 @@ fn append_text(
         encoder.encode(text, out)?;
         return Ok(None);
     };
-    let (ids, offsets) = encoder.encode_with_offsets(text, form.specials)?;
+    let (ids, offsets) = encode_placed(encoder, text, form)?;
     out.extend(ids);
     Ok(form.spans.as_ref().map(|spans| token_spans(spans, &offsets, mask_rule)))
+}
+
+/// The ids of a text, encoded as its form says, and where each stands in it.
+///
+/// # Errors
+/// [`TokenizerError`] when it is refused, or the tokenizer cannot be used.
+pub fn encode_placed(
+    encoder: &mut Encoder<'_>,
+    text: &str,
+    form: &TextForm,
+) -> Result<(Vec<u32>, TokenOffsets), TokenizerError> {
+    if form.plain.is_empty() {
+        encoder.encode_with_offsets(text, form.specials)
+    } else {
+        encoder.encode_beside_plain(text, &form.plain)
+    }
 }
 
 /// The tokens of each span of bytes: those that begin within it, and by the later rule the one that holds its first byte,

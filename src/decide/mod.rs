@@ -52,7 +52,7 @@ pub(crate) use decision::check_removal;
 pub use decision::{Decision, DecisionCounts, ImportContext, ImportedDecision, Newcomer};
 pub use encode::{
     EncodedBatch, EncodedText, LoadedTokenizer, PIECE, RefusedTexts, encode_again, encode_document,
-    encode_text, store_encoded,
+    encode_placed, encode_text, store_encoded,
 };
 pub use error::{DecideError, InvalidDecision};
 pub use fingerprints::{stored_fingerprint, stored_sketch, with_fingerprint};

@@ -13,7 +13,7 @@ use crate::decide::LoadedTokenizer;
 use crate::input::ReadOptions;
 use crate::model::{
     CommitSeq, FieldDeclaration, FieldKind, IncomingFilter, Interrupt, ReadRecord, Reject,
-    RejectReason, SpelledMetadata, TextForm, without_null_members,
+    RejectReason, SpelledMetadata, TextForm, overlaps_any, without_null_members,
 };
 use crate::store::{TemplateRecord, View};
 use crate::tokenizer::{Tokenizer, TokenizerError};
@@ -133,9 +133,9 @@ pub fn specials_said_in_chats(
             written = Some((commit, specials.iter().map(is_written).collect()));
         }
         let mut found = BTreeSet::new();
-        tokenizer.specials_in(&view.text(document)?, |place| {
+        tokenizer.specials_in(&view.text(document)?, |place, bytes| {
             let is_written = written.as_ref().and_then(|(_, written)| written.get(place));
-            if is_written == Some(&false) {
+            if is_written == Some(&false) && !overlaps_any(&form.plain, &bytes) {
                 found.insert(place);
             }
         })?;

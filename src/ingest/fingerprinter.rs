@@ -431,6 +431,11 @@ fn content_hash(
     if let Some(form) = form {
         hasher.update(&[0, u8::from(form.specials), u8::from(form.spans.is_some())]);
         spans(&mut hasher, form.spans.as_deref().unwrap_or_default());
+        for plain in &form.plain {
+            hasher.update(&[2]);
+            hasher.update(&plain.start.to_le_bytes());
+            hasher.update(&plain.end.to_le_bytes());
+        }
     }
     if let Some(given) = given {
         hasher.update(&[1, u8::from(given.spans.is_some())]);

@@ -81,7 +81,8 @@ pub(super) fn read_pretokenized(
         }
     };
     let has_specials = ids.iter().any(|id| specials.binary_search(id).is_ok());
-    let form = TextForm { specials: has_specials, given: Some(tokenizer.id), spans: bytes };
+    let given = Some(tokenizer.id);
+    let form = TextForm { specials: has_specials, given, plain: Vec::new(), spans: bytes };
     Ok(PretokenizedRecord { text, metadata, form, given: SuppliedTokens { ids, spans } })
 }
 

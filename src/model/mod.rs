@@ -65,7 +65,7 @@ pub use policy::{
 pub use policy_settings::{DecisionOptions, PolicySettings, ProfileName};
 pub use record::{
     Capture, Incoming, IncomingFilter, IncomingVerdict, LossSpan, MaskRule, ReadRecord, RecordKey,
-    RecordOrigin, Reject, RejectReason, SpelledMetadata, TextForm,
+    RecordOrigin, Reject, RejectReason, SpelledMetadata, TextForm, overlaps_any,
 };
 pub(crate) use show::is_zero;
 pub use standing::{Match, MatchKind, Standing, StandingsDigest, jaccard};

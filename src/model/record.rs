@@ -4,6 +4,7 @@
 use super::id::TokenizerId;
 use super::json::{NotFinite, json_string, with_members};
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -239,8 +240,17 @@ pub struct TextForm {
     pub specials: bool,
     /// The tokenizer whose ids came with the record; no encoder gave them.
     pub given: Option<TokenizerId>,
+    /// Bytes of the text in which special tokens are text all the same, ascending: the record said them, not its template.
+    pub plain: Vec<Range<u32>>,
     /// Trained bytes of the text, ascending; none: all of them.
     pub spans: Option<Vec<LossSpan>>,
+}
+
+/// Whether one of these ranges, ascending and apart, has a byte of `bytes`.
+#[must_use]
+pub fn overlaps_any(ranges: &[Range<u32>], bytes: &Range<usize>) -> bool {
+    let next = ranges.partition_point(|range| range.end as usize <= bytes.start);
+    ranges.get(next).is_some_and(|range| (range.start as usize) < bytes.end)
 }
 
 /// A record as it comes: what a filter may look at.

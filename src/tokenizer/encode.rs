@@ -6,17 +6,18 @@ use super::engine::cuts::{ChunkCutter, PART};
 use super::engine::hostile_texts::hostile_texts;
 use super::engine::pipeline::{DeclineReason, PipelineEngine, PipelineScratch};
 use super::engine::proof;
-use super::engine::reference::{EncodedWithOffsets, LibraryReference};
+use super::engine::reference::{EncodedWithOffsets, LibraryReference, SpecialPlace};
 use super::error::TokenizerError;
 use super::file::TokenizerFile;
 use super::file::unigram::unigram_variants;
 use super::sentencepiece::{SentencePiece, SentencePieceScratch};
 use super::vocabulary::{IdPlaces, TokenBytes, TokenOffsets, Vocabulary};
 use super::{FAST, REFERENCE, SENTENCEPIECE};
-use crate::model::is_zero;
-use aho_corasick::{AhoCorasick, MatchKind};
+use crate::model::{is_zero, overlaps_any};
+use aho_corasick::{AhoCorasick, Match, MatchKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Which encoder gives the ids: the reference of the tokenizer's file, or one that gives the same at another speed.
@@ -336,18 +337,18 @@ impl Tokenizer {
     }
 
     /// Calls `each` with every special token that `text` spells, from its start, the longest where
-    /// several begin: its place in [`Tokenizer::specials`]. They stay text when encoded; this is for
-    /// telling that they are there.
+    /// several begin: its place in [`Tokenizer::specials`], and its bytes. They stay text when encoded;
+    /// this is for telling that they are there.
     ///
     /// # Errors
     /// [`TokenizerError::Specials`] when they are too many to look for.
     pub fn specials_in(
         &self,
         text: &str,
-        mut each: impl FnMut(usize),
+        mut each: impl FnMut(usize, Range<usize>),
     ) -> Result<(), TokenizerError> {
         for found in self.special_finder()?.find_iter(text) {
-            each(found.pattern().as_usize());
+            each(found.pattern().as_usize(), found.range());
         }
         Ok(())
     }
@@ -388,52 +389,48 @@ impl Tokenizer {
                 library_of(library, &self.json)?.encode_placed(text, specials)?
             }
             ReferenceEncoder::SentencePiece(model) if specials => {
-                self.encode_around_specials(model, text)?
+                encode_around(model, text, &self.places_of_specials(text)?)?
             }
             ReferenceEncoder::SentencePiece(model) => model.encode_with_places(text)?,
         };
-        let too_long = |_| TokenizerError::TooLong { bytes: text.len() };
-        let (mut offsets, mut start, mut end) = (Vec::with_capacity(places.len()), 0, 0);
-        for (from, to) in places {
-            // A normaliser may drop or reorder characters: reported offsets never go back.
-            start = text.floor_char_boundary(from).max(start);
-            end = text.ceil_char_boundary(to).max(start).max(end);
-            offsets.push((
-                u32::try_from(start).map_err(too_long)?,
-                u32::try_from(end).map_err(too_long)?,
-            ));
-        }
-        Ok((ids, offsets))
+        Ok((ids, whole_characters(text, places)?))
     }
 
-    /// Special tokens, and what stands between them: each part is a text of its own.
-    fn encode_around_specials(
-        &self,
-        model: &SentencePiece,
-        text: &str,
-    ) -> Result<EncodedWithOffsets, TokenizerError> {
+    /// The special tokens that a text spells: their ids and their bytes.
+    fn places_of_specials(&self, text: &str) -> Result<Vec<SpecialPlace>, TokenizerError> {
         let specials = self.specials();
-        let (mut ids, mut places) = EncodedWithOffsets::default();
-        let mut start = 0;
-        let mut encode = |from: usize,
-                          to: usize,
-                          special: Option<u32>,
-                          end: usize|
-         -> Result<(), TokenizerError> {
-            let part = text.get(from..to).unwrap_or_default();
-            let (part_ids, part_places) = model.encode_with_places(part)?;
-            ids.extend(part_ids.into_iter().chain(special));
-            places.extend(part_places.into_iter().map(|(a, b)| (from + a, from + b)));
-            places.extend(special.map(|_| (to, end)));
-            Ok(())
+        let found = self.special_finder()?.find_iter(text);
+        let place = |(found, (id, _)): (Match, &(u32, String))| (*id, found.range());
+        let known =
+            found.filter_map(|found| Some((found, specials.get(found.pattern().as_usize())?)));
+        Ok(known.map(place).collect())
+    }
+
+    /// The ids of `text` and their bytes, where special tokens spelled in it are special tokens, but not those that hold
+    /// a byte of `plain` (ascending): these are text. None where there are no such ones.
+    fn encode_beside_plain(
+        &self,
+        text: &str,
+        plain: &[Range<u32>],
+    ) -> Result<Option<(Vec<u32>, TokenOffsets)>, TokenizerError> {
+        let mut specials = match &self.reference {
+            ReferenceEncoder::Library(library) => {
+                library_of(library, &self.json)?.places_of_specials(text)?
+            }
+            ReferenceEncoder::SentencePiece(_) => self.places_of_specials(text)?,
         };
-        for found in self.special_finder()?.find_iter(text) {
-            let special = specials.get(found.pattern().as_usize()).map(|(id, _)| *id);
-            encode(start, found.start(), special, found.end())?;
-            start = found.end();
+        let all = specials.len();
+        specials.retain(|(_, place)| !overlaps_any(plain, place));
+        if specials.len() == all {
+            return Ok(None);
         }
-        encode(start, text.len(), None, text.len())?;
-        Ok((ids, places))
+        let (ids, places) = match &self.reference {
+            ReferenceEncoder::Library(library) => {
+                library_of(library, &self.json)?.encode_around(text, &specials)?
+            }
+            ReferenceEncoder::SentencePiece(model) => encode_around(model, text, &specials)?,
+        };
+        Ok(Some((ids, whole_characters(text, places)?)))
     }
 
     /// By the fast encoder, if it is to be trusted and its ids spell the text byte for byte.
@@ -482,6 +479,43 @@ impl Tokenizer {
             ReferenceEncoder::SentencePiece(model) => Ok(model.decode(ids)),
         }
     }
+}
+
+/// Ranges of whole characters that never step back: a normaliser may drop or reorder characters.
+fn whole_characters(
+    text: &str,
+    places: Vec<(usize, usize)>,
+) -> Result<TokenOffsets, TokenizerError> {
+    let too_long = |_| TokenizerError::TooLong { bytes: text.len() };
+    let (mut offsets, mut start, mut end) = (Vec::with_capacity(places.len()), 0, 0);
+    for (from, to) in places {
+        start = text.floor_char_boundary(from).max(start);
+        end = text.ceil_char_boundary(to).max(start).max(end);
+        offsets
+            .push((u32::try_from(start).map_err(too_long)?, u32::try_from(end).map_err(too_long)?));
+    }
+    Ok(offsets)
+}
+
+/// Special tokens in these places, and what stands between them: each part is a text of its own.
+fn encode_around(
+    model: &SentencePiece,
+    text: &str,
+    specials: &[SpecialPlace],
+) -> Result<EncodedWithOffsets, TokenizerError> {
+    let (mut ids, mut places) = EncodedWithOffsets::default();
+    let mut start = 0;
+    let end = (None, text.len()..text.len());
+    let specials = specials.iter().map(|(id, place)| (Some(*id), place.clone()));
+    for (special, place) in specials.chain([end]) {
+        let part = text.get(start..place.start).unwrap_or_default();
+        let (part_ids, part_places) = model.encode_with_places(part)?;
+        ids.extend(part_ids.into_iter().chain(special));
+        places.extend(part_places.into_iter().map(|(a, b)| (start + a, start + b)));
+        places.extend(special.map(|_| (place.start, place.end)));
+        start = place.end;
+    }
+    Ok((ids, places))
 }
 
 /// The library over a file, loaded when first asked.
@@ -570,6 +604,25 @@ impl<'a> Encoder<'a> {
         let is_fast = self.tokenizer.chosen().fast.is_some();
         self.count_reference(is_fast.then_some(DeclineReason::Offsets));
         Ok(encoded)
+    }
+
+    /// As [`Encoder::encode_with_offsets`] with special tokens, but those that hold a byte of `plain` (ranges of bytes of
+    /// the text, ascending) are text.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode_with_offsets`].
+    pub fn encode_beside_plain(
+        &mut self,
+        text: &str,
+        plain: &[Range<u32>],
+    ) -> Result<(Vec<u32>, TokenOffsets), TokenizerError> {
+        match self.tokenizer.encode_beside_plain(text, plain)? {
+            Some(encoded) => {
+                self.count_reference(None);
+                Ok(encoded)
+            }
+            None => self.encode_with_offsets(text, true),
+        }
     }
 
     fn count_reference(&mut self, declined: Option<DeclineReason>) {

@@ -235,3 +235,117 @@ proptest! {
         prop_assert_eq!((ids, offsets), (oracle_ids, oracle_offsets));
     }
 }
+
+/// The trained file with three special tokens spelled `names`, and what its pipeline and they do with letters and space.
+fn with_specials(names: [&str; 3], pipeline: &Value, flags: &Value) -> Vec<u8> {
+    let mut file: Value = serde_json::from_slice(&TRAINED).expect("is JSON");
+    file.as_object_mut().expect("is one").extend(pipeline.as_object().expect("is one").clone());
+    let added = file["added_tokens"].as_array_mut().expect("is a list");
+    for name in names {
+        let mut token = json!({"id": 1000 + added.len(), "content": name, "single_word": false, "lstrip": false,
+            "rstrip": false, "normalized": false, "special": true});
+        token.as_object_mut().expect("is one").extend(flags.as_object().expect("is one").clone());
+        added.push(token);
+    }
+    serde_json::to_vec(&file).expect("writes")
+}
+
+const TURNS: [&str; 3] = ["<|begin|>", "<|end|>", "<s>"];
+/// As a template's tokens are written for a library that knows no others, so that `TURNS` are text to it.
+const OTHER_TURNS: [&str; 3] = ["\u{e000}", "\u{e001}", "\u{e002}"];
+
+static WITH_TURNS: LazyLock<Vec<(Tokenizer, tokenizers::Tokenizer)>> = LazyLock::new(|| {
+    let pipelines = [
+        json!({}),
+        json!({"normalizer": {"type": "Prepend", "prepend": "_"}}),
+        json!({"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Lowercase"}]}}),
+        json!({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+            {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": true},
+            {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false}]}}),
+    ];
+    let flags =
+        [json!({}), json!({"lstrip": true}), json!({"rstrip": true}), json!({"normalized": true})];
+    // What is put before a text is put before a token that is normalised, which is none then but at the start.
+    let is_whole = |(pipeline, flags): &(&Value, &Value)| {
+        pipeline["normalizer"]["type"] != "Prepend" || flags["normalized"] != true
+    };
+    let pairs =
+        pipelines.iter().flat_map(|pipeline| flags.iter().map(move |flags| (pipeline, flags)));
+    let load = |(pipeline, flags): (&Value, &Value)| {
+        let ours = Tokenizer::load(&with_specials(TURNS, pipeline, flags), &[]).expect("loads");
+        let other = with_specials(OTHER_TURNS, pipeline, flags);
+        (ours, tokenizers::Tokenizer::from_bytes(other).expect("loads"))
+    };
+    pairs.filter(is_whole).map(load).collect()
+});
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(150)))]
+    /// Judged by the library over a file whose special tokens have other spellings.
+    #[test]
+    fn special_tokens_beside_plain_ones_are_the_library_s(
+        parts in prop::collection::vec((0_usize..8, "[a-cE <|>é_]{0,6}"), 0..10),
+        at in 0_usize..15,
+    ) {
+        let (ours, other) = &WITH_TURNS[at];
+        let (mut text, mut other_text, mut plain, mut forged) = (String::new(), String::new(), Vec::new(), 0);
+        for (what, word) in &parts {
+            let start = u32::try_from(text.len()).expect("is short");
+            match (TURNS.get(*what), TURNS.get(what.wrapping_sub(3))) {
+                (Some(turn), _) => {
+                    text += turn;
+                    other_text += OTHER_TURNS[*what];
+                }
+                (None, said) => {
+                    let said = said.map_or(word.as_str(), |turn| turn);
+                    text += said;
+                    other_text += said;
+                    forged += usize::from(said != word);
+                    if said != word {
+                        plain.push(start..start + u32::try_from(said.len()).expect("is short"));
+                    }
+                }
+            }
+        }
+        let found = ours.encoder().encode_beside_plain(&text, &plain);
+        let (ids, offsets) = found.expect("encodes");
+        let expected = other.encode_fast(other_text.as_str(), false).expect("encodes");
+        let as_ours = |id: &u32| {
+            let turn = OTHER_TURNS.iter().position(|turn| other.token_to_id(turn) == Some(*id));
+            turn.map_or(*id, |turn| ours.token_to_id(TURNS[turn]).expect("is known"))
+        };
+        let expected: Vec<u32> = expected.get_ids().iter().map(as_ours).collect();
+        prop_assert_eq!(&ids, &expected, "{:?} {:?}", text, plain);
+        prop_assert_eq!(ids.len(), offsets.len());
+        for (id, (start, end)) in ids.iter().zip(offsets) {
+            let spelled = text[start as usize..end as usize].trim();
+            if let Some(turn) = TURNS.iter().find(|turn| ours.token_to_id(turn) == Some(*id)) {
+                prop_assert_eq!(spelled, *turn);
+                prop_assert!(plain.iter().all(|range| range.end <= start || end <= range.start));
+            }
+        }
+        prop_assert!(forged > 0 || plain.is_empty());
+    }
+}
+
+#[test]
+fn plain_ones_of_sentencepiece_are_text_and_of_a_filter_refused() {
+    let bytes = include_bytes!("convert/vectors/bpe.model");
+    let json = super::convert(super::TokenizerInput::SentencePiece(bytes)).expect("converts").json;
+    let tokenizer = Tokenizer::load_sentencepiece(&json, bytes).expect("loads");
+    let (ids, offsets) =
+        tokenizer.encoder().encode_beside_plain("<s>a</s><s>b", &[8..11]).expect("encodes");
+    let special = |name: &str| tokenizer.token_to_id(name).expect("is known");
+    assert_eq!((ids[0], offsets[0]), (special("<s>"), (0, 3)));
+    let end = ids.iter().position(|id| *id == special("</s>")).expect("is the template's");
+    assert_eq!(offsets[end], (4, 8));
+    let mut alone = Vec::new();
+    tokenizer.encoder().encode("<s>b", &mut alone).expect("encodes");
+    assert_eq!(ids[end + 1..], alone);
+    // Where a normaliser leaves out what stands for the others, nothing is given.
+    let filter = json!({"normalizer": {"type": "Replace", "pattern": {"Regex": "[\\x{fdd0}-\\x{fdef}\\x{f0000}-\\x{ffffd}]"}, "content": ""}});
+    let json = with_specials(TURNS, &filter, &json!({"normalized": true}));
+    let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
+    let refused = tokenizer.encoder().encode_beside_plain("<s>a<s>", &[4..7]).unwrap_err();
+    assert!(refused.refusal().expect("is of the text").contains("the normaliser leaves out"));
+}

@@ -11,9 +11,15 @@ use super::budget::RenderBudget;
 use super::conversation::Conversation;
 use super::options::ForbiddenSpellings;
 use super::template::{ChatTemplate, MARKS};
+use super::trace::spelled_like_token;
 use crate::decide::LoadedTokenizer;
+use crate::model::overlaps_any;
 use minijinja::value::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// What special tokens begin with in most tokenizers.
+const BRACKETS: [u8; 3] = [b'|', b'<', b'['];
 
 /// Stands in the place of a sign: a noncharacter, of which no special token is made.
 const INSTEAD: char = '\u{fdd2}';
@@ -92,9 +98,7 @@ impl ForgedTokens {
         (turns, text): (&Conversation, &str),
         work: &mut RenderBudget<'_>,
     ) -> Result<(), String> {
-        let seen = signs_of_record(turns);
-        let used = self.signs.iter().filter(|(all, _)| all & !seen == 0);
-        let replaced = used.fold(0, |replaced, (_, sign)| replaced | sign);
+        let replaced = self.replaced(signs_of_record(turns));
         if replaced == 0 {
             return Ok(());
         }
@@ -114,9 +118,12 @@ impl ForgedTokens {
                 format!("without its signs of special tokens it cannot be rendered: {why}")
             })?;
             let own = self.specials_in(specials, &rendered.replace(MARKS, ""));
-            let other = (0..found.len().max(own.len())).find(|at| found.get(*at) != own.get(*at));
-            let other = other.and_then(|at| found.get(at).or(own.get(at)));
-            Ok(other.map(|special| (*special).to_owned()))
+            let name = |all: &[SpecialPlace<'_>], at: usize| {
+                all.get(at).map(|(name, _)| (*name).to_owned())
+            };
+            let mut places = 0..found.len().max(own.len());
+            let other = places.find(|at| name(&found, *at) != name(&own, *at));
+            Ok(other.and_then(|at| name(&found, at).or(name(&own, at))))
         };
         let Some(special) = differs(RecordPart::All)? else { return Ok(()) };
         // Which message it is, where one alone makes it.
@@ -134,19 +141,123 @@ impl ForgedTokens {
             }
         }
         Err(format!(
-            "{place} puts the special token `{special}` together out of its parts, which would become that token (--special-in-content allow)"
+            "{place} puts the special token `{special}` together out of its parts, which would become that token (--special-in-content text keeps it as text)"
         ))
     }
 
-    /// The special tokens of a text in their order, those of spellings and those of each tokenizer.
-    fn specials_in<'a>(&'a self, specials: &'a ForbiddenSpellings, text: &str) -> Vec<&'a str> {
-        let mut found = specials.all_in(text);
+    /// The bytes of `text` that spell a special token, or look like one that a later tokenizer may have, and that the
+    /// template did not write alone: ascending and apart.
+    pub(super) fn said(
+        &self,
+        (specials, template): (&ForbiddenSpellings, &ChatTemplate),
+        (turns, text): (&Conversation, &str),
+        work: &mut RenderBudget<'_>,
+    ) -> Result<Vec<Range<u32>>, String> {
+        let seen = signs_of_record(turns);
+        let known = self.replaced(seen);
+        // A template may look at signs that no special token is made of; then only those count that are known.
+        for replaced in
+            [known | seen & BRACKETS.iter().fold(0, |all, sign| all | bit(*sign)), known]
+        {
+            if replaced == 0 {
+                return Ok(Vec::new());
+            }
+            let without = |text: &str| without_signs(text, replaced);
+            let messages: Vec<Value> = turns
+                .messages
+                .iter()
+                .map(|message| message.with_texts(&without).to_value())
+                .collect();
+            let rendered =
+                template.render(&messages, &turns.context.with_texts(&without), false, work);
+            let Ok(rendered) = rendered.map(|rendered| rendered.replace(MARKS, "")) else {
+                work.check_interrupt_of_render()?;
+                continue;
+            };
+            let found = self.specials_in(specials, text);
+            let own = self.specials_in(specials, &rendered);
+            let plain = match signs_said(text, &rendered) {
+                Some(signs) => plain_ranges(text, &signs, &found)?,
+                // Where it wrote all that are known, none is the record's.
+                None if replaced == known => Vec::new(),
+                None => continue,
+            };
+            let left = found.iter().filter(|(_, bytes)| !overlaps_any(&plain, bytes));
+            if left.map(|(name, _)| name).eq(own.iter().map(|(name, _)| name)) {
+                return Ok(plain);
+            }
+        }
+        Err("the template writes special tokens together with signs of the record, or otherwise without these, so it cannot be told which of them the record says".to_owned())
+    }
+
+    /// The signs of a record that are replaced, to see what is made of it.
+    fn replaced(&self, seen: u128) -> u128 {
+        let used = self.signs.iter().filter(|(all, _)| all & !seen == 0);
+        used.fold(0, |replaced, (_, sign)| replaced | sign)
+    }
+
+    /// The special tokens of a text in their order, those of spellings and then those of each tokenizer.
+    fn specials_in<'a>(
+        &'a self,
+        specials: &'a ForbiddenSpellings,
+        text: &str,
+    ) -> Vec<SpecialPlace<'a>> {
+        let spelled = specials.all_in(text).into_iter();
+        let mut found: Vec<SpecialPlace<'a>> =
+            spelled.map(|(name, start)| (name, start..start + name.len())).collect();
         for (known, specials) in &self.normalising {
-            let ids = known.tokenizer.encode_with_offsets(text, true).unwrap_or_default().0;
-            found.extend(ids.iter().filter_map(|id| specials.get(id)).map(String::as_str));
+            let (ids, places) = known.tokenizer.encode_with_offsets(text, true).unwrap_or_default();
+            let placed = ids.iter().zip(places).filter_map(|(id, (start, end))| {
+                Some((specials.get(id)?.as_str(), start as usize..end as usize))
+            });
+            found.extend(placed);
         }
         found
     }
+}
+
+/// A special token and its bytes in a text.
+type SpecialPlace<'a> = (&'a str, Range<usize>);
+
+/// The bytes of `text` at which `rendered` has another letter for a sign; none where anything else is otherwise.
+fn signs_said(text: &str, rendered: &str) -> Option<Vec<usize>> {
+    let (mut signs, mut letters) = (Vec::new(), rendered.chars());
+    for (at, letter) in text.char_indices() {
+        let other = letters.next()?;
+        if other != letter {
+            (other == INSTEAD && sign(letter).is_some()).then(|| signs.push(at))?;
+        }
+    }
+    letters.next().is_none().then_some(signs)
+}
+
+/// The special tokens with a sign of the record, and what looks like one and begins with it.
+fn plain_ranges(
+    text: &str,
+    signs: &[usize],
+    found: &[SpecialPlace<'_>],
+) -> Result<Vec<Range<u32>>, String> {
+    let has_sign = |bytes: &&Range<usize>| {
+        let next = signs.partition_point(|sign| *sign < bytes.start);
+        signs.get(next).is_some_and(|sign| *sign < bytes.end)
+    };
+    let known = found.iter().map(|(_, bytes)| bytes).filter(has_sign).cloned();
+    let like = signs.iter().filter_map(|start| {
+        let length = spelled_like_token(text.get(*start..)?)?;
+        Some(*start..start + length)
+    });
+    let mut all: Vec<Range<usize>> = known.chain(like).collect();
+    all.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut plain: Vec<Range<u32>> = Vec::new();
+    for range in all {
+        let narrow = |at: usize| u32::try_from(at).map_err(|_| "longer than 4 GiB".to_owned());
+        let (start, end) = (narrow(range.start)?, narrow(range.end)?);
+        match plain.last_mut().filter(|last| last.end >= start) {
+            Some(last) => last.end = last.end.max(end),
+            None => plain.push(start..end),
+        }
+    }
+    Ok(plain)
 }
 
 /// Whose signs are replaced.

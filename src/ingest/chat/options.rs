@@ -55,6 +55,8 @@ pub enum SpecialInContent {
     Reject,
     /// Let it become the special token
     Allow,
+    /// Keep it as text, which becomes no special token of any tokenizer
+    Text,
 }
 
 /// What a template sets turns apart with, where a tokenizer does not know it.
@@ -92,6 +94,7 @@ impl ChatOptions {
         let special = match self.special_in_content {
             SpecialInContent::Reject => "reject",
             SpecialInContent::Allow => "allow",
+            SpecialInContent::Text => "text",
         };
         let template = self.template.as_ref().map_or_else(String::new, |template| {
             format!(";template={};variables={}", template.hash_words(), template.variables_words())
@@ -120,12 +123,12 @@ impl ForbiddenSpellings {
         self.0.values().flatten().map(String::as_str)
     }
 
-    /// Those that a text spells, in their order; the longest where several begin.
-    pub(super) fn all_in(&self, text: &str) -> Vec<&str> {
+    /// Those that a text spells, in their order, each with its first byte; the longest where several begin.
+    pub(super) fn all_in(&self, text: &str) -> Vec<(&str, usize)> {
         let (mut found, mut rest) = (Vec::new(), text.as_bytes());
         while let Some((_, behind)) = rest.split_first() {
             let special = self.at_start(rest);
-            found.extend(special);
+            found.extend(special.map(|special| (special, text.len() - rest.len())));
             rest = special.map_or(behind, |special| rest.get(special.len()..).unwrap_or_default());
         }
         found

@@ -48,7 +48,7 @@ impl ChatRenderer {
     ) -> Self {
         let template = options.template.iter().flat_map(|template| template.forbidden());
         let specials = ForbiddenSpellings::new(specials.into_iter().chain(template));
-        let is_checked = options.special_in_content == SpecialInContent::Reject;
+        let is_checked = options.special_in_content != SpecialInContent::Allow;
         let template = options.template.as_ref().filter(|_| is_checked);
         Self {
             options: options.clone(),
@@ -94,7 +94,7 @@ impl ChatRenderer {
             let weight = turns.weights.last().copied().unwrap_or(1.0);
             let text = prompt.clone() + &completion;
             let spans = SpanBuilder::default().and(prompt.len(), text.len(), weight)?;
-            let form = TextForm { specials: false, given: None, spans: Some(spans.0) };
+            let form = TextForm { spans: Some(spans.0), ..TextForm::default() };
             let (has_quoted_arguments, left_out) = (false, Vec::new());
             return Ok(RenderedChat { text, form, has_quoted_arguments, left_out });
         };
@@ -108,13 +108,16 @@ impl ChatRenderer {
         } else {
             render_by_prefixes(template, &self.specials, &turns, &mut work)?
         };
-        if let Some(forged) = &self.forged {
-            forged.check((&self.specials, template), (&turns, &text), &mut work)?;
-        }
+        let of = ((&self.specials, template.as_ref()), (&turns, text.as_str()));
+        let plain = match &self.forged {
+            Some(forged) if self.keeps_text() => forged.said(of.0, of.1, &mut work)?,
+            Some(forged) => forged.check(of.0, of.1, &mut work).map(|()| Vec::new())?,
+            None => Vec::new(),
+        };
         check_contents(template, (&turns, &text), &mut work)?;
         let left_out = members_left_out(&turns, &text);
         let has_quoted_arguments = has_quoted_arguments(&turns, &text);
-        let form = TextForm { specials: true, given: None, spans: Some(spans) };
+        let form = TextForm { specials: true, given: None, plain, spans: Some(spans) };
         Ok(RenderedChat { text, form, has_quoted_arguments, left_out })
     }
 
@@ -123,13 +126,21 @@ impl ChatRenderer {
         self.render(record, None).map(|chat| (chat.text, chat.form))
     }
 
+    /// Whether special tokens in a record are text, and no reason to reject it.
+    fn keeps_text(&self) -> bool {
+        self.options.special_in_content == SpecialInContent::Text
+    }
+
     fn check_specials(&self, turns: &Conversation) -> Result<(), String> {
         let Some(forged) = &self.forged else { return Ok(()) };
         forged.check_roles(turns)?;
+        if self.keeps_text() {
+            return Ok(());
+        }
         for (number, message) in turns.messages.iter().enumerate() {
             if let Some(special) = self.specials.find_in(message) {
                 return Err(format!(
-                    "message {number} spells the special token `{special}`, which would become that token (--special-in-content allow)"
+                    "message {number} spells the special token `{special}`, which would become that token (--special-in-content text keeps it as text)"
                 ));
             }
         }
@@ -139,7 +150,7 @@ impl ChatRenderer {
             .find_map(|(name, value)| Some((name, self.specials.find_value(value)?)))
         {
             return Err(format!(
-                "field `{name}` spells the special token `{special}`, which would become that token (--special-in-content allow)"
+                "field `{name}` spells the special token `{special}`, which would become that token (--special-in-content text keeps it as text)"
             ));
         }
         Ok(())

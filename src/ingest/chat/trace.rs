@@ -230,18 +230,20 @@ fn whole(part: &str) -> &str {
 
 /// How long the special token is that a text begins with, or what is spelled like one: `<turn|>`, `</s>`, `[INST]`.
 fn token(text: &str, special: &impl Fn(&str) -> Option<usize>) -> Option<usize> {
-    let spelled = || {
-        let within = text.get(..text.floor_char_boundary(LONGEST))?;
-        let close = if within.starts_with('<') { '>' } else { ']' };
-        let name = within.strip_prefix(['<', '['])?;
-        let name = name.get(..name.find(close)?)?;
-        let is_name = |letter: char| match close {
-            '>' => !letter.is_whitespace() && letter != '<',
-            _ => letter.is_ascii_uppercase() || matches!(letter, '_' | '/'),
-        };
-        (!name.is_empty() && name.chars().all(is_name)).then_some(name.len() + 2)
+    special(text).or_else(|| spelled_like_token(text))
+}
+
+/// How long what is spelled like a special token is that a text begins with.
+pub(super) fn spelled_like_token(text: &str) -> Option<usize> {
+    let within = text.get(..text.floor_char_boundary(LONGEST))?;
+    let close = if within.starts_with('<') { '>' } else { ']' };
+    let name = within.strip_prefix(['<', '['])?;
+    let name = name.get(..name.find(close)?)?;
+    let is_name = |letter: char| match close {
+        '>' => !letter.is_whitespace() && letter != '<',
+        _ => letter.is_ascii_uppercase() || matches!(letter, '_' | '/'),
     };
-    special(text).or_else(spelled)
+    (!name.is_empty() && name.chars().all(is_name)).then_some(name.len() + 2)
 }
 
 /// Where the first special token of a text is, and how long.

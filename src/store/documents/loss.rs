@@ -7,6 +7,7 @@ use crate::store::bytes::key::{StoreKey, TokensKey};
 use crate::store::database::family::store_family;
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
+use std::ops::Range;
 
 /// Under this id stand byte spans of texts; tokenizers count from 0 to 4,095.
 pub(in crate::store) const TEXT: TokenizerId = TokenizerId(u16::MAX);
@@ -14,6 +15,7 @@ const FORMAT: u8 = 1;
 const HAS_SPECIALS: u8 = 1;
 const IS_GIVEN: u8 = 2;
 const HAS_SPANS: u8 = 4;
+const HAS_PLAIN: u8 = 8;
 
 fn put_spans(out: &mut Vec<u8>, spans: &[LossSpan]) {
     for span in spans {
@@ -39,6 +41,24 @@ fn read_spans(cursor: &mut ByteCursor<'_>) -> Result<Vec<LossSpan>, DecodeError>
         least = end;
         spans.push(LossSpan { start, end, weight });
     }
+}
+
+fn read_plain(cursor: &mut ByteCursor<'_>) -> Result<Vec<Range<u32>>, DecodeError> {
+    let count = cursor.u32()?;
+    let (mut plain, mut least) = (Vec::new(), 0);
+    for _ in 0..count {
+        let at = cursor.offset();
+        let (start, end) = (cursor.u32()?, cursor.u32()?);
+        if start < least || end <= start {
+            return Err(DecodeError::at(at, format!("plain text {start}..{end}")));
+        }
+        least = end;
+        plain.push(start..end);
+    }
+    if plain.is_empty() {
+        return Err(DecodeError::at(cursor.offset(), "plain text of no bytes".to_owned()));
+    }
+    Ok(plain)
 }
 
 pub(in crate::store) fn encode_loss(spans: &[LossSpan]) -> Vec<u8> {
@@ -67,10 +87,19 @@ pub(in crate::store) fn encode_form(form: &TextForm) -> Vec<u8> {
     out.push(
         flag(form.specials, HAS_SPECIALS)
             | flag(form.given.is_some(), IS_GIVEN)
-            | flag(form.spans.is_some(), HAS_SPANS),
+            | flag(form.spans.is_some(), HAS_SPANS)
+            | flag(!form.plain.is_empty(), HAS_PLAIN),
     );
     if let Some(tokenizer) = form.given {
         out.extend_from_slice(&tokenizer.0.to_le_bytes());
+    }
+    if !form.plain.is_empty() {
+        let count = u32::try_from(form.plain.len()).expect("ranges of a text of at most 4 GiB");
+        out.extend_from_slice(&count.to_le_bytes());
+    }
+    for range in &form.plain {
+        out.extend_from_slice(&range.start.to_le_bytes());
+        out.extend_from_slice(&range.end.to_le_bytes());
     }
     put_spans(&mut out, form.spans.as_deref().unwrap_or_default());
     out
@@ -80,13 +109,14 @@ fn decode_form(bytes: &[u8]) -> Result<TextForm, DecodeError> {
     let mut cursor = ByteCursor::new(bytes);
     expect_format(&mut cursor)?;
     let flags = cursor.u8()?;
-    if flags & !(HAS_SPECIALS | IS_GIVEN | HAS_SPANS) != 0 {
+    if flags & !(HAS_SPECIALS | IS_GIVEN | HAS_SPANS | HAS_PLAIN) != 0 {
         return Err(DecodeError::at(1, format!("unknown flags {flags}")));
     }
     let given = if flags & IS_GIVEN != 0 { Some(TokenizerId(cursor.u16()?)) } else { None };
+    let plain = if flags & HAS_PLAIN != 0 { read_plain(&mut cursor)? } else { Vec::new() };
     let spans = if flags & HAS_SPANS != 0 { Some(read_spans(&mut cursor)?) } else { None };
     cursor.end()?;
-    Ok(TextForm { specials: flags & HAS_SPECIALS != 0, given, spans })
+    Ok(TextForm { specials: flags & HAS_SPECIALS != 0, given, plain, spans })
 }
 
 store_family! {
@@ -220,9 +250,17 @@ mod tests {
         assert_eq!(bytes, [1, 3, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0x80, 0x3f]);
         assert_eq!(decode_loss(&bytes), Ok(spans.clone()));
         assert_eq!(decode_loss(&[1]), Ok(Vec::new()));
-        let form = TextForm { specials: true, given: Some(TokenizerId(2)), spans: Some(spans) };
+        let given = Some(TokenizerId(2));
+        let mut form = TextForm { specials: true, given, plain: Vec::new(), spans: Some(spans) };
         let bytes = encode_form(&form);
         assert_eq!(bytes, [1, 7, 2, 0, 3, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0x80, 0x3f]);
+        assert_eq!(decode_form(&bytes), Ok(form.clone()));
+        (form.given, form.plain) = (None, vec![1..2, 5..263]);
+        let bytes = encode_form(&form);
+        let plain = [2, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 7, 1, 0, 0];
+        assert_eq!(bytes[..2], [1, 13]);
+        assert_eq!(bytes[2..22], plain);
+        assert_eq!(bytes[22..], [3, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0x80, 0x3f]);
         assert_eq!(decode_form(&bytes), Ok(form));
         assert_eq!(encode_form(&TextForm::default()), [1, 0]);
     }
@@ -238,7 +276,9 @@ mod tests {
         ] {
             assert!(decode_loss(&encode_loss(&bad)).is_err(), "{bad:?}");
         }
-        assert!(decode_form(&[1, 8]).is_err() && decode_form(&[1, 0, 0]).is_err());
+        assert!(decode_form(&[1, 16]).is_err() && decode_form(&[1, 0, 0]).is_err());
+        assert!(decode_form(&[1, 8]).is_err() && decode_form(&[1, 8, 0, 0, 0, 0]).is_err());
+        assert!(decode_form(&[1, 8, 1, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0]).is_err());
     }
 
     proptest! {

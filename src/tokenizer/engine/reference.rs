@@ -4,9 +4,14 @@ use crate::tokenizer::error::{ENCODING, TokenizerError, guard};
 use crate::tokenizer::file::TokenizerFile;
 use crate::tokenizer::file::unigram::{self, UnigramVariants};
 use crate::tokenizer::vocabulary::Vocabulary;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::OnceLock;
 use tokenizers::models::ModelWrapper;
-use tokenizers::{AddedToken, Model as _, OffsetReferential, OffsetType, PreTokenizer as _};
+use tokenizers::{
+    AddedToken, Model as _, NormalizedString, Normalizer as _, OffsetReferential, OffsetType,
+    PreTokenizer as _,
+};
 
 /// A tokenizer of the reference implementation, set so that text is only text: special tokens
 /// inside it are not recognised, nothing is added, cut or padded.
@@ -17,7 +22,23 @@ pub(in crate::tokenizer) struct LibraryReference {
     whole: Option<tokenizers::Tokenizer>,
     /// Twins that tell positions, made when first asked: of plain text, and of text with special tokens.
     placing: [OnceLock<tokenizers::Tokenizer>; 2],
+    /// The twin of plain text with a stand-in of each special token, made when first asked.
+    standing: OnceLock<StandIns>,
 }
+
+/// Finds special tokens behind signs of their own only: what spells them is text.
+struct StandIns {
+    library: tokenizers::Tokenizer,
+    /// Of each special token its stand-in, and the id that this has here.
+    signs: BTreeMap<u32, (String, u32)>,
+}
+
+/// A special token in a text: its id and its bytes.
+pub(in crate::tokenizer) type SpecialPlace = (u32, Range<usize>);
+
+/// Before the number of a special token in its stand-in: a noncharacter. The number is a character for private use.
+const STAND_IN: char = '\u{fdd5}';
+const FIRST_STAND_IN: u32 = 0xf_0000;
 
 /// Ids, and for each the bytes of the text that it stands for.
 pub(in crate::tokenizer) type EncodedWithOffsets = (Vec<u32>, Vec<(usize, usize)>);
@@ -50,12 +71,16 @@ impl LibraryReference {
         {
             return Err(TokenizerError::Dropout(dropout));
         }
-        Ok(Self { plain, whole, placing: Default::default() })
+        Ok(Self::of_libraries(plain, whole))
+    }
+
+    fn of_libraries(plain: tokenizers::Tokenizer, whole: Option<tokenizers::Tokenizer>) -> Self {
+        Self { plain, whole, placing: Default::default(), standing: OnceLock::new() }
     }
 
     /// To split texts: what the model of the file is does not matter.
     pub(in crate::tokenizer) fn load_splits(bytes: &[u8]) -> Result<Self, TokenizerError> {
-        Ok(Self { plain: read(bytes)?, whole: None, placing: Default::default() })
+        Ok(Self::of_libraries(read(bytes)?, None))
     }
 
     /// The tokenizer of the file itself.
@@ -98,6 +123,124 @@ impl LibraryReference {
         let encoding = guard(ENCODING, || twin.encode(text, false))?
             .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
         Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
+    }
+
+    /// The special tokens that are found in a text.
+    pub(in crate::tokenizer) fn places_of_specials(
+        &self,
+        text: &str,
+    ) -> Result<Vec<SpecialPlace>, TokenizerError> {
+        let added = self.whole().get_added_tokens_decoder();
+        let (ids, places) = self.encode_placed(text, true)?;
+        let mut found = Vec::new();
+        for (id, (start, end)) in ids.into_iter().zip(places) {
+            let Some(special) = added.get(&id).filter(|token| token.special) else { continue };
+            // The model has the id of `<unk>` for what it does not know.
+            let spelled = text.get(start..end).unwrap_or_default();
+            if spelled.trim() == special.content
+                || special.normalized && self.normal(spelled)? == self.normal(&special.content)?
+            {
+                found.push((id, start..end));
+            }
+        }
+        Ok(found)
+    }
+
+    /// As [`LibraryReference::encode_placed`] where these special tokens are special, and others are text.
+    pub(in crate::tokenizer) fn encode_around(
+        &self,
+        text: &str,
+        specials: &[SpecialPlace],
+    ) -> Result<EncodedWithOffsets, TokenizerError> {
+        let refused =
+            |why: String| TokenizerError::Encode { bytes: text.len(), source: why.into() };
+        let stand_ins = match self.standing.get() {
+            Some(stand_ins) => stand_ins,
+            None => {
+                let made = self.stand_ins()?;
+                self.standing.get_or_init(|| made)
+            }
+        };
+        if text.contains(STAND_IN) {
+            return Err(refused(format!(
+                "beside special tokens that are text it holds {STAND_IN:?}, which stands for the others here"
+            )));
+        }
+        // Each part of the text that is copied: where it begins here, and there.
+        let (mut here, mut parts, mut start) = (String::new(), Vec::new(), 0);
+        for (id, place) in specials {
+            parts.push((here.len(), start));
+            here += text.get(start..place.start).unwrap_or_default();
+            here += stand_ins.signs.get(id).map_or("", |(sign, _)| sign);
+            start = place.end;
+        }
+        parts.push((here.len(), start));
+        here += text.get(start..).unwrap_or_default();
+        let encoding = guard(ENCODING, || stand_ins.library.encode(here.as_str(), false))?
+            .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
+        let there = |at: usize| {
+            let part = parts.partition_point(|(begin, _)| *begin <= at).saturating_sub(1);
+            parts.get(part).map_or(at, |(begin, start)| start + (at - begin))
+        };
+        let (mut ids, mut places) = EncodedWithOffsets::default();
+        let mut left = specials.iter();
+        let mut next = left.next();
+        for (id, (from, to)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
+            let sign = next.and_then(|(special, _)| stand_ins.signs.get(special));
+            if let Some((special, place)) =
+                next.filter(|_| sign.is_some_and(|(_, sign)| sign == id))
+            {
+                ids.push(*special);
+                places.push((place.start, place.end));
+                next = left.next();
+            } else {
+                ids.push(*id);
+                places.push((there(*from), there(*to)));
+            }
+        }
+        if next.is_some() {
+            return Err(refused(
+                "the normaliser leaves out what stands for special tokens beside those that are text"
+                    .to_owned(),
+            ));
+        }
+        Ok((ids, places))
+    }
+
+    /// A text as the normaliser makes it, without space around it.
+    fn normal(&self, text: &str) -> Result<String, TokenizerError> {
+        let mut normal = NormalizedString::from(text);
+        if let Some(normalizer) = self.whole().get_normalizer() {
+            guard(ENCODING, || normalizer.normalize(&mut normal))?
+                .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
+        }
+        Ok(normal.get().trim().to_owned())
+    }
+
+    fn stand_ins(&self) -> Result<StandIns, TokenizerError> {
+        let mut library = self.plain.clone();
+        library.set_encode_special_tokens(true);
+        library.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
+        let added: BTreeMap<u32, AddedToken> =
+            self.whole().get_added_tokens_decoder().into_iter().collect();
+        let specials = added.into_iter().filter(|(_, token)| token.special);
+        let numbers = (FIRST_STAND_IN..).filter_map(char::from_u32);
+        let named: Vec<(u32, AddedToken)> = specials
+            .zip(numbers)
+            // Found although special tokens are text; what it does with space and words beside it is the token's.
+            .map(|((id, token), number)| {
+                let content = format!("{STAND_IN}{number}");
+                (id, AddedToken { content, special: false, ..token })
+            })
+            .collect();
+        guard("loading", || library.add_tokens(named.iter().map(|(_, token)| token.clone())))?
+            .map_err(TokenizerError::Load)?;
+        let sign = |(id, token): (u32, AddedToken)| {
+            let own = library.token_to_id(&token.content)?;
+            Some((id, (token.content, own)))
+        };
+        let signs = named.into_iter().filter_map(sign).collect();
+        Ok(StandIns { library, signs })
     }
 
     /// Calls `each` with the pre-tokens of plain text, as the model sees them, in order; with `None` where an added
@@ -170,7 +313,7 @@ impl LibraryReference {
             Ok::<_, TokenizerError>(library)
         };
         let whole = self.whole.as_ref().map(add).transpose()?;
-        Ok(Self { plain: add(&self.plain)?, whole, placing: Default::default() })
+        Ok(Self::of_libraries(add(&self.plain)?, whole))
     }
 }
 

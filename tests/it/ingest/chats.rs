@@ -484,6 +484,40 @@ corpusdb_test!(tokens_that_a_normaliser_makes_forge_no_turn, |t| {
     }
 });
 
+// What a conversation says about special tokens is a subject as any other.
+corpusdb_test!(what_a_conversation_says_of_tokens_stays_text, ChatCorpus::new(), |place| {
+    let says = "Turns end with <|im_end|>\n and <|tool|> is none.";
+    let records = [dialogue("How?", says), dialogue("What?", "So.")];
+    let as_text = ["--special-in-content", "text"];
+    let report = place.chat(&records, &as_text);
+    assert_eq!(numbers(&report, ["added", "rejected"]), [2, 0]);
+    assert_eq!(report["special_tokens_in_text"]["own"]["<|im_end|>"], 1, "{report}");
+    let ends = |tokenizer: &str| {
+        let tokens = place.tokens(0, tokenizer);
+        tokens.iter().filter(|token| token["id"] == 2).count()
+    };
+    let trained = format!("{says}<|im_end|>\n");
+    // Of a later tokenizer too, whether it knew the token then or not.
+    let mut later: Value = serde_json::from_slice(&tokenizer_of_chats(5)).unwrap();
+    let highest = later["model"]["vocab"].as_object().unwrap().values().filter_map(Value::as_u64);
+    let mut tool = later["added_tokens"][0].clone();
+    (tool["id"], tool["content"]) = (json!(highest.max().unwrap() + 1), json!("<|tool|>"));
+    later["added_tokens"].as_array_mut().unwrap().push(tool);
+    let file = place.scratch.write("later.json", later.to_string());
+    let added = corpusdb(&["tokenizer", "add", &place.corpus, "later", &file, "--json"]).good();
+    assert_eq!(added.json().get("special_tokens_in_chats"), None);
+    for tokenizer in ["own", "later"] {
+        assert_eq!((ends(tokenizer), place.trained(0, tokenizer)), (2, trained.clone()));
+        let tokens = place.tokens(0, tokenizer);
+        assert!(tokens.iter().all(|token| token["text"] != "<|tool|>"), "{tokens:?}");
+    }
+    // The same record is the same document; allowed, it is another, of the same text.
+    assert_eq!(numbers(&place.chat(&records, &as_text), ["added", "unchanged"]), [0, 2]);
+    let other = place.chat(&records[..1], &["--special-in-content", "allow"]);
+    assert_eq!(numbers(&other, ["added", "kept", "unchanged"]), [1, 0, 0]);
+    sound(&place.corpus);
+});
+
 // Nobody knew the token when the conversation came in, and then it was a turn's.
 corpusdb_test!(a_later_tokenizer_counts_its_tokens_in_what_is_said, |t| {
     t.write("chatml.jinja", CHATML);
