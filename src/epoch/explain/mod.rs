@@ -14,9 +14,10 @@ pub use specials::SpecialRepeats;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, PlanHeader, PlannedSource, masks, ratio};
-use crate::epoch::planning::{LeftOut, is_dropped, left_out};
+use crate::epoch::planning::{LeftOut, LeftOutReason, is_dropped, left_out};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan, cost};
+use crate::model::show::count;
 use crate::model::{Interrupt, is_zero};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -258,6 +259,15 @@ pub(crate) fn plan_notes(
         return Ok(Vec::new());
     };
     let mut notes = String::new();
+    if let Some(least) = planned.plan.recipe.select.min_trained.filter(|least| *least > 0) {
+        let sources = left_out(corpora, planned, tokenizer)?.sources;
+        let all = sources.iter().flatten().filter(|of| of.reason == LeftOutReason::MinTrained);
+        let documents = all.map(|of| of.documents).sum();
+        notes += &format!(
+            "{} left out, with fewer labels than {least} (select.min_trained; 0 draws all)\n",
+            count(documents, "document is", "documents are")
+        );
+    }
     if purpose(corpora, &planned.plan)? == OpenPurpose::Give {
         let opened = OpenPlan::open(corpora, planned, OpenPurpose::Give, interrupt)?;
         let sampler = BatchSampler::of(&planned.plan);

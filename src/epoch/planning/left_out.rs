@@ -1,6 +1,7 @@
 //! Why documents that a plan could draw are not in it: an account that adds up, source by source; and what the plans of
 //! both sides of a holdout lack together.
 
+use super::labels::FewLabels;
 use super::moment::PlanMoment;
 use super::origins::origins_of_plan;
 use super::select::{
@@ -10,7 +11,7 @@ use super::select::{
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{count_tokens, with_tokens};
-use crate::epoch::plan::{PinnedSnapshot, Plan, PlanHeader};
+use crate::epoch::plan::{PinnedSnapshot, Plan, PlanHeader, policy};
 use crate::model::TokenizerId;
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -62,6 +63,7 @@ pub fn left_out(
         steps.push((LeftOutReason::Holdout, side));
         all.undecided = Some(count_undecided(corpora, plan, tokenizer, &neither)?);
     }
+    let few = FewLabels::of_plan(corpora, plan, tokenizer)?;
     for (source, pinned) in recipe.sources.iter().zip(&planned.pinned) {
         let from = origins_of_plan(corpora, plan, source)?;
         let mut account = Account { corpora, tokenizer, left_out: Vec::new() };
@@ -74,6 +76,10 @@ pub fn left_out(
         if let Some(condition) = &source.condition {
             let of_step = corpora.select(condition)?;
             stays = account.step(LeftOutReason::Where, Some(condition), &stays, &of_step)?;
+        }
+        if let Some(few) = few.of_source(&policy(recipe, Some(source), &plan.tokenizer.specials)) {
+            let of_step = &stays - &(few - pinned.documents());
+            stays = account.step(LeftOutReason::MinTrained, None, &stays, &of_step)?;
         }
         let (selected, _) = with_tokens(corpora, tokenizer, &stays, recipe.select.min_tokens)?;
         stays = account.step(LeftOutReason::MinTokens, None, &stays, &selected)?;
@@ -155,7 +161,8 @@ pub(super) fn count_undecided(
     let (recipe, mut undecided) = (&plan.recipe, 0);
     for source in recipe.sources.iter().filter(|_| !neither.is_empty()) {
         let from = origins_of_plan(corpora, plan, source)?;
-        undecided += source_documents(corpora, recipe, source, &from, tokenizer, neither)?.0.len();
+        let of = (neither, None);
+        undecided += source_documents(corpora, recipe, source, &from, tokenizer, of)?.0.len();
     }
     Ok(undecided)
 }

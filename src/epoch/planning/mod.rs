@@ -3,8 +3,10 @@
 //! `resolve` says once what names and defaults stand for (of sources: `origins`), `moment` answers for the corpora as they
 //! were, `select` finds the documents of each source and `suites` keeps suites out; `strata` puts them in classes for a
 //! curriculum, `pin` makes passes of them, `shares` counts their rows and sets what each source gives, `limits` refuses
-//! what finds no room or fills no batch, and `left_out` accounts for what is not drawn.
+//! what finds no room or fills no batch, `labels` finds documents without enough labels, and `left_out` accounts for what
+//! is not drawn.
 
+mod labels;
 mod left_out;
 mod limits;
 mod moment;
@@ -68,7 +70,7 @@ pub fn plan(
     recipe: &Recipe,
     context: &Context<'_>,
 ) -> Result<Plan, EpochError> {
-    plan_from(against, resolve(against, recipe, context)?, None, context)
+    plan_from(against, resolve(against, recipe, None, context)?, None, context)
 }
 
 /// The plan that an extension continues from, and how much of it is consumed.
@@ -97,7 +99,11 @@ pub fn extend(
     let Some(parent) = chain.last() else {
         return Err(EpochError::bug("the extension of an unknown plan"));
     };
-    let resolution = resolve(against, recipe, context)?;
+    let drawn = inherits.then(|| {
+        let sources = parent.pinned.iter().map(|pinned| pinned.documents());
+        sources.fold(RoaringTreemap::new(), |all, documents| all | documents)
+    });
+    let resolution = resolve(against, recipe, drawn.as_ref(), context)?;
     let (before, tokenizer) = (&parent.plan.tokenizer, &resolution.pinned_tokenizer);
     if tokenizer.hash != before.hash {
         return Err(EpochError::Recipe(format!(
@@ -118,7 +124,7 @@ fn plan_from(
 ) -> Result<Plan, EpochError> {
     let corpora = against.corpora;
     let Resolution { recipe, tokenizer, pinned_tokenizer, sources: selected } = resolution;
-    let SourceSelections { selections, mut counted, mut draws_from } = selected;
+    let SourceSelections { selections, mut counted, mut draws_from, .. } = selected;
     let trained =
         LossReader::of(corpora, tokenizer, (pinned_tokenizer.specials, recipe.pack.cut_eos))?;
     let builder = PassBuilder::new(against, &recipe, tokenizer, &pinned_tokenizer, &selections)?;

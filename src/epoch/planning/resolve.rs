@@ -1,12 +1,13 @@
 //! What names and defaults of a recipe stand for: its snapshot, suites, tokenizer, special tokens, and the documents of
 //! each source.
 
+use super::labels::FewLabels;
 use super::origins::{SourceOrigins, listing, origins};
 use super::{PlanInputs, limits, select, suites};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::LengthHistogram;
-use crate::epoch::plan::PinnedTokenizer;
+use crate::epoch::plan::{PinnedTokenizer, policy};
 use crate::epoch::recipe::{
     Recipe, ResolvedRecipe, SourceRecipe, SpecialIds, SpecialTokens, special_ids,
 };
@@ -30,18 +31,22 @@ pub(super) struct SourceSelections {
     pub selections: Vec<(String, RoaringTreemap)>,
     /// By stored tokens, where that was found on the way.
     pub counted: BTreeMap<String, Option<Arc<LengthHistogram>>>,
+    /// How many documents of each are left out for their labels.
+    pub unlabelled: Vec<u64>,
     /// The sources of the corpus that they are from, where a pattern or a list stood for these.
     pub draws_from: BTreeMap<String, Vec<String>>,
 }
 
 /// Resolves a recipe: no name and no default of it is looked up elsewhere. A recipe that lists no sources gets all that
-/// have documents.
+/// have documents. Of the documents that the extended plan has `drawn`, by this very recipe, none is left out for its
+/// labels where the recipe does not ask for some.
 ///
 /// # Errors
 /// As [`plan`](super::plan), but for what rows need.
 pub(super) fn resolve(
     against: &PlanInputs<'_>,
     recipe: &Recipe,
+    drawn: Option<&RoaringTreemap>,
     context: &Context<'_>,
 ) -> Result<Resolution, EpochError> {
     let (corpora, is_listed) = (against.corpora, !recipe.sources.is_empty());
@@ -55,12 +60,32 @@ pub(super) fn resolve(
         resolved.sources = corpora.sources().map(|(_, name)| SourceRecipe::named(name)).collect();
     }
     let origins = origins(corpora, &resolved, against.moment)?;
-    let mut sources = select_sources(against, &resolved, &origins, tokenizer, context)?;
+    let specials = &pinned_tokenizer.specials;
+    let mut few = FewLabels::of(corpora, &resolved, (tokenizer, specials))?;
+    if let Some(drawn) = drawn.filter(|_| resolved.select.min_trained.is_none()) {
+        few = few.without(drawn);
+    }
+    let few = |source: &SourceRecipe| few.of_source(&policy(&resolved, Some(source), specials));
+    let mut sources = select_sources(against, &resolved, &origins, (tokenizer, &few), context)?;
+    // A default that leaves out nothing is not in the hash of a plan.
+    if resolved.select.min_trained.is_none_or(|least| least == FewLabels::LEAST) {
+        let is_any = sources.unlabelled.iter().any(|documents| *documents > 0);
+        resolved.select.min_trained = is_any.then_some(FewLabels::LEAST);
+    }
     suites::check_sources(corpora, &resolved, &origins, &sources.selections, is_listed)?;
     let names: Vec<String> = resolved.sources.iter().map(|source| source.name.clone()).collect();
     if !is_listed {
-        let selections = &mut sources.selections;
-        selections.retain(|(_, selection)| !selection.is_empty());
+        // One that has documents, but none with a label, is not left out in silence.
+        let (selections, unlabelled) = (&mut sources.selections, &mut sources.unlabelled);
+        let is_drawn: Vec<bool> = selections
+            .iter()
+            .zip(&*unlabelled)
+            .map(|((_, selection), without)| !selection.is_empty() || *without > 0)
+            .collect();
+        let mut of = is_drawn.iter();
+        selections.retain(|_| of.next() == Some(&true));
+        let mut of = is_drawn.iter();
+        unlabelled.retain(|_| of.next() == Some(&true));
         resolved.sources.retain(|source| selections.iter().any(|(name, _)| *name == source.name));
     }
     // As it will be read again: with every source that takes part.
@@ -69,34 +94,43 @@ pub(super) fn resolve(
         let at = names.iter().position(|known| known == name);
         at.and_then(|at| origins.get(at)).map_or_else(Vec::new, |from| from.ids.clone())
     };
-    select::check(corpora, &resolved, &sources.selections, against.kept, ids_of)?;
+    select::check(
+        corpora,
+        &resolved,
+        &sources.selections,
+        against.kept,
+        &sources.unlabelled,
+        ids_of,
+    )?;
     limits::check_memory(&resolved, &sources.selections, context.memory)?;
     let recipe = ResolvedRecipe::new(resolved);
     Ok(Resolution { recipe, tokenizer, pinned_tokenizer, sources })
 }
 
-fn select_sources(
+fn select_sources<'f>(
     against: &PlanInputs<'_>,
     recipe: &Recipe,
     origins: &[SourceOrigins],
-    tokenizer: TokenizerId,
+    (tokenizer, few): (TokenizerId, &dyn Fn(&SourceRecipe) -> Option<&'f RoaringTreemap>),
     context: &Context<'_>,
 ) -> Result<SourceSelections, EpochError> {
     let corpora = against.corpora;
     context.progress.begin("select", Some(recipe.sources.len() as u64));
     let base = select::eligible_documents(corpora, recipe, against.moment, against.kept)?;
     let (mut selections, mut counted) = (Vec::new(), BTreeMap::new());
-    let mut draws_from = BTreeMap::new();
+    let (mut draws_from, mut unlabelled) = (BTreeMap::new(), Vec::new());
     for (source, from) in recipe.sources.iter().zip(origins) {
         context.interrupt.check()?;
-        let (selection, counts) =
-            select::source_documents(corpora, recipe, source, &from.ids, tokenizer, &base)?;
+        let of = (&base, few(source));
+        let (selection, counts, without) =
+            select::source_documents(corpora, recipe, source, &from.ids, tokenizer, of)?;
+        unlabelled.push(without);
         draws_from.insert(source.name.clone(), from.found.clone());
         selections.push((source.name.clone(), selection));
         counted.insert(source.name.clone(), counts.map(Arc::new));
         context.progress.advance(selections.len() as u64);
     }
-    Ok(SourceSelections { selections, counted, draws_from })
+    Ok(SourceSelections { selections, counted, unlabelled, draws_from })
 }
 
 /// The tokenizer that a recipe names, or the only one there is.

@@ -8,6 +8,7 @@ use crate::epoch::lengths::with_tokens;
 use crate::epoch::pack::LengthHistogram;
 use crate::epoch::permutation::coin;
 use crate::epoch::recipe::{Holdout, HoldoutSide, Recipe, SourceRecipe};
+use crate::model::show::count;
 use crate::model::{SourceId, Standing, TokenizerId};
 use crate::query::{Dependence, dependence, names_column};
 use crate::store::TOO_MANY_ROOTS;
@@ -32,6 +33,8 @@ pub enum LeftOutReason {
     Holdout,
     /// They have fewer tokens than `select.min_tokens`.
     MinTokens,
+    /// They have fewer labels than `select.min_trained`.
+    MinTrained,
     /// `select.repeat` is 0 for them; in an extension, their passes are over too.
     NotOwed,
 }
@@ -47,6 +50,7 @@ impl LeftOutReason {
             Self::Null => "null in where",
             Self::Holdout => "beyond the holdout",
             Self::MinTokens => "shorter than min_tokens",
+            Self::MinTrained => "with fewer labels than min_trained",
             Self::NotOwed => "of which nothing is owed",
         }
     }
@@ -250,7 +254,7 @@ pub(super) fn documents_of_all(
 }
 
 /// The documents of a source of the recipe that draws from some of the corpus, and how many of each count of tokens,
-/// where all have one.
+/// where all have one. Documents with `few` labels are not drawn; how many of these there were.
 ///
 /// # Errors
 /// [`EpochError::Select`]; [`EpochError::Store`].
@@ -260,13 +264,20 @@ pub(super) fn source_documents(
     source: &SourceRecipe,
     from: &[SourceId],
     tokenizer: TokenizerId,
-    base: &RoaringTreemap,
-) -> Result<(RoaringTreemap, Option<LengthHistogram>), EpochError> {
+    (base, few): (&RoaringTreemap, Option<&RoaringTreemap>),
+) -> Result<(RoaringTreemap, Option<LengthHistogram>, u64), EpochError> {
     let mut selection = documents_of_all(corpora, from)? & base;
     if let Some(condition) = &source.condition {
         selection &= corpora.select(condition)?;
     }
-    with_tokens(corpora, tokenizer, &selection, recipe.select.min_tokens)
+    let all = selection.len();
+    if let Some(few) = few {
+        selection -= few;
+    }
+    let unlabelled = all - selection.len();
+    let (selection, counts) =
+        with_tokens(corpora, tokenizer, &selection, recipe.select.min_tokens)?;
+    Ok((selection, counts, unlabelled))
 }
 
 /// Whether every source has documents, and no document two sources. `kept` is what the snapshot keeps, and `origins` the
@@ -279,6 +290,7 @@ pub(super) fn check(
     recipe: &Recipe,
     selections: &[(String, RoaringTreemap)],
     kept: &RoaringTreemap,
+    unlabelled: &[u64],
     origins: impl Fn(&str) -> Vec<SourceId>,
 ) -> Result<(), EpochError> {
     if selections.is_empty() {
@@ -296,8 +308,15 @@ pub(super) fn check(
             let condition = source.and_then(|source| source.condition.as_deref());
             let conditions = [recipe.select.condition.as_deref(), condition];
             let nulls = null_fields(corpora, conditions, &(own & kept))?;
+            let labels = match unlabelled.get(at) {
+                Some(documents @ 1..) => format!(
+                    "; {} left out for too few labels (select.min_trained = 0 draws them)",
+                    count(*documents, "document is", "documents are")
+                ),
+                _ => String::new(),
+            };
             let why = format!(
-                "no kept document of the snapshot passes select.where, its own where and min_tokens = {}{nulls}",
+                "no kept document of the snapshot passes select.where, its own where and min_tokens = {}{nulls}{labels}",
                 recipe.select.min_tokens
             );
             return Err(EpochError::Empty { what: format!("source `{name}`"), why });

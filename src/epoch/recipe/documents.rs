@@ -78,6 +78,11 @@ pub struct SelectRecipe {
     pub condition: Option<String>,
     /// Fewest stored tokens of a document; 1 by default, since one without tokens fills no row.
     pub min_tokens: u64,
+    /// Fewest tokens with a label of a document that says what of it is trained on, within what is packed of it. Absent: 1,
+    /// or 0 where the tokenizer was registered by a release that knew no such rule; an extension by the recipe of its plan
+    /// draws what that plan drew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_trained: Option<u64>,
     /// Leaves out documents that were removed after the snapshot.
     #[serde(skip_serializing_if = "is_not")]
     pub exclude_removed: bool,
@@ -103,6 +108,7 @@ impl Default for SelectRecipe {
         Self {
             condition: None,
             min_tokens: 1,
+            min_trained: None,
             exclude_removed: false,
             exclude_contaminated: Vec::new(),
             holdout: None,

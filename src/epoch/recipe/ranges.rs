@@ -125,6 +125,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), OutOfRange> {
         }
     };
     number(&[Key("select"), Key("min_tokens")], Some(recipe.select.min_tokens), u32::MAX.into());
+    number(&[Key("select"), Key("min_trained")], recipe.select.min_trained, u32::MAX.into());
     for (at, source) in recipe.sources.iter().enumerate() {
         number(&[Key("source"), At(at), Key("tokens")], source.tokens, AMOUNT);
     }

@@ -1,7 +1,7 @@
 //! What `epoch explain` counts of an epoch is what its rows say.
 
-use crate::support::corpusdb_test;
 use crate::support::epochs::WordCorpus;
+use crate::support::{assert_contains, corpusdb_test};
 use serde_json::{Value, json};
 
 const CARRY: &str = "[tokenizer.specials]\npad = \"<pad>\"\n[pack]\nlength = 6\n[output]\nformat = \"jsonl\"\n[batch]\nrows = 3\ntail = \"carry\"\n";
@@ -95,7 +95,7 @@ corpusdb_test!(rows_and_batches_without_a_label_are_counted, WordCorpus::of(&[3]
     let records = [record(20, 18..20), record(6, 4..6), record(6, 0..0), record(20, 4..20)];
     t.scratch.write("ids.jsonl", records.join("\n"));
     t.scratch.run("ingest corpus ids.jsonl --source ids --pretokenized words");
-    let head = "[tokenizer.specials]\npad = \"<pad>\"\n[output]\nformat = \"jsonl\"\n[[source]]\nname = \"ids\"\n[batch]\nrows = 2\ntail = \"pad\"\n[pack]\nkind = \"none\"\nlength = 8\n";
+    let head = "[select]\nmin_trained = 0\n[tokenizer.specials]\npad = \"<pad>\"\n[output]\nformat = \"jsonl\"\n[[source]]\nname = \"ids\"\n[batch]\nrows = 2\ntail = \"pad\"\n[pack]\nkind = \"none\"\nlength = 8\n";
     let told = |recipe: String| {
         t.recipe("r.toml", &recipe);
         let told = t.scratch.run("epoch explain corpus r.toml --json").json()["labels"].clone();
@@ -119,6 +119,26 @@ corpusdb_test!(rows_and_batches_without_a_label_are_counted, WordCorpus::of(&[3]
     ]);
     let planned = t.scratch.ran("epoch plan corpus r.toml").good();
     assert!(planned.stderr.contains("rows without a label: 2 of 4"), "{planned}");
+    // By default documents without a label are left out: within what is packed of them.
+    let head = head.replace("min_trained = 0\n", "");
+    assert_eq!(told(head.clone()).0, [7, 2, 2, 0]);
+    assert_eq!(told(format!("{head}options = {{ long = \"truncate\" }}\n")).0, [2, 0, 0, 0]);
+    let rows = t.scratch.run("epoch stream corpus r.toml").json_lines();
+    assert!(rows.len() == 2 && rows.iter().all(has_label), "{rows:?}");
+    let left = t.scratch.run("epoch explain corpus r.toml --json").json();
+    let left = left["sources"][0]["left_out"].clone();
+    assert_eq!(left, json!([{"reason": "min_trained", "documents": 2, "tokens": 26}]));
+    let planned = t.scratch.ran("epoch plan corpus r.toml").good();
+    assert_contains(&planned.stderr, &["2 documents are left out, with fewer labels than 1"]);
+    t.recipe("r.toml", &head.replace("[select]\n", "[select]\nmin_trained = 5\n"));
+    let left = t.scratch.run("epoch explain corpus r.toml --json").json();
+    assert_eq!(left["sources"][0]["documents"], 1);
+    t.recipe(
+        "r.toml",
+        "[select]\nmin_trained = 17\n[pack]\nlength = 8\n[[source]]\nname = \"ids\"\n",
+    );
+    let none = t.scratch.ran("epoch plan corpus r.toml");
+    none.fails(&["4 documents are left out for too few labels (select.min_trained = 0"]);
     t.recipe("r.toml", "[[source]]\nname = \"web\"\n");
     let none = t.scratch.run("epoch explain corpus r.toml --json").json();
     assert!(none.get("labels").is_none() && none.get("special_repeats").is_none());

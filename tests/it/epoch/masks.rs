@@ -38,7 +38,8 @@ fn place(weighted: bool) -> CheckedCorpus {
 }
 
 fn recipe(output: &str) -> String {
-    format!("{HEAD}[output]\n{output}\n")
+    // Also documents of which nothing is trained on.
+    format!("{HEAD}[select]\nmin_trained = 0\n[output]\n{output}\n")
 }
 
 /// Every token of an epoch's rows: what it weighs as a target, by what is stored.
@@ -395,7 +396,7 @@ corpusdb_test!(trained_tokens_survive_packing_and_splitting, turns(), |place| {
             let side = if number % 2 == 0 { "right" } else { "left" };
             let multiple = if pack == "none" { 1 } else { 4 };
             let text = format!(
-                "seed = {number}\n[tokenizer]\nspecials = {{ {} }}\n[mix]\nunit = \"loss-tokens\"\ntokens = 1500\n\
+                "seed = {number}\n[select]\nmin_trained = 0\n[tokenizer]\nspecials = {{ {} }}\n[mix]\nunit = \"loss-tokens\"\ntokens = 1500\n\
                  [pack]\nkind = \"{pack}\"\nlength = 56\noptions = {{ long = \"{long}\", doc_multiple = {multiple}, pad_side = \"{side}\" }}\n\
                  [[source]]\nname = \"chats\"\nweight = 0.8\nmax_repeats = 200\n[[source]]\nname = \"web\"\nweight = 0.2\nmax_repeats = 90\n",
                 specials[number % 3]
