@@ -330,7 +330,7 @@ def purge(
     keys: Sequence[str],
     keywords: str,
     condition: str | None,
-    switches: tuple[bool, bool],
+    switches: tuple[bool, bool, bool],
     listener: _Listener | None = None,
 ) -> str:
     """Erases documents by id and by key, or those of the condition. Returns the report as JSON text."""

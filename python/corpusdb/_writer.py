@@ -130,6 +130,7 @@ class Writer(Corpus):
         block: str | None = "exact",
         reason: str | None = None,
         purge: Literal[False] = False,
+        copies: bool = False,
         force: bool = False,
         dry_run: bool = False,
         progress: ProgressOption = None,
@@ -144,6 +145,7 @@ class Writer(Corpus):
         block: str | None = "exact",
         reason: str | None = None,
         purge: Literal[True],
+        copies: bool = False,
         force: bool = False,
         dry_run: bool = False,
         progress: ProgressOption = None,
@@ -157,6 +159,7 @@ class Writer(Corpus):
         block: str | None = "exact",
         reason: str | None = None,
         purge: bool = False,
+        copies: bool = False,
         force: bool = False,
         dry_run: bool = False,
         progress: ProgressOption = None,
@@ -174,6 +177,7 @@ class Writer(Corpus):
                 where=where,
                 block=block,
                 reason=reason,
+                copies=copies,
                 force=force,
                 dry_run=dry_run,
                 progress=progress,
@@ -191,11 +195,15 @@ class Writer(Corpus):
         where: str | None = None,
         block: str | None = "exact",
         reason: str | None = None,
+        copies: bool = False,
         force: bool = False,
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> PurgeReport:
         """Erases documents: deletes text, tokens, fields and key from the disk, for good.
+
+        Other documents may hold the same text: `copies_left` of the report counts and lists them. With `copies` these
+        are erased too: those of the same bytes, equal under the normaliser, and near duplicates by the policy.
 
         Removed documents can be purged, too. A key that was purged before counts as `unchanged`. `block` and `reason`
         are as in `remove`, without `similar`, which needs the text. Raises an error while snapshots or plans have the
@@ -210,7 +218,7 @@ class Writer(Corpus):
             ids, keys = self._named(documents, where)
         removal = _removal(block, reason)
         with listening(progress) as listener:
-            told = _native.purge(self._handle, ids, keys, removal, where, (force, dry_run), listener)
+            told = _native.purge(self._handle, ids, keys, removal, where, (copies, force, dry_run), listener)
         return PurgeReport.from_json(told)
 
     def prove(

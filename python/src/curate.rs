@@ -83,11 +83,11 @@ pub(crate) fn purge(
     keys: Vec<String>,
     keywords: &str,
     condition: Option<&str>,
-    switches: (bool, bool),
+    switches: (bool, bool, bool),
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let removal = removal(py, keywords, condition)?;
-    let (force, dry_run) = switches;
+    let (copies, force, dry_run) = switches;
     let purge = |selection: PurgeSelection| {
         let removal = removal.clone();
         handle.write_fed(py, listener.as_ref(), dry_run, &mut |_, _| false, |writer, context| {
@@ -98,6 +98,11 @@ pub(crate) fn purge(
     let corpus = handle.corpus(py)?;
     let mut named = run_briefly(py, || corpus.keys_to_purge(keys.iter().map(String::as_str)))?;
     named.documents |= documents;
+    if copies {
+        let (corpus, of) = (corpus.clone(), named.documents.clone());
+        let found = run_detached(py, None, move |context| corpus.copies_of(&of, context))?;
+        named.documents |= found.all;
+    }
     let erased = named.documents.clone();
     let shown_by = run_detached(py, None, move |_| corpus.shown_by(&erased))?;
     let mut report = purge(named)?;

@@ -69,7 +69,7 @@ impl ReachSearch {
         if self.reach == BlockReach::Nothing || self.met.covers(chunk) {
             return Ok(());
         }
-        let group = if self.reach == BlockReach::Similar { SIMILAR_GROUP } else { GROUP };
+        let group = BlockKeyIndex::most(self.reach);
         let mut wanted = BlockKeyIndex::default();
         let mut until = None;
         for document in chunk.iter().copied().chain(rest).take(group.max(chunk.len())) {
@@ -99,7 +99,7 @@ fn eligible(view: &View) -> Result<RoaringTreemap, CurateError> {
 
 /// What removed documents are met by.
 #[derive(Default)]
-struct BlockKeyIndex {
+pub(super) struct BlockKeyIndex {
     /// Raw and normalised texts, with the first document that has them.
     texts: HashMap<(BlockKind, [u8; 16]), DocId>,
     /// Hashes of sketches, with all that have them: similarity is proved pair by pair.
@@ -109,7 +109,12 @@ struct BlockKeyIndex {
 }
 
 impl BlockKeyIndex {
-    fn add(
+    /// How many documents are searched for together.
+    pub(super) const fn most(reach: BlockReach) -> usize {
+        if matches!(reach, BlockReach::Similar) { SIMILAR_GROUP } else { GROUP }
+    }
+
+    pub(super) fn add(
         &mut self,
         view: &View,
         document: DocId,
@@ -134,7 +139,8 @@ impl BlockKeyIndex {
         Ok(())
     }
 
-    fn find(
+    /// Of `candidates` those that are met, by the first document that they meet.
+    pub(super) fn find(
         &self,
         view: &View,
         candidates: &RoaringTreemap,

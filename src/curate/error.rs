@@ -2,6 +2,7 @@
 
 use crate::decide::DecideError;
 use crate::model::near_names::UnknownName;
+use crate::model::show::count;
 use crate::model::{DocId, Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::OutputError;
 use crate::query::QueryError;
@@ -57,7 +58,7 @@ pub enum CurateError {
         most: usize,
     },
     /// Snapshots and plans that show documents that are to be purged.
-    #[error("{}", shown_by(snapshots, plans, quoted_by))]
+    #[error("{}{}", shown_by(snapshots, plans, quoted_by), held_by(*copies))]
     Shown {
         /// Names of snapshots, and how many of the documents each one shows as kept.
         snapshots: Vec<(String, u64)>,
@@ -65,6 +66,8 @@ pub enum CurateError {
         plans: Vec<(u32, u64)>,
         /// Words of users that quote a text or a key.
         quoted_by: Vec<String>,
+        /// Other documents that hold the text of one of them.
+        copies: u64,
     },
     /// Documents that nothing is left of.
     #[error("{documents} of these documents were purged and cannot be restored")]
@@ -240,6 +243,17 @@ impl From<CurateError> for Error {
 
 /// Snapshots and plans that an error names; the rest is counted.
 const NAMED: usize = 20;
+
+/// That others hold the text too, where some do.
+fn held_by(copies: u64) -> String {
+    match copies {
+        0 => String::new(),
+        _ => format!(
+            "; {} their text too (`copies=` takes these)",
+            count(copies, "other document holds", "other documents hold")
+        ),
+    }
+}
 
 fn shown_by(snapshots: &[(String, u64)], plans: &[(u32, u64)], quoted_by: &[String]) -> String {
     let mut what: Vec<String> = Vec::new();

@@ -79,8 +79,11 @@ pub(crate) use contaminate::{NewSuite, add_suite, load_seeds, search_stored};
 pub(crate) use encode::encode_stored;
 pub use erase::{
     Certificate, Finding, PurgeReport, PurgeSelection, SearchedFamily, SearchedFile, SharedTrace,
+    TextCopies,
 };
-pub(crate) use erase::{certify, purge, quoting, write_certificate};
+pub(crate) use erase::{
+    SearchPlace, certify, copies, purge, quoting, rewrite_hidden, write_certificate,
+};
 pub use error::CurateError;
 pub(crate) use fields::drop_field;
 pub use fields::{ComputedField, FieldReport, NewField};

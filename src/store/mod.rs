@@ -104,4 +104,4 @@ pub use records::removals::PendingPurge;
 pub(crate) use records::removals::{PurgeTrace, TracePart, TraceRun};
 pub(crate) use records::tokenizers::TokenizerFiles;
 pub use view::View;
-pub(crate) use writer::StoreWriter;
+pub(crate) use writer::{LiveTable, StoreWriter};

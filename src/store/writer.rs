@@ -15,7 +15,7 @@ use crate::store::files::{scratch, wal};
 use crate::store::index::IndexWriter;
 use crate::store::view::{MomentRecords, View};
 use roaring::RoaringTreemap;
-use rocksdb::{DB, FlushOptions, WaitForCompactOptions, WriteOptions};
+use rocksdb::{DB, FlushOptions, LiveFile, WaitForCompactOptions, WriteOptions};
 use std::any::Any;
 use std::collections::HashMap;
 use std::fs::File;
@@ -211,8 +211,8 @@ impl StoreWriter {
         self.flush()
     }
 
-    /// Rewrites the files of these families: what was deleted from them, or replaced, is in no table and no log after
-    /// it.
+    /// Rewrites the files of these families, and of all others with deleted rows but those of `numbers`: what was deleted
+    /// from them, or replaced, is in no table and no log after it.
     ///
     /// # Errors
     /// [`StoreError::Held`] when this process shows an earlier moment, which the files are kept for; otherwise as
@@ -220,6 +220,7 @@ impl StoreWriter {
     pub fn rewrite(
         &mut self,
         families: &[&'static str],
+        numbers: &[&'static str],
         context: &Context<'_>,
     ) -> Result<(), StoreError> {
         self.flush()?;
@@ -229,7 +230,16 @@ impl StoreWriter {
         if oldest.is_some_and(|oldest| oldest != 0 && oldest < self.db.latest_sequence_number()) {
             return Err(StoreError::Held);
         }
-        let compacted = compact(&self.db, families.iter().copied(), PIECE, context);
+        let files = self.db.live_files()?;
+        let has_deletions = |family: &&str| {
+            let mut own = files.iter().filter(|file| file.column_family_name == **family);
+            own.any(|file| file.num_deletions > 0)
+        };
+        let all = self.families.iter().map(|family| family.name);
+        let families = all.filter(|family| {
+            families.contains(family) || !numbers.contains(family) && has_deletions(family)
+        });
+        let compacted = compact(&self.db, families, PIECE, context);
         self.refresh_view()?;
         compacted
     }
@@ -239,12 +249,39 @@ impl StoreWriter {
         self.place().remove_old_reports();
     }
 
-    /// Directories of dry runs: of processes that continue, since those of others were removed when this writer opened.
+    /// Directories of dry runs, of openings and of backups: of processes that continue, since those of others were removed
+    /// when this writer opened.
     ///
     /// # Errors
     /// [`StoreError::Io`].
     pub fn living_copies(&self) -> Result<Vec<String>, StoreError> {
-        scratch::named(self.place(), scratch::DRY_RUN)
+        let mut found = scratch::named(self.place(), scratch::DRY_RUN)?;
+        found.extend(scratch::named(self.place(), scratch::LINKS)?);
+        Ok(found)
+    }
+
+    /// What names the corpus, whatever is moved or copied; a restored one has its own.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn identity(&self) -> Result<String, StoreError> {
+        self.place().identity()
+    }
+
+    /// The tables of the database.
+    ///
+    /// # Errors
+    /// [`StoreError::Rocks`].
+    pub fn live_tables(&self) -> Result<Vec<LiveTable>, StoreError> {
+        let files = self.db.live_files()?.into_iter();
+        let table = |file: LiveFile| LiveTable {
+            path: format!("db{}", file.name),
+            family: file.column_family_name,
+            entries: file.num_entries,
+            deletions: file.num_deletions,
+            level: file.level,
+        };
+        Ok(files.map(table).collect())
     }
 
     /// Removes the checkpoints that migrations made beside the database; answers their names.
@@ -254,6 +291,21 @@ impl StoreWriter {
     pub fn remove_checkpoints(&self) -> Result<Vec<String>, StoreError> {
         self.place().remove_checkpoints()
     }
+}
+
+/// A table of the database.
+#[derive(Clone, Debug)]
+pub struct LiveTable {
+    /// Its path within the directory of the corpus.
+    pub path: String,
+    /// The family whose rows it has.
+    pub family: String,
+    /// Its entries, with those that newer ones hide and the deletions.
+    pub entries: u64,
+    /// Its deletions.
+    pub deletions: u64,
+    /// Its level: tables of level 0 overlap, those of others overlap only tables of other levels.
+    pub level: i32,
 }
 
 impl Drop for StoreWriter {

@@ -4,7 +4,7 @@
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{
     self, Certificate, CurateError, NewSignals, PurgeReport, PurgeSelection, RemovalRequest,
-    SignalsReport,
+    SearchPlace, SignalsReport,
 };
 use crate::epoch;
 use crate::model::{Context, Error, Standing};
@@ -101,19 +101,22 @@ impl CorpusWriter {
         let PurgeSelection { documents, purged_before } = selection.into();
         let selection = &documents;
         let purged = self.view().documents_standing(Standing::Purged)?;
+        let context = self.within(context);
+        let left = curate::copies(self.view(), selection, &context)?;
         let Dependents { snapshots, plans, .. } = shown_by(self.view(), &(selection - purged))?;
         if !force {
             let quoted_by = curate::quoting(self.view(), selection, self.memory())?;
             if !(snapshots.is_empty() && plans.is_empty() && quoted_by.is_empty()) {
-                return Err(CurateError::Shown { snapshots, plans, quoted_by }.into());
+                let copies = left.count();
+                return Err(CurateError::Shown { snapshots, plans, quoted_by, copies }.into());
             }
         }
         let loaded = curate::load_to_write(self.store())?;
-        let context = self.within(context);
         let mut report =
             curate::purge(self.store(), &loaded, selection, &removal.into(), &context)?;
         report.selected += purged_before;
         report.unchanged += purged_before;
+        report.copies_left = left;
         Ok(report)
     }
 
@@ -206,11 +209,14 @@ impl CorpusWriter {
         time: Option<i64>,
         context: &Context<'_>,
     ) -> Result<Certificate, Error> {
-        self.store().flush()?;
-        self.store().remove_old_reports();
         let context = self.within(context);
-        let twins = self.store().living_copies()?;
-        let certificate = curate::certify(self.view(), self.path(), twins, time, &context)?;
+        curate::rewrite_hidden(self.store(), &context)?;
+        self.store().remove_old_reports();
+        let root = self.path().to_owned();
+        let store = self.store();
+        let (corpus, twins) = (store.identity()?, store.living_copies()?);
+        let place = SearchPlace { root, corpus, tables: store.live_tables()?, twins };
+        let certificate = curate::certify(self.view(), place, time, &context)?;
         if let Some(file) = file {
             curate::write_certificate(self.view(), &certificate, file)?;
         }

@@ -32,6 +32,7 @@ mod curate {
     mod fields;
     mod histories;
     mod purge;
+    mod takedown;
 }
 
 /// The dedup contract against brute force: a world is a corpus beside the naive model of it.

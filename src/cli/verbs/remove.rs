@@ -60,6 +60,9 @@ pub(super) struct RemoveArgs {
     /// Also erase the documents, as `corpusdb purge` does: they cannot be restored.
     #[arg(long)]
     purge: bool,
+    /// With `purge`: also every other document that holds the same text.
+    #[arg(long, requires = "purge")]
+    copies: bool,
     /// With `purge`: even if snapshots or plans have the documents.
     #[arg(long, requires = "purge")]
     force: bool,
@@ -110,7 +113,8 @@ impl Verb for RemoveArgs {
         if self.purge {
             let (documents, condition) = (self.which.documents, self.which.condition);
             let (removal, force, prove) = (self.removal, self.force, self.prove);
-            let asked = PurgeArgs { documents, condition, removal, force, prove };
+            let copies = self.copies;
+            let asked = PurgeArgs { documents, condition, copies, removal, force, prove };
             return Ok(RemoveAnswer::Purged(Box::new(asked.run(path, call)?)));
         }
         let mut writer = call.options.open_writer(path)?;
@@ -256,6 +260,10 @@ pub(super) struct PurgeArgs {
         allow_hyphen_values = true
     )]
     condition: Option<String>,
+    /// Also erase every other document that holds the same text: of the same bytes, equal under the normaliser, or a near
+    /// duplicate by the policy.
+    #[arg(long)]
+    copies: bool,
     #[command(flatten)]
     removal: RemovalArgs,
     /// Erase the documents even if snapshots or plans have them, or stored expressions and recipes quote them.
@@ -295,6 +303,7 @@ struct ProofSummary {
     runs: u64,
     shared_runs: u64,
     found: u64,
+    copies_left: u64,
     files: usize,
 }
 
@@ -304,6 +313,7 @@ impl Verb for PurgeArgs {
     const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb purge crawl https://example.org/page --reason \"request 2026-117\" --prove proof.json",
+        "corpusdb purge crawl https://example.org/page --copies --dry-run",
         "corpusdb purge crawl --where \"standing = 'removed' AND source = 'web'\" --force",
         "corpusdb purge crawl --prove proof.json",
     ];
@@ -316,7 +326,10 @@ impl Verb for PurgeArgs {
     fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<PurgeAnswer> {
         let mut writer = call.options.open_writer(path)?;
         let corpus = writer.corpus();
-        let (documents, selection) = self.select(&corpus, call)?;
+        let (mut documents, selection) = self.select(&corpus, call)?;
+        if self.copies {
+            documents.documents |= corpus.copies_of(&documents.documents, &call.context)?.all;
+        }
         let shown_by = corpus.shown_by(&documents.documents)?;
         note_shown(&shown_by, call);
         if let Some(unended) = unended(&corpus)? {
@@ -337,6 +350,7 @@ impl Verb for PurgeArgs {
             runs: found.runs,
             shared_runs: found.shared_runs,
             found: found.found,
+            copies_left: found.copies_left,
             files: found.files.len(),
         });
         Ok(PurgeAnswer { report, selection, shown_by, proof, certificate })
@@ -420,7 +434,20 @@ impl Report for PurgeAnswer {
 fn print_purge(report: &PurgeReport, out: &mut Output) {
     let n = number;
     let verb = if out.is_dry_run() { "would purge" } else { "purged" };
-    out.line(format!("{verb} {} documents", n(report.purged)));
+    let copies = &report.copies_left;
+    let standings = copies.standings.iter().map(|(name, count)| format!("{} {name}", n(*count)));
+    out.line(match copies.count() {
+        0 => format!("{verb} {} documents; no other document holds their text", n(report.purged)),
+        left => format!(
+            "{verb} {} documents; {} their text still ({} of the same bytes, {} normalised, {} near; {}): --copies takes these too",
+            n(report.purged),
+            count(left, "other document holds", "other documents hold"),
+            n(copies.same_bytes),
+            n(copies.normalised),
+            n(copies.near),
+            standings.collect::<Vec<_>>().join(", ")
+        ),
+    });
     for (count, what) in [
         (report.resumed, "belong to an interrupted purge"),
         (report.unchanged, "were purged before"),
@@ -471,7 +498,16 @@ fn print_proof(file: &Path, found: &Certificate, out: &mut Output) {
         out.line(format!("  {sketches} sketches stay, since similar texts are blocked"));
     }
     for twin in &found.twins {
-        out.line(format!("  {twin} is a dry run of another process, and is not searched"));
+        out.line(format!("  {twin} belongs to another process, and is not searched"));
+    }
+    for table in &found.other_tables {
+        out.line(format!("  {table} is no table of the corpus, and its rows are not searched"));
+    }
+    if found.copies_left > 0 {
+        out.line(format!(
+            "  {} a purged text byte for byte",
+            count(found.copies_left, "document holds", "documents hold")
+        ));
     }
     if found.without_runs > 0 {
         let short = n(found.without_runs);

@@ -1,5 +1,6 @@
 //! The certificate of a purge: a search of every row and every file, what it found, and the file that says so.
 
+use super::TOUCHED;
 use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
 use crate::curate::error::CurateError;
@@ -7,12 +8,12 @@ use crate::model::{
     Context, DocId, FileId, Interrupted, IoError, SourceId, Standing, hexadecimal, shown_timestamp,
 };
 use crate::output::OutputFile;
-use crate::store::{StoredRow, TracePart, TraceRun, View, format_version};
+use crate::store::{LiveTable, StoredRow, TracePart, TraceRun, View, format_version};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Findings, and documents with what they share, that are listed; the rest is counted.
@@ -64,8 +65,15 @@ pub struct Certificate {
     pub kept_paths: u64,
     /// The first of these.
     pub paths: Vec<String>,
-    /// Directories of running dry runs, which have an earlier state: their tables are not searched.
+    /// Directories of dry runs, openings and backups in progress, which have an earlier state: their tables are not
+    /// searched.
     pub twins: Vec<String>,
+    /// Tables below the directory that are none of the database's: their rows are not searched.
+    pub other_tables: Vec<String>,
+    /// Documents that hold a purged text byte for byte, of every standing: a purge of all copies takes these too.
+    pub copies_left: u64,
+    /// The first of these.
+    pub copies: Vec<u64>,
     /// Runs that also occur in documents that were not purged; they are ignored, except in the purged document's own
     /// rows.
     pub shared_runs: u64,
@@ -82,8 +90,15 @@ pub struct Certificate {
 impl Certificate {
     /// Whether all was searched, and nothing of the purged documents was found that is not of others too.
     #[must_use]
-    pub const fn is_clean(&self) -> bool {
-        self.found == 0 && self.twins.is_empty()
+    pub fn is_clean(&self) -> bool {
+        let has_hidden = |family: &SearchedFamily| {
+            let is_word = TOUCHED.contains(&family.name.as_str());
+            self.purged > 0 && is_word && family.entries > family.rows
+        };
+        self.found == 0
+            && self.twins.is_empty()
+            && self.other_tables.is_empty()
+            && !self.families.iter().any(has_hidden)
     }
 }
 
@@ -96,6 +111,8 @@ pub struct SearchedFamily {
     pub name: String,
     /// Its rows.
     pub rows: u64,
+    /// Entries of its tables: more than rows where newer ones hide some, or deletions are among them.
+    pub entries: u64,
     /// Bytes of their keys and values; of texts, unpacked.
     pub bytes: u64,
 }
@@ -247,26 +264,36 @@ impl HitPlaces {
     }
 }
 
+/// Where a certificate searches.
+pub struct SearchPlace {
+    /// The directory of the corpus.
+    pub root: PathBuf,
+    /// The identity of the corpus.
+    pub corpus: String,
+    /// The tables of the database.
+    pub tables: Vec<LiveTable>,
+    /// Directories below it that other processes write to.
+    pub twins: Vec<String>,
+}
+
 /// Searches every row of `view` and every file below `root`, which nobody may write to meanwhile, for what was purged.
-/// `twins` are directories below it that other processes write to.
+/// Families of numbers and hashes may have entries that newer ones hide.
 ///
 /// # Errors
 /// [`CurateError`] when rows or files cannot be read.
 pub fn certify(
     view: &View,
-    root: &Path,
-    twins: Vec<String>,
+    place: SearchPlace,
     time: Option<i64>,
     context: &Context<'_>,
 ) -> Result<Certificate, CurateError> {
     let purged = view.documents_standing(Standing::Purged)?;
-    let identity = root.join("db").join("IDENTITY");
-    let corpus = std::fs::read_to_string(&identity).map_err(IoError::of("reading", &identity))?;
+    let SearchPlace { root, corpus, tables, twins } = place;
     let mut certificate = Certificate {
         r#type: "purge-certificate",
         release: env!("CARGO_PKG_VERSION"),
         format: format_version(),
-        corpus: corpus.trim().to_owned(),
+        corpus,
         commit: view.commit().0,
         time: time.map(shown_timestamp),
         purged: purged.len(),
@@ -277,18 +304,27 @@ pub fn certify(
         ..Certificate::default()
     };
     let most = TraceSearch::capacity(context.memory);
-    let mut groups = TraceGroups { view, next: 0, most, files: BTreeSet::new() };
+    let mut groups =
+        TraceGroups { view, next: 0, most, files: BTreeSet::new(), texts: BTreeSet::new() };
     let mut is_first = true;
     loop {
         let (runs, owners) = groups.next(&mut certificate)?;
         if runs.is_empty() && !is_first {
             break;
         }
+        groups.copies(&purged, &mut certificate)?;
         let mut group =
             TraceGroup { owners, search: TraceSearch::of(runs.iter()), met: BTreeMap::new() };
-        let families = search_rows(view, &purged, &mut group, context)?;
-        let files = search_files(root, &mut group, context)?;
+        let mut families = search_rows(view, &purged, &mut group, context)?;
+        let files = search_files(&root, &mut group, context)?;
         if std::mem::take(&mut is_first) {
+            for family in &mut families {
+                let own = tables.iter().filter(|table| table.family == family.name);
+                family.entries = own.map(|table| table.entries).sum();
+            }
+            let is_live = |file: &&SearchedFile| tables.iter().any(|table| table.path == file.path);
+            let others = files.iter().filter(|file| file.path.ends_with(".sst") && !is_live(file));
+            certificate.other_tables = others.map(|file| file.path.clone()).collect();
             (certificate.families, certificate.files) = (families, files);
         }
         group.tell(&mut certificate);
@@ -319,6 +355,8 @@ struct TraceGroups<'a> {
     most: usize,
     /// Files that documents without a key were read from.
     files: BTreeSet<(SourceId, FileId)>,
+    /// Hashes of the texts whose runs were handed out last.
+    texts: BTreeSet<[u8; 16]>,
 }
 
 type OwnedTraceRuns = (Vec<TraceRun>, Vec<(DocId, TracePart)>);
@@ -336,6 +374,7 @@ impl TraceGroups<'_> {
                     let header = self.view.expect_header(trace.document)?;
                     self.files.insert((header.source, header.file));
                 }
+                self.texts.insert(trace.raw);
                 certificate.without_runs += u64::from(trace.runs.is_empty());
                 certificate.runs += trace.runs.len() as u64;
                 owners.extend(trace.runs.iter().map(|run| (trace.document, run.of)));
@@ -343,6 +382,28 @@ impl TraceGroups<'_> {
             }
         }
         Ok((runs, owners))
+    }
+
+    /// Counts the documents that hold one of these texts.
+    fn copies(
+        &mut self,
+        purged: &RoaringTreemap,
+        certificate: &mut Certificate,
+    ) -> Result<(), CurateError> {
+        let texts = std::mem::take(&mut self.texts);
+        if texts.is_empty() {
+            return Ok(());
+        }
+        for row in self.view.headers(0..self.view.documents())? {
+            let (document, header) = row?;
+            if header.bytes > 0 && texts.contains(&header.raw) && !purged.contains(document.0) {
+                certificate.copies_left += 1;
+                if certificate.copies.len() < LISTED {
+                    certificate.copies.push(document.0);
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -433,7 +494,7 @@ fn search_files(
     context.progress.begin("searching files", Some(paths.len() as u64));
     let mut files = Vec::new();
     for path in paths {
-        files.push(search_file(root, &path, group, context)?);
+        files.extend(search_file(root, &path, group, context)?);
         context.progress.advance(files.len() as u64);
     }
     Ok(files)
@@ -458,10 +519,15 @@ fn search_file(
     path: &Path,
     group: &mut TraceGroup,
     context: &Context<'_>,
-) -> Result<SearchedFile, CurateError> {
+) -> Result<Option<SearchedFile>, CurateError> {
     let failed = || IoError::of("reading", path);
     let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
-    let mut file = File::open(path).map_err(failed())?;
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        // RocksDB deletes a table that is none any more when it likes.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed()(error).into()),
+    };
     let mut hasher = blake3::Hasher::new();
     let mut buffer: Vec<u8> = Vec::with_capacity(BLOCK + CARRIED);
     let mut begins = 0_u64;
@@ -483,5 +549,5 @@ fn search_file(
         });
     }
     let bytes = begins + buffer.len() as u64;
-    Ok(SearchedFile { path: shown, bytes, blake3: hasher.finalize().to_hex().to_string() })
+    Ok(Some(SearchedFile { path: shown, bytes, blake3: hasher.finalize().to_hex().to_string() }))
 }

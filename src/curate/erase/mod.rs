@@ -8,22 +8,26 @@
 //! * `rows`: texts that they lent to others move on
 //! * `dictionaries` that have pieces of their texts are replaced
 //! * `rows`: hashes of them are kept (`traces`), their rows are erased
-//! * `quotes`: snapshots, values of fields, verdicts and rejected records that quote them, in any of the
+//! * `quotes`: snapshots, `values` of fields, verdicts and rejected records that quote them, in any of the
 //!   `spellings`; `words` of users that do
 //! * the files of the families are rewritten, and checkpoints of earlier formats removed
 //!
 //! `certificate` searches every row and every file for what was erased, and tells what it found.
 
 mod certificate;
+mod copies;
 mod dictionaries;
 mod quotes;
 mod rows;
 mod spellings;
 mod traces;
+mod values;
 mod words;
 
 pub use certificate::{Certificate, Finding, SearchedFamily, SearchedFile, SharedTrace};
-pub(crate) use certificate::{certify, write_certificate};
+pub(crate) use certificate::{SearchPlace, certify, write_certificate};
+pub use copies::TextCopies;
+pub(crate) use copies::copies;
 pub(super) use rows::identity_of;
 pub(crate) use words::quoting;
 
@@ -40,7 +44,7 @@ use serde::Serialize;
 use traces::TraceSearch;
 
 /// The families that have something of a document, or of what quotes it.
-const TOUCHED: [&str; 20] = [
+pub(crate) const TOUCHED: [&str; 20] = [
     "meta",
     "commits",
     "tokenizers",
@@ -62,6 +66,10 @@ const TOUCHED: [&str; 20] = [
     "contamination",
     "verdicts",
 ];
+/// Families of numbers and hashes, which no one reads a document from: what is deleted of them goes with the next
+/// compaction.
+pub(crate) const NUMBERS: [&str; 8] =
+    ["bands", "bands_more", "band_runs", "blocks", "exact", "lineage", "matches", "members"];
 /// What a purge did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
@@ -101,6 +109,8 @@ pub struct PurgeReport {
     pub checkpoints: Vec<String>,
     /// How many commits were made.
     pub commits: u64,
+    /// Other documents that hold the text of one of the selected ones, which stays with them.
+    pub copies_left: TextCopies,
     /// Files were not rewritten because this process still holds an earlier view. Drop it and call `purge` again
     /// with an empty selection.
     pub held: bool,
@@ -137,6 +147,18 @@ impl From<&RoaringTreemap> for PurgeSelection {
 }
 
 impl Corpus {
+    /// Other documents that hold the texts of these: a purge of all of them erases the text, not only some documents.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read; after an interrupt.
+    pub fn copies_of(
+        &self,
+        documents: &RoaringTreemap,
+        context: &Context<'_>,
+    ) -> Result<TextCopies, Error> {
+        Ok(copies(self.view(), documents, context)?)
+    }
+
     /// The documents that are still to be erased by a purge that was stopped. The next purge erases them, whatever is
     /// asked for, unless they are restored.
     ///
@@ -266,6 +288,7 @@ fn finish(
         rows::move_texts(purge, &documents, context.memory)?;
         dictionaries::replace(purge, &documents)?;
         words::redact_short_keys(purge, &documents)?;
+        quotes::of_values(purge, &documents, context.memory)?;
         rows::erase(purge, &documents)?;
     }
     purge.commits.stage("erasing rows that quote them", None);
@@ -275,7 +298,7 @@ fn finish(
     quotes::quotes(purge, unended.commit, TraceSearch::capacity(context.memory))?;
     let PurgeProcedure { writer, commits, report, .. } = procedure;
     report.commits += commits.end();
-    match writer.rewrite(&TOUCHED, context) {
+    match writer.rewrite(&TOUCHED, &NUMBERS, context) {
         Err(StoreError::Held) => {
             report.held = true;
             return Ok(());
@@ -289,5 +312,31 @@ fn finish(
     batch.commit(&CommitRecord { subject: "ended".to_owned(), ..begun })?;
     report.commits += 1;
     writer.flush()?;
+    Ok(())
+}
+
+/// Rewrites the files that may have entries which newer ones hide: a search of the rows does not see these.
+///
+/// # Errors
+/// As [`StoreWriter::rewrite`].
+pub(crate) fn rewrite_hidden(
+    writer: &mut StoreWriter,
+    context: &Context<'_>,
+) -> Result<(), CurateError> {
+    writer.flush()?;
+    if writer.view().documents_standing(Standing::Purged)?.is_empty() {
+        return Ok(());
+    }
+    let tables = writer.live_tables()?;
+    let may_hide = |family: &&&str| {
+        let own = || tables.iter().filter(|table| table.family == ***family);
+        let levels = own().map(|table| table.level);
+        own().any(|table| table.deletions > 0 || table.level == 0)
+            || levels.clone().min() != levels.max()
+    };
+    let families: Vec<&str> = TOUCHED.iter().filter(may_hide).copied().collect();
+    if !families.is_empty() {
+        writer.rewrite(&families, &NUMBERS, context)?;
+    }
     Ok(())
 }

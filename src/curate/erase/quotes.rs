@@ -3,9 +3,10 @@
 use super::PurgeProcedure;
 use super::spellings::any;
 use super::traces::TraceSearch;
+use super::values::ValueQuotes;
 use super::words;
 use crate::curate::error::CurateError;
-use crate::model::{CommitSeq, TermId};
+use crate::model::{CommitSeq, DocId, TermId};
 use crate::store::{TracePart, TraceRun, View};
 use roaring::RoaringTreemap;
 
@@ -78,8 +79,40 @@ pub(super) fn quotes(
         let search = TraceSearch::of(runs.iter());
         let mut has = |bytes: &[u8]| search.any(bytes);
         words::redact(purge, &mut has)?;
-        rejects(purge, &search)?;
+        rejects(purge, &mut has)?;
     }
+}
+
+/// Takes away, while they are at hand, what quotes values that only these documents have.
+pub(super) fn of_values(
+    purge: &mut PurgeProcedure<'_, '_>,
+    documents: &RoaringTreemap,
+    memory: u64,
+) -> Result<(), CurateError> {
+    let most = TraceSearch::capacity(memory);
+    let mut some = documents.iter().map(DocId).peekable();
+    while some.peek().is_some() {
+        let view = purge.writer.view().clone();
+        let own = purge.record.clone();
+        let quotes = ValueQuotes::of(&view, &mut some, documents, most, &mut |look| {
+            words::each(&view, look)?;
+            for words in [&own.reason, &own.condition].into_iter().flatten() {
+                look(words.as_bytes());
+            }
+            for reject in view.keyed_rejects()? {
+                let (_, reject) = reject?;
+                look(&reject.raw);
+                look(reject.reason.as_bytes());
+            }
+            Ok(())
+        })?;
+        if !quotes.is_empty() {
+            let mut has = |bytes: &[u8]| quotes.are_in(bytes);
+            words::redact(purge, &mut has)?;
+            rejects(purge, &mut has)?;
+        }
+    }
+    Ok(())
 }
 
 /// The runs of texts and keys of the next commits after `after`, and the last one of these.
@@ -104,13 +137,15 @@ fn some_runs(
     Ok((runs, last))
 }
 
-fn rejects(purge: &mut PurgeProcedure<'_, '_>, search: &TraceSearch) -> Result<(), CurateError> {
+fn rejects(
+    purge: &mut PurgeProcedure<'_, '_>,
+    has: &mut dyn FnMut(&[u8]) -> bool,
+) -> Result<(), CurateError> {
     loop {
         let mut quoting = Vec::new();
         for reject in purge.writer.view().keyed_rejects()? {
             let (hash, reject) = reject?;
-            let mut has = |bytes: &[u8]| search.any(bytes);
-            if any(&reject.raw, &mut has) || has(reject.reason.as_bytes()) {
+            if any(&reject.raw, has) || has(reject.reason.as_bytes()) {
                 quoting.push(hash);
                 if quoting.len() >= CHUNK {
                     break;

@@ -1,6 +1,6 @@
 //! The rows of purged documents: texts that they lent move on, what is left to know of them is hashed, then they are erased.
 
-use super::{PurgeProcedure, traces};
+use super::{PurgeProcedure, traces, values};
 use crate::curate::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
 use crate::dedup::Fingerprinter;
@@ -123,7 +123,9 @@ fn trace(
 ) -> Result<PurgeTrace, CurateError> {
     let mut found = Vec::new();
     quoted_runs(view, document, header, &mut found)?;
-    traces::add(view.metadata(document)?.as_bytes(), TracePart::Metadata, OF_OTHERS, &mut found);
+    let metadata = view.metadata(document)?;
+    traces::add(metadata.as_bytes(), TracePart::Metadata, OF_OTHERS, &mut found);
+    values::add_runs(&metadata, &mut found);
     for (tokenizer, _) in view.tokenizers() {
         if let Some(tokens) = view.token_bytes(tokenizer, document)? {
             traces::add(&tokens, TracePart::Tokens, OF_TOKENS, &mut found);

@@ -5,6 +5,7 @@ use super::PurgeProcedure;
 use super::rows;
 use super::spellings::any;
 use super::traces::{self, TraceSearch};
+use super::values::ValueQuotes;
 use crate::curate::error::CurateError;
 use crate::model::{DocId, FieldId, Standing, TokenizerId};
 use crate::store::{CommitBatch, EpochRecord, FieldRecord, FieldState, REDACTED, TracePart, View};
@@ -97,7 +98,7 @@ fn without(json: &[u8], has: &mut dyn FnMut(&[u8]) -> bool) -> String {
     if any(redacted.as_bytes(), has) { REDACTED.to_owned() } else { redacted }
 }
 
-/// The words in use that quote a text or a key of documents, by what they are; of what was purged nothing is left to be
+/// The words in use that quote a text, a key or a value of documents, by what they are; of what was purged nothing is left to be
 /// quoted. Without words in use no document is read.
 ///
 /// # Errors
@@ -113,8 +114,8 @@ pub(crate) fn quoting(
     if words.is_empty() {
         return Ok(found);
     }
-    let documents = documents - view.documents_standing(Standing::Purged)?;
-    let mut documents = documents.iter().map(DocId).peekable();
+    let selected = documents - view.documents_standing(Standing::Purged)?;
+    let mut documents = selected.iter().map(DocId).peekable();
     while !words.is_empty() && documents.peek().is_some() {
         let (mut runs, mut keys) = (Vec::new(), Vec::new());
         while runs.len() < most
@@ -135,7 +136,30 @@ pub(crate) fn quoting(
             !quotes
         });
     }
+    let mut documents = selected.iter().map(DocId).peekable();
+    while !words.is_empty() && documents.peek().is_some() {
+        let quotes = ValueQuotes::of(view, &mut documents, &selected, most, &mut |look| {
+            words.iter().for_each(|words| look(words.bytes()));
+            Ok(())
+        })?;
+        words.retain(|words| {
+            let quotes = any(words.bytes(), &mut |bytes| quotes.are_in(bytes));
+            if quotes {
+                found.push(words.name());
+            }
+            !quotes
+        });
+    }
     Ok(found)
+}
+
+/// Calls `look` with the reasons and conditions of commits, and with the words in use.
+pub(super) fn each(view: &View, look: &mut dyn FnMut(&[u8])) -> Result<(), CurateError> {
+    for (_, commit) in view.commits()? {
+        [commit.reason, commit.condition].iter().flatten().for_each(|words| look(words.as_bytes()));
+    }
+    WordsInUse::of(view)?.iter().for_each(|words| look(words.bytes()));
+    Ok(())
 }
 
 /// Redacts the words of commits in which `has` finds something, those of the purge's own record too, and the words in use.
