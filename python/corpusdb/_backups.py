@@ -37,11 +37,27 @@ class Backups:
         return VerifyBackupsReport.from_json(call("backup verify", progress=progress, directory=self._directory))
 
     def restore(
-        self, target: str | os.PathLike[str], commit: int | None = None, *, progress: ProgressOption = None
+        self,
+        target: str | os.PathLike[str],
+        commit: int | None = None,
+        *,
+        repeat_purges: bool = False,
+        progress: ProgressOption = None,
     ) -> Backup:
-        """Restores the backup of a commit, or the newest one, to a new corpus at `target`: complete or not at all."""
+        """Restores the backup of a commit, or the newest one, to a new corpus at `target`: complete or not at all.
+
+        It has the documents again that were purged since (`purged_since` counts those that a later backup tells of).
+        With `repeat_purges` they are purged in it, too.
+        """
         return Backup.from_json(
-            call("backup restore", progress=progress, directory=self._directory, target=target, id=commit)
+            call(
+                "backup restore",
+                progress=progress,
+                directory=self._directory,
+                target=target,
+                id=commit,
+                repeat_purges=repeat_purges,
+            )
         )
 
     def drop(self, commit: int, *, progress: ProgressOption = None) -> DropBackupReport:

@@ -268,6 +268,7 @@ __all__ = [
     "TermOutcomeRefused",
     "TermReport",
     "TextCase",
+    "TextCopies",
     "Timeline",
     "TokenLengthBin",
     "TokenPiece",
@@ -1060,7 +1061,18 @@ class Certificate(Report):
     """The first of these."""
 
     twins: list[str]
-    """Directories of running dry runs, which have an earlier state: their tables are not searched."""
+    """Directories of dry runs, openings and backups in progress, which have an earlier state: their tables are not
+    searched.
+    """
+
+    other_tables: list[str]
+    """Tables below the directory that are none of the database's: their rows are not searched."""
+
+    copies_left: int
+    """Documents that hold a purged text byte for byte, of every standing: a purge of all copies takes these too."""
+
+    copies: list[int]
+    """The first of these."""
 
     shared_runs: int
     """Runs that also occur in documents that were not purged; they are ignored, except in the purged document's own
@@ -4108,6 +4120,8 @@ class ProofSummary(Report):
 
     found: int
 
+    copies_left: int
+
     files: int
 
 
@@ -4179,6 +4193,9 @@ class PurgeReport(Report):
 
     commits: int
     """How many commits were made."""
+
+    copies_left: TextCopies
+    """Other documents that hold the text of one of the selected ones, which stays with them."""
 
     held: bool
     """Files were not rewritten because this process still holds an earlier view. Drop it and call `purge` again
@@ -4821,6 +4838,9 @@ class SearchedFamily(Report):
     rows: int
     """Its rows."""
 
+    entries: int
+    """Entries of its tables: more than rows where newer ones hide some, or deletions are among them."""
+
     bytes: int
     """Bytes of their keys and values; of texts, unpacked."""
 
@@ -4846,6 +4866,12 @@ class SelectRecipe(Report):
 
     min_tokens: int
     """Fewest stored tokens of a document; 1 by default, since one without tokens fills no row."""
+
+    min_trained: int | None
+    """Fewest tokens with a label of a document that says what of it is trained on, within what is packed of it. Absent: 1,
+    or 0 where the tokenizer was registered by a release that knew no such rule; an extension by the recipe of its plan
+    draws what that plan drew.
+    """
 
     exclude_removed: bool
     """Leaves out documents that were removed after the snapshot."""
@@ -6108,6 +6134,25 @@ class TextCase(Report):
     """The observation."""
 
 
+class TextCopies(Report):
+    """Documents that hold the same text as others, each counted once, where it is closest."""
+
+    same_bytes: int
+    """Documents of the same bytes."""
+
+    normalised: int
+    """Others of the same text under the normaliser."""
+
+    near: int
+    """Others that are near duplicates by the policy; 0 where it looks for none."""
+
+    standings: dict[str, int]
+    """All of these by standing."""
+
+    documents: list[int]
+    """The first of them, ascending."""
+
+
 class Timeline(Report):
     """The history of a corpus: ingests in stretches of commits, and other commits."""
 
@@ -6887,7 +6932,7 @@ KeepOrder: TypeAlias = Literal["first", "longest"] | KeepOrderSourcePriority | K
 Layout: TypeAlias = Literal["plain", "nanogpt", "llm.c", "datatrove", "olmo"]
 """The framing of bare token ids."""
 
-LeftOutReason: TypeAlias = Literal["removed", "suite", "where", "null", "holdout", "min_tokens", "not_owed"]
+LeftOutReason: TypeAlias = Literal["removed", "suite", "where", "null", "holdout", "min_tokens", "min_trained", "not_owed"]
 """Why documents are left out of a plan."""
 
 LeftRole: TypeAlias = Literal["hidden", "excluded", "marker", "description", "leftover", "corpus", "special", "unreachable", "empty", "foreign", "damaged"]

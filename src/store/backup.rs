@@ -6,7 +6,7 @@
 use crate::model::{Context, IoError, refuse_without_room, sync_directory};
 use crate::store::database::PinnedMoment;
 use crate::store::error::StoreError;
-use crate::store::files::backup_manifest::{BackupFault, BackupFile, BackupRecord};
+use crate::store::files::backup_manifest::{BackupFault, BackupFile, BackupRecord, runs};
 use crate::store::files::backup_place::BackupPlace;
 use crate::store::files::backups::BackupDirectory;
 use crate::store::files::directory::CorpusDirectory;
@@ -16,6 +16,7 @@ use crate::store::files::scratch::{self, LinkedFiles, ScratchDirectory};
 use crate::store::files::wal;
 use crate::store::migrate;
 use crate::store::opening::{open_for_inspection, refuse_lost};
+use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -79,7 +80,7 @@ pub(crate) fn create_backup(
     let place = CorpusDirectory::new(corpus);
     let format = place.read_format(migrate::current())?;
     let mut session = BackupDirectory::begin(backups, &place.identity()?)?;
-    let moment = HeldMoment::take(&place, backups.directory())?;
+    let moment = HeldMoment::take(&place, backups.directory(), format)?;
     let names = moment.names()?;
     let mut files = Vec::new();
     context.progress.begin("copying", Some(names.iter().map(|(_, bytes)| bytes).sum()));
@@ -105,6 +106,7 @@ pub(crate) fn create_backup(
         format,
         release: env!("CARGO_PKG_VERSION").to_owned(),
         bytes: files.iter().map(|file| file.bytes).sum(),
+        purged: runs(&moment.purged),
         files,
     };
     let report = BackupReport {
@@ -146,11 +148,16 @@ struct HeldMoment {
     files: LinkedFiles,
     commit: u64,
     documents: u64,
+    purged: RoaringTreemap,
 }
 
 impl HeldMoment {
     /// Holds the last commit: by links, or by copies in the directory `spare`, without one beside the corpus's files.
-    fn take(place: &CorpusDirectory, spare: Option<&Path>) -> Result<Self, StoreError> {
+    fn take(
+        place: &CorpusDirectory,
+        spare: Option<&Path>,
+        format: u32,
+    ) -> Result<Self, StoreError> {
         let spare = spare.map(CorpusDirectory::new);
         if let Some(spare) = &spare {
             scratch::sweep(spare, &[scratch::LINKS]);
@@ -178,8 +185,14 @@ impl HeldMoment {
             }
             let (commit, documents) = migrate::extent(&db)?;
             refuse_lost(&place.root, commit, journal.last())?;
-            PinnedMoment::at_now(&Arc::new(db)).refuse_repairing(&place.root)?;
-            return Ok(Self { files, commit, documents });
+            let moment = PinnedMoment::at_now(&Arc::new(db));
+            moment.refuse_repairing(&place.root)?;
+            // Rows of an earlier format are not read.
+            let purged = match format == migrate::current() {
+                true => moment.purged_documents()?,
+                false => RoaringTreemap::new(),
+            };
+            return Ok(Self { files, commit, documents, purged });
         }
         Err(missed.unwrap_or_else(|| StoreError::Restless {
             path: place.root.clone(),

@@ -95,12 +95,24 @@ pub(super) struct BackupRow {
     files: u64,
     /// Their bytes.
     bytes: u64,
+    /// Documents of it that a later backup says were purged since: a corpus restored of it has them again.
+    purged_since: u64,
 }
 
-impl From<BackupRecord> for BackupRow {
-    fn from(record: BackupRecord) -> Self {
-        let BackupRecord { commit, documents, format, release, files, bytes } = record;
-        Self { commit, documents, format, release, files: files.len() as u64, bytes }
+impl BackupRow {
+    fn of(record: &BackupRecord, others: &[BackupRecord]) -> Self {
+        let purged_since = record.purged_since(others).len();
+        let BackupRecord { commit, documents, format, release, files, bytes, .. } = record;
+        let (release, files) = (release.clone(), files.len() as u64);
+        Self {
+            commit: *commit,
+            documents: *documents,
+            format: *format,
+            release,
+            files,
+            bytes: *bytes,
+            purged_since,
+        }
     }
 }
 
@@ -116,7 +128,7 @@ impl Verb for BackupListArgs {
 
     fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<ListReport<BackupRow>> {
         let records = backups_at(self.directory).list(&call.context)?;
-        Ok(ListReport(records.into_iter().map(BackupRow::from).collect()))
+        Ok(ListReport(records.iter().map(|record| BackupRow::of(record, &records)).collect()))
     }
 }
 
@@ -124,12 +136,16 @@ impl ListRow for BackupRow {
     const TYPE: &'static str = "backup";
 
     fn print_all(backups: &[Self], out: &mut Output) {
-        let row = |Self { commit, documents, format, release, bytes, .. }: &Self| {
+        let has_purged = backups.iter().any(|backup| backup.purged_since > 0);
+        let row = |Self { commit, documents, format, release, bytes, purged_since, .. }: &Self| {
             let made_by = format!("corpusdb {release}, format {format}");
-            vec![commit.to_string(), number(*documents), size(*bytes), made_by]
+            let mut row = vec![commit.to_string(), number(*documents), size(*bytes), made_by];
+            row.extend(has_purged.then(|| number(*purged_since)));
+            row
         };
         let rows: Vec<Vec<String>> = backups.iter().map(row).collect();
-        out.table(&["commit", "documents", "size", "taken by"], &rows);
+        let head = ["commit", "documents", "size", "taken by", "purged since"];
+        out.table(head.get(..4 + usize::from(has_purged)).unwrap_or_default(), &rows);
     }
 }
 
@@ -173,6 +189,9 @@ impl Report for VerifyBackupsReport {
     }
 }
 
+/// Documents that are named of those purged since.
+const NAMED: usize = 5;
+
 /// Restore a backup as a new corpus.
 #[derive(clap::Args)]
 pub(super) struct BackupRestoreArgs {
@@ -184,6 +203,9 @@ pub(super) struct BackupRestoreArgs {
     /// The commit that names the backup. By default the newest.
     #[arg(long, value_name = "N")]
     id: Option<u64>,
+    /// Purge the documents again that a later backup says were purged since.
+    #[arg(long)]
+    repeat_purges: bool,
 }
 
 /// A corpus restored from a backup.
@@ -191,6 +213,8 @@ pub(super) struct BackupRestoreArgs {
 pub(super) struct RestoredBackup {
     #[serde(flatten)]
     backup: BackupRow,
+    /// The documents that were purged again.
+    purged: u64,
     #[serde(skip)]
     target: PathBuf,
 }
@@ -198,10 +222,11 @@ pub(super) struct RestoredBackup {
 impl Verb for BackupRestoreArgs {
     const PATH: &str = "backup restore";
     const PYTHON: &str = "Backups.restore";
-    const PYTHON_BY_HAND: &[&str] = &["directory", "target", "id"];
+    const PYTHON_BY_HAND: &[&str] = &["directory", "target", "id", "repeat_purges"];
     const EXAMPLES: &[&str] = &[
         "corpusdb backup restore /backups/crawl crawl-again",
         "corpusdb backup restore /backups/crawl crawl-in-june --id 412",
+        "corpusdb backup restore /backups/crawl crawl-in-june --id 412 --repeat-purges",
     ];
     const STOPS: bool = true;
     type On = ();
@@ -210,8 +235,25 @@ impl Verb for BackupRestoreArgs {
 
     fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<RestoredBackup> {
         let backups = backups_at(self.directory);
-        let backup = backups.restore(&self.target, self.id, &call.context)?.into();
-        Ok(RestoredBackup { backup, target: self.target })
+        let record = backups.restore(&self.target, self.id, &call.context)?;
+        let others = backups.list(&call.context)?;
+        let (backup, since) = (BackupRow::of(&record, &others), record.purged_since(&others));
+        let mut purged = 0;
+        if self.repeat_purges && !since.is_empty() {
+            let mut writer = call.options.open_writer(&self.target)?;
+            purged = writer.purge(&since, true, true, &call.context)?.purged;
+            writer.reopen()?;
+        } else if !since.is_empty() {
+            let some: Vec<String> = since.iter().take(NAMED).map(|id| id.to_string()).collect();
+            let more = if since.len() as usize > NAMED { ", .." } else { "" };
+            call.note(&format!(
+                "{} that were purged since (ids {}{more}): `corpusdb purge {} ID ..` erases them here too, and so does --repeat-purges",
+                count(since.len(), "document is there again", "documents are there again"),
+                some.join(", "),
+                self.target.display()
+            ));
+        }
+        Ok(RestoredBackup { backup, purged, target: self.target })
     }
 }
 
@@ -225,6 +267,12 @@ impl Report for RestoredBackup {
             self.backup.commit,
             number(self.backup.documents)
         ));
+        if self.purged > 0 {
+            out.line(format!(
+                "{} purged again",
+                count(self.purged, "document is", "documents are")
+            ));
+        }
         out.line("it is a corpus of its own: give its backups a new directory");
     }
 }

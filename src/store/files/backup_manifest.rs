@@ -1,5 +1,6 @@
 //! The manifest of a backup: which moment of a corpus it is, and its files by what is in them.
 
+use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
 /// Below which the files of all backups are.
@@ -18,8 +19,42 @@ pub struct BackupRecord {
     pub release: String,
     /// Bytes of its files.
     pub bytes: u64,
+    /// Documents that were purged by then: first and last number of each run of them, ascending.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub purged: Vec<(u64, u64)>,
     /// Its files, in order of their names.
     pub files: Vec<BackupFile>,
+}
+
+impl BackupRecord {
+    /// Documents of this backup that `others` of the place say were purged since: a corpus restored of it has them again.
+    #[must_use]
+    pub fn purged_since(&self, others: &[Self]) -> RoaringTreemap {
+        let purged = |of: &Self| {
+            let mut documents = RoaringTreemap::new();
+            for (first, last) in &of.purged {
+                documents.insert_range(*first..=*last);
+            }
+            documents
+        };
+        let later = others.iter().filter(|other| other.commit > self.commit);
+        let mut all = later.fold(RoaringTreemap::new(), |all, other| all | purged(other));
+        all -= purged(self);
+        all.remove_range(self.documents..);
+        all
+    }
+}
+
+/// The runs of documents, as a manifest has them.
+pub(in crate::store) fn runs(documents: &RoaringTreemap) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for document in documents {
+        match runs.last_mut().filter(|(_, last)| *last + 1 == document) {
+            Some((_, last)) => *last = document,
+            None => runs.push((document, document)),
+        }
+    }
+    runs
 }
 
 /// A file of a backup.

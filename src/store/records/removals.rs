@@ -6,6 +6,7 @@ use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block::{decode_treemap, put_treemap};
 use crate::store::bytes::cursor::ByteCursor;
 use crate::store::bytes::key::{RemovalKey, RemovalPart};
+use crate::store::database::PinnedMoment;
 use crate::store::database::family::store_family;
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
@@ -135,6 +136,20 @@ pub struct PendingPurge {
     pub reach: u8,
     /// All its documents.
     pub documents: RoaringTreemap,
+}
+
+impl PinnedMoment {
+    /// The documents that were purged, by what is left to know of them.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub(in crate::store) fn purged_documents(&self) -> Result<RoaringTreemap, StoreError> {
+        let mut purged = RoaringTreemap::new();
+        for traces in self.scan::<RemovalTraces>(&[], None)?.filter_map(|_, traces| Some(traces)) {
+            purged.extend(traces?.iter().map(|trace| trace.document.0));
+        }
+        Ok(purged)
+    }
 }
 
 impl View {

@@ -6,7 +6,9 @@ use crate::support::{
     ingest, init, lines, pour, reader, seeds, sound_digest, sql, writer,
 };
 use base64::Engine;
-use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
+use corpusdb::curate::{
+    BlockReach, ComputedField, NewField, NewSignals, RejectSelection, RemovalRequest,
+};
 use corpusdb::dedup::{ComparedPart, Normaliser, Profile, Standing};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::signals::Signal;
@@ -119,7 +121,7 @@ impl PurgeHistory {
             // What comes in behind a purge is of whoever brings it.
             return;
         }
-        let quoted = [&secret.text, &secret.key][random.below(2)].clone();
+        let quoted = [&secret.text, &secret.key, &secret.note][random.below(3)].clone();
         let ascii =
             || quoted.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
         let percent = || quoted.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
@@ -150,7 +152,8 @@ impl PurgeHistory {
         let kill = random.below(6) as u64;
         self.log.push(format!("purge {asked:?}, block {reach:?}, killed at {kill}"));
         let progress = StopAt::new(StopWhen::Advance(kill));
-        let done = self.writer.purge(&asked, reach, true, &progress.context());
+        let request = self.quoting(random, reach);
+        let done = self.writer.purge(&asked, request, true, &progress.context());
         let mut spared = RoaringTreemap::new();
         if let Err(error) = done {
             assert!(error.is_interrupt(), "{error}");
@@ -180,6 +183,23 @@ impl PurgeHistory {
         }
     }
 
+    /// What is asked for, perhaps in words that quote somebody who is not erased.
+    fn quoting(&self, random: &mut Random, reach: BlockReach) -> RemovalRequest {
+        let mut request = RemovalRequest::from(reach);
+        let secret = &self.secrets[random.below(self.secrets.len())];
+        if random.chance(50) || secret.is_erased {
+            return request;
+        }
+        let word = secret.note.split(' ').next().unwrap();
+        match random.below(4) {
+            0 => request.reason = Some(format!("asked for by {}", secret.note)),
+            1 => request.condition = Some(format!("note = '{}'", secret.note)),
+            2 => request.condition = Some(format!("note ILIKE '%{}%'", word.to_uppercase())),
+            _ => request.reason = Some(format!("see '{}'", secret.key)),
+        }
+        request
+    }
+
     /// Lets go of the corpus, as a process that ends does.
     fn close(&mut self) {
         let path = self.scratch.path("aside");
@@ -200,7 +220,8 @@ impl PurgeHistory {
             let reach =
                 *random.pick(&[BlockReach::Nothing, BlockReach::Exact, BlockReach::Similar]);
             self.log.push(format!("remove {ids:?}, block {reach:?}"));
-            self.writer.remove(&ids, reach, &Context::new().with_interrupt(&none)).unwrap();
+            let request = self.quoting(random, reach);
+            self.writer.remove(&ids, request, &Context::new().with_interrupt(&none)).unwrap();
         } else {
             self.log.push(format!("restore {ids:?}"));
             self.writer.restore(&ids, &Context::new().with_interrupt(&none)).unwrap();
@@ -218,6 +239,8 @@ impl PurgeHistory {
                 (!texts.contains(&*secret.text)).then(|| secret.text.clone()),
                 (!keys.contains(&*secret.key)).then(|| secret.key.clone()),
                 Some(secret.note.clone()),
+                // A part of it, which conditions quote.
+                secret.note.split(' ').next().map(str::to_uppercase),
             ]
         });
         gone.flatten().collect()

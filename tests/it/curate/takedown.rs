@@ -251,3 +251,41 @@ corpusdb_test!(a_certificate_searches_the_tables_that_are_there, |scratch, corpu
     assert!(restored["corpus"] != found["corpus"] && restored["corpus"].is_string());
     sound(&again);
 });
+
+// Nobody could tell which backups still had what was purged, and a restored one brought it back in silence.
+corpusdb_test!(backups_from_before_a_purge_say_so, |scratch, corpus| {
+    let pages: Vec<Page> = (0..9)
+        .map(|at| Page::keyed(format!("page-{at}"), format!("page {at} of {}", at * 7919)))
+        .collect();
+    let file = scratch.write("pages.jsonl", lines(&pages));
+    ingest(&corpus, &[&file], &WEB_BY_ID);
+    let (backups, early) = (scratch.arg("backups"), scratch.arg("early"));
+    let create = || corpusdb(&["backup", "create", &corpus, &backups, "--json"]).good().json();
+    let first = create()["commit"].as_u64().unwrap().to_string();
+    let since = || {
+        let list = corpusdb(&["backup", "list", &backups, "--json"]).good().json_lines();
+        list.iter().map(|backup| backup["purged_since"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    corpusdb(&["purge", &corpus, "3", "4", "7"]).good();
+    // The place knows of it with the next backup.
+    assert_eq!(since(), [0]);
+    create();
+    corpusdb(&["purge", &corpus, "1"]).good();
+    create();
+    assert_eq!(since(), [4, 1, 0]);
+    corpusdb(&["backup", "list", &backups]).good().prints(&["purged since"]);
+    let restore = ["backup", "restore", &backups, &early, "--id", &first];
+    let noted = corpusdb(&restore).good();
+    assert_contains(&noted.stderr, &["4 documents are there again", "(ids 1, 3, 4, 7)"]);
+    let again = scratch.arg("again");
+    let repeat = ["backup", "restore", &backups, &again, "--id", &first, "--repeat-purges"];
+    corpusdb(&repeat).good().prints(&["4 documents are purged again"]);
+    let purged = |corpus: &str| sql(corpus, "SELECT id FROM documents WHERE standing = 'purged'");
+    assert_eq!((purged(&early).len(), purged(&again)), (0, purged(&corpus)));
+    sound(&again);
+    // The newest has nothing to repeat.
+    let newest = scratch.arg("newest");
+    let ran = corpusdb(&["backup", "restore", &backups, &newest, "--repeat-purges"]).good();
+    assert!(!ran.stdout.contains("purged again") && ran.stderr.is_empty(), "{ran}");
+    assert_eq!(digest(&newest), digest(&corpus));
+});
