@@ -178,7 +178,7 @@ impl HeldMoment {
             }
             let (commit, documents) = migrate::extent(&db)?;
             refuse_lost(&place.root, commit, journal.last())?;
-            PinnedMoment::at_now(&Arc::new(db)).refuse_repairing(&place.root)?;
+            PinnedMoment::at_now(&Arc::new(db.into())).refuse_repairing(&place.root)?;
             return Ok(Self { files, commit, documents });
         }
         Err(missed.unwrap_or_else(|| StoreError::Restless {

@@ -211,6 +211,8 @@ impl CorpusWriter {
         let context = self.within(context);
         let twins = self.store().living_copies()?;
         let certificate = curate::certify(self.view(), self.path(), twins, time, &context)?;
+        // Files are searched by the path: those of another corpus prove nothing.
+        self.store().refuse_exchanged()?;
         if let Some(file) = file {
             curate::write_certificate(self.view(), &certificate, file)?;
         }
