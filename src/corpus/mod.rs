@@ -17,7 +17,8 @@ pub(crate) use shards::{mixed, parts, whole, wholes};
 
 use crate::model::{Context, Error, FieldKind, Policy, note_little_room};
 use crate::store::{
-    self, DryRunCorpus, EpochRecord, RejectIter, SnapshotRecord, StoreWriter, View, WriterLock,
+    self, DryRunCorpus, EpochRecord, OpenedJournal, RejectIter, SnapshotRecord, StoreWriter, View,
+    WriterLock,
 };
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -26,6 +27,7 @@ use std::sync::{Arc, OnceLock};
 pub struct Corpus {
     path: PathBuf,
     view: View,
+    journal: Arc<OpenedJournal>,
     /// The corpora beside it whose documents its epochs draw from too.
     others: Arc<[Corpus]>,
     /// All of them, once an epoch was asked for.
@@ -83,13 +85,14 @@ impl Corpus {
         &self.view
     }
 
-    /// Whether nothing was committed since it was opened: then opening it again would show the same. Reads the end of
-    /// one file.
+    /// Whether nothing was committed since it was opened, and its folder still stands at its path: then opening it again
+    /// would show the same. It goes on showing the folder that was opened, wherever that is by now. Reads the end of one
+    /// file.
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when that cannot be read.
     pub fn is_current(&self) -> Result<bool, Error> {
-        Ok(store::last_commit(&self.path)?.is_none_or(|last| last == self.view.commit().0))
+        Ok(self.journal.ends_with(&self.path, self.view.commit())?)
     }
 
     /// Bytes of the journals of the corpora at these places. Every commit appends to one of them, so nothing was
@@ -146,6 +149,7 @@ impl Corpus {
 pub struct CorpusWriter {
     path: PathBuf,
     writer: StoreWriter,
+    journal: Arc<OpenedJournal>,
     /// The corpora beside it whose documents its epochs draw from too.
     others: Arc<[Corpus]>,
     /// Bytes that caches and work in memory may take.
@@ -171,9 +175,9 @@ impl CorpusWriter {
     pub fn corpus(&self) -> Corpus {
         let (path, view) = (self.path.clone(), self.view().clone());
         let Self { memory, threads, .. } = *self;
-        let others = Arc::clone(&self.others);
-        let corpora = OnceLock::new();
-        Corpus { path, view, others, corpora, memory, threads, _lock: Some(self.writer.lock()) }
+        let (journal, others) = (Arc::clone(&self.journal), Arc::clone(&self.others));
+        let (corpora, lock) = (OnceLock::new(), Some(self.writer.lock()));
+        Corpus { path, view, journal, others, corpora, memory, threads, _lock: lock }
     }
 
     /// Where it lies, as it was opened.
@@ -195,9 +199,9 @@ impl CorpusWriter {
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when it cannot be opened; then the lock is free.
     pub fn reopen(self) -> Result<Self, Error> {
-        let Self { path, writer, others, memory, threads } = self;
+        let Self { writer, threads, .. } = self;
         let writer = writer.reopen(threads)?;
-        Ok(Self { path, writer, others, memory, threads })
+        Ok(Self { writer, ..self })
     }
 
     /// A throw-away copy of what is committed, to try things on; this writer keeps its lock.

@@ -3,7 +3,7 @@
 use super::machine;
 use super::{Corpus, CorpusWriter};
 use crate::model::Error;
-use crate::store::{self, MemoryBudget, StoreWriter};
+use crate::store::{self, MemoryBudget, OpenedJournal, StoreWriter};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -50,9 +50,11 @@ impl CorpusOptions {
     /// [`StoreError`](crate::store::StoreError): no corpus, another format, lost commits, corruption.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Corpus, Error> {
         let (path, memory) = (path.as_ref(), self.memory_bytes());
+        let journal = Arc::new(OpenedJournal::hold(path));
         let view = store::read(path, self.claim())?;
         let (path, others, threads) = (path.to_path_buf(), Arc::default(), self.thread_count());
-        Ok(Corpus { path, view, others, corpora: OnceLock::new(), memory, threads, _lock: None })
+        let corpora = OnceLock::new();
+        Ok(Corpus { path, view, journal, others, corpora, memory, threads, _lock: None })
     }
 
     /// As [`CorpusOptions::open`], with the corpora at `shards` beside it, which share the memory: see
@@ -77,12 +79,14 @@ impl CorpusOptions {
     /// [`PolicyError`](crate::dedup::PolicyError): sketches that this release does not make.
     pub fn open_writer(self, path: impl AsRef<Path>) -> Result<CorpusWriter, Error> {
         let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());
+        let journal = Arc::new(OpenedJournal::hold(path));
         let writer = StoreWriter::open(path, self.claim(), threads)?;
         // Sketches of two versions must not come into one corpus.
         writer.view().policy().check()?;
         Ok(CorpusWriter {
             path: path.to_path_buf(),
             writer,
+            journal,
             others: Arc::default(),
             memory,
             threads,

@@ -185,7 +185,7 @@ impl HeldMoment {
             }
             let (commit, documents) = migrate::extent(&db)?;
             refuse_lost(&place.root, commit, journal.last())?;
-            let moment = PinnedMoment::at_now(&Arc::new(db));
+            let moment = PinnedMoment::at_now(&Arc::new(db.into()));
             moment.refuse_repairing(&place.root)?;
             // Rows of an earlier format are not read.
             let purged = match format == migrate::current() {

@@ -193,9 +193,16 @@ impl CommitBatch<'_> {
     /// Writes everything, synced; then the journal; then the writer's view moves on.
     ///
     /// # Errors
+    /// [`StoreError::Exchanged`] when another folder stands at the path, or none: nothing is stored.
     /// [`StoreError`] when the disk refuses. The batch is then stored whole or not at all, and the
     /// writer refuses further ones: open the corpus again.
-    pub fn commit(mut self, record: &CommitRecord) -> Result<CommitSeq, StoreError> {
+    pub fn commit(self, record: &CommitRecord) -> Result<CommitSeq, StoreError> {
+        let (place, lock) = (self.writer.place.clone(), self.writer.lock());
+        let committed = self.write(record);
+        committed.map_err(|error| place.refuse_exchanged(&lock).err().unwrap_or(error))
+    }
+
+    fn write(mut self, record: &CommitRecord) -> Result<CommitSeq, StoreError> {
         let commit = self.commit_seq();
         let (bands, generation) = (std::mem::take(&mut self.bands), self.view.generation());
         let bands = self.writer.bands.stage(bands, generation, commit, &mut self.rows)?;
@@ -209,6 +216,7 @@ impl CommitBatch<'_> {
         let state = record::encode("state", &self.state)?;
         self.put::<Meta>(&MetaKey::State, &state)?;
 
+        self.writer.refuse_exchanged()?;
         // From here until the end the writer's memory and the disk may differ.
         self.writer.is_torn = true;
         let (rows, writer) = (std::mem::take(&mut self.rows), &*self.writer);

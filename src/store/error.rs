@@ -68,6 +68,14 @@ pub enum StoreError {
         /// Whether that is this process.
         is_own: bool,
     },
+    /// The folder that a writer has open is no longer what stands at its path.
+    #[error("{} {what}", path.display())]
+    Exchanged {
+        /// The corpus, as it was called.
+        path: PathBuf,
+        /// What became of it, and what stands there now.
+        what: String,
+    },
     /// The database is behind the journal: acknowledged commits are gone.
     #[error(
         "{} lost acknowledged commits {} to {journal}: the database ends at commit {database}",
@@ -227,7 +235,7 @@ pub enum StoreError {
     Rocks(String),
     /// The file system.
     #[error(transparent)]
-    Io(#[from] IoError),
+    Io(IoError),
     /// A record that cannot be encoded.
     #[error("cannot encode {what}: {why}")]
     Encode {
@@ -240,8 +248,42 @@ pub enum StoreError {
 
 impl From<rocksdb::Error> for StoreError {
     fn from(error: rocksdb::Error) -> Self {
-        Self::Rocks(error.into_string())
+        Self::Rocks(in_words(error))
     }
+}
+
+impl From<IoError> for StoreError {
+    fn from(error: IoError) -> Self {
+        let path = match error.path.to_str() {
+            Some(words) => PathBuf::from(in_full(words)),
+            None => error.path,
+        };
+        Self::Io(IoError { path, ..error })
+    }
+}
+
+/// Where a process finds what it has open.
+pub(in crate::store) const DESCRIPTORS: &str = "/proc/self/fd/";
+
+/// RocksDB's own words.
+pub(in crate::store) fn in_words(error: rocksdb::Error) -> String {
+    in_full(&error.into_string())
+}
+
+/// Words with the names that open directories have now, in the place of their descriptors, which mean nothing to people.
+fn in_full(words: &str) -> String {
+    let mut parts = words.split(DESCRIPTORS);
+    let mut full = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let (descriptor, rest) = part.split_at(digits);
+        match std::fs::read_link(format!("{DESCRIPTORS}{descriptor}")) {
+            Ok(name) => full += &name.display().to_string(),
+            Err(_) => full.extend([DESCRIPTORS, descriptor]),
+        }
+        full += rest;
+    }
+    full
 }
 
 /// What RocksDB says that the system did not say, and what to do about it.
@@ -308,6 +350,9 @@ impl StoreError {
                 Hint::text("write with the handle that has it open, or close that first")
             }
             Self::Locked { .. } => Hint::text("wait for it to end, or read beside it"),
+            Self::Exchanged { .. } => Hint::text(
+                "a renamed folder keeps all that was committed: run the same again with the path of the corpus that is meant, and end writers before a folder is renamed or replaced",
+            ),
             Self::LostCommits { .. } => Hint::text(RESTORE),
             Self::LostLog { .. } => Hint::text(format!("put that file back unchanged, {RESTORE}")),
             Self::LostTables { path, .. } => Hint::text(format!(

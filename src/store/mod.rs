@@ -94,7 +94,7 @@ pub use files::scratch::DryRunCorpus;
 pub(crate) use index::{BandBucket, BucketJoin};
 pub use migrate::current as format_version;
 pub(crate) use opening::create;
-pub(crate) use reading::{journal_bytes, last_commit, read, read_beside_damage};
+pub(crate) use reading::{OpenedJournal, journal_bytes, read, read_beside_damage};
 pub use records::commits::TemplateRecord;
 pub(crate) use records::contamination::VerdictSubject;
 pub(crate) use records::plans::MarksRecord;

@@ -4,6 +4,7 @@ use crate::model::{CommitSeq, FieldDeclaration, Policy};
 use crate::store::bytes::key::{CommitKey, StoreKey};
 use crate::store::bytes::record::{self, CharterRecord, CommitRecord, StoreState};
 use crate::store::bytes::text::TextEncoder;
+use crate::store::database::Database;
 use crate::store::database::family::{
     StoreFamily, corrupt_row, family_handle, is_damage, unopened_table,
 };
@@ -35,6 +36,7 @@ use std::sync::Arc;
 pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Result<(), StoreError> {
     let place = CorpusDirectory::new(path);
     place.make()?;
+    let place = place.hold()?;
     let lock = place.lock()?;
     let memory = MemoryBudget::within(256 << 20);
     let mut options = tuning::database(memory, 2);
@@ -112,12 +114,14 @@ impl OpeningCorpus {
     pub(in crate::store) fn begin(path: &Path) -> Result<Self, StoreError> {
         let place = CorpusDirectory::new(path);
         place.read_format(migrate::current())?;
+        let place = place.hold()?;
         let lock = Arc::new(place.lock()?);
         Self::under(lock, place)
     }
 
     /// As [`OpeningCorpus::begin`], under a lock that is held already.
     fn under(lock: Arc<WriterLock>, place: CorpusDirectory) -> Result<Self, StoreError> {
+        place.refuse_exchanged(&lock)?;
         let found = place.read_format(migrate::current())?;
         scratch::sweep(&place, &[scratch::LINKS, scratch::DRY_RUN, scratch::NOTES]);
         let entries = journal::read_end(&place)?;
@@ -172,7 +176,10 @@ impl OpeningCorpus {
     ///
     /// # Errors
     /// [`StoreError`]: logs that are damaged, what RocksDB says of the rest.
-    pub(in crate::store) fn open_resting(&self, memory: MemoryBudget) -> Result<DB, StoreError> {
+    pub(in crate::store) fn open_resting(
+        &self,
+        memory: MemoryBudget,
+    ) -> Result<Database, StoreError> {
         let mut options = tuning::database(memory, 2);
         // A repair that was stopped may have dropped one and not made it again.
         options.create_missing_column_families(true);
@@ -181,16 +188,21 @@ impl OpeningCorpus {
             DB::open_cf_descriptors(options, &database, tuning::resting_families(FAMILIES, memory))
         };
         let refused = match open(&options) {
-            Ok(db) => return Ok(db),
+            Ok(db) => return Ok(self.owned(db)),
             Err(error) => self.refused(error),
         };
         match refused {
             StoreError::Rocks(words) if is_damage(&words) => {
                 options.set_paranoid_checks(false);
-                open(&options).map_err(|error| self.refused(error))
+                open(&options).map(|db| self.owned(db)).map_err(|error| self.refused(error))
             }
             error => Err(error),
         }
+    }
+
+    /// A database that is open to be written to: until it is closed, its folder and the lock are held.
+    fn owned(&self, db: DB) -> Database {
+        Database::with(db, (self.place.clone(), Arc::clone(&self.lock)))
     }
 
     /// Refuses a database that lacks acknowledged commits.
@@ -216,6 +228,7 @@ impl OpeningCorpus {
         let database = self.place.database();
         let db = DB::open_cf_descriptors(&options, &database, tuning::families(FAMILIES, memory))
             .map_err(|error| self.refused_table(memory, error))?;
+        let db = self.owned(db);
         let mode_for_others = self.place.mode_for_others();
         if let Some(mode) = mode_for_others {
             self.place.let_others_write(mode);
@@ -224,7 +237,7 @@ impl OpeningCorpus {
         self.refuse_lost(&db)?;
         let Self { place, found, lock, entries, note } = self;
         if found < migrate::current() {
-            let before = place.root.join(format!("before-format-{}", migrate::current()));
+            let before = place.name().join(format!("before-format-{}", migrate::current()));
             // One that stands there is of an earlier try: the ladder has not ended since.
             if !before.exists() {
                 Checkpoint::new(&db)?.create_checkpoint(before)?;
@@ -309,7 +322,7 @@ impl StoreWriter {
         self.flush()?;
         DryRunCorpus::beside(&self.place, |target| {
             // Tables may be replaced in the background: RocksDB links those of one moment. No log is cut off for it.
-            let checkpoint = Checkpoint::new(self.db.as_ref())?;
+            let checkpoint = Checkpoint::new(&**self.db)?;
             Ok(checkpoint.create_checkpoint_with_log_size(target, u64::MAX)?)
         })
     }

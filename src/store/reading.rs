@@ -1,11 +1,12 @@
 //! Opening for reading, beside a writer that continues: its files come and go while they are opened.
 
-use crate::model::IoError;
+use crate::model::{CommitSeq, IoError};
 use crate::store::database::family::is_damage;
 use crate::store::database::page_cache::PageCache;
 use crate::store::database::tuning::{self, MemoryBudget};
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
+use crate::store::files::held_folder::{identity, identity_at};
 use crate::store::files::journal::{self, JournalContents};
 use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
 use crate::store::files::scratch::LinkedFiles;
@@ -16,6 +17,7 @@ use crate::store::opening::{is_family_missing, open_beside_damage, refuse_lost};
 use crate::store::table::FAMILIES;
 use crate::store::view::View;
 use rocksdb::DB;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -53,13 +55,35 @@ pub fn read_beside_damage(path: &Path, memory: MemoryBudget) -> Result<View, Sto
     })
 }
 
-/// The last commit that was acknowledged; none where the journal has none. Reads the end of one file.
-///
-/// # Errors
-/// [`StoreError::Io`] when it cannot be read.
-pub fn last_commit(path: &Path) -> Result<Option<u64>, StoreError> {
-    let journal = journal::read_back_to(&CorpusDirectory::new(path).journal(), u64::MAX)?;
-    Ok(journal.last().map(|entry| entry.commit))
+/// The journal of a corpus that is opened, by which its folder is told from one that stands there later: held open, so
+/// that no other file gets its number.
+#[derive(Debug)]
+pub struct OpenedJournal(Option<File>);
+
+impl OpenedJournal {
+    /// That of the corpus at a path, to be held before the corpus is opened. Of one that has none its folder is not
+    /// told from others.
+    pub fn hold(path: &Path) -> Self {
+        Self(File::open(CorpusDirectory::new(path).journal()).ok())
+    }
+
+    /// Whether the same corpus is at the path, and this commit the last one that was acknowledged. Reads the end of one
+    /// file.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when it cannot be read.
+    pub fn ends_with(&self, path: &Path, commit: CommitSeq) -> Result<bool, StoreError> {
+        let path = CorpusDirectory::new(path).journal();
+        if let Some(held) = &self.0 {
+            let held = held.metadata().map_err(IoError::of("looking at", &path))?;
+            let found = identity_at(&path).map_err(IoError::of("looking at", &path))?;
+            if found != Some(identity(&held)) {
+                return Ok(false);
+            }
+        }
+        let last = journal::read_back_to(&path, u64::MAX)?.last();
+        Ok(last.is_none_or(|last| last.commit == commit.0))
+    }
 }
 
 /// Bytes of the journal of a corpus: every commit appends to it, so nothing is committed while they stay the same.
@@ -156,7 +180,7 @@ fn attempt(
         Some(lost) => return Err(lost.error),
     }
     let pages = PageCache::within(memory.pages);
-    let view = View::open_now(&Arc::new(db), IndexReader::default(), &pages, memory, None)?;
+    let view = View::open_now(&Arc::new(db.into()), IndexReader::default(), &pages, memory, None)?;
     refuse_lost(&place.root, view.commit().0, journal.last())?;
     // If the index is damaged, a look-up in it is an error.
     let misses = match view.misses_folded_bands() {

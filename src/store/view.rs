@@ -5,14 +5,13 @@ use crate::store::bytes::record::{
     FieldRecord, RepairRecord, SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
 };
 use crate::store::bytes::text::TextDecoder;
-use crate::store::database::PinnedMoment;
 use crate::store::database::family::StoreFamily;
 use crate::store::database::page_cache::{MomentPages, PageCache};
 use crate::store::database::tuning::MemoryBudget;
+use crate::store::database::{Database, PinnedMoment};
 use crate::store::error::StoreError;
 use crate::store::index::IndexReader;
 use crate::store::meta::{Meta, MetaCharter, MetaState};
-use rocksdb::DB;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -60,7 +59,7 @@ pub(in crate::store) struct MomentRecords {
 impl View {
     /// The last committed moment. `known` is what is known of its records; they are read otherwise.
     pub(in crate::store) fn open_now(
-        db: &Arc<DB>,
+        db: &Arc<Database>,
         bands: IndexReader,
         pages: &PageCache,
         memory: MemoryBudget,

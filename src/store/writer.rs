@@ -3,6 +3,7 @@
 use crate::model::{Context, FieldId, TermId};
 use crate::store::bytes::record::CommitRecord;
 use crate::store::bytes::text::TextEncoder;
+use crate::store::database::Database;
 use crate::store::database::compact::{self, PIECE, compact};
 use crate::store::database::family::{FamilyInfo, damaged_table};
 use crate::store::database::page_cache::PageCache;
@@ -15,7 +16,7 @@ use crate::store::files::{scratch, wal};
 use crate::store::index::IndexWriter;
 use crate::store::view::{MomentRecords, View};
 use roaring::RoaringTreemap;
-use rocksdb::{DB, FlushOptions, LiveFile, WaitForCompactOptions, WriteOptions};
+use rocksdb::{FlushOptions, LiveFile, WaitForCompactOptions, WriteOptions};
 use std::any::Any;
 use std::collections::HashMap;
 use std::fs::File;
@@ -30,7 +31,7 @@ const TABLES_TO_LOG: u64 = 64;
 
 /// The one process that writes.
 pub struct StoreWriter {
-    pub(in crate::store) db: Arc<DB>,
+    pub(in crate::store) db: Arc<Database>,
     pub(in crate::store) journal: Journal,
     pub(in crate::store) terms: HashMap<(FieldId, Vec<u8>), TermId>,
     pub(in crate::store) encoder: Arc<TextEncoder>,
@@ -65,6 +66,7 @@ impl StoreWriter {
     /// # Errors
     /// [`StoreError`] when it cannot be made.
     pub(crate) fn unnamed_file(&self) -> Result<File, StoreError> {
+        self.refuse_exchanged()?;
         scratch::unnamed_file(&self.place)
     }
 
@@ -72,6 +74,14 @@ impl StoreWriter {
     #[must_use]
     pub fn lock(&self) -> Arc<WriterLock> {
         Arc::clone(&self.lock)
+    }
+
+    /// Refuses to go on where another folder stands at the path, or none.
+    ///
+    /// # Errors
+    /// [`StoreError::Exchanged`].
+    pub(crate) fn refuse_exchanged(&self) -> Result<(), StoreError> {
+        self.place.refuse_exchanged(&self.lock)
     }
 
     pub(in crate::store) const fn place(&self) -> &CorpusDirectory {
@@ -119,6 +129,7 @@ impl StoreWriter {
         &mut self,
         context: &Context<'_>,
     ) -> Result<(), StoreError> {
+        self.refuse_exchanged()?;
         // Runs hold who joined and who left; tables hold who is there.
         self.bands.merge_runs()?;
         self.refresh_view()?;
@@ -149,6 +160,12 @@ impl StoreWriter {
     }
 
     fn finish(&mut self, may_leave: bool) -> Result<(), StoreError> {
+        self.refuse_exchanged()?;
+        let finished = self.finish_files(may_leave);
+        finished.map_err(|error| self.refuse_exchanged().err().unwrap_or(error))
+    }
+
+    fn finish_files(&mut self, may_leave: bool) -> Result<(), StoreError> {
         if self.bands.finish_ingest()? {
             self.refresh_view()?;
         }

@@ -217,6 +217,8 @@ impl CorpusWriter {
         let (corpus, twins) = (store.identity()?, store.living_copies()?);
         let place = SearchPlace { root, corpus, tables: store.live_tables()?, twins };
         let certificate = curate::certify(self.view(), place, time, &context)?;
+        // Files are searched by the path: those of another corpus prove nothing.
+        self.store().refuse_exchanged()?;
         if let Some(file) = file {
             curate::write_certificate(self.view(), &certificate, file)?;
         }

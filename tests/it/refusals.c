@@ -23,9 +23,24 @@
 
 static long written;
 
+/* A name below an open directory, with the name that the directory has. */
+static const char *resolved(const char *path, char *full, size_t size) {
+    char link[64];
+    int number, taken = 0;
+    if (!path || sscanf(path, "/proc/self/fd/%d%n", &number, &taken) != 1) return path;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", number);
+    ssize_t length = readlink(link, full, size - 1);
+    if (length < 0) return path;
+    snprintf(full + length, size - length, "%s", path + taken);
+    return full;
+}
+
 static int refuses(const char *what, const char *path, long bytes) {
     const char *list = getenv("REFUSE"), *within = getenv("REFUSE_IN");
+    char full[8192];
     size_t length = strlen(what);
+    if (!list) return 0;
+    path = resolved(path, full, sizeof full);
     if (!list || (within && !(path && strstr(path, within)))) return 0;
     for (; list; list = (list = strchr(list, ',')) ? list + 1 : NULL) {
         if (strncmp(list, what, length) || list[length] != ':') continue;

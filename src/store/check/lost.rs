@@ -2,9 +2,9 @@
 
 use crate::model::{DocId, hexadecimal};
 use crate::store::bytes::key::{CommitKey, DocumentKey, StoreKey, TokensKey};
-use crate::store::database::PinnedMoment;
 use crate::store::database::family::StoreFamily;
 use crate::store::database::whole_rows::LostKeys;
+use crate::store::database::{Database, PinnedMoment};
 use crate::store::documents::headers::Documents;
 use crate::store::documents::metadata::Metadata;
 use crate::store::documents::texts::Texts;
@@ -12,7 +12,6 @@ use crate::store::error::StoreError;
 use crate::store::records::commits::Commits;
 use crate::store::view::View;
 use roaring::RoaringTreemap;
-use rocksdb::DB;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -63,7 +62,7 @@ pub(crate) fn ranges(documents: &RoaringTreemap) -> String {
 
 /// What of base families cannot be read. `view` is what could be opened of the corpus.
 pub(in crate::store) fn lost_rows(
-    db: &Arc<DB>,
+    db: &Arc<Database>,
     damaged: &BTreeMap<&'static str, Vec<LostKeys>>,
     view: Option<&View>,
 ) -> Result<Vec<LostRows>, StoreError> {

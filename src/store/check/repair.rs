@@ -15,11 +15,11 @@ use crate::store::bytes::record::{self, RepairRecord};
 use crate::store::check::CheckFault;
 use crate::store::check::carried::{CarriedTables, LostBitmaps};
 use crate::store::check::lost::{LostRows, lost_rows};
-use crate::store::database::PinnedMoment;
 use crate::store::database::family::{FamilyVisitor, StoreFamily, family_handle, handle_named};
 use crate::store::database::page_cache::PageCache;
 use crate::store::database::tuning::{self, MemoryBudget};
 use crate::store::database::whole_rows::{LostKeys, whole_rows};
+use crate::store::database::{Database, PinnedMoment};
 use crate::store::error::{StoreError, is_derived};
 use crate::store::index::IndexReader;
 use crate::store::meta::{Meta, MetaKey};
@@ -109,7 +109,7 @@ pub fn begin_repair(
 /// Says what is to be done; from the moment on that it says which families, nobody else opens the corpus.
 fn plan(
     opening: &OpeningCorpus,
-    db: &Arc<DB>,
+    db: &Arc<Database>,
     faults: &[CheckFault],
     memory: MemoryBudget,
     carried: &CarriedTables,
@@ -194,7 +194,7 @@ fn empty(db: &DB, families: &[&'static str], carried: &CarriedTables) -> Result<
 
 /// Reads every row of every family, beside those that are damaged.
 struct DamageScan<'a> {
-    db: &'a Arc<DB>,
+    db: &'a Arc<Database>,
     context: &'a Context<'a>,
     damaged: BTreeMap<&'static str, Vec<LostKeys>>,
     failed: Option<StoreError>,

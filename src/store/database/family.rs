@@ -2,7 +2,7 @@
 
 use crate::model::hexadecimal;
 use crate::store::bytes::key::StoreKey;
-use crate::store::error::{DecodeError, StoreError, is_derived};
+use crate::store::error::{DecodeError, StoreError, in_words, is_derived};
 use rocksdb::{BoundColumnFamily, DB};
 use std::sync::Arc;
 
@@ -229,7 +229,7 @@ pub(in crate::store) fn corrupt_row<C: StoreFamily>(
 
 /// What RocksDB says of bytes that it cannot read or has lost, with the family that they are of.
 pub(in crate::store) fn damaged_family(family: &'static str, error: rocksdb::Error) -> StoreError {
-    let why = error.into_string();
+    let why = in_words(error);
     if is_damage(&why) { StoreError::Damaged { family, why } } else { StoreError::Rocks(why) }
 }
 
@@ -246,7 +246,7 @@ pub(in crate::store) fn damaged_table(
     families: &[FamilyInfo],
     error: rocksdb::Error,
 ) -> StoreError {
-    unopened_table(db, families, error.into_string())
+    unopened_table(db, families, in_words(error))
 }
 
 /// The same for a text that only RocksDB gives.

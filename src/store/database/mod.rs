@@ -11,4 +11,4 @@ pub(in crate::store) mod whole_rows;
 
 #[cfg(test)]
 pub(crate) use reads::counted;
-pub(in crate::store) use reads::{PinnedMoment, RowCursor};
+pub(in crate::store) use reads::{Database, PinnedMoment, RowCursor};

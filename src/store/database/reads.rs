@@ -11,8 +11,38 @@ use rocksdb::{
     BoundColumnFamily, DB, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions,
     SnapshotWithThreadMode,
 };
+use std::any::Any;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
+
+/// The open database, and what it needs as long as it is open: the folder that its names lead into, and the lock.
+pub(in crate::store) struct Database {
+    // Closed first.
+    db: DB,
+    _needs: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl Database {
+    /// One that writes below a folder that is held.
+    pub(in crate::store) fn with(db: DB, needs: impl Any + Send + Sync) -> Self {
+        Self { db, _needs: Some(Box::new(needs)) }
+    }
+}
+
+impl From<DB> for Database {
+    fn from(db: DB) -> Self {
+        Self { db, _needs: None }
+    }
+}
+
+impl Deref for Database {
+    type Target = DB;
+
+    fn deref(&self) -> &DB {
+        &self.db
+    }
+}
 
 /// A snapshot tied to its database.
 pub(in crate::store) struct DbSnapshot<'db>(pub(in crate::store) SnapshotWithThreadMode<'db, DB>);
@@ -20,14 +50,14 @@ pub(in crate::store) struct DbSnapshot<'db>(pub(in crate::store) SnapshotWithThr
 self_cell::self_cell!(
     /// One moment of the database, alive as long as it is held.
     pub(in crate::store) struct PinnedMoment {
-        owner: Arc<DB>,
+        owner: Arc<Database>,
         #[covariant]
         dependent: DbSnapshot,
     }
 );
 
 impl PinnedMoment {
-    pub(in crate::store) fn at_now(db: &Arc<DB>) -> Self {
+    pub(in crate::store) fn at_now(db: &Arc<Database>) -> Self {
         Self::new(Arc::clone(db), |db| DbSnapshot(db.snapshot()))
     }
 

@@ -114,7 +114,7 @@ impl BackupPlace for BackupFolder {
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(IoError::of("opening", &path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(WriterLock(file))),
+            Ok(()) => Ok(Some(WriterLock::of(file, &path)?)),
             Err(TryLockError::WouldBlock) => {
                 Err(StoreError::BackupsLocked { path: self.root.clone(), mark: None })
             }

@@ -2,61 +2,94 @@
 
 use crate::model::{IoError, sync_directory};
 use crate::store::error::StoreError;
+use crate::store::files::held_folder::{FileIdentity, HeldFolder, identity};
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-const FORMAT: &str = "FORMAT";
-const LOCK: &str = "writer.lock";
+pub(in crate::store) const FORMAT: &str = "FORMAT";
+pub(in crate::store) const LOCK: &str = "writer.lock";
+pub(in crate::store) const DATABASE: &str = "db";
 const IDENTITY: &str = "IDENTITY";
 
 /// Paths inside a corpus.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct CorpusDirectory {
+    /// As it is called; files are looked for below [`CorpusDirectory::name`].
     pub(in crate::store) root: PathBuf,
+    /// The folder that was opened, for who writes.
+    held: Option<Arc<HeldFolder>>,
 }
 
 impl CorpusDirectory {
     pub(in crate::store) fn new(root: &Path) -> Self {
-        Self { root: root.to_path_buf() }
+        Self { root: root.to_path_buf(), held: None }
+    }
+
+    /// The same, of the folder that stands there now: all paths lead into it wherever it is moved to, as long as this
+    /// or a copy of it lives.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when it cannot be opened.
+    pub(in crate::store) fn hold(self) -> Result<Self, StoreError> {
+        let held = HeldFolder::open(&self.root).map_err(IoError::of("opening", &self.root))?;
+        Ok(Self { held: Some(Arc::new(held)), ..self })
+    }
+
+    /// Refuses a folder that was renamed, removed or exchanged since it was held, or whose lock is another one.
+    ///
+    /// # Errors
+    /// [`StoreError::Exchanged`]; [`StoreError::Io`].
+    pub(in crate::store) fn refuse_exchanged(&self, lock: &WriterLock) -> Result<(), StoreError> {
+        let Some(held) = &self.held else { return Ok(()) };
+        match held.exchange(lock.identity).map_err(IoError::of("looking at", &self.root))? {
+            Some(what) => Err(StoreError::Exchanged { path: self.root.clone(), what }),
+            None => Ok(()),
+        }
+    }
+
+    /// The name that leads to the folder.
+    pub(in crate::store) fn name(&self) -> &Path {
+        self.held.as_ref().map_or(&self.root, |held| held.name())
     }
 
     pub(in crate::store) fn database(&self) -> PathBuf {
-        self.root.join("db")
+        self.held.as_ref().map_or_else(|| self.root.join(DATABASE), |held| held.database())
     }
 
     pub(in crate::store) fn journal(&self) -> PathBuf {
-        self.root.join("journal")
+        self.name().join("journal")
     }
 
     pub(in crate::store) fn format(&self) -> PathBuf {
-        self.root.join(FORMAT)
+        self.name().join(FORMAT)
     }
 
     /// How long the database's manifest had grown.
     pub(in crate::store) fn manifest_note(&self) -> PathBuf {
-        self.root.join("manifest")
+        self.name().join("manifest")
     }
 
     /// Tables in the making; on the database's file system, so that they are moved, not copied.
     pub(in crate::store) fn folding(&self) -> PathBuf {
-        self.root.join("folding")
+        self.name().join("folding")
     }
 
     /// What a repair carries over of the families that it drops.
     pub(in crate::store) fn repairing(&self) -> PathBuf {
-        self.root.join("repairing")
+        self.name().join("repairing")
     }
 
     /// The filter over the band index, rebuildable.
     pub(in crate::store) fn band_filter(&self) -> PathBuf {
-        self.root.join("bands.filter")
+        self.name().join("bands.filter")
     }
 
     /// What tells this corpus from others: of one that was made of a backup its own file says so, of others RocksDB's.
     pub(in crate::store) fn identity(&self) -> Result<String, StoreError> {
-        let own = self.root.join(IDENTITY);
+        let own = self.name().join(IDENTITY);
         match std::fs::read_to_string(&own) {
             Ok(text) => return Ok(text.trim().to_owned()),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -82,7 +115,7 @@ impl CorpusDirectory {
         }
         let mut identity = hasher.finalize().to_hex().to_string();
         identity.truncate(32);
-        write_whole(&self.root, IDENTITY, format!("{identity}\n").as_bytes())
+        write_whole(self.name(), IDENTITY, format!("{identity}\n").as_bytes())
     }
 
     /// What RocksDB tells people of earlier openings, which may name keys. Those that cannot be removed stay.
@@ -98,7 +131,7 @@ impl CorpusDirectory {
     /// Removes the checkpoints that migrations made; answers their names.
     pub(in crate::store) fn remove_checkpoints(&self) -> Result<Vec<String>, StoreError> {
         let mut removed = Vec::new();
-        let entries = std::fs::read_dir(&self.root).map_err(IoError::of("reading", &self.root))?;
+        let entries = std::fs::read_dir(self.name()).map_err(IoError::of("reading", &self.root))?;
         for entry in entries {
             let entry = entry.map_err(IoError::of("reading", &self.root))?;
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -114,7 +147,7 @@ impl CorpusDirectory {
 
     /// The mode of new files where the umask lets others write to them.
     pub(in crate::store) fn mode_for_others(&self) -> Option<u32> {
-        let probe = self.root.join("umask.tmp");
+        let probe = self.name().join("umask.tmp");
         let made = File::create(&probe).and_then(|file| file.metadata());
         let _ = std::fs::remove_file(&probe);
         let mode = made.ok()?.permissions().mode() & 0o666;
@@ -173,7 +206,7 @@ impl CorpusDirectory {
     /// Writes the format line; last of `init`, so that a half-made corpus is not taken for one.
     pub(in crate::store) fn write_format(&self, version: u32) -> Result<(), StoreError> {
         let line = format!("corpusdb {version} {}\n", env!("CARGO_PKG_VERSION"));
-        write_whole(&self.root, FORMAT, line.as_bytes())
+        write_whole(self.name(), FORMAT, line.as_bytes())
     }
 
     /// Whether `init` would refuse the path: it is a file, or a directory with something in it.
@@ -188,7 +221,7 @@ impl CorpusDirectory {
     pub(in crate::store) fn read_format(&self, supported: u32) -> Result<u32, StoreError> {
         let not_a_corpus =
             || StoreError::NotACorpus { path: self.root.clone(), taken: self.is_taken() };
-        let path = self.root.join(FORMAT);
+        let path = self.format();
         let line = match std::fs::read(&path) {
             Ok(line) => line,
             Err(error)
@@ -219,7 +252,7 @@ impl CorpusDirectory {
 
     /// Takes the writer's lock; the error names its holder.
     pub(in crate::store) fn lock(&self) -> Result<WriterLock, StoreError> {
-        let path = self.root.join(LOCK);
+        let path = self.name().join(LOCK);
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -249,18 +282,29 @@ impl CorpusDirectory {
         file.set_len(0).map_err(IoError::of("writing", &path))?;
         file.seek(SeekFrom::Start(0)).map_err(IoError::of("writing", &path))?;
         file.write_all(line.as_bytes()).map_err(IoError::of("writing", &path))?;
-        Ok(WriterLock(file))
+        WriterLock::of(file, &path)
     }
 }
 
 /// The right to write to a corpus, or to a directory of backups, as long as it lives.
-pub(crate) struct WriterLock(pub(in crate::store) File);
+pub(crate) struct WriterLock {
+    file: File,
+    identity: FileIdentity,
+}
+
+impl WriterLock {
+    /// That of a file that was locked.
+    pub(in crate::store) fn of(file: File, path: &Path) -> Result<Self, StoreError> {
+        let identity = identity(&file.metadata().map_err(IoError::of("looking at", path))?);
+        Ok(Self { file, identity })
+    }
+}
 
 impl Drop for WriterLock {
     fn drop(&mut self) {
         // Closing is not enough: a process that was forked meanwhile and has not yet become another
         // program has the file open too.
-        let _ = self.0.unlock();
+        let _ = self.file.unlock();
     }
 }
 

@@ -5,6 +5,7 @@ pub(in crate::store) mod backup_manifest;
 pub(in crate::store) mod backup_place;
 pub(in crate::store) mod backups;
 pub(in crate::store) mod directory;
+pub(in crate::store) mod held_folder;
 pub(in crate::store) mod journal;
 pub(in crate::store) mod manifest_note;
 pub(in crate::store) mod scratch;

@@ -25,6 +25,8 @@ pub(in crate::store) const NOTES: &str = "notes";
 pub(in crate::store) struct ScratchDirectory {
     path: PathBuf,
     alive: File,
+    /// The path leads into it.
+    place: CorpusDirectory,
 }
 
 impl ScratchDirectory {
@@ -32,7 +34,7 @@ impl ScratchDirectory {
     /// of the past: the next number is taken.
     pub(in crate::store) fn make(place: &CorpusDirectory, kind: &str) -> Result<Self, StoreError> {
         for number in 0_u32.. {
-            let path = place.root.join(format!("{kind}-{}-{number}", std::process::id()));
+            let path = place.name().join(format!("{kind}-{}-{number}", std::process::id()));
             match std::fs::create_dir(&path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
@@ -41,7 +43,7 @@ impl ScratchDirectory {
             let alive = File::create_new(path.join(ALIVE));
             let locked = alive.and_then(|alive| alive.lock().map(|()| alive));
             return match locked {
-                Ok(alive) => Ok(Self { path, alive }),
+                Ok(alive) => Ok(Self { path, alive, place: place.clone() }),
                 Err(error) => {
                     let _ = std::fs::remove_dir_all(&path);
                     Err(IoError::of("locking", &path)(error).into())
@@ -53,6 +55,11 @@ impl ScratchDirectory {
 
     pub(in crate::store) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Its path by the name of the folder that it is in.
+    fn named(&self) -> PathBuf {
+        self.path.file_name().map_or_else(|| self.path.clone(), |name| self.place.root.join(name))
     }
 }
 
@@ -85,7 +92,7 @@ pub(in crate::store) fn named(
 ) -> Result<Vec<String>, StoreError> {
     let failed = || IoError::of("reading", &place.root);
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(&place.root).map_err(failed())? {
+    for entry in std::fs::read_dir(place.name()).map_err(failed())? {
         let name = entry.map_err(failed())?.file_name().to_string_lossy().into_owned();
         if is_of_kind(&name, kind) {
             found.push(name);
@@ -98,7 +105,7 @@ pub(in crate::store) fn named(
 /// Removes the directories of `kinds` whose owners are gone. What cannot be removed stays: it takes room, and
 /// harms nothing.
 pub(in crate::store) fn sweep(place: &CorpusDirectory, kinds: &[&str]) {
-    let Ok(entries) = std::fs::read_dir(&place.root) else { return };
+    let Ok(entries) = std::fs::read_dir(place.name()) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let is_one = |name: &str| kinds.iter().any(|kind| is_of_kind(name, kind));
@@ -253,6 +260,8 @@ pub(in crate::store) const DRY_RUN: &str = "dry-run";
 #[derive(Debug)]
 pub struct DryRunCorpus {
     scratch: ScratchDirectory,
+    /// Where it is, as people call it.
+    path: PathBuf,
 }
 
 impl DryRunCorpus {
@@ -260,6 +269,7 @@ impl DryRunCorpus {
     pub(in crate::store) fn of(corpus: &Path, supported: u32) -> Result<Self, StoreError> {
         let place = CorpusDirectory::new(corpus);
         place.read_format(supported)?;
+        let place = place.hold()?;
         // Who has the lock is alone: no file changes while it is copied.
         let _lock = place.lock()?;
         sweep(&place, &[LINKS, DRY_RUN]);
@@ -275,8 +285,9 @@ impl DryRunCorpus {
         place: &CorpusDirectory,
         copy_database: impl FnOnce(&Path) -> Result<(), StoreError>,
     ) -> Result<Self, StoreError> {
-        let copy = Self { scratch: ScratchDirectory::make(place, DRY_RUN)? };
-        let target = CorpusDirectory::new(copy.path());
+        let scratch = ScratchDirectory::make(place, DRY_RUN)?;
+        let copy = Self { path: scratch.named(), scratch };
+        let target = CorpusDirectory::new(copy.scratch.path());
         // The note before the manifest, which may only have grown since.
         for (from, to) in [
             (place.journal(), target.journal()),
@@ -295,7 +306,7 @@ impl DryRunCorpus {
     /// The copy's directory.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.scratch.path()
+        &self.path
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::model::IoError;
 use crate::store::error::StoreError;
-use crate::store::files::directory::CorpusDirectory;
+use crate::store::files::directory::{CorpusDirectory, DATABASE};
 use crate::store::files::journal::{JournalContents, LogEnd, LogExtent};
 use rocksdb::DB;
 use std::fs::File;
@@ -160,7 +160,7 @@ fn error(place: &CorpusDirectory, number: u64, log: &LogExtent, damage: &LogDama
         Some((first, last)) => format!("commits {first} to {last}"),
         None => "a commit".to_owned(),
     };
-    let log = place.database().join(name(number));
+    let log = place.root.join(DATABASE).join(name(number));
     StoreError::LostLog { path: place.root.clone(), log, damage, commits }
 }
 

@@ -4,8 +4,8 @@
 
 use crate::model::{CommitSeq, Generation, IoError};
 use crate::store::bytes::key::{BandRunKey, StoreKey};
-use crate::store::database::PinnedMoment;
 use crate::store::database::family::family_handle;
+use crate::store::database::{Database, PinnedMoment};
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::index::bucket::{Bands, BandsMore, encode_first, key_of, member_key_of};
@@ -37,7 +37,7 @@ const RECLAIM: u64 = 16 << 20;
 
 /// What the writer holds of the band index.
 pub(in crate::store) struct IndexWriter {
-    pub(in crate::store) db: Arc<DB>,
+    pub(in crate::store) db: Arc<Database>,
     pub(in crate::store) counts: BandCounters,
     /// Not folded, oldest first.
     pub(in crate::store) runs: Vec<Arc<IndexRun>>,
@@ -65,7 +65,7 @@ pub(in crate::store) struct StagedRuns {
 impl IndexWriter {
     /// Reads what is there, and removes what a killed folding left.
     pub(in crate::store) fn open(
-        db: &Arc<DB>,
+        db: &Arc<Database>,
         place: &CorpusDirectory,
         generation: Generation,
         memory: usize,

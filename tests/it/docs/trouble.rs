@@ -185,7 +185,7 @@ const EVERYDAY: [Case; 24] = [
 ];
 
 /// Room, limits, rights, processes and file systems; `ulimit` itself is in `limits`, kills are in `crash`.
-const REFUSED: [Case; 18] = [
+const REFUSED: [Case; 19] = [
     (
         "storage: IO error: No space left on device: While appending to file: …: No space left on device",
         |place| place.write_refused("write:28", ".log"),
@@ -232,6 +232,13 @@ const REFUSED: [Case; 18] = [
         let _writer = writer(Path::new(&corpus));
         let refused = CorpusWriter::open(&corpus).unwrap_err();
         Told(format!("error: {refused}; {}", refused.hint().unwrap()), None)
+    }),
+    ("… while it was open for writing; …", |place| {
+        let corpus = place.again("held");
+        let mut writer = writer(Path::new(&corpus));
+        std::fs::rename(&corpus, place.scratch.path("renamed")).unwrap();
+        let refused = writer.create_snapshot("now").unwrap_err();
+        Told(format!("error: {refused}; {}", refused.hint().unwrap()), Some(2))
     }),
     ("… is being written to faster than it can be opened (…)", |place| {
         StoreError::Restless { path: place.scratch.path("c"), why: "a table".to_owned() }.into()
