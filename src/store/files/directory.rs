@@ -2,16 +2,15 @@
 
 use crate::model::{IoError, sync_directory};
 use crate::store::error::StoreError;
-use crate::store::files::held_folder::{FileIdentity, HeldFolder, identity};
+use crate::store::files::held_folder::{
+    DATABASE, FORMAT, FileIdentity, HeldFolder, LOCK, identity,
+};
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(in crate::store) const FORMAT: &str = "FORMAT";
-pub(in crate::store) const LOCK: &str = "writer.lock";
-pub(in crate::store) const DATABASE: &str = "db";
 const IDENTITY: &str = "IDENTITY";
 
 /// Paths inside a corpus.

@@ -6,7 +6,8 @@
 
 use crate::model::IoError;
 use crate::store::error::StoreError;
-use crate::store::files::directory::{CorpusDirectory, DATABASE};
+use crate::store::files::directory::CorpusDirectory;
+use crate::store::files::held_folder::DATABASE;
 use crate::store::files::journal::{JournalContents, LogEnd, LogExtent};
 use rocksdb::DB;
 use std::fs::File;
