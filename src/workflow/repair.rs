@@ -14,6 +14,9 @@ use std::path::Path;
 pub struct RepairReport {
     /// The recomputed families; `counters` if only those of sources were recomputed.
     pub repaired: Vec<String>,
+    /// How many lengths in tokens may be gone: of documents that are not kept any more, where neither the length nor the
+    /// ids can be read.
+    pub lost_lengths: u64,
     /// Unreadable rows that cannot be recomputed. If there are any, nothing was changed.
     pub lost: Vec<LostRows>,
     /// What a deep check finds afterwards.
@@ -78,12 +81,13 @@ impl CorpusOptions {
             RepairStart::Fill(writer, families) => (writer, families),
             RepairStart::Counters(writer) => (writer, vec!["counters".to_owned()]),
         };
+        let lost_lengths = writer.view().lost_lengths()?;
         curate::fill(&mut writer, &context)?;
         drop(writer);
         let corpus = self.open(path)?;
         let faults = corpus.check(CheckDepth::Deep, &context)?;
         let (commit, documents) = (corpus.view().commit().0, corpus.view().documents());
-        Ok(RepairReport { repaired, lost: Vec::new(), faults, commit, documents })
+        Ok(RepairReport { repaired, lost_lengths, lost: Vec::new(), faults, commit, documents })
     }
 
     /// What a deep check finds of a corpus that may not even open: the repair reads every block itself.

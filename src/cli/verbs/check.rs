@@ -178,6 +178,12 @@ fn print_repair(report: &RepairReport, out: &mut Output) {
         [] => "nothing to repair".to_owned(),
         families => format!("recomputed: {}", families.join(", ")),
     });
+    if report.lost_lengths > 0 {
+        out.line(format!(
+            "lost: up to {} lengths in tokens, of documents that are not kept: neither these nor their ids can be read",
+            number(report.lost_lengths)
+        ));
+    }
     let verdict = match report.faults.len() {
         0 => "sound".to_owned(),
         count => format!("{count} faults are beyond repair"),

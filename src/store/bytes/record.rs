@@ -229,7 +229,8 @@ pub struct RepairRecord {
     pub is_empty: bool,
     /// What of its order is done: documents below this id, mostly.
     pub next: u64,
-    /// Bitmaps of standings that could not be read: generation, standing, block.
+    /// Bitmaps of standings that could not be read: generation, standing, block; of generation 2^32 - 1 how many lengths
+    /// in tokens.
     pub lost: Vec<(u32, u8, u64)>,
 }
 
