@@ -141,6 +141,7 @@ mod store {
     mod backups;
     mod corruption;
     mod crash;
+    mod damage;
     mod formats;
     mod limits;
     mod opening;

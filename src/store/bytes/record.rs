@@ -56,7 +56,7 @@ pub(in crate::store) fn decode_body<T: Decode<()>>(body: &[u8]) -> Result<T, Dec
 }
 
 /// High-water marks and counters; rewritten by every commit.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct StoreState {
     /// The number of the last commit.
     pub commit: u64,

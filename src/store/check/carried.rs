@@ -200,8 +200,8 @@ impl CarriedTables {
         Ok(lost.into_rows())
     }
 
-    /// Lengths in tokens, by which ids are made again: documents that are not kept any more have theirs too. A block that
-    /// cannot be read is put together from the ids that can. Answers how many lengths may be gone: those of documents
+    /// Lengths in tokens, by which ids are made again: documents that are not kept any more have theirs too. A block
+    /// that cannot be read is put together from the ids that can. Answers how many lengths may be gone: those of documents
     /// whose ids cannot be read either, and that are not encoded for being kept.
     fn write_lengths(&self, view: &View, context: &Context<'_>) -> Result<u64, StoreError> {
         let options = tuning::table_options(&Columns::INFO);

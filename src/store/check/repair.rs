@@ -207,7 +207,7 @@ impl FamilyVisitor for DamageScan<'_> {
             return;
         }
         let pinned = PinnedMoment::at_now(self.db);
-        match whole_rows::<C>(&pinned, self.context) {
+        match whole_rows::<C>(&pinned, self.context, |_, _| {}) {
             Ok(lost) if lost.is_empty() => {}
             Ok(lost) => {
                 self.damaged.insert(C::NAME, lost);
