@@ -110,8 +110,8 @@ def salvage(
 ) -> SalvageReport:
     """Copies the intact documents of a damaged corpus into a new corpus at `target`, which decides all of them again.
 
-    Copied are documents with keys, fields and sources, tokenizers, and suites; removed documents are removed in the
-    copy, too. The report lists what was not copied.
+    Copied are documents with keys, fields and sources, snapshots, tokenizers, and suites; removed documents are removed
+    in the copy, too. The report lists what was not copied. A failure leaves nothing at `target`.
 
     Raises `corpusdb.AlreadyExists` if `target` exists.
     """

@@ -88,10 +88,10 @@ class RepairReport(_reports.RepairReport):
 
 
 class SalvageReport(_reports.SalvageReport):
-    """What was copied from a damaged corpus; true if no document is lost."""
+    """What was copied from a damaged corpus; true if nothing is lost."""
 
     def __bool__(self) -> bool:
-        return not self.lost
+        return not (self.lost or self.bare or self.damage)
 
 
 class SimilarReport(_reports.SimilarReport):

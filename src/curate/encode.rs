@@ -169,7 +169,7 @@ pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
 
 /// Encodes every document that is kept, or was in a snapshot, from where the tokenizer's record says that it stopped.
 /// Already encoded documents are skipped; an extended tokenizer takes over the ids of its base where nothing new
-/// stands.
+/// stands. While a repair makes ids again, every document that has a length in tokens gets its ids.
 ///
 /// # Errors
 /// [`CurateError`]; [`CurateError::Interrupted`] leaves what was committed.
@@ -189,6 +189,7 @@ pub fn encode_stored(
     }
     tokenizer.build_encoder();
     let shown = kept_in_snapshots(writer.view())?;
+    let is_repair = writer.view().repairs()?.contains_key("tokens");
     let base = BaseIds::of(writer.view(), id)?;
     let commit_bytes = writer.batch_bytes();
     let documents = writer.view().documents();
@@ -203,7 +204,8 @@ pub fn encode_stored(
         if record.encoded_to == u64::MAX {
             return Ok(total);
         }
-        let (work, next) = unencoded(&batch, id, &shown, (record.encoded_to, commit_bytes))?;
+        let (work, next) =
+            unencoded(&batch, (id, is_repair), &shown, (record.encoded_to, commit_bytes))?;
         let taken = take_ids(&view, (tokenizer, record.mask_rule), base.as_ref(), &work)?;
         total.count(tokenizer, &work, &taken);
         let encoded = taken.iter().flat_map(|(encoded, _)| encoded.iter());
@@ -227,7 +229,7 @@ pub fn encode_stored(
 /// `bytes`, and the number behind the last that was examined.
 fn unencoded(
     batch: &CommitBatch<'_>,
-    id: TokenizerId,
+    (id, is_repair): (TokenizerId, bool),
     shown: &RoaringTreemap,
     (from, bytes): (u64, u64),
 ) -> Result<(Vec<(DocId, DocumentRecord)>, u64), CurateError> {
@@ -237,7 +239,10 @@ fn unencoded(
         let document = DocId(next);
         next += 1;
         let is_wanted = batch.is_kept(document) || shown.contains(document.0);
-        if is_wanted && batch.token_count(id, document)?.is_none() {
+        let has_length = batch.token_count(id, document)?.is_some();
+        let has_ids =
+            if is_repair { view.token_bytes(id, document)?.is_some() } else { has_length };
+        if (is_wanted || has_length) && !has_ids {
             let header = view.expect_header(document)?;
             taken += header.bytes;
             work.push((document, header));

@@ -95,7 +95,6 @@ pub use sample::TextGrouping;
 pub use settle::SettleReport;
 pub use signals::{NewSignals, SignalsReport};
 pub(crate) use signals::{add_signals, drop_signals, outdated_signals};
-pub(crate) use standing_rules::StandingRules;
 pub use tokenizer_reports::{
     ExtendedTokenizer, TokenizerDescription, TokenizerDetails, TokenizerOriginal, TokenizerReport,
     TrainedTokenizer,

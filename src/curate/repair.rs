@@ -289,7 +289,7 @@ fn fill_suites(
     contaminate::search_stored(writer, context, &mut SuiteReport::default())
 }
 
-/// Ids of all that is kept, now or in a snapshot, but those that came with records.
+/// Ids of all that has a length in tokens, or is kept, now or in a snapshot, but those that came with records.
 fn fill_tokens(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), CurateError> {
     let record = writer.view().repairs()?.remove("tokens").unwrap_or_default();
     if record.next == 0 {

@@ -63,36 +63,6 @@ impl StandingRules {
         Ok(Self { shown, lost })
     }
 
-    /// The documents that are removed, as their bitmap has them, or these rules where that cannot be read.
-    #[must_use]
-    pub fn removed(&self, view: &View) -> RoaringTreemap {
-        let by_rules = || {
-            let shown = self.shown.get(&view.generation());
-            shown.map(|shown| &shown.removed - &shown.purged).unwrap_or_default()
-        };
-        view.documents_standing(Standing::Removed).unwrap_or_else(|_| by_rules())
-    }
-
-    /// The standing of a document: as its bitmap has it, or as these rules do where that cannot be read.
-    ///
-    /// # Errors
-    /// [`CurateError`] when rows of the document cannot be read.
-    pub fn read(&self, view: &View, document: DocId) -> Result<Standing, CurateError> {
-        if let Ok(found) = view.standing(document) {
-            return Ok(found);
-        }
-        let Some(shown) = self.shown.get(&view.generation()) else { return Ok(Standing::Kept) };
-        if let Some(found) = shown.removed_standing(document) {
-            return Ok(found);
-        }
-        // What is similar to what was removed needs more than what may be left: it is decided again.
-        match matched(view, shown, document)? {
-            Some(found) => Ok(found),
-            None if is_blocked_by_hash(view, document)? => Ok(Standing::Blocked),
-            None => Ok(unmatched(view, &view.expect_header(document)?)),
-        }
-    }
-
     /// Gives the removed and purged documents of a block that no bitmap has their standing.
     ///
     /// # Errors
@@ -204,14 +174,4 @@ fn matched(
 fn unmatched(view: &View, header: &DocumentRecord) -> Standing {
     let is_empty = view.policy().compares_words() && header.words == 0;
     if is_empty { Standing::Empty } else { Standing::Kept }
-}
-
-fn is_blocked_by_hash(view: &View, document: DocId) -> Result<bool, CurateError> {
-    let header = view.expect_header(document)?;
-    for (what, hash) in BlockKeys::of(view, document, &header, false)?.keys() {
-        if view.blockers(what, hash)?.iter().any(|by| *by != document) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -287,18 +287,26 @@ fn in_full(words: &str) -> String {
 }
 
 /// What RocksDB says that the system did not say, and what to do about it.
-const WAYS_OUT: [(&str, &str); 3] = [
+const WAYS_OUT: [(&str, &str, Option<&str>); 4] = [
     (
         "While fsync: a directory",
         "the file system cannot make names in a directory durable (SMB, some of FUSE): keep the corpus on a local disk; exports and backups may go there",
+        None,
+    ),
+    (
+        "CURRENT",
+        "the file `CURRENT` of the database is lost or damaged, which a repair writes again",
+        Some("corpusdb check CORPUS --repair"),
     ),
     (
         "No such file",
-        "a file of the database is missing: put it back, repair derived rows, or restore a backup",
+        "a file of the database is missing: put it back, repair derived rows, restore a backup, or copy the intact documents into a new corpus: `corpusdb check CORPUS --salvage NEW`",
+        Some("corpusdb check CORPUS --repair"),
     ),
     (
         "Corruption",
-        "a file of the corpus is damaged: a deep check shows what is damaged, and a repair recomputes derived rows; for other rows restore a backup, or copy the intact documents into a new corpus",
+        "a file of the corpus is damaged: a deep check shows what is damaged, and a repair recomputes derived rows; for other rows restore a backup, or copy the intact documents into a new corpus: `corpusdb check CORPUS --salvage NEW`",
+        Some("corpusdb check CORPUS --repair"),
     ),
 ];
 
@@ -328,6 +336,10 @@ impl StoreError {
         Some(match self {
             Self::NotACorpus { path, taken: false } => {
                 Hint::text("make one").with_command(format!("corpusdb init {}", path.display()))
+            }
+            Self::NotACorpus { path, taken: true } if path.join("db").join("IDENTITY").exists() => {
+                Hint::text("its file `FORMAT` is lost or damaged, which a repair writes again")
+                    .with_command(format!("corpusdb check {} --repair", path.display()))
             }
             Self::NotACorpus { path, taken: true } => {
                 Hint::text(way_to_a_corpus(path)).with_command("corpusdb init NEW")
@@ -381,8 +393,11 @@ impl StoreError {
             Self::Drawn { way_out, .. } => Hint::text(*way_out),
             Self::Io(error) => return error.hint(),
             Self::Rocks(words) => {
-                let found = WAYS_OUT.iter().find(|(symptom, _)| words.contains(symptom));
-                let own = found.map(|(_, way_out)| Hint::text(*way_out));
+                let found = WAYS_OUT.iter().find(|(symptom, ..)| words.contains(symptom));
+                let own = found.map(|(_, way_out, command)| {
+                    let hint = Hint::text(*way_out);
+                    command.map_or(hint.clone(), |command| hint.with_command(command))
+                });
                 return own.or_else(|| system_way_out(words));
             }
             _ => return None,

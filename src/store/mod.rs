@@ -31,12 +31,13 @@
 //! Inside, each room imports only those before it: `bytes` is how rows look, `database` RocksDB, `files` journal, logs
 //! and places, `index` the index of buckets, `view` reading, `batch` one commit; `documents`, `decisions` and `records`
 //! have a file for each family, which [`table`] lists (`docs/reference/format.md` has their bytes); `opening` makes a
-//! corpus and its writer, `backup` takes a moment and makes a corpus of one, `check` proves it all.
+//! corpus and its writer, `damaged` opens what is whole of one, `backup` takes a moment and makes a corpus of one, `check` proves it all.
 
 pub(crate) mod backup;
 mod batch;
 mod bytes;
 mod check;
+mod damaged;
 mod database;
 mod decisions;
 mod documents;
@@ -68,6 +69,7 @@ pub(crate) use bytes::record::{FileRecord, REDACTED, RedoRecord, RepairRecord};
 pub(crate) use check::walk::AnyRow as StoredRow;
 pub use check::{CheckDepth, CheckFault, LostRows};
 pub(crate) use check::{RepairStart, begin_repair, check, digest, ranges};
+pub(crate) use damaged::{DamagedCorpus, mend_files, read_damaged};
 #[cfg(test)]
 pub(crate) use database::counted;
 pub(crate) use database::tuning::MemoryBudget;
@@ -94,7 +96,7 @@ pub use files::scratch::DryRunCorpus;
 pub(crate) use index::{BandBucket, BucketJoin};
 pub use migrate::current as format_version;
 pub(crate) use opening::create;
-pub(crate) use reading::{OpenedJournal, journal_bytes, read, read_beside_damage};
+pub(crate) use reading::{OpenedJournal, journal_bytes, read};
 pub use records::commits::TemplateRecord;
 pub(crate) use records::contamination::VerdictSubject;
 pub(crate) use records::plans::MarksRecord;
@@ -102,6 +104,7 @@ pub use records::rejects::RejectIter;
 pub(crate) use records::rejects::RejectNovelty;
 pub use records::removals::PendingPurge;
 pub(crate) use records::removals::{PurgeTrace, TracePart, TraceRun};
+pub(crate) use records::sources::lost_name;
 pub(crate) use records::tokenizers::TokenizerFiles;
 pub use view::View;
 pub(crate) use writer::{LiveTable, StoreWriter};

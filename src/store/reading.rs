@@ -40,7 +40,10 @@ pub fn read(path: &Path, memory: MemoryBudget) -> Result<View, StoreError> {
 ///
 /// # Errors
 /// As there.
-pub fn read_beside_damage(path: &Path, memory: MemoryBudget) -> Result<View, StoreError> {
+pub(in crate::store) fn read_beside_damage(
+    path: &Path,
+    memory: MemoryBudget,
+) -> Result<View, StoreError> {
     let place = CorpusDirectory::new(path);
     let found = place.read_format(migrate::current())?;
     if found < migrate::current() {

@@ -56,6 +56,15 @@ pub(in crate::store) struct MomentRecords {
     pub(in crate::store) tokenizers: Arc<Vec<TokenizerRecord>>,
 }
 
+/// What a moment has of its own records.
+pub(in crate::store) struct MomentCharter {
+    pub(in crate::store) state: StoreState,
+    pub(in crate::store) policy: Policy,
+    pub(in crate::store) fields: Vec<FieldDeclaration>,
+    pub(in crate::store) added: Vec<(FieldId, FieldRecord)>,
+    pub(in crate::store) records: MomentRecords,
+}
+
 impl View {
     /// The last committed moment. `known` is what is known of its records; they are read otherwise.
     pub(in crate::store) fn open_now(
@@ -82,8 +91,19 @@ impl View {
                 tokenizers: Arc::new(Self::read_tokenizers(&pinned, &state)?),
             },
         };
-        let decoder = TextDecoder::default();
-        let (pages, queries) = (pages.of_moment(), memory.queries);
+        let charter = MomentCharter { state, policy, fields, added, records };
+        Ok(Self::of(pinned, charter, bands, pages, memory))
+    }
+
+    /// The moment of these records.
+    pub(in crate::store) fn of(
+        pinned: PinnedMoment,
+        charter: MomentCharter,
+        bands: IndexReader,
+        pages: &PageCache,
+        memory: MemoryBudget,
+    ) -> Self {
+        let MomentCharter { state, policy, fields, added, records } = charter;
         let moment = StoreMoment {
             pinned,
             state,
@@ -92,13 +112,18 @@ impl View {
             added,
             records,
             suites: OnceLock::new(),
-            decoder,
+            decoder: TextDecoder::default(),
             bands,
-            pages,
-            queries,
+            pages: pages.of_moment(),
+            queries: memory.queries,
             cached: OnceLock::new(),
         };
-        Ok(Self { moment: Arc::new(moment), policy_override: None })
+        Self { moment: Arc::new(moment), policy_override: None }
+    }
+
+    /// The database, for who looks at its files.
+    pub(in crate::store) fn database(&self) -> &Arc<Database> {
+        self.pinned().borrow_owner()
     }
 
     /// The derived families that are being made again, by name, with how far each is.

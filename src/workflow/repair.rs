@@ -12,8 +12,12 @@ use std::path::Path;
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// The recomputed families; `counters` if only those of sources were recomputed.
+    /// The recomputed families; `counters` if only those of sources were recomputed; `CURRENT` and `FORMAT` where these
+    /// files were written again.
     pub repaired: Vec<String>,
+    /// How many lengths in tokens may be gone: of documents that are not kept any more, where neither the length nor the
+    /// ids can be read.
+    pub lost_lengths: u64,
     /// Unreadable rows that cannot be recomputed. If there are any, nothing was changed.
     pub lost: Vec<LostRows>,
     /// What a deep check finds afterwards.
@@ -64,26 +68,31 @@ impl CorpusOptions {
         let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());
         let context = context.within(memory, threads);
         let budget = self.claim();
+        let mended = store::mend_files(path)?;
         let faults = self.deep_faults(path, &context)?;
         let start = store::begin_repair(path, &faults, budget, threads, &context)?;
         let (mut writer, repaired) = match start {
             RepairStart::Nothing => {
                 let corpus = self.open(path)?;
                 let (commit, documents) = (corpus.view().commit().0, corpus.view().documents());
-                return Ok(RepairReport { faults, commit, documents, ..RepairReport::default() });
+                let repaired = mended;
+                let report = RepairReport::default();
+                return Ok(RepairReport { repaired, faults, commit, documents, ..report });
             }
             RepairStart::Beyond(lost) => {
-                return Ok(RepairReport { lost, ..RepairReport::default() });
+                return Ok(RepairReport { repaired: mended, lost, ..RepairReport::default() });
             }
             RepairStart::Fill(writer, families) => (writer, families),
             RepairStart::Counters(writer) => (writer, vec!["counters".to_owned()]),
         };
+        let repaired = [mended, repaired].concat();
+        let lost_lengths = writer.view().lost_lengths()?;
         curate::fill(&mut writer, &context)?;
         drop(writer);
         let corpus = self.open(path)?;
         let faults = corpus.check(CheckDepth::Deep, &context)?;
         let (commit, documents) = (corpus.view().commit().0, corpus.view().documents());
-        Ok(RepairReport { repaired, lost: Vec::new(), faults, commit, documents })
+        Ok(RepairReport { repaired, lost_lengths, lost: Vec::new(), faults, commit, documents })
     }
 
     /// What a deep check finds of a corpus that may not even open: the repair reads every block itself.

@@ -1,11 +1,13 @@
 //! What is whole of a damaged corpus, copied into a new one by the ordinary way in, and a list of what is not.
 
 use crate::corpus::{CorpusOptions, CorpusWriter};
-use crate::curate::{self, BlockReach, NewSuite, StandingRules};
+use crate::curate::{self, BlockReach, NewSuite};
 use crate::decide::{BlockKeys, Blocklist};
 use crate::ingest::{IngestOptions, OnError, ReadOptions, Records};
-use crate::model::{Context, DocId, Error, Standing, key_identity, note_little_room};
-use crate::store::{self, DocumentRecord, StoreError, SuiteRecord, View, ranges};
+use crate::model::{Context, DocId, Error, key_identity, note_little_room};
+use crate::store::{
+    self, DamagedCorpus, DocumentRecord, StoreError, SuiteRecord, View, lost_name, ranges,
+};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -39,8 +41,33 @@ pub struct SalvageReport {
     pub purged: u64,
     /// Documents that had been removed and are removed in the copy.
     pub removed: u64,
-    /// What else was not copied, in words.
+    /// Documents that were copied without their metadata, which cannot be read.
+    pub bare: u64,
+    /// Their numbers.
+    pub bare_documents: String,
+    /// Snapshots that were copied.
+    pub snapshots: u64,
+    /// What cannot be read beside documents, and what the copy lacks for it, in words.
+    pub damage: Vec<String>,
+    /// What else was not copied, though it may be whole, in words.
     pub left: Vec<String>,
+}
+
+impl SalvageReport {
+    /// Whether nothing was found that cannot be read.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.lost == 0 && self.bare == 0 && self.damage.is_empty()
+    }
+
+    /// An error of what can be left out becomes a sentence; an interrupt stays one.
+    fn leave(&mut self, what: &str, error: Error) -> Result<(), Error> {
+        if error.is_interrupt() {
+            return Err(error);
+        }
+        self.damage.push(format!("{what}: {error}"));
+        Ok(())
+    }
 }
 
 /// A document that is not intact.
@@ -57,13 +84,12 @@ pub struct LostDocument {
 
 impl CorpusOptions {
     /// Copies what is whole of the damaged corpus at `path` into a new one at `target`: documents with their keys,
-    /// fields and sources, in their order; tokenizers and suites; what was removed is removed there too. All is decided
-    /// again. What cannot be read is listed.
+    /// fields and sources, in their order; snapshots, tokenizers and suites; what was removed is removed there too. All
+    /// is decided again. What cannot be read is listed. Texts and headers are enough; a failure leaves no target.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError): no corpus, lost commits, damage to what all else needs (policy,
-    /// sources), a target that is
-    /// taken; [`IngestError`](crate::ingest::IngestError); [`Interrupted`](crate::Interrupted).
+    /// [`StoreError`](crate::store::StoreError): no corpus, another writer, a target that is taken;
+    /// [`IngestError`](crate::ingest::IngestError); [`Interrupted`](crate::Interrupted).
     pub fn salvage(
         self,
         path: impl AsRef<Path>,
@@ -72,45 +98,82 @@ impl CorpusOptions {
     ) -> Result<SalvageReport, Error> {
         let (path, target) = (path.as_ref(), target.as_ref());
         let each = self.among(1);
-        let view = store::read_beside_damage(path, each.claim())?;
+        let damaged = store::read_damaged(path, each.claim())?;
         // What is lost takes nothing, and nobody knows yet how much that is.
-        let tables = view.disk_usage()?.iter().map(|(_, bytes)| *bytes).sum();
+        let tables = damaged.view.disk_usage()?.iter().map(|(_, bytes)| *bytes).sum();
         note_little_room("the copy", target, tables, context);
-        store::create(target, view.policy(), view.fields())?;
-        let mut writer = each.open_writer(target)?;
-        let mut report = SalvageReport { documents: view.documents(), ..SalvageReport::default() };
-        copy_tokenizers(&view, &mut writer, &mut report, context)?;
-        let rules = StandingRules::of(&view, Vec::new())?;
-        copy_documents(&view, &rules, &mut writer, &mut report, context)?;
-        remove_again(&view, &rules, &mut writer, &mut report, context)?;
-        copy_suites(&view, &mut writer, &mut report, context)?;
-        tell_left(&view, &mut report);
+        let was_there = target.exists();
+        let is_taken = |error: &StoreError| {
+            matches!(error, StoreError::AlreadyExists { .. } | StoreError::HalfMade { .. })
+        };
+        match store::create(target, damaged.view.policy(), damaged.view.fields()) {
+            Err(error) if is_taken(&error) => return Err(error.into()),
+            made => {
+                made.map_err(Error::from).and_then(|()| each.copy_whole(damaged, target, context))
+            }
+        }
+        .inspect_err(|_| discard(target, was_there))
+    }
+
+    fn copy_whole(
+        self,
+        damaged: DamagedCorpus,
+        target: &Path,
+        context: &Context<'_>,
+    ) -> Result<SalvageReport, Error> {
+        let view = &damaged.view;
+        let mut writer = self.open_writer(target)?;
+        let damage = damaged.damage.clone();
+        let mut report =
+            SalvageReport { documents: view.documents(), damage, ..SalvageReport::default() };
+        let [removed, purged] = view.gone_beside_damage(context, &mut report.damage)?;
+        let copied = copy_documents(view, purged, &mut writer, &mut report, context)?;
+        copy_snapshots(view, &copied, &mut writer, &mut report)?;
+        remove_again(view, (&removed, &copied), &mut writer, &mut report, context)?;
+        // Behind snapshots: what these keep is encoded too.
+        copy_tokenizers(view, &mut writer, &mut report, context)?;
+        copy_suites(view, &mut writer, &mut report, context)?;
+        tell_left(view, &mut report);
         Ok(report)
+    }
+}
+
+/// Removes what was made at a target, but not the directory that was there.
+fn discard(target: &Path, was_there: bool) {
+    if !was_there {
+        let _ = std::fs::remove_dir_all(target);
+        return;
+    }
+    for entry in std::fs::read_dir(target).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
     }
 }
 
 /// What is known while documents are handed over, on a thread of the ingest.
 #[derive(Default)]
 struct CopyTally {
-    copied: u64,
+    copied: RoaringTreemap,
+    bare: RoaringTreemap,
     purged: u64,
     lost: RoaringTreemap,
     listed: Vec<LostDocument>,
     spans: u64,
 }
 
+/// Answers the numbers of the copied documents, which are in the copy in their order.
 fn copy_documents(
     view: &View,
-    rules: &StandingRules,
+    purged: RoaringTreemap,
     writer: &mut CorpusWriter,
     report: &mut SalvageReport,
     context: &Context<'_>,
-) -> Result<(), Error> {
+) -> Result<RoaringTreemap, Error> {
     let tally = Arc::new(Mutex::new(CopyTally::default()));
     let known = Arc::clone(&tally);
     let objects = (0..view.documents()).map(DocId).filter_map(move |document| {
         let mut tally = known.lock().unwrap_or_else(PoisonError::into_inner);
-        object(view, rules, document, &mut tally).map(|object| Ok::<_, StoreError>(Ok(object)))
+        object(view, &purged, document, &mut tally).map(|object| Ok::<_, StoreError>(Ok(object)))
     });
     let read = ReadOptions {
         text_field: Some(TEXT.to_owned()),
@@ -124,7 +187,9 @@ fn copy_documents(
     let options = IngestOptions { read, on_error: OnError::Fail, ..IngestOptions::new("salvage") };
     writer.ingest(Records::objects("salvage", objects), &options, context)?;
     let tally = std::mem::take(&mut *tally.lock().unwrap_or_else(PoisonError::into_inner));
-    report.copied = tally.copied;
+    report.copied = tally.copied.len();
+    report.bare = tally.bare.len();
+    report.bare_documents = ranges(&tally.bare);
     report.purged = tally.purged;
     report.lost = tally.lost.len();
     report.lost_documents = ranges(&tally.lost);
@@ -134,25 +199,28 @@ fn copy_documents(
             "trained tokens or ids that came with the records: all of their text is trained on";
         report.left.push(format!("{} documents: {words}", tally.spans));
     }
-    Ok(())
+    Ok(tally.copied)
 }
 
 /// A document as a record; `None` for a lost or purged one.
 fn object(
     view: &View,
-    rules: &StandingRules,
+    purged: &RoaringTreemap,
     document: DocId,
     tally: &mut CopyTally,
 ) -> Option<String> {
+    if purged.contains(document.0) {
+        tally.purged += 1;
+        return None;
+    }
     let mut key = None;
-    match read(view, rules, document, &mut key) {
-        Ok(Copied::Purged) => {
-            tally.purged += 1;
-            None
-        }
-        Ok(Copied::Whole { object, has_form }) => {
-            tally.copied += 1;
+    match read(view, document, &mut key) {
+        Ok(CopiedDocument { object, has_form, is_bare }) => {
+            tally.copied.insert(document.0);
             tally.spans += u64::from(has_form);
+            if is_bare {
+                tally.bare.insert(document.0);
+            }
             Some(object)
         }
         Err(error) => {
@@ -166,44 +234,41 @@ fn object(
     }
 }
 
-/// What of a document can be copied.
-enum Copied {
-    /// Nothing: it was purged.
-    Purged,
-    /// All of it.
-    Whole {
-        object: String,
-        /// Whether not all of its text is trained on, or its ids came with it.
-        has_form: bool,
-    },
+/// A document as it can be copied.
+struct CopiedDocument {
+    object: String,
+    /// Whether not all of its text is trained on, or its ids came with it.
+    has_form: bool,
+    /// Whether its metadata cannot be read.
+    is_bare: bool,
 }
 
-fn read(
-    view: &View,
-    rules: &StandingRules,
-    document: DocId,
-    key: &mut Option<String>,
-) -> Result<Copied, Error> {
+fn read(view: &View, document: DocId, key: &mut Option<String>) -> Result<CopiedDocument, Error> {
     let header = view.expect_header(document)?;
     key.clone_from(&header.key);
-    if rules.read(view, document)? == Standing::Purged {
-        return Ok(Copied::Purged);
-    }
     let text = view.text_of_owner(header.text_owner(document))?;
     if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.raw.as_slice()) {
         let (what, family) = ("text that was stored", "texts");
         return Err(StoreError::Missing { what, family, key: document.to_string() }.into());
     }
-    let metadata = view.metadata(document)?;
-    let (source, shown) = (view.source_name(header.source), shown_key(view, document, &header));
+    let metadata = view.metadata(document);
+    let is_bare = metadata.is_err();
+    let metadata = metadata.unwrap_or_else(|_| "{}".to_owned());
+    let (source, shown) = (source_name(view, &header), shown_key(view, document, &header));
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let members: [(&str, &str); 3] = [(SOURCE, source), (KEY, &shown), (TEXT, &text)];
+    let members: [(&str, &str); 3] = [(SOURCE, &source), (KEY, &shown), (TEXT, &text)];
     let members = members.map(|(name, value)| format!("{}:{}", quoted(name), quoted(value)));
     let own = metadata.trim().strip_prefix('{').unwrap_or("}");
     let comma = if own.trim_start().starts_with('}') { "" } else { "," };
     let object = format!("{{{}{comma}{own}", members.join(","));
     let has_form = view.text_form(document).ok().flatten().is_some();
-    Ok(Copied::Whole { object, has_form })
+    Ok(CopiedDocument { object, has_form, is_bare })
+}
+
+/// The source that a document has in the copy.
+fn source_name(view: &View, header: &DocumentRecord) -> String {
+    let known = view.sources().nth(header.source.0 as usize);
+    known.map_or_else(|| lost_name(header.source), |(_, record)| record.name.clone())
 }
 
 /// The key that a document has in the copy: its own, or the place where it was read.
@@ -212,39 +277,104 @@ fn shown_key(view: &View, document: DocId, header: &DocumentRecord) -> String {
     shown.unwrap_or_else(|_| format!("document {document}"))
 }
 
-/// How far the removal of a document blocks, as far as that can be read.
+/// How far the removal of a document blocks.
 fn reach(
     view: &View,
     blocklist: &Blocklist<'_>,
     document: DocId,
     header: &DocumentRecord,
-) -> BlockReach {
-    let of = BlockKeys::of_removed(view, document, header, blocklist.reach());
-    of.and_then(|of| blocklist.reach_of(document, &of)).unwrap_or_default()
+) -> Result<BlockReach, Error> {
+    let of = BlockKeys::of_removed(view, document, header, blocklist.reach())?;
+    Ok(blocklist.reach_of(document, &of)?)
 }
 
 fn remove_again(
     view: &View,
-    rules: &StandingRules,
+    (removed, copied): (&RoaringTreemap, &RoaringTreemap),
     writer: &mut CorpusWriter,
     report: &mut SalvageReport,
     context: &Context<'_>,
 ) -> Result<(), Error> {
     let mut by_reach: BTreeMap<BlockReach, RoaringTreemap> = BTreeMap::new();
-    let blocklist = Blocklist::new(view).ok();
-    for document in rules.removed(view).iter().map(DocId) {
-        // Those that are lost were not copied.
-        let Ok(header) = view.expect_header(document) else { continue };
-        let source = view.source_name(header.source);
-        let identity = key_identity(source, &shown_key(view, document, &header));
-        if let [Some(found)] = writer.view().identities(&[identity])?.as_slice() {
-            let blocklist = blocklist.as_ref();
-            let reach = blocklist.map(|blocklist| reach(view, blocklist, document, &header));
+    let blocklist = match Blocklist::new(view) {
+        Ok(blocklist) => Some(blocklist),
+        Err(error) => {
+            report.leave("how far removals block", error.into())?;
+            None
+        }
+    };
+    let mut unknown = RoaringTreemap::new();
+    let is_numbered = writer.view().documents() == copied.len();
+    // Those that are lost were not copied.
+    for document in (removed & copied).iter().map(DocId) {
+        let header = view.expect_header(document)?;
+        // Under the same key there may be a newer version, which was not removed.
+        let found = if is_numbered {
+            Some(place_in(copied, document))
+        } else {
+            let source = source_name(view, &header);
+            let identity = key_identity(&source, &shown_key(view, document, &header));
+            writer.view().identities(&[identity])?.into_iter().next().flatten()
+        };
+        if let Some(found) = found {
+            let reach = blocklist.as_ref().and_then(|it| reach(view, it, document, &header).ok());
+            if reach.is_none() {
+                unknown.insert(document.0);
+            }
             by_reach.entry(reach.unwrap_or_default()).or_default().insert(found.0);
         }
     }
+    if !unknown.is_empty() {
+        report.damage.push(format!(
+            "how far the removal of documents {} blocks: in the copy as a removal without an option does",
+            ranges(&unknown)
+        ));
+    }
     for (reach, documents) in by_reach {
         report.removed += writer.remove(&documents, reach, context)?.changed;
+    }
+    Ok(())
+}
+
+/// The number in the copy of a document that was copied.
+fn place_in(copied: &RoaringTreemap, document: DocId) -> DocId {
+    DocId(copied.rank(document.0).saturating_sub(1))
+}
+
+/// Snapshots of the copied documents: each keeps what it kept.
+fn copy_snapshots(
+    view: &View,
+    copied: &RoaringTreemap,
+    writer: &mut CorpusWriter,
+    report: &mut SalvageReport,
+) -> Result<(), Error> {
+    let snapshots = match view.snapshots() {
+        Ok(snapshots) => snapshots,
+        Err(error) => return report.leave("snapshots", error.into()),
+    };
+    if writer.view().documents() != copied.len() {
+        // A version between two equal ones is lost: the second is none, and numbers say nothing.
+        let words = "snapshots: the copy has other versions of documents";
+        report.damage.extend((!snapshots.is_empty()).then(|| words.to_owned()));
+        return Ok(());
+    }
+    for record in snapshots {
+        let kept = match view.snapshot_kept(&record.name) {
+            Ok(kept) => kept,
+            Err(error) => {
+                report.leave(&format!("snapshot {}", record.name), error.into())?;
+                continue;
+            }
+        };
+        let place = |document: u64| place_in(copied, DocId(document)).0;
+        let own: RoaringTreemap = (&kept & copied).iter().map(place).collect();
+        if own.len() < kept.len() {
+            let (lost, all) = (kept.len() - own.len(), kept.len());
+            report.damage.push(format!("snapshot {}: {lost} of its {all} documents", record.name));
+        }
+        let documents = record.documents.checked_sub(1).map_or(0, |last| copied.rank(last));
+        writer.store().carry_snapshot(&record, &own, documents)?;
+        report.snapshots += 1;
     }
     Ok(())
 }
@@ -256,11 +386,11 @@ fn copy_tokenizers(
     context: &Context<'_>,
 ) -> Result<(), Error> {
     for (id, record) in view.tokenizers() {
-        match view.tokenizer_file(id) {
-            Ok(json) => {
-                writer.add_tokenizer(&record.name, &json, &record.lineage, context)?;
-            }
-            Err(error) => report.left.push(format!("tokenizer {}: {error}", record.name)),
+        let json = view.tokenizer_file(id).map_err(Error::from);
+        let added = json
+            .and_then(|json| writer.add_tokenizer(&record.name, &json, &record.lineage, context));
+        if let Err(error) = added {
+            report.leave(&format!("tokenizer {}", record.name), error)?;
         }
     }
     Ok(())
@@ -274,10 +404,7 @@ fn copy_suites(
 ) -> Result<(), Error> {
     let suites = match view.suites() {
         Ok(suites) => suites.to_vec(),
-        Err(error) => {
-            report.left.push(format!("suites: {error}"));
-            return Ok(());
-        }
+        Err(error) => return report.leave("suites", error.into()),
     };
     for (suite, record) in suites {
         let items = view.suite_items(suite).and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -286,9 +413,11 @@ fn copy_suites(
                 let SuiteRecord { name, files, normaliser, rule, .. } = &record;
                 let (normaliser, rule) = (*normaliser, *rule);
                 let new = NewSuite { name, items: &items, files, normaliser, rule };
-                curate::add_suite(writer.store(), &new, context)?;
+                if let Err(error) = curate::add_suite(writer.store(), &new, context) {
+                    report.leave(&format!("suite {name}"), error.into())?;
+                }
             }
-            Err(error) => report.left.push(format!("suite {}: {error}", record.name)),
+            Err(error) => report.leave(&format!("suite {}", record.name), error.into())?,
         }
     }
     Ok(())
@@ -299,9 +428,8 @@ fn tell_left(view: &View, report: &mut SalvageReport) {
     let mut tell = |what: &str, count: Result<usize, StoreError>| match count {
         Ok(0) => {}
         Ok(count) => report.left.push(format!("{count} {what}")),
-        Err(error) => report.left.push(format!("{what}: {error}")),
+        Err(error) => report.damage.push(format!("{what}: {error}")),
     };
-    tell("snapshots", view.snapshots().map(|all| all.len()));
     tell("stored plans", view.epochs().map(|all| all.len()));
     let rejects = usize::try_from(view.state().rejects).unwrap_or(usize::MAX);
     tell("records that could not be read", Ok(rejects));

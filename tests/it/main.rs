@@ -142,6 +142,7 @@ mod store {
     mod backups;
     mod corruption;
     mod crash;
+    mod damage;
     mod exchanged;
     mod formats;
     mod limits;

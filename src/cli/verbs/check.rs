@@ -6,6 +6,7 @@ use corpusdb::show::{number, size};
 use corpusdb::store::{CheckDepth, CheckFault};
 use corpusdb::{CorpusWriter, RepairReport, SalvageReport};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Check a corpus, recompute damaged derived rows, or copy all intact documents to a new corpus.
@@ -104,7 +105,12 @@ impl Verb for CheckArgs {
             _ => CheckDepth::Full,
         };
         let faults = corpus.check(depth, &call.context)?;
-        let crowded = corpus.view().crowded()?.len();
+        let crowded = match corpus.view().crowded() {
+            Ok(crowded) => crowded.len(),
+            // It is among the faults.
+            Err(_) if !faults.is_empty() => 0,
+            Err(error) => return Err(corpusdb::Error::from(error).into()),
+        };
         Ok(CheckAnswer::Checked(CheckReport { commit, documents, crowded, faults }))
     }
 }
@@ -136,7 +142,7 @@ impl Report for CheckAnswer {
             Self::Checked(report) => report.faults.is_empty(),
             Self::Digest(_) => true,
             Self::Repaired(report) => report.is_sound(),
-            Self::Salvaged(report) => report.lost == 0,
+            Self::Salvaged(report) => report.is_whole(),
         };
         if is_good { ExitStatus::Done } else { ExitStatus::BadAnswer }
     }
@@ -149,6 +155,20 @@ fn print_check(report: &CheckReport, out: &mut Output) {
             "note: {} documents have candidates that were not compared; `corpusdb dedup settle` compares these",
             number(report.crowded)
         ));
+    }
+    for (option, way_out) in [
+        ("repair", "recomputed by `corpusdb check CORPUS --repair`"),
+        (
+            "salvage",
+            "not recomputed: restore a backup, or copy what is intact with `corpusdb check CORPUS --salvage NEW`",
+        ),
+    ] {
+        let faults = report.faults.iter().filter(|fault| fault.mends() == Some(option));
+        let places: BTreeSet<&str> = faults.map(|fault| fault.place.as_str()).collect();
+        if !places.is_empty() {
+            let places = places.into_iter().collect::<Vec<_>>().join(", ");
+            out.line(format!("{places}: {way_out}"));
+        }
     }
     let verdict = match report.faults.len() {
         0 => "sound".to_owned(),
@@ -178,6 +198,12 @@ fn print_repair(report: &RepairReport, out: &mut Output) {
         [] => "nothing to repair".to_owned(),
         families => format!("recomputed: {}", families.join(", ")),
     });
+    if report.lost_lengths > 0 {
+        out.line(format!(
+            "lost: up to {} lengths in tokens, of documents that are not kept: neither these nor their ids can be read",
+            number(report.lost_lengths)
+        ));
+    }
     let verdict = match report.faults.len() {
         0 => "sound".to_owned(),
         count => format!("{count} faults are beyond repair"),
@@ -195,13 +221,21 @@ fn print_salvage(report: &SalvageReport, out: &mut Output) {
         let (count, which) = (number(report.lost), &report.lost_documents);
         out.line(format!("lost in total: {count} documents: {which}"));
     }
+    if report.bare > 0 {
+        let (count, which) = (number(report.bare), &report.bare_documents);
+        out.line(format!("copied without metadata: {count} documents: {which}"));
+    }
+    for what in &report.damage {
+        out.line(format!("cannot be read: {what}"));
+    }
     for what in &report.left {
         out.line(format!("not copied: {what}"));
     }
     let (copied, all) = (number(report.copied), number(report.documents));
     let (removed, purged) = (number(report.removed), number(report.purged));
+    let snapshots = number(report.snapshots);
     out.line(format!(
-        "copied {copied} of {all} documents; {removed} removed ones are removed in the copy, too; {purged} purged ones have no content left"
+        "copied {copied} of {all} documents and {snapshots} snapshots; {removed} removed ones are removed in the copy, too; {purged} purged ones have no content left"
     ));
 }
 

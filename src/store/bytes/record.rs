@@ -56,7 +56,7 @@ pub(in crate::store) fn decode_body<T: Decode<()>>(body: &[u8]) -> Result<T, Dec
 }
 
 /// High-water marks and counters; rewritten by every commit.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct StoreState {
     /// The number of the last commit.
     pub commit: u64,
@@ -229,7 +229,8 @@ pub struct RepairRecord {
     pub is_empty: bool,
     /// What of its order is done: documents below this id, mostly.
     pub next: u64,
-    /// Bitmaps of standings that could not be read: generation, standing, block.
+    /// Bitmaps of standings that could not be read: generation, standing, block; of generation 2^32 - 1 how many lengths
+    /// in tokens.
     pub lost: Vec<(u32, u8, u64)>,
 }
 

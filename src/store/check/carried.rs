@@ -1,19 +1,21 @@
 //! What a repair carries over of derived families that it drops, since it follows from nothing else: standings as their
-//! bitmaps have them, ids that came with records, sketches of purged documents. One table a family, in a directory of
-//! the corpus.
+//! bitmaps have them, ids that came with records, who has a length in tokens where the ids go too, sketches of purged
+//! documents. One table a family, in a directory of the corpus.
 
 use crate::model::{
-    Context, DocId, Generation, IoError, Standing, TermId, TokenizerId, sync_directory,
+    BLOCK_SIZE, Context, DocId, Generation, IoError, Standing, TermId, TokenizerId, sync_directory,
 };
 use crate::store::bytes::bitmap_block;
 use crate::store::bytes::key::{
-    BlockKind, BlockNumber, DocumentKey, PostingKey, StoreKey, TermKey, TokensKey,
+    BlockKind, BlockNumber, ColumnKey, DocumentKey, PostingKey, StoreKey, TermKey, TokensKey,
 };
+use crate::store::bytes::number_block::NumberBlock;
 use crate::store::check::lost::LostRows;
 use crate::store::database::family::{StoreFamily, is_damage};
 use crate::store::database::tuning;
 use crate::store::decisions::blocks::Blocks;
 use crate::store::documents::loss::{Loss, TEXT};
+use crate::store::documents::numbers::Columns;
 use crate::store::documents::postings::Postings;
 use crate::store::documents::terms::{self, Terms};
 use crate::store::documents::texts::Sketches;
@@ -27,8 +29,12 @@ use rocksdb::{Options, SstFileWriter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Bitmaps of standings that cannot be read: generation, standing, block; block 2^64 - 1: all.
+/// Bitmaps of standings that cannot be read: generation, standing, block; block 2^64 - 1: all. Of [`LENGTHS`] it is how
+/// many lengths in tokens may be gone.
 pub(in crate::store) type LostBitmaps = Vec<(u32, u8, u64)>;
+
+/// A generation that nothing has.
+pub(in crate::store) const LENGTHS: u32 = u32::MAX;
 
 /// Tables of rows of derived families that follow from nothing else, in a directory of the corpus.
 pub(in crate::store) struct CarriedTables(PathBuf);
@@ -66,6 +72,12 @@ impl CarriedTables {
         }
         if families.contains(Tokens::NAME) {
             lost.extend(self.write_given(view, context)?);
+            if families.contains(Columns::NAME) {
+                match self.write_lengths(view, context)? {
+                    0 => {}
+                    gone => standings.push((LENGTHS, u8::MAX, gone)),
+                }
+            }
         }
         if families.contains(Sketches::NAME) {
             lost.extend(self.write_purged_sketches(view)?);
@@ -188,6 +200,35 @@ impl CarriedTables {
         Ok(lost.into_rows())
     }
 
+    /// Lengths in tokens, by which ids are made again: documents that are not kept any more have theirs too. A block
+    /// that cannot be read is put together from the ids that can. Answers how many lengths may be gone: those of documents
+    /// whose ids cannot be read either, and that are not encoded for being kept.
+    fn write_lengths(&self, view: &View, context: &Context<'_>) -> Result<u64, StoreError> {
+        let options = tuning::table_options(&Columns::INFO);
+        let mut table = CarriedTable::new(&options, self.path(Columns::NAME));
+        let mut gone = 0;
+        for (tokenizer, _) in view.tokenizers() {
+            let column = system_fields::tokens_of(tokenizer);
+            for block in view.blocks() {
+                let lengths = match view.column_block(column, block) {
+                    Ok(lengths) => lengths,
+                    Err(error) => {
+                        damage(error)?;
+                        let (lengths, unread) = lengths_of_ids(view, tokenizer, block, context)?;
+                        gone += unread;
+                        lengths
+                    }
+                };
+                if lengths.iter().next().is_some() {
+                    let key = ColumnKey { column, block: BlockNumber(block) };
+                    table.put(&key.to_bytes(), &lengths.encode())?;
+                }
+            }
+        }
+        table.finish()?;
+        Ok(gone)
+    }
+
     /// Sketches of purged documents that what is similar is blocked by: their texts are gone.
     fn write_purged_sketches(&self, view: &View) -> Result<Vec<LostRows>, StoreError> {
         let mut blocking = BTreeSet::new();
@@ -211,6 +252,36 @@ impl CarriedTables {
         table.finish()?;
         Ok(lost.into_rows())
     }
+}
+
+/// The lengths of the ids of a block that can be read, and how many documents have ids that cannot and are not kept.
+fn lengths_of_ids(
+    view: &View,
+    tokenizer: TokenizerId,
+    block: u64,
+    context: &Context<'_>,
+) -> Result<(NumberBlock, u64), StoreError> {
+    let width = if view.tokens_are_wide(tokenizer)? { 4 } else { 2 };
+    let (mut lengths, mut gone) = (NumberBlock::default(), 0);
+    for document in
+        (block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents())).map(DocId)
+    {
+        context.check_interrupt()?;
+        match view.pinned().get::<Tokens>(&TokensKey { tokenizer, document }) {
+            Ok(None) => {}
+            Ok(Some(ids)) => {
+                let length = i64::try_from(ids.len() / width).unwrap_or(i64::MAX);
+                lengths.set(document.slot(), Some(length));
+            }
+            Err(error) => {
+                damage(error)?;
+                let standing = view.standing(document);
+                let is_known = matches!(standing, Ok(Standing::Kept | Standing::Purged));
+                gone += u64::from(!is_known);
+            }
+        }
+    }
+    Ok((lengths, gone))
 }
 
 /// Nothing, for an error that says that bytes are damaged.

@@ -5,14 +5,30 @@ use crate::model::{CommitSeq, DocId, Generation, SourceId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{IdentityKey, MatchKey, MemberKey, StoreKey, encode_document};
 use crate::store::bytes::record::{self, RepairRecord};
+use crate::store::check::carried::LENGTHS;
+use crate::store::database::family::StoreFamily;
 use crate::store::decisions::generations::SourceTotals;
 use crate::store::decisions::matches::{Matches, Members, encode_member, member_changes};
+use crate::store::documents::tokens::Tokens;
 use crate::store::error::StoreError;
 use crate::store::meta::{Meta, MetaKey};
+use crate::store::view::View;
 use crate::store::writer::StoreWriter;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;
+
+impl View {
+    /// How many lengths in tokens the repair under way could not read.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a record cannot be read.
+    pub(crate) fn lost_lengths(&self) -> Result<u64, StoreError> {
+        let repairs = self.repairs()?;
+        let lost = repairs.get(Tokens::NAME).into_iter().flat_map(|record| &record.lost);
+        Ok(lost.filter(|(of, _, _)| *of == LENGTHS).map(|(_, _, count)| count).sum())
+    }
+}
 
 impl StoreWriter {
     /// Begins a commit of a repair: also while fingerprints are of two versions.

@@ -28,7 +28,7 @@ use super::database::family::{FamilyVisitor, StoreFamily, check_row};
 use super::system_fields;
 use super::table::{FAMILIES, for_each_family};
 use crate::model::{BLOCK_SIZE, Context, SourceId, Standing};
-use crate::store::error::StoreError;
+use crate::store::error::{StoreError, is_derived};
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal;
 use crate::store::view::View;
@@ -58,6 +58,22 @@ pub struct CheckFault {
     pub place: String,
     /// What is wrong, with the document or row concerned.
     pub what: String,
+}
+
+impl CheckFault {
+    /// What mends it: `repair`, which recomputes, or `salvage`, which copies what is intact; none where the next commit
+    /// does.
+    #[must_use]
+    pub fn mends(&self) -> Option<&'static str> {
+        let is_counter =
+            ["meta", "sources"].contains(&self.place.as_str()) && self.what.contains(": stored ");
+        match self.place.as_str() {
+            "journal" | "check" => None,
+            "bitmaps" => Some("repair"),
+            place if is_derived(place) || is_counter => Some("repair"),
+            _ => Some("salvage"),
+        }
+    }
 }
 
 /// Faults reported of one kind of thing before the rest is only counted.

@@ -94,7 +94,7 @@ impl BlockRows {
 }
 
 impl CommitBatch<'_> {
-    /// Writes the rows of a block in the place of those that are stored: its columns, its bitmaps, or both.
+    /// Writes the rows of a block into families that were made empty: its columns, its bitmaps, or both.
     ///
     /// # Errors
     /// [`StoreError`] when a term cannot be read or made.
@@ -120,7 +120,12 @@ impl CommitBatch<'_> {
         }
         for (column, numbers) in numbers.into_iter().filter(|_| with_columns) {
             let key = ColumnKey { column, block: BlockNumber(block) };
-            self.put::<Columns>(&key, &numbers.encode())?;
+            // Nothing, but lengths in tokens that were carried over: their ids are made again later.
+            let mut stored = self.view().column_block(column, block)?;
+            for (slot, number) in numbers.iter() {
+                stored.set(slot, Some(number));
+            }
+            self.put::<Columns>(&key, &stored.encode())?;
         }
         Ok(())
     }

@@ -148,6 +148,14 @@ impl PinnedMoment {
         Ok(RowCursor::new(&self.borrow_dependent().0, &family, start, end, false))
     }
 
+    /// The last key of a family that can be read; none also where it has none.
+    pub(in crate::store) fn last_key<C: StoreFamily>(&self) -> Option<C::Key> {
+        let mut rows = self.scan::<C>(&[], None).ok()?;
+        rows.seek_back(&[u8::MAX; 32]);
+        let (key, _) = rows.advance().ok()??;
+        C::Key::decode(key).ok()
+    }
+
     /// Rows whose key begins with `prefix`.
     pub(in crate::store) fn scan_prefix<K: RowKind>(
         &self,

@@ -17,13 +17,14 @@ pub(in crate::store) struct LostKeys {
     pub(in crate::store) why: String,
 }
 
-/// Reads every row; answers where they cannot be read.
+/// Calls `each` with every row that can be read, key and value; answers where they cannot be read.
 ///
 /// # Errors
 /// [`StoreError::Interrupted`]; what is not damage.
 pub(in crate::store) fn whole_rows<C: StoreFamily>(
     pinned: &PinnedMoment,
     context: &Context<'_>,
+    mut each: impl FnMut(&[u8], &[u8]),
 ) -> Result<Vec<LostKeys>, StoreError> {
     let mut lost = Vec::new();
     let mut rows = pinned.scan::<C>(&[], None)?;
@@ -33,10 +34,12 @@ pub(in crate::store) fn whole_rows<C: StoreFamily>(
         match rows.advance() {
             Ok(None) => return Ok(lost),
             Ok(Some((key, value))) => {
-                if let Err(why) = check_row::<C>(key, value) {
-                    let own = Some(key.to_vec());
-                    let why = why.to_string();
-                    lost.push(LostKeys { after: own.clone(), before: own, why });
+                match check_row::<C>(key, value) {
+                    Ok(()) => each(key, value),
+                    Err(why) => {
+                        let (own, why) = (Some(key.to_vec()), why.to_string());
+                        lost.push(LostKeys { after: own.clone(), before: own, why });
+                    }
                 }
                 let last = last.get_or_insert_default();
                 last.clear();

@@ -62,6 +62,11 @@ impl ManifestLength {
 }
 
 impl ManifestNote {
+    /// The file of the manifest that was noted.
+    pub(in crate::store) fn manifest(self) -> String {
+        self.manifest.name()
+    }
+
     /// The last note; a torn note does not count.
     pub(in crate::store) fn read(place: &CorpusDirectory) -> Result<Option<Self>, StoreError> {
         let path = place.manifest_note();

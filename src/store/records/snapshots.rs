@@ -242,6 +242,34 @@ impl StoreWriter {
         Ok(record)
     }
 
+    /// Names what a snapshot of another corpus keeps of the documents that were copied from there, in a commit of its own:
+    /// `kept` of the first `documents`.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`] when the name is taken.
+    pub(crate) fn carry_snapshot(
+        &mut self,
+        other: &SnapshotRecord,
+        kept: &RoaringTreemap,
+        documents: u64,
+    ) -> Result<(), StoreError> {
+        let mut batch = self.begin()?;
+        batch.check_new_snapshot(&other.name)?;
+        let bytes = put_treemap(kept, Vec::new())?;
+        let record = SnapshotRecord {
+            name: other.name.clone(),
+            commit: batch.view.commit().0,
+            generation: batch.view.generation().0,
+            documents,
+            kept: kept.len(),
+            kept_hash: *blake3::hash(&bytes).as_bytes(),
+            purged: other.purged,
+        };
+        batch.put_snapshot(&record, &bytes)?;
+        batch.commit(&about(&other.name))?;
+        Ok(())
+    }
+
     /// Gives a snapshot another name. One that a stored plan draws from keeps its own: the hash of the plan is over it.
     ///
     /// # Errors

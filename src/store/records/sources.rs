@@ -38,6 +38,11 @@ store_family! {
     "record: size, mtime, resume point"
 }
 
+/// What a source is called whose name is lost.
+pub(crate) fn lost_name(source: SourceId) -> String {
+    format!("lost-source-{}", source.0)
+}
+
 impl View {
     /// Sources, ascending by id.
     pub fn sources(&self) -> impl Iterator<Item = (SourceId, &SourceRecord)> {
@@ -162,6 +167,30 @@ impl View {
             })
         };
         (0..state.next_source).map(record).collect()
+    }
+
+    /// As [`View::read_sources`]: what cannot be read has a name that says so.
+    pub(in crate::store) fn read_sources_beside_damage(
+        pinned: &PinnedMoment,
+        state: &StoreState,
+        damage: &mut Vec<String>,
+    ) -> Vec<SourceRecord> {
+        let mut found = Vec::new();
+        for id in (0..state.next_source).map(SourceId) {
+            let name = lost_name(id);
+            let record = match pinned.read::<SourceRecords, _>(&id) {
+                Ok(Some(record)) => record,
+                found => {
+                    let why =
+                        found.err().map_or_else(|| "gone".to_owned(), |error| error.to_string());
+                    damage
+                        .push(format!("the name of source {}, `{name}` in the copy: {why}", id.0));
+                    SourceRecord { name, ..SourceRecord::default() }
+                }
+            };
+            found.push(record);
+        }
+        found
     }
 
     /// The records of this moment.

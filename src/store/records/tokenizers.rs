@@ -185,6 +185,25 @@ impl View {
         };
         (0..state.next_tokenizer).map(record).collect()
     }
+
+    /// As [`View::read_tokenizers`]: one whose record cannot be read counts as dropped.
+    pub(in crate::store) fn read_tokenizers_beside_damage(
+        pinned: &PinnedMoment,
+        state: &StoreState,
+        damage: &mut Vec<String>,
+    ) -> Vec<TokenizerRecord> {
+        let record = |id: u16| {
+            let found = pinned.read::<TokenizerRecords, _>(&TokenizerId(id));
+            match found.and_then(|found| found.ok_or_else(|| missing("record", TokenizerId(id)))) {
+                Ok(record) => record,
+                Err(error) => {
+                    damage.push(format!("tokenizer {id}: {error}"));
+                    TokenizerRecord { dropped: true, ..TokenizerRecord::default() }
+                }
+            }
+        };
+        (0..state.next_tokenizer).map(record).collect()
+    }
 }
 
 impl CommitBatch<'_> {

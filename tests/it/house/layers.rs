@@ -108,7 +108,7 @@ const ROOMS: &[(&str, &str)] = &[
     (
         "store",
         "error system_fields bytes database files meta index view writer batch documents \
-         decisions records synthetic table migrate opening reading backup check",
+         decisions records synthetic table migrate opening reading damaged backup check",
     ),
 ];
 

@@ -28,7 +28,7 @@ length = 96
 
 /// A corpus with rows in nearly every family: a golden store with removals of each reach, a purge, new versions,
 /// another policy behind a snapshot, and a plan.
-fn make(path: &Path) {
+pub fn make(path: &Path) {
     copy(&repository("tests/formats/v8/corpus"), path);
     let name = path.display().to_string();
     let newer: Vec<Page> = crawl(7, 60, true)
