@@ -885,6 +885,9 @@ class Backup(Report):
     bytes: int
     """Their bytes."""
 
+    purged_since: int
+    """Documents of it that a later backup says were purged since: a corpus restored of it has them again."""
+
 
 class BackupFault(Report):
     """What is wrong with a backup."""
@@ -4537,7 +4540,14 @@ class RepairReport(Report):
     """The result of a repair."""
 
     repaired: list[str]
-    """The recomputed families; `counters` if only those of sources were recomputed."""
+    """The recomputed families; `counters` if only those of sources were recomputed; `CURRENT` and `FORMAT` where these
+    files were written again.
+    """
+
+    lost_lengths: int
+    """How many lengths in tokens may be gone: of documents that are not kept any more, where neither the length nor the
+    ids can be read.
+    """
 
     lost: list[LostRows]
     """Unreadable rows that cannot be recomputed. If there are any, nothing was changed."""
@@ -4620,6 +4630,12 @@ class RestoredBackup(Report):
 
     bytes: int
     """Their bytes."""
+
+    purged_since: int
+    """Documents of it that a later backup says were purged since: a corpus restored of it has them again."""
+
+    purged: int
+    """The documents that were purged again."""
 
 
 class ReviewPair(Report):
@@ -4809,8 +4825,20 @@ class SalvageReport(Report):
     removed: int
     """Documents that had been removed and are removed in the copy."""
 
+    bare: int
+    """Documents that were copied without their metadata, which cannot be read."""
+
+    bare_documents: str
+    """Their numbers."""
+
+    snapshots: int
+    """Snapshots that were copied."""
+
+    damage: list[str]
+    """What cannot be read beside documents, and what the copy lacks for it, in words."""
+
     left: list[str]
-    """What else was not copied, in words."""
+    """What else was not copied, though it may be whole, in words."""
 
 
 class SchedulePoint(Report):
