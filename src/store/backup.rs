@@ -331,7 +331,7 @@ fn finish(place: &CorpusDirectory, record: &BackupRecord) -> Result<(), StoreErr
     }
     let entry = JournalEntry { commit: record.commit, documents: record.documents };
     // Where all of them end: without any of them it is refused.
-    Journal::open(&place.journal(), &none)?.append(entry, wal::ends(place, oldest)?)?;
+    Journal::open(&place.journal(), &none)?.append(entry, wal::whole_ends(place, oldest)?)?;
     ManifestNote::update(None, place, oldest)?;
     place.write_identity()?;
     place.write_format(record.format)

@@ -337,8 +337,11 @@ impl StoreError {
             Self::NotACorpus { path, taken: false } => {
                 Hint::text("make one").with_command(format!("corpusdb init {}", path.display()))
             }
-            Self::NotACorpus { path, taken: true } if path.join("db").join("IDENTITY").exists() => {
-                Hint::text("its file `FORMAT` is lost or damaged, which a repair writes again")
+            // Its first commit is in the journal.
+            Self::NotACorpus { path, taken: true }
+                if path.join("journal").metadata().is_ok_and(|journal| journal.len() > 0) =>
+            {
+                Hint::text("its file `FORMAT` is lost or damaged, or `corpusdb init` was stopped just before it wrote that; a repair writes it")
                     .with_command(format!("corpusdb check {} --repair", path.display()))
             }
             Self::NotACorpus { path, taken: true } => {

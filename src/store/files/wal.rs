@@ -67,6 +67,24 @@ pub(in crate::store) fn ends(
     Ok(ends)
 }
 
+/// As [`ends`], of logs that nobody writes to: a record at the end that was being written when its writer was killed was
+/// never acknowledged, and does not count.
+pub(in crate::store) fn whole_ends(
+    place: &CorpusDirectory,
+    oldest: u64,
+) -> Result<Vec<LogEnd>, StoreError> {
+    let mut all = ends(place, oldest)?;
+    for log in &mut all {
+        let path = place.database().join(name(log.number));
+        let found =
+            damage(&path, log.end, LogScan::Headers).map_err(IoError::of("reading", &path))?;
+        if let Some(LogDamage::Hole(at)) = found {
+            log.end = at;
+        }
+    }
+    Ok(all)
+}
+
 fn name(number: u64) -> String {
     format!("{number:06}.log")
 }

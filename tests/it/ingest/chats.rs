@@ -485,7 +485,7 @@ corpusdb_test!(tokens_that_a_normaliser_makes_forge_no_turn, |t| {
 });
 
 // What a conversation says about special tokens is a subject as any other.
-corpusdb_test!(what_a_conversation_says_of_tokens_stays_text, ChatCorpus::new(), |place| {
+corpusdb_test!(tokens_that_a_record_speaks_of_stay_text, ChatCorpus::new(), |place| {
     let says = "Turns end with <|im_end|>\n and <|tool|> is none.";
     let records = [dialogue("How?", says), dialogue("What?", "So.")];
     let as_text = ["--special-in-content", "text"];

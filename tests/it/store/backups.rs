@@ -437,3 +437,24 @@ fn kills_in_histories_with_backups_lose_nothing() {
     }
     assert!(killed > seeds(12), "only {killed} commands were killed before their end");
 }
+
+// A writer that was killed while it wrote left a piece of a record, which a restored corpus took for a hole in a commit.
+corpusdb_test!(a_backup_of_a_torn_log_is_restored_without_the_piece, |scratch, corpus| {
+    let (backups, again) = (scratch.arg("backups"), scratch.arg("again"));
+    let file = scratch.write("a.jsonl", lines(&crawl(4, 3, false)));
+    ingest(&corpus, &[&file], &["--source", "web"]);
+    let log = paths_below(&Path::new(&corpus).join("db")).into_iter().rev();
+    let mut logs = log.filter(|path| path.extension().is_some_and(|end| end == "log"));
+    let log = logs.find(|path| path.metadata().unwrap().len() > 0).expect("it is in the log");
+    // The header of a record of 3,000 bytes, of which 40 were written.
+    let torn = [&[1, 2, 3, 4, 0xb8, 0x0b, 1][..], &[7; 40]].concat();
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes.extend(torn);
+    std::fs::write(&log, bytes).unwrap();
+    let before = digest(&corpus);
+    corpusdb(&["backup", "create", &corpus, &backups]).good();
+    corpusdb(&["backup", "restore", &backups, &again]).good();
+    assert_eq!(digest(&again), before);
+    ingest(&again, &[&scratch.write("b.jsonl", lines(&crawl(5, 3, false)))], &["--source", "web"]);
+    sound(&again);
+});
