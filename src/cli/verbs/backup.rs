@@ -100,8 +100,7 @@ pub(super) struct BackupRow {
 }
 
 impl BackupRow {
-    fn of(record: &BackupRecord, others: &[BackupRecord]) -> Self {
-        let purged_since = record.purged_since(others).len();
+    fn of(record: &BackupRecord, purged_since: u64) -> Self {
         let BackupRecord { commit, documents, format, release, files, bytes, .. } = record;
         let (release, files) = (release.clone(), files.len() as u64);
         Self {
@@ -128,7 +127,9 @@ impl Verb for BackupListArgs {
 
     fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<ListReport<BackupRow>> {
         let records = backups_at(self.directory).list(&call.context)?;
-        Ok(ListReport(records.iter().map(|record| BackupRow::of(record, &records)).collect()))
+        let row =
+            |record: &BackupRecord| BackupRow::of(record, record.purged_since(&records).len());
+        Ok(ListReport(records.iter().map(row).collect()))
     }
 }
 
@@ -237,7 +238,8 @@ impl Verb for BackupRestoreArgs {
         let backups = backups_at(self.directory);
         let record = backups.restore(&self.target, self.id, &call.context)?;
         let others = backups.list(&call.context)?;
-        let (backup, since) = (BackupRow::of(&record, &others), record.purged_since(&others));
+        let since = record.purged_since(&others);
+        let backup = BackupRow::of(&record, since.len());
         let mut purged = 0;
         if self.repeat_purges && !since.is_empty() {
             let mut writer = call.options.open_writer(&self.target)?;

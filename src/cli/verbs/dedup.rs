@@ -11,7 +11,8 @@ use corpusdb::{Corpus, CorpusWriter, DedupMode, Error};
 /// Decide all documents again under another policy, from stored sketches and texts; no input file is read.
 ///
 /// With `compare` or `normaliser` all sketches are computed again from the stored texts, and it says how many. The old
-/// decisions stay in force until all new ones are made; then one commit makes these current, and the changes are printed. After an interrupt run the same command again: it continues where it stopped. Without an option the
+/// decisions stay in force until all new ones are made; then one commit makes these current, and the changes are
+/// printed. After an interrupt run the same command again: it continues where it stopped. Without an option the
 /// corpus's own policy is applied again.
 #[derive(clap::Args)]
 pub(super) struct DedupRedoArgs {
