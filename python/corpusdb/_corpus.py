@@ -30,6 +30,7 @@ from corpusdb.reports import (
     DocumentDuplicates,
     DuplicatesSummary,
     Info,
+    LogEntry,
     Reject,
     SimilarReport,
     Stats,
@@ -253,6 +254,10 @@ class Corpus(Planning, Exporting):
     def rejects(self, limit: int = 1000) -> list[Reject]:
         """The first `limit` records that could not be read, by source, path and number."""
         return [Reject(reject) for reject in _native.rejects(self._handle, limit)[0]]
+
+    def log(self, limit: int = 20) -> list[LogEntry]:
+        """The newest verbs that were run on the corpus, newest first, and the command that undoes each, or why none does."""
+        return LogEntry.each(call("log", self._handle, limit=limit))
 
     # Duplicates -------------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from corpusdb.reports import (
     LoadReport,
     PurgeReport,
     RemovalReport,
+    UndoReport,
 )
 
 if TYPE_CHECKING:
@@ -245,6 +246,16 @@ class Writer(Corpus):
         selected = self._selected(documents, where)
         with listening(progress) as listener:
             return RemovalReport.from_json(_native.restore(self._handle, selected, where, dry_run, listener))
+
+    def undo(
+        self, commit: int | None = None, *, dry_run: bool = False, progress: ProgressOption = None
+    ) -> UndoReport:
+        """Undoes a verb: the last one that still stands, or that of a commit (`corpus.log()` lists them).
+
+        Ingests, removals, restorations, redos and changes of fields are undone by the verbs that lead back, and can be
+        undone again. A verb that a later one stands on is refused.
+        """
+        return UndoReport.from_json(call("undo", self._handle, progress=progress, commit=commit, dry_run=dry_run))
 
     def drop_rejects(
         self,

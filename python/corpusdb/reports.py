@@ -29,7 +29,7 @@ class Certificate(_reports.Certificate):
     """The result of a search for all purged data; true if nothing was found."""
 
     def __bool__(self) -> bool:
-        return self.found == 0 and not self.twins
+        return self.clean
 
 
 class CheckReport(_reports.CheckReport):

@@ -85,6 +85,22 @@ def test_a_key_that_was_purged_was_purged_before(filled: corpusdb.Writer) -> Non
         filled.purge([1, None])  # type: ignore[list-item]
 
 
+def test_an_ingest_is_undone(w: corpusdb.Writer) -> None:
+    w.ingest([corpora.page(at) for at in range(5)], source="web", id_field="url")
+    kept = w.count()
+    w.ingest([corpora.page(at) for at in range(5, 9)], source="web", id_field="url")
+    entry = w.log(1)[0]
+    assert (entry.verb, entry.subject, entry.added) == ("ingest", "web", 4)
+    assert w.undo(dry_run=True).documents == 4 and w.count() == kept + 4
+    report = w.undo()
+    assert report.undone.commit == entry.commit and w.count() == kept
+    assert w.log(2)[1].undone_by == w.log(1)[0].commit
+    with pytest.raises(corpusdb.BadInput, match="it was undone by commit"):
+        w.undo(entry.commit)
+    w.undo(w.log(1)[0].commit)
+    assert w.count() == kept + 4
+
+
 def test_what_was_purged_is_in_no_file_while_the_writer_goes_on(w: corpusdb.Writer) -> None:
     """RocksDB's list of files has the first and last keys of tables, values of fields among them."""
     marks = [f"secret-{at:02}-of-a-person" for at in range(40)]
@@ -100,6 +116,11 @@ def test_what_was_purged_is_in_no_file_while_the_writer_goes_on(w: corpusdb.Writ
     proof = w.prove(Path(w.path).parent / "proof.json")
     assert proof and (proof.purged, proof.found, proof.twins) == (40, 0, [])
     assert json.loads((Path(w.path).parent / "proof.json").read_text())["purged"] == 40
+    # A table that nobody searches is no proof.
+    other = Path(w.path) / "other.sst"
+    other.write_bytes(b"packed")
+    assert not w.prove()
+    other.unlink()
     assert w.ingest([corpora.page(50)], source="other").kept == 1 and w.check("deep").faults == []
     # What was not read showed documents that are gone.
     for table in (unread, shown):

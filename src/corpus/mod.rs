@@ -217,7 +217,7 @@ impl CorpusWriter {
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when the name is taken or malformed.
     pub fn create_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, Error> {
-        Ok(self.writer.create_snapshot(name)?)
+        Ok(self.store().create_snapshot(name)?)
     }
 
     /// Gives a snapshot another name.
@@ -227,7 +227,7 @@ impl CorpusWriter {
     /// new name is taken or
     /// malformed.
     pub fn rename_snapshot(&mut self, old: &str, new: &str) -> Result<SnapshotRecord, Error> {
-        Ok(self.writer.rename_snapshot(old, new)?)
+        Ok(self.store().rename_snapshot(old, new)?)
     }
 
     /// Forgets a snapshot. No document is forgotten with it, and no token. Refused while stored plans draw from it,
@@ -242,7 +242,7 @@ impl CorpusWriter {
         name: &str,
         force: bool,
     ) -> Result<(SnapshotRecord, Vec<u32>), Error> {
-        Ok(self.writer.drop_snapshot(name, force)?)
+        Ok(self.store().drop_snapshot(name, force)?)
     }
 
     /// Rewrites the files of the corpus into their most compact form. What is stored stays the same, also after an
@@ -255,7 +255,7 @@ impl CorpusWriter {
         // The tables that a family is rewritten from go when the new ones are there.
         let largest = self.view().disk_usage()?.iter().map(|(_, bytes)| *bytes).max();
         note_little_room("compacting", &self.path, largest.unwrap_or(0), &context);
-        Ok(self.writer.compact(&context)?)
+        Ok(self.store().compact(&context)?)
     }
 
     /// How a call of this handle runs.
@@ -268,8 +268,9 @@ impl CorpusWriter {
         self.memory
     }
 
-    /// What writes to the store.
+    /// What writes to the store, for a verb of this handle.
     pub(crate) const fn store(&mut self) -> &mut StoreWriter {
+        self.writer.begin_verb();
         &mut self.writer
     }
 }

@@ -69,6 +69,16 @@ pub enum CurateError {
         /// Other documents that hold the text of one of them.
         copies: u64,
     },
+    /// A verb that cannot be undone.
+    #[error("{what} cannot be undone: {why}")]
+    NoUndo {
+        /// The verb.
+        what: String,
+        /// Why.
+        why: String,
+        /// The command that does it, where one does.
+        command: Option<String>,
+    },
     /// Documents that nothing is left of.
     #[error("{documents} of these documents were purged and cannot be restored")]
     Purged {
@@ -190,6 +200,12 @@ impl CurateError {
             Self::Shown { .. } => Hint::text(
                 "`force=` purges them anyway: the snapshots lose them, the plans can no longer be opened, and quotes of them are redacted",
             ),
+            Self::NoUndo { command: Some(command), .. } => {
+                Hint::text("another verb does it").with_command(command.clone())
+            }
+            Self::NoUndo { .. } => {
+                Hint::text("the verbs that can be undone are listed").with_command("corpusdb log")
+            }
             Self::Purged { .. } => Hint::text("select others (`standing = 'removed'`)"),
             Self::OtherLineage { .. } => Hint::text(
                 "register its file under another name and backfill, or keep using the older release",
@@ -233,7 +249,9 @@ impl From<CurateError> for Error {
             | CurateError::NothingToAnalyse
             | CurateError::NotEncoded { .. } => ErrorKind::NotFound,
             CurateError::SeedToken { .. } => ErrorKind::BadTokenizer,
-            CurateError::Field(_) | CurateError::NoPair { .. } => ErrorKind::BadInput,
+            CurateError::Field(_) | CurateError::NoPair { .. } | CurateError::NoUndo { .. } => {
+                ErrorKind::BadInput
+            }
             _ => ErrorKind::Failed,
         };
         let hint = error.hint();

@@ -15,7 +15,7 @@ use crate::store::{
     CommitBatch, CommitRecord, FieldRecord, FieldState, NumberBlock, StoreError, StoreWriter, View,
     declaration, declare_field, system_fields,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -195,9 +195,13 @@ pub(super) fn in_commits(
 ) -> Result<FieldReport, CurateError> {
     let mut report = FieldReport::new(field);
     let documents = writer.view().documents();
+    let mut before = FieldBefore::of(writer.view(), field, record.expression.as_deref());
     loop {
         let end = record.next.saturating_add(rows.max(1)).min(documents);
         let mut batch = commits.batch(writer)?;
+        if let Some(before) = before.take() {
+            batch.note_before(before.words()?);
+        }
         report.changed += fill(&mut batch, record.next..end, &mut record)?;
         let decided = decide_reranked(&mut batch, tokenizers, context.interrupt)?;
         report.kept_again += decided.kept_again;
@@ -224,6 +228,36 @@ pub(super) fn in_commits(
     report.ill_typed = record.ill_typed;
     writer.flush_if_long()?;
     Ok(report)
+}
+
+/// What was before a change of a field, for who undoes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FieldBefore {
+    /// It was not declared.
+    Absent,
+    /// It was declared, with values of the metadata or of an expression.
+    Declared { kind: String, path: Option<String>, expression: Option<String> },
+}
+
+impl FieldBefore {
+    /// What is before values of an `expression`, or of the metadata, are stored; none: nobody could store again what is.
+    fn of(view: &View, field: &FieldDeclaration, expression: Option<&str>) -> Option<Self> {
+        if view.field_named(&field.name).is_none() {
+            return Some(Self::Absent);
+        }
+        let before = view.added_field(field.id)?.expression.as_deref()?;
+        (Some(before) != expression).then(|| Self::declared(field, Some(before)))
+    }
+
+    fn declared(field: &FieldDeclaration, expression: Option<&str>) -> Self {
+        let (kind, path) = (field.kind.name().to_owned(), field.path.clone());
+        Self::Declared { kind, path, expression: expression.map(str::to_owned) }
+    }
+
+    fn words(&self) -> Result<String, CurateError> {
+        serde_json::to_string(self).map_err(|error| CurateError::Field(error.to_string()))
+    }
 }
 
 /// How far the declaration of a field has come.
@@ -310,6 +344,10 @@ pub fn drop_field(
     let mut fields = view.fields().to_vec();
     fields.retain(|other| other.id != field.id);
     let mut batch = writer.begin()?;
+    if view.field_named(name).is_some() && view.fed_by(name).is_none() {
+        let expression = view.added_field(field.id).and_then(|added| added.expression.as_deref());
+        batch.note_before(FieldBefore::declared(&field, expression).words()?);
+    }
     batch.declare(&fields)?;
     let record = FieldRecord { state: FieldState::Going, ..FieldRecord::begin(&field, None) };
     batch.put_field(field.id, Some(&record))?;

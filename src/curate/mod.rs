@@ -33,6 +33,7 @@
 //! * `remove` and restore documents: what is asked for and kept on record; `block_reach`: which stored documents a block
 //!   reaches or a lift frees
 //! * `redo` all decisions under another policy; `settle` those that left candidates out
+//! * `log`: verbs as people think of them, and how each is undone; `undo` an ingest
 //! * `erase`: purge documents, and prove it
 //! * `rejects`: forget records that could not be read
 //! * `fields` that are declared, computed and given up later
@@ -54,6 +55,7 @@ mod encode;
 mod erase;
 mod error;
 mod fields;
+mod log;
 mod redo;
 mod refingerprint;
 mod rejects;
@@ -67,6 +69,7 @@ mod tokenizer_reports;
 mod tokenizers;
 mod tokens;
 mod train;
+mod undo;
 
 pub(crate) use self::tokenizers::{
     check_new_name, drop_tokenizer, find, load, load_all, load_to_encode, load_to_write, register,
@@ -87,6 +90,8 @@ pub(crate) use erase::{
 pub use error::CurateError;
 pub(crate) use fields::drop_field;
 pub use fields::{ComputedField, FieldReport, NewField};
+pub use log::LogEntry;
+pub(crate) use log::{UndoWay, Undoable, log, undoable};
 pub use redo::{RedoReport, RedoSource};
 pub use rejects::{DropRejectsReport, RejectSelection};
 pub use remove::{RemovalReport, RemovalRequest};
@@ -102,3 +107,4 @@ pub use tokenizer_reports::{
 pub(crate) use tokens::token_ends;
 pub use tokens::{ShownToken, ShownTokens};
 pub use train::{ExtensionRecord, ExtensionSource, TrainingRecord, TrainingResult, TrainingTexts};
+pub(crate) use undo::{redo_ingest, undo_ingest, undo_reason, undo_record};

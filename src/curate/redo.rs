@@ -215,6 +215,7 @@ pub fn switch(
     let mut batch = commits.batch(writer)?;
     batch.put_refingerprinted(is_other_version.then_some(0))?;
     batch.drop_generation(before)?;
+    batch.note_before(words(batch.view().policy())?);
     batch.switch(policy, generation, Arc::new(kept), &totals)?;
     commits.commit(batch, &about(policy.to_string()), record.next)?;
     commits.end();

@@ -14,11 +14,16 @@ use crate::model::{Context, DocId, Error, Standing};
 use crate::store::{BlockKind, CommitBatch, CommitRecord, StoreWriter, View};
 use roaring::RoaringTreemap;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Documents excluded or readmitted in one commit.
-const CHUNK: usize = 1 << 14;
+pub(super) const CHUNK: usize = 1 << 14;
 /// The same where each has 64 rows of what is similar to it.
 const SIMILAR_CHUNK: usize = 1 << 11;
+
+/// What is noted of a commit that has documents block more which were removed before: how much they blocked then is not
+/// on record.
+pub(super) const WIDENED: &str = "widened";
 
 /// Bytes that a reason or a condition on record may have.
 const MOST: usize = 4096;
@@ -34,6 +39,8 @@ pub struct RemovalReport {
     pub changed: u64,
     /// Of these, in that state already.
     pub unchanged: u64,
+    /// On `restore`, of the selected ones: those of an ingest that was undone, which come back by undoing that.
+    pub undone: u64,
     /// Other documents of the same text or key that are blocked now; on `restore`, still blocked.
     pub blocked: u64,
     /// Newly kept documents: restored ones, and others whose witness was removed.
@@ -184,8 +191,10 @@ pub fn remove(
     }
     let mut met = block_reach::ReachSearch::new(reach);
     let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
-    let of = ChunkedChange { documents: &documents, size, record: &record, tokenizers, context };
-    let kept_again = of.decide(writer, &mut report, |batch, session, chunk, rest, report| {
+    let (documents, record) = (&documents, &record);
+    let of = ChunkedChange { documents, size, record, before: None, tokenizers, context };
+    let mut kept = KeptChanges::default();
+    of.decide(writer, &mut report, &mut kept, |batch, session, chunk, rest, report| {
         let view = batch.view().clone();
         // Once for many commits, before the first of them: what is stored now is all that can be met.
         met.look_up(&view, chunk, rest, selection)?;
@@ -208,10 +217,14 @@ pub fn remove(
             }
         }
         blocklist.write(batch)?;
-        Ok(chunk.iter().filter(is_hit).count() as u64)
+        let changed = chunk.iter().filter(is_hit).count();
+        if changed < chunk.len() {
+            batch.note_before(WIDENED);
+        }
+        Ok(changed as u64)
     })?;
     // A block of what is similar has reached them.
-    for document in kept_again.iter().map(DocId).filter(|_| reach < BlockReach::Similar) {
+    for document in kept.again.iter().map(DocId).filter(|_| reach < BlockReach::Similar) {
         report.copies += 1 + writer.view().members(document)?.len() as u64;
     }
     Ok(report)
@@ -220,7 +233,7 @@ pub fn remove(
 /// What is kept and was not, and the reverse, over the commits of a verb: what one of them keeps again, a later one may
 /// remove.
 #[derive(Default)]
-struct KeptChanges {
+pub(super) struct KeptChanges {
     again: RoaringTreemap,
     no_longer: RoaringTreemap,
 }
@@ -275,35 +288,56 @@ pub fn restore(
     if purged > 0 {
         return Err(CurateError::Purged { documents: purged });
     }
-    let removed = selection & writer.view().documents_standing(Standing::Removed)?;
-    report.unchanged = selection.len() - removed.len();
-    let mut blocked = RoaringTreemap::new();
+    let mut removed = selection & writer.view().documents_standing(Standing::Removed)?;
+    let undone = &removed & writer.view().undone()?;
+    removed -= &undone;
+    report.undone = undone.len();
+    report.unchanged = selection.len() - removed.len() - undone.len();
+    let (mut blocked, mut kept) = (RoaringTreemap::new(), KeptChanges::default());
     let mut unended = writer.view().unended_purge()?;
-    let mut met = block_reach::UnblockSearch::default();
     let size = if writer.view().has_blocks(BlockKind::Similar)? { SIMILAR_CHUNK } else { CHUNK };
     let record = CommitRecord::about("restore", "");
-    let of = ChunkedChange { documents: &removed, size, record: &record, tokenizers, context };
-    of.decide(writer, &mut report, |batch, session, chunk, rest, report| {
-        met.look_up(&batch.view().clone(), chunk, rest)?;
-        batch.put_removal(chunk.iter().copied())?;
-        if let Some(purge) = &mut unended {
-            let before = purge.documents.len();
-            for document in chunk {
-                purge.documents.remove(document.0);
+    for (reach, documents) in &by_reach(writer.view(), &removed)? {
+        let (mut met, before) = (block_reach::UnblockSearch::default(), Some(reach.name()));
+        let of = ChunkedChange { documents, size, record: &record, before, tokenizers, context };
+        of.decide(writer, &mut report, &mut kept, |batch, session, chunk, rest, report| {
+            met.look_up(&batch.view().clone(), chunk, rest)?;
+            batch.put_removal(chunk.iter().copied())?;
+            if let Some(purge) = &mut unended {
+                let before = purge.documents.len();
+                for document in chunk {
+                    purge.documents.remove(document.0);
+                }
+                let spared = before - purge.documents.len();
+                if spared > 0 {
+                    batch.go_on_with(purge)?;
+                    report.spared += spared;
+                }
             }
-            let spared = before - purge.documents.len();
-            if spared > 0 {
-                batch.go_on_with(purge)?;
-                report.spared += spared;
-            }
-        }
-        let decided_again = chunk.iter().copied().chain(met.take(chunk));
-        blocked |= lift_blocks(batch, session, chunk, decided_again)?;
-        Ok(chunk.len() as u64)
-    })?;
+            let decided_again = chunk.iter().copied().chain(met.take(chunk));
+            blocked |= lift_blocks(batch, session, chunk, decided_again)?;
+            Ok(chunk.len() as u64)
+        })?;
+    }
     // Some of them are freed by a later commit.
     report.blocked = (blocked & writer.view().documents_standing(Standing::Blocked)?).len();
     Ok(report)
+}
+
+/// Removed documents by how far each of them blocks: a removal again would block as far.
+fn by_reach(
+    view: &View,
+    removed: &RoaringTreemap,
+) -> Result<BTreeMap<BlockReach, RoaringTreemap>, CurateError> {
+    let blocklist = Blocklist::new(view)?;
+    let mut parts: BTreeMap<BlockReach, RoaringTreemap> = BTreeMap::new();
+    for document in removed.iter().map(DocId) {
+        let header = view.expect_header(document)?;
+        let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;
+        let reach = blocklist.reach_of(document, &of)?;
+        parts.entry(reach).or_default().insert(document.0);
+    }
+    Ok(parts)
 }
 
 /// Takes away what removed documents block that are to be erased: those that they kept out are decided again.
@@ -321,8 +355,9 @@ pub(super) fn lift(
     })?;
     let mut met = block_reach::UnblockSearch::default();
     let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
-    let of = ChunkedChange { documents: &blocking, size, record, tokenizers, context };
-    of.decide(writer, &mut report, |batch, session, chunk, rest, _| {
+    let (documents, before, mut kept) = (&blocking, None, KeptChanges::default());
+    let of = ChunkedChange { documents, size, record, before, tokenizers, context };
+    of.decide(writer, &mut report, &mut kept, |batch, session, chunk, rest, _| {
         met.look_up(&batch.view().clone(), chunk, rest)?;
         let kept_out = met.take(chunk).into_iter().filter(|one| !removed.contains(one.0));
         lift_blocks(batch, session, chunk, kept_out)?;
@@ -347,21 +382,25 @@ fn lift_blocks(
 }
 
 /// Documents per commit when many change; each commit decides.
-struct ChunkedChange<'a> {
-    documents: &'a RoaringTreemap,
-    size: usize,
-    record: &'a CommitRecord,
-    tokenizers: &'a [LoadedTokenizer],
-    context: &'a Context<'a>,
+pub(super) struct ChunkedChange<'a> {
+    pub(super) documents: &'a RoaringTreemap,
+    /// Documents of a commit.
+    pub(super) size: usize,
+    pub(super) record: &'a CommitRecord,
+    /// What is noted of each commit for who undoes it.
+    pub(super) before: Option<&'static str>,
+    pub(super) tokenizers: &'a [LoadedTokenizer],
+    pub(super) context: &'a Context<'a>,
 }
 
 impl ChunkedChange<'_> {
     /// `change` puts what changes with a chunk into batch, session and report, is given the documents behind the chunk
-    /// too, and answers how many documents the record says are changed. Answers what is kept now and was not.
-    fn decide(
+    /// too, and answers how many documents the record says are changed. What is kept now and was not is added to `kept`.
+    pub(super) fn decide(
         &self,
         writer: &mut StoreWriter,
         report: &mut RemovalReport,
+        kept: &mut KeptChanges,
         mut change: impl FnMut(
             &mut CommitBatch<'_>,
             &mut DecisionSession,
@@ -369,9 +408,8 @@ impl ChunkedChange<'_> {
             &mut dyn Iterator<Item = DocId>,
             &mut RemovalReport,
         ) -> Result<u64, CurateError>,
-    ) -> Result<RoaringTreemap, CurateError> {
-        let Self { documents, size, record, tokenizers, context } = *self;
-        let mut kept = KeptChanges::default();
+    ) -> Result<(), CurateError> {
+        let Self { documents, size, record, before, tokenizers, context } = *self;
         let mut commits = CommitLoop::begin("changing", Some(documents.len()), context);
         let (mut ids, mut done) = (documents.iter().map(DocId), 0);
         loop {
@@ -387,13 +425,15 @@ impl ChunkedChange<'_> {
             report.changed += changed;
             report.dedup += decided.counts;
             done += chunk.len() as u64;
+            if let Some(before) = before {
+                batch.note_before(before);
+            }
             commits.commit(batch, &CommitRecord { changed, ..record.clone() }, done)?;
         }
         report.commits += commits.end();
         report.kept_again = kept.again.len();
         report.no_longer_kept = kept.no_longer.len();
-        writer.flush_if_long()?;
-        Ok(kept.again)
+        Ok(writer.flush_if_long()?)
     }
 }
 

@@ -169,11 +169,13 @@ fn fill_blocks(
     Ok(())
 }
 
-/// Under its identity the newest document is found, but where that one was purged: then none is.
+/// Under its identity the newest document is found that no undone ingest brought, but where that one was purged: then
+/// none is.
 fn fill_keys(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), CurateError> {
     let view = batch.view().clone();
+    let undone = view.undone()?;
     for document in documents.map(DocId) {
-        if view.standing(document)? == Standing::Purged {
+        if undone.contains(document.0) || view.standing(document)? == Standing::Purged {
             continue;
         }
         let header = view.expect_header(document)?;

@@ -29,6 +29,22 @@ pub enum BlockReach {
     Similar,
 }
 
+impl BlockReach {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Nothing, Self::Exact, Self::Normalised, Self::Similar];
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Exact => "exact",
+            Self::Normalised => "normalised",
+            Self::Similar => "similar",
+        }
+    }
+}
+
 impl From<bool> for BlockReach {
     fn from(blocks: bool) -> Self {
         if blocks { Self::Exact } else { Self::Nothing }

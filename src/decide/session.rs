@@ -145,21 +145,37 @@ impl DecisionSession {
     ) -> Result<(), DecideError> {
         self.overlay.admit(id, newcomer);
         if let Some(old) = supersedes {
-            self.agenda.superseded.insert(id, old);
-            self.exclude(old, Standing::Superseded)?;
-            let successor = Match {
-                kind: MatchKind::Superseded,
-                witness: id,
-                shared: 0,
-                removed_shingles: 0,
-                witness_shingles: 0,
-            };
-            self.overlay.set_match(old, Some(successor))?;
+            self.supersede(old, id)?;
         }
         if is_blocked {
             return self.overlay.set_standing(id, Some(Standing::Blocked));
         }
         self.enter(id)
+    }
+
+    /// A document takes the place of an older one under its key.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn supersede(&mut self, old: DocId, successor: DocId) -> Result<(), DecideError> {
+        self.agenda.superseded.insert(successor, old);
+        self.exclude(old, Standing::Superseded)?;
+        let successor = Match {
+            kind: MatchKind::Superseded,
+            witness: successor,
+            shared: 0,
+            removed_shingles: 0,
+            witness_shingles: 0,
+        };
+        self.overlay.set_match(old, Some(successor))
+    }
+
+    /// Nothing has the place of a document under its key any more; it comes back with [`DecisionSession::readmit`].
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn forget_successor(&mut self, document: DocId) -> Result<(), DecideError> {
+        self.overlay.set_match(document, None)
     }
 
     /// A stored document comes before a new generation; `carried` is what was decided about it that does not depend on

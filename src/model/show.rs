@@ -1,5 +1,6 @@
 //! Numbers, sizes, shares and texts as people read them: one rule of each, for the command, pages and reports.
 
+pub use super::timestamp::shown_timestamp;
 use std::borrow::Cow;
 
 /// Whether a count is left out of reports, where it is mostly zero.

@@ -64,6 +64,8 @@ pub struct CommitBatch<'w> {
     pub(in crate::store) counts: RefCell<Option<((TokenizerId, u64), NumberBlock)>>,
     /// Whether rows of tokenizers change: the next moment reads their records then.
     is_of_tokenizers: bool,
+    /// What was before and is in no row afterwards.
+    pub(in crate::store) before: Option<String>,
 }
 
 impl CommitBatch<'_> {
@@ -105,6 +107,7 @@ impl CommitBatch<'_> {
             purged: OnceCell::new(),
             counts: RefCell::new(None),
             is_of_tokenizers: false,
+            before: None,
         })
     }
 
@@ -213,6 +216,7 @@ impl CommitBatch<'_> {
         self.merge_numbers()?;
         let changed = self.write_sources()?;
         self.write_record(record)?;
+        self.write_verb()?;
         let state = record::encode("state", &self.state)?;
         self.put::<Meta>(&MetaKey::State, &state)?;
 
@@ -254,6 +258,7 @@ impl CommitBatch<'_> {
             if self.is_of_tokenizers { None } else { Some(self.view.records_with(changed)) };
         self.writer.refresh_view_with(known)?;
         self.writer.keep_carry_over(self.left.take());
+        self.writer.begins_verb = false;
         self.writer.is_torn = false;
         Ok(commit)
     }

@@ -4,7 +4,7 @@ use crate::model::{CommitSeq, FieldDeclaration, FieldId, FileId, Policy, SourceI
 use crate::store::bytes::cursor::empty;
 use crate::store::bytes::key::StoreKey;
 use crate::store::bytes::record::{
-    self, CharterRecord, FieldRecord, RedoRecord, RepairRecord, StoreState,
+    self, CharterRecord, FieldRecord, RedoRecord, RepairRecord, StoreState, VerbRecord,
 };
 use crate::store::database::PinnedMoment;
 use crate::store::database::family::store_family;
@@ -17,6 +17,7 @@ const CHAT: &str = "chat ";
 const OVERTAKEN: &str = "overtaken ";
 const FIELD: &str = "field ";
 const REPAIR: &str = "repair ";
+const VERB: &str = "verb ";
 
 /// What a row of `meta` is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub enum MetaKey {
     Template(String),
     /// The chat template that wrote the texts of a commit.
     Chat(CommitSeq),
+    /// What undoing needs to know of a commit.
+    Verb(CommitSeq),
     /// Records of file `by` superseded documents of `file` since it was last read from its start.
     Overtaken {
         /// The source of both.
@@ -69,6 +72,11 @@ impl MetaKey {
         REPAIR.as_bytes()
     }
 
+    /// What the keys of commits begin with of which undoing needs to know something.
+    pub(in crate::store) const fn verbs() -> &'static [u8] {
+        VERB.as_bytes()
+    }
+
     /// What the keys begin with that say which files overtook this one.
     pub(in crate::store) fn overtaken(source: SourceId, file: FileId) -> String {
         format!("{OVERTAKEN}{:010} {:010} ", source.0, file.0)
@@ -84,6 +92,7 @@ impl MetaKey {
             Self::Repair(family) => format!("{REPAIR}{family}"),
             Self::Template(hash) => format!("{TEMPLATE}{hash}"),
             Self::Chat(commit) => format!("{CHAT}{:020}", commit.0),
+            Self::Verb(commit) => format!("{VERB}{:020}", commit.0),
             Self::Overtaken { source, file, by } => {
                 format!("{}{:010}", Self::overtaken(*source, *file), by.0)
             }
@@ -105,6 +114,8 @@ impl MetaKey {
                     Self::Field(FieldId(field.parse().ok()?))
                 } else if let Some(commit) = name.strip_prefix(CHAT) {
                     Self::Chat(CommitSeq(commit.parse().ok()?))
+                } else if let Some(commit) = name.strip_prefix(VERB) {
+                    Self::Verb(CommitSeq(commit.parse().ok()?))
                 } else {
                     let mut numbers = name.strip_prefix(OVERTAKEN)?.split(' ').map(str::parse);
                     let mut next = || numbers.next()?.ok();
@@ -193,12 +204,15 @@ store_family! {
         /// The hash of the template that wrote the texts of a commit, and the values it could name, JSON.
         MetaChat = "chat template", commit: CommitSeq [MetaKey::Chat(commit)]
         => (String, String), |_, bytes| decode_chat(bytes);
+        /// What undoing needs to know of a commit.
+        MetaVerb = "verb", commit: CommitSeq [MetaKey::Verb(commit)]
+        => VerbRecord, |_, bytes| record::decode(bytes);
         /// The key says it all.
         MetaOvertaken = "overtaken file", (source, file, by): (SourceId, FileId, FileId)
         [MetaKey::Overtaken { source, file, by }]
         => (), |_, bytes| empty(bytes);
     }
-    "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `field ID` (5 digits): record of a field that was added, is being filled, or is going; `repair FAMILY`: record of a derived family that is being made again, for which nobody else opens the corpus; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start"
+    "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `field ID` (5 digits): record of a field that was added, is being filled, or is going; `repair FAMILY`: record of a derived family that is being made again, for which nobody else opens the corpus; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start, or, where BY is 0, an ingest that read it was undone; `verb COMMIT` (20 digits): record of what undoing needs to know of a commit: whether a verb begins with it, the verb that it undoes, and what was before"
 }
 
 #[cfg(test)]
@@ -212,6 +226,7 @@ mod tests {
             (MetaKey::State, "state"),
             (MetaKey::Template("ab".to_owned()), "template ab"),
             (MetaKey::Chat(CommitSeq(5)), "chat 00000000000000000005"),
+            (MetaKey::Verb(CommitSeq(6)), "verb 00000000000000000006"),
             (MetaKey::Field(FieldId(16)), "field 00016"),
             (overtaken, "overtaken 0000000003 0000000070 0000000008"),
         ] {

@@ -65,7 +65,7 @@ pub use bytes::record::{
     CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
     SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
 };
-pub(crate) use bytes::record::{FileRecord, REDACTED, RedoRecord, RepairRecord};
+pub(crate) use bytes::record::{FileRecord, REDACTED, RedoRecord, RepairRecord, VerbRecord};
 pub(crate) use check::walk::AnyRow as StoredRow;
 pub use check::{CheckDepth, CheckFault, LostRows};
 pub(crate) use check::{RepairStart, begin_repair, check, digest, ranges};

@@ -269,6 +269,8 @@ impl OpeningCorpus {
             carry_over_budget: memory.carry_over,
             view,
             is_torn: false,
+            begins_verb: false,
+            undoes: None,
             batch_bytes: memory.batch,
             place,
             note,

@@ -1,6 +1,6 @@
 //! The one process that writes: its flushes, foldings and compactions, and what the layers above keep between commits.
 
-use crate::model::{Context, FieldId, TermId};
+use crate::model::{CommitSeq, Context, FieldId, TermId};
 use crate::store::bytes::record::CommitRecord;
 use crate::store::bytes::text::TextEncoder;
 use crate::store::database::Database;
@@ -44,6 +44,10 @@ pub struct StoreWriter {
     pub(in crate::store) view: View,
     /// A commit began and did not end.
     pub(in crate::store) is_torn: bool,
+    /// The next commit is the first of a verb.
+    pub(in crate::store) begins_verb: bool,
+    /// The first commit of the verb that is being undone.
+    pub(in crate::store) undoes: Option<CommitSeq>,
     pub(in crate::store) batch_bytes: u64,
     pub(in crate::store) place: CorpusDirectory,
     pub(in crate::store) note: Option<ManifestNote>,
@@ -59,6 +63,16 @@ impl StoreWriter {
     #[must_use]
     pub const fn batch_bytes(&self) -> u64 {
         self.batch_bytes
+    }
+
+    /// A verb begins: its first commit says so.
+    pub const fn begin_verb(&mut self) {
+        self.begins_verb = true;
+    }
+
+    /// Verbs that begin from now on undo the one whose first commit this is, or nothing.
+    pub(crate) const fn undo_verb(&mut self, undone: Option<CommitSeq>) {
+        self.undoes = undone;
     }
 
     /// A file of the corpus's disk without a name: gone when it is closed.

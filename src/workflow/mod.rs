@@ -6,6 +6,7 @@
 //! * `epochs`: planned at a moment, with cuts where tokens end
 //! * `maintenance`: a check by every room; purge and its proof; fields and signals given up, with the plans that name
 //!   them, and signals stored again
+//! * `undo`: a verb undone by the verbs that lead back, and the log that says which can be
 //! * `repair`: damaged rows made again in place; `salvage`: what is whole copied into a new corpus
 
 #[cfg(test)]
@@ -22,9 +23,11 @@ mod salvage;
 #[cfg(test)]
 mod statement_cost_tests;
 mod tokenizers;
+mod undo;
 #[cfg(test)]
 mod version_tests;
 
 pub use maintenance::Dependents;
 pub use repair::RepairReport;
 pub use salvage::{LostDocument, SalvageReport};
+pub use undo::UndoReport;

@@ -33,6 +33,7 @@ mod curate {
     mod histories;
     mod purge;
     mod takedown;
+    mod undo;
 }
 
 /// The dedup contract against brute force: a world is a corpus beside the naive model of it.

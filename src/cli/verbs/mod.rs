@@ -19,6 +19,7 @@ pub(super) mod field;
 mod info;
 pub(super) mod ingest;
 mod init;
+mod log;
 mod reference;
 pub(super) mod remove;
 mod report;
@@ -64,6 +65,8 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<remove::RemoveArgs>(),
     entry::<remove::PurgeArgs>(),
     entry::<remove::RestoreArgs>(),
+    entry::<log::LogArgs>(),
+    entry::<log::UndoArgs>(),
     entry::<tokenizer::TokenizerAddArgs>(),
     entry::<tokenizer_train::TokenizerTrainArgs>(),
     entry::<tokenizer_train::TokenizerExtendArgs>(),

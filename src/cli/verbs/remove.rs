@@ -205,6 +205,12 @@ fn print_change(is_removal: bool, report: &RemovalReport, out: &mut Output) {
         (false, true) => "would restore",
     };
     out.line(format!("{verb} {} of {} documents", n(report.changed), n(report.selected)));
+    if report.undone > 0 {
+        out.line(format!(
+            "  {} of an ingest that was undone: undo that (`corpusdb log`), or ingest them again",
+            count(report.undone, "document is", "documents are")
+        ));
+    }
     if report.unchanged > 0 {
         let state = if is_removal { "removed before" } else { "not removed" };
         out.line(format!("  {} were {state}", n(report.unchanged)));
@@ -344,7 +350,7 @@ impl Verb for PurgeArgs {
             Some(file) => Some(writer.prove_purge(Some(file), now(), &call.context)?),
         };
         let proof = self.prove.zip(certificate.as_ref()).map(|(file, found)| ProofSummary {
-            clean: found.is_clean(),
+            clean: found.clean,
             certificate: file,
             purged: found.purged,
             runs: found.runs,
@@ -424,7 +430,7 @@ impl Report for PurgeAnswer {
     }
 
     fn status(&self) -> ExitStatus {
-        match self.certificate.as_ref().is_none_or(Certificate::is_clean) {
+        match self.certificate.as_ref().is_none_or(|found| found.clean) {
             true => ExitStatus::Done,
             false => ExitStatus::BadAnswer,
         }
@@ -517,6 +523,6 @@ fn print_proof(file: &Path, found: &Certificate, out: &mut Output) {
         let (of, document) = (finding.of, finding.document);
         out.line(format!("  {of} of document {document} in {}", finding.place));
     }
-    let answer = if found.is_clean() { "no trace of them is left" } else { "some traces are left" };
+    let answer = if found.clean { "no trace of them is left" } else { "some traces are left" };
     out.line(format!("  {answer}; the certificate is {}", file.display()));
 }

@@ -24,7 +24,7 @@ const SPELLED: [&str; 8] =
 /// Bytes of a file that are read at a time.
 const BLOCK: usize = 1 << 20;
 
-/// The result of a search for purged documents. [`Certificate::is_clean`] is the answer.
+/// The result of a search for purged documents. `clean` is the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -85,12 +85,12 @@ pub struct Certificate {
     pub found: u64,
     /// The first of these.
     pub findings: Vec<Finding>,
+    /// The answer: all was searched, and nothing of the purged documents was found that is not of others too.
+    pub clean: bool,
 }
 
 impl Certificate {
-    /// Whether all was searched, and nothing of the purged documents was found that is not of others too.
-    #[must_use]
-    pub fn is_clean(&self) -> bool {
+    fn is_clean(&self) -> bool {
         let has_hidden = |family: &SearchedFamily| {
             let is_word = TOUCHED.contains(&family.name.as_str());
             self.purged > 0 && is_word && family.entries > family.rows
@@ -193,8 +193,7 @@ pub fn write_certificate(
     let mut out = OutputFile::judge(path)?.create()?;
     let head = serde_json::to_string_pretty(certificate).map_err(json)?;
     let head = head.strip_suffix("\n}").unwrap_or(&head);
-    write!(out, "{head},\n  \"clean\": {},\n  \"documents\": [", certificate.is_clean())
-        .map_err(failed())?;
+    write!(out, "{head},\n  \"documents\": [").map_err(failed())?;
     let mut separator = "\n    ";
     for traces in view.traces()? {
         let (commit, traces) = traces?;
@@ -334,6 +333,7 @@ pub fn certify(
         certificate.paths.extend(view.file_path(source, file)?);
     }
     certificate.digest = crate::store::digest(view, context)?;
+    certificate.clean = certificate.is_clean();
     context.progress.end();
     Ok(certificate)
 }

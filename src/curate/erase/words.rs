@@ -158,6 +158,10 @@ pub(super) fn each(view: &View, look: &mut dyn FnMut(&[u8])) -> Result<(), Curat
     for (_, commit) in view.commits()? {
         [commit.reason, commit.condition].iter().flatten().for_each(|words| look(words.as_bytes()));
     }
+    view.verbs()?
+        .values()
+        .filter_map(|verb| verb.before.as_ref())
+        .for_each(|words| look(words.as_bytes()));
     WordsInUse::of(view)?.iter().for_each(|words| look(words.bytes()));
     Ok(())
 }
@@ -182,14 +186,20 @@ pub(super) fn redact(
             changed.push((commit, written));
         }
     }
+    // Without what was before them they are not undone.
+    let mut verbs = purge.writer.view().verbs()?;
+    verbs.retain(|_, verb| redacted(&mut verb.before));
     let mut in_use = WordsInUse::of(purge.writer.view())?;
     in_use.retain(|words| any(words.bytes(), has));
-    if changed.is_empty() && in_use.is_empty() {
+    if changed.is_empty() && verbs.is_empty() && in_use.is_empty() {
         return Ok(());
     }
     let mut batch = purge.commits.batch(purge.writer)?;
     for (commit, written) in &changed {
         batch.rewrite_commit(*commit, written)?;
+    }
+    for (commit, verb) in &verbs {
+        batch.rewrite_verb(*commit, verb)?;
     }
     purge.report.redacted += in_use.len() as u64;
     for words in in_use {

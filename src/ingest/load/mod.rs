@@ -30,7 +30,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
 /// Kinds of commits that make documents stand otherwise, and are not part of a load.
-const DECIDING: [&str; 5] = ["remove", "restore", "purge", "redo", "settle"];
+const DECIDING: [&str; 6] = ["remove", "restore", "undo", "purge", "redo", "settle"];
 
 /// How to load.
 #[derive(Clone, Debug)]

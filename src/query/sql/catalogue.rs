@@ -117,7 +117,7 @@ const TABLES: [Table; 10] = [
         &[
             ("id", "the document"),
             ("commit", "the commit"),
-            ("kind", "`remove`, `restore` or `purge`"),
+            ("kind", "`remove`, `restore`, `undo` (of an ingest) or `purge`"),
             ("reason", "the reason that the user gave; null without a reason"),
             ("condition", "the SQL condition that selected it; null without a condition"),
             ("time", "when, in UTC, by the caller's clock; null if the caller gave no time"),

@@ -313,6 +313,17 @@ impl CommitRecord {
     }
 }
 
+/// What undoing needs to know of a commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct VerbRecord {
+    /// A verb begins with it: the commits up to the next one that begins a verb are of the same.
+    pub begins: bool,
+    /// The first commit of the verb that its verb undoes.
+    pub undoes: Option<u64>,
+    /// What was before that no row has any more, in the words of the verb.
+    pub before: Option<String>,
+}
+
 /// A registered tokenizer; its files stand beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenizerRecord {

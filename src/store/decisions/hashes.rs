@@ -118,7 +118,7 @@ impl CommitBatch<'_> {
     }
 
     /// Forgets the identity of a document, unless a newer one has it.
-    pub(in crate::store) fn forget_identity(
+    pub(crate) fn forget_identity(
         &mut self,
         identity: [u8; 16],
         document: DocId,

@@ -3,10 +3,10 @@
 use crate::model::{CommitSeq, DocId, SourceId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{CommitKey, StoreKey};
-use crate::store::bytes::record::{self, CommitRecord};
+use crate::store::bytes::record::{self, CommitRecord, VerbRecord};
 use crate::store::database::family::{StoreFamily, store_family};
 use crate::store::error::StoreError;
-use crate::store::meta::{Meta, MetaChat, MetaKey, MetaTemplate};
+use crate::store::meta::{Meta, MetaChat, MetaKey, MetaTemplate, MetaVerb};
 use crate::store::system_fields;
 use crate::store::view::View;
 use roaring::RoaringTreemap;
@@ -57,6 +57,15 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn commit_record(&self, commit: CommitSeq) -> Result<Option<CommitRecord>, StoreError> {
         self.pinned().read::<Commits, _>(&CommitKey { commit })
+    }
+
+    /// What undoing needs to know of commits, where there is something to know. Commits of earlier releases have none.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn verbs(&self) -> Result<BTreeMap<CommitSeq, VerbRecord>, StoreError> {
+        let rows = self.pinned().scan_prefix::<MetaVerb>(MetaKey::verbs())?;
+        rows.filter_map(|commit, record| Some((commit, record))).collect()
     }
 
     /// The chat template that wrote the texts of a commit; none: they came as text.
@@ -144,6 +153,22 @@ impl CommitBatch<'_> {
         self.put::<Commits>(&key, &record::encode("commit", record)?)
     }
 
+    /// Notes what was before this commit and is in no row after it, for who undoes it.
+    pub fn note_before(&mut self, before: impl Into<String>) {
+        self.before = Some(before.into());
+    }
+
+    /// Writes what undoing needs to know of this commit.
+    pub(in crate::store) fn write_verb(&mut self) -> Result<(), StoreError> {
+        let begins = self.writer.begins_verb;
+        let undoes = self.writer.undoes.filter(|_| begins).map(|commit| commit.0);
+        let record = VerbRecord { begins, undoes, before: self.before.take() };
+        if record == VerbRecord::default() {
+            return Ok(());
+        }
+        self.put::<Meta>(&MetaKey::Verb(self.commit_seq()), &record::encode("verb", &record)?)
+    }
+
     /// Writes the record of an earlier commit again, without what it quoted.
     ///
     /// # Errors
@@ -154,6 +179,18 @@ impl CommitBatch<'_> {
         record: &CommitRecord,
     ) -> Result<(), StoreError> {
         self.put::<Commits>(&CommitKey { commit }, &record::encode("commit", record)?)
+    }
+
+    /// Writes what undoing needs to know of an earlier commit again, without what it quoted.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub fn rewrite_verb(
+        &mut self,
+        commit: CommitSeq,
+        record: &VerbRecord,
+    ) -> Result<(), StoreError> {
+        self.put::<Meta>(&MetaKey::Verb(commit), &record::encode("verb", record)?)
     }
 
     /// Stores which chat template writes the texts of this commit, and the template itself.

@@ -168,6 +168,24 @@ impl View {
         Ok(rows.filter_map(|commit, documents| Some((commit, documents))))
     }
 
+    /// Documents that ingests brought which were undone, and not brought back since: their records are unknown to later
+    /// ingests.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub(crate) fn undone(&self) -> Result<RoaringTreemap, StoreError> {
+        let mut undone = RoaringTreemap::new();
+        for row in self.removals()? {
+            let (commit, documents) = row?;
+            match self.commit_record(commit)?.map(|record| record.kind).as_deref() {
+                Some("undo") => undone |= documents,
+                Some("restore") => undone -= documents,
+                _ => {}
+            }
+        }
+        Ok(undone)
+    }
+
     /// The traces of purged documents, one commit after the other.
     ///
     /// # Errors

@@ -321,6 +321,30 @@ impl CommitBatch<'_> {
         )
     }
 
+    /// A file counts as unread in a source, since an ingest that read it was undone: the next one reads it from its
+    /// start. Answers whether it did not yet.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub(crate) fn forget_reading(
+        &mut self,
+        source: SourceId,
+        path: &[u8],
+    ) -> Result<bool, StoreError> {
+        let Some(record) = self.view.file(source, path)? else { return Ok(false) };
+        let file = FileId(record.file);
+        for by in self.view.overtaken(source, file)? {
+            if by? == Self::UNDONE {
+                return Ok(false);
+            }
+        }
+        self.note_overtaking(source, file, Self::UNDONE)?;
+        Ok(true)
+    }
+
+    /// What overtakes the files of an ingest that was undone: no file has this number.
+    const UNDONE: FileId = FileId(0);
+
     /// Notes that records of one file superseded documents of another.
     ///
     /// # Errors

@@ -476,7 +476,7 @@ fn near_copies_stay_blocked_when_the_original_is_purged() {
             world.writer = corpus_writer(&world.path, 1);
             let context = Context::new().with_interrupt(&nothing);
             let proof = world.writer.prove_purge(None, None, &context).unwrap();
-            assert!(proof.is_clean() && proof.sketches == 1, "{proof:?}");
+            assert!(proof.clean && proof.sketches == 1, "{proof:?}");
             // Nothing blocks any more when the user says so, and the sketch goes with it.
             let second = [blocked].into_iter().collect();
             world

@@ -130,7 +130,7 @@ impl From<StoreError> for Told {
 type Case = (&'static str, fn(&Trouble) -> Told);
 
 /// What people meet on their first days: a word that is wrong, a file that is another one, what is missing.
-const EVERYDAY: [Case; 24] = [
+const EVERYDAY: [Case; 27] = [
     ("unexpected argument … found", |place| {
         place.ran("ingest corpus b.jsonl --source web --id-fild id")
     }),
@@ -152,6 +152,23 @@ const EVERYDAY: [Case; 24] = [
     ("… not a JSON object: …", |place| place.record(br#"{"text": "cut off"#, &[])),
     ("… not a JSON object: duplicate field …", |place| {
         place.record(br#"{"id": "a", "id": "b", "text": "two ids"}"#, &["--id-field", "id"])
+    }),
+    ("commit … cannot be undone: commit … removed documents of it: undo that first", |place| {
+        place.scratch.run("remove corpus 0").good();
+        place.ran("undo corpus 2")
+    }),
+    (
+        "commit … cannot be undone: … of its documents were purged, and what is purged is gone",
+        |place| {
+            place.scratch.run("purge corpus 0").good();
+            place.ran("undo corpus 2")
+        },
+    ),
+    ("commit … cannot be undone: the values before it are not stored", |place| {
+        let values = place.scratch.write("values.jsonl", "{\"id\": 0, \"stars\": 5}\n");
+        place.scratch.run("field add corpus stars int").good();
+        corpusdb(&["field", "set", &place.scratch.arg("corpus"), "stars", &values]).good();
+        place.ran("undo corpus 4")
     }),
     ("ALARM: nothing could be read: all … records were rejected …", |place| {
         let line = "{\"body\": \"a text under another name\"}\n";

@@ -23,6 +23,7 @@ pub mod loads;
 pub mod model;
 pub mod outputs;
 pub mod pages;
+pub mod raw_files;
 pub mod scenarios;
 pub mod server;
 pub mod sources;

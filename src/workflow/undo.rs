@@ -1,0 +1,205 @@
+//! Undoing a verb by the verbs that lead back from it, and the log that says which can be.
+
+use crate::corpus::{Corpus, CorpusWriter};
+use crate::curate::{
+    self, LogEntry, RemovalReport, RemovalRequest, UndoWay, Undoable, load_to_write,
+};
+use crate::model::show::{count, number};
+use crate::model::{CommitSeq, Context, DocId, Error};
+use crate::store::CommitRecord;
+use roaring::RoaringTreemap;
+use serde::Serialize;
+
+/// Ids of documents that a verb is shown with.
+const SHOWN: usize = 5;
+
+/// What was undone, and how.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct UndoReport {
+    /// The verb that was undone.
+    pub undone: LogEntry,
+    /// The verbs that this took, as commands.
+    pub verbs: Vec<String>,
+    /// What is not as it was before.
+    pub stays: Vec<String>,
+    /// Documents that changed by it themselves.
+    pub documents: u64,
+    /// Newly kept documents.
+    pub kept_again: u64,
+    /// Documents that are no longer kept.
+    pub no_longer_kept: u64,
+    /// Files that count as unread.
+    pub files: u64,
+    /// How many commits were made.
+    pub commits: u64,
+}
+
+impl UndoReport {
+    fn take(&mut self, report: &RemovalReport) {
+        self.documents += report.changed;
+        self.kept_again += report.kept_again;
+        self.no_longer_kept += report.no_longer_kept;
+    }
+}
+
+impl Corpus {
+    /// The newest verbs that were run on the corpus, newest first, at most `limit`, and how each is undone.
+    ///
+    /// # Errors
+    /// [`CurateError`](crate::curate::CurateError) when rows cannot be read.
+    pub fn log(&self, limit: usize) -> Result<Vec<LogEntry>, Error> {
+        Ok(curate::log(self.view(), limit)?)
+    }
+}
+
+impl CorpusWriter {
+    /// Undoes a verb: the one that has this commit, or the last ingest, removal, restoration, redo or change of a field
+    /// that stands. Done by verbs that can be undone themselves, by their own commit. An ingest is undone as if it had
+    /// not been: its documents are removed and block nothing, what they superseded is back, its files count as unread.
+    /// After an interrupt the same call continues. `time` (microseconds since 1970) goes on record.
+    ///
+    /// # Errors
+    /// [`CurateError`](crate::curate::CurateError): [`CurateError::NoUndo`] when a later verb stands on it, or nothing
+    /// leads back. Earlier commits stay.
+    pub fn undo(
+        &mut self,
+        commit: Option<u64>,
+        time: Option<i64>,
+        context: &Context<'_>,
+    ) -> Result<UndoReport, Error> {
+        let before = self.view().commit().0;
+        let Undoable { entry, way } = curate::undoable(self.view(), commit.map(CommitSeq))?;
+        let undone = CommitSeq(entry.commit);
+        let mut report = UndoReport { undone: entry, ..UndoReport::default() };
+        report.stays = stays(&report.undone, &way);
+        for stays in &report.stays {
+            context.progress.note(stays);
+        }
+        self.store().undo_verb(Some(undone));
+        let done = self.lead_back(way, time, &mut report, context);
+        self.store().undo_verb(None);
+        done?;
+        report.commits = self.view().commit().0 - before;
+        Ok(report)
+    }
+
+    /// Runs the verbs of a way.
+    fn lead_back(
+        &mut self,
+        way: UndoWay,
+        time: Option<i64>,
+        report: &mut UndoReport,
+        context: &Context<'_>,
+    ) -> Result<(), Error> {
+        let undone = CommitSeq(report.undone.commit);
+        let inner = self.within(context);
+        match way {
+            UndoWay::Ingest(documents) => {
+                let (first, end) = (documents.start, documents.end);
+                let condition = format!("id BETWEEN {first} AND {}", end.saturating_sub(1));
+                report
+                    .verbs
+                    .push(format!("corpusdb remove CORPUS --no-block --where '{condition}'"));
+                let loaded = load_to_write(self.store())?;
+                let record = curate::undo_record(&report.undone.subject, undone, time);
+                let (removed, files) =
+                    curate::undo_ingest(self.store(), &loaded, documents, &record, &inner)?;
+                report.take(&removed);
+                report.files = files;
+            }
+            UndoWay::UndoneIngest(documents) => {
+                report.verbs.push(format!("corpusdb restore CORPUS {}", ids(&documents)));
+                let loaded = load_to_write(self.store())?;
+                let record = CommitRecord {
+                    reason: Some(curate::undo_reason(undone)),
+                    time,
+                    ..CommitRecord::about("restore", "")
+                };
+                let back = curate::redo_ingest(self.store(), &loaded, &documents, &record, &inner)?;
+                report.take(&back);
+            }
+            UndoWay::Removal { documents, .. } => {
+                report.verbs.push(format!("corpusdb restore CORPUS {}", ids(&documents)));
+                report.take(&self.restore(&documents, context)?);
+            }
+            UndoWay::Restoration(parts) => {
+                for (reach, documents) in parts {
+                    let block = match reach {
+                        curate::BlockReach::Nothing => "--no-block".to_owned(),
+                        reach => format!("--block {}", reach.name()),
+                    };
+                    report
+                        .verbs
+                        .push(format!("corpusdb remove CORPUS {} {block}", ids(&documents)));
+                    let mut removal =
+                        RemovalRequest::new(reach).because(curate::undo_reason(undone));
+                    removal.time = time;
+                    report.take(&self.remove(&documents, removal, context)?);
+                }
+            }
+            UndoWay::Redo(policy) => {
+                report.verbs.push(format!("corpusdb dedup redo CORPUS (to {policy})"));
+                let redone = self.redo(&policy, context)?;
+                self.switch(&policy, context)?;
+                for source in &redone.sources {
+                    report.kept_again += source.newly_kept;
+                    report.no_longer_kept += source.newly_removed;
+                }
+            }
+            UndoWay::NewField(name) => {
+                report.verbs.push(format!("corpusdb field drop CORPUS {name}"));
+                self.drop_field(&name, false, context)?;
+            }
+            UndoWay::DroppedField(field) => {
+                let path =
+                    field.path.as_ref().map_or_else(String::new, |path| format!(" --path {path}"));
+                let (name, kind) = (&field.name, field.kind.name());
+                report.verbs.push(format!("corpusdb field add CORPUS {name} {kind}{path}"));
+                report.documents = self.add_field(&field, context)?.values;
+            }
+            UndoWay::ComputedField(field) => {
+                let (name, expression) = (&field.name, &field.expression);
+                report.verbs.push(format!("corpusdb field compute CORPUS {name} '{expression}'"));
+                let computed = self.compute_field(&field, context)?;
+                report.documents = computed.changed;
+                report.kept_again = computed.kept_again;
+                report.no_longer_kept = computed.no_longer_kept;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is not as it was before once a way was gone.
+fn stays(undone: &LogEntry, way: &UndoWay) -> Vec<String> {
+    let mut stays = Vec::new();
+    match way {
+        UndoWay::Ingest(_) if undone.rejected > 0 => stays.push(format!(
+            "{} of its files stay listed until these are read again",
+            count(undone.rejected, "rejected record", "rejected records")
+        )),
+        UndoWay::UndoneIngest(_) => {
+            stays.push(
+                "its files count as unread: the next ingest of them knows their records".to_owned(),
+            );
+        }
+        UndoWay::Removal { widened: true, .. } => stays.push(
+            "documents that were removed before it block as far as it had them block".to_owned(),
+        ),
+        UndoWay::NewField(name) => {
+            stays.push(format!("metadata keep the values that were stored of field `{name}`"));
+        }
+        _ => {}
+    }
+    stays
+}
+
+/// Ids of documents as a verb takes them, the first of many.
+fn ids(documents: &RoaringTreemap) -> String {
+    let first: Vec<String> = documents.iter().take(SHOWN).map(|id| DocId(id).to_string()).collect();
+    let more = documents.len().saturating_sub(SHOWN as u64);
+    let more = if more == 0 { String::new() } else { format!(" .. ({} more)", number(more)) };
+    format!("{}{more}", first.join(" "))
+}
