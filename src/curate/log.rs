@@ -4,6 +4,7 @@ use super::erase::identity_of;
 use super::error::CurateError;
 use super::fields::{ComputedField, FieldBefore, NewField};
 use super::remove::WIDENED;
+use super::undo::INGEST;
 use crate::decide::BlockReach;
 use crate::model::{CommitSeq, DocId, MatchKind, Policy, Standing};
 use crate::store::{CommitRecord, VerbRecord, View};
@@ -56,7 +57,7 @@ pub struct LogEntry {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum UndoWay {
     /// An ingest: its documents go, and what they superseded comes back.
-    Ingest(Range<u64>),
+    Ingest(RoaringTreemap),
     /// An ingest that was undone: its documents come back.
     UndoneIngest(RoaringTreemap),
     /// A removal: a restoration. Where it `widened` what earlier ones block, that stays.
@@ -114,7 +115,12 @@ pub(crate) fn undoable(view: &View, commit: Option<CommitSeq>) -> Result<Undoabl
     while let Some(verb) = history.step_back()? {
         let is_asked = match commit {
             Some(commit) => verb.first <= commit && commit <= verb.last,
-            None => history.stands(&verb) && verb.changes_minds(),
+            // An undo that was stopped goes on.
+            None => {
+                verb.changes_minds()
+                    && (history.stands(&verb)
+                        || history.is_undone(&verb) && history.way(&verb)?.is_ok())
+            }
         };
         if is_asked {
             let entry = history.entry(&verb);
@@ -211,7 +217,8 @@ impl LoggedVerb {
             self.documents = record.first..end;
         }
         let later = &self.record;
-        let subject = if record.kind == "redo" { later.subject.clone() } else { record.subject };
+        let is_later = record.kind == "redo" && !is_fingerprints(&later.subject);
+        let subject = if is_later { later.subject.clone() } else { record.subject };
         self.record = CommitRecord {
             kind: if record.kind == "remove" { later.kind.clone() } else { record.kind },
             subject,
@@ -256,9 +263,9 @@ impl LoggedVerb {
     }
 }
 
-/// Whether a commit of a redo decided a part of the documents, beside the decisions in force.
+/// Whether a commit of a redo wrote a part of what another one makes current, which has the policy for its subject.
 fn is_part(subject: &str) -> bool {
-    subject.starts_with("documents below ") || is_fingerprints(subject)
+    !subject.starts_with("profile ")
 }
 
 fn is_fingerprints(subject: &str) -> bool {
@@ -304,7 +311,7 @@ impl<'v> History<'v> {
 
     /// Goes past a verb: older ones are looked at in its light.
     fn pass(&mut self, verb: LoggedVerb) {
-        let stands = !self.undone.contains_key(&verb.first.0);
+        let stands = !self.is_undone(&verb);
         match verb.undoes {
             // A redo that did not come to its end has undone nothing.
             Some(_) if verb.record.kind == "redo" && is_part(&verb.record.subject) => {}
@@ -316,7 +323,11 @@ impl<'v> History<'v> {
 
     /// Whether it undoes nothing and nothing has undone it.
     fn stands(&self, verb: &LoggedVerb) -> bool {
-        verb.undoes.is_none() && !self.undone.contains_key(&verb.first.0)
+        verb.undoes.is_none() && !self.is_undone(verb)
+    }
+
+    fn is_undone(&self, verb: &LoggedVerb) -> bool {
+        self.undone.contains_key(&verb.first.0)
     }
 
     fn entry(&self, verb: &LoggedVerb) -> LogEntry {
@@ -343,7 +354,11 @@ impl<'v> History<'v> {
     fn way(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, CurateError> {
         let undone_by = self.undone.get(&verb.first.0);
         let way = match verb.record.kind.as_str() {
-            "ingest" => self.of_ingest(verb),
+            "ingest" => {
+                let mut own = RoaringTreemap::new();
+                own.insert_range(verb.documents.clone());
+                self.of_ingest(verb, own)
+            }
             "undo" => self.of_undo(verb),
             "remove" => self.of_removal(verb),
             "restore" => self.of_restoration(verb),
@@ -364,9 +379,7 @@ impl<'v> History<'v> {
     fn is_begun(&self, way: &UndoWay) -> Result<bool, CurateError> {
         let removed = self.view.documents_standing(Standing::Removed)?;
         Ok(match way {
-            UndoWay::Ingest(documents) => {
-                removed.range_cardinality(documents.clone()) < documents.end - documents.start
-            }
+            UndoWay::Ingest(documents) => !documents.is_subset(&removed),
             UndoWay::UndoneIngest(documents) | UndoWay::Removal { documents, .. } => {
                 !documents.is_disjoint(&removed)
             }
@@ -378,13 +391,14 @@ impl<'v> History<'v> {
         })
     }
 
-    fn of_ingest(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, CurateError> {
-        let documents = verb.documents.clone();
-        if documents.is_empty() {
+    fn of_ingest(
+        &self,
+        verb: &LoggedVerb,
+        own: RoaringTreemap,
+    ) -> Result<Result<UndoWay, Refusal>, CurateError> {
+        if own.is_empty() {
             return Ok(Err("it stored no document".to_owned().into()));
         }
-        let mut own = RoaringTreemap::new();
-        own.insert_range(documents.clone());
         if let Some(refusal) = self.purged(&own)? {
             return Ok(Err(refusal));
         }
@@ -398,7 +412,7 @@ impl<'v> History<'v> {
             }))
         };
         let refusal = self.touched(&own, verb.last, was_superseded)?;
-        Ok(refusal.map_or(Ok(UndoWay::Ingest(documents)), Err))
+        Ok(refusal.map_or(Ok(UndoWay::Ingest(own)), Err))
     }
 
     fn of_undo(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, CurateError> {
@@ -451,6 +465,9 @@ impl<'v> History<'v> {
     }
 
     fn of_restoration(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, CurateError> {
+        if verb.before.iter().any(|(_, before)| before == INGEST) {
+            return self.of_ingest(verb, self.removals(verb)?);
+        }
         let mut parts: BTreeMap<BlockReach, RoaringTreemap> = BTreeMap::new();
         for commit in verb.commits() {
             let Some(documents) = self.view.removed_by(commit)? else { continue };

@@ -14,6 +14,9 @@ use std::ops::Range;
 /// Documents of an ingest whose predecessors are looked up at once: one passage through all matches.
 const WINDOW: usize = 1 << 20;
 
+/// What is noted of commits that bring documents of an ingest back: undoing them is undoing that.
+pub(super) const INGEST: &str = "ingest";
+
 /// Takes the documents of an ingest out: nothing is blocked for their sake, what they superseded comes back, and files
 /// of theirs count as unread. Answers how many files these are, too. The same call continues after a stop.
 ///
@@ -22,13 +25,11 @@ const WINDOW: usize = 1 << 20;
 pub(crate) fn undo_ingest(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
-    documents: Range<u64>,
+    own: &RoaringTreemap,
     record: &CommitRecord,
     context: &Context<'_>,
 ) -> Result<(RemovalReport, u64), CurateError> {
-    let mut own = RoaringTreemap::new();
-    own.insert_range(documents);
-    let left = &own - writer.view().documents_standing(Standing::Removed)?;
+    let left = own - writer.view().documents_standing(Standing::Removed)?;
     let mut report = RemovalReport { selected: own.len(), ..RemovalReport::default() };
     report.unchanged = own.len() - left.len();
     let (mut files, mut kept) = (0, KeptChanges::default());
@@ -36,7 +37,7 @@ pub(crate) fn undo_ingest(
     loop {
         let window: RoaringTreemap = ids.by_ref().take(WINDOW).collect();
         let (Some(first), Some(last)) = (window.min(), window.max()) else { break };
-        let superseded = superseded_by(writer.view(), &own, first..last + 1)?;
+        let superseded = superseded_by(writer.view(), own, first..last + 1)?;
         let (documents, before) = (&window, None);
         let of = ChunkedChange { documents, size: CHUNK, record, before, tokenizers, context };
         of.decide(writer, &mut report, &mut kept, |batch, session, chunk, _, _| {
@@ -137,7 +138,7 @@ pub(crate) fn redo_ingest(
     let left = documents & writer.view().documents_standing(Standing::Removed)?;
     let mut report = RemovalReport { selected: documents.len(), ..RemovalReport::default() };
     report.unchanged = documents.len() - left.len();
-    let (documents, before, mut kept) = (&left, None, KeptChanges::default());
+    let (documents, before, mut kept) = (&left, Some(INGEST), KeptChanges::default());
     let of = ChunkedChange { documents, size: CHUNK, record, before, tokenizers, context };
     of.decide(writer, &mut report, &mut kept, |batch, session, chunk, _, _| {
         batch.put_removal(chunk.iter().copied())?;

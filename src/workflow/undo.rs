@@ -97,15 +97,15 @@ impl CorpusWriter {
         let inner = self.within(context);
         match way {
             UndoWay::Ingest(documents) => {
-                let (first, end) = (documents.start, documents.end);
-                let condition = format!("id BETWEEN {first} AND {}", end.saturating_sub(1));
+                let ends = documents.min().zip(documents.max()).unwrap_or_default();
+                let condition = format!("id BETWEEN {} AND {}", ends.0, ends.1);
                 report
                     .verbs
                     .push(format!("corpusdb remove CORPUS --no-block --where '{condition}'"));
                 let loaded = load_to_write(self.store())?;
                 let record = curate::undo_record(&report.undone.subject, undone, time);
                 let (removed, files) =
-                    curate::undo_ingest(self.store(), &loaded, documents, &record, &inner)?;
+                    curate::undo_ingest(self.store(), &loaded, &documents, &record, &inner)?;
                 report.take(&removed);
                 report.files = files;
             }
@@ -115,7 +115,7 @@ impl CorpusWriter {
                 let record = CommitRecord {
                     reason: Some(curate::undo_reason(undone)),
                     time,
-                    ..CommitRecord::about("restore", "")
+                    ..CommitRecord::about("restore", &report.undone.subject)
                 };
                 let back = curate::redo_ingest(self.store(), &loaded, &documents, &record, &inner)?;
                 report.take(&back);

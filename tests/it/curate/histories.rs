@@ -251,10 +251,15 @@ impl PurgeHistory {
     fn check(&mut self) {
         // Before anything is rewritten that the purges left.
         self.close();
-        for (file, held) in raw_files(&self.path) {
+        let files = raw_files(&self.path);
+        let alive: Vec<&Secret> = self.secrets.iter().filter(|secret| !secret.is_erased).collect();
+        let holds =
+            |held: &[u8], what: &str| held.windows(what.len()).any(|part| part == what.as_bytes());
+        let is_found = |what: &str| files.iter().any(|(_, held)| holds(held, what));
+        assert!(alive.iter().all(|secret| is_found(&secret.key)), "{:#?}", self.log);
+        for (file, held) in &files {
             for what in self.gone() {
-                let part = &what.as_bytes()[..what.len().min(30)];
-                let is_held = held.windows(part.len()).any(|window| window == part);
+                let is_held = holds(held, &what[..what.len().min(30)]);
                 assert!(!is_held, "{what} in {file}\n{:#?}", self.log);
             }
         }
@@ -423,6 +428,7 @@ corpusdb_test!(a_change_that_is_complete_is_not_interrupted, |scratch| {
         writer.remove(&some(), BlockReach::Similar, context).map(drop)
     });
     everywhere("restore", &|writer, context| writer.restore(&some(), context).map(drop));
+    everywhere("undo", &|writer, context| writer.undo(None, None, context).map(drop));
     everywhere("rejects", &|writer, context| {
         writer.drop_rejects(&RejectSelection::default(), context).map(drop)
     });

@@ -373,6 +373,16 @@ corpusdb_test!(erase, |scratch| {
     }
 });
 
+corpusdb_test!(takedown, |scratch| {
+    crawl(&scratch);
+    let told = run_commands(&scratch, "takedown.md", "crawl");
+    for line in ["would purge 1 documents", "removed 1 of 1 documents", "no trace of them is left"]
+    {
+        assert!(told.contains(line), "no `{line}` in\n{told}");
+    }
+    assert!(!told.contains("error:"), "{told}");
+});
+
 corpusdb_test!(decontaminate, |scratch| {
     crawl(&scratch);
     let shown = corpusdb(&["show", &scratch.arg("crawl"), "7", "--json"]).good().json();
