@@ -268,6 +268,11 @@ impl CorpusWriter {
         self.memory
     }
 
+    /// What writes to the store, for a verb that has begun.
+    pub(crate) const fn continuing(&mut self) -> &mut StoreWriter {
+        &mut self.writer
+    }
+
     /// What writes to the store, for a verb of this handle.
     pub(crate) const fn store(&mut self) -> &mut StoreWriter {
         self.writer.begin_verb();

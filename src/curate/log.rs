@@ -3,7 +3,7 @@
 use super::erase::identity_of;
 use super::error::CurateError;
 use super::fields::{ComputedField, FieldBefore, NewField};
-use super::remove::WIDENED;
+use super::remove::blocked_before;
 use super::undo::INGEST;
 use crate::decide::BlockReach;
 use crate::model::{CommitSeq, DocId, MatchKind, Policy, Standing};
@@ -53,22 +53,21 @@ pub struct LogEntry {
     pub refusal: Option<String>,
 }
 
-/// How a verb is undone.
+/// Removed documents by how far they blocked before a verb.
+pub(crate) type BlocksBefore = BTreeMap<BlockReach, RoaringTreemap>;
+
+/// How a verb is undone. A removal and a restoration come with the removed documents beside theirs that they had block
+/// otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum UndoWay {
     /// An ingest: its documents go, and what they superseded comes back.
     Ingest(RoaringTreemap),
     /// An ingest that was undone: its documents come back.
     UndoneIngest(RoaringTreemap),
-    /// A removal: a restoration. Where it `widened` what earlier ones block, that stays.
-    Removal {
-        /// Its documents.
-        documents: RoaringTreemap,
-        /// It had earlier removals block more.
-        widened: bool,
-    },
+    /// A removal: a restoration.
+    Removal(RoaringTreemap, BlocksBefore),
     /// A restoration: removals, by how far the documents blocked before it.
-    Restoration(BTreeMap<BlockReach, RoaringTreemap>),
+    Restoration(BlocksBefore, BlocksBefore),
     /// A redo: another one under the policy before it.
     Redo(Box<Policy>),
     /// A field that was declared.
@@ -193,9 +192,9 @@ impl LoggedVerb {
             // Deciding again and making that current are two calls.
             ("redo", "redo") => is_part(&earlier.subject) || is_fingerprints(&own.subject),
             _ if self.begins => own.kind == "load" && earlier.kind == "ingest",
+            _ if is_marked => true,
             ("ingest", "load") | ("purge" | "remove", "purge") | ("purge", "remove") => true,
             (before, now) if before != now => false,
-            _ if is_marked => true,
             ("purge", _) => earlier.subject != "ended",
             // Earlier releases noted no beginnings.
             _ => {
@@ -220,7 +219,8 @@ impl LoggedVerb {
         let is_later = record.kind == "redo" && !is_fingerprints(&later.subject);
         let subject = if is_later { later.subject.clone() } else { record.subject };
         self.record = CommitRecord {
-            kind: if record.kind == "remove" { later.kind.clone() } else { record.kind },
+            // A purge of an earlier release removes first.
+            kind: if later.kind == "purge" { later.kind.clone() } else { record.kind },
             subject,
             added: record.added + later.added,
             kept: record.kept + later.kept,
@@ -254,6 +254,20 @@ impl LoggedVerb {
         let (kind, subject) = (&self.record.kind, &self.record.subject);
         let space = if subject.is_empty() { "" } else { " " };
         format!("commit {} ({kind}{space}{subject})", self.first.0)
+    }
+
+    /// How far documents blocked before it that were removed then: the first note of each counts.
+    fn blocks_before(&self) -> BlocksBefore {
+        let (mut blocks, mut known) = (BlocksBefore::new(), RoaringTreemap::new());
+        let mut notes: Vec<_> = self.before.iter().collect();
+        notes.sort_unstable();
+        for (reach, documents) in
+            notes.iter().filter_map(|(_, note)| blocked_before(note)).flatten()
+        {
+            *blocks.entry(reach).or_default() |= &documents - &known;
+            known |= documents;
+        }
+        blocks
     }
 
     /// The name of the field that it changed.
@@ -380,10 +394,10 @@ impl<'v> History<'v> {
         let removed = self.view.documents_standing(Standing::Removed)?;
         Ok(match way {
             UndoWay::Ingest(documents) => !documents.is_subset(&removed),
-            UndoWay::UndoneIngest(documents) | UndoWay::Removal { documents, .. } => {
+            UndoWay::UndoneIngest(documents) | UndoWay::Removal(documents, _) => {
                 !documents.is_disjoint(&removed)
             }
-            UndoWay::Restoration(parts) => parts.values().any(|part| !part.is_subset(&removed)),
+            UndoWay::Restoration(parts, _) => parts.values().any(|part| !part.is_subset(&removed)),
             UndoWay::Redo(_)
             | UndoWay::NewField(_)
             | UndoWay::DroppedField(_)
@@ -448,20 +462,16 @@ impl<'v> History<'v> {
     }
 
     fn of_removal(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, CurateError> {
-        let documents = self.removals(verb)?;
-        if documents.is_empty() {
-            let why =
-                "it removed no document that was not removed before, or an earlier release did";
-            return Ok(Err(why.to_owned().into()));
+        let (documents, blocks) = (self.removals(verb)?, verb.blocks_before());
+        let own = with_blocking(&documents, &blocks);
+        if own.is_empty() {
+            return Ok(Err("it changed nothing, or an earlier release did".to_owned().into()));
         }
-        if let Some(refusal) = self.purged(&documents)? {
+        if let Some(refusal) = self.purged(&own)? {
             return Ok(Err(refusal));
         }
-        if let Some(refusal) = self.touched(&documents, verb.last, |_| Ok(false))? {
-            return Ok(Err(refusal));
-        }
-        let widened = verb.before.iter().any(|(_, before)| before == WIDENED);
-        Ok(Ok(UndoWay::Removal { documents, widened }))
+        let refusal = self.touched(&own, verb.last, |_| Ok(false))?;
+        Ok(refusal.map_or(Ok(UndoWay::Removal(documents, blocks)), Err))
     }
 
     fn of_restoration(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, CurateError> {
@@ -470,7 +480,10 @@ impl<'v> History<'v> {
         }
         let mut parts: BTreeMap<BlockReach, RoaringTreemap> = BTreeMap::new();
         for commit in verb.commits() {
-            let Some(documents) = self.view.removed_by(commit)? else { continue };
+            let documents = self.view.removed_by(commit)?.unwrap_or_default();
+            if documents.is_empty() {
+                continue;
+            }
             let noted = verb.before.iter().find(|(at, _)| *at == commit);
             let reach = BlockReach::ALL
                 .into_iter()
@@ -486,16 +499,18 @@ impl<'v> History<'v> {
         if own.is_empty() {
             return Ok(Err("it restored no document".to_owned().into()));
         }
+        let blocks = verb.blocks_before();
+        let all = with_blocking(&own, &blocks);
         for refusal in [
-            self.purged(&own)?,
+            self.purged(&all)?,
             self.superseded(&own, verb.last)?,
-            self.touched(&own, verb.last, |_| Ok(false))?,
+            self.touched(&all, verb.last, |_| Ok(false))?,
         ] {
             if let Some(refusal) = refusal {
                 return Ok(Err(refusal));
             }
         }
-        Ok(Ok(UndoWay::Restoration(parts)))
+        Ok(Ok(UndoWay::Restoration(parts, blocks)))
     }
 
     fn of_redo(&self, verb: &LoggedVerb) -> Result<UndoWay, Refusal> {
@@ -606,6 +621,11 @@ impl<'v> History<'v> {
         }
         Ok(None)
     }
+}
+
+/// Documents that a verb removed or restored, and those that it had block otherwise.
+fn with_blocking(documents: &RoaringTreemap, blocks: &BlocksBefore) -> RoaringTreemap {
+    blocks.values().fold(documents.clone(), |all, part| all | part)
 }
 
 fn stands_on(commit: CommitSeq, what: &str) -> Refusal {

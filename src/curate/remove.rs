@@ -21,9 +21,8 @@ pub(super) const CHUNK: usize = 1 << 14;
 /// The same where each has 64 rows of what is similar to it.
 const SIMILAR_CHUNK: usize = 1 << 11;
 
-/// What is noted of a commit that has documents block more which were removed before: how much they blocked then is not
-/// on record.
-pub(super) const WIDENED: &str = "widened";
+/// What is noted of a commit that has removed documents block otherwise than before begins so; how far they did follows.
+const BLOCKED: &str = "blocked";
 
 /// Bytes that a reason or a condition on record may have.
 const MOST: usize = 4096;
@@ -219,7 +218,9 @@ pub fn remove(
         blocklist.write(batch)?;
         let changed = chunk.iter().filter(is_hit).count();
         if changed < chunk.len() {
-            batch.note_before(WIDENED);
+            let removed = chunk.iter().filter(|document| before.contains(document.0));
+            let removed = removed.map(|document| document.0).collect();
+            batch.note_before(blocked_words(&by_reach(&view, &removed)?));
         }
         Ok(changed as u64)
     })?;
@@ -324,6 +325,57 @@ pub fn restore(
     Ok(report)
 }
 
+/// How far removed documents block, as it is noted: `blocked exact 3 5 similar 7`.
+fn blocked_words(parts: &BTreeMap<BlockReach, RoaringTreemap>) -> String {
+    let mut words = BLOCKED.to_owned();
+    for (reach, documents) in parts {
+        words = format!("{words} {}", reach.name());
+        documents.iter().for_each(|document| words.push_str(&format!(" {document}")));
+    }
+    words
+}
+
+/// What such a note says.
+pub(super) fn blocked_before(note: &str) -> Option<BTreeMap<BlockReach, RoaringTreemap>> {
+    let mut parts: BTreeMap<BlockReach, RoaringTreemap> = BTreeMap::new();
+    let mut reach = None;
+    for word in note.strip_prefix(BLOCKED)?.split_whitespace() {
+        match BlockReach::ALL.into_iter().find(|reach| reach.name() == word) {
+            None => drop(parts.entry(reach?).or_default().insert(word.parse().ok()?)),
+            named => reach = named,
+        }
+    }
+    Some(parts)
+}
+
+/// Has removed documents block as far as each of them did before, and no further.
+///
+/// # Errors
+/// [`CurateError`]; earlier commits stay, and the same call continues from there.
+pub(crate) fn block_as_before(
+    writer: &mut StoreWriter,
+    tokenizers: &[LoadedTokenizer],
+    before: &BTreeMap<BlockReach, RoaringTreemap>,
+    record: &CommitRecord,
+    context: &Context<'_>,
+) -> Result<(), CurateError> {
+    let mut documents = RoaringTreemap::new();
+    before.values().for_each(|part| documents |= part);
+    lift(writer, tokenizers, &documents, record, context)?;
+    for (reach, documents) in before {
+        if *reach > BlockReach::Nothing {
+            let removal = RemovalRequest {
+                reach: *reach,
+                reason: record.reason.clone(),
+                time: record.time,
+                ..RemovalRequest::default()
+            };
+            remove(writer, tokenizers, documents, &removal, context)?;
+        }
+    }
+    Ok(())
+}
+
 /// Removed documents by how far each of them blocks: a removal again would block as far.
 fn by_reach(
     view: &View,
@@ -358,7 +410,10 @@ pub(super) fn lift(
     let (documents, before, mut kept) = (&blocking, None, KeptChanges::default());
     let of = ChunkedChange { documents, size, record, before, tokenizers, context };
     of.decide(writer, &mut report, &mut kept, |batch, session, chunk, rest, _| {
-        met.look_up(&batch.view().clone(), chunk, rest)?;
+        let view = batch.view().clone();
+        met.look_up(&view, chunk, rest)?;
+        let lifted = chunk.iter().map(|document| document.0).collect();
+        batch.note_before(blocked_words(&by_reach(&view, &lifted)?));
         let kept_out = met.take(chunk).into_iter().filter(|one| !removed.contains(one.0));
         lift_blocks(batch, session, chunk, kept_out)?;
         // Nothing of the documents changes.

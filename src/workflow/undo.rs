@@ -2,7 +2,8 @@
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{
-    self, LogEntry, RemovalReport, RemovalRequest, UndoWay, Undoable, load_to_write,
+    self, BlockReach, BlocksBefore, LogEntry, RemovalReport, RemovalRequest, UndoWay, Undoable,
+    load_to_write,
 };
 use crate::model::show::{count, number};
 use crate::model::{CommitSeq, Context, DocId, Error};
@@ -112,32 +113,33 @@ impl CorpusWriter {
             UndoWay::UndoneIngest(documents) => {
                 report.verbs.push(format!("corpusdb restore CORPUS {}", ids(&documents)));
                 let loaded = load_to_write(self.store())?;
-                let record = CommitRecord {
-                    reason: Some(curate::undo_reason(undone)),
-                    time,
-                    ..CommitRecord::about("restore", &report.undone.subject)
-                };
+                let record = restored(report, undone, time);
                 let back = curate::redo_ingest(self.store(), &loaded, &documents, &record, &inner)?;
                 report.take(&back);
             }
-            UndoWay::Removal { documents, .. } => {
-                report.verbs.push(format!("corpusdb restore CORPUS {}", ids(&documents)));
-                report.take(&self.restore(&documents, context)?);
+            UndoWay::Removal(documents, blocks) => {
+                if !documents.is_empty() {
+                    report.verbs.push(format!("corpusdb restore CORPUS {}", ids(&documents)));
+                }
+                let loaded = load_to_write(self.store())?;
+                let store = self.store();
+                report.take(&curate::restore(store, &loaded, &documents, &inner)?);
+                let record = restored(report, undone, time);
+                self.block_as_before(&blocks, &record, report, &inner)?;
             }
-            UndoWay::Restoration(parts) => {
+            UndoWay::Restoration(parts, blocks) => {
+                let loaded = load_to_write(self.store())?;
+                let store = self.store();
                 for (reach, documents) in parts {
-                    let block = match reach {
-                        curate::BlockReach::Nothing => "--no-block".to_owned(),
-                        reach => format!("--block {}", reach.name()),
-                    };
-                    report
-                        .verbs
-                        .push(format!("corpusdb remove CORPUS {} {block}", ids(&documents)));
+                    report.verbs.push(remove_verb(reach, &documents));
                     let mut removal =
                         RemovalRequest::new(reach).because(curate::undo_reason(undone));
                     removal.time = time;
-                    report.take(&self.remove(&documents, removal, context)?);
+                    let removed = curate::remove(store, &loaded, &documents, &removal, &inner)?;
+                    report.take(&removed);
                 }
+                let record = restored(report, undone, time);
+                self.block_as_before(&blocks, &record, report, &inner)?;
             }
             UndoWay::Redo(policy) => {
                 report.verbs.push(format!("corpusdb dedup redo CORPUS (to {policy})"));
@@ -172,6 +174,40 @@ impl CorpusWriter {
     }
 }
 
+impl CorpusWriter {
+    /// Has documents that stay removed block as far as they did before the verb that is undone.
+    fn block_as_before(
+        &mut self,
+        blocks: &BlocksBefore,
+        record: &CommitRecord,
+        report: &mut UndoReport,
+        context: &Context<'_>,
+    ) -> Result<(), Error> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        report.verbs.extend(blocks.iter().map(|(reach, documents)| remove_verb(*reach, documents)));
+        // The verb has begun.
+        let store = self.continuing();
+        let loaded = load_to_write(store)?;
+        Ok(curate::block_as_before(store, &loaded, blocks, record, context)?)
+    }
+}
+
+/// The record of commits that bring documents back.
+fn restored(report: &UndoReport, undone: CommitSeq, time: Option<i64>) -> CommitRecord {
+    let reason = Some(curate::undo_reason(undone));
+    CommitRecord { reason, time, ..CommitRecord::about("restore", &report.undone.subject) }
+}
+
+fn remove_verb(reach: BlockReach, documents: &RoaringTreemap) -> String {
+    let block = match reach {
+        BlockReach::Nothing => "--no-block".to_owned(),
+        reach => format!("--block {}", reach.name()),
+    };
+    format!("corpusdb remove CORPUS {} {block}", ids(documents))
+}
+
 /// What is not as it was before once a way was gone.
 fn stays(undone: &LogEntry, way: &UndoWay) -> Vec<String> {
     let mut stays = Vec::new();
@@ -185,9 +221,6 @@ fn stays(undone: &LogEntry, way: &UndoWay) -> Vec<String> {
                 "its files count as unread: the next ingest of them knows their records".to_owned(),
             );
         }
-        UndoWay::Removal { widened: true, .. } => stays.push(
-            "documents that were removed before it block as far as it had them block".to_owned(),
-        ),
         UndoWay::NewField(name) => {
             stays.push(format!("metadata keep the values that were stored of field `{name}`"));
         }

@@ -171,7 +171,7 @@ impl Twins {
 /// Whether nothing was there to undo: a removal of what is removed, or an ingest of what is stored.
 fn is_nothing(error: &Error) -> bool {
     let error = error.to_string();
-    ["it stored no document", "it removed no document"].iter().any(|why| error.contains(why))
+    ["it stored no document", "it changed nothing"].iter().any(|why| error.contains(why))
 }
 
 fn standings(writer: &CorpusWriter) -> Vec<Standing> {
