@@ -212,6 +212,7 @@ impl CommitBatch<'_> {
         self.merge_postings()?;
         self.merge_numbers()?;
         let changed = self.write_sources()?;
+        let outputs = self.take_in_outputs()?;
         self.write_record(record)?;
         let state = record::encode("state", &self.state)?;
         self.put::<Meta>(&MetaKey::State, &state)?;
@@ -255,6 +256,7 @@ impl CommitBatch<'_> {
         self.writer.refresh_view_with(known)?;
         self.writer.keep_carry_over(self.left.take());
         self.writer.is_torn = false;
+        self.writer.forget_outputs(&outputs);
         Ok(commit)
     }
 

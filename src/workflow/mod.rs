@@ -24,7 +24,9 @@ mod statement_cost_tests;
 mod tokenizers;
 #[cfg(test)]
 mod version_tests;
+mod who;
 
 pub use maintenance::Dependents;
 pub use repair::RepairReport;
 pub use salvage::{LostDocument, SalvageReport};
+pub use who::{OutputHolder, RowPlace, SnapshotHolder, WhoReport};

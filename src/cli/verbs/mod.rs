@@ -37,6 +37,7 @@ mod stats;
 mod tokenizer;
 mod tokenizer_analyse;
 mod tokenizer_train;
+mod who;
 
 use super::verb::{VerbEntry, entry};
 
@@ -111,6 +112,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<epoch::EpochDropArgs>(),
     entry::<epoch_build::EpochVerifyArgs>(),
     entry::<export::ExportArgs>(),
+    entry::<who::WhoArgs>(),
     entry::<backup::BackupCreateArgs>(),
     entry::<backup::BackupListArgs>(),
     entry::<backup::BackupVerifyArgs>(),
