@@ -140,4 +140,7 @@ pub use model::{
     Interrupted, IoError, NamedKind, NoProgress, Policy, Progress, ProgressTally, is_panic_caught,
     parse_bytes, parse_share,
 };
-pub use workflow::{Dependents, LostDocument, RepairReport, SalvageReport, UndoReport};
+pub use workflow::{
+    Dependents, LostDocument, OutputHolder, RepairReport, RowPlace, SalvageReport, SnapshotHolder,
+    UndoReport, WhoReport,
+};

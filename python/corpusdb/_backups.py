@@ -22,10 +22,17 @@ class Backups:
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self._directory = os.fspath(directory)
 
-    def create(self, corpus: str | os.PathLike[str], *, progress: ProgressOption = None) -> BackupReport:
-        """Takes a backup of the last commit. Files that an earlier backup holds are not written again."""
+    def create(
+        self, corpus: str | os.PathLike[str], *, record: bool = True, progress: ProgressOption = None
+    ) -> BackupReport:
+        """Takes a backup of the last commit. Files that an earlier backup holds are not written again.
+
+        It leaves an entry in the table `outputs` of the corpus, unless `record=False`.
+        """
         return BackupReport.from_json(
-            call("backup create", path=os.fspath(corpus), progress=progress, directory=self._directory)
+            call(
+                "backup create", path=os.fspath(corpus), progress=progress, directory=self._directory, record=record
+            )
         )
 
     def list(self) -> list[Backup]:

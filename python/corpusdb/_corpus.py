@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
-from corpusdb import _html, _native
+from corpusdb import _html, _native, reports
 from corpusdb._call import call, expand_keywords
 from corpusdb._contamination import Contamination
 from corpusdb._document import Document, document_id
@@ -39,6 +39,8 @@ from corpusdb.reports import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from corpusdb.reports import WhoReport
 
 __all__ = ["Corpus"]
 
@@ -300,6 +302,21 @@ class Corpus(Planning, Exporting):
         text, document = (to, None) if isinstance(to, str) else (None, f"id:{document_id(to)}")
         return SimilarReport.from_json(
             call("similar", self._handle, text=text, document=document, k=k, **options)
+        )
+
+    def who(
+        self, *documents: int | str, where: str | None = None, world: int = 1, progress: ProgressOption = None
+    ) -> WhoReport:
+        """Which exports, epochs, streams, backups and snapshots had documents, also after their purge.
+
+        Name documents by their ids or keys, or by a SQL condition (`where`). The answer is made of the table `outputs`;
+        of epochs it has the rows, batches and steps, and the ranks of `world`, as long as the plan can be opened.
+        """
+        named = [
+            f"key:{one}" if isinstance(one, str) else f"id:{document_id(one)}" for one in documents
+        ] or None
+        return reports.WhoReport.from_json(
+            call("who", self._handle, progress=progress, documents=named, where=where, world=world)
         )
 
     def diff(self, a: int, b: int) -> list[tuple[str, str]]:

@@ -27,6 +27,7 @@ class Exporting:
         where: str | None = None,
         *,
         force: bool = False,
+        record: bool = True,
         threads: int | None = None,
         progress: ProgressOption = None,
         **options: Unpack[ExportOptions],
@@ -38,9 +39,13 @@ class Exporting:
 
         The output appears when it is complete. An interrupted export continues after its last finished file. The same
         corpus and options give the same bytes. Raises `corpusdb.AlreadyExists` if `to` exists, unless `force` is set.
+
+        The export leaves an entry in the table `outputs`, which `who` reads, unless `record=False`; `recorded` is its
+        number, None where the corpus cannot be written to.
         """
         return Export.from_json(call(
-            "export", self._handle, progress=progress, threads=threads, to=to, where=where, force=force, **options
+            "export", self._handle, progress=progress, threads=threads, to=to, where=where, force=force, record=record,
+            **options
         ))
 
     def export_size(

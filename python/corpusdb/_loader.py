@@ -89,6 +89,7 @@ class Loader(LoaderAttributes):
         memory: int = MEMORY,
         threads: int = THREADS,
         files: Files = (),
+        record: bool = True,
     ) -> None:
         if as_ not in ("torch", "numpy", "arrow"):
             raise ValueError(f"as_ must be \"torch\", \"numpy\" or \"arrow\", got {as_!r}")
@@ -125,7 +126,7 @@ class Loader(LoaderAttributes):
         self._evaluation = evaluation
         #: Whether a trainer has this loader itself, and not one that gives what this one has.
         self._is_shown = True
-        self._memory, self._threads = memory, threads
+        self._memory, self._threads, self._record = memory, threads, record
         named = [files] if isinstance(files, (str, os.PathLike)) else files
         self._files = [os.path.abspath(os.fspath(directory)) for directory in named]
         #: Where trainers begin to count: their epoch 0 is this one.
@@ -418,7 +419,13 @@ class Loader(LoaderAttributes):
         self._left = self._own_steps(reader)
         skip, stride = (self._skipped, 1) if self._share is None else self._to_skip(reader)
         return reader.start(
-            self._epoch, self._next, self._request(), prefetch=self._prefetch, skip=skip, stride=stride
+            self._epoch,
+            self._next,
+            self._request(),
+            prefetch=self._prefetch,
+            skip=skip,
+            stride=stride,
+            record=self._record,
         )
 
     def _own_steps(self, reader: _native.Reader) -> int:

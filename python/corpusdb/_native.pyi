@@ -378,9 +378,10 @@ class Plan:
         out: str | PathLike[str],
         *,
         epoch: int,
+        record: bool = True,
         threads: int | None = None,
         listener: _Listener | None = None,
-    ) -> str: ...
+    ) -> tuple[str, str | None]: ...
     def verify(
         self, handle: Handle, directory: str | PathLike[str], *, listener: _Listener | None = None
     ) -> str: ...
@@ -430,6 +431,7 @@ class Reader:
         prefetch: int,
         skip: int = 0,
         stride: int = 1,
+        record: bool = False,
     ) -> Batches: ...
     def rows(
         self, epoch: int, numbers: Sequence[int], views: Sequence[str] | None, flat: bool, kind: str

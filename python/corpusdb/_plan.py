@@ -116,15 +116,21 @@ class Plan:
         out: str | os.PathLike[str],
         *,
         epoch: int = 0,
+        record: bool = True,
         threads: int | None = None,
         progress: ProgressOption = None,
     ) -> Manifest:
         """Writes an epoch to the directory `out`, in the format of the recipe, and returns the manifest.
 
-        A build that was stopped continues after its last finished shard.
+        A build that was stopped continues after its last finished shard. It leaves an entry in the table `outputs`,
+        unless `record=False`; a warning says why it has none.
         """
         with listening(progress) as listener:
-            answer = self._planned().build(self._opened(), out, epoch=epoch, threads=threads, listener=listener)
+            answer, missed = self._planned().build(
+                self._opened(), out, epoch=epoch, record=record, threads=threads, listener=listener
+            )
+        if missed is not None:
+            warnings.warn(f"not recorded: {missed}", stacklevel=2)
         return Manifest.from_json(answer)
 
     def verify(self, directory: str | os.PathLike[str], *, progress: ProgressOption = None) -> Verification:
@@ -232,6 +238,9 @@ class Plan:
         The recipe's format must be `raw`, `litdata` or `megatron`, with rows of one length. `views=[]` with files is
         fastest: ids come as the files hold them, the loader reads `prefetch` pieces of 1 MiB ahead (or batches, if
         these are larger), and looks up the documents of a batch only when you ask for them.
+
+        What the loader gives leaves an entry for each rank and epoch in the table `outputs`, unless `record=False` or the
+        corpus cannot be written to; a run that goes on extends it.
         """
         return Loader(self._path, self._shards, self.hash, self._unstored(), self._read(), **options)
 

@@ -4,6 +4,7 @@ use crate::blocking::{run_briefly, run_detached, run_to_end};
 use crate::corpus::{Handle, thread_count};
 use crate::error::raise;
 use corpusdb::Recipe;
+use corpusdb::cli::rows::now;
 use corpusdb::epoch::{BuildJob, EpochError, Plan};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -73,24 +74,29 @@ impl PyPlan {
         Ok((told.to_string(), json(&told)?))
     }
 
-    /// Writes an epoch to the directory `out`. Returns the manifest as JSON.
-    #[pyo3(signature = (handle, out, *, epoch, threads=None, listener=None))]
+    /// Writes an epoch to the directory `out`. Returns the manifest as JSON, and why it is not on record, if it should be.
+    #[pyo3(signature = (handle, out, *, epoch, record=true, threads=None, listener=None))]
+    #[expect(clippy::too_many_arguments, reason = "each is an option of the build")]
     fn build(
         &self,
         py: Python<'_>,
         handle: &Handle,
         out: PathBuf,
         epoch: u64,
+        record: bool,
         threads: Option<i64>,
         listener: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<String> {
+    ) -> PyResult<(String, Option<String>)> {
         let corpus = handle.corpus(py)?;
         let threads = thread_count(py, threads)?.unwrap_or(0);
-        let manifest = run_to_end(py, listener, |context| {
-            let job = BuildJob { epoch, out: &out };
-            corpus.build(&self.planned, &job, &context.with_threads(threads))
+        let (manifest, recorded) = run_to_end(py, listener, |context| {
+            let (job, context) = (BuildJob { epoch, out: &out }, context.with_threads(threads));
+            match record {
+                true => corpus.build_on_record(&self.planned, &job, now(), &context),
+                false => Ok((corpus.build(&self.planned, &job, &context)?, Ok(0))),
+            }
         })?;
-        json(&manifest)
+        Ok((json(&manifest)?, recorded.err().map(|error| error.to_string())))
     }
 
     /// Checks a built epoch against the plan and the corpus. Returns the checks as JSON.

@@ -12,6 +12,7 @@ mod find;
 mod keywords;
 mod limits;
 mod output;
+mod record;
 mod reference;
 mod session;
 mod spelling;
@@ -34,6 +35,7 @@ use verb::{
 
 /// Rows of the table of verbs, for the Python package: a call by name, its keywords as JSON.
 pub mod rows {
+    pub use super::session::now;
     pub use super::spelling::{Face, spell_message};
     pub use super::verb::{
         HandleKind, OpenHandle, PreparedVerb, VerbAnswer, VerbCall, VerbError, options_of,

@@ -40,7 +40,7 @@ pub(super) struct GlobalArgs {
     clippy::disallowed_methods,
     reason = "the record of a removal has the time of the request; digests and exports do not"
 )]
-pub(super) fn now() -> Option<i64> {
+pub fn now() -> Option<i64> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since.as_micros()).ok()
 }

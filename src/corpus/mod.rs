@@ -7,11 +7,13 @@ mod backups;
 mod generated;
 mod machine;
 mod options;
+mod outputs;
 mod remote_backups;
 mod shards;
 
 pub use backups::Backups;
 pub use options::CorpusOptions;
+pub(crate) use outputs::shown_destination;
 pub use shards::{Corpora, ShardError};
 pub(crate) use shards::{mixed, parts, whole, wholes};
 

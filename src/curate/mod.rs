@@ -81,8 +81,8 @@ pub use contaminate::{JudgeReport, Judgement, SuiteReport};
 pub(crate) use contaminate::{NewSuite, add_suite, load_seeds, search_stored};
 pub(crate) use encode::encode_stored;
 pub use erase::{
-    Certificate, Finding, PurgeReport, PurgeSelection, SearchedFamily, SearchedFile, SharedTrace,
-    TextCopies,
+    Certificate, CertifiedOutput, Finding, PurgeReport, PurgeSelection, SearchedFamily,
+    SearchedFile, SharedTrace, TextCopies,
 };
 pub(crate) use erase::{
     SearchPlace, certify, copies, purge, quoting, rewrite_hidden, write_certificate,

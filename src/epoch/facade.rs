@@ -1,9 +1,10 @@
 //! The epochs of a handle: stored plans, told, given row by row, written and verified.
 
-use super::{BuildJob, Epoch, Explanation, Manifest, Plan, Verification};
-use crate::corpus::{Corpus, CorpusWriter};
+use super::{BuildJob, Epoch, Explanation, Manifest, Plan, StreamOptions, Verification};
+use crate::corpus::{Corpus, CorpusWriter, shown_destination};
 use crate::epoch;
 use crate::model::{Context, Error};
+use crate::store::{OutputBatches, OutputKind, OutputRecord, View};
 use std::path::Path;
 
 impl Corpus {
@@ -85,6 +86,71 @@ impl Corpus {
         Ok(answer)
     }
 
+    /// As [`Corpus::build`], and puts the epoch on record: plan, epoch, where it went, and `time` (microseconds since 1970).
+    /// The second answer is its number in the table `outputs`, or why it has none.
+    ///
+    /// # Errors
+    /// As [`Corpus::build`].
+    pub fn build_on_record(
+        &self,
+        planned: &Plan,
+        job: &BuildJob<'_>,
+        time: Option<i64>,
+        context: &Context<'_>,
+    ) -> Result<(Manifest, Result<u32, Error>), Error> {
+        let manifest = self.build(planned, job, context)?;
+        let hash = blake3::hash(manifest.to_json().as_bytes()).to_hex().to_string();
+        let recorded = self.put_on_record(&OutputRecord {
+            kind: OutputKind::Epoch,
+            destination: shown_destination(job.out),
+            commit: self.view().commit().0,
+            batches: Some(OutputBatches {
+                plan: planned.number(),
+                hash: manifest.plan.clone(),
+                epoch: manifest.epoch,
+                end: manifest.totals.batches.unwrap_or(manifest.totals.rows),
+                ..OutputBatches::default()
+            }),
+            manifest: Some(hash),
+            time,
+            ..OutputRecord::default()
+        });
+        Ok((manifest, recorded))
+    }
+
+    /// Puts a stream of an epoch on record that begins: plan, epoch, rank and the first batch. One that goes on where the
+    /// same rank was stopped extends its entry. `to` says where its batches go.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError) where nobody may write to the corpus: the stream is not on record.
+    pub fn record_stream(
+        &self,
+        planned: &Plan,
+        epoch: &Epoch,
+        options: &StreamOptions,
+        (to, time): (&str, Option<i64>),
+    ) -> Result<StreamEntry, Error> {
+        let record = OutputRecord {
+            kind: OutputKind::Stream,
+            destination: to.to_owned(),
+            commit: self.view().commit().0,
+            batches: Some(OutputBatches {
+                plan: planned.number(),
+                hash: planned.plan.hash_hex(),
+                epoch: epoch.number(),
+                first: options.from_batch,
+                end: epoch.batches(),
+                rank: Some((options.rank, options.world)),
+                is_open: true,
+            }),
+            time,
+            ..OutputRecord::default()
+        };
+        let (number, record, before) = self.view().leave_stream(record)?;
+        let before = before.and_then(|before| before.batches);
+        Ok(StreamEntry { view: self.view().clone(), number, record, before })
+    }
+
     /// Reads a written epoch back and checks it against its plan and the store.
     ///
     /// # Errors
@@ -100,6 +166,39 @@ impl Corpus {
         let answer = epoch::verify(self.corpora(), planned, directory, &context)?;
         context.progress.end();
         Ok(answer)
+    }
+}
+
+/// A stream on record that is under way. Until it ends, and where it is stopped before that, its entry says that all
+/// batches up to the end of the epoch may have gone out.
+#[must_use]
+pub struct StreamEntry {
+    view: View,
+    number: u32,
+    record: OutputRecord,
+    /// What its entry said of the run that it continues.
+    before: Option<OutputBatches>,
+}
+
+impl StreamEntry {
+    /// Its number in the table `outputs`.
+    #[must_use]
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The stream has ended, or was closed, before the global batch `next`.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError) where the entry cannot be written: it then says more than was given.
+    pub fn end(self, next: u64) -> Result<(), Error> {
+        let Self { view, number, mut record, before } = self;
+        if let Some(batches) = &mut record.batches {
+            let (end, is_open) = before.map_or((0, false), |before| (before.end, before.is_open));
+            batches.end = next.max(end);
+            batches.is_open = is_open;
+        }
+        Ok(view.extend_output(number, &record)?)
     }
 }
 

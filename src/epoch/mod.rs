@@ -87,6 +87,7 @@ pub use explain::{
     SpecialRepeats,
 };
 pub(crate) use explain::{explain, plan_notes};
+pub use facade::StreamEntry;
 pub use mix::PlannedPoint;
 
 pub use coverage::{CopyLayers, Coverage, PassRun, PinnedSource, PinnedStratum, TokenSpans};

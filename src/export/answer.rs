@@ -11,6 +11,8 @@ use crate::output::{
     OutputRequest, PositionedRows, ShardOutcome, ShardWriter, Staging, TableFormat,
 };
 use crate::query::{Rows, refuse_same_names};
+use arrow::array::{Array, RecordBatch, UInt64Array};
+use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
 /// Where a row group ends, whatever batches the engine makes.
@@ -56,6 +58,20 @@ pub fn write_answer(
     job: &ExportJob<'_>,
     context: &Context<'_>,
 ) -> Result<ExportedFile, ExportError> {
+    write_answer_noting(rows, options, job, None, context)
+}
+
+/// As [`write_answer`]; notes the numbers in the column `id`.
+///
+/// # Errors
+/// As there.
+pub(crate) fn write_answer_noting(
+    rows: Rows,
+    options: AnswerOptions,
+    job: &ExportJob<'_>,
+    ids: Option<&mut RoaringTreemap>,
+    context: &Context<'_>,
+) -> Result<ExportedFile, ExportError> {
     let name = job.to.file_name().unwrap_or_default().to_string_lossy();
     let (format, compression) = form(options, &name)?;
     let table = table_of(format)?;
@@ -69,8 +85,9 @@ pub fn write_answer(
     let mark = blake3::hash(b"the answer to a statement").to_hex();
     let (staging, _): (Box<dyn Staging<()>>, _) = destination.begin_or_resume(&mark)?;
     let begun = staging.create(&name).map_err(ExportError::from);
-    let written = begun
-        .and_then(|file| on_threads(context.threads, || write(rows, table, &spec, file, context)));
+    let written = begun.and_then(|file| {
+        on_threads(context.threads, || write((rows, ids), table, &spec, file, context))
+    });
     match written {
         Ok((ManifestFile { name, bytes, rows, blake3 }, lost)) => {
             staging.publish(&[], None, context)?;
@@ -107,14 +124,14 @@ fn form(
 
 /// The file of all rows, and how many values of each column its format cannot hold.
 fn write(
-    rows: Rows,
+    (mut rows, mut ids): (Rows, Option<&mut RoaringTreemap>),
     table: &'static dyn TableFormat,
     spec: &FileSpec,
     file: HashedFile,
     context: &Context<'_>,
 ) -> Result<(ManifestFile, Vec<u64>), ExportError> {
     context.progress.begin("rows", None);
-    let (mut file, mut finished, mut done, mut rows) = (Some(file), None, 0, rows);
+    let (mut file, mut finished, mut done) = (Some(file), None, 0);
     let only = || ExportError::Bug("a second file".to_owned());
     let open = |_| Ok(table.create(spec, file.take().ok_or_else(only)?.into())?);
     let finish = |shard: ShardOutcome| {
@@ -125,7 +142,15 @@ fn write(
     let mut files: ShardWriter<'_, ExportError> =
         ShardWriter::new(0, u64::MAX, GROUP, encode, open, finish);
     let read = || {
-        let read = |rows| PositionedRows { rows, behind: Vec::new() };
+        let read = |rows: RecordBatch| {
+            let numbers = ids.as_mut().zip(rows.column_by_name("id"));
+            if let Some((ids, numbers)) = numbers
+                && let Some(numbers) = numbers.as_any().downcast_ref::<UInt64Array>()
+            {
+                ids.extend(numbers.iter().flatten());
+            }
+            PositionedRows { rows, behind: Vec::new() }
+        };
         Ok(rows.next().transpose()?.map(read).into_iter().collect())
     };
     files.write_while_reading(read, |rows| {

@@ -1,9 +1,16 @@
 //! The documents of a handle as files.
 
-use super::{ExportEstimate, ExportJob, ExportManifest, ExportOptions, ExportedStream};
-use crate::corpus::Corpus;
+use super::{
+    AnswerOptions, ExportEstimate, ExportJob, ExportManifest, ExportOptions, ExportedFile,
+    ExportedStream,
+};
+use crate::corpus::{Corpus, shown_destination};
 use crate::export;
 use crate::model::{Context, Error};
+use crate::query::Rows;
+use crate::store::{OutputKind, OutputRecord};
+use arrow::datatypes::DataType;
+use roaring::RoaringTreemap;
 use std::io::Write;
 
 impl Corpus {
@@ -19,6 +26,42 @@ impl Corpus {
         job: &ExportJob<'_>,
         context: &Context<'_>,
     ) -> Result<ExportManifest, Error> {
+        Ok(self.exported(options, job, context)?.0)
+    }
+
+    /// As [`Corpus::export`], and puts the export on record: the documents that it had, where it went, its condition, and
+    /// `time` (microseconds since 1970). The second answer is its number in the table `outputs`, or why it has none.
+    ///
+    /// # Errors
+    /// As [`Corpus::export`].
+    pub fn export_on_record(
+        &self,
+        options: &ExportOptions,
+        job: &ExportJob<'_>,
+        time: Option<i64>,
+        context: &Context<'_>,
+    ) -> Result<(ExportManifest, Result<u32, Error>), Error> {
+        let (manifest, documents) = self.exported(options, job, context)?;
+        let hash = blake3::hash(manifest.to_json().as_bytes()).to_hex().to_string();
+        let recorded = self.put_on_record(&OutputRecord {
+            kind: OutputKind::Export,
+            destination: shown_destination(job.to),
+            commit: self.view().commit().0,
+            condition: options.condition.clone(),
+            manifest: Some(hash),
+            time,
+            documents: Some(documents),
+            ..OutputRecord::default()
+        });
+        Ok((manifest, recorded))
+    }
+
+    fn exported(
+        &self,
+        options: &ExportOptions,
+        job: &ExportJob<'_>,
+        context: &Context<'_>,
+    ) -> Result<(ExportManifest, RoaringTreemap), Error> {
         let context = self.within(context);
         let answer = export::export(self.view(), options, job, self.path(), &context)?;
         context.progress.end();
@@ -36,10 +79,80 @@ impl Corpus {
         out: &mut (dyn Write + Send),
         context: &Context<'_>,
     ) -> Result<ExportedStream, Error> {
+        Ok(self.export_streamed(options, out, context)?.0)
+    }
+
+    /// As [`Corpus::export_stream`], and puts the export on record, as [`Corpus::export_on_record`] does; `to` says where it
+    /// went.
+    ///
+    /// # Errors
+    /// As [`Corpus::export_stream`].
+    pub fn export_stream_on_record(
+        &self,
+        options: &ExportOptions,
+        out: &mut (dyn Write + Send),
+        (to, time): (&str, Option<i64>),
+        context: &Context<'_>,
+    ) -> Result<(ExportedStream, Result<u32, Error>), Error> {
+        let (streamed, documents) = self.export_streamed(options, out, context)?;
+        let recorded = self.put_on_record(&OutputRecord {
+            kind: OutputKind::Export,
+            destination: to.to_owned(),
+            commit: self.view().commit().0,
+            condition: options.condition.clone(),
+            time,
+            documents: Some(documents),
+            ..OutputRecord::default()
+        });
+        Ok((streamed, recorded))
+    }
+
+    fn export_streamed(
+        &self,
+        options: &ExportOptions,
+        out: &mut (dyn Write + Send),
+        context: &Context<'_>,
+    ) -> Result<(ExportedStream, RoaringTreemap), Error> {
         let context = self.within(context);
         let answer = export::export_stream(self.view(), options, out, &context)?;
         context.progress.end();
         Ok(answer)
+    }
+
+    /// As [`write_answer`](crate::export::write_answer), and puts the answer to `statement` on record where it has texts:
+    /// with the documents of its column `id`, where it has one. The second answer is its number in the table `outputs`, or
+    /// why it has none; none where it has no texts.
+    ///
+    /// # Errors
+    /// As [`write_answer`](crate::export::write_answer).
+    pub fn write_answer_on_record(
+        &self,
+        (statement, rows): (&str, Rows),
+        options: AnswerOptions,
+        job: &ExportJob<'_>,
+        time: Option<i64>,
+        context: &Context<'_>,
+    ) -> Result<(ExportedFile, Option<Result<u32, Error>>), Error> {
+        let schema = rows.schema();
+        let column = |name: &str| schema.field_with_name(name).ok();
+        let has_text = column("text").is_some();
+        let has_ids = column("id").is_some_and(|id| *id.data_type() == DataType::UInt64);
+        let mut documents = RoaringTreemap::new();
+        let ids = (has_text && has_ids).then_some(&mut documents);
+        let written = export::write_answer_noting(rows, options, job, ids, context)?;
+        let recorded = has_text.then(|| {
+            self.put_on_record(&OutputRecord {
+                kind: OutputKind::Export,
+                destination: shown_destination(job.to),
+                commit: self.view().commit().0,
+                condition: Some(statement.to_owned()),
+                manifest: Some(written.blake3.clone()),
+                time,
+                documents: has_ids.then_some(documents),
+                ..OutputRecord::default()
+            })
+        });
+        Ok((written, recorded))
     }
 
     /// How many documents an export would write, and how long their texts are.

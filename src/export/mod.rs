@@ -47,6 +47,7 @@ mod run;
 mod selection;
 
 pub use crate::output::{FormatName, OutputCompression, OutputError, OutputFile, OutputWriter};
+pub(crate) use answer::write_answer_noting;
 pub use answer::{AnswerOptions, write_answer};
 pub use error::ExportError;
 pub use manifest::{ExportColumn, ExportManifest, ExportedFile, ExportedStream};

@@ -116,7 +116,7 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Writes documents to the file or directory that the job names. On disk what is made lies in `NAME.tmp-HASH` beside it
+/// Writes documents to the file or directory that the job names, and answers which. On disk what is made lies in `NAME.tmp-HASH` beside it
 /// and appears by a rename. Rows in flight take about a quarter of the memory at most; the bytes written depend neither
 /// on it nor on threads.
 ///
@@ -128,7 +128,7 @@ pub fn export(
     job: &ExportJob<'_>,
     corpus: &Path,
     context: &Context<'_>,
-) -> Result<ExportManifest, ExportError> {
+) -> Result<(ExportManifest, RoaringTreemap), ExportError> {
     let task = Task::new(view, options, Some(job.to), *context)?;
     let is_directory = task.layout.shard_bytes.is_some();
     let ExportJob { to, stores, force } = *job;
@@ -145,7 +145,7 @@ pub fn export(
         match written {
             Ok(manifest) => {
                 staging.publish(&[], Some(&manifest.to_json()), context)?;
-                Ok(manifest)
+                Ok((manifest, documents(&task, options)?))
             }
             Err(error) => {
                 staging.abandon(error.can_pass());
@@ -153,6 +153,20 @@ pub fn export(
             }
         }
     })
+}
+
+/// The documents of an export: of pairs both.
+fn documents(task: &Task<'_>, options: &ExportOptions) -> Result<RoaringTreemap, ExportError> {
+    let mut documents = task.selected.clone();
+    if options.duplicates {
+        for matched in task.view.matched()? {
+            let (removed, _, found) = matched?;
+            if task.selected.contains(removed.0) {
+                documents.insert(found.witness.0);
+            }
+        }
+    }
+    Ok(documents)
 }
 
 /// Writes documents to a stream, as JSON lines, CSV, text, or an Arrow stream.
@@ -164,7 +178,7 @@ pub fn export_stream(
     options: &ExportOptions,
     out: &mut (dyn Write + Send),
     context: &Context<'_>,
-) -> Result<ExportedStream, ExportError> {
+) -> Result<(ExportedStream, RoaringTreemap), ExportError> {
     let task = Task::new(view, options, None, *context)?;
     context.progress.begin("documents", Some(task.selected.len()));
     on_threads(context.threads, || {
@@ -182,7 +196,8 @@ pub fn export_stream(
         let note =
             |(column, values): (&String, &u64)| task.layout.format.loss_note(column, *values);
         let loss_notes = losses.iter().map(note).collect();
-        Ok(ExportedStream { rows: task.selected.len(), loss_notes })
+        let streamed = ExportedStream { rows: task.selected.len(), loss_notes };
+        Ok((streamed, documents(&task, options)?))
     })
 }
 

@@ -215,6 +215,7 @@ impl CommitBatch<'_> {
         self.merge_postings()?;
         self.merge_numbers()?;
         let changed = self.write_sources()?;
+        let outputs = self.take_in_outputs()?;
         self.write_record(record)?;
         self.write_verb()?;
         let state = record::encode("state", &self.state)?;
@@ -260,6 +261,7 @@ impl CommitBatch<'_> {
         self.writer.keep_carry_over(self.left.take());
         self.writer.begins_verb = false;
         self.writer.is_torn = false;
+        self.writer.forget_outputs(&outputs);
         Ok(commit)
     }
 

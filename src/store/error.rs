@@ -204,6 +204,14 @@ pub enum StoreError {
         /// What can be done.
         way_out: &'static str,
     },
+    /// A file of the folder `outputs` that is no entry.
+    #[error("{}: this entry of an output cannot be read: {why}", path.display())]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, in words.
+        why: String,
+    },
     /// A directory of backups, or a backup, that cannot be used.
     #[error("{}: {why}", path.display())]
     Backup {
@@ -325,6 +333,11 @@ fn way_to_a_corpus(path: &Path) -> &'static str {
 const RESTORE: &str = "restore a backup, or ingest again into a new corpus; a copy made file by file beside a writer is not a backup: `corpusdb backup create` takes one";
 
 impl StoreError {
+    /// That a file of the folder `outputs` is no entry.
+    pub(in crate::store) fn output(file: &Path, why: String) -> Self {
+        Self::Output { path: PathBuf::from(in_full(&file.display().to_string())), why }
+    }
+
     /// That a tokenizer of that name is registered, and another one is not.
     pub(crate) fn tokenizer_taken(name: &str) -> Self {
         Self::Name(format!("tokenizer `{name}` exists already; choose another name"))
@@ -392,6 +405,7 @@ impl StoreError {
             Self::Refingerprinting => Hint::text("run it again without a setting: it continues")
                 .with_command("corpusdb dedup redo"),
             Self::Torn => Hint::text("open the corpus again before writing to it"),
+            Self::Output { .. } => Hint::text("nothing else depends on it: remove the file"),
             Self::Held => Hint::text("close it, and run the same again"),
             Self::Drawn { way_out, .. } => Hint::text(*way_out),
             Self::Io(error) => return error.hint(),
@@ -430,6 +444,7 @@ impl StoreError {
             Self::LostCommits { .. }
             | Self::LostLog { .. }
             | Self::LostTables { .. }
+            | Self::Output { .. }
             | Self::Backup { .. }
             | Self::Damaged { .. }
             | Self::Repairing { .. }

@@ -3,6 +3,7 @@
 use crate::model::{CommitSeq, FieldDeclaration, FieldId, FileId, Policy, SourceId};
 use crate::store::bytes::cursor::empty;
 use crate::store::bytes::key::StoreKey;
+use crate::store::bytes::output::OutputRecord;
 use crate::store::bytes::record::{
     self, CharterRecord, FieldRecord, RedoRecord, RepairRecord, StoreState, VerbRecord,
 };
@@ -18,6 +19,7 @@ const OVERTAKEN: &str = "overtaken ";
 const FIELD: &str = "field ";
 const REPAIR: &str = "repair ";
 const VERB: &str = "verb ";
+const OUTPUT: &str = "output ";
 
 /// What a row of `meta` is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub enum MetaKey {
     Field(FieldId),
     /// The derived family of this name is being made again.
     Repair(String),
+    /// What left the corpus, by its number.
+    Output(u32),
     /// The chat template with this hash.
     Template(String),
     /// The chat template that wrote the texts of a commit.
@@ -77,6 +81,11 @@ impl MetaKey {
         VERB.as_bytes()
     }
 
+    /// What the keys of outputs begin with.
+    pub(in crate::store) const fn outputs() -> &'static [u8] {
+        OUTPUT.as_bytes()
+    }
+
     /// What the keys begin with that say which files overtook this one.
     pub(in crate::store) fn overtaken(source: SourceId, file: FileId) -> String {
         format!("{OVERTAKEN}{:010} {:010} ", source.0, file.0)
@@ -90,6 +99,7 @@ impl MetaKey {
             Self::Redo => "redo".to_owned(),
             Self::Field(field) => format!("{FIELD}{:05}", field.0),
             Self::Repair(family) => format!("{REPAIR}{family}"),
+            Self::Output(number) => format!("{OUTPUT}{number:010}"),
             Self::Template(hash) => format!("{TEMPLATE}{hash}"),
             Self::Chat(commit) => format!("{CHAT}{:020}", commit.0),
             Self::Verb(commit) => format!("{VERB}{:020}", commit.0),
@@ -112,6 +122,8 @@ impl MetaKey {
                     Self::Repair(family.to_owned())
                 } else if let Some(field) = name.strip_prefix(FIELD) {
                     Self::Field(FieldId(field.parse().ok()?))
+                } else if let Some(number) = name.strip_prefix(OUTPUT) {
+                    Self::Output(number.parse().ok()?)
                 } else if let Some(commit) = name.strip_prefix(CHAT) {
                     Self::Chat(CommitSeq(commit.parse().ok()?))
                 } else if let Some(commit) = name.strip_prefix(VERB) {
@@ -207,12 +219,15 @@ store_family! {
         /// What undoing needs to know of a commit.
         MetaVerb = "verb", commit: CommitSeq [MetaKey::Verb(commit)]
         => VerbRecord, |_, bytes| record::decode(bytes);
+        /// What left the corpus.
+        MetaOutput = "output", number: u32 [MetaKey::Output(number)]
+        => OutputRecord, |_, bytes| OutputRecord::decode(bytes);
         /// The key says it all.
         MetaOvertaken = "overtaken file", (source, file, by): (SourceId, FileId, FileId)
         [MetaKey::Overtaken { source, file, by }]
         => (), |_, bytes| empty(bytes);
     }
-    "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `field ID` (5 digits): record of a field that was added, is being filled, or is going; `repair FAMILY`: record of a derived family that is being made again, for which nobody else opens the corpus; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start, or, where BY is 0, an ingest that read it was undone; `verb COMMIT` (20 digits): record of what undoing needs to know of a commit: whether a verb begins with it, the verb that it undoes, and what was before"
+    "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `field ID` (5 digits): record of a field that was added, is being filled, or is going; `repair FAMILY`: record of a derived family that is being made again, for which nobody else opens the corpus; `output NUMBER` (10 digits): what left the corpus, see below; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start, or, where BY is 0, an ingest that read it was undone; `verb COMMIT` (20 digits): record of what undoing needs to know of a commit: whether a verb begins with it, the verb that it undoes, and what was before"
 }
 
 #[cfg(test)]
@@ -228,12 +243,15 @@ mod tests {
             (MetaKey::Chat(CommitSeq(5)), "chat 00000000000000000005"),
             (MetaKey::Verb(CommitSeq(6)), "verb 00000000000000000006"),
             (MetaKey::Field(FieldId(16)), "field 00016"),
+            (MetaKey::Output(7), "output 0000000007"),
             (overtaken, "overtaken 0000000003 0000000070 0000000008"),
         ] {
             assert_eq!(key.to_bytes(), name.as_bytes());
             assert_eq!(MetaKey::decode(name.as_bytes()), Ok(key));
         }
-        for name in ["overtaken 0000000003 0000000070", "chat 5", "field 16", "states", ""] {
+        for name in
+            ["overtaken 0000000003 0000000070", "chat 5", "field 16", "output 7", "states", ""]
+        {
             assert!(MetaKey::decode(name.as_bytes()).is_err(), "{name}");
         }
     }

@@ -61,6 +61,7 @@ pub use backup::{BackupReport, DropBackupReport, VerifyBackupsReport};
 pub(crate) use batch::CommitBatch;
 pub(crate) use bytes::key::{BlockKind, TextKind};
 pub(crate) use bytes::number_block::{NumberBlock, NumberBlockRef, NumberOffsets};
+pub use bytes::output::{OutputBatches, OutputKind, OutputRecord};
 pub use bytes::record::{
     CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
     SourceRecord, StoreState, SuiteRecord, TokenizerRecord,

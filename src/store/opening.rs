@@ -25,7 +25,7 @@ use crate::store::view::View;
 use crate::store::writer::{CommitCarryOver, StoreWriter, synced};
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{DB, Options, WriteBatch};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -202,7 +202,8 @@ impl OpeningCorpus {
 
     /// A database that is open to be written to: until it is closed, its folder and the lock are held.
     fn owned(&self, db: DB) -> Database {
-        Database::with(db, (self.place.clone(), Arc::clone(&self.lock)))
+        let (place, lock) = (self.place.clone(), Arc::clone(&self.lock));
+        Database::at(place.name().to_path_buf(), db, (place, lock))
     }
 
     /// Refuses a database that lacks acknowledged commits.
@@ -278,7 +279,10 @@ impl OpeningCorpus {
             lock,
             mode_for_others,
             families: FAMILIES,
+            outputs: BTreeSet::new(),
         };
+        // A folder that cannot be read stops nobody: a check names it.
+        let _ = writer.find_outputs();
         // In tables it takes no memory, nor can it be cut off the end of a log, whose place nobody noted.
         if is_behind || !writer.is_log_short()? {
             writer.write_tables()?;

@@ -1,6 +1,7 @@
 //! Opening for reading, beside a writer that continues: its files come and go while they are opened.
 
 use crate::model::{CommitSeq, IoError};
+use crate::store::database::Database;
 use crate::store::database::family::is_damage;
 use crate::store::database::page_cache::PageCache;
 use crate::store::database::tuning::{self, MemoryBudget};
@@ -183,7 +184,10 @@ fn attempt(
         Some(lost) => return Err(lost.error),
     }
     let pages = PageCache::within(memory.pages);
-    let view = View::open_now(&Arc::new(db.into()), IndexReader::default(), &pages, memory, None)?;
+    // Entries are looked for in the folder that was opened, also when another one stands at its path.
+    let held = place.clone().hold().unwrap_or_else(|_| place.clone());
+    let db = Database::at(held.name().to_path_buf(), db, held);
+    let view = View::open_now(&Arc::new(db), IndexReader::default(), &pages, memory, None)?;
     refuse_lost(&place.root, view.commit().0, journal.last())?;
     // If the index is damaged, a look-up in it is an error.
     let misses = match view.misses_folded_bands() {

@@ -18,7 +18,7 @@ use crate::store::view::{MomentRecords, View};
 use roaring::RoaringTreemap;
 use rocksdb::{FlushOptions, LiveFile, WaitForCompactOptions, WriteOptions};
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,6 +56,8 @@ pub struct StoreWriter {
     /// The mode of files that others may write to, where the umask has it so.
     pub(in crate::store) mode_for_others: Option<u32>,
     pub(in crate::store) families: &'static [FamilyInfo],
+    /// Outputs on record that no writer has taken in: the next commits do.
+    pub(in crate::store) outputs: BTreeSet<u32>,
 }
 
 impl StoreWriter {

@@ -3,8 +3,8 @@
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{
-    self, Certificate, CurateError, NewSignals, PurgeReport, PurgeSelection, RemovalRequest,
-    SearchPlace, SignalsReport,
+    self, Certificate, CertifiedOutput, CurateError, NewSignals, PurgeReport, PurgeSelection,
+    RemovalRequest, SearchPlace, SignalsReport,
 };
 use crate::epoch;
 use crate::model::{Context, Error, Standing};
@@ -103,6 +103,7 @@ impl CorpusWriter {
         let purged = self.view().documents_standing(Standing::Purged)?;
         let context = self.within(context);
         let left = curate::copies(self.view(), selection, &context)?;
+        let outputs = self.corpus().outputs_with(selection, &context)?.len() as u64;
         let Dependents { snapshots, plans, .. } = shown_by(self.view(), &(selection - purged))?;
         if !force {
             let quoted_by = curate::quoting(self.view(), selection, self.memory())?;
@@ -117,6 +118,7 @@ impl CorpusWriter {
         report.selected += purged_before;
         report.unchanged += purged_before;
         report.copies_left = left;
+        report.outputs = outputs;
         Ok(report)
     }
 
@@ -210,12 +212,18 @@ impl CorpusWriter {
         context: &Context<'_>,
     ) -> Result<Certificate, Error> {
         let context = self.within(context);
+        // What lies beside the store is searched as it lies: taken in, it is without what was purged.
+        self.store().take_in_outputs()?;
         curate::rewrite_hidden(self.store(), &context)?;
         self.store().remove_old_reports();
         let root = self.path().to_owned();
         let store = self.store();
         let (corpus, twins) = (store.identity()?, store.living_copies()?);
-        let place = SearchPlace { root, corpus, tables: store.live_tables()?, twins };
+        let tables = store.live_tables()?;
+        let purged = self.view().documents_standing(Standing::Purged)?;
+        let outputs = self.corpus().outputs_with(&purged, &context)?.into_iter();
+        let outputs = outputs.map(CertifiedOutput::from).collect();
+        let place = SearchPlace { root, corpus, tables, twins, outputs };
         let certificate = curate::certify(self.view(), place, time, &context)?;
         // Files are searched by the path: those of another corpus prove nothing.
         self.store().refuse_exchanged()?;

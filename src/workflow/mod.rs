@@ -26,8 +26,10 @@ mod tokenizers;
 mod undo;
 #[cfg(test)]
 mod version_tests;
+mod who;
 
 pub use maintenance::Dependents;
 pub use repair::RepairReport;
 pub use salvage::{LostDocument, SalvageReport};
 pub use undo::UndoReport;
+pub use who::{OutputHolder, RowPlace, SnapshotHolder, WhoReport};

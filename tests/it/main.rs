@@ -31,6 +31,7 @@ mod curate {
     mod field_histories;
     mod fields;
     mod histories;
+    mod outputs;
     mod purge;
     mod takedown;
     mod undo;

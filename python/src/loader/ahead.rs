@@ -6,7 +6,7 @@ use super::batch::{IdMaker, Maker, ReadyBatch};
 use super::corpus::{LoaderCorpus, lock, raised};
 use crate::process::ProcessOwned;
 use corpusdb::Error;
-use corpusdb::epoch::{EpochBatch, EpochSteps, IdBatch, IdSteps};
+use corpusdb::epoch::{EpochBatch, EpochSteps, IdBatch, IdSteps, StreamEntry};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -46,6 +46,8 @@ struct Running {
     /// Batches of ids that are still to be made, and their maker.
     ids: IntoIter<IdBatch>,
     maker: Option<IdMaker>,
+    /// The entry of what is given, and the global batch behind that.
+    entry: Option<(StreamEntry, u64)>,
 }
 
 /// The answer to a request for a batch.
@@ -67,11 +69,11 @@ impl Running {
         }
         loop {
             if let (Some(batch), Some(maker)) = (self.ids.next(), &self.maker) {
-                return Next::Batch(maker.make(&batch));
+                return self.given(maker.make(&batch));
             }
             let Some(receiver) = &self.receiver else { return Next::End };
             match receiver.recv_timeout(TICK) {
-                Ok(Message::Batch(made)) => return Next::Batch(*made),
+                Ok(Message::Batch(made)) => return self.given(*made),
                 Ok(Message::Ids(batches)) => self.ids = batches.into_iter(),
                 Ok(Message::Failed(error)) => return Next::Failed(error),
                 Ok(Message::End) => return Next::End,
@@ -82,12 +84,26 @@ impl Running {
     }
 }
 
+impl Running {
+    /// A batch that is given: what is on record ends behind it.
+    fn given(&mut self, made: ReadyBatch) -> Next {
+        if let Some((_, next)) = &mut self.entry {
+            *next = made.after();
+        }
+        Next::Batch(made)
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         drop(self.receiver.take());
         for thread in self.threads.drain(..) {
             // A panic has printed its own message.
             let _ = thread.join();
+        }
+        if let Some((entry, next)) = self.entry.take() {
+            // Where it cannot be written, it says more than was given.
+            let _ = entry.end(next);
         }
     }
 }
@@ -99,7 +115,12 @@ pub(crate) struct PyBatches {
 }
 
 impl PyBatches {
-    pub(super) fn start(opened: Arc<LoaderCorpus>, work: Work, prefetch: usize) -> PyResult<Self> {
+    pub(super) fn start(
+        opened: Arc<LoaderCorpus>,
+        work: Work,
+        prefetch: usize,
+        entry: Option<(StreamEntry, u64)>,
+    ) -> PyResult<Self> {
         // A batch that waits to be sent is ready, too.
         let (sender, receiver) = sync_channel(prefetch.saturating_sub(1));
         let mut running = Running {
@@ -108,6 +129,7 @@ impl PyBatches {
             threads: Vec::new(),
             ids: Vec::new().into_iter(),
             maker: None,
+            entry,
         };
         match work {
             Work::Ids(steps, maker) => {

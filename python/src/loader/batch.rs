@@ -158,6 +158,11 @@ pub(super) struct ReadyBatch {
 }
 
 impl ReadyBatch {
+    /// The global batch after its step.
+    pub const fn after(&self) -> u64 {
+        self.next
+    }
+
     /// (arrays by name or a record batch, number, next, origin).
     pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
         let content = match self.content {

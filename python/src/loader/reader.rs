@@ -8,6 +8,7 @@ use crate::error::named;
 use crate::plan::PyPlan;
 use crate::process::ProcessOwned;
 use crate::words::json;
+use corpusdb::cli::rows::now;
 use corpusdb::epoch::{Epoch, EpochBatch, StreamOptions};
 use corpusdb::pages::{self, RowsPage, corpus_title};
 use corpusdb::{DocId, Error};
@@ -160,8 +161,8 @@ impl PlanReader {
     }
 
     /// Starts to read the steps of a rank ahead, from batch `from_batch` on: skips `skip` steps, then reads every
-    /// `stride`-th.
-    #[pyo3(signature = (epoch, from_batch, request, *, prefetch, skip=0, stride=1))]
+    /// `stride`-th. With `record` they are put on record, as far as they are taken.
+    #[pyo3(signature = (epoch, from_batch, request, *, prefetch, skip=0, stride=1, record=false))]
     #[expect(clippy::too_many_arguments, reason = "where to begin, what, and whose turns")]
     fn start(
         &self,
@@ -172,18 +173,25 @@ impl PlanReader {
         prefetch: usize,
         skip: u64,
         stride: u64,
+        record: bool,
     ) -> PyResult<PyBatches> {
         let (form, options) = (request.form()?, request.options(from_batch, prefetch));
         let opened = self.opened(py)?;
         let theirs = Arc::clone(&opened);
-        let work = run_detached(py, None, move |context| {
+        let (work, entry) = run_detached(py, None, move |context| {
             opened.refuse_purged()?;
             opened.pool.install(|| {
                 let epoch = opened.epoch_here(epoch, context)?;
-                work(&opened, &epoch, &form, &options, (skip, stride))
+                let work = work(&opened, &epoch, &form, &options, (skip, stride))?;
+                // Where nobody may write there is no entry; training goes on.
+                let entry = record.then(|| {
+                    let place = ("loader", now());
+                    opened.corpus.record_stream(&opened.planned, &epoch, &options, place)
+                });
+                Ok((work, entry.and_then(Result::ok)))
             })
         })?;
-        PyBatches::start(theirs, work, prefetch)
+        PyBatches::start(theirs, work, prefetch, entry.map(|entry| (entry, from_batch)))
     }
 
     /// Rows by their numbers, each as a batch of one row.

@@ -1,7 +1,8 @@
 //! `corpusdb backup`: backups of a corpus, each one commit, taken beside a writer.
 
 use crate::cli::output::Output;
-use crate::cli::session::{on_disk, stores};
+use crate::cli::record::{OnRecord, RecordArgs};
+use crate::cli::session::{now, on_disk, stores};
 use crate::cli::verb::{
     CorpusPath, ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
 };
@@ -24,6 +25,8 @@ fn backups_at(place: PathBuf) -> Backups {
 pub(super) struct BackupCreateArgs {
     /// The directory of backups, which is made if it does not exist, or an address (s3://, gs://, az://).
     directory: PathBuf,
+    #[command(flatten)]
+    record: RecordArgs,
 }
 
 /// A backup that was taken.
@@ -32,6 +35,8 @@ pub(super) struct BackupCreateArgs {
 pub(super) struct BackupTaken {
     #[serde(flatten)]
     report: BackupReport,
+    #[serde(flatten)]
+    on_record: OnRecord,
     #[serde(skip)]
     corpus: PathBuf,
 }
@@ -39,7 +44,7 @@ pub(super) struct BackupTaken {
 impl Verb for BackupCreateArgs {
     const PATH: &str = "backup create";
     const PYTHON: &str = "Backups.create";
-    const PYTHON_BY_HAND: &[&str] = &["directory"];
+    const PYTHON_BY_HAND: &[&str] = &["directory", "record"];
     const EXAMPLES: &[&str] = &[
         "corpusdb backup create crawl /backups/crawl",
         "corpusdb backup create crawl s3://bucket/backups/crawl",
@@ -50,8 +55,16 @@ impl Verb for BackupCreateArgs {
     type Report = BackupTaken;
 
     fn run(self, corpus: &Path, call: &VerbCall<'_>) -> anyhow::Result<BackupTaken> {
-        let report = backups_at(self.directory).create(corpus, &call.context)?;
-        Ok(BackupTaken { report, corpus: corpus.to_path_buf() })
+        let report = backups_at(self.directory.clone()).create(corpus, &call.context)?;
+        let on_record = match self.record.record {
+            true => {
+                let opened = call.options.open(corpus);
+                let made = opened.and_then(|it| it.record_backup(&self.directory, &report, now()));
+                OnRecord::of(made, call)
+            }
+            false => OnRecord::default(),
+        };
+        Ok(BackupTaken { report, on_record, corpus: corpus.to_path_buf() })
     }
 }
 
@@ -59,7 +72,7 @@ impl Report for BackupTaken {
     const TYPE: &'static str = "backup";
 
     fn print(&self, out: &mut Output) {
-        let Self { report, corpus } = self;
+        let Self { report, corpus, .. } = self;
         out.line(format!(
             "Backup {} of {}: {} documents, {} in {} files, {} new",
             report.commit,

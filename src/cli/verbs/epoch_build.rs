@@ -4,7 +4,8 @@ use super::epoch::{
     EpochShards, RECIPE_OR_PLAN, note_removed, plan_number, planned, read_recipe, refuse_removed,
 };
 use crate::cli::output::Output;
-use crate::cli::session::on_disk;
+use crate::cli::record::{OnRecord, RecordArgs};
+use crate::cli::session::{now, on_disk};
 use crate::cli::verb::{ALL_BY_HAND, CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::epoch::{BuildJob, Explanation, Manifest, Plan, Verification};
@@ -77,6 +78,8 @@ pub(super) struct EpochBuildArgs {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
+    record: RecordArgs,
+    #[command(flatten)]
     shards: EpochShards,
 }
 
@@ -93,6 +96,8 @@ pub(super) struct BuildReport {
     mb_per_second: f64,
     /// Its manifest.
     manifest: Manifest,
+    #[serde(flatten)]
+    on_record: OnRecord,
 }
 
 impl Verb for EpochBuildArgs {
@@ -121,12 +126,19 @@ impl Verb for EpochBuildArgs {
         let corpus = self.shards.open(path, call)?;
         note_removed(&corpus, &planned, call)?;
         let started = Instant::now();
-        let manifest = corpus.build(&planned, &job, &call.context)?;
+        let (manifest, on_record) = match self.record.record {
+            true => {
+                let (manifest, recorded) =
+                    corpus.build_on_record(&planned, &job, now(), &call.context)?;
+                (manifest, OnRecord::of(recorded, call))
+            }
+            false => (corpus.build(&planned, &job, &call.context)?, OnRecord::default()),
+        };
         let seconds = started.elapsed().as_secs_f64();
         let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
         let mb_per_second = bytes as f64 / seconds.max(1e-9) / 1e6;
         let out = self.out.to_string_lossy().into_owned();
-        Ok(BuildReport { out, seconds, bytes, mb_per_second, manifest })
+        Ok(BuildReport { out, seconds, bytes, mb_per_second, manifest, on_record })
     }
 }
 
@@ -148,7 +160,7 @@ impl Report for BuildReport {
     const TYPE: &'static str = "build";
 
     fn print(&self, out: &mut Output) {
-        let Self { out: directory, seconds, bytes, mb_per_second, manifest } = self;
+        let Self { out: directory, seconds, bytes, mb_per_second, manifest, .. } = self;
         out.line(format!(
             "{directory}: {} rows, {} tokens, {} of them full, {} files, {} in {seconds:.1} s ({mb_per_second:.0} MB/s)",
             number(manifest.totals.rows),

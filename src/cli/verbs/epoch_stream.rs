@@ -2,8 +2,13 @@
 
 use super::epoch::{EpochShards, RECIPE_OR_PLAN, planned};
 use crate::cli::output;
+use crate::cli::record::RecordArgs;
+use crate::cli::session::now;
 use crate::cli::verb::{ALL_BY_HAND, CorpusPath, ExitStatus, Streamed, Verb, VerbCall};
-use corpusdb::epoch::{EpochError, StreamFormat, StreamOptions, StreamViews};
+use corpusdb::Corpus;
+use corpusdb::epoch::{
+    Epoch, EpochError, Plan, StreamEntry, StreamFormat, StreamOptions, StreamViews,
+};
 use std::io::BufWriter;
 use std::path::Path;
 
@@ -42,6 +47,8 @@ pub(super) struct EpochStreamArgs {
     #[arg(long, value_enum, default_value_t = StreamFormat::Jsonl)]
     format: StreamFormat,
     #[command(flatten)]
+    record: RecordArgs,
+    #[command(flatten)]
     shards: EpochShards,
     #[command(flatten)]
     views: StreamViews,
@@ -70,21 +77,53 @@ impl Verb for EpochStreamArgs {
             let past = EpochError::OutOfRange { what: "batch", asked, there_are };
             return Err(corpusdb::Error::from(past).into());
         }
-        let batches = epoch.stream(&StreamOptions {
+        let options = StreamOptions {
             from_batch: self.from_batch,
             rank: self.rank,
             world: self.world,
             prefetch: AHEAD,
             uneven: self.uneven,
             ..StreamOptions::default()
-        })?;
+        };
+        let mut batches = epoch.stream(&options)?;
         let most = self.batches.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
         let out = BufWriter::with_capacity(1 << 20, output::stdout());
         let mut printer = epoch.stream_writer_with(self.format, &self.views, out)?;
-        for batch in batches.take(most) {
-            printer.write(&batch?)?;
+        let entry = match self.record.record {
+            true => self.entry(&corpus, &planned, &epoch, &options, call),
+            false => None,
+        };
+        let written = batches
+            .by_ref()
+            .take(most)
+            .try_for_each(|batch| printer.write(&batch?))
+            .and_then(|()| printer.finish());
+        // What was read and not taken any more may have gone out in part.
+        let ended = entry.map(|entry| entry.end(batches.state().1));
+        if let Some(Err(error)) = ended {
+            call.note(&format!("not recorded: {:#}", anyhow::Error::from(error)));
         }
-        printer.finish()?;
+        written?;
         Ok(ExitStatus::Done.into())
+    }
+}
+
+impl EpochStreamArgs {
+    /// The entry of what is streamed; without one a note says why.
+    fn entry(
+        &self,
+        corpus: &Corpus,
+        planned: &Plan,
+        epoch: &Epoch,
+        options: &StreamOptions,
+        call: &VerbCall<'_>,
+    ) -> Option<StreamEntry> {
+        match corpus.record_stream(planned, epoch, options, ("stdout", now())) {
+            Ok(entry) => Some(entry),
+            Err(error) => {
+                call.note(&format!("not recorded: {:#}", anyhow::Error::from(error)));
+                None
+            }
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! `corpusdb export`: documents as files that other programs read.
 
 use crate::cli::output::{self, Output};
-use crate::cli::session::stores;
+use crate::cli::record::{OnRecord, RecordArgs};
+use crate::cli::session::{now, stores};
 use crate::cli::verb::{DryRun, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::export::{ExportEstimate, ExportJob, ExportManifest, ExportOptions};
@@ -22,6 +23,8 @@ pub(super) struct ExportArgs {
     /// Replace the file, or the directory that an export wrote.
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    record: RecordArgs,
     #[command(flatten)]
     options: ExportOptions,
 }
@@ -48,12 +51,14 @@ pub(super) struct WrittenExport {
     to: String,
     /// Seconds that it took.
     seconds: f64,
+    #[serde(flatten)]
+    on_record: OnRecord,
 }
 
 impl Verb for ExportArgs {
     const PATH: &str = "export";
     const PYTHON: &str = "Corpus.export";
-    const PYTHON_BY_HAND: &[&str] = &["to", "where", "force", "dry_run"];
+    const PYTHON_BY_HAND: &[&str] = &["to", "where", "force", "record", "dry_run"];
     const EXAMPLES: &[&str] = &[
         "corpusdb export crawl --to kept.jsonl.zst",
         "corpusdb export crawl --where \"language = 'en' AND quality > 0.5\" --to english.parquet",
@@ -83,7 +88,17 @@ continues after the last finished file.";
                 "`to=`: standard output is for the command; give a path"
             );
             let mut out = BufWriter::with_capacity(1 << 20, output::stdout());
-            let streamed = corpus.export_stream(&self.options, &mut out, &call.context)?;
+            let streamed = match self.record.record {
+                true => {
+                    let place = ("stdout", now());
+                    let options = &self.options;
+                    let (streamed, recorded) =
+                        corpus.export_stream_on_record(options, &mut out, place, &call.context)?;
+                    OnRecord::of(recorded, call);
+                    streamed
+                }
+                false => corpus.export_stream(&self.options, &mut out, &call.context)?,
+            };
             out.flush()?;
             streamed.loss_notes.iter().for_each(|note| call.note(note));
             return Ok(ExportAnswer::Streamed {});
@@ -91,11 +106,21 @@ continues after the last finished file.";
         let stores = stores();
         let job = ExportJob { to: &self.to, stores: Some(&stores), force: self.force };
         let started = Instant::now();
-        let manifest = corpus.export(&self.options, &job, &call.context)?;
+        let (manifest, on_record) = match self.record.record {
+            true => {
+                let (manifest, recorded) =
+                    corpus.export_on_record(&self.options, &job, now(), &call.context)?;
+                (manifest, OnRecord::of(recorded, call))
+            }
+            false => {
+                let manifest = corpus.export(&self.options, &job, &call.context)?;
+                (manifest, OnRecord::default())
+            }
+        };
         manifest.loss_notes().iter().for_each(|note| call.note(note));
         let (to, seconds) =
             (self.to.to_string_lossy().into_owned(), started.elapsed().as_secs_f64());
-        Ok(ExportAnswer::Written(Box::new(WrittenExport { manifest, to, seconds })))
+        Ok(ExportAnswer::Written(Box::new(WrittenExport { manifest, to, seconds, on_record })))
     }
 }
 

@@ -38,6 +38,7 @@ mod stats;
 mod tokenizer;
 mod tokenizer_analyse;
 mod tokenizer_train;
+mod who;
 
 use super::verb::{VerbEntry, entry};
 
@@ -114,6 +115,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<epoch::EpochDropArgs>(),
     entry::<epoch_build::EpochVerifyArgs>(),
     entry::<export::ExportArgs>(),
+    entry::<who::WhoArgs>(),
     entry::<backup::BackupCreateArgs>(),
     entry::<backup::BackupListArgs>(),
     entry::<backup::BackupVerifyArgs>(),

@@ -465,6 +465,10 @@ fn print_purge(report: &PurgeReport, out: &mut Output) {
         (report.rejects, "rejected records quoted them and are gone"),
         (report.redacted, "expressions, recipes and records quoted them and are redacted"),
         (report.values, "values of fields that no other document has are gone"),
+        (
+            report.outputs,
+            "outputs on record had some of them, or may have: `corpusdb who` lists them",
+        ),
         (report.verdicts, "verdicts on texts that no other document has are gone"),
         (
             report.texts_rewritten,
@@ -508,6 +512,16 @@ fn print_proof(file: &Path, found: &Certificate, out: &mut Output) {
     }
     for table in &found.other_tables {
         out.line(format!("  {table} is no table of the corpus, and its rows are not searched"));
+    }
+    for output in &found.outputs {
+        out.line(format!(
+            "  output {} ({} to {}) {} {} of them",
+            output.number,
+            output.kind.name(),
+            output.destination,
+            if output.certain { "had" } else { "may have had" },
+            n(output.documents)
+        ));
     }
     if found.copies_left > 0 {
         out.line(format!(

@@ -183,7 +183,7 @@ impl SqlShell<'_> {
                     _ => None,
                 };
                 output::note(&format!("the next answer goes to {}", to.display()));
-                self.output = Some(AnswerFile { to, force, format });
+                self.output = Some(AnswerFile { to, force, format, record: true });
             }
         }
     }

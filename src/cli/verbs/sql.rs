@@ -3,6 +3,7 @@
 use super::shell;
 use super::sql_answer::{AnswerFile, AnswerFormat, SqlFileReport, StatementScope, print_answer};
 use crate::cli::output::{self, Output};
+use crate::cli::record::RecordArgs;
 use crate::cli::verb::{ALL_BY_HAND, CorpusPath, NoOptions, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Context;
@@ -36,6 +37,8 @@ pub(super) struct SqlArgs {
     /// Replace the file of `output` if it exists.
     #[arg(long, requires = "output")]
     force: bool,
+    #[command(flatten)]
+    record: RecordArgs,
     /// How the answer is printed or written. By default a table; for a file its ending decides.
     #[arg(long, value_enum)]
     format: Option<AnswerFormat>,
@@ -105,7 +108,12 @@ docs/reference/sql.md lists every table and column.";
         let scope = StatementScope { corpus: &corpus, query: &query };
         match self.output {
             Some(to) => {
-                let to = AnswerFile { to, force: self.force, format: self.format };
+                let to = AnswerFile {
+                    to,
+                    force: self.force,
+                    format: self.format,
+                    record: self.record.record,
+                };
                 let interrupt = session.listen();
                 let context = session.context().with_interrupt(&interrupt);
                 Ok(SqlAnswer::Written(script.write(scope, &to, &context)?))

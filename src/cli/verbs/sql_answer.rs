@@ -1,7 +1,8 @@
 //! The answer to one statement: printed in a form for people or programs, or written to a file.
 
 use crate::cli::output::{self, Output};
-use crate::cli::session::stores;
+use crate::cli::record::OnRecord;
+use crate::cli::session::{now, stores};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -126,6 +127,8 @@ pub(super) struct AnswerFile {
     pub(super) to: PathBuf,
     pub(super) force: bool,
     pub(super) format: Option<AnswerFormat>,
+    /// Whether an answer that has texts is put on record.
+    pub(super) record: bool,
 }
 
 /// A file that has the answer to a statement.
@@ -142,6 +145,8 @@ pub(super) struct SqlFileReport {
     /// Columns with numbers that are not finite, which JSON lines and CSV have as null, with how many there are.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     losses: BTreeMap<String, u64>,
+    #[serde(flatten)]
+    on_record: OnRecord,
 }
 
 impl AnswerFile {
@@ -157,7 +162,17 @@ impl AnswerFile {
         let stores = stores();
         let job = ExportJob { to: &self.to, stores: Some(&stores), force: self.force };
         let rows = scope.rows(statement, context)?;
-        let written = write_answer(rows, options, &job, context).map_err(corpusdb::Error::from)?;
+        let (written, recorded) = match self.record {
+            true => {
+                let answer = (statement, rows);
+                scope.corpus.write_answer_on_record(answer, options, &job, now(), context)?
+            }
+            false => {
+                let written = write_answer(rows, options, &job, context);
+                (written.map_err(corpusdb::Error::from)?, None)
+            }
+        };
+        let on_record = recorded.map(|made| OnRecord::noting(made, &output::note));
         let ExportedFile { rows, bytes, blake3, losses, .. } = written;
         let format = format.or_else(|| FormatName::of_path(&self.to));
         for (column, values) in &losses {
@@ -170,6 +185,7 @@ impl AnswerFile {
             bytes,
             blake3,
             losses,
+            on_record: on_record.unwrap_or_default(),
         })
     }
 }

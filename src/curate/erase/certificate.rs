@@ -8,7 +8,7 @@ use crate::model::{
     Context, DocId, FileId, Interrupted, IoError, SourceId, Standing, hexadecimal, shown_timestamp,
 };
 use crate::output::OutputFile;
-use crate::store::{LiveTable, StoredRow, TracePart, TraceRun, View, format_version};
+use crate::store::{LiveTable, OutputKind, StoredRow, TracePart, TraceRun, View, format_version};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,6 +70,8 @@ pub struct Certificate {
     pub twins: Vec<String>,
     /// Tables below the directory that are none of the database's: their rows are not searched.
     pub other_tables: Vec<String>,
+    /// Outputs on record that had a purged document, or may have had: what left the corpus is not erased with it.
+    pub outputs: Vec<CertifiedOutput>,
     /// Documents that hold a purged text byte for byte, of every standing: a purge of all copies takes these too.
     pub copies_left: u64,
     /// The first of these.
@@ -100,6 +102,23 @@ impl Certificate {
             && self.other_tables.is_empty()
             && !self.families.iter().any(has_hidden)
     }
+}
+
+/// An output that had purged documents.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct CertifiedOutput {
+    /// Its number in the table `outputs`.
+    pub number: u32,
+    /// `export`, `epoch`, `stream` or `backup`.
+    pub kind: OutputKind,
+    /// Where it went.
+    pub destination: String,
+    /// How many purged documents it had, or may have had.
+    pub documents: u64,
+    /// Whether it had them; otherwise it may have had them.
+    pub certain: bool,
 }
 
 /// A family whose rows were searched.
@@ -273,6 +292,8 @@ pub struct SearchPlace {
     pub tables: Vec<LiveTable>,
     /// Directories below it that other processes write to.
     pub twins: Vec<String>,
+    /// Outputs on record that had purged documents.
+    pub outputs: Vec<CertifiedOutput>,
 }
 
 /// Searches every row of `view` and every file below `root`, which nobody may write to meanwhile, for what was purged.
@@ -287,7 +308,7 @@ pub fn certify(
     context: &Context<'_>,
 ) -> Result<Certificate, CurateError> {
     let purged = view.documents_standing(Standing::Purged)?;
-    let SearchPlace { root, corpus, tables, twins } = place;
+    let SearchPlace { root, corpus, tables, twins, outputs } = place;
     let mut certificate = Certificate {
         r#type: "purge-certificate",
         release: env!("CARGO_PKG_VERSION"),
@@ -300,6 +321,7 @@ pub fn certify(
         sketches: sketches(view, &purged)?,
         normaliser: view.policy().normaliser.name().to_owned(),
         twins,
+        outputs,
         ..Certificate::default()
     };
     let most = TraceSearch::capacity(context.memory);

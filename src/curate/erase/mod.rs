@@ -24,7 +24,9 @@ mod traces;
 mod values;
 mod words;
 
-pub use certificate::{Certificate, Finding, SearchedFamily, SearchedFile, SharedTrace};
+pub use certificate::{
+    Certificate, CertifiedOutput, Finding, SearchedFamily, SearchedFile, SharedTrace,
+};
 pub(crate) use certificate::{SearchPlace, certify, write_certificate};
 pub use copies::TextCopies;
 pub(crate) use copies::copies;
@@ -111,6 +113,8 @@ pub struct PurgeReport {
     pub commits: u64,
     /// Other documents that hold the text of one of the selected ones, which stays with them.
     pub copies_left: TextCopies,
+    /// Outputs on record that had some of them, or may have had: exports, epochs, streams and backups.
+    pub outputs: u64,
     /// Files were not rewritten because this process still holds an earlier view. Drop it and call `purge` again
     /// with an empty selection.
     pub held: bool,
@@ -184,24 +188,27 @@ impl Corpus {
         for key in keys {
             let documents = self.find_key(key)?;
             let purged = self.purged_under(key)?;
-            if documents.is_empty() && purged == 0 {
+            if documents.is_empty() && purged.is_empty() {
                 return Err(QueryError::NoKey { key: key.to_owned() }.into());
             }
             found.documents.extend(documents.iter().map(|DocId(document)| *document));
-            found.purged_before += purged;
+            found.purged_before += purged.len();
         }
         Ok(found)
     }
 
-    /// How many purged documents keep records of this key from coming in, in any source: the key itself is not stored.
-    fn purged_under(&self, key: &str) -> Result<u64, Error> {
+    /// The purged documents that keep records of this key from coming in, in any source: the key itself is not stored.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
+    pub fn purged_under(&self, key: &str) -> Result<RoaringTreemap, Error> {
         let view = self.view();
         let mut purged = RoaringTreemap::new();
         for (_, source) in view.sources() {
             let by = view.blockers(BlockKind::Identity, key_identity(&source.name, key))?;
             purged.extend(by.iter().map(|DocId(document)| *document));
         }
-        Ok(purged.intersection_len(&view.documents_standing(Standing::Purged)?))
+        Ok(purged & view.documents_standing(Standing::Purged)?)
     }
 }
 
@@ -226,10 +233,17 @@ pub fn purge(
     if documents.is_empty() || report.held {
         return Ok(report);
     }
+    writer.find_outputs()?;
     let mut commits = CommitLoop::begin("purging", None, context);
     let mut batch = commits.batch(writer)?;
     batch.begin_purge(&documents, removal.reach as u8)?;
-    commits.commit(batch, &CommitRecord { subject: "begun".to_owned(), ..record }, 1)?;
+    let begun = CommitRecord { subject: "begun".to_owned(), ..record };
+    commits.commit(batch, &begun, 1)?;
+    // What is on record beside the store could quote them too; one commit takes in some of it.
+    while writer.has_outputs() {
+        let batch = commits.batch(writer)?;
+        commits.commit(batch, &begun, 1)?;
+    }
     report.commits += commits.end();
     finish_all(writer, tokenizers, context, &mut report)?;
     Ok(report)

@@ -153,7 +153,7 @@ pub(crate) fn quoting(
     Ok(found)
 }
 
-/// Calls `look` with the reasons and conditions of commits, and with the words in use.
+/// Calls `look` with the reasons and conditions of commits, with what outputs on record say, and with the words in use.
 pub(super) fn each(view: &View, look: &mut dyn FnMut(&[u8])) -> Result<(), CurateError> {
     for (_, commit) in view.commits()? {
         [commit.reason, commit.condition].iter().flatten().for_each(|words| look(words.as_bytes()));
@@ -162,11 +162,17 @@ pub(super) fn each(view: &View, look: &mut dyn FnMut(&[u8])) -> Result<(), Curat
         .values()
         .filter_map(|verb| verb.before.as_ref())
         .for_each(|words| look(words.as_bytes()));
+    for output in view.stored_outputs()? {
+        let (_, output) = output?;
+        look(output.destination.as_bytes());
+        output.condition.iter().for_each(|words| look(words.as_bytes()));
+    }
     WordsInUse::of(view)?.iter().for_each(|words| look(words.bytes()));
     Ok(())
 }
 
-/// Redacts the words of commits in which `has` finds something, those of the purge's own record too, and the words in use.
+/// Redacts the words of commits and outputs in which `has` finds something, those of the purge's own record too, and the
+/// words in use.
 pub(super) fn redact(
     purge: &mut PurgeProcedure<'_, '_>,
     has: &mut dyn FnMut(&[u8]) -> bool,
@@ -190,8 +196,18 @@ pub(super) fn redact(
     let mut verbs = purge.writer.view().verbs()?;
     verbs.retain(|_, verb| redacted(&mut verb.before));
     let mut in_use = WordsInUse::of(purge.writer.view())?;
+    let mut outputs = Vec::new();
+    for output in purge.writer.view().stored_outputs()? {
+        let (number, mut output) = output?;
+        let mut destination = Some(std::mem::take(&mut output.destination));
+        let is_changed = redacted(&mut destination) | redacted(&mut output.condition);
+        output.destination = destination.unwrap_or_default();
+        if is_changed {
+            outputs.push((number, output));
+        }
+    }
     in_use.retain(|words| any(words.bytes(), has));
-    if changed.is_empty() && verbs.is_empty() && in_use.is_empty() {
+    if changed.is_empty() && verbs.is_empty() && outputs.is_empty() && in_use.is_empty() {
         return Ok(());
     }
     let mut batch = purge.commits.batch(purge.writer)?;
@@ -200,6 +216,9 @@ pub(super) fn redact(
     }
     for (commit, verb) in &verbs {
         batch.rewrite_verb(*commit, verb)?;
+    }
+    for (number, output) in &outputs {
+        batch.put_output(*number, output)?;
     }
     purge.report.redacted += in_use.len() as u64;
     for words in in_use {

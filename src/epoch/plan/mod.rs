@@ -257,7 +257,7 @@ impl PlanHeader {
         *blake3::hash(self.to_json().as_bytes()).as_bytes()
     }
 
-    pub(super) fn hash_hex(&self) -> String {
+    pub(in crate::epoch) fn hash_hex(&self) -> String {
         blake3::Hash::from_bytes(self.hash()).to_hex().to_string()
     }
 

@@ -15,7 +15,7 @@ type Table = (&'static str, &'static str, &'static [(&'static str, &'static str)
 
 /// Every table with what a row of it is, and its columns with what they mean. Those of a tokenizer or a
 /// declared field are told in words of their own.
-const TABLES: [Table; 10] = [
+const TABLES: [Table; 11] = [
     (
         "documents",
         "a stored document, kept or not",
@@ -120,6 +120,48 @@ const TABLES: [Table; 10] = [
             ("kind", "`remove`, `restore`, `undo` (of an ingest) or `purge`"),
             ("reason", "the reason that the user gave; null without a reason"),
             ("condition", "the SQL condition that selected it; null without a condition"),
+            ("time", "when, in UTC, by the caller's clock; null if the caller gave no time"),
+        ],
+    ),
+    (
+        "outputs",
+        "an output on record: an export, a built epoch, a stream of an epoch, or a backup",
+        &[
+            ("number", "its number, from 1"),
+            (
+                "kind",
+                "`export`, `epoch`, `stream` or `backup`; `damaged` for an entry that cannot be read",
+            ),
+            (
+                "destination",
+                "where it went: an absolute path, an address without secrets, `stdout`, or `loader`; of a damaged entry why it cannot be read",
+            ),
+            (
+                "commit",
+                "the last commit of the corpus as it was read; the commit that names a backup",
+            ),
+            ("plan", "the number of the plan; null without one that was stored"),
+            ("plan_hash", "blake3 of the plan, in hexadecimal; null without a plan"),
+            ("epoch", "the epoch of the plan, counted from 0; null without a plan"),
+            (
+                "first_batch",
+                "the first global batch that it had (a row if the recipe has no batches); null without a plan",
+            ),
+            ("end_batch", "the global batch behind the last one that it had; null without a plan"),
+            ("rank", "the rank that had it, counted from 0; null for all ranks"),
+            ("world", "the number of ranks; null for all ranks"),
+            (
+                "documents",
+                "how many documents it had; null where a plan or the commit of a backup says that",
+            ),
+            (
+                "condition",
+                "the SQL condition that selected them, or the statement; null without one",
+            ),
+            (
+                "manifest",
+                "blake3 of its manifest, or of its only file, in hexadecimal; null without one",
+            ),
             ("time", "when, in UTC, by the caller's clock; null if the caller gave no time"),
         ],
     ),

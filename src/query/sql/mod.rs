@@ -39,6 +39,7 @@ mod moments;
 mod names;
 mod nesting;
 mod operands;
+mod outputs;
 mod outside;
 mod parameters;
 mod parser;

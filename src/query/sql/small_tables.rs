@@ -1,10 +1,10 @@
-//! The tables beside `documents`: duplicates, sources, commits, removals, epochs, rejects, tokenizers, snapshots,
+//! The tables beside `documents`: duplicates, sources, commits, removals, outputs, epochs, rejects, tokenizers, snapshots,
 //! contamination.
 
 use super::producer::{Producer, Sink};
 use super::removals::{texts_or_null, times};
 use super::scan::Scan;
-use super::{contamination, rejects, removals};
+use super::{contamination, outputs, rejects, removals};
 use crate::model::{CommitSeq, DocId, Match, TokenizerId, hexadecimal};
 use crate::query::error::QueryError;
 use crate::store::View;
@@ -53,6 +53,7 @@ pub(in crate::query) fn all(view: &View) -> Vec<SmallTable> {
         SmallTable::new(view, "sources", per_source, sources),
         SmallTable::new(view, "commits", named(&COMMITS), commits),
         SmallTable::new(view, "removals", named(&removals::COLUMNS), removed),
+        SmallTable::new(view, "outputs", named(&outputs::COLUMNS), on_record),
         SmallTable::new(view, "epochs", named(&EPOCHS), epochs),
         SmallTable::new(view, "rejects", named(&rejects::COLUMNS), rejected),
         SmallTable::new(view, "tokenizers", named(&TOKENIZERS), tokenizers),
@@ -66,6 +67,7 @@ impl SmallTable {
         let nullable = match name {
             "commits" | "removals" => &NULLABLE[..],
             "contamination" => &contamination::NULLABLE,
+            "outputs" => &outputs::NULLABLE,
             _ => &[],
         };
         let field = |(column, kind): (String, DataType)| {
@@ -240,6 +242,10 @@ fn commits(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
 
 fn removed(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     removals::push(view, wanted.schema, wanted.rows, sink)
+}
+
+fn on_record(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
+    outputs::push(view, wanted.schema, wanted.rows, sink)
 }
 
 fn contaminated(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {

@@ -4,5 +4,6 @@ pub(in crate::store) mod bitmap_block;
 pub(in crate::store) mod cursor;
 pub(in crate::store) mod key;
 pub(in crate::store) mod number_block;
+pub(in crate::store) mod output;
 pub(in crate::store) mod record;
 pub(in crate::store) mod text;

@@ -68,7 +68,7 @@ impl CheckFault {
         let is_counter =
             ["meta", "sources"].contains(&self.place.as_str()) && self.what.contains(": stored ");
         match self.place.as_str() {
-            "journal" | "check" => None,
+            "journal" | "check" | "outputs" => None,
             "bitmaps" => Some("repair"),
             place if is_derived(place) || is_counter => Some("repair"),
             _ => Some("salvage"),
@@ -121,6 +121,7 @@ pub fn check(
 ) -> Result<Vec<CheckFault>, StoreError> {
     let mut faults = FaultList::default();
     check_journal(view, path, &mut faults)?;
+    note(outputs(view, &mut faults), "outputs", &mut faults);
     note(cardinalities(view, &mut faults), "bitmaps", &mut faults);
     let damaged = view.damaged_tokenizers();
     note(
@@ -183,6 +184,12 @@ fn check_journal(view: &View, path: &Path, faults: &mut FaultList) -> Result<(),
             view.documents(),
         );
     }
+    Ok(())
+}
+
+/// What of the folder `outputs` is no entry; what was taken in is a row among others.
+fn outputs(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
+    view.damaged_outputs()?.into_iter().for_each(|what| faults.push("outputs", what));
     Ok(())
 }
 

@@ -14,25 +14,33 @@ use rocksdb::{
 use std::any::Any;
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The open database, and what it needs as long as it is open: the folder that its names lead into, and the lock.
 pub(in crate::store) struct Database {
     // Closed first.
     db: DB,
+    /// The name that leads to the folder of the corpus, where it was opened at its place.
+    root: Option<PathBuf>,
     _needs: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl Database {
-    /// One that writes below a folder that is held.
-    pub(in crate::store) fn with(db: DB, needs: impl Any + Send + Sync) -> Self {
-        Self { db, _needs: Some(Box::new(needs)) }
+    /// That of the corpus in a folder that is held.
+    pub(in crate::store) fn at(root: PathBuf, db: DB, needs: impl Any + Send + Sync) -> Self {
+        Self { db, root: Some(root), _needs: Some(Box::new(needs)) }
+    }
+
+    /// The name that leads to the folder of the corpus.
+    pub(in crate::store) fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
     }
 }
 
 impl From<DB> for Database {
     fn from(db: DB) -> Self {
-        Self { db, _needs: None }
+        Self { db, root: None, _needs: None }
     }
 }
 

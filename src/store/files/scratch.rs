@@ -10,6 +10,7 @@ use crate::model::IoError;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::manifest_note::{ManifestLength, refuse_shorter};
+use crate::store::files::outputs::OutputFolder;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -299,6 +300,7 @@ impl DryRunCorpus {
                 std::fs::copy(&from, &to).map_err(IoError::of("copying", &from))?;
             }
         }
+        OutputFolder::of(place.name()).copy_to(copy.scratch.path())?;
         copy_database(&target.database())?;
         Ok(copy)
     }

@@ -2,6 +2,7 @@
 
 pub(in crate::store) mod commits;
 pub(in crate::store) mod contamination;
+pub(in crate::store) mod outputs;
 pub(in crate::store) mod plans;
 pub(in crate::store) mod rejects;
 pub(in crate::store) mod removals;
