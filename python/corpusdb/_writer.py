@@ -31,6 +31,7 @@ from corpusdb.reports import (
     LoadReport,
     PurgeReport,
     RemovalReport,
+    SourceRenameReport,
 )
 
 if TYPE_CHECKING:
@@ -245,6 +246,18 @@ class Writer(Corpus):
         selected = self._selected(documents, where)
         with listening(progress) as listener:
             return RemovalReport.from_json(_native.restore(self._handle, selected, where, dry_run, listener))
+
+    def rename_source(
+        self, old: str, new: str, *, force: bool = False, dry_run: bool = False, progress: ProgressOption = None
+    ) -> SourceRenameReport:
+        """Renames a source. A file that is ingested under the new name finds its documents unchanged.
+
+        Raises an error while a stored plan draws from it, and unless `force` is set while purged documents of it block
+        records by their keys, which are no longer stored: such blocks hold under the old name only.
+        """
+        return SourceRenameReport.from_json(
+            call("source rename", self._handle, progress=progress, old=old, new=new, force=force, dry_run=dry_run)
+        )
 
     def drop_rejects(
         self,

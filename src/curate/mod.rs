@@ -35,6 +35,7 @@
 //! * `redo` all decisions under another policy; `settle` those that left candidates out
 //! * `erase`: purge documents, and prove it
 //! * `rejects`: forget records that could not be read
+//! * `rename` a source, with all that is hashed with its name
 //! * `fields` that are declared, computed and given up later
 //! * `signals`: scores of texts, stored as fields; `contaminate`: suites of evaluation items, searched for in what is
 //!   stored, and what people decide about these
@@ -58,6 +59,7 @@ mod redo;
 mod refingerprint;
 mod rejects;
 mod remove;
+mod rename;
 mod repair;
 mod sample;
 mod settle;
@@ -78,11 +80,11 @@ pub use contaminate::{JudgeReport, Judgement, SuiteReport};
 pub(crate) use contaminate::{NewSuite, add_suite, load_seeds, search_stored};
 pub(crate) use encode::encode_stored;
 pub use erase::{
-    Certificate, Finding, PurgeReport, PurgeSelection, SearchedFamily, SearchedFile, SharedTrace,
-    TextCopies,
+    Certificate, ErasedName, Finding, PurgeReport, PurgeSelection, SearchedFamily, SearchedFile,
+    SharedTrace, TextCopies,
 };
 pub(crate) use erase::{
-    SearchPlace, certify, copies, purge, quoting, rewrite_hidden, write_certificate,
+    SearchPlace, certify, copies, naming, purge, quoting, rewrite_hidden, write_certificate,
 };
 pub use error::CurateError;
 pub(crate) use fields::drop_field;
@@ -90,6 +92,8 @@ pub use fields::{ComputedField, FieldReport, NewField};
 pub use redo::{RedoReport, RedoSource};
 pub use rejects::{DropRejectsReport, RejectSelection};
 pub use remove::{RemovalReport, RemovalRequest};
+pub use rename::SourceRenameReport;
+pub(crate) use rename::rename_source;
 pub(crate) use repair::fill;
 pub use sample::TextGrouping;
 pub use settle::SettleReport;

@@ -32,6 +32,7 @@ mod curate {
     mod fields;
     mod histories;
     mod purge;
+    mod renames;
     mod takedown;
 }
 
