@@ -90,6 +90,7 @@ __all__ = [
     "EncoderLibrary",
     "EngineTexts",
     "EpochInfo",
+    "ErasedName",
     "Evidence",
     "ExamplePair",
     "Excerpt",
@@ -242,6 +243,7 @@ __all__ = [
     "SourcePack",
     "SourcePair",
     "SourceRecipe",
+    "SourceRenameReport",
     "SourceRepeats",
     "SourceSpread",
     "SpecialIds",
@@ -1094,6 +1096,9 @@ class Certificate(Report):
     findings: list[Finding]
     """The first of these."""
 
+    mended_by: list[str]
+    """Verbs that mend names in which some of these are."""
+
 
 class CheckReport(Report):
     """What a check found."""
@@ -1903,6 +1908,19 @@ class EpochInfo(Report):
 
     snapshot: str
     """The snapshot it pins."""
+
+
+class ErasedName(Report):
+    """A name that holds what was asked to be erased."""
+
+    of: str
+    """What has the name: `source`, `snapshot`, `suite`, `tokenizer`, `field` or `file`."""
+
+    name: str
+    """The name."""
+
+    verb: str | None
+    """The verb that gives another one, or gives up what has it; none for files, whose paths stay on record."""
 
 
 class Evidence(Report):
@@ -4200,6 +4218,9 @@ class PurgeReport(Report):
     copies_left: TextCopies
     """Other documents that hold the text of one of the selected ones, which stays with them."""
 
+    names_left: list[ErasedName]
+    """Names that hold a key or a value of the selected documents and of no other, which a purge does not edit."""
+
     held: bool
     """Files were not rewritten because this process still holds an earlier view. Drop it and call `purge` again
     with an empty selection.
@@ -4213,6 +4234,9 @@ class PurgeReport(Report):
 
     proof: ProofSummary | None
     """The result of the search for traces."""
+
+    history: str | None
+    """What was typed into the shell on this machine, where there is some: it may quote what was erased."""
 
     dry_run: bool
     """Whether this is what would be, and nothing was changed."""
@@ -5664,6 +5688,28 @@ class SourceRecipe(Report):
 
     pack: SourcePack
     """Overrides of `[pack]`."""
+
+
+class SourceRenameReport(Report):
+    """A source that was renamed."""
+
+    source: str
+    """Its name now."""
+
+    documents: int
+    """Its documents, kept or not."""
+
+    rejects: int
+    """Its rejected records."""
+
+    commits: int
+    """Commits on record that have its name: the new one now."""
+
+    lifted: int
+    """Purged documents that blocked records by key, and block them no more."""
+
+    dry_run: bool
+    """Whether this is what would be, and nothing was changed."""
 
 
 class SourceRepeats(Report):

@@ -31,6 +31,7 @@ from corpusdb.reports import (
     LoadReport,
     PurgeReport,
     RemovalReport,
+    SourceRenameReport,
     UndoReport,
 )
 
@@ -256,6 +257,18 @@ class Writer(Corpus):
         undone again. A verb that a later one stands on is refused.
         """
         return UndoReport.from_json(call("undo", self._handle, progress=progress, commit=commit, dry_run=dry_run))
+
+    def rename_source(
+        self, old: str, new: str, *, force: bool = False, dry_run: bool = False, progress: ProgressOption = None
+    ) -> SourceRenameReport:
+        """Renames a source. A file that is ingested under the new name finds its documents unchanged.
+
+        Raises an error while a stored plan draws from it, and unless `force` is set while purged documents of it block
+        records by their keys, which are no longer stored: such blocks hold under the old name only.
+        """
+        return SourceRenameReport.from_json(
+            call("source rename", self._handle, progress=progress, old=old, new=new, force=force, dry_run=dry_run)
+        )
 
     def drop_rejects(
         self,

@@ -58,7 +58,7 @@ pub enum CurateError {
         most: usize,
     },
     /// Snapshots and plans that show documents that are to be purged.
-    #[error("{}{}", shown_by(snapshots, plans, quoted_by), held_by(*copies))]
+    #[error("{}{}{}", shown_by(snapshots, plans, quoted_by), held_by(*copies), named_by(names))]
     Shown {
         /// Names of snapshots, and how many of the documents each one shows as kept.
         snapshots: Vec<(String, u64)>,
@@ -68,6 +68,8 @@ pub enum CurateError {
         quoted_by: Vec<String>,
         /// Other documents that hold the text of one of them.
         copies: u64,
+        /// Names that hold a key or a value of one, each with what mends it.
+        names: Vec<String>,
     },
     /// A verb that cannot be undone.
     #[error("{what} cannot be undone: {why}")]
@@ -123,6 +125,20 @@ pub enum CurateError {
     /// A field that cannot be had as it is asked for.
     #[error("{0}")]
     Field(String),
+    /// A source that cannot have another name.
+    #[error("{0}")]
+    Source(String),
+    /// Blocks by key of purged documents, which would hold no more under another name of their source.
+    #[error(
+        "{} of source `{name}` by key, and their keys are not stored: under another name of the source these blocks hold no more; those by text do",
+        count(*documents, "purged document blocks records", "purged documents block records")
+    )]
+    BlockedKeys {
+        /// The name of the source.
+        name: String,
+        /// How many documents.
+        documents: u64,
+    },
     /// A field that recipes of stored plans name.
     #[error(
         "the recipes of plans {} use field `{field}`: the plans stay, but cannot be planned or extended again without it",
@@ -211,6 +227,9 @@ impl CurateError {
                 "register its file under another name and backfill, or keep using the older release",
             ),
             Self::InUse { .. } | Self::FieldInUse { .. } => Hint::text("`force=` drops it anyway"),
+            Self::BlockedKeys { .. } => Hint::text(
+                "rename before a purge, and they hold under the new name; `force=` renames it anyway",
+            ),
             Self::NothingToTrainOn => Hint::text("ingest some, or widen the condition (`where=`)"),
             Self::NothingToAnalyse => Hint::text("select others, or ingest some first"),
             Self::Suites { bytes, .. } => {
@@ -249,9 +268,10 @@ impl From<CurateError> for Error {
             | CurateError::NothingToAnalyse
             | CurateError::NotEncoded { .. } => ErrorKind::NotFound,
             CurateError::SeedToken { .. } => ErrorKind::BadTokenizer,
-            CurateError::Field(_) | CurateError::NoPair { .. } | CurateError::NoUndo { .. } => {
-                ErrorKind::BadInput
-            }
+            CurateError::Field(_)
+            | CurateError::Source(_)
+            | CurateError::NoPair { .. }
+            | CurateError::NoUndo { .. } => ErrorKind::BadInput,
             _ => ErrorKind::Failed,
         };
         let hint = error.hint();
@@ -271,6 +291,10 @@ fn held_by(copies: u64) -> String {
             count(copies, "other document holds", "other documents hold")
         ),
     }
+}
+
+fn named_by(names: &[String]) -> String {
+    names.iter().take(NAMED).map(|name| format!("; {name}")).collect()
 }
 
 fn shown_by(snapshots: &[(String, u64)], plans: &[(u32, u64)], quoted_by: &[String]) -> String {

@@ -643,6 +643,7 @@ fn no_way(kind: &str, verb: &LoggedVerb) -> Refusal {
         "tokenizer" if !subject.contains(' ') => dropped("tokenizer"),
         "snapshot" if !subject.contains(' ') => dropped("snapshot"),
         "purge" => "what is purged is gone".to_owned().into(),
+        "source" => "the name before it is not stored".to_owned().into(),
         "compact" => "it changed no row".to_owned().into(),
         "init" => "it made the corpus".to_owned().into(),
         "rejects" => {

@@ -36,6 +36,7 @@
 //! * `log`: verbs as people think of them, and how each is undone; `undo` an ingest
 //! * `erase`: purge documents, and prove it
 //! * `rejects`: forget records that could not be read
+//! * `rename` a source, with all that is hashed with its name
 //! * `fields` that are declared, computed and given up later
 //! * `signals`: scores of texts, stored as fields; `contaminate`: suites of evaluation items, searched for in what is
 //!   stored, and what people decide about these
@@ -60,6 +61,7 @@ mod redo;
 mod refingerprint;
 mod rejects;
 mod remove;
+mod rename;
 mod repair;
 mod sample;
 mod settle;
@@ -81,11 +83,11 @@ pub use contaminate::{JudgeReport, Judgement, SuiteReport};
 pub(crate) use contaminate::{NewSuite, add_suite, load_seeds, search_stored};
 pub(crate) use encode::encode_stored;
 pub use erase::{
-    Certificate, CertifiedOutput, Finding, PurgeReport, PurgeSelection, SearchedFamily,
+    Certificate, CertifiedOutput, ErasedName, Finding, PurgeReport, PurgeSelection, SearchedFamily,
     SearchedFile, SharedTrace, TextCopies,
 };
 pub(crate) use erase::{
-    SearchPlace, certify, copies, purge, quoting, rewrite_hidden, write_certificate,
+    SearchPlace, certify, copies, naming, purge, quoting, rewrite_hidden, write_certificate,
 };
 pub use error::CurateError;
 pub(crate) use fields::drop_field;
@@ -96,6 +98,8 @@ pub use redo::{RedoReport, RedoSource};
 pub use rejects::{DropRejectsReport, RejectSelection};
 pub use remove::{RemovalReport, RemovalRequest};
 pub(crate) use remove::{block_as_before, remove, restore};
+pub use rename::SourceRenameReport;
+pub(crate) use rename::rename_source;
 pub(crate) use repair::fill;
 pub use sample::TextGrouping;
 pub use settle::SettleReport;

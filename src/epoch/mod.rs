@@ -98,7 +98,7 @@ pub use plan::{
 };
 pub(crate) use plan_store::{
     PlanStorage, chain_of, check_marks, drop_plan, mark_epochs, plans_by, plans_drawing,
-    plans_naming, store_plan, stored_plan,
+    plans_naming, plans_of_source, store_plan, stored_plan,
 };
 pub use planning::{LeftOut, LeftOutReason};
 pub(crate) use planning::{

@@ -3,6 +3,7 @@
 use super::coverage::PinnedSource;
 use super::error::EpochError;
 use super::plan::{Plan, PlanHeader};
+use super::recipe::DrawsFrom;
 use super::run::{check_marks as check_plan, index_epochs};
 use crate::corpus::Corpora;
 use crate::model::near_names::UnknownName;
@@ -87,6 +88,27 @@ pub fn plans_naming(view: &View, column: &str) -> Result<Vec<EpochRecord>, Store
     // A plan that cannot be read cannot be used either.
     plans.retain(|record| PlanHeader::from_json(&record.plan).is_ok_and(names));
     Ok(plans)
+}
+
+/// The numbers of the stored plans that draw from the source of that name, or select by it.
+///
+/// # Errors
+/// [`StoreError`] when the plans cannot be read.
+pub fn plans_of_source(view: &View, name: &str) -> Result<Vec<u32>, StoreError> {
+    let literal = format!("'{}'", name.replace('\'', "''"));
+    let draws = |plan: PlanHeader| {
+        plan.recipe.sources.iter().any(|source| {
+            let planned = plan.sources.iter().find(|planned| planned.name == source.name);
+            let own = std::slice::from_ref(&source.name);
+            let named = source.from.as_ref().map_or(own, DrawsFrom::entries);
+            let found = planned.map_or(&[][..], |planned| &planned.draws_from);
+            named.iter().chain(found).any(|one| one == name)
+        }) || plan.recipe.expressions().any(|part| part.contains(&literal))
+    };
+    let mut plans = view.epochs()?;
+    // A plan that cannot be read cannot be used either.
+    plans.retain(|record| PlanHeader::from_json(&record.plan).is_ok_and(draws));
+    Ok(plans.into_iter().map(|record| record.number).collect())
 }
 
 /// The numbers of the stored plans that draw any of these documents, each with how many.

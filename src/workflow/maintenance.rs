@@ -4,7 +4,7 @@
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{
     self, Certificate, CertifiedOutput, CurateError, NewSignals, PurgeReport, PurgeSelection,
-    RemovalRequest, SearchPlace, SignalsReport,
+    RemovalRequest, SearchPlace, SignalsReport, SourceRenameReport,
 };
 use crate::epoch;
 use crate::model::{Context, Error, Standing};
@@ -108,18 +108,49 @@ impl CorpusWriter {
         if !force {
             let quoted_by = curate::quoting(self.view(), selection, self.memory())?;
             if !(snapshots.is_empty() && plans.is_empty() && quoted_by.is_empty()) {
+                let names = curate::naming(self.view(), selection)?;
+                let names = names.iter().map(ToString::to_string).collect();
                 let copies = left.count();
-                return Err(CurateError::Shown { snapshots, plans, quoted_by, copies }.into());
+                let shown = CurateError::Shown { snapshots, plans, quoted_by, copies, names };
+                return Err(shown.into());
             }
         }
+        let names_left = curate::naming(self.view(), selection)?;
         let loaded = curate::load_to_write(self.store())?;
         let mut report =
             curate::purge(self.store(), &loaded, selection, &removal.into(), &context)?;
         report.selected += purged_before;
         report.unchanged += purged_before;
-        report.copies_left = left;
+        (report.copies_left, report.names_left) = (left, names_left);
         report.outputs = outputs;
         Ok(report)
+    }
+
+    /// Gives a source another name, in one commit: readers see the old one or the new one. What is recognised by the old
+    /// name is recognised by the new one: a file that is ingested again under it finds its documents.
+    ///
+    /// Refused while a stored plan draws from it, and unless `force` while purged documents of it block records by
+    /// their keys, which are not stored any more.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError) when there is no such source, or the new name is taken or malformed;
+    /// [`CurateError`](crate::curate::CurateError) when something depends on the name. Then nothing is changed.
+    pub fn rename_source(
+        &mut self,
+        old: &str,
+        new: &str,
+        force: bool,
+        context: &Context<'_>,
+    ) -> Result<SourceRenameReport, Error> {
+        self.view().expect_source(old)?;
+        if let Some(plan) = epoch::plans_of_source(self.view(), old)?.first() {
+            return Err(CurateError::Source(format!(
+                "plan {plan} draws from source `{old}`, and the hash of a plan includes the name; drop the plan first (`corpusdb epoch drop`)"
+            ))
+            .into());
+        }
+        let context = self.within(context);
+        Ok(curate::rename_source(self.store(), old, new, force, &context)?)
     }
 
     /// Gives a field up: no query sees it any more, and what is indexed of it is deleted; metadata stay as they are.

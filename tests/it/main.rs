@@ -33,6 +33,7 @@ mod curate {
     mod histories;
     mod outputs;
     mod purge;
+    mod renames;
     mod takedown;
     mod undo;
 }

@@ -32,6 +32,7 @@ mod signals;
 mod signals_report;
 mod similar;
 mod snapshot;
+mod source;
 mod sql;
 mod sql_answer;
 mod stats;
@@ -68,6 +69,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<remove::RestoreArgs>(),
     entry::<log::LogArgs>(),
     entry::<log::UndoArgs>(),
+    entry::<source::SourceRenameArgs>(),
     entry::<tokenizer::TokenizerAddArgs>(),
     entry::<tokenizer_train::TokenizerTrainArgs>(),
     entry::<tokenizer_train::TokenizerExtendArgs>(),
@@ -142,6 +144,7 @@ pub const FAMILIES: &[(&str, &str)] = &[
         "snapshot",
         "Create, list, show, compare, rename and drop snapshots: named states of the corpus that epochs draw from",
     ),
+    ("source", "Rename sources"),
     ("backup", "Take, list, verify, restore and drop backups"),
     ("dedup", "Explain a dedup policy, or decide all documents again under another one"),
     (

@@ -1,5 +1,6 @@
 //! `corpusdb remove`, `restore` and `purge`: documents that the user does not want, taking that back, and erasing them.
 
+use super::shell_editor::history_file;
 use crate::cli::find::{self, DocumentArgs, DocumentName};
 use crate::cli::output::Output;
 use crate::cli::session::{now, on_disk, parse_document};
@@ -298,6 +299,9 @@ pub(super) struct PurgeAnswer {
     proof: Option<ProofSummary>,
     #[serde(skip)]
     certificate: Option<Certificate>,
+    /// What was typed into the shell on this machine, where there is some: it may quote what was erased.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<PathBuf>,
 }
 
 /// What the search came to, but for the lists that the certificate has.
@@ -359,7 +363,9 @@ impl Verb for PurgeArgs {
             copies_left: found.copies_left,
             files: found.files.len(),
         });
-        Ok(PurgeAnswer { report, selection, shown_by, proof, certificate })
+        let is_there = |file: &PathBuf| report.purged > 0 && file.exists();
+        let history = history_file().filter(is_there);
+        Ok(PurgeAnswer { report, selection, shown_by, proof, certificate, history })
     }
 }
 
@@ -424,6 +430,10 @@ impl Report for PurgeAnswer {
 
     fn print(&self, out: &mut Output) {
         print_purge(&self.report, out);
+        if let Some(history) = &self.history {
+            let history = history.display();
+            out.line(format!("  {history} has what was typed into `corpusdb sql`, and stays"));
+        }
         if let (Some(proof), Some(certificate)) = (&self.proof, &self.certificate) {
             print_proof(&proof.certificate, certificate, out);
         }
@@ -478,6 +488,9 @@ fn print_purge(report: &PurgeReport, out: &mut Output) {
         if count > 0 {
             out.line(format!("  {} {what}", n(count)));
         }
+    }
+    for name in &report.names_left {
+        out.line(format!("  {name}"));
     }
     if report.held {
         out.line("  the files are not rewritten yet: run the same command again");
@@ -536,6 +549,9 @@ fn print_proof(file: &Path, found: &Certificate, out: &mut Output) {
     for finding in &found.findings {
         let (of, document) = (finding.of, finding.document);
         out.line(format!("  {of} of document {document} in {}", finding.place));
+    }
+    for verb in &found.mended_by {
+        out.line(format!("  names that hold some of these: `corpusdb {verb}`"));
     }
     let answer = if found.clean { "no trace of them is left" } else { "some traces are left" };
     out.line(format!("  {answer}; the certificate is {}", file.display()));

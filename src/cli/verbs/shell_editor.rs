@@ -218,7 +218,7 @@ pub(super) fn quoted(name: &str) -> String {
 }
 
 /// The file of the history; none where no directory can be told.
-fn history_file() -> Option<PathBuf> {
+pub(super) fn history_file() -> Option<PathBuf> {
     state_file(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
 }
 

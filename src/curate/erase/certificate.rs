@@ -89,6 +89,8 @@ pub struct Certificate {
     pub findings: Vec<Finding>,
     /// The answer: all was searched, and nothing of the purged documents was found that is not of others too.
     pub clean: bool,
+    /// Verbs that mend names in which some of these are.
+    pub mended_by: Vec<&'static str>,
 }
 
 impl Certificate {
@@ -350,6 +352,7 @@ pub fn certify(
         }
         group.tell(&mut certificate);
     }
+    certificate.mended_by = mended_by(&certificate.findings);
     certificate.kept_paths = groups.files.len() as u64;
     for (source, file) in groups.files.into_iter().take(LISTED) {
         certificate.paths.extend(view.file_path(source, file)?);
@@ -358,6 +361,18 @@ pub fn certify(
     certificate.clean = certificate.is_clean();
     context.progress.end();
     Ok(certificate)
+}
+
+/// The verbs that mend the names in which something was found. The paths of files have none.
+fn mended_by(findings: &[Finding]) -> Vec<&'static str> {
+    let verbs = [
+        // The key ends with the file, of which a source has number 0.
+        ("00000000 of sources", "source rename"),
+        (" of snapshots", "snapshot rename"),
+        (" of suites", "contamination drop"),
+    ];
+    let is_there = |place: &str| findings.iter().any(|finding| finding.place.ends_with(place));
+    verbs.iter().filter(|(place, _)| is_there(place)).map(|(_, verb)| *verb).collect()
 }
 
 /// Purged documents whose sketches stay.

@@ -9,7 +9,7 @@
 //! * `dictionaries` that have pieces of their texts are replaced
 //! * `rows`: hashes of them are kept (`traces`), their rows are erased
 //! * `quotes`: snapshots, `values` of fields, verdicts and rejected records that quote them, in any of the
-//!   `spellings`; `words` of users that do
+//!   `spellings`; `words` of users that do; `names` that hold one are listed
 //! * the files of the families are rewritten, and checkpoints of earlier formats removed
 //!
 //! `certificate` searches every row and every file for what was erased, and tells what it found.
@@ -17,6 +17,7 @@
 mod certificate;
 mod copies;
 mod dictionaries;
+mod names;
 mod quotes;
 mod rows;
 mod spellings;
@@ -30,7 +31,9 @@ pub use certificate::{
 pub(crate) use certificate::{SearchPlace, certify, write_certificate};
 pub use copies::TextCopies;
 pub(crate) use copies::copies;
-pub(super) use rows::identity_of;
+pub use names::ErasedName;
+pub(crate) use names::naming;
+pub(super) use rows::{identity_of, identity_under};
 pub(crate) use words::quoting;
 
 use super::commits::CommitLoop;
@@ -46,9 +49,11 @@ use serde::Serialize;
 use traces::TraceSearch;
 
 /// The families that have something of a document, or of what quotes it.
-pub(crate) const TOUCHED: [&str; 20] = [
+pub(crate) const TOUCHED: [&str; 22] = [
     "meta",
     "commits",
+    "sources",
+    "files",
     "tokenizers",
     "epochs",
     "removals",
@@ -115,6 +120,8 @@ pub struct PurgeReport {
     pub copies_left: TextCopies,
     /// Outputs on record that had some of them, or may have had: exports, epochs, streams and backups.
     pub outputs: u64,
+    /// Names that hold a key or a value of the selected documents and of no other, which a purge does not edit.
+    pub names_left: Vec<ErasedName>,
     /// Files were not rewritten because this process still holds an earlier view. Drop it and call `purge` again
     /// with an empty selection.
     pub held: bool,

@@ -90,14 +90,19 @@ fn stub(view: &View, header: &DocumentRecord) -> DocumentRecord {
 
 /// The identity under which a later ingest would recognise a document.
 pub fn identity_of(view: &View, header: &DocumentRecord) -> Result<[u8; 16], CurateError> {
-    let source = view.source_name(header.source);
-    Ok(match &header.key {
+    let path = match header.key {
+        Some(_) => None,
+        None => view.file_bytes(header.source, header.file)?,
+    };
+    Ok(identity_under(view.source_name(header.source), header, &path.unwrap_or_default()))
+}
+
+/// The identity of a document in a source of that name; `path` is that of its file, where it has no key.
+pub fn identity_under(source: &str, header: &DocumentRecord, path: &[u8]) -> [u8; 16] {
+    match &header.key {
         Some(key) => key_identity(source, key),
-        None => {
-            let path = view.file_bytes(header.source, header.file)?.unwrap_or_default();
-            position_identity(source, &path, header.number, &header.content)
-        }
-    })
+        None => position_identity(source, path, header.number, &header.content),
+    }
 }
 
 /// Adds the runs of a document that words may quote.

@@ -18,7 +18,7 @@ const RUNS: usize = 2;
 /// Runs of all values of a document that are searched for.
 const MOST: usize = 256;
 /// Bytes from which on a literal that is a part of a value quotes it; a shorter one is the whole of it.
-const PART: usize = 8;
+pub(super) const PART: usize = 8;
 
 /// Adds the runs of the values of a document.
 pub(super) fn add_runs(metadata: &str, runs: &mut Vec<TraceRun>) {
@@ -31,7 +31,7 @@ pub(super) fn add_runs(metadata: &str, runs: &mut Vec<TraceRun>) {
 }
 
 /// Calls `found` with every string among these fields, and every number of some length.
-fn each(metadata: &str, found: &mut dyn FnMut(&str)) {
+pub(super) fn each(metadata: &str, found: &mut dyn FnMut(&str)) {
     fn walk(value: &Value, found: &mut dyn FnMut(&str)) {
         match value {
             Value::String(text) => found(text),

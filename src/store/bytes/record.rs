@@ -283,7 +283,7 @@ pub struct FileRecord {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct CommitRecord {
     /// What made it: `init`, `ingest`, `tokenizer`, `snapshot`, `epoch`, `field`, `remove`, `restore`, `purge`, `redo`,
-    /// `rejects`, `compact`.
+    /// `rejects`, `source`, `compact`.
     pub kind: String,
     /// The source, tokenizer, snapshot or epoch concerned.
     pub subject: String,

@@ -112,6 +112,15 @@ impl CommitBatch<'_> {
         self.put_redo(Some(&RedoRecord { policy, generation, next, commit: 0, capped: 0 }))
     }
 
+    /// Stores the policy in force.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub(crate) fn put_policy(&mut self, policy: &Policy) -> Result<(), StoreError> {
+        let charter = CharterRecord::new(policy, self.view().fields())?;
+        self.put::<Meta>(&MetaKey::Charter, &record::encode("charter", &charter)?)
+    }
+
     /// Makes a filled generation current: its policy, its kept documents, its totals by source.
     ///
     /// # Errors
@@ -123,8 +132,7 @@ impl CommitBatch<'_> {
         kept: Arc<RoaringTreemap>,
         totals: &BTreeMap<SourceId, SourceTotals>,
     ) -> Result<(), StoreError> {
-        let charter = CharterRecord::new(policy, self.view().fields())?;
-        self.put::<Meta>(&MetaKey::Charter, &record::encode("charter", &charter)?)?;
+        self.put_policy(policy)?;
         let sources: Vec<SourceId> = self.view().sources().map(|(id, _)| id).collect();
         for source in sources {
             let found = totals.get(&source).cloned().unwrap_or_default();

@@ -2,7 +2,9 @@
 
 use crate::model::{ComparedPart, DedupMode, DocId, Policy};
 use crate::store::batch::CommitBatch;
-use crate::store::bytes::key::{ExactKey, IdentityKey, StoreKey, TextKind, decode_document};
+use crate::store::bytes::key::{
+    ExactKey, IdentityKey, StoreKey, TextKind, decode_document, encode_document,
+};
 use crate::store::database::family::{StoreFamily, corrupt_row, family_handle, store_family};
 use crate::store::documents::headers::DocumentRecord;
 use crate::store::error::StoreError;
@@ -114,6 +116,25 @@ impl CommitBatch<'_> {
     pub(in crate::store) fn write_identities(&mut self) -> Result<(), StoreError> {
         let identities = std::mem::take(&mut self.identities);
         identities.write(&family_handle::<Keys>(&self.writer.db)?, &mut self.rows);
+        Ok(())
+    }
+
+    /// Puts the documents that these identities lead to under others, each `(old, new)`. One that leads to no document is
+    /// passed over.
+    ///
+    /// # Errors
+    /// [`StoreError`] when rows cannot be read.
+    pub(crate) fn move_identities(
+        &mut self,
+        moves: &[([u8; 16], [u8; 16])],
+    ) -> Result<(), StoreError> {
+        let old: Vec<[u8; 16]> = moves.iter().map(|(old, _)| *old).collect();
+        for ((old, new), document) in moves.iter().zip(self.view().identities(&old)?) {
+            let Some(document) = document else { continue };
+            self.delete::<Keys>(&IdentityKey { hash: *old })?;
+            let key = IdentityKey { hash: *new }.to_bytes();
+            self.identities.put(&key, &encode_document(document));
+        }
         Ok(())
     }
 

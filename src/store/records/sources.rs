@@ -263,6 +263,23 @@ impl CommitBatch<'_> {
         Ok(id)
     }
 
+    /// Gives a source another name. What is hashed with the old one is the caller's to move.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`] when the name is taken or malformed.
+    pub(crate) fn rename_source(&mut self, source: SourceId, new: &str) -> Result<(), StoreError> {
+        check_name("source name", new, NameRule::Shown)?;
+        if self.names.contains_key(new) {
+            let why = format!("source `{new}` exists already; choose another name");
+            return Err(StoreError::Name(why));
+        }
+        let record = self.source_record(source)?;
+        let old = std::mem::replace(&mut record.name, new.to_owned());
+        self.names.remove(&old);
+        self.names.insert(new.to_owned(), source);
+        Ok(())
+    }
+
     pub(in crate::store) fn source_record(
         &mut self,
         source: SourceId,

@@ -21,6 +21,7 @@ const BEFORE: &[(&str, &str)] = &[
     ("corpusdb snapshot create", "corpusdb snapshot drop crawl june"),
     ("corpusdb snapshot drop", "corpusdb snapshot rename crawl june 2025-06"),
     ("corpusdb restore crawl", "corpusdb remove crawl 17"),
+    ("corpusdb source rename", "corpusdb epoch drop crawl 1"),
     ("corpusdb purge crawl --prove", "corpusdb purge crawl 17 --force"),
     ("corpusdb purge crawl --where", "corpusdb remove crawl 17"),
     (
