@@ -88,6 +88,14 @@ class Corpus(Planning, Exporting):
         return self._path
 
     @property
+    def is_current(self) -> bool:
+        """Whether nothing was committed since it was opened, and its folder still stands at its path.
+
+        Where it is false, open the corpus again. Until then it goes on showing the folder and the commit that it opened.
+        """
+        return _native.is_current(self._handle)
+
+    @property
     def is_closed(self) -> bool:
         """Whether it was closed."""
         return self._handle.is_closed

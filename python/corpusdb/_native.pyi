@@ -31,6 +31,7 @@ __all__ = [
     "extend_plan",
     "find_key",
     "ingest",
+    "is_current",
     "is_forked",
     "judge",
     "kernel_close",
@@ -292,6 +293,9 @@ def unknown_name(what: str, name: str, known: list[str]) -> str:
 
 def refuse_forked() -> None:
     """Raises `corpusdb.Forked` in a process that was forked from one that had used this module."""
+
+def is_current(handle: Handle) -> bool:
+    """Whether nothing was committed since the corpus was opened, and its folder still stands at its path."""
 
 def rejects(handle: Handle, limit: int) -> tuple[list[dict[str, Any]], int]:
     """The first `limit` rejects, and the number of all rejects."""

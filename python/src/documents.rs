@@ -112,6 +112,13 @@ pub(crate) fn shown_tokens(
     json(py, &shown)
 }
 
+/// Whether nothing was committed since the corpus was opened, and its folder still stands at its path.
+#[pyfunction]
+pub(crate) fn is_current(py: Python<'_>, handle: &Handle) -> PyResult<bool> {
+    let corpus = handle.corpus(py)?;
+    run_briefly(py, move || corpus.is_current())
+}
+
 /// The first `limit` rejects, and the number of all rejects.
 #[pyfunction]
 pub(crate) fn rejects<'py>(

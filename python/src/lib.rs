@@ -46,7 +46,9 @@ mod native {
     #[pymodule_export]
     use crate::curate::{check, digest, prove_purge, purge, remove, restore};
     #[pymodule_export]
-    use crate::documents::{find_key, rejects, sample, select, show, shown_tokens, tokens};
+    use crate::documents::{
+        find_key, is_current, rejects, sample, select, show, shown_tokens, tokens,
+    };
     #[pymodule_export]
     use crate::duplicates::{DuplicateIter, diff, duplicates, duplicates_matrix};
     #[pymodule_export]

@@ -85,6 +85,20 @@ def test_a_key_that_was_purged_was_purged_before(filled: corpusdb.Writer) -> Non
         filled.purge([1, None])  # type: ignore[list-item]
 
 
+def test_readers_know_whether_they_are_current(w: corpusdb.Writer, tmp_path: Path) -> None:
+    w.ingest([corpora.page(1)], source="web", id_field="url")
+    path = Path(w.path)
+    with corpusdb.open(path) as reader:
+        assert reader.is_current
+        w.ingest([corpora.page(2)], source="web", id_field="url")
+        assert not reader.is_current and reader.count() == 1
+    with corpusdb.open(path) as reader:
+        w.close()
+        path.rename(tmp_path / "moved")
+        corpusdb.create(path).close()
+        assert not reader.is_current and reader.count() == 2
+
+
 def test_an_ingest_is_undone(w: corpusdb.Writer) -> None:
     w.ingest([corpora.page(at) for at in range(5)], source="web", id_field="url")
     kept = w.count()

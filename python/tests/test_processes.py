@@ -126,3 +126,41 @@ def test_an_interpreter_ends_with_everything_open(crawl_path: Path, empty: Path)
         stream = db.sql("SELECT id FROM documents").__arrow_c_stream__()
     """, crawl_path, empty)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+REFUSED = """
+    import resource, sys
+    import corpusdb
+    path, room = sys.argv[1], int(sys.argv[2])
+    def texts(of, count):
+        return [{"text": f"{of} " + " ".join(str(at * n * 7919 % 99991) for n in range(60))} for at in range(count)]
+    w = corpusdb.open(path, mode="w", memory="32MB")
+    w.ingest(texts("first", 40), source="web")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+    failed = 0
+    for call in (lambda: w.ingest(texts("second", 6000), source="web"), lambda: w.snapshots.create("then"),
+                 lambda: w.ingest(texts("third", 40), source="web"), lambda: w.compact()):
+        try:
+            call()
+        except (corpusdb.CorpusError, OSError) as error:
+            failed += 1
+            assert str(error), repr(error)
+    print("refused", failed)
+    w.close()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    with corpusdb.open(path, mode="w", memory="32MB") as again:
+        before = again.count()
+        again.ingest(texts("fourth", 40), source="web")
+        assert again.count() == before + 40 and again.check("deep")
+    print("opened again")
+"""
+
+
+# A thread of RocksDB waited for room behind a refused write, and closing waited for the thread.
+@pytest.mark.parametrize("room", [20_000, 600_000])
+def test_a_writer_whose_write_was_refused_is_dead_and_its_process_lives(empty: Path, room: int) -> None:
+    told = run(REFUSED, empty, room, timeout=120)
+    assert told.returncode == 0, told.stderr
+    refused, again = told.stdout.splitlines()
+    # The first call, and each that follows on the handle.
+    assert refused == "refused 4" and again == "opened again", told.stdout

@@ -97,6 +97,11 @@ impl Corpus {
         Ok(self.journal.ends_with(&self.path, self.view.commit())?)
     }
 
+    /// The journal that was opened.
+    pub(crate) fn journal(&self) -> &OpenedJournal {
+        &self.journal
+    }
+
     /// Bytes of the journals of the corpora at these places. Every commit appends to one of them, so nothing was
     /// committed while their sum stays the same: the cheapest look that there is.
     ///

@@ -19,6 +19,7 @@ use crate::store::table::FAMILIES;
 use crate::store::view::View;
 use rocksdb::DB;
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -69,6 +70,24 @@ impl OpenedJournal {
     /// told from others.
     pub fn hold(path: &Path) -> Self {
         Self(File::open(CorpusDirectory::new(path).journal()).ok())
+    }
+
+    /// All of it, wherever the folder is by now; of a corpus that had none, what is at the path.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when it cannot be read.
+    pub(in crate::store) fn read(&self, path: &Path) -> Result<JournalContents, StoreError> {
+        let path = CorpusDirectory::new(path).journal();
+        let Some(held) = &self.0 else { return journal::read(&path) };
+        let (mut bytes, mut block) = (Vec::new(), [0; 1 << 13]);
+        loop {
+            let at = bytes.len() as u64;
+            let read = held.read_at(&mut block, at).map_err(IoError::of("reading", &path))?;
+            if read == 0 {
+                return Ok(JournalContents::of(&bytes));
+            }
+            bytes.extend_from_slice(block.get(..read).unwrap_or_default());
+        }
     }
 
     /// Whether the same corpus is at the path, and this commit the last one that was acknowledged. Reads the end of one

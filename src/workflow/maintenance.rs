@@ -39,7 +39,7 @@ impl Corpus {
         depth: CheckDepth,
         context: &Context<'_>,
     ) -> Result<Vec<CheckFault>, Error> {
-        let mut faults = store::check(self.view(), self.path(), depth, context)?;
+        let mut faults = store::check(self.view(), (self.journal(), self.path()), depth, context)?;
         if depth == CheckDepth::Deep {
             match self.check_crafts(context) {
                 Err(CurateError::Interrupted(stop)) => return Err(stop.into()),

@@ -29,8 +29,8 @@ use super::system_fields;
 use super::table::{FAMILIES, for_each_family};
 use crate::model::{BLOCK_SIZE, Context, SourceId, Standing};
 use crate::store::error::{StoreError, is_derived};
-use crate::store::files::directory::CorpusDirectory;
-use crate::store::files::journal;
+use crate::store::files::journal::JournalContents;
+use crate::store::reading::OpenedJournal;
 use crate::store::view::View;
 use block::{BlockCheck, SourceSums};
 use postings::PostingSums;
@@ -108,19 +108,19 @@ impl FaultList {
     }
 }
 
-/// Checks the store of `view`, which was opened at `path`. Damage is in the answer; an error is
+/// Checks the store of `view`, which was opened at `path` with that journal. Damage is in the answer; an error is
 /// only what keeps the check itself from running.
 ///
 /// # Errors
 /// [`StoreError`] when the journal cannot be read; [`StoreError::Interrupted`].
 pub fn check(
     view: &View,
-    path: &Path,
+    (journal, path): (&OpenedJournal, &Path),
     depth: CheckDepth,
     context: &Context<'_>,
 ) -> Result<Vec<CheckFault>, StoreError> {
     let mut faults = FaultList::default();
-    check_journal(view, path, &mut faults)?;
+    check_journal(view, &journal.read(path)?, &mut faults);
     note(outputs(view, &mut faults), "outputs", &mut faults);
     note(cardinalities(view, &mut faults), "bitmaps", &mut faults);
     let damaged = view.damaged_tokenizers();
@@ -155,8 +155,7 @@ fn note(result: Result<(), StoreError>, place: &str, faults: &mut FaultList) {
     }
 }
 
-fn check_journal(view: &View, path: &Path, faults: &mut FaultList) -> Result<(), StoreError> {
-    let entries = journal::read(&CorpusDirectory::new(path).journal())?;
+fn check_journal(view: &View, entries: &JournalContents, faults: &mut FaultList) {
     if entries.damaged > 0 {
         faults.push("journal", format!("{} records do not decode", entries.damaged));
     }
@@ -184,7 +183,6 @@ fn check_journal(view: &View, path: &Path, faults: &mut FaultList) -> Result<(),
             view.documents(),
         );
     }
-    Ok(())
 }
 
 /// What of the folder `outputs` is no entry; what was taken in is a row among others.

@@ -82,7 +82,7 @@ impl JournalContents {
         self.good.last().copied()
     }
 
-    fn of(bytes: &[u8]) -> Self {
+    pub(in crate::store) fn of(bytes: &[u8]) -> Self {
         let mut entries = Self::default();
         let (mut good, mut place) = (0, None);
         for (at, record) in (1..).zip(bytes.chunks_exact(RECORD)) {

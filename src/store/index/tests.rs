@@ -7,7 +7,9 @@ use crate::store::index::BucketJoin;
 use crate::store::index::bucket::{Bands, BandsMore, bucket_of, key_of};
 use crate::store::index::lookup::{self, BandBucket};
 use crate::store::index::run::{BandCounters, BandRuns};
-use crate::store::{self, CheckDepth, CommitRecord, MemoryBudget, StoreWriter, View};
+use crate::store::{
+    self, CheckDepth, CommitRecord, MemoryBudget, OpenedJournal, StoreWriter, View,
+};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -124,7 +126,9 @@ fn agrees(view: &View, model: &Model, what: &str) {
 }
 
 fn sound(path: &Path, view: &View, what: &str) {
-    let faults = store::check(view, path, CheckDepth::Full, &Context::new()).unwrap();
+    let faults =
+        store::check(view, (&OpenedJournal::hold(path), path), CheckDepth::Full, &Context::new())
+            .unwrap();
     assert!(faults.is_empty(), "{what}: {faults:?}");
 }
 
@@ -360,7 +364,13 @@ fn a_damaged_run_is_an_error_a_fault_and_no_panic() {
         let view = store::read(&path, MemoryBudget::within(BUDGET)).unwrap();
         let error = view.buckets(&[(0, 1)], 1, |_| true).unwrap_err().to_string();
         assert!(error.contains("corrupt band run in family band_runs"), "{error}");
-        let faults = store::check(&view, &path, CheckDepth::Full, &Context::new()).unwrap();
+        let faults = store::check(
+            &view,
+            (&OpenedJournal::hold(&path), &path),
+            CheckDepth::Full,
+            &Context::new(),
+        )
+        .unwrap();
         assert!(faults.iter().any(|fault| fault.place == "band_runs"), "{faults:?}");
     }
     drop(writer);

@@ -134,7 +134,7 @@ corpusdb_test!(
 );
 
 // A key that was purged is nowhere: its block cannot follow, and nobody was to lose it without a word.
-corpusdb_test!(blocks_of_purged_keys_follow_or_are_told, |scratch| {
+corpusdb_test!(purged_keys_block_under_the_new_name_or_refuse_it, |scratch| {
     let who = "ann.plinkenburger";
     let page = |at: u64| Page::keyed(format!("https://{who}/{at}"), format!("page {at} of {at}9"));
     let pages: Vec<Page> = (0..9).map(page).collect();

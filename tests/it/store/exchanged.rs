@@ -7,7 +7,7 @@ use crate::support::{
     keyed_options, lines, paths_below, pour, prose, ran, reader, sound, sound_digest, until,
     writer,
 };
-use corpusdb::store::StoreError;
+use corpusdb::store::{CheckDepth, StoreError};
 use corpusdb::{Context, Error};
 use std::fs;
 use std::io::Write;
@@ -197,6 +197,8 @@ corpusdb_test!(an_open_writer_and_readers_of_an_exchanged_folder, place(false), 
         assert!(!corpus.is_current().unwrap(), "another corpus is at the path");
         assert_eq!(corpus.count(None).unwrap(), 120);
         assert_eq!(corpus.digest(&Context::new()).unwrap(), before);
+        // Its journal was looked for at the path.
+        assert_eq!(corpus.check(CheckDepth::Quick, &Context::new()).unwrap(), []);
     }
     drop((writer, shown));
     assert_eq!(files(&path), untouched);
