@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
-from corpusdb import _html, _native, reports
+from corpusdb import _html, _native
 from corpusdb._call import call, expand_keywords
 from corpusdb._contamination import Contamination
 from corpusdb._document import Document, document_id
@@ -34,13 +34,12 @@ from corpusdb.reports import (
     Reject,
     SimilarReport,
     Stats,
+    WhoReport,
 )
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from corpusdb.reports import WhoReport
 
 __all__ = ["Corpus"]
 
@@ -323,7 +322,7 @@ class Corpus(Planning, Exporting):
         named = [
             f"key:{one}" if isinstance(one, str) else f"id:{document_id(one)}" for one in documents
         ] or None
-        return reports.WhoReport.from_json(
+        return WhoReport.from_json(
             call("who", self._handle, progress=progress, documents=named, where=where, world=world)
         )
 

@@ -48,6 +48,7 @@ __all__ = [
     "BuildReport",
     "CandidateSample",
     "CensusRow",
+    "CertifiedOutput",
     "CheckedText",
     "ClosePair",
     "Cluster",
@@ -140,6 +141,7 @@ __all__ = [
     "LengthStats",
     "ListedToken",
     "LoadReport",
+    "LogEntry",
     "LossCounts",
     "LossStats",
     "LostDocument",
@@ -157,6 +159,7 @@ __all__ = [
     "MixRecipe",
     "Omitted",
     "OrderRecipe",
+    "OutputHolder",
     "OutputRecipe",
     "PackLosses",
     "PackOptions",
@@ -204,6 +207,7 @@ __all__ = [
     "ReviewPart",
     "ReviewedPairs",
     "RowPart",
+    "RowPlace",
     "RowReport",
     "RowSegment",
     "RulePrecision",
@@ -233,6 +237,7 @@ __all__ = [
     "SnapshotDiff",
     "SnapshotDiffAnswer2",
     "SnapshotDropReport",
+    "SnapshotHolder",
     "SnapshotInfo",
     "SnapshotMoment",
     "SnapshotSource",
@@ -290,12 +295,14 @@ __all__ = [
     "TrainedTokenizer",
     "TrainingRecord",
     "TrainingTexts",
+    "UndoReport",
     "UnlockReport",
     "UnsearchedField",
     "VocabularyCensus",
     "VocabularyCurve",
     "VocabularyDiff",
     "VocabularyUse",
+    "WhoReport",
     "Alarm",
     "AnalysisCaseKind",
     "BatchTail",
@@ -328,6 +335,7 @@ __all__ = [
     "Normaliser",
     "OrderKind",
     "OutputCompression",
+    "OutputKind",
     "PackKind",
     "PadSide",
     "PadTo",
@@ -925,6 +933,12 @@ class BackupReport(Report):
     new_bytes: int
     """Their bytes."""
 
+    recorded: int | None
+    """Its number in the table `outputs`; null: it is not on record."""
+
+    not_recorded: str | None
+    """Why it is not on record, if it should be."""
+
 
 class BatchRecipe(Report):
     """How rows become global batches."""
@@ -969,6 +983,12 @@ class BuildReport(Report):
     manifest: Manifest
     """Its manifest."""
 
+    recorded: int | None
+    """Its number in the table `outputs`; null: it is not on record."""
+
+    not_recorded: str | None
+    """Why it is not on record, if it should be."""
+
 
 class CandidateSample(Report):
     """How many candidates kept documents have in a corpus."""
@@ -1008,7 +1028,7 @@ class CensusRow(Report):
 
 
 class Certificate(Report):
-    """The result of a search for purged documents. `Certificate::is_clean` is the answer."""
+    """The result of a search for purged documents. `clean` is the answer."""
 
     type: str
     """`purge-certificate`."""
@@ -1073,6 +1093,9 @@ class Certificate(Report):
     other_tables: list[str]
     """Tables below the directory that are none of the database's: their rows are not searched."""
 
+    outputs: list[CertifiedOutput]
+    """Outputs on record that had a purged document, or may have had: what left the corpus is not erased with it."""
+
     copies_left: int
     """Documents that hold a purged text byte for byte, of every standing: a purge of all copies takes these too."""
 
@@ -1096,8 +1119,30 @@ class Certificate(Report):
     findings: list[Finding]
     """The first of these."""
 
+    clean: bool
+    """The answer: all was searched, and nothing of the purged documents was found that is not of others too."""
+
     mended_by: list[str]
     """Verbs that mend names in which some of these are."""
+
+
+class CertifiedOutput(Report):
+    """An output that had purged documents."""
+
+    number: int
+    """Its number in the table `outputs`."""
+
+    kind: OutputKind
+    """`export`, `epoch`, `stream` or `backup`."""
+
+    destination: str
+    """Where it went."""
+
+    documents: int
+    """How many purged documents it had, or may have had."""
+
+    certain: bool
+    """Whether it had them; otherwise it may have had them."""
 
 
 class CheckReport(Report):
@@ -2212,6 +2257,12 @@ class Export(Report):
 
     seconds: float
     """Seconds that it took."""
+
+    recorded: int | None
+    """Its number in the table `outputs`; null: it is not on record."""
+
+    not_recorded: str | None
+    """Why it is not on record, if it should be."""
 
     dry_run: bool
     """Whether this is what would be, and nothing was changed."""
@@ -3343,6 +3394,55 @@ class LoadReport(Report):
     """Whether this is what would be, and nothing was changed."""
 
 
+class LogEntry(Report):
+    """What one verb did, and whether it can be undone."""
+
+    commit: int
+    """Its first commit, by which `undo` names it."""
+
+    last: int
+    """Its last commit."""
+
+    verb: str
+    """The verb: `ingest`, `remove`, `restore`, `undo`, `purge`, `redo`, `field`, `snapshot`, `epoch`, `tokenizer`, .."""
+
+    subject: str
+    """The source, field, snapshot, plan, tokenizer or policy concerned."""
+
+    added: int
+    """Documents that it added."""
+
+    kept: int
+    """Of these, kept ones when they came."""
+
+    changed: int
+    """Stored documents that it changed."""
+
+    rejected: int
+    """Records that it rejected."""
+
+    reason: str | None
+    """The reason on record."""
+
+    condition: str | None
+    """The SQL condition on record."""
+
+    time: int | None
+    """When, in microseconds since 1970 in UTC, where that is on record."""
+
+    undoes: int | None
+    """The first commit of the verb that it undid."""
+
+    undone_by: int | None
+    """The first commit of the verb that undid it."""
+
+    undo: str | None
+    """The command that undoes it."""
+
+    refusal: str | None
+    """Why no command undoes it."""
+
+
 class LossCounts(Report):
     """Documents that are not kept for one reason."""
 
@@ -3688,6 +3788,49 @@ class OrderRecipe(Report):
 
     length_grouped: LengthGrouped | None
     """Of `kind = \"length-grouped\"`."""
+
+
+class OutputHolder(Report):
+    """An output that had documents."""
+
+    number: int
+    """Its number in the table `outputs`."""
+
+    kind: OutputKind
+    """`export`, `epoch`, `stream` or `backup`."""
+
+    destination: str
+    """Where it went."""
+
+    commit: int
+    """The last commit of the corpus as it was read; the commit that names a backup."""
+
+    plan: int | None
+    """The number of the plan."""
+
+    epoch: int | None
+    """The epoch of the plan, counted from 0."""
+
+    time: str | None
+    """When, in UTC, by the caller's clock."""
+
+    documents: int
+    """How many of the documents it had, or may have had."""
+
+    ids: list[int]
+    """The first of them."""
+
+    certain: bool
+    """Whether it had them: otherwise it may have had them, and `why` says why that is not known."""
+
+    why: str | None
+    """Why it is not known."""
+
+    rows: int
+    """Rows of the epoch with a segment of one of them, counted once for each document."""
+
+    places: list[RowPlace]
+    """The first of these."""
 
 
 class OutputRecipe(Report):
@@ -4218,6 +4361,9 @@ class PurgeReport(Report):
     copies_left: TextCopies
     """Other documents that hold the text of one of the selected ones, which stays with them."""
 
+    outputs: int
+    """Outputs on record that had some of them, or may have had: exports, epochs, streams and backups."""
+
     names_left: list[ErasedName]
     """Names that hold a key or a value of the selected documents and of no other, which a purge does not edit."""
 
@@ -4520,6 +4666,9 @@ class RemovalReport(Report):
     unchanged: int
     """Of these, in that state already."""
 
+    undone: int
+    """On `restore`, of the selected ones: those of an ingest that was undone, which come back by undoing that."""
+
     blocked: int
     """Other documents of the same text or key that are blocked now; on `restore`, still blocked."""
 
@@ -4748,6 +4897,28 @@ class RowPart(Report):
 
     length: int
     """How many positions it has."""
+
+
+class RowPlace(Report):
+    """A row of an epoch that has a document."""
+
+    document: int
+    """The document."""
+
+    row: int
+    """The row of the epoch."""
+
+    batch: int
+    """Its global batch; the row itself where the recipe has no batches."""
+
+    step: int
+    """The step of a run that began with the epoch."""
+
+    rank: int
+    """The rank that had it, of `world`."""
+
+    world: int
+    """The number of ranks."""
 
 
 class RowReport(Report):
@@ -5439,6 +5610,25 @@ class SnapshotDropReport(Report):
     """The stored plans that draw from it, and keep their documents."""
 
 
+class SnapshotHolder(Report):
+    """A snapshot that keeps documents."""
+
+    name: str
+    """Its name."""
+
+    commit: int
+    """Its commit."""
+
+    documents: int
+    """How many of the documents it keeps, or may have kept."""
+
+    ids: list[int]
+    """The first of them."""
+
+    certain: bool
+    """Whether it keeps them: of purged ones a snapshot says only how many it had."""
+
+
 class SnapshotInfo(Report):
     """A snapshot: its commit and counts."""
 
@@ -5847,6 +6037,12 @@ class SqlFileReport(Report):
 
     losses: dict[str, int]
     """Columns with numbers that are not finite, which JSON lines and CSV have as null, with how many there are."""
+
+    recorded: int | None
+    """Its number in the table `outputs`; null: it is not on record."""
+
+    not_recorded: str | None
+    """Why it is not on record, if it should be."""
 
 
 class StageSeconds(Report):
@@ -6780,6 +6976,37 @@ class TrainingTexts(Report):
     """Train on a uniform sample of about this many bytes of text. By default on all documents."""
 
 
+class UndoReport(Report):
+    """What was undone, and how."""
+
+    undone: LogEntry
+    """The verb that was undone."""
+
+    verbs: list[str]
+    """The verbs that this took, as commands."""
+
+    stays: list[str]
+    """What is not as it was before."""
+
+    documents: int
+    """Documents that changed by it themselves."""
+
+    kept_again: int
+    """Newly kept documents."""
+
+    no_longer_kept: int
+    """Documents that are no longer kept."""
+
+    files: int
+    """Files that count as unread."""
+
+    commits: int
+    """How many commits were made."""
+
+    dry_run: bool
+    """Whether this is what would be, and nothing was changed."""
+
+
 class UnlockReport(Report):
     """The result of clearing marks."""
 
@@ -6940,6 +7167,22 @@ class VocabularyUse(Report):
     """Ids and tokens by bytes of text that they stand for."""
 
 
+class WhoReport(Report):
+    """Who had documents."""
+
+    documents: int
+    """Documents asked about."""
+
+    outputs: list[OutputHolder]
+    """Outputs on record that had any of them, or may have had, by number."""
+
+    snapshots: list[SnapshotHolder]
+    """Snapshots that keep any of them, or may have kept purged ones, by name."""
+
+    damaged: list[str]
+    """Entries that cannot be read: nobody can say whether these outputs had them."""
+
+
 Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmNearOne | AlarmAllRejected | AlarmRejectedShare | AlarmDamagedFiles | AlarmForeignFiles | AlarmFilesLeft | AlarmHtmlFiles | AlarmTrailingBytes | AlarmOddQuotes | AlarmMissingIds | AlarmMarkerAsText | AlarmQuotedArguments | AlarmWholeChats | AlarmLeftOut | AlarmOtherTemplate | AlarmUntrained | AlarmFieldUpdates | AlarmIdsForgotten | AlarmNotText | AlarmHtml | AlarmColumnsLeft | AlarmObjectsLeft | AlarmUnknownFields | AlarmFieldAbsent | AlarmFieldMisfits | AlarmCluster | AlarmCrowded
 """A finding to look at before you continue."""
 
@@ -7035,6 +7278,9 @@ OrderKind: TypeAlias = Literal["shuffle", "sequential", "length-grouped", "curri
 
 OutputCompression: TypeAlias = Literal["none", "zstd", "gzip", "snappy", "lz4"]
 """How files are compressed."""
+
+OutputKind: TypeAlias = Literal["export", "epoch", "stream", "backup"]
+"""What left a corpus."""
 
 PackKind: TypeAlias = Literal["best-fit", "greedy", "concat", "none"]
 """A way of packing."""
