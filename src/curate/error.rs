@@ -217,7 +217,7 @@ impl CurateError {
                 "`force=` purges them anyway: the snapshots lose them, the plans can no longer be opened, and quotes of them are redacted",
             ),
             Self::NoUndo { command: Some(command), .. } => {
-                Hint::text("another verb does it").with_command(command.clone())
+                Hint::text("run it").with_command(command.clone())
             }
             Self::NoUndo { .. } => {
                 Hint::text("the verbs that can be undone are listed").with_command("corpusdb log")

@@ -349,8 +349,9 @@ impl<'v> History<'v> {
         LogEntry {
             commit: verb.first.0,
             last: verb.last.0,
+            // Its commits say how far it was.
+            subject: if record.kind == "purge" { String::new() } else { record.subject },
             verb: record.kind,
-            subject: record.subject,
             added: record.added,
             kept: record.kept,
             changed: record.changed,
@@ -378,7 +379,7 @@ impl<'v> History<'v> {
             "restore" => self.of_restoration(verb),
             "redo" => Ok(self.of_redo(verb)),
             "field" => Ok(self.of_field(verb)),
-            other => return Ok(Err(no_way(other, verb))),
+            other => return Ok(Err(no_way(self.view, other, verb)?)),
         }?;
         // One that was stopped goes on: what it has undone is left out of its way.
         if let (Some(by), Ok(way)) = (undone_by, &way)
@@ -541,9 +542,7 @@ impl<'v> History<'v> {
             return Err(stands_on(later.first, "changed the field again"));
         }
         if self.view.fed_by(name).is_some() {
-            let command = format!("corpusdb signals drop CORPUS {name}");
-            let why = format!("field `{name}` is a signal");
-            return Err(Refusal { why, command: Some(command) });
+            return Err(by_another(format!("corpusdb signals drop CORPUS {name}")));
         }
         let before = verb.before.first().and_then(|(_, before)| serde_json::from_str(before).ok());
         let (kind, path, expression) = match before {
@@ -633,23 +632,28 @@ fn stands_on(commit: CommitSeq, what: &str) -> Refusal {
 }
 
 /// Why a verb of another kind is not undone, or what undoes it.
-fn no_way(kind: &str, verb: &LoggedVerb) -> Refusal {
+fn no_way(view: &View, kind: &str, verb: &LoggedVerb) -> Result<Refusal, CurateError> {
     let subject = &verb.record.subject;
-    let dropped = |what: &str| {
-        let command = format!("corpusdb {what} drop CORPUS {subject}");
-        Refusal { why: format!("`{command}` undoes it"), command: Some(command) }
+    let is_there = match kind {
+        "tokenizer" => view.tokenizer_named(subject).is_some(),
+        "snapshot" => view.snapshots()?.iter().any(|snapshot| snapshot.name == *subject),
+        _ => false,
     };
-    match kind {
-        "tokenizer" if !subject.contains(' ') => dropped("tokenizer"),
-        "snapshot" if !subject.contains(' ') => dropped("snapshot"),
-        "purge" => "what is purged is gone".to_owned().into(),
-        "source" => "the name before it is not stored".to_owned().into(),
-        "compact" => "it changed no row".to_owned().into(),
-        "init" => "it made the corpus".to_owned().into(),
-        "rejects" => {
-            "rejects come back when their files are ingested again with --reread".to_owned().into()
-        }
-        "settle" => "decisions with all their candidates replaced others".to_owned().into(),
-        _ => "nothing leads back from it".to_owned().into(),
+    if is_there {
+        return Ok(by_another(format!("corpusdb {kind} drop CORPUS {subject}")));
     }
+    let why = match kind {
+        "purge" => "what is purged is gone",
+        "source" => "the name before it is not stored",
+        "compact" => "it changed no row",
+        "init" => "it made the corpus",
+        "rejects" => "rejects come back when their files are ingested again with --reread",
+        "settle" => "decisions with all their candidates replaced others",
+        _ => "nothing leads back from it",
+    };
+    Ok(why.to_owned().into())
+}
+
+fn by_another(command: String) -> Refusal {
+    Refusal { why: "another verb leads back".to_owned(), command: Some(command) }
 }

@@ -180,7 +180,7 @@ fn standings(writer: &CorpusWriter) -> Vec<Standing> {
 }
 
 #[test]
-fn what_is_undone_leaves_the_selection_before() {
+fn undoing_leaves_the_selection_before() {
     for (at, policy) in part((0..).zip(policies(0.7)), 7) {
         for seed in 0..seeds(1) {
             let mut random = Random::new(7_000 + at * 16 + seed);
