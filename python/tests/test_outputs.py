@@ -23,8 +23,8 @@ def outputs(path: Path) -> list[dict[str, Any]]:
 
 def test_exports_builds_and_backups_are_on_record(corpus: Path, tmp_path: Path) -> None:
     with corpusdb.open(corpus) as db:
-        assert db.export(tmp_path / "a.jsonl", "id < 3")["recorded"] == 1
-        assert db.export(tmp_path / "b.jsonl", record=False)["recorded"] is None
+        assert db.export(tmp_path / "a.jsonl", "id < 3").recorded == 1
+        assert db.export(tmp_path / "b.jsonl", record=False).recorded is None
     plan = planned(corpus, PACKED)
     plan.build(tmp_path / "epoch")
     plan.build(tmp_path / "again", record=False)
@@ -32,9 +32,9 @@ def test_exports_builds_and_backups_are_on_record(corpus: Path, tmp_path: Path) 
     assert [(row["number"], row["kind"]) for row in outputs(corpus)] == [(1, "export"), (2, "epoch"), (3, "backup")]
     with corpusdb.open(corpus) as db:
         found = db.who(1)
-        assert [one["number"] for one in found["outputs"]] == [1, 2, 3]
-        assert found["outputs"][1]["places"]
-        assert [one["number"] for one in db.who(where="id = 5")["outputs"]] == [2, 3]
+        assert [one.number for one in found.outputs] == [1, 2, 3]
+        assert found.outputs[1].places
+        assert [one.number for one in db.who(where="id = 5").outputs] == [2, 3]
 
 
 def test_a_loader_leaves_one_entry_for_a_rank_and_extends_it(corpus: Path) -> None:

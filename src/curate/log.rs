@@ -647,7 +647,7 @@ fn no_way(view: &View, kind: &str, verb: &LoggedVerb) -> Result<Refusal, CurateE
         "source" => "the name before it is not stored",
         "compact" => "it changed no row",
         "init" => "it made the corpus",
-        "rejects" => "rejects come back when their files are ingested again with --reread",
+        "rejects" => "rejects come back when their files are read again",
         "settle" => "decisions with all their candidates replaced others",
         _ => "nothing leads back from it",
     };

@@ -155,10 +155,13 @@ impl CorpusWriter {
                 self.drop_field(&name, false, context)?;
             }
             UndoWay::DroppedField(field) => {
-                let path =
-                    field.path.as_ref().map_or_else(String::new, |path| format!(" --path {path}"));
-                let (name, kind) = (&field.name, field.kind.name());
-                report.verbs.push(format!("corpusdb field add CORPUS {name} {kind}{path}"));
+                let declared = format!("{}:{}", field.name, field.kind.name());
+                report.verbs.push(match &field.path {
+                    Some(path) => {
+                        format!("corpusdb field add CORPUS {declared} --from-meta {path}")
+                    }
+                    None => format!("corpusdb field add CORPUS {declared}"),
+                });
                 report.documents = self.add_field(&field, context)?.values;
             }
             UndoWay::ComputedField(field) => {
@@ -201,11 +204,11 @@ fn restored(report: &UndoReport, undone: CommitSeq, time: Option<i64>) -> Commit
 }
 
 fn remove_verb(reach: BlockReach, documents: &RoaringTreemap) -> String {
-    let block = match reach {
-        BlockReach::Nothing => "--no-block".to_owned(),
-        reach => format!("--block {}", reach.name()),
-    };
-    format!("corpusdb remove CORPUS {} {block}", ids(documents))
+    let ids = ids(documents);
+    match reach {
+        BlockReach::Nothing => format!("corpusdb remove CORPUS {ids} --no-block"),
+        reach => format!("corpusdb remove CORPUS {ids} --block {}", reach.name()),
+    }
 }
 
 /// What is not as it was before once a way was gone.

@@ -63,7 +63,10 @@ const SMALLER: &[(&str, &str)] = &[
     (" --consumed 614400", " --consumed 6"),
     (" --from-batch 1200", " --from-batch 0"),
     (" --world 8", " --world 1"),
-    ("undo crawl 12", "undo crawl 17"),
+    (
+        "undo crawl 12",
+        "undo crawl $(corpusdb log crawl --limit 1 --json | sed 's/.*commit\":\\([0-9]*\\).*/\\1/')",
+    ),
     (" 1 4711", " 1 7"),
     (" 15496 11 995", " 5 11 9"),
     ("--memory 16GB", "--memory 256MB"),
