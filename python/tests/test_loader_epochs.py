@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import shutil
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -272,6 +273,19 @@ def test_a_loader_under_way_ends_when_its_documents_are_purged(tmp_path: Path, v
     with pytest.raises(errors.CorpusError, match="purged"):
         plan.rows_at([0])
     assert len(rows) == 1 and isinstance(rows[0]["input_ids"], np.ndarray)
+
+
+def test_a_loader_keeps_to_its_folder_when_another_takes_its_place(tmp_path: Path) -> None:
+    path = texts(tmp_path)
+    loader = numpy_loader(planned(path, PACKED.replace("rows = 120", "rows = 24")), prefetch=2)
+    next(loader)
+    other = tmp_path / "other"
+    shutil.copytree(path, other)
+    run("purge", other, "tales-5000", "--force")
+    path.rename(tmp_path / "moved")
+    other.rename(path)
+    # What was purged there is not purged here.
+    assert seen(loader)
 
 
 def test_a_refused_state_leaves_the_loader_where_it_was(packed: Plan) -> None:

@@ -97,6 +97,20 @@ impl Corpus {
         Ok(self.journal.ends_with(&self.path, self.view.commit())?)
     }
 
+    /// Whether its folder still stands at its path, and those of the corpora beside it at theirs: else what is there is
+    /// another corpus.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError) when nobody can look.
+    pub fn is_in_place(&self) -> Result<bool, Error> {
+        for one in std::iter::once(self).chain(self.others.iter()) {
+            if !one.journal.is_at(&one.path)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The journal that was opened.
     pub(crate) fn journal(&self) -> &OpenedJournal {
         &self.journal

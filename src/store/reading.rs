@@ -90,20 +90,28 @@ impl OpenedJournal {
         }
     }
 
+    /// Whether the same corpus is at the path.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when nobody can look.
+    pub fn is_at(&self, path: &Path) -> Result<bool, StoreError> {
+        let path = CorpusDirectory::new(path).journal();
+        let Some(held) = &self.0 else { return Ok(true) };
+        let held = held.metadata().map_err(IoError::of("looking at", &path))?;
+        let found = identity_at(&path).map_err(IoError::of("looking at", &path))?;
+        Ok(found == Some(identity(&held)))
+    }
+
     /// Whether the same corpus is at the path, and this commit the last one that was acknowledged. Reads the end of one
     /// file.
     ///
     /// # Errors
     /// [`StoreError::Io`] when it cannot be read.
     pub fn ends_with(&self, path: &Path, commit: CommitSeq) -> Result<bool, StoreError> {
-        let path = CorpusDirectory::new(path).journal();
-        if let Some(held) = &self.0 {
-            let held = held.metadata().map_err(IoError::of("looking at", &path))?;
-            let found = identity_at(&path).map_err(IoError::of("looking at", &path))?;
-            if found != Some(identity(&held)) {
-                return Ok(false);
-            }
+        if !self.is_at(path)? {
+            return Ok(false);
         }
+        let path = CorpusDirectory::new(path).journal();
         let last = journal::read_back_to(&path, u64::MAX)?.last();
         Ok(last.is_none_or(|last| last.commit == commit.0))
     }

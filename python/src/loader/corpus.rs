@@ -65,7 +65,7 @@ impl LoaderCorpus {
 
     /// Refuses to read on once documents of the plan were purged.
     pub fn refuse_purged(&self) -> Result<(), Error> {
-        self.purges.refuse_purged(&self.planned)
+        self.purges.refuse_purged(&self.corpus, &self.planned)
     }
 
     /// Opens an epoch, with the threads of the reader.
