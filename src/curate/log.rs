@@ -497,11 +497,11 @@ impl<'v> History<'v> {
         }
         let mut own = RoaringTreemap::new();
         parts.values().for_each(|part| own |= part);
-        if own.is_empty() {
-            return Ok(Err("it restored no document".to_owned().into()));
-        }
         let blocks = verb.blocks_before();
         let all = with_blocking(&own, &blocks);
+        if all.is_empty() {
+            return Ok(Err("it restored no document".to_owned().into()));
+        }
         for refusal in [
             self.purged(&all)?,
             self.superseded(&own, verb.last)?,
