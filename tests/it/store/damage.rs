@@ -239,8 +239,14 @@ corpusdb_test!(small_files_are_written_again_or_done_without, |scratch| {
     copy(&corpus, &found);
     let list = manifest(&found);
     let mut bytes = std::fs::read(&list).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 4;
+    // In what a record holds: of a flipped type in its head RocksDB's reader makes no end.
+    let (mut at, mut held) = (0, Vec::new());
+    while at + 7 < bytes.len() {
+        let length = usize::from(u16::from_le_bytes([bytes[at + 4], bytes[at + 5]]));
+        held.push(at + 7 + length / 2);
+        at += 7 + length;
+    }
+    bytes[held[held.len() / 2]] ^= 4;
     std::fs::write(&list, bytes).unwrap();
     let saved = options().salvage(&found, &target, &Context::new()).unwrap();
     assert_eq!((saved.lost, saved.documents), (0, all), "{saved:?}");
