@@ -215,25 +215,19 @@ impl LoggedVerb {
             };
             self.documents = record.first..end;
         }
-        let later = &self.record;
-        let is_later = record.kind == "redo" && !is_fingerprints(&later.subject);
-        let subject = if is_later { later.subject.clone() } else { record.subject };
-        self.record = CommitRecord {
-            // A purge of an earlier release removes first.
-            kind: if later.kind == "purge" { later.kind.clone() } else { record.kind },
-            subject,
-            added: record.added + later.added,
-            kept: record.kept + later.kept,
-            changed: record.changed + later.changed,
-            rejected: record.rejected + later.rejected,
-            ..CommitRecord {
-                first: record.first,
-                reason: record.reason,
-                condition: record.condition,
-                time: record.time,
-                ..CommitRecord::default()
-            }
-        };
+        let later = std::mem::replace(&mut self.record, record);
+        let whole = &mut self.record;
+        whole.added += later.added;
+        whole.kept += later.kept;
+        whole.changed += later.changed;
+        whole.rejected += later.rejected;
+        if whole.kind == "redo" && !is_fingerprints(&later.subject) {
+            whole.subject = later.subject;
+        }
+        // A purge of an earlier release removes first.
+        if later.kind == "purge" {
+            whole.kind = later.kind;
+        }
         self.mark(self.first, mark);
     }
 

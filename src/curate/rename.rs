@@ -6,6 +6,7 @@
 
 use super::erase::identity_under;
 use super::error::CurateError;
+use crate::model::show::sql_literal;
 use crate::model::{Context, DocId, FileId, KeepOrder, Policy, SourceId, reject_identity_at};
 use crate::query::names_column;
 use crate::store::{
@@ -95,16 +96,11 @@ pub(crate) fn rename_source(
     Ok(report)
 }
 
-/// The name as SQL spells it.
-fn literal(name: &str) -> String {
-    format!("'{}'", name.replace('\'', "''"))
-}
-
 /// Refuses while documents that come are computed something by the name.
 fn refuse_words(view: &View, old: &str) -> Result<(), CurateError> {
     for (_, field) in view.added_fields() {
         let expression = field.expression.as_deref().unwrap_or_default();
-        if expression.contains(&literal(old)) && names_column(expression, "source") {
+        if expression.contains(&sql_literal(old)) && names_column(expression, "source") {
             return Err(CurateError::Source(format!(
                 "the expression of field `{}` names source `{old}`: drop the field first (`corpusdb field drop`), and compute it again",
                 field.name
@@ -277,7 +273,7 @@ fn renamed_commit(record: &CommitRecord, old: &str, new: &str) -> Option<CommitR
         "init" | "redo" => renamed_order(&record.subject, old, new),
         _ => record.subject.clone(),
     };
-    let (from, to) = (literal(old), literal(new));
+    let (from, to) = (sql_literal(old), sql_literal(new));
     let condition = record.condition.as_ref().map(|condition| condition.replace(&from, &to));
     let renamed = CommitRecord { subject, condition, ..record.clone() };
     (renamed != *record).then_some(renamed)

@@ -7,6 +7,7 @@ use super::recipe::DrawsFrom;
 use super::run::{check_marks as check_plan, index_epochs};
 use crate::corpus::Corpora;
 use crate::model::near_names::UnknownName;
+use crate::model::show::sql_literal;
 use crate::model::{Context, Standing};
 use crate::query::names_column;
 use crate::store::{
@@ -95,7 +96,7 @@ pub fn plans_naming(view: &View, column: &str) -> Result<Vec<EpochRecord>, Store
 /// # Errors
 /// [`StoreError`] when the plans cannot be read.
 pub fn plans_of_source(view: &View, name: &str) -> Result<Vec<u32>, StoreError> {
-    let literal = format!("'{}'", name.replace('\'', "''"));
+    let literal = sql_literal(name);
     let draws = |plan: PlanHeader| {
         plan.recipe.sources.iter().any(|source| {
             let planned = plan.sources.iter().find(|planned| planned.name == source.name);

@@ -26,7 +26,7 @@ impl Corpus {
         job: &ExportJob<'_>,
         context: &Context<'_>,
     ) -> Result<ExportManifest, Error> {
-        Ok(self.exported(options, job, context)?.0)
+        self.exported(options, job, None, context)
     }
 
     /// As [`Corpus::export`], and puts the export on record: the documents that it had, where it went, its condition, and
@@ -41,7 +41,8 @@ impl Corpus {
         time: Option<i64>,
         context: &Context<'_>,
     ) -> Result<(ExportManifest, Result<u32, Error>), Error> {
-        let (manifest, documents) = self.exported(options, job, context)?;
+        let mut documents = RoaringTreemap::new();
+        let manifest = self.exported(options, job, Some(&mut documents), context)?;
         let hash = blake3::hash(manifest.to_json().as_bytes()).to_hex().to_string();
         let recorded = self.put_on_record(&OutputRecord {
             kind: OutputKind::Export,
@@ -60,10 +61,11 @@ impl Corpus {
         &self,
         options: &ExportOptions,
         job: &ExportJob<'_>,
+        noted: Option<&mut RoaringTreemap>,
         context: &Context<'_>,
-    ) -> Result<(ExportManifest, RoaringTreemap), Error> {
+    ) -> Result<ExportManifest, Error> {
         let context = self.within(context);
-        let answer = export::export(self.view(), options, job, self.path(), &context)?;
+        let answer = export::export(self.view(), options, job, self.path(), noted, &context)?;
         context.progress.end();
         Ok(answer)
     }
@@ -79,7 +81,7 @@ impl Corpus {
         out: &mut (dyn Write + Send),
         context: &Context<'_>,
     ) -> Result<ExportedStream, Error> {
-        Ok(self.export_streamed(options, out, context)?.0)
+        self.export_streamed(options, out, None, context)
     }
 
     /// As [`Corpus::export_stream`], and puts the export on record, as [`Corpus::export_on_record`] does; `to` says where it
@@ -94,7 +96,8 @@ impl Corpus {
         (to, time): (&str, Option<i64>),
         context: &Context<'_>,
     ) -> Result<(ExportedStream, Result<u32, Error>), Error> {
-        let (streamed, documents) = self.export_streamed(options, out, context)?;
+        let mut documents = RoaringTreemap::new();
+        let streamed = self.export_streamed(options, out, Some(&mut documents), context)?;
         let recorded = self.put_on_record(&OutputRecord {
             kind: OutputKind::Export,
             destination: to.to_owned(),
@@ -111,10 +114,11 @@ impl Corpus {
         &self,
         options: &ExportOptions,
         out: &mut (dyn Write + Send),
+        noted: Option<&mut RoaringTreemap>,
         context: &Context<'_>,
-    ) -> Result<(ExportedStream, RoaringTreemap), Error> {
+    ) -> Result<ExportedStream, Error> {
         let context = self.within(context);
-        let answer = export::export_stream(self.view(), options, out, &context)?;
+        let answer = export::export_stream(self.view(), options, out, noted, &context)?;
         context.progress.end();
         Ok(answer)
     }

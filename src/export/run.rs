@@ -116,8 +116,8 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Writes documents to the file or directory that the job names, and answers which. On disk what is made lies in `NAME.tmp-HASH` beside it
-/// and appears by a rename. Rows in flight take about a quarter of the memory at most; the bytes written depend neither
+/// Writes documents to the file or directory that the job names; `noted` are which. On disk what is made lies in
+/// `NAME.tmp-HASH` beside it and appears by a rename. Rows in flight take about a quarter of the memory at most; the bytes written depend neither
 /// on it nor on threads.
 ///
 /// # Errors
@@ -127,8 +127,9 @@ pub fn export(
     options: &ExportOptions,
     job: &ExportJob<'_>,
     corpus: &Path,
+    noted: Option<&mut RoaringTreemap>,
     context: &Context<'_>,
-) -> Result<(ExportManifest, RoaringTreemap), ExportError> {
+) -> Result<ExportManifest, ExportError> {
     let task = Task::new(view, options, Some(job.to), *context)?;
     let is_directory = task.layout.shard_bytes.is_some();
     let ExportJob { to, stores, force } = *job;
@@ -145,7 +146,8 @@ pub fn export(
         match written {
             Ok(manifest) => {
                 staging.publish(&[], Some(&manifest.to_json()), context)?;
-                Ok((manifest, documents(&task, options)?))
+                note(noted, &task, options)?;
+                Ok(manifest)
             }
             Err(error) => {
                 staging.abandon(error.can_pass());
@@ -155,18 +157,23 @@ pub fn export(
     })
 }
 
-/// The documents of an export: of pairs both.
-fn documents(task: &Task<'_>, options: &ExportOptions) -> Result<RoaringTreemap, ExportError> {
-    let mut documents = task.selected.clone();
+/// Notes the documents of an export, where somebody asks: of pairs both.
+fn note(
+    noted: Option<&mut RoaringTreemap>,
+    task: &Task<'_>,
+    options: &ExportOptions,
+) -> Result<(), ExportError> {
+    let Some(noted) = noted else { return Ok(()) };
+    noted.clone_from(&task.selected);
     if options.duplicates {
         for matched in task.view.matched()? {
             let (removed, _, found) = matched?;
             if task.selected.contains(removed.0) {
-                documents.insert(found.witness.0);
+                noted.insert(found.witness.0);
             }
         }
     }
-    Ok(documents)
+    Ok(())
 }
 
 /// Writes documents to a stream, as JSON lines, CSV, text, or an Arrow stream.
@@ -177,8 +184,9 @@ pub fn export_stream(
     view: &View,
     options: &ExportOptions,
     out: &mut (dyn Write + Send),
+    noted: Option<&mut RoaringTreemap>,
     context: &Context<'_>,
-) -> Result<(ExportedStream, RoaringTreemap), ExportError> {
+) -> Result<ExportedStream, ExportError> {
     let task = Task::new(view, options, None, *context)?;
     context.progress.begin("documents", Some(task.selected.len()));
     on_threads(context.threads, || {
@@ -193,11 +201,11 @@ pub fn export_stream(
         task.write(task.selected.clone(), &mut files, 0)?;
         files.finish(true)?;
         let losses = losses(&task.spec.schema, &lost);
-        let note =
+        let loss =
             |(column, values): (&String, &u64)| task.layout.format.loss_note(column, *values);
-        let loss_notes = losses.iter().map(note).collect();
-        let streamed = ExportedStream { rows: task.selected.len(), loss_notes };
-        Ok((streamed, documents(&task, options)?))
+        let loss_notes = losses.iter().map(loss).collect();
+        note(noted, &task, options)?;
+        Ok(ExportedStream { rows: task.selected.len(), loss_notes })
     })
 }
 

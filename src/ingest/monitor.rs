@@ -7,6 +7,7 @@ use super::options::{IngestOptions, RecordForm};
 use super::reject_tally::RejectTally;
 use super::report::{Alarm, AlarmPair, CrowdedPair};
 use crate::decide::{CommitDecisions, Decision};
+use crate::model::show::sql_literal;
 use crate::model::{CommitSeq, ComparedPart, DocId, Standing};
 use crate::store::{StoreError, View, system_fields};
 use roaring::RoaringTreemap;
@@ -273,7 +274,7 @@ impl IngestMonitor {
         if view.commit() > self.since {
             let source = match self.has_many_sources {
                 true => String::new(),
-                false => format!("source = '{}' AND ", self.source.replace('\'', "''")),
+                false => format!("source = {} AND ", sql_literal(&self.source)),
             };
             format!(
                 "`corpusdb remove CORPUS --where \"{source}commit > {}\" --no-block` removes what this ingest committed before",

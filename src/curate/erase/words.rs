@@ -7,6 +7,7 @@ use super::spellings::any;
 use super::traces::{self, TraceSearch};
 use super::values::ValueQuotes;
 use crate::curate::error::CurateError;
+use crate::model::show::sql_literal;
 use crate::model::{DocId, FieldId, Standing, TokenizerId};
 use crate::store::{CommitBatch, EpochRecord, FieldRecord, FieldState, REDACTED, TracePart, View};
 use roaring::RoaringTreemap;
@@ -255,7 +256,7 @@ const KEYS: usize = 1 << 12;
 fn short_key(key: String) -> Option<String> {
     let mut runs = Vec::new();
     traces::add(key.as_bytes(), TracePart::Key, 1, &mut runs);
-    (runs.is_empty() && !key.is_empty()).then(|| format!("'{}'", key.replace('\'', "''")))
+    (runs.is_empty() && !key.is_empty()).then(|| sql_literal(&key))
 }
 
 /// Keys as SQL spells them.
