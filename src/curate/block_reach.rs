@@ -2,7 +2,7 @@
 //! searched for once for many commits, not for each: a walk over documents a group of removals.
 
 use super::error::CurateError;
-use crate::decide::{BlockKeys, BlockReach, Blocklist, stored_sketch};
+use crate::decide::{BlockExtent, BlockKeys, BlockReach, Blocklist, stored_sketch};
 use crate::dedup::{Fingerprinter, block_keys};
 use crate::model::{BLOCK_SIZE, DocId, Standing};
 use crate::store::{BlockKind, DocumentRecord, View, system_fields};
@@ -48,13 +48,13 @@ impl ReachedDocuments {
 
 /// Stored documents that removals reach.
 pub(super) struct ReachSearch {
-    reach: BlockReach,
+    extent: BlockExtent,
     met: ReachedDocuments,
 }
 
 impl ReachSearch {
-    pub(super) fn new(reach: BlockReach) -> Self {
-        Self { reach, met: ReachedDocuments::default() }
+    pub(super) fn new(extent: BlockExtent) -> Self {
+        Self { extent, met: ReachedDocuments::default() }
     }
 
     /// Looks up what `chunk` and the removals behind it reach, unless it has been. What is in `selection` is removed
@@ -66,20 +66,34 @@ impl ReachSearch {
         rest: &mut dyn Iterator<Item = DocId>,
         selection: &RoaringTreemap,
     ) -> Result<(), CurateError> {
-        if self.reach == BlockReach::Nothing || self.met.covers(chunk) {
+        let BlockExtent { reach, key } = self.extent;
+        if reach == BlockReach::Nothing || self.met.covers(chunk) {
             return Ok(());
         }
-        let group = BlockKeyIndex::most(self.reach);
+        let group = BlockKeyIndex::most(reach);
         let mut wanted = BlockKeyIndex::default();
-        let mut until = None;
+        let (mut until, mut keys) = (None, Vec::new());
         for document in chunk.iter().copied().chain(rest).take(group.max(chunk.len())) {
             let header = view.expect_header(document)?;
-            wanted.add(view, document, &header, self.reach)?;
+            wanted.add(view, document, &header, reach)?;
+            if key == Some(true) {
+                let found = view.block_hashes(&header).into_iter();
+                let own = found.filter(|(what, _)| *what == BlockKind::Identity);
+                keys.extend(own.filter_map(|(_, hash)| Some((document, hash?))));
+            }
             until = Some(document);
         }
         let mut candidates = eligible(view)?;
         candidates -= selection;
-        self.met = ReachedDocuments { until, by: wanted.find(view, &candidates, self.reach)? };
+        let mut by = wanted.find(view, &candidates, reach)?;
+        // What came again under their keys: the newest of it has the key.
+        let hashes: Vec<[u8; 16]> = keys.iter().map(|(_, hash)| *hash).collect();
+        for ((document, _), holder) in keys.iter().zip(view.identities(&hashes)?) {
+            if let Some(holder) = holder.filter(|holder| candidates.contains(holder.0)) {
+                by.entry(*document).or_default().insert(holder);
+            }
+        }
+        self.met = ReachedDocuments { until, by };
         Ok(())
     }
 

@@ -72,6 +72,7 @@ mod tokenizers;
 mod tokens;
 mod train;
 mod undo;
+mod ways_back;
 
 pub(crate) use self::tokenizers::{
     check_new_name, drop_tokenizer, find, load, load_all, load_to_encode, load_to_write, register,
@@ -93,11 +94,11 @@ pub use error::CurateError;
 pub(crate) use fields::drop_field;
 pub use fields::{ComputedField, FieldReport, NewField};
 pub use log::LogEntry;
-pub(crate) use log::{BlocksBefore, UndoWay, Undoable, log, undoable};
+pub(crate) use log::log;
 pub use redo::{RedoReport, RedoSource};
 pub use rejects::{DropRejectsReport, RejectSelection};
+pub(crate) use remove::{BlocksBefore, block_as_before, remove, restore};
 pub use remove::{RemovalReport, RemovalRequest};
-pub(crate) use remove::{block_as_before, remove, restore};
 pub use rename::SourceRenameReport;
 pub(crate) use rename::rename_source;
 pub(crate) use repair::fill;
@@ -113,3 +114,4 @@ pub(crate) use tokens::token_ends;
 pub use tokens::{ShownToken, ShownTokens};
 pub use train::{ExtensionRecord, ExtensionSource, TrainingRecord, TrainingResult, TrainingTexts};
 pub(crate) use undo::{redo_ingest, undo_ingest, undo_reason, undo_record};
+pub(crate) use ways_back::{UndoWay, Undoable, undoable};

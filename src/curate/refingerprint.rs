@@ -89,9 +89,9 @@ pub(super) fn fingerprints(
 fn block(view: &View, blocklist: &mut Blocklist<'_>, document: DocId) -> Result<(), CurateError> {
     let header = view.expect_header(document)?;
     let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;
-    let reach = blocklist.reach_of(document, &of)?;
-    if reach < BlockReach::Normalised {
+    let extent = blocklist.extent_of(document, &of)?;
+    if extent.reach < BlockReach::Normalised {
         return Ok(());
     }
-    Ok(blocklist.block(document, &of, reach)?)
+    Ok(blocklist.block(document, &of, extent)?)
 }

@@ -7,7 +7,7 @@ use super::error::CurateError;
 use super::tokenizers::load_to_write;
 use crate::corpus::CorpusWriter;
 use crate::decide::{
-    BlockKeys, BlockReach, Blocklist, DecideError, DecisionCounts, DecisionSession,
+    BlockExtent, BlockKeys, BlockReach, Blocklist, DecideError, DecisionCounts, DecisionSession,
     LoadedTokenizer, decide,
 };
 use crate::model::{Context, DocId, Error, Standing};
@@ -20,6 +20,9 @@ use std::collections::BTreeMap;
 pub(super) const CHUNK: usize = 1 << 14;
 /// The same where each has 64 rows of what is similar to it.
 const SIMILAR_CHUNK: usize = 1 << 11;
+
+/// Removed documents by what they block, or blocked before a verb.
+pub(crate) type BlocksBefore = BTreeMap<BlockExtent, RoaringTreemap>;
 
 /// What is noted of a commit that has removed documents block otherwise than before begins so; how far they did follows.
 const BLOCKED: &str = "blocked";
@@ -71,6 +74,8 @@ pub struct RemovalReport {
 pub struct RemovalRequest {
     /// What it keeps out from now on.
     pub reach: BlockReach,
+    /// Whether it keeps keys out, where that is not as the reach has it: [`BlockExtent::key`].
+    pub(crate) key: Option<bool>,
     /// Why, in the words of who does it.
     pub reason: Option<String>,
     /// The SQL condition that selected the documents, where one did.
@@ -84,6 +89,10 @@ impl RemovalRequest {
     #[must_use]
     pub fn new(reach: BlockReach) -> Self {
         Self { reach, ..Self::default() }
+    }
+
+    fn extent(&self) -> BlockExtent {
+        BlockExtent { reach: self.reach, key: self.key }
     }
 
     /// With the reason on record.
@@ -121,6 +130,12 @@ impl RemovalRequest {
 impl From<BlockReach> for RemovalRequest {
     fn from(reach: BlockReach) -> Self {
         Self::new(reach)
+    }
+}
+
+impl From<BlockExtent> for RemovalRequest {
+    fn from(BlockExtent { reach, key }: BlockExtent) -> Self {
+        Self { reach, key, ..Self::default() }
     }
 }
 
@@ -175,7 +190,7 @@ pub fn remove(
     removal: &RemovalRequest,
     context: &Context<'_>,
 ) -> Result<RemovalReport, CurateError> {
-    let reach = removal.reach;
+    let (reach, extent) = (removal.reach, removal.extent());
     let record = removal.record("remove")?;
     let mut report = RemovalReport { selected: selection.len(), ..RemovalReport::default() };
     let purged = writer.view().documents_standing(Standing::Purged)?;
@@ -185,10 +200,10 @@ pub fn remove(
     if reach > BlockReach::Nothing {
         let removed = (selection & &before) - &purged;
         documents |= removed_that(writer.view(), &removed, reach, |blocklist, document, of| {
-            blocklist.lacks(document, of, reach)
+            blocklist.lacks(document, of, extent)
         })?;
     }
-    let mut met = block_reach::ReachSearch::new(reach);
+    let mut met = block_reach::ReachSearch::new(extent);
     let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
     let (documents, record) = (&documents, &record);
     let of = ChunkedChange { documents, size, record, before: None, tokenizers, context };
@@ -206,7 +221,7 @@ pub fn remove(
                 session.exclude(*document, Standing::Removed)?;
             }
             let keys = BlockKeys::of_removed(&view, *document, &header, reach)?;
-            blocklist.block(*document, &keys, reach)?;
+            blocklist.block(*document, &keys, extent)?;
         }
         for document in met.take(chunk) {
             let standing = view.standing(document)?;
@@ -220,7 +235,7 @@ pub fn remove(
         if changed < chunk.len() {
             let removed = chunk.iter().filter(|document| before.contains(document.0));
             let removed = removed.map(|document| document.0).collect();
-            batch.note_before(blocked_words(&by_reach(&view, &removed)?));
+            batch.note_before(blocked_words(&by_extent(&view, &removed)?));
         }
         Ok(changed as u64)
     })?;
@@ -298,8 +313,9 @@ pub fn restore(
     let mut unended = writer.view().unended_purge()?;
     let size = if writer.view().has_blocks(BlockKind::Similar)? { SIMILAR_CHUNK } else { CHUNK };
     let record = CommitRecord::about("restore", "");
-    for (reach, documents) in &by_reach(writer.view(), &removed)? {
-        let (mut met, before) = (block_reach::UnblockSearch::default(), Some(reach.name()));
+    for (extent, documents) in &by_extent(writer.view(), &removed)? {
+        let (mut met, before) = (block_reach::UnblockSearch::default(), extent.name());
+        let before = Some(before.as_str());
         let of = ChunkedChange { documents, size, record: &record, before, tokenizers, context };
         of.decide(writer, &mut report, &mut kept, |batch, session, chunk, rest, report| {
             met.look_up(&batch.view().clone(), chunk, rest)?;
@@ -325,24 +341,23 @@ pub fn restore(
     Ok(report)
 }
 
-/// How far removed documents block, as it is noted: `blocked exact 3 5 similar 7`.
-fn blocked_words(parts: &BTreeMap<BlockReach, RoaringTreemap>) -> String {
+/// What removed documents block, as it is noted: `blocked exact 3 5 exact+key 6 similar 7`.
+fn blocked_words(parts: &BlocksBefore) -> String {
     let mut words = BLOCKED.to_owned();
-    for (reach, documents) in parts {
-        words = format!("{words} {}", reach.name());
+    for (extent, documents) in parts {
+        words = format!("{words} {}", extent.name());
         documents.iter().for_each(|document| words.push_str(&format!(" {document}")));
     }
     words
 }
 
 /// What such a note says.
-pub(super) fn blocked_before(note: &str) -> Option<BTreeMap<BlockReach, RoaringTreemap>> {
-    let mut parts: BTreeMap<BlockReach, RoaringTreemap> = BTreeMap::new();
-    let mut reach = None;
+pub(super) fn blocked_before(note: &str) -> Option<BlocksBefore> {
+    let (mut parts, mut extent) = (BlocksBefore::new(), None);
     for word in note.strip_prefix(BLOCKED)?.split_whitespace() {
-        match BlockReach::ALL.into_iter().find(|reach| reach.name() == word) {
-            None => drop(parts.entry(reach?).or_default().insert(word.parse().ok()?)),
-            named => reach = named,
+        match BlockExtent::named(word) {
+            None => drop(parts.entry(extent?).or_default().insert(word.parse().ok()?)),
+            named => extent = named,
         }
     }
     Some(parts)
@@ -355,39 +370,35 @@ pub(super) fn blocked_before(note: &str) -> Option<BTreeMap<BlockReach, RoaringT
 pub(crate) fn block_as_before(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
-    before: &BTreeMap<BlockReach, RoaringTreemap>,
+    before: &BlocksBefore,
     record: &CommitRecord,
     context: &Context<'_>,
 ) -> Result<(), CurateError> {
     let mut documents = RoaringTreemap::new();
     before.values().for_each(|part| documents |= part);
     lift(writer, tokenizers, &documents, record, context)?;
-    for (reach, documents) in before {
-        if *reach > BlockReach::Nothing {
-            let removal = RemovalRequest {
-                reach: *reach,
-                reason: record.reason.clone(),
-                time: record.time,
-                ..RemovalRequest::default()
-            };
+    for (extent, documents) in before {
+        if extent.reach > BlockReach::Nothing {
+            let (reason, time) = (record.reason.clone(), record.time);
+            let removal = RemovalRequest { reason, time, ..RemovalRequest::from(*extent) };
             remove(writer, tokenizers, documents, &removal, context)?;
         }
     }
     Ok(())
 }
 
-/// Removed documents by how far each of them blocks: a removal again would block as far.
-fn by_reach(
+/// Removed documents by what each of them blocks: a removal again would block the same.
+pub(super) fn by_extent(
     view: &View,
     removed: &RoaringTreemap,
-) -> Result<BTreeMap<BlockReach, RoaringTreemap>, CurateError> {
+) -> Result<BlocksBefore, CurateError> {
     let blocklist = Blocklist::new(view)?;
-    let mut parts: BTreeMap<BlockReach, RoaringTreemap> = BTreeMap::new();
+    let mut parts = BlocksBefore::new();
     for document in removed.iter().map(DocId) {
         let header = view.expect_header(document)?;
         let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;
-        let reach = blocklist.reach_of(document, &of)?;
-        parts.entry(reach).or_default().insert(document.0);
+        let extent = blocklist.extent_of(document, &of)?;
+        parts.entry(extent).or_default().insert(document.0);
     }
     Ok(parts)
 }
@@ -413,7 +424,7 @@ pub(super) fn lift(
         let view = batch.view().clone();
         met.look_up(&view, chunk, rest)?;
         let lifted = chunk.iter().map(|document| document.0).collect();
-        batch.note_before(blocked_words(&by_reach(&view, &lifted)?));
+        batch.note_before(blocked_words(&by_extent(&view, &lifted)?));
         let kept_out = met.take(chunk).into_iter().filter(|one| !removed.contains(one.0));
         lift_blocks(batch, session, chunk, kept_out)?;
         // Nothing of the documents changes.
@@ -443,7 +454,7 @@ pub(super) struct ChunkedChange<'a> {
     pub(super) size: usize,
     pub(super) record: &'a CommitRecord,
     /// What is noted of each commit for who undoes it.
-    pub(super) before: Option<&'static str>,
+    pub(super) before: Option<&'a str>,
     pub(super) tokenizers: &'a [LoadedTokenizer],
     pub(super) context: &'a Context<'a>,
 }

@@ -45,6 +45,43 @@ impl BlockReach {
     }
 }
 
+/// What the removal of one document keeps out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BlockExtent {
+    /// How far it reaches.
+    pub reach: BlockReach,
+    /// Whether its key is blocked; `None`: as the removal of it now has it. Newer content under the key of a removed
+    /// document makes a difference between then and now.
+    pub key: Option<bool>,
+}
+
+impl BlockExtent {
+    /// What it is called: `exact`, `exact+key`, `exact-key`.
+    #[must_use]
+    pub fn name(self) -> String {
+        let key = match self.key {
+            None => "",
+            Some(true) => "+key",
+            Some(false) => "-key",
+        };
+        format!("{}{key}", self.reach.name())
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let keys = [None, Some(true), Some(false)];
+        let all = BlockReach::ALL.into_iter().flat_map(|reach| keys.map(|key| Self { reach, key }));
+        all.into_iter().find(|extent| extent.name() == name)
+    }
+}
+
+impl From<BlockReach> for BlockExtent {
+    fn from(reach: BlockReach) -> Self {
+        Self { reach, key: None }
+    }
+}
+
 impl From<bool> for BlockReach {
     fn from(blocks: bool) -> Self {
         if blocks { Self::Exact } else { Self::Nothing }
@@ -167,7 +204,7 @@ impl<'v> Blocklist<'v> {
         }
     }
 
-    /// A removed document blocks as far as `reach` says. What it blocks already stays blocked.
+    /// A removed document blocks as far as `extent` says. What it blocks already stays blocked.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
@@ -175,9 +212,9 @@ impl<'v> Blocklist<'v> {
         &mut self,
         document: DocId,
         of: &BlockKeys,
-        reach: BlockReach,
+        extent: BlockExtent,
     ) -> Result<(), DecideError> {
-        for (what, hash) in self.meant(document, of, reach)? {
+        for (what, hash) in self.meant(document, of, extent)? {
             self.change(what, hash, |by| {
                 by.insert(document);
             })?;
@@ -185,7 +222,7 @@ impl<'v> Blocklist<'v> {
         Ok(())
     }
 
-    /// Whether a removed document does not block yet as far as `reach` says.
+    /// Whether a removed document does not block yet as far as `extent` says.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
@@ -193,9 +230,9 @@ impl<'v> Blocklist<'v> {
         &self,
         document: DocId,
         of: &BlockKeys,
-        reach: BlockReach,
+        extent: BlockExtent,
     ) -> Result<bool, DecideError> {
-        for (what, hash) in self.meant(document, of, reach)? {
+        for (what, hash) in self.meant(document, of, extent)? {
             if !self.by(what, hash)?.contains(&document) {
                 return Ok(true);
             }
@@ -208,17 +245,19 @@ impl<'v> Blocklist<'v> {
         &self,
         document: DocId,
         of: &BlockKeys,
-        reach: BlockReach,
+        BlockExtent { reach, key }: BlockExtent,
     ) -> Result<Vec<(BlockKind, [u8; 16])>, DecideError> {
         if reach == BlockReach::Nothing {
             return Ok(Vec::new());
         }
-        // A superseded document gave its key away.
-        let matched = self.view.match_of(document)?;
-        let gave_key_away = matched.is_some_and(|found| !found.is_duplicate());
+        let with_key = match key {
+            Some(with_key) => with_key,
+            // A superseded document gave its key away.
+            None => self.view.match_of(document)?.is_none_or(|found| found.is_duplicate()),
+        };
         let is_meant = |what: &BlockKind| match what {
             BlockKind::Text => true,
-            BlockKind::Identity => !gave_key_away,
+            BlockKind::Identity => with_key,
             BlockKind::Normalised => reach >= BlockReach::Normalised,
             BlockKind::Similar => reach >= BlockReach::Similar,
         };
@@ -246,22 +285,21 @@ impl<'v> Blocklist<'v> {
         Ok(LiftedBlocks { with_sketch: reach == BlockReach::Similar, blocklist: self })
     }
 
-    /// How far the removal of a document that has these keys blocks.
+    /// What the removal of a document that has these keys blocks.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn reach_of(&self, document: DocId, of: &BlockKeys) -> Result<BlockReach, DecideError> {
-        for (way, reach) in [
-            (BlockKind::Similar, BlockReach::Similar),
-            (BlockKind::Normalised, BlockReach::Normalised),
-            (BlockKind::Text, BlockReach::Exact),
-            (BlockKind::Identity, BlockReach::Exact),
-        ] {
-            if self.is_blocking(document, of.keys().filter(|(what, _)| *what == way))? {
-                return Ok(reach);
-            }
-        }
-        Ok(BlockReach::Nothing)
+    pub fn extent_of(&self, document: DocId, of: &BlockKeys) -> Result<BlockExtent, DecideError> {
+        let blocks = |way| self.is_blocking(document, of.keys().filter(|(what, _)| *what == way));
+        let blocks_key = blocks(BlockKind::Identity)?;
+        let reach = match () {
+            () if blocks(BlockKind::Similar)? => BlockReach::Similar,
+            () if blocks(BlockKind::Normalised)? => BlockReach::Normalised,
+            () if blocks_key || blocks(BlockKind::Text)? => BlockReach::Exact,
+            () => return Ok(BlockReach::Nothing.into()),
+        };
+        let has_key = of.keys().any(|(what, _)| what == BlockKind::Identity);
+        Ok(BlockExtent { reach, key: has_key.then_some(blocks_key) })
     }
 
     /// Whether a removed document blocks anything of this.

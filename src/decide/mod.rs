@@ -47,7 +47,7 @@ mod witness_mode;
 mod writer_cache;
 
 pub use apply::{decide, decide_reranked};
-pub use blocklist::{BlockKeys, BlockReach, Blocklist};
+pub use blocklist::{BlockExtent, BlockKeys, BlockReach, Blocklist};
 pub(crate) use decision::check_removal;
 pub use decision::{Decision, DecisionCounts, ImportContext, ImportedDecision, Newcomer};
 pub use encode::{

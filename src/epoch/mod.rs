@@ -97,8 +97,8 @@ pub use plan::{
     PlannedSource,
 };
 pub(crate) use plan_store::{
-    PlanStorage, chain_of, check_marks, drop_plan, mark_epochs, plans_by, plans_drawing,
-    plans_naming, plans_of_source, store_plan, stored_plan,
+    PlanStorage, carry_plan, chain_of, check_marks, drop_plan, mark_epochs, plans_by,
+    plans_drawing, plans_naming, plans_of_source, store_plan, stored_plan,
 };
 pub use planning::{LeftOut, LeftOutReason};
 pub(crate) use planning::{

@@ -2,7 +2,7 @@
 
 use super::coverage::PinnedSource;
 use super::error::EpochError;
-use super::plan::{Plan, PlanHeader};
+use super::plan::{PinnedTokenizer, Plan, PlanHeader};
 use super::recipe::DrawsFrom;
 use super::run::{check_marks as check_plan, index_epochs};
 use crate::corpus::Corpora;
@@ -183,6 +183,38 @@ pub fn store_plan(
     batch.commit(&about(record.number.to_string()))?;
     let stored = Some(record.number);
     Ok((record, Plan { stored, ..planned }))
+}
+
+/// Stores a plan of another corpus, which has the same documents under the same numbers: its epochs are the same bytes
+/// there. Answers whether the corpus has what the plan draws by: its snapshot and its tokenizer.
+///
+/// # Errors
+/// [`EpochError`] when the plan or its marks cannot be read, or the disk refuses; nothing of the plan is then stored.
+pub(crate) fn carry_plan(
+    view: &View,
+    writer: &mut StoreWriter,
+    record: EpochRecord,
+) -> Result<bool, EpochError> {
+    let number = record.number;
+    let planned = stored_plan(view, number)?;
+    let PinnedTokenizer { name, hash, .. } = &planned.plan.tokenizer;
+    let has_tokenizer = writer.view().tokenizer_named(name).is_some_and(|(_, found)| {
+        blake3::Hash::from_bytes(found.hash).to_hex().as_str() == hash.as_str()
+    });
+    if !has_tokenizer || writer.view().snapshot(&record.snapshot)?.is_none() {
+        return Ok(false);
+    }
+    let encoded = planned.pinned.iter().map(|pinned| Ok((pinned.name.clone(), pinned.encode()?)));
+    let parts: Vec<(String, Vec<u8>)> = encoded.collect::<Result<_, EpochError>>()?;
+    let mut batch = writer.begin()?;
+    batch.carry_epoch(record, &parts)?;
+    for epoch in view.marked_epochs(number)? {
+        if let Some(marks) = view.epoch_marks(number, epoch)? {
+            batch.put_marks(number, &marks)?;
+        }
+    }
+    batch.commit(&about(number.to_string()))?;
+    Ok(true)
 }
 
 /// Stores marks along the first `epochs` epochs of a stored plan, where they are not yet; answers how many got some.

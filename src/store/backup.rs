@@ -11,7 +11,7 @@ use crate::store::files::backup_place::BackupPlace;
 use crate::store::files::backups::BackupDirectory;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal::{self, Journal, JournalContents, JournalEntry};
-use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
+use crate::store::files::manifest_note::{ManifestNote, refuse_lost_tables};
 use crate::store::files::scratch::{self, LinkedFiles, ScratchDirectory};
 use crate::store::files::wal;
 use crate::store::migrate;
@@ -167,7 +167,7 @@ impl HeldMoment {
         for _ in 0..TRIES {
             // The journal first: what is held later can only be ahead of it.
             let journal = journal::read_end(place)?;
-            refuse_shorter(place)?;
+            refuse_lost_tables(place, &place.database())?;
             let Some(files) = LinkedFiles::take_or_copy(place, spare)? else { continue };
             files.copy_logs()?;
             let oldest = ManifestNote::read(place)?.map_or(0, |note| note.oldest_log);

@@ -23,7 +23,8 @@ use crate::store::documents::texts::Texts;
 use crate::store::error::StoreError;
 use crate::store::files::directory::{CorpusDirectory, write_whole};
 use crate::store::files::journal;
-use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
+use crate::store::files::manifest_note::{ManifestNote, refuse_lost_tables};
+use crate::store::files::record_log::restore_types;
 use crate::store::files::scratch::{self, ScratchDirectory};
 use crate::store::files::wal;
 use crate::store::index::IndexReader;
@@ -76,6 +77,7 @@ pub(crate) fn mend_files(path: &Path) -> Result<Vec<String>, StoreError> {
         mended.push("CURRENT".to_owned());
     }
     if !is_known {
+        refuse_lost_tables(&place, &database)?;
         let entries = journal::read_end(&place)?;
         let found = open_for_inspection(&place, &database, &entries, 0)
             .and_then(|db| migrate::version(&db));
@@ -202,7 +204,7 @@ fn link(place: &CorpusDirectory) -> Result<ScratchDirectory, StoreError> {
         let done = if name.ends_with(".sst") {
             std::fs::hard_link(&path, &to).or_else(|_| std::fs::copy(&path, &to).map(drop))
         } else if name.ends_with(".log") || name.starts_with("MANIFEST-") {
-            std::fs::copy(&path, &to).map(drop)
+            std::fs::copy(&path, &to).and_then(|_| restore_types(&to))
         } else {
             Ok(())
         };
@@ -219,11 +221,11 @@ fn open_links(
     damage: &mut Vec<String>,
 ) -> Result<DB, StoreError> {
     let manifest = named_manifest(&place.database()).or_else(|| last_manifest(place));
-    let is_short = refuse_shorter(place).is_err();
-    let opened = match manifest.filter(|_| !is_short) {
+    let opened = match manifest {
         Some(manifest) => {
             write_whole(links, "CURRENT", format!("{manifest}\n").as_bytes())?;
-            open(links, memory).ok()
+            let is_whole = refuse_lost_tables(place, links).is_ok();
+            is_whole.then(|| open(links, memory).ok()).flatten()
         }
         None => None,
     };

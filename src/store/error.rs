@@ -115,18 +115,15 @@ pub enum StoreError {
         /// What was missed last.
         why: String,
     },
-    /// The database's list of its tables ends before it did.
-    #[error(
-        "{} lost names of tables: the manifest of the database has {found} bytes, and had {noted}",
-        path.display()
-    )]
+    /// The database's list of its tables is not whole.
+    #[error("{} lost names of tables: their list {} {damage}", path.display(), manifest.display())]
     LostTables {
         /// The corpus.
         path: PathBuf,
-        /// Length of the manifest, in bytes.
-        found: u64,
-        /// The length that it had.
-        noted: u64,
+        /// The list: the manifest of the database.
+        manifest: PathBuf,
+        /// What became of it.
+        damage: String,
     },
     /// A table that is not as it was written, cannot be read, or is gone. RocksDB's own words name the file and place.
     #[error("family {family} is damaged: {why}")]
@@ -330,7 +327,9 @@ fn way_to_a_corpus(path: &Path) -> &'static str {
 }
 
 /// Where acknowledged commits are gone.
-const RESTORE: &str = "restore a backup, or ingest again into a new corpus; a copy made file by file beside a writer is not a backup: `corpusdb backup create` takes one";
+const RESTORE: &str = "restore a backup (a copy made file by file beside a writer is not one: `corpusdb backup create` takes it), ingest again into a new corpus, or copy what is whole into one";
+/// What copies what is whole of a damaged corpus.
+const SALVAGE: &str = "corpusdb check CORPUS --salvage NEW";
 
 impl StoreError {
     /// That a file of the folder `outputs` is no entry.
@@ -381,12 +380,14 @@ impl StoreError {
             Self::Exchanged { .. } => Hint::text(
                 "a renamed folder keeps all that was committed: run the same again with the path of the corpus that is meant, and end writers before a folder is renamed or replaced",
             ),
-            Self::LostCommits { .. } => Hint::text(RESTORE),
-            Self::LostLog { .. } => Hint::text(format!("put that file back unchanged, {RESTORE}")),
+            Self::LostCommits { .. } => Hint::text(RESTORE).with_command(SALVAGE),
+            Self::LostLog { .. } => Hint::text(format!("put that file back unchanged, {RESTORE}"))
+                .with_command(SALVAGE),
             Self::LostTables { path, .. } => Hint::text(format!(
-                "{RESTORE} (after a power cut under corpusdb 0.1.0 the note of its length can be ahead of the disk: if a copy without the file {} passes a deep check, remove that file)",
+                "if a copy without the file {} passes a deep check, a power cut under corpusdb 0.1.0 left that note ahead of the disk: remove it; else {RESTORE}",
                 path.join("manifest").display()
-            )),
+            ))
+            .with_command(SALVAGE),
             Self::BackupsLocked { mark: None, .. } => Hint::text("wait for it to end"),
             Self::BackupsLocked { path, .. } => {
                 Hint::text("wait for it to end; if it was killed, clear its mark")
@@ -505,7 +506,7 @@ fn way_out(family: &str) -> Hint {
         Hint::text(format!(
             "`{family}` has primary rows, which cannot be recomputed: restore a backup, or copy the intact documents into a new corpus"
         ))
-        .with_command("corpusdb check CORPUS --salvage NEW")
+        .with_command(SALVAGE)
     }
 }
 

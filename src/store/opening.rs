@@ -13,7 +13,7 @@ use crate::store::database::tuning::{self, MemoryBudget};
 use crate::store::error::StoreError;
 use crate::store::files::directory::{CorpusDirectory, WriterLock};
 use crate::store::files::journal::{self, Journal, JournalContents, JournalEntry};
-use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
+use crate::store::files::manifest_note::{ManifestNote, refuse_lost_tables};
 use crate::store::files::scratch::{self, DryRunCorpus};
 use crate::store::files::wal;
 use crate::store::index::{IndexReader, IndexWriter};
@@ -125,11 +125,12 @@ impl OpeningCorpus {
         let found = place.read_format(migrate::current())?;
         scratch::sweep(&place, &[scratch::LINKS, scratch::DRY_RUN, scratch::NOTES]);
         let entries = journal::read_end(&place)?;
-        refuse_shorter(&place)?;
+        refuse_lost_tables(&place, &place.database())?;
         let note = ManifestNote::read(&place)?;
         let opening = Self { place, found, lock, entries, note };
         let Self { place, entries, .. } = &opening;
         let oldest = opening.oldest_log();
+        wal::refuse_endless(place, entries, oldest)?;
         wal::refuse_lost(place, entries, oldest, || {
             open_for_inspection(place, &place.database(), entries, oldest)
         })?;
@@ -358,6 +359,7 @@ pub(in crate::store) fn open_for_inspection(
     journal: &JournalContents,
     oldest_log: u64,
 ) -> Result<DB, StoreError> {
+    wal::refuse_endless(place, journal, oldest_log)?;
     let memory = MemoryBudget::within(0);
     let options = tuning::database(memory, 2);
     let named = DB::list_cf(&options, database)?;

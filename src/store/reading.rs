@@ -9,7 +9,7 @@ use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::held_folder::{identity, identity_at};
 use crate::store::files::journal::{self, JournalContents};
-use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
+use crate::store::files::manifest_note::{ManifestNote, refuse_lost_tables};
 use crate::store::files::scratch::LinkedFiles;
 use crate::store::files::wal;
 use crate::store::index::IndexReader;
@@ -171,7 +171,9 @@ fn attempt(
     is_held: bool,
     memory: MemoryBudget,
 ) -> Result<OpenAttempt<View>, StoreError> {
-    refuse_shorter(place)?;
+    refuse_lost_tables(place, &place.database())?;
+    let oldest = ManifestNote::read(place)?.map_or(0, |note| note.oldest_log);
+    wal::refuse_endless(place, journal, oldest)?;
     let options = tuning::database(memory, 2);
     let families = tuning::families_to_read(FAMILIES, memory);
     let db = match DB::open_cf_descriptors_read_only(&options, database, families, false) {
@@ -184,7 +186,6 @@ fn attempt(
             return Err(StoreError::Repairing { path, families });
         }
         Err(error) => {
-            let oldest = ManifestNote::read(place)?.map_or(0, |note| note.oldest_log);
             match wal::refused(place, database, journal, oldest, error) {
                 // A table that cannot be opened stops who reads its rows, and nobody else. The logs were found whole.
                 StoreError::Rocks(words) if is_damage(&words) => {

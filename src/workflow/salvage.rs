@@ -1,8 +1,9 @@
 //! What is whole of a damaged corpus, copied into a new one by the ordinary way in, and a list of what is not.
 
 use crate::corpus::{CorpusOptions, CorpusWriter};
-use crate::curate::{self, BlockReach, NewSuite};
-use crate::decide::{BlockKeys, Blocklist};
+use crate::curate::{self, BlockReach, BlocksBefore, NewSuite};
+use crate::decide::{BlockExtent, BlockKeys, Blocklist};
+use crate::epoch;
 use crate::ingest::{IngestOptions, OnError, ReadOptions, Records};
 use crate::model::{Context, DocId, Error, key_identity, note_little_room};
 use crate::store::{
@@ -10,7 +11,6 @@ use crate::store::{
 };
 use roaring::RoaringTreemap;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -47,6 +47,8 @@ pub struct SalvageReport {
     pub bare_documents: String,
     /// Snapshots that were copied.
     pub snapshots: u64,
+    /// Stored plans that were copied: their epochs are the same bytes.
+    pub plans: u64,
     /// What cannot be read beside documents, and what the copy lacks for it, in words.
     pub damage: Vec<String>,
     /// What else was not copied, though it may be whole, in words.
@@ -84,7 +86,7 @@ pub struct LostDocument {
 
 impl CorpusOptions {
     /// Copies what is whole of the damaged corpus at `path` into a new one at `target`: documents with their keys,
-    /// fields and sources, in their order; snapshots, tokenizers and suites; what was removed is removed there too. All
+    /// fields and sources, in their order; snapshots, tokenizers, suites and plans; what was removed is removed there too. All
     /// is decided again. What cannot be read is listed. Texts and headers are enough; a failure leaves no target.
     ///
     /// # Errors
@@ -127,12 +129,13 @@ impl CorpusOptions {
         let mut report =
             SalvageReport { documents: view.documents(), damage, ..SalvageReport::default() };
         let [removed, purged] = view.gone_beside_damage(context, &mut report.damage)?;
-        let copied = copy_documents(view, purged, &mut writer, &mut report, context)?;
+        let (copied, has_forms) = copy_documents(view, purged, &mut writer, &mut report, context)?;
         copy_snapshots(view, &copied, &mut writer, &mut report)?;
         remove_again(view, (&removed, &copied), &mut writer, &mut report, context)?;
         // Behind snapshots: what these keep is encoded too.
         copy_tokenizers(view, &mut writer, &mut report, context)?;
         copy_suites(view, &mut writer, &mut report, context)?;
+        copy_plans(view, (&copied, has_forms), &mut writer, &mut report)?;
         tell_left(view, &mut report);
         Ok(report)
     }
@@ -161,14 +164,15 @@ struct CopyTally {
     spans: u64,
 }
 
-/// Answers the numbers of the copied documents, which are in the copy in their order.
+/// Answers the numbers of the copied documents, which are in the copy in their order, and whether not all of the text of
+/// some is trained on, or their ids came with them.
 fn copy_documents(
     view: &View,
     purged: RoaringTreemap,
     writer: &mut CorpusWriter,
     report: &mut SalvageReport,
     context: &Context<'_>,
-) -> Result<RoaringTreemap, Error> {
+) -> Result<(RoaringTreemap, bool), Error> {
     let tally = Arc::new(Mutex::new(CopyTally::default()));
     let known = Arc::clone(&tally);
     let objects = (0..view.documents()).map(DocId).filter_map(move |document| {
@@ -199,7 +203,7 @@ fn copy_documents(
             "trained tokens or ids that came with the records: all of their text is trained on";
         report.left.push(format!("{} documents: {words}", tally.spans));
     }
-    Ok(tally.copied)
+    Ok((tally.copied, tally.spans > 0))
 }
 
 /// A document as a record; `None` for a lost or purged one.
@@ -277,15 +281,15 @@ fn shown_key(view: &View, document: DocId, header: &DocumentRecord) -> String {
     shown.unwrap_or_else(|_| format!("document {document}"))
 }
 
-/// How far the removal of a document blocks.
-fn reach(
+/// What the removal of a document blocks.
+fn extent(
     view: &View,
     blocklist: &Blocklist<'_>,
     document: DocId,
     header: &DocumentRecord,
-) -> Result<BlockReach, Error> {
+) -> Result<BlockExtent, Error> {
     let of = BlockKeys::of_removed(view, document, header, blocklist.reach())?;
-    Ok(blocklist.reach_of(document, &of)?)
+    Ok(blocklist.extent_of(document, &of)?)
 }
 
 fn remove_again(
@@ -295,7 +299,7 @@ fn remove_again(
     report: &mut SalvageReport,
     context: &Context<'_>,
 ) -> Result<(), Error> {
-    let mut by_reach: BTreeMap<BlockReach, RoaringTreemap> = BTreeMap::new();
+    let mut by_extent = BlocksBefore::new();
     let blocklist = match Blocklist::new(view) {
         Ok(blocklist) => Some(blocklist),
         Err(error) => {
@@ -317,11 +321,12 @@ fn remove_again(
             writer.view().identities(&[identity])?.into_iter().next().flatten()
         };
         if let Some(found) = found {
-            let reach = blocklist.as_ref().and_then(|it| reach(view, it, document, &header).ok());
-            if reach.is_none() {
+            let extent = blocklist.as_ref().and_then(|it| extent(view, it, document, &header).ok());
+            if extent.is_none() {
                 unknown.insert(document.0);
             }
-            by_reach.entry(reach.unwrap_or_default()).or_default().insert(found.0);
+            let extent = extent.unwrap_or_else(|| BlockReach::default().into());
+            by_extent.entry(extent).or_default().insert(found.0);
         }
     }
     if !unknown.is_empty() {
@@ -330,8 +335,8 @@ fn remove_again(
             ranges(&unknown)
         ));
     }
-    for (reach, documents) in by_reach {
-        report.removed += writer.remove(&documents, reach, context)?.changed;
+    for (extent, documents) in by_extent {
+        report.removed += writer.remove(&documents, extent, context)?.changed;
     }
     Ok(())
 }
@@ -423,6 +428,40 @@ fn copy_suites(
     Ok(())
 }
 
+/// Plans that draw what the copy has: the same documents under the same numbers, encoded by the same tokenizer.
+fn copy_plans(
+    view: &View,
+    (copied, has_forms): (&RoaringTreemap, bool),
+    writer: &mut CorpusWriter,
+    report: &mut SalvageReport,
+) -> Result<(), Error> {
+    let plans = match view.epochs() {
+        Ok(plans) => plans,
+        Err(error) => return report.leave("stored plans", error.into()),
+    };
+    let is_numbered = copied.len() == view.documents() && writer.view().documents() == copied.len();
+    let mut left = Vec::new();
+    for record in plans {
+        let number = record.number;
+        if !is_numbered || has_forms {
+            left.push(number.to_string());
+            continue;
+        }
+        match epoch::carry_plan(view, writer.store(), record) {
+            Ok(true) => report.plans += 1,
+            Ok(false) => left.push(number.to_string()),
+            Err(error) => report.leave(&format!("plan {number}"), error.into())?,
+        }
+    }
+    if !left.is_empty() {
+        report.left.push(format!(
+            "plans {}: in the copy documents have other numbers, or tokens, snapshots or tokenizers that they draw by are not there; plan their recipes again",
+            left.join(", ")
+        ));
+    }
+    Ok(())
+}
+
 /// What lives in the damaged corpus alone.
 fn tell_left(view: &View, report: &mut SalvageReport) {
     let mut tell = |what: &str, count: Result<usize, StoreError>| match count {
@@ -430,7 +469,19 @@ fn tell_left(view: &View, report: &mut SalvageReport) {
         Ok(count) => report.left.push(format!("{count} {what}")),
         Err(error) => report.damage.push(format!("{what}: {error}")),
     };
-    tell("stored plans", view.epochs().map(|all| all.len()));
+    let outputs = view.stored_outputs().and_then(|rows| {
+        let mut count = 0;
+        for row in rows {
+            row?;
+            count += 1;
+        }
+        Ok(count)
+    });
+    tell("outputs on record: ask `who` of a backup", outputs);
+    tell(
+        "documents of ingests that were undone: in the copy a restoration brings them back",
+        view.undone().map(|documents| usize::try_from(documents.len()).unwrap_or(usize::MAX)),
+    );
     let rejects = usize::try_from(view.state().rejects).unwrap_or(usize::MAX);
     tell("records that could not be read", Ok(rejects));
     let verdicts = view.suites().and_then(|suites| {

@@ -5,6 +5,7 @@ use crate::curate::{
     self, BlockReach, BlocksBefore, LogEntry, RemovalReport, RemovalRequest, UndoWay, Undoable,
     load_to_write,
 };
+use crate::decide::BlockExtent;
 use crate::model::show::{count, number};
 use crate::model::{CommitSeq, Context, DocId, Error};
 use crate::store::CommitRecord;
@@ -130,10 +131,10 @@ impl CorpusWriter {
             UndoWay::Restoration(parts, blocks) => {
                 let loaded = load_to_write(self.store())?;
                 let store = self.store();
-                for (reach, documents) in parts {
-                    report.verbs.push(remove_verb(reach, &documents));
+                for (extent, documents) in parts {
+                    report.verbs.push(remove_verb(extent, &documents));
                     let mut removal =
-                        RemovalRequest::new(reach).because(curate::undo_reason(undone));
+                        RemovalRequest::from(extent).because(curate::undo_reason(undone));
                     removal.time = time;
                     let removed = curate::remove(store, &loaded, &documents, &removal, &inner)?;
                     report.take(&removed);
@@ -189,7 +190,9 @@ impl CorpusWriter {
         if blocks.is_empty() {
             return Ok(());
         }
-        report.verbs.extend(blocks.iter().map(|(reach, documents)| remove_verb(*reach, documents)));
+        report
+            .verbs
+            .extend(blocks.iter().map(|(extent, documents)| remove_verb(*extent, documents)));
         // The verb has begun.
         let store = self.continuing();
         let loaded = load_to_write(store)?;
@@ -203,11 +206,12 @@ fn restored(report: &UndoReport, undone: CommitSeq, time: Option<i64>) -> Commit
     CommitRecord { reason, time, ..CommitRecord::about("restore", &report.undone.subject) }
 }
 
-fn remove_verb(reach: BlockReach, documents: &RoaringTreemap) -> String {
+fn remove_verb(extent: BlockExtent, documents: &RoaringTreemap) -> String {
     let ids = ids(documents);
-    match reach {
+    let keys = if extent.key == Some(false) { ", without their keys" } else { "" };
+    match extent.reach {
         BlockReach::Nothing => format!("corpusdb remove CORPUS {ids} --no-block"),
-        reach => format!("corpusdb remove CORPUS {ids} --block {}", reach.name()),
+        reach => format!("corpusdb remove CORPUS {ids} --block {}{keys}", reach.name()),
     }
 }
 

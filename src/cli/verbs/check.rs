@@ -233,9 +233,9 @@ fn print_salvage(report: &SalvageReport, out: &mut Output) {
     }
     let (copied, all) = (number(report.copied), number(report.documents));
     let (removed, purged) = (number(report.removed), number(report.purged));
-    let snapshots = number(report.snapshots);
+    let (snapshots, plans) = (number(report.snapshots), number(report.plans));
     out.line(format!(
-        "copied {copied} of {all} documents and {snapshots} snapshots; {removed} removed ones are removed in the copy, too; {purged} purged ones have no content left"
+        "copied {copied} of {all} documents, {snapshots} snapshots and {plans} plans; {removed} removed ones are removed in the copy, too; {purged} purged ones have no content left"
     ));
 }
 

@@ -286,7 +286,7 @@ fn finish(
         _ => BlockReach::Similar,
     };
     let CommitRecord { reason, condition, time, .. } = begun;
-    let removal = RemovalRequest { reach, reason, condition, time };
+    let removal = RemovalRequest { reach, key: None, reason, condition, time };
     let record = removal.record("purge")?;
     let documents = &unended.documents - writer.view().documents_standing(Standing::Purged)?;
     let commits = CommitLoop::begin("purging", None, context);

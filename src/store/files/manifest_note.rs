@@ -1,7 +1,7 @@
 //! How long the database's manifest had grown: a shorter one has lost the names of tables, and says nothing.
 //!
 //! RocksDB takes a manifest that ends early for the whole of it. Where the write-ahead log of the lost tables is gone
-//! too, their rows would be missing silently. So the writer notes number and length after each commit and flush; a
+//! too, their rows would be missing silently; so does it with a record whose length is beyond the end. So the writer notes number and length after each commit and flush; a
 //! manifest only grows, until another of a higher number follows it. RocksDB's threads write to it and sync it later,
 //! so it is synced before it is noted: a note that a power cut leaves ahead of the disk would have a whole corpus
 //! refused.
@@ -12,8 +12,11 @@ use crate::model::IoError;
 use crate::store::bytes::cursor::ByteCursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
+use crate::store::files::held_folder::DATABASE;
+use crate::store::files::record_log::{RecordDamage, RecordScan, damage, endless};
 use std::fs::File;
 use std::io::ErrorKind;
+use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Number and length of a manifest, the oldest needed log, and their xxh3-64; little-endian.
@@ -37,9 +40,8 @@ pub(in crate::store) struct ManifestNote {
 }
 
 impl ManifestLength {
-    /// The manifest in use; none while it is being replaced.
-    pub(in crate::store) fn now(place: &CorpusDirectory) -> Option<Self> {
-        let database = place.database();
+    /// The manifest in use in a database's directory; none while it is being replaced.
+    pub(in crate::store) fn now(database: &Path) -> Option<Self> {
         let current = std::fs::read_to_string(database.join("CURRENT")).ok()?;
         let name = current.trim_end();
         let number = name.strip_prefix("MANIFEST-")?.parse().ok()?;
@@ -55,7 +57,7 @@ impl ManifestLength {
     /// Number and length of the manifest in use, which is completely on the disk; `None` while it is replaced.
     fn synced(place: &CorpusDirectory) -> Option<Self> {
         // Measured before it is synced: what is appended meanwhile is not claimed.
-        let found = Self::now(place)?;
+        let found = Self::now(&place.database())?;
         File::open(place.database().join(found.name())).ok()?.sync_data().ok()?;
         Some(found)
     }
@@ -100,7 +102,7 @@ impl ManifestNote {
         let is_new = |found: &ManifestLength| {
             before.is_none_or(|noted| noted.manifest != *found || noted.oldest_log != oldest_log)
         };
-        if !ManifestLength::now(place).as_ref().is_some_and(is_new) {
+        if !ManifestLength::now(&place.database()).as_ref().is_some_and(is_new) {
             return Ok(before);
         }
         let Some(manifest) = ManifestLength::synced(place) else { return Ok(before) };
@@ -113,19 +115,39 @@ impl ManifestNote {
     }
 }
 
-/// Refuses a database whose manifest is shorter than it was.
+/// Refuses a database, in its place or elsewhere, whose manifest is shorter than it was, or has what is no record up to
+/// there, or one that RocksDB would read for ever.
 ///
 /// # Errors
-/// [`StoreError::LostTables`]; [`StoreError::Io`] when the note cannot be read.
-pub(in crate::store) fn refuse_shorter(place: &CorpusDirectory) -> Result<(), StoreError> {
-    let Some(noted) = ManifestNote::read(place)?.map(|noted| noted.manifest) else { return Ok(()) };
-    match ManifestLength::now(place) {
-        Some(found) if found < noted => Err(StoreError::LostTables {
-            path: place.root.clone(),
-            found: found.length,
-            noted: noted.length,
-        }),
-        _ => Ok(()),
+/// [`StoreError::LostTables`]; [`StoreError::Io`] when a file cannot be read.
+pub(in crate::store) fn refuse_lost_tables(
+    place: &CorpusDirectory,
+    database: &Path,
+) -> Result<(), StoreError> {
+    let noted = ManifestNote::read(place)?.map(|noted| noted.manifest);
+    let Some(found) = ManifestLength::now(database) else { return Ok(()) };
+    let path = database.join(found.name());
+    let lost = |damage| {
+        let (path, manifest) = (place.root.clone(), place.root.join(DATABASE).join(found.name()));
+        Err(StoreError::LostTables { path, manifest, damage })
+    };
+    match noted {
+        Some(noted) if found.number < noted.number => {
+            return lost(format!("is not {}, which was in use", noted.name()));
+        }
+        Some(noted) if found.number == noted.number => {
+            let damage = damage(&path, noted.length, RecordScan::Headers);
+            match damage.map_err(IoError::of("reading", &path))? {
+                // Gone: another one follows it.
+                None | Some(RecordDamage::Gone) => {}
+                Some(damage) => return lost(damage.words(noted.length)),
+            }
+        }
+        _ => {}
+    }
+    match endless(&path).map_err(IoError::of("reading", &path))? {
+        Some((damage, length)) => lost(damage.words(length)),
+        None => Ok(()),
     }
 }
 
@@ -140,24 +162,49 @@ mod tests {
         let set = |number: u64, length: usize| {
             std::fs::create_dir_all(place.database()).unwrap();
             let name = format!("MANIFEST-{number:06}");
-            std::fs::write(place.database().join(&name), vec![0; length]).unwrap();
+            // A record up to byte 100, and one behind it.
+            let record = |bytes: usize| {
+                [&[0; 4], &(bytes as u16 - 7).to_le_bytes()[..], &[1], &vec![7; bytes - 7]].concat()
+            };
+            let mut bytes = record(length.min(100));
+            if length > 100 {
+                bytes.extend(record(length - 100));
+            }
+            std::fs::write(place.database().join(&name), bytes).unwrap();
             std::fs::write(place.database().join("CURRENT"), format!("{name}\n")).unwrap();
         };
         set(5, 100);
-        assert!(refuse_shorter(&place).is_ok());
+        assert!(refuse_lost_tables(&place, &place.database()).is_ok());
         ManifestNote::update(None, &place, 7).unwrap();
         assert_eq!(ManifestNote::read(&place).unwrap().unwrap().oldest_log, 7);
         for (number, length, good) in
             [(5, 100, true), (5, 99, false), (4, 200, false), (5, 300, true), (6, 10, true)]
         {
             set(number, length);
-            assert_eq!(refuse_shorter(&place).is_ok(), good, "{number} {length}");
+            assert_eq!(
+                refuse_lost_tables(&place, &place.database()).is_ok(),
+                good,
+                "{number} {length}"
+            );
+        }
+        // A length that is beyond the end, and a type that RocksDB makes no end of.
+        for (at, altered, good) in [(5, 1, false), (6, 5, false), (6, 4, true)] {
+            set(5, 100);
+            let manifest = place.database().join("MANIFEST-000005");
+            let mut bytes = std::fs::read(&manifest).unwrap();
+            bytes[at] = altered;
+            std::fs::write(&manifest, bytes).unwrap();
+            assert_eq!(
+                refuse_lost_tables(&place, &place.database()).is_ok(),
+                good,
+                "{at} {altered}"
+            );
         }
         let note = place.manifest_note();
         let bytes = std::fs::read(&note).unwrap();
         std::fs::write(&note, &bytes[..20]).unwrap();
-        set(1, 1);
-        assert!(refuse_shorter(&place).is_ok(), "a torn note says nothing");
+        set(1, 8);
+        assert!(refuse_lost_tables(&place, &place.database()).is_ok(), "a torn note says nothing");
     }
 
     #[test]

@@ -9,5 +9,6 @@ pub(in crate::store) mod held_folder;
 pub(in crate::store) mod journal;
 pub(in crate::store) mod manifest_note;
 pub(in crate::store) mod outputs;
+pub(in crate::store) mod record_log;
 pub(in crate::store) mod scratch;
 pub(in crate::store) mod wal;

@@ -9,7 +9,7 @@
 use crate::model::IoError;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
-use crate::store::files::manifest_note::{ManifestLength, refuse_shorter};
+use crate::store::files::manifest_note::{ManifestLength, refuse_lost_tables};
 use crate::store::files::outputs::OutputFolder;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -195,11 +195,13 @@ impl LinkedFiles {
 
     fn fill(&self, place: &CorpusDirectory, hold: Hold) -> Result<bool, StoreError> {
         for _ in 0..ROUNDS {
-            let Some(before) = ManifestLength::now(place) else { continue };
+            let Some(before) = ManifestLength::now(&place.database()) else { continue };
             self.hold(place, hold)?;
             // A file that the manifest names is deleted after the manifest has said so, never before: if it
             // said the same all the while, every file that it names has been linked.
-            if ManifestLength::now(place) == Some(before) && self.copy_manifest(place, before)? {
+            if ManifestLength::now(&place.database()) == Some(before)
+                && self.copy_manifest(place, before)?
+            {
                 return Ok(true);
             }
         }
@@ -274,7 +276,7 @@ impl DryRunCorpus {
         // Who has the lock is alone: no file changes while it is copied.
         let _lock = place.lock()?;
         sweep(&place, &[LINKS, DRY_RUN]);
-        refuse_shorter(&place)?;
+        refuse_lost_tables(&place, &place.database())?;
         Self::beside(&place, |database| {
             std::fs::create_dir(database).map_err(IoError::of("creating", database))?;
             share(&place.database(), database)

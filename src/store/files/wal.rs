@@ -9,35 +9,10 @@ use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::held_folder::DATABASE;
 use crate::store::files::journal::{JournalContents, LogEnd, LogExtent};
+use crate::store::files::record_log::{RecordDamage, RecordScan, damage, endless};
 use rocksdb::DB;
-use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
-
-/// Bytes of a block of a log; no record header crosses its end.
-const BLOCK: u64 = 32 << 10;
-/// Bytes of a record's header: checksum u32, length u16, type u8.
-const HEADER: usize = 7;
-
-/// What became of a log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum LogDamage {
-    Gone,
-    Short(u64),
-    /// Where what is there is no record.
-    Hole(u64),
-    /// Where the record begins whose bytes are not those of its checksum.
-    Altered(u64),
-}
-
-/// How much of a log is read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LogScan {
-    /// Headers of records: RocksDB proves what they enclose.
-    Headers,
-    /// All of it.
-    Bytes,
-}
 
 /// The end of the newest log: where the last write of the only writer went.
 pub(in crate::store) fn newest(place: &CorpusDirectory) -> Result<Option<LogEnd>, StoreError> {
@@ -77,8 +52,8 @@ pub(in crate::store) fn whole_ends(
     for log in &mut all {
         let path = place.database().join(name(log.number));
         let found =
-            damage(&path, log.end, LogScan::Headers).map_err(IoError::of("reading", &path))?;
-        if let Some(LogDamage::Hole(at)) = found {
+            damage(&path, log.end, RecordScan::Headers).map_err(IoError::of("reading", &path))?;
+        if let Some(RecordDamage::Hole(at)) = found {
             log.end = at;
         }
     }
@@ -107,9 +82,9 @@ pub(in crate::store) fn lost(
     for (number, log) in journal.logs.range(oldest..) {
         let path = database.join(name(*number));
         let found =
-            damage(&path, log.end, LogScan::Headers).map_err(IoError::of("reading", &path))?;
+            damage(&path, log.end, RecordScan::Headers).map_err(IoError::of("reading", &path))?;
         if let Some(damage) = found {
-            let is_gone = damage == LogDamage::Gone;
+            let is_gone = damage == RecordDamage::Gone;
             return Ok(Some(LogLoss { is_gone, error: error(place, *number, log, &damage) }));
         }
     }
@@ -120,6 +95,27 @@ pub(in crate::store) fn lost(
 pub(in crate::store) struct LogLoss {
     pub(in crate::store) is_gone: bool,
     pub(in crate::store) error: StoreError,
+}
+
+/// Refuses a database with a log, from `oldest` on, that RocksDB would read for ever.
+///
+/// # Errors
+/// [`StoreError::LostLog`]; [`StoreError::Io`].
+pub(in crate::store) fn refuse_endless(
+    place: &CorpusDirectory,
+    journal: &JournalContents,
+    oldest: u64,
+) -> Result<(), StoreError> {
+    let mut numbers = place.logs()?;
+    numbers.sort_unstable();
+    for number in numbers.into_iter().filter(|number| *number >= oldest) {
+        let path = place.database().join(name(number));
+        if let Some((damage, end)) = endless(&path).map_err(IoError::of("reading", &path))? {
+            let known = journal.logs.get(&number).copied().unwrap_or_default();
+            return Err(error(place, number, &LogExtent { end, ..known }, &damage));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a database that a writer is about to open when a log that it needs is not whole: opening would
@@ -156,8 +152,8 @@ pub(in crate::store) fn refused(
     if error.kind() == rocksdb::ErrorKind::Corruption {
         for (number, log) in journal.logs.range(oldest..) {
             // The fault to tell is the database's, not one of looking for it; nor has what is gone bytes.
-            match damage(&database.join(name(*number)), log.end, LogScan::Bytes) {
-                Ok(None | Some(LogDamage::Gone)) | Err(_) => {}
+            match damage(&database.join(name(*number)), log.end, RecordScan::Bytes) {
+                Ok(None | Some(RecordDamage::Gone)) | Err(_) => {}
                 Ok(Some(damage)) => return self::error(place, *number, log, &damage),
             }
         }
@@ -165,93 +161,20 @@ pub(in crate::store) fn refused(
     error.into()
 }
 
-fn error(place: &CorpusDirectory, number: u64, log: &LogExtent, damage: &LogDamage) -> StoreError {
-    let damage = match damage {
-        LogDamage::Gone => "is gone".to_owned(),
-        LogDamage::Short(found) => format!("has {found} bytes of {}", log.end),
-        LogDamage::Hole(at) => format!("has a hole at byte {at} of {}", log.end),
-        LogDamage::Altered(at) => {
-            format!("has other bytes than were written in its record at byte {at} of {}", log.end)
-        }
-    };
+fn error(
+    place: &CorpusDirectory,
+    number: u64,
+    log: &LogExtent,
+    damage: &RecordDamage,
+) -> StoreError {
     let commits = match log.commits {
         Some((first, last)) if first == last => format!("commit {first}"),
         Some((first, last)) => format!("commits {first} to {last}"),
         None => "a commit".to_owned(),
     };
+    let damage = damage.words(log.end);
     let log = place.root.join(DATABASE).join(name(number));
     StoreError::LostLog { path: place.root.clone(), log, damage, commits }
-}
-
-/// What is wrong with a log that has records up to `end` at least.
-fn damage(path: &Path, end: u64, reading: LogScan) -> std::io::Result<Option<LogDamage>> {
-    if end == 0 {
-        return Ok(None);
-    }
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(LogDamage::Gone)),
-        Err(error) => return Err(error),
-    };
-    let length = file.metadata()?.len();
-    if length < end {
-        return Ok(Some(LogDamage::Short(length)));
-    }
-    let mut file = BufReader::with_capacity(1 << 16, file);
-    let mut at = 0;
-    let mut payload = Vec::new();
-    // What RocksDB takes for the end of a log, or passes over, is a header of zeros or one that reaches beyond
-    // its block.
-    while at < end {
-        let left = BLOCK - at % BLOCK;
-        if left < HEADER as u64 {
-            file.seek_relative(left.cast_signed())?;
-            at += left;
-            continue;
-        }
-        let mut header = [0; HEADER];
-        match file.read_exact(&mut header) {
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                return Ok(Some(LogDamage::Hole(at)));
-            }
-            read => read?,
-        }
-        let [a, b, c, d, low, high, kind] = header;
-        let bytes = u64::from(u16::from_le_bytes([low, high]));
-        let next = at + HEADER as u64 + bytes;
-        if kind == 0 || HEADER as u64 + bytes > left || next > end {
-            return Ok(Some(LogDamage::Hole(at)));
-        }
-        match reading {
-            LogScan::Headers => file.seek_relative(bytes.cast_signed())?,
-            LogScan::Bytes => {
-                payload.clear();
-                // Short where the file ends: another checksum.
-                file.by_ref().take(bytes).read_to_end(&mut payload)?;
-                if checksum(kind, &payload) != u32::from_le_bytes([a, b, c, d]) {
-                    return Ok(Some(LogDamage::Altered(at)));
-                }
-            }
-        }
-        at = next;
-    }
-    Ok(None)
-}
-
-/// CRC-32C of a record's type and bytes, turned and shifted as RocksDB stores it. Bit by bit: it is reckoned only where
-/// a log is searched for that is known to be damaged.
-fn checksum(kind: u8, payload: &[u8]) -> u32 {
-    const POLYNOMIAL: u32 = 0x82f6_3b78;
-    const MASK: u32 = 0xa282_ead8;
-    let mut crc = u32::MAX;
-    for byte in std::iter::once(&kind).chain(payload) {
-        crc ^= u32::from(*byte);
-        for _ in 0..8 {
-            let low = if crc & 1 == 1 { POLYNOMIAL } else { 0 };
-            crc = crc >> 1 ^ low;
-        }
-    }
-    (!crc).rotate_right(15).wrapping_add(MASK)
 }
 
 #[cfg(test)]

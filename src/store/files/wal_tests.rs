@@ -8,49 +8,9 @@ use crate::store::{StoreError, StoreWriter, create, read};
 
 const MEMORY: u64 = 16 << 20;
 
-/// A log of three records; the second one ends 5 bytes before its block does.
-fn log() -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for length in [100, BLOCK as usize - 107 - 7 - 5, 300] {
-        if bytes.len() as u64 % BLOCK > BLOCK - 7 {
-            bytes.resize(BLOCK as usize, 0);
-        }
-        bytes.extend([1, 2, 3, 4]);
-        bytes.extend((length as u16).to_le_bytes());
-        bytes.push(1);
-        bytes.extend(vec![7; length]);
-    }
-    bytes
-}
-
 /// What an error says, with the way out.
 fn words(error: &StoreError) -> String {
     format!("{error}; {}", error.hint().unwrap())
-}
-
-#[test]
-fn a_log_is_whole_or_cut_or_has_a_hole() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("000009.log");
-    let whole = log();
-    let end = whole.len() as u64;
-    let found = |bytes: &[u8], end: u64| {
-        std::fs::write(&path, bytes).unwrap();
-        damage(&path, end, LogScan::Headers).unwrap()
-    };
-    assert_eq!(damage(&path, 1, LogScan::Headers).unwrap(), Some(LogDamage::Gone));
-    assert_eq!(found(&whole, end), None);
-    assert_eq!(found(&[&whole[..], b"torn"].concat(), end), None, "what follows is not claimed");
-    assert_eq!(found(&whole[..whole.len() - 1], end), Some(LogDamage::Short(end - 1)));
-    assert_eq!(found(&[], end), Some(LogDamage::Short(0)));
-    assert_eq!(found(&vec![0; whole.len()], end), Some(LogDamage::Hole(0)));
-    let mut zeroed = whole.clone();
-    zeroed[107..].fill(0);
-    assert_eq!(found(&zeroed, end), Some(LogDamage::Hole(107)));
-    // A length with a flipped bit: RocksDB takes the record for one that was being written.
-    let mut flipped = whole;
-    flipped[BLOCK as usize + 5] ^= 0x40;
-    assert_eq!(found(&flipped, end), Some(LogDamage::Hole(BLOCK)));
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -138,6 +98,8 @@ fn an_older_log_that_is_damaged_in_any_way_is_refused_and_named() {
         zeroed[whole.len() / 2..].fill(0);
         let mut flipped = whole.clone();
         flipped[5] ^= 0x40;
+        let mut recycled = whole.clone();
+        recycled[6] = 5;
         for (what, bytes) in [
             ("gone", None),
             ("emptied", cut(0)),
@@ -146,6 +108,7 @@ fn an_older_log_that_is_damaged_in_any_way_is_refused_and_named() {
             ("zeroed", Some(vec![0; whole.len()])),
             ("zeroed from its middle on", Some(zeroed)),
             ("with a wrong length", Some(flipped)),
+            ("with a type that is none of its own", Some(recycled)),
         ] {
             match bytes {
                 None => std::fs::remove_file(log).unwrap(),
@@ -206,7 +169,7 @@ fn a_partly_zeroed_log_is_named_with_the_way_out() {
     for log in &logs(&place) {
         let whole = std::fs::read(log).unwrap();
         let end = whole.len() as u64;
-        assert_eq!(damage(log, end, LogScan::Bytes).unwrap(), None, "checksums are RocksDB's");
+        assert_eq!(damage(log, end, RecordScan::Bytes).unwrap(), None, "checksums are RocksDB's");
         // Within a record, over the border of two, and one bit.
         let middle = whole.len() / 2;
         for (what, places) in [

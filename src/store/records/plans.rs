@@ -244,6 +244,19 @@ impl CommitBatch<'_> {
         Ok(record)
     }
 
+    /// Stores a plan of another corpus with what it pins, under its number, which is behind all that are stored.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the plan cannot be encoded.
+    pub(crate) fn carry_epoch(
+        &mut self,
+        record: EpochRecord,
+        parts: &[(String, Vec<u8>)],
+    ) -> Result<EpochRecord, StoreError> {
+        self.state.next_epoch = record.number;
+        self.add_epoch(record, parts)
+    }
+
     /// Stores the marks of an epoch with plan `number`.
     ///
     /// # Errors

@@ -168,17 +168,25 @@ corpusdb_test!(damage_costs_what_its_family_holds, |scratch| {
     let wanted: Vec<&str> = FAMILIES.iter().map(|info| info.name).collect();
     let few = ["texts", "metadata", "meta"];
     let others = part(wanted.iter().copied().filter(|it| !few.contains(it)), 30);
+    // A dictionary of texts is made of a thousand.
+    let large = scratch.path("large");
+    super::repair::make_large(&large);
+    let expected_of_large = sound_digest(&reader(&large));
+    let dictionaries = crate::support::tables(&large);
     let mut random = Random::new(5);
     let mut rows = Vec::new();
     for family in few.into_iter().chain(others) {
-        let Some(tables) = all.get(family) else { continue };
+        let is_here = all.contains_key(family);
+        let (corpus, expected) =
+            if is_here { (&corpus, &expected) } else { (&large, &expected_of_large) };
+        let tables = &if is_here { &all } else { &dictionaries }[family];
         let table = tables.iter().max_by_key(|it| std::fs::metadata(it).unwrap().len()).unwrap();
         for damage in [Damage::Flip, Damage::Cut, Damage::Gone] {
             let (found, target) = (scratch.path("found"), scratch.path("rescued"));
-            copy(&corpus, &found);
+            copy(corpus, &found);
             damage.of(&found.join("db").join(table.file_name().unwrap()), &mut random);
             let what = format!("{family} {damage:?}");
-            let told = mend(&corpus, &expected, &found, &target, &what);
+            let told = mend(corpus, expected, &found, &target, &what);
             let is_content = ["texts", "documents", "dicts"].contains(&family);
             let is_lossless = !is_content || damage == Damage::Cut;
             assert!(
@@ -234,24 +242,46 @@ corpusdb_test!(small_files_are_written_again_or_done_without, |scratch| {
         std::fs::remove_dir_all(&found).unwrap();
         std::fs::remove_dir_all(&target).unwrap();
     }
-    // One bit in the list of tables: these lie there all the same.
-    let (found, target) = (scratch.path("found"), scratch.path("rescued"));
-    copy(&corpus, &found);
-    let list = manifest(&found);
-    let mut bytes = std::fs::read(&list).unwrap();
-    // In what a record holds: of a flipped type in its head RocksDB's reader makes no end.
-    let (mut at, mut held) = (0, Vec::new());
+});
+
+/// Where the records of a manifest or a log begin; those of a small one, of a block.
+fn records(bytes: &[u8]) -> Vec<usize> {
+    let (mut at, mut found) = (0, Vec::new());
     while at + 7 < bytes.len() {
-        let length = usize::from(u16::from_le_bytes([bytes[at + 4], bytes[at + 5]]));
-        held.push(at + 7 + length / 2);
-        at += 7 + length;
+        found.push(at);
+        at += 7 + usize::from(u16::from_le_bytes([bytes[at + 4], bytes[at + 5]]));
     }
-    bytes[held[held.len() / 2]] ^= 4;
-    std::fs::write(&list, bytes).unwrap();
-    let saved = options().salvage(&found, &target, &Context::new()).unwrap();
-    assert_eq!((saved.lost, saved.documents), (0, all), "{saved:?}");
-    assert_eq!(texts(&target, "removed"), texts(&corpus, "removed"));
-    sound_digest(&reader(&target));
+    found
+}
+
+// RocksDB's reader repeated a record of a recycled log's type for ever, and took one of a wrong length for the end.
+corpusdb_test!(a_bit_in_the_list_of_tables_is_refused_and_salvaged, |scratch| {
+    let corpus = scratch.path("corpus");
+    super::repair::make(&corpus);
+    let all = reader(&corpus).view().documents();
+    let whole = std::fs::read(manifest(&corpus)).unwrap();
+    let places = records(&whole);
+    let middle = places[places.len() / 2];
+    // A byte of the checksum, of the length, the type, and of what it holds.
+    for (at, byte) in [(0, 0xff), (4, 0xff), (5, 0xff), (6, 5), (6, 7), (6, 11), (9, 0xff)] {
+        let (found, target) = (scratch.path("found"), scratch.path("rescued"));
+        copy(&corpus, &found);
+        let mut bytes = whole.clone();
+        let old = std::mem::replace(&mut bytes[middle + at], byte);
+        if old == byte {
+            bytes[middle + at] = 0;
+        }
+        std::fs::write(manifest(&found), bytes).unwrap();
+        for verb in ["stats", "check", "compact"] {
+            corpusdb(&[verb, &name(&found)]).fails(&["MANIFEST-", "--salvage"]);
+        }
+        let saved = options().salvage(&found, &target, &Context::new()).unwrap();
+        assert_eq!((saved.lost, saved.documents), (0, all), "{at} {byte}: {saved:?}");
+        assert_eq!(texts(&target, "removed"), texts(&corpus, "removed"));
+        sound_digest(&reader(&target));
+        std::fs::remove_dir_all(&found).unwrap();
+        std::fs::remove_dir_all(&target).unwrap();
+    }
 });
 
 // A failed salvage left an empty corpus at the target.
@@ -269,15 +299,55 @@ corpusdb_test!(a_salvage_that_ends_early_leaves_no_target, |scratch| {
     }
 });
 
-// Snapshots were left behind, though they were whole.
-corpusdb_test!(a_salvage_carries_snapshots, |scratch| {
+// Snapshots and plans were left behind, though they were whole.
+corpusdb_test!(a_salvage_carries_snapshots_and_plans, |scratch| {
     let corpus = scratch.path("corpus");
     history(&corpus, false);
+    let recipe = scratch.write("recipe.toml", super::repair::RECIPE);
+    let of_before = format!("snapshot = \"before\"\n{}", super::repair::RECIPE);
+    let of_before = scratch.write("before.toml", of_before);
+    let plan = ["epoch", "plan", &name(&corpus), &of_before];
+    corpusdb(&plan).good();
+    corpusdb(&["epoch", "plan", &name(&corpus), &recipe]).good();
+    // The first plan is gone, and its number is not given again.
+    corpusdb(&["epoch", "drop", &name(&corpus), "1"]).good();
+    corpusdb(&plan).good();
     let target = scratch.path("rescued");
     let saved = options().salvage(&corpus, &target, &Context::new()).unwrap();
-    assert!(saved.is_whole() && saved.snapshots == 1, "{saved:?}");
+    assert!(saved.is_whole() && (saved.snapshots, saved.plans) == (3, 2), "{saved:?}");
     let kept =
         |corpus: &Path| corpusdb(&["count", &name(corpus), "--snapshot", "before"]).good().stdout;
     assert_eq!(kept(&target), kept(&corpus));
+    for plan in ["2", "3"] {
+        let built = |corpus: &Path, to: &str| {
+            let to = scratch.arg(to);
+            corpusdb(&["epoch", "build", &name(corpus), plan, "--out", &to, "--no-record"]).good();
+            std::fs::read(Path::new(&to).join("manifest.json")).unwrap()
+        };
+        assert_eq!(built(&corpus, &format!("a{plan}")), built(&target, &format!("b{plan}")));
+    }
     sound_digest(&reader(&target));
+    // With a document less, documents have other numbers.
+    let purged = scratch.path("purged");
+    copy(&corpus, &purged);
+    corpusdb(&["purge", &name(&purged), "0", "--force"]).good();
+    let target = scratch.path("fewer");
+    let saved = options().salvage(&purged, &target, &Context::new()).unwrap();
+    assert_eq!((saved.plans, saved.purged), (0, 1), "{saved:?}");
+    assert!(saved.left.iter().any(|it| it.starts_with("plans 2, 3: ")), "{saved:?}");
+});
+
+// Its key was blocked no more in the copy, where the newer version had come first.
+corpusdb_test!(a_salvage_keeps_newer_versions_of_removed_ones_out, |t| {
+    t.write("a.jsonl", "{\"id\":\"a\",\"text\":\"first words of a\"}\n");
+    t.write("b.jsonl", "{\"id\":\"a\",\"text\":\"newer words of a, more\"}\n");
+    let standings = "sql rescued \"SELECT id, standing FROM documents ORDER BY id\" --json";
+    t.run("init corpus");
+    t.run("ingest corpus a.jsonl --source web --id-field id --text-field text");
+    t.run("remove corpus 0");
+    t.run("ingest corpus b.jsonl --source web --id-field id --text-field text")
+        .prints(&["0 kept", "1 updates of known keys"]);
+    t.run("check corpus --salvage rescued");
+    t.run(standings).prints(&["\"id\":1,\"standing\":\"blocked\""]);
+    t.sound("rescued");
 });

@@ -18,7 +18,7 @@ fn options() -> CorpusOptions {
     Corpus::options().memory(32 << 20).threads(2)
 }
 
-const RECIPE: &str = r#"version = 1
+pub const RECIPE: &str = r#"version = 1
 seed = 3
 [tokenizer]
 name = "own"
@@ -66,6 +66,18 @@ pub fn make(path: &Path) {
     corpusdb(&["epoch", "plan", &name, &recipe.display().to_string()]).good();
     corpusdb(&["compact", &name]).good();
     corpusdb_reading(&web, lines(&crawl(23, 6, true)).as_bytes()).good();
+}
+
+/// A corpus of a thousand texts, of which a dictionary is made.
+pub fn make_large(path: &Path) {
+    crate::support::make(path, DedupMode::Exact, 0.8);
+    let mut random = Random::new(71);
+    let pages: Vec<Page> =
+        (0..1100).map(|at| Page::keyed(at.to_string(), prose(&mut random, at, 180))).collect();
+    let name = path.display().to_string();
+    let web = ["ingest", &name, "-", "--source", "web", "--id-field", "id"];
+    corpusdb_reading(&web, lines(&pages).as_bytes()).good();
+    corpusdb(&["compact", &name]).good();
 }
 
 /// A copy whose tables are links, but the one that is about to be damaged.
@@ -201,16 +213,9 @@ corpusdb_test!(a_bad_byte_in_any_family_is_repaired_or_its_loss_named, |scratch|
     make(&corpus);
     let mut random = Random::new(71 + shard());
     let mut told = bad_bytes(&scratch, &corpus, &[], &mut random);
-    // A dictionary of texts is made of a thousand.
     let scratch = TestDir::new();
     let corpus = scratch.path("large");
-    crate::support::make(&corpus, DedupMode::Exact, 0.8);
-    let pages: Vec<Page> =
-        (0..1100).map(|at| Page::keyed(at.to_string(), prose(&mut random, at, 180))).collect();
-    let name = corpus.display().to_string();
-    let web = ["ingest", &name, "-", "--source", "web", "--id-field", "id"];
-    corpusdb_reading(&web, lines(&pages).as_bytes()).good();
-    corpusdb(&["compact", &name]).good();
+    make_large(&corpus);
     told.extend(bad_bytes(&scratch, &corpus, &["dicts"], &mut random));
     println!("{}", told.join("\n"));
     assert_eq!(told.len(), FAMILIES.len(), "{told:#?}");
