@@ -65,7 +65,9 @@ pub fn fill(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), Curat
         })?;
     }
     if has("keys") {
-        in_chunks(writer, ("finding keys", "keys"), context, fill_keys)?;
+        let undone = writer.view().undone()?;
+        let fill = |batch: &mut CommitBatch<'_>, documents| fill_keys(batch, documents, &undone);
+        in_chunks(writer, ("finding keys", "keys"), context, fill)?;
     }
     if has("exact") {
         in_chunks(writer, ("finding equal texts", "exact"), context, fill_exact)?;
@@ -171,9 +173,12 @@ fn fill_blocks(
 
 /// Under its identity the newest document is found that no undone ingest brought, but where that one was purged: then
 /// none is.
-fn fill_keys(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), CurateError> {
+fn fill_keys(
+    batch: &mut CommitBatch<'_>,
+    documents: Range<u64>,
+    undone: &RoaringTreemap,
+) -> Result<(), CurateError> {
     let view = batch.view().clone();
-    let undone = view.undone()?;
     for document in documents.map(DocId) {
         if undone.contains(document.0) || view.standing(document)? == Standing::Purged {
             continue;

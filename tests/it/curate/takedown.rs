@@ -3,7 +3,7 @@
 use crate::support::epochs::EpochCorpus;
 use crate::support::{
     Page, Random, WEB_BY_ID, assert_contains, corpusdb, corpusdb_test, digest, ingest, init, lines,
-    prose, sound, sql,
+    prose, seeds, sound, sql,
 };
 use serde_json::{Value, json};
 use std::process::Command;
@@ -185,8 +185,12 @@ corpusdb_test!(a_purge_without_room_ends_when_it_has_some, |scratch, corpus| {
         assert_eq!(second, "0 no yes", "{words}");
     };
     let mut is_mounted = true;
-    for room in ["400", "900", "1500", "2500", "6000"] {
-        let Some(output) = on_disk(PURGES, &[&disk, &corpus, room, "0", binary]) else {
+    let few = [400, 900, 1500, 2500, 6000];
+    let more = (few.len() as u64..seeds(few.len() as u64)).map(|at| 100 + at * 37 % 3000);
+    let rooms = few.into_iter().chain(more);
+    for room in rooms {
+        let Some(output) = on_disk(PURGES, &[&disk, &corpus, &room.to_string(), "0", binary])
+        else {
             is_mounted = false;
             break;
         };

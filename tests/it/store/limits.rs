@@ -5,11 +5,13 @@ use crate::support::{
     digest, file_names, ingest, init, lines, numbers, prose, ran, repository, sound, writer,
 };
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
-use corpusdb::Corpus;
+use corpusdb::ingest::Records;
 use corpusdb::store::DryRunCorpus;
+use corpusdb::{Context, Corpus, IngestOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
+use roaring::RoaringTreemap;
 use serde_json::json;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -68,6 +70,55 @@ corpusdb_test!(an_ingest_resumes_after_a_file_size_limit, |scratch| {
     sound(&corpus);
     corpusdb(&words).good();
     assert_eq!(digest(&corpus), digest(&whole));
+});
+
+/// Names the corpus to the process that writes to it where no file may be large.
+const REFUSED: &str = "CORPUSDB_TEST_REFUSED";
+
+/// A program whose writes are refused. Each further call on its handle is refused too, and it lives.
+fn write_beyond_a_limit(path: &Path) {
+    let mut writer = writer(path);
+    let records = (0..6_000).map(|at| {
+        let text = prose(&mut Random::new(at), 1, 60);
+        Ok::<_, std::io::Error>(Ok(format!("{{\"text\":\"{at} {text}\"}}")))
+    });
+    let context = Context::new();
+    let options = IngestOptions::new("web");
+    let mut refused = Vec::new();
+    let records = Records::objects("records", records);
+    refused.extend(writer.ingest(records, &options, &context).map(drop).err());
+    let first: RoaringTreemap = (0..1).collect();
+    refused.extend(writer.remove(&first, true, &context).map(drop).err());
+    refused.extend(writer.compact(&context).map(drop).err());
+    // A thread of RocksDB waited for room behind a refused write, and closing waited for the thread.
+    drop(writer);
+    let words: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    println!("refused {}: {words:?}", refused.len());
+}
+
+// What RocksDB did not write it went on without.
+corpusdb_test!(a_writer_whose_write_was_refused_is_dead_and_its_process_lives, |scratch| {
+    if let Some(path) = std::env::var_os(REFUSED) {
+        return write_beyond_a_limit(Path::new(&path));
+    }
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let file = scratch.write("a.jsonl", lines(&crawl(5, 40, true)));
+    ingest(&corpus, &[&file], &["--source", "web"]);
+    let test = "store::limits::a_writer_whose_write_was_refused_is_dead_and_its_process_lives";
+    // In blocks of 512 or of 1,024 bytes: opening writes some 400 kB of options.
+    for limit in ["1000", "2000", "3000"] {
+        let script = format!("trap '' XFSZ; ulimit -f {limit}; exec \"$@\"");
+        let mut command = Command::new("timeout");
+        command.args(["120", "sh", "-c", &script, "sh"]);
+        command.arg(std::env::current_exe().unwrap()).args(["--exact", test, "--nocapture"]);
+        let output = command.env(REFUSED, &corpus).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{limit}: {output:?}");
+        assert!(words.contains("refused 3: "), "{limit}: {words}");
+    }
+    ingest(&corpus, &[&file], &["--source", "again"]);
+    sound(&corpus);
 });
 
 corpusdb_test!(a_trial_on_a_corpus_of_an_older_format_does_not_migrate_it, |scratch| {
