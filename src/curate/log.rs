@@ -77,7 +77,7 @@ pub(super) struct LoggedVerb {
     /// The documents that it added.
     pub(super) documents: Range<u64>,
     begins: bool,
-    undoes: Option<u64>,
+    pub(super) undoes: Option<u64>,
     /// What its commits noted of what was before.
     pub(super) before: Vec<(CommitSeq, String)>,
 }

@@ -41,6 +41,8 @@ pub(crate) enum UndoWay {
 pub(crate) struct Undoable {
     pub(crate) entry: LogEntry,
     pub(crate) way: UndoWay,
+    /// Whether the last verb is an undo of it that was stopped.
+    pub(crate) goes_on: bool,
 }
 
 /// The verb that has this commit, or the newest one that changed documents, a policy or fields and stands.
@@ -48,8 +50,9 @@ pub(crate) struct Undoable {
 /// # Errors
 /// [`CurateError::NoUndo`] when it cannot be undone, or there is none.
 pub(crate) fn undoable(view: &View, commit: Option<CommitSeq>) -> Result<Undoable, CurateError> {
-    let mut history = History::new(view)?;
+    let (mut history, mut newest) = (History::new(view)?, None);
     while let Some(verb) = history.step_back()? {
+        let last_undoes = *newest.get_or_insert(verb.undoes);
         let is_asked = match commit {
             Some(commit) => verb.first <= commit && commit <= verb.last,
             // An undo that was stopped goes on.
@@ -62,7 +65,10 @@ pub(crate) fn undoable(view: &View, commit: Option<CommitSeq>) -> Result<Undoabl
         if is_asked {
             let entry = history.entry(&verb);
             return match history.way(&verb)? {
-                Ok(way) => Ok(Undoable { entry, way }),
+                Ok(way) => {
+                    let goes_on = last_undoes == Some(verb.first.0);
+                    Ok(Undoable { entry, way, goes_on })
+                }
                 Err(Refusal { why, command }) => {
                     Err(CurateError::NoUndo { what: verb.words(), why, command })
                 }

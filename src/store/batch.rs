@@ -259,6 +259,7 @@ impl CommitBatch<'_> {
             if self.is_of_tokenizers { None } else { Some(self.view.records_with(changed)) };
         self.writer.refresh_view_with(known)?;
         self.writer.keep_carry_over(self.left.take());
+        self.writer.goes_on &= !self.writer.begins_verb;
         self.writer.begins_verb = false;
         self.writer.is_torn = false;
         self.writer.forget_outputs(&outputs);

@@ -273,6 +273,7 @@ impl OpeningCorpus {
             is_torn: false,
             begins_verb: false,
             undoes: None,
+            goes_on: false,
             batch_bytes: memory.batch,
             place,
             note,

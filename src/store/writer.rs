@@ -48,6 +48,8 @@ pub struct StoreWriter {
     pub(in crate::store) begins_verb: bool,
     /// The first commit of the verb that is being undone.
     pub(in crate::store) undoes: Option<CommitSeq>,
+    /// Whether the last verb undoes it too: the next one goes on with that.
+    pub(in crate::store) goes_on: bool,
     pub(in crate::store) batch_bytes: u64,
     pub(in crate::store) place: CorpusDirectory,
     pub(in crate::store) note: Option<ManifestNote>,
@@ -72,9 +74,11 @@ impl StoreWriter {
         self.begins_verb = true;
     }
 
-    /// Verbs that begin from now on undo the one whose first commit this is, or nothing.
-    pub(crate) const fn undo_verb(&mut self, undone: Option<CommitSeq>) {
+    /// Verbs that begin from now on undo the one whose first commit this is, or nothing. The first of them is a part of the
+    /// last verb, if that was stopped and `goes_on`.
+    pub(crate) const fn undo_verb(&mut self, undone: Option<CommitSeq>, goes_on: bool) {
         self.undoes = undone;
+        self.goes_on = goes_on;
     }
 
     /// A file of the corpus's disk without a name: gone when it is closed.

@@ -72,16 +72,17 @@ impl CorpusWriter {
         context: &Context<'_>,
     ) -> Result<UndoReport, Error> {
         let before = self.view().commit().0;
-        let Undoable { entry, way } = curate::undoable(self.view(), commit.map(CommitSeq))?;
+        let Undoable { entry, way, goes_on } =
+            curate::undoable(self.view(), commit.map(CommitSeq))?;
         let undone = CommitSeq(entry.commit);
         let mut report = UndoReport { undone: entry, ..UndoReport::default() };
         report.stays = stays(&report.undone, &way);
         for stays in &report.stays {
             context.progress.note(stays);
         }
-        self.store().undo_verb(Some(undone));
+        self.store().undo_verb(Some(undone), goes_on);
         let done = self.lead_back(way, time, &mut report, context);
-        self.store().undo_verb(None);
+        self.store().undo_verb(None, false);
         done?;
         report.commits = self.view().commit().0 - before;
         Ok(report)

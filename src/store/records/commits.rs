@@ -160,7 +160,7 @@ impl CommitBatch<'_> {
 
     /// Writes what undoing needs to know of this commit.
     pub(in crate::store) fn write_verb(&mut self) -> Result<(), StoreError> {
-        let begins = self.writer.begins_verb;
+        let begins = self.writer.begins_verb && !self.writer.goes_on;
         let undoes = self.writer.undoes.filter(|_| begins).map(|commit| commit.0);
         let record = VerbRecord { begins, undoes, before: self.before.take() };
         if record == VerbRecord::default() {
