@@ -1,8 +1,7 @@
-//! The log as people think of it: one entry a verb, newest first. Commits are grouped by the verb that made them.
+//! The log as people think of it: commits grouped by the verb that made them, one entry a verb, newest first.
 
 use super::error::CurateError;
 use super::remove::{BlocksBefore, blocked_before};
-use super::ways_back::Refusal;
 use crate::model::CommitSeq;
 use crate::store::{CommitRecord, VerbRecord, View};
 use roaring::RoaringTreemap;
@@ -45,27 +44,6 @@ pub struct LogEntry {
     pub undo: Option<String>,
     /// Why no command undoes it.
     pub refusal: Option<String>,
-}
-
-/// The newest `limit` verbs, newest first.
-///
-/// # Errors
-/// [`CurateError`] when rows cannot be read.
-pub(crate) fn log(view: &View, limit: usize) -> Result<Vec<LogEntry>, CurateError> {
-    let (mut history, mut found) = (History::new(view)?, Vec::new());
-    while found.len() < limit
-        && let Some(verb) = history.step_back()?
-    {
-        let mut entry = history.entry(&verb);
-        match history.way(&verb)? {
-            Ok(_) => entry.undo = Some(format!("corpusdb undo CORPUS {}", verb.first.0)),
-            Err(Refusal { command, .. }) if command.is_some() => entry.undo = command,
-            Err(Refusal { why, .. }) => entry.refusal = Some(why),
-        }
-        history.pass(verb);
-        found.push(entry);
-    }
-    Ok(found)
 }
 
 /// The commits of one verb.

@@ -45,6 +45,27 @@ pub(crate) struct Undoable {
     pub(crate) goes_on: bool,
 }
 
+/// The newest `limit` verbs, newest first.
+///
+/// # Errors
+/// [`CurateError`] when rows cannot be read.
+pub(crate) fn log(view: &View, limit: usize) -> Result<Vec<LogEntry>, CurateError> {
+    let (mut history, mut found) = (History::new(view)?, Vec::new());
+    while found.len() < limit
+        && let Some(verb) = history.step_back()?
+    {
+        let mut entry = history.entry(&verb);
+        match history.way(&verb)? {
+            Ok(_) => entry.undo = Some(format!("corpusdb undo CORPUS {}", verb.first.0)),
+            Err(Refusal { command, .. }) if command.is_some() => entry.undo = command,
+            Err(Refusal { why, .. }) => entry.refusal = Some(why),
+        }
+        history.pass(verb);
+        found.push(entry);
+    }
+    Ok(found)
+}
+
 /// The verb that has this commit, or the newest one that changed documents, a policy or fields and stands.
 ///
 /// # Errors
