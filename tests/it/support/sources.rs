@@ -166,13 +166,13 @@ fn tree(
     at
 }
 
-/// The module a file of the library is; none for a file of the command.
+/// The module a file is; none for what starts the command.
 pub fn module(path: &str) -> Option<Vec<String>> {
     let path = match path.strip_prefix("migrations/") {
         Some(step) => format!("store/migrate/migrations/{step}"),
         None => path.strip_prefix("src/")?.to_owned(),
     };
-    if path == "main.rs" || path.starts_with("cli/") {
+    if path == "main.rs" {
         return None;
     }
     let path = path.strip_suffix(".rs")?;
