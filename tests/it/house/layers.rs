@@ -103,7 +103,7 @@ const ROOMS: &[(&str, &str)] = &[
     (
         "epoch",
         "error pacing torch permutation mix recipe pack views lengths coverage plan rows run \
-         measure stream tensors build planning plan_store verify explain facade",
+         measure stream tensors write planning plan_store verify explain facade",
     ),
     (
         "store",
