@@ -26,7 +26,7 @@ mod verbs;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
-use session::CommandSession;
+use session::{CommandSession, WrittenFromVerbs};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -300,7 +300,8 @@ fn run_row(
         Ok(globals) => globals,
         Err(error) => return refused(&error),
     };
-    let session = match CommandSession::new(globals, row.stops, program) {
+    let verbs = WrittenFromVerbs { command, page: |page| reference::page(page, command()) };
+    let session = match CommandSession::new(globals, row.stops, program, verbs) {
         Ok(session) => session,
         Err(error) => return failed(&error),
     };

@@ -179,3 +179,8 @@ pub fn module(path: &str) -> Option<Vec<String>> {
     let path = path.strip_suffix("/mod").unwrap_or(path);
     Some(if path == "lib" { Vec::new() } else { path.split('/').map(str::to_owned).collect() })
 }
+
+/// Whether a file is one of the command, which sees the library as its users do.
+pub fn is_of_command(path: &str) -> bool {
+    path == "src/main.rs" || path.starts_with("src/cli/")
+}
