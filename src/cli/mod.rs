@@ -17,6 +17,7 @@ mod reference;
 mod session;
 mod spelling;
 mod stop_signals;
+mod table;
 mod verb;
 #[cfg(test)]
 mod verb_tests;
@@ -25,21 +26,19 @@ mod verbs;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
-use session::CommandSession;
+use session::{CommandSession, WrittenFromVerbs};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use verb::{
-    AnswerForm, DryRun, HandleKind, OpenHandle, VerbAnswer, VerbCall, VerbEntry, find_verb,
-};
+use verb::{AnswerForm, DryRun, HandleKind, OpenHandle, VerbAnswer, VerbCall, VerbEntry};
+use verbs::find_verb;
 
 /// Rows of the table of verbs, for the Python package: a call by name, its keywords as JSON.
 pub mod rows {
     pub use super::session::now;
     pub use super::spelling::{Face, spell_message};
-    pub use super::verb::{
-        HandleKind, OpenHandle, PreparedVerb, VerbAnswer, VerbCall, VerbError, options_of,
-    };
+    pub use super::table::{PreparedVerb, VerbError, options_of};
+    pub use super::verb::{HandleKind, OpenHandle, VerbAnswer, VerbCall};
     pub use super::verbs::field::FieldSetSettings;
     pub use super::verbs::ingest::IngestSettings;
     pub use super::verbs::remove::RemovalArgs;
@@ -180,7 +179,7 @@ fn forgotten_value(row: &VerbEntry, arguments: &[OsString]) -> Option<String> {
     if pairs.is_empty() {
         return None;
     }
-    let (verb, root) = (row.command(), Cli::command());
+    let (verb, root) = (table::command(row), Cli::command());
     let known: Vec<&clap::Arg> = verb.get_arguments().chain(root.get_arguments()).collect();
     let find = |name: &str| known.iter().find(|arg| arg.get_long() == Some(name));
     let is_forgotten = |(option, value): &&(String, String)| {
@@ -242,8 +241,8 @@ fn command_with(detail: impl Fn(&str) -> VerbDetail) -> Command {
             continue;
         }
         let verb = match detail {
-            VerbDetail::Whole => row.command(),
-            VerbDetail::About => row.outline().about(row.about()),
+            VerbDetail::Whole => table::command(row),
+            VerbDetail::About => row.outline().about(table::about(row)),
             VerbDetail::Name => row.outline(),
         };
         root = match row.path.split_once(' ') {
@@ -301,7 +300,8 @@ fn run_row(
         Ok(globals) => globals,
         Err(error) => return refused(&error),
     };
-    let session = match CommandSession::new(globals, row.stops, program) {
+    let verbs = WrittenFromVerbs { command, page: |page| reference::page(page, command()) };
+    let session = match CommandSession::new(globals, row.stops, program, verbs) {
         Ok(session) => session,
         Err(error) => return failed(&error),
     };

@@ -2,6 +2,7 @@
 //! keywords and reports of the Python package.
 
 use super::keywords::{ValueKind, is_list, kind};
+use super::session::ReferencePage;
 use super::spelling::{Face, spell};
 use super::verb::{ALL_BY_HAND, DryRun};
 use super::verbs::VERBS;
@@ -47,6 +48,19 @@ const OTHER_REPORTS: &[fn(&mut SchemaGenerator) -> schemars::Schema] = &[
     SchemaGenerator::subschema_for::<DocumentDuplicates>,
     SchemaGenerator::subschema_for::<Certificate>,
 ];
+
+/// A page, as it is printed.
+///
+/// # Errors
+/// What cannot be written, in words.
+pub fn page(page: ReferencePage, command: Command) -> anyhow::Result<String> {
+    match page {
+        ReferencePage::Cli => Ok(markdown(command)),
+        ReferencePage::Schema => Ok(serde_json::to_string_pretty(&schema())?),
+        ReferencePage::PythonOptions => python_options(),
+        ReferencePage::PythonReports => python_reports(),
+    }
+}
 
 /// The help of all verbs as Markdown.
 pub fn markdown(command: Command) -> String {
@@ -484,7 +498,7 @@ mod tests {
     fn every_row_has_its_defaults_its_keywords_and_its_report() {
         for row in VERBS {
             (row.check_defaults)().unwrap_or_else(|why| panic!("{}: {why}", row.path));
-            row.command().debug_assert();
+            super::table::command(row).debug_assert();
         }
         let options = python_options().unwrap();
         assert!(options.contains("class TokenizerTrainOptions(TypedDict, total=False):"));

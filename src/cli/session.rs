@@ -45,10 +45,33 @@ pub fn now() -> Option<i64> {
     i64::try_from(since.as_micros()).ok()
 }
 
+/// A page that is written from the verbs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ReferencePage {
+    /// The help of all verbs as Markdown: docs/reference/cli.md
+    #[default]
+    Cli,
+    /// The JSON schema of all reports
+    Schema,
+    /// The keywords of Python: python/corpusdb/_options.py
+    PythonOptions,
+    /// The reports of Python: python/corpusdb/_reports.py
+    PythonReports,
+}
+
+/// What is written from the rows of all verbs, for the verbs that print it.
+#[derive(Clone, Copy)]
+pub(super) struct WrittenFromVerbs {
+    /// The command with all of its verbs.
+    pub(super) command: fn() -> clap::Command,
+    pub(super) page: fn(ReferencePage) -> anyhow::Result<String>,
+}
+
 /// What a verb needs beside its own arguments.
 pub(super) struct CommandSession {
     /// The words that start this command again.
     pub(super) program: Vec<OsString>,
+    pub(super) verbs: WrittenFromVerbs,
     pub(super) json: bool,
     pub(super) no_progress: bool,
     pub(super) memory: u64,
@@ -66,6 +89,7 @@ impl CommandSession {
         globals: GlobalArgs,
         safe_points: bool,
         program: Vec<OsString>,
+        verbs: WrittenFromVerbs,
     ) -> anyhow::Result<Self> {
         let interrupt = Interrupt::default();
         let heard = Arc::new(Mutex::new(safe_points.then(|| interrupt.clone())));
@@ -90,6 +114,7 @@ impl CommandSession {
         let GlobalArgs { json, no_progress, .. } = globals;
         Ok(Self {
             program,
+            verbs,
             json,
             no_progress,
             memory,

@@ -6,10 +6,10 @@
 //! reasons of rejects are, they have `--id-field`. The command spells them `--id-field`, `--chat messages` and
 //! `` `corpusdb dedup settle` ``, Python `` `id_field=` ``, `` `chat="messages"` `` and `` `Writer.settle()` ``.
 
-use super::verb::find_verb;
-use super::verbs::VERBS;
-use clap::Command;
+use super::session::GlobalArgs;
+use super::verbs::{VERBS, find_verb};
 use clap::builder::StyledStr;
+use clap::{Args as _, Command};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::{LazyLock, OnceLock};
@@ -155,11 +155,12 @@ impl MarkedOption {
 /// The options of all verbs, by their names; what has no flag is in no message.
 static OPTIONS: LazyLock<BTreeMap<String, MarkedOption>> = LazyLock::new(|| {
     let mut found = BTreeMap::new();
-    options_of(&super::command(), &mut found);
+    add_options(&GlobalArgs::augment_args(Command::new("globals")), &mut found);
+    VERBS.iter().for_each(|row| add_options(&row.arguments(), &mut found));
     found
 });
 
-fn options_of(command: &Command, found: &mut BTreeMap<String, MarkedOption>) {
+fn add_options(command: &Command, found: &mut BTreeMap<String, MarkedOption>) {
     for arg in command.get_arguments() {
         let Some(flag) = arg.get_long() else { continue };
         let option = found.entry(arg.get_id().to_string()).or_default();
@@ -172,7 +173,6 @@ fn options_of(command: &Command, found: &mut BTreeMap<String, MarkedOption>) {
         option.is_free |= takes_value && words.is_empty();
         option.words.extend(words.iter().map(|word| word.get_name().to_owned()));
     }
-    command.get_subcommands().for_each(|verb| options_of(verb, found));
 }
 
 /// What the user typed at the shell.

@@ -1,22 +1,16 @@
-//! A verb of the command: the trait, its row in the table, and the call by name that Python makes.
+//! A verb of the command: the trait, what it works on, and its row in the table.
 //!
 //! A verb's arguments are the type that implements [`Verb`]: what only a request has, and the options struct of the room
 //! that does the work, flattened. Everything else follows from the row: help, completions, the reference, `--dry-run`,
 //! what is opened, JSON, and for Python keywords, types and texts.
 
-use super::keywords;
 use super::output::{self, Output};
 use super::session::CommandSession;
-use super::spelling::{Face, spell, spell_command};
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use corpusdb::export::OutputError;
-use corpusdb::pages::PageError;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter};
 use serde::Serialize;
-use serde_json::{Map, Value};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How the command ends where it did not fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -321,7 +315,7 @@ pub struct VerbEntry {
     pub path: &'static str,
     /// Command lines that show it.
     pub examples: &'static [&'static str],
-    notes: &'static str,
+    pub notes: &'static str,
     is_hidden: bool,
     /// The Python method.
     pub python: &'static str,
@@ -435,32 +429,8 @@ impl VerbEntry {
         Command::new(self.name()).hide(self.is_hidden)
     }
 
-    /// What a list of verbs says of it.
-    pub fn about(&self) -> String {
-        let whole = self.arguments();
-        let text = whole.get_about().map(|text| text.ansi().to_string());
-        spell(&text.unwrap_or_default(), Face::Command, &whole)
-    }
-
-    /// With the corpus first, and names spelt as the command has them.
-    pub fn command(&self) -> Command {
-        let mut command = self.outline();
-        if self.on != HandleKind::Nothing {
-            let corpus = Arg::new("corpus").value_name("CORPUS").help("The corpus");
-            let corpus = corpus.value_parser(clap::value_parser!(PathBuf));
-            command = command.arg(corpus.required(self.on != HandleKind::AnyCorpus));
-        }
-        spell_command(self.augmented(command), Face::Command).after_help(self.after_help())
-    }
-
-    fn after_help(&self) -> String {
-        let head = if self.examples.len() == 1 { "Example:" } else { "Examples:" };
-        let examples: String = self.examples.iter().map(|line| format!("\n  {line}")).collect();
-        let notes = if self.notes.is_empty() { "" } else { "\n\n" };
-        format!("{head}{examples}{notes}{}", self.notes)
-    }
-
-    fn augmented(&self, command: Command) -> Command {
+    /// A command with its arguments.
+    pub fn augmented(&self, command: Command) -> Command {
         let command = (self.augment)(command);
         let help = match self.dry_run {
             DryRun::No => return command,
@@ -472,109 +442,6 @@ impl VerbEntry {
         // The heading of the last struct would continue.
         let dry_run = Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue);
         command.arg(dry_run.help_heading(None::<&str>).help(help))
-    }
-}
-
-/// The options that keywords of Python, a JSON object, come to as arguments of the command.
-///
-/// # Errors
-/// As [`PreparedVerb::of`].
-pub fn options_of<O: clap::Args>(keywords: &str) -> Result<O, VerbError> {
-    let options = || -> anyhow::Result<O> {
-        let given: Map<String, Value> = serde_json::from_str(keywords).context("keywords")?;
-        let command = O::augment_args(Command::new("options"));
-        Ok(O::from_arg_matches(&keywords::matches(command, &given)?)?)
-    };
-    Ok(options()?)
-}
-
-/// The row of a path.
-pub fn find_verb(path: &str) -> Option<&'static VerbEntry> {
-    super::verbs::VERBS.iter().find(|row| row.path == path)
-}
-
-/// A verb with its arguments, ready to run.
-pub struct PreparedVerb {
-    row: &'static VerbEntry,
-    matches: ArgMatches,
-}
-
-/// Why a verb did not answer.
-#[derive(Debug)]
-pub enum VerbError {
-    /// An error of the library.
-    Library(corpusdb::Error),
-    /// What is wrong with the arguments, in words.
-    Arguments(String),
-}
-
-impl From<anyhow::Error> for VerbError {
-    fn from(error: anyhow::Error) -> Self {
-        // What was attempted stands before the error of the library; in others all causes are words.
-        let words: Vec<String> = error
-            .chain()
-            .take_while(|cause| !is_of_library(*cause))
-            .map(ToString::to_string)
-            .collect();
-        match of_library(error) {
-            Ok(error) if words.is_empty() => Self::Library(error),
-            Ok(error) => Self::Library(error.attempting(words.join(": "))),
-            Err(_) => Self::Arguments(words.join(": ")),
-        }
-    }
-}
-
-fn is_of_library(cause: &(dyn std::error::Error + 'static)) -> bool {
-    cause.is::<corpusdb::Error>()
-        || cause.is::<PageError>()
-        || cause.is::<OutputError>()
-        || cause.is::<io::Error>()
-}
-
-/// The error as one of the library, where it is one, or of a file that the verb itself read or wrote.
-fn of_library(error: anyhow::Error) -> Result<corpusdb::Error, anyhow::Error> {
-    error
-        .downcast::<corpusdb::Error>()
-        .or_else(|error| error.downcast::<PageError>().map(Into::into))
-        .or_else(|error| error.downcast::<OutputError>().map(|error| PageError::from(error).into()))
-        .or_else(|error| error.downcast::<io::Error>().map(Into::into))
-}
-
-impl PreparedVerb {
-    /// The verb of that path with what keywords, a JSON object, come to as arguments of the same command.
-    ///
-    /// # Errors
-    /// [`VerbError::Arguments`]: which keyword is not one of the verb, or has a value that it cannot have.
-    pub fn of(path: &str, keywords: &str) -> Result<Self, VerbError> {
-        let prepared = || -> anyhow::Result<Self> {
-            let row = find_verb(path).with_context(|| format!("there is no verb `{path}`"))?;
-            let given: Map<String, Value> = serde_json::from_str(keywords).context("keywords")?;
-            Ok(Self { row, matches: keywords::matches(row.arguments(), &given)? })
-        };
-        Ok(prepared()?)
-    }
-
-    /// What it works on.
-    pub fn on(&self) -> HandleKind {
-        self.row.on
-    }
-
-    /// Whether it looks for a stop itself, to end where nothing is lost: then it is waited for.
-    pub fn stops(&self) -> bool {
-        self.row.stops
-    }
-
-    /// Whether a dry run is asked for.
-    pub fn is_dry_run(&self) -> bool {
-        is_dry_run(self.row, &self.matches)
-    }
-
-    /// Does the work; the answer as JSON, an object a line.
-    ///
-    /// # Errors
-    /// [`VerbError`].
-    pub fn run(&self, open: OpenHandle<'_>, call: &VerbCall<'_>) -> Result<VerbAnswer, VerbError> {
-        Ok((self.row.run)(&self.matches, open, call, AnswerForm::Json)?)
     }
 }
 

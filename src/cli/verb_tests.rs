@@ -4,8 +4,9 @@ use super::keywords;
 use super::output::Output;
 use super::reference;
 use super::spelling::{Face, spell, spell_message, spell_name};
-use super::verb::{OpenHandle, PreparedVerb, Report, Verb, VerbCall, VerbError, find_verb};
-use super::verbs::{FAMILIES, VERBS};
+use super::table::{PreparedVerb, VerbError};
+use super::verb::{OpenHandle, Report, Verb, VerbCall};
+use super::verbs::{FAMILIES, VERBS, find_verb};
 use clap::Command;
 use std::collections::BTreeSet;
 
@@ -216,7 +217,7 @@ fn texts_name_options_by_their_fields_and_verbs_by_their_paths() {
 
 #[test]
 fn a_name_is_spelt_as_the_face_has_it() {
-    let command = super::verb::find_verb("ingest").unwrap().arguments();
+    let command = find_verb("ingest").unwrap().arguments();
     let text = "give `id_field`, `paths` or `dedup settle`, and `this`";
     assert_eq!(
         spell(text, Face::Command, &command),

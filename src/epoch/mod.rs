@@ -50,12 +50,12 @@
 //! planning knows lengths. `plan_store` keeps plans in the corpus; what a run has left after some rows (`run`) is the
 //! beginning of the next plan.
 
-mod build;
 mod coverage;
 mod error;
 mod explain;
 mod facade;
 mod lengths;
+mod write;
 
 #[cfg(feature = "generated")]
 pub mod measure;
@@ -76,11 +76,6 @@ mod verify;
 pub mod views;
 
 pub use crate::corpus::{Corpora, ShardError};
-pub(crate) use build::build;
-pub use build::{
-    BatchPrinter, BatchTable, BuildJob, BuiltCollator, BuiltRow, Manifest, ManifestFile,
-    ManifestSource, ManifestTotals, StreamFormat, StreamViews,
-};
 pub use error::{EmptyEpoch, EpochError, ShortSource};
 pub use explain::{
     Explanation, LabelGaps, MixPoint, Padding, Repeats, SourceExplanation, SourceRepeats,
@@ -89,6 +84,11 @@ pub use explain::{
 pub(crate) use explain::{explain, plan_notes};
 pub use facade::StreamEntry;
 pub use mix::PlannedPoint;
+pub(crate) use write::build;
+pub use write::{
+    BatchPrinter, BatchTable, BuildJob, BuiltCollator, BuiltRow, Manifest, ManifestFile,
+    ManifestSource, ManifestTotals, StreamFormat, StreamViews,
+};
 
 pub use coverage::{CopyLayers, Coverage, PassRun, PinnedSource, PinnedStratum, TokenSpans};
 pub use pack::{EffectiveSequence, PackLosses, Segment};

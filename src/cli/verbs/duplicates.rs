@@ -1,6 +1,6 @@
 //! `corpusdb duplicates`: what was removed, and what it matched; in numbers, as a list, or of one document.
 
-use super::duplicates_text::{print_diff, print_document, print_matrix, print_summary};
+use super::duplicates_text::{pair_line, print_diff, print_document, print_matrix, print_summary};
 use crate::cli::find;
 use crate::cli::output::{self, Output};
 use crate::cli::session::{on_disk, parse_document};
@@ -171,21 +171,6 @@ impl DuplicatesArgs {
         }
         Ok(())
     }
-}
-
-/// A pair on one line, the witness first.
-pub(super) fn pair_line(pair: &DuplicatePair) -> String {
-    format!(
-        "{:5} {:.3}  {} {} ({})  <-  {} {} ({})",
-        pair.kind,
-        pair.jaccard,
-        pair.witness,
-        pair.witness_key,
-        pair.witness_source,
-        pair.id,
-        pair.key,
-        pair.source
-    )
 }
 
 impl Report for DuplicatesAnswer {

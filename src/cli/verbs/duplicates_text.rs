@@ -1,10 +1,9 @@
 //! Duplicates for people: in numbers, as a matrix, of one document, and the differences of two texts.
 
-use super::duplicates::pair_line;
 use crate::cli::output::{Output, Paint};
 use corpusdb::duplicates::{
-    ClosePair, DiffPart, DocumentDuplicates, DuplicatesMatrix, DuplicatesSummary, GroupLoss,
-    LargeCluster, Similarities,
+    ClosePair, DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesMatrix, DuplicatesSummary,
+    GroupLoss, LargeCluster, Similarities,
 };
 use corpusdb::show::{number, percent, size};
 use std::collections::BTreeMap;
@@ -15,6 +14,21 @@ const PAIRS: usize = 20;
 const LONGEST: usize = 16;
 /// Columns that say what a line is and what it lost.
 const COUNTS: usize = 4;
+
+/// A pair on one line, the witness first.
+pub(super) fn pair_line(pair: &DuplicatePair) -> String {
+    format!(
+        "{:5} {:.3}  {} {} ({})  <-  {} {} ({})",
+        pair.kind,
+        pair.jaccard,
+        pair.witness,
+        pair.witness_key,
+        pair.witness_source,
+        pair.id,
+        pair.key,
+        pair.source
+    )
+}
 
 pub(super) fn print_summary(found: &DuplicatesSummary, out: &mut Output) {
     out.line(format!("policy: {}", found.policy));

@@ -153,3 +153,8 @@ pub const FAMILIES: &[(&str, &str)] = &[
     ),
     ("tokenizer", "Register, train, extend, analyse, check, use and drop tokenizers"),
 ];
+
+/// The row of a path.
+pub fn find_verb(path: &str) -> Option<&'static VerbEntry> {
+    VERBS.iter().find(|row| row.path == path)
+}

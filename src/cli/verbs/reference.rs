@@ -1,7 +1,8 @@
 //! `corpusdb completions` and `reference`: what is written from the rows of all verbs.
 
+use crate::cli::output;
+use crate::cli::session::ReferencePage;
 use crate::cli::verb::{ExitStatus, NoOptions, Streamed, Verb, VerbCall};
-use crate::cli::{command, output, reference};
 use std::io::Write as _;
 
 /// Print a completion script.
@@ -22,9 +23,9 @@ impl Verb for CompletionsArgs {
     type Options = NoOptions;
     type Report = Streamed;
 
-    fn run(self, (): (), _: &VerbCall<'_>) -> anyhow::Result<Streamed> {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut command(), "corpusdb", &mut script);
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+        let (mut script, mut command) = (Vec::new(), (call.session()?.verbs.command)());
+        clap_complete::generate(self.shell, &mut command, "corpusdb", &mut script);
         print(&String::from_utf8_lossy(&script))
     }
 }
@@ -37,20 +38,6 @@ pub(super) struct ReferenceArgs {
     page: ReferencePage,
 }
 
-/// What is written from the verbs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-enum ReferencePage {
-    /// The help of all verbs as Markdown: docs/reference/cli.md
-    #[default]
-    Cli,
-    /// The JSON schema of all reports
-    Schema,
-    /// The keywords of Python: python/corpusdb/_options.py
-    PythonOptions,
-    /// The reports of Python: python/corpusdb/_reports.py
-    PythonReports,
-}
-
 impl Verb for ReferenceArgs {
     const PATH: &str = "reference";
     const IS_HIDDEN: bool = true;
@@ -59,13 +46,8 @@ impl Verb for ReferenceArgs {
     type Options = NoOptions;
     type Report = Streamed;
 
-    fn run(self, (): (), _: &VerbCall<'_>) -> anyhow::Result<Streamed> {
-        print(&match self.page {
-            ReferencePage::Cli => reference::markdown(command()),
-            ReferencePage::Schema => serde_json::to_string_pretty(&reference::schema())?,
-            ReferencePage::PythonOptions => reference::python_options()?,
-            ReferencePage::PythonReports => reference::python_reports()?,
-        })
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+        print(&(call.session()?.verbs.page)(self.page)?)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Refuses plans that cannot be had: rows that find no room in memory, rows that a format cannot fill, epochs without rows.
 
 use crate::corpus::Corpora;
-use crate::epoch::build::check_output;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, PlanHeader, PlannedSource};
 use crate::epoch::recipe::{BatchTail, LengthGrouped, MixUnit, Recipe};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchSampler, EpochIndex, OpenPlan};
+use crate::epoch::write::check_output;
 use crate::model::Interrupt;
 use roaring::RoaringTreemap;
 

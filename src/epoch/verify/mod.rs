@@ -14,11 +14,11 @@ mod row;
 pub use checks::{PropertyCheck, Verification};
 
 use crate::corpus::Corpora;
-use crate::epoch::build::{Manifest, ManifestFile, row_spec};
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, PlanHeader};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan};
+use crate::epoch::write::{Manifest, ManifestFile, row_spec};
 use crate::model::{Context, Interrupt, IoError};
 use crate::output::{DirectoryReader, ShardReadError};
 use audit::Audit;

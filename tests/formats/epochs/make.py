@@ -1,5 +1,5 @@
 """Makes the golden shards beside it with the reference writers: python make.py (the environment of
-benches/peers/formats). Three rows of 8 tokens, the same as in src/epoch/build/format_tests.rs."""
+benches/peers/formats). Three rows of 8 tokens, the same as in src/epoch/write/format_tests.rs."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 //! The names: the public surface as a file, and tests whose names say behaviour.
 
-use crate::support::sources::{File, files, module};
+use crate::support::sources::{File, files, is_of_command, module};
 use crate::support::{assert_none, repository};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -38,7 +38,9 @@ struct Item {
 fn sources() -> BTreeMap<Path, Module> {
     let mut found = BTreeMap::new();
     for File { path, text } in files(&["src"]) {
-        if let Some(at) = module(&path).filter(|_| !path.ends_with("tests.rs")) {
+        if let Some(at) =
+            module(&path).filter(|_| !is_of_command(&path) && !path.ends_with("tests.rs"))
+        {
             read(&at, &text, &mut found);
         }
     }

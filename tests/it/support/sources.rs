@@ -166,16 +166,21 @@ fn tree(
     at
 }
 
-/// The module a file of the library is; none for a file of the command.
+/// The module a file is; none for what starts the command.
 pub fn module(path: &str) -> Option<Vec<String>> {
     let path = match path.strip_prefix("migrations/") {
         Some(step) => format!("store/migrate/migrations/{step}"),
         None => path.strip_prefix("src/")?.to_owned(),
     };
-    if path == "main.rs" || path.starts_with("cli/") {
+    if path == "main.rs" {
         return None;
     }
     let path = path.strip_suffix(".rs")?;
     let path = path.strip_suffix("/mod").unwrap_or(path);
     Some(if path == "lib" { Vec::new() } else { path.split('/').map(str::to_owned).collect() })
+}
+
+/// Whether a file is one of the command, which sees the library as its users do.
+pub fn is_of_command(path: &str) -> bool {
+    path == "src/main.rs" || path.starts_with("src/cli/")
 }
