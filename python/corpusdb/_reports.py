@@ -5029,6 +5029,9 @@ class SalvageReport(Report):
     snapshots: int
     """Snapshots that were copied."""
 
+    plans: int
+    """Stored plans that were copied: their epochs are the same bytes."""
+
     damage: list[str]
     """What cannot be read beside documents, and what the copy lacks for it, in words."""
 

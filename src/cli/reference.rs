@@ -498,7 +498,7 @@ mod tests {
     fn every_row_has_its_defaults_its_keywords_and_its_report() {
         for row in VERBS {
             (row.check_defaults)().unwrap_or_else(|why| panic!("{}: {why}", row.path));
-            super::table::command(row).debug_assert();
+            crate::cli::table::command(row).debug_assert();
         }
         let options = python_options().unwrap();
         assert!(options.contains("class TokenizerTrainOptions(TypedDict, total=False):"));

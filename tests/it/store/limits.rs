@@ -97,7 +97,7 @@ fn write_beyond_a_limit(path: &Path) {
 }
 
 // What RocksDB did not write it went on without.
-corpusdb_test!(a_writer_whose_write_was_refused_is_dead_and_its_process_lives, |scratch| {
+corpusdb_test!(a_handle_whose_write_was_refused_is_dead, |scratch| {
     if let Some(path) = std::env::var_os(REFUSED) {
         return write_beyond_a_limit(Path::new(&path));
     }
@@ -105,7 +105,7 @@ corpusdb_test!(a_writer_whose_write_was_refused_is_dead_and_its_process_lives, |
     init(&corpus, &[]);
     let file = scratch.write("a.jsonl", lines(&crawl(5, 40, true)));
     ingest(&corpus, &[&file], &["--source", "web"]);
-    let test = "store::limits::a_writer_whose_write_was_refused_is_dead_and_its_process_lives";
+    let test = "store::limits::a_handle_whose_write_was_refused_is_dead";
     // In blocks of 512 or of 1,024 bytes: opening writes some 400 kB of options.
     for limit in ["1000", "2000", "3000"] {
         let script = format!("trap '' XFSZ; ulimit -f {limit}; exec \"$@\"");
