@@ -328,7 +328,7 @@ corpusdb_test!(a_salvage_carries_snapshots_and_plans, |scratch| {
         };
         let (before, after) =
             (built(&corpus, &format!("a{plan}")), built(&target, &format!("b{plan}")));
-        assert!(before == after && before.len() > 1, "plan {plan}");
+        assert!(before == after && !before.is_empty(), "plan {plan}");
     }
     sound_digest(&reader(&target));
     // With a document less, documents have other numbers.
