@@ -1,8 +1,9 @@
 //! How long the database's manifest had grown: a shorter one has lost the names of tables, and says nothing.
 //!
 //! RocksDB takes a manifest that ends early for the whole of it. Where the write-ahead log of the lost tables is gone
-//! too, their rows would be missing silently; so does it with a record whose length is beyond the end. So the writer notes number and length after each commit and flush; a
-//! manifest only grows, until another of a higher number follows it. RocksDB's threads write to it and sync it later,
+//! too, their rows would be missing silently; a record whose length is beyond the end is such an end, too. So the writer
+//! notes number and length after each commit and flush; a manifest only grows, until another of a higher number follows
+//! it. RocksDB's threads write to it and sync it later,
 //! so it is synced before it is noted: a note that a power cut leaves ahead of the disk would have a whole corpus
 //! refused.
 //!
@@ -13,7 +14,7 @@ use crate::store::bytes::cursor::ByteCursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::held_folder::DATABASE;
-use crate::store::files::record_log::{RecordDamage, RecordScan, damage, endless};
+use crate::store::files::record_log::{RecordDamage, RecordScan, damage, damage_between, endless};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -54,11 +55,18 @@ impl ManifestLength {
         format!("MANIFEST-{:06}", self.number)
     }
 
-    /// Number and length of the manifest in use, which is completely on the disk; `None` while it is replaced.
-    fn synced(place: &CorpusDirectory) -> Option<Self> {
+    /// Number and length of the manifest in use, which is completely on the disk; `None` while it is replaced or a
+    /// record is being written, behind what was noted `before`.
+    fn synced(before: Option<Self>, place: &CorpusDirectory) -> Option<Self> {
         // Measured before it is synced: what is appended meanwhile is not claimed.
         let found = Self::now(&place.database())?;
-        File::open(place.database().join(found.name())).ok()?.sync_data().ok()?;
+        let start = before.filter(|noted| noted.number == found.number).map_or(0, |it| it.length);
+        let path = place.database().join(found.name());
+        let behind = damage_between(&path, start..found.length, RecordScan::Headers).ok()?;
+        if behind.is_some() {
+            return None;
+        }
+        File::open(&path).ok()?.sync_data().ok()?;
         Some(found)
     }
 }
@@ -105,7 +113,8 @@ impl ManifestNote {
         if !ManifestLength::now(&place.database()).as_ref().is_some_and(is_new) {
             return Ok(before);
         }
-        let Some(manifest) = ManifestLength::synced(place) else { return Ok(before) };
+        let noted = before.map(|noted| noted.manifest);
+        let Some(manifest) = ManifestLength::synced(noted, place) else { return Ok(before) };
         let mut bytes =
             [manifest.number, manifest.length, oldest_log].map(u64::to_le_bytes).concat();
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
@@ -200,6 +209,19 @@ mod tests {
                 "{at} {altered}"
             );
         }
+        // A record that is being written is not noted.
+        let noted = ManifestNote::read(&place).unwrap();
+        set(5, 130);
+        let manifest = place.database().join("MANIFEST-000005");
+        let whole = std::fs::read(&manifest).unwrap();
+        for written in [103, 120] {
+            std::fs::write(&manifest, &whole[..written]).unwrap();
+            assert_eq!(ManifestNote::update(noted, &place, 7).unwrap(), noted);
+            assert!(refuse_lost_tables(&place, &place.database()).is_ok());
+        }
+        std::fs::write(&manifest, &whole).unwrap();
+        let later = ManifestNote::update(noted, &place, 7).unwrap().unwrap();
+        assert_eq!(later.manifest, ManifestLength { number: 5, length: 130 });
         let note = place.manifest_note();
         let bytes = std::fs::read(&note).unwrap();
         std::fs::write(&note, &bytes[..20]).unwrap();

@@ -14,7 +14,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 
 /// Bytes of a block; no record crosses its end.
@@ -66,6 +66,15 @@ pub(in crate::store) fn damage(
     end: u64,
     reading: RecordScan,
 ) -> std::io::Result<Option<RecordDamage>> {
+    damage_between(path, 0..end, reading)
+}
+
+/// As [`damage`], of what is behind a place where a record begins.
+pub(in crate::store) fn damage_between(
+    path: &Path,
+    Range { start, end }: Range<u64>,
+    reading: RecordScan,
+) -> std::io::Result<Option<RecordDamage>> {
     if end == 0 {
         return Ok(None);
     }
@@ -77,6 +86,7 @@ pub(in crate::store) fn damage(
     if records.length < end {
         return Ok(Some(RecordDamage::Short(records.length)));
     }
+    records.go_to(start)?;
     while records.at < end {
         let Some(record) = records.header()? else { break };
         // What RocksDB takes for the end of a log, or passes over, is a header of zeros or one that reaches beyond
@@ -167,6 +177,11 @@ impl Records {
         Ok(Self { file: BufReader::with_capacity(1 << 16, file), length, at: 0 })
     }
 
+    fn go_to(&mut self, at: u64) -> std::io::Result<()> {
+        self.at = at;
+        self.file.seek(SeekFrom::Start(at)).map(drop)
+    }
+
     /// The header of the next record, beyond padding; none where the file ends before it does.
     fn header(&mut self) -> std::io::Result<Option<RecordHeader>> {
         let left = BLOCK - self.at % BLOCK;
@@ -207,8 +222,7 @@ impl Records {
                 return Ok(Some(record));
             }
             if record.kind == 0 || !record.fits() {
-                self.at = record.at - record.at % BLOCK + BLOCK;
-                self.file.seek(SeekFrom::Start(self.at))?;
+                self.go_to(record.at - record.at % BLOCK + BLOCK)?;
             } else {
                 self.pass(&record)?;
             }
