@@ -176,3 +176,29 @@ def test_each_statement_sees_what_is_committed_by_then(tmp_path: Path) -> None:
         terminal.leave()
     finally:
         terminal.close()
+
+
+# It opened whatever stood at its path, and answered from that.
+def test_another_corpus_at_the_path_is_not_asked(tmp_path: Path) -> None:
+    ours, other = tmp_path / "ours", tmp_path / "other"
+    for path, texts in [(ours, ["one", "two"]), (other, ["three"])]:
+        corpusdb.create(path).close()
+        with corpusdb.open(path, mode="w") as writer:
+            writer.ingest([{"text": text} for text in texts], source="web")
+    terminal = Terminal(ours, tmp_path / "state")
+    try:
+        count = "SELECT 'n=' || count(*) AS n FROM documents;"
+        terminal.ask(count, "n=2")
+        ours.rename(tmp_path / "aside")
+        other.rename(ours)
+        assert "another folder stands at" in terminal.ask(count, "n=2")
+        assert "another folder stands at" not in terminal.ask(count, "n=2")
+        # It is back, and goes on.
+        ours.rename(other)
+        (tmp_path / "aside").rename(ours)
+        with corpusdb.open(ours, mode="w") as writer:
+            writer.ingest([{"text": "four"}], source="web")
+        terminal.ask(count, "n=3")
+        terminal.leave()
+    finally:
+        terminal.close()

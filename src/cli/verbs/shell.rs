@@ -35,7 +35,9 @@ pub(super) fn run(
         number(kept.len()),
     ));
     let path = path.to_path_buf();
-    let mut shell = SqlShell { path, corpus, query, session, mode, timer: false, output: None };
+    let (timer, output) = (false, None);
+    let mut shell =
+        SqlShell { path, corpus, is_in_place: true, query, session, mode, timer, output };
     loop {
         let typed = match lines.read(PROMPT)? {
             ShellInput::Text(typed) => typed,
@@ -61,6 +63,8 @@ pub(super) fn run(
 struct SqlShell<'a> {
     path: PathBuf,
     corpus: Corpus,
+    /// Whether the corpus stood at its path when it was last looked for.
+    is_in_place: bool,
     query: SqlQuery,
     session: &'a CommandSession,
     mode: PrintFormat,
@@ -73,15 +77,29 @@ struct SqlShell<'a> {
 struct StatementFailure;
 
 impl SqlShell<'_> {
-    /// Opens the corpus again where a writer has committed since.
+    /// Opens the corpus again where a writer has committed since. Another one at its path is not what was asked about.
     fn reopen_if_changed(&mut self, lines: &mut LineEditor) {
-        let looked = match self.corpus.is_current() {
-            Ok(true) => return,
-            Ok(false) => self.session.read(&self.path),
-            Err(error) => Err(error.into()),
+        let looked = match (self.corpus.is_in_place(), self.corpus.is_current()) {
+            (Ok(false), _) => {
+                if std::mem::replace(&mut self.is_in_place, false) {
+                    output::note(&format!(
+                        "note: another folder stands at {}, or none: this shows the corpus that was opened, as of commit {}",
+                        self.path.display(),
+                        self.corpus.view().commit(),
+                    ));
+                }
+                return;
+            }
+            (Ok(true), Ok(true)) => {
+                self.is_in_place = true;
+                return;
+            }
+            (Ok(true), Ok(false)) => self.session.read(&self.path),
+            (Err(error), _) | (_, Err(error)) => Err(error.into()),
         };
         match looked {
             Ok(corpus) => {
+                self.is_in_place = true;
                 lines.name(&corpus);
                 self.corpus = corpus;
             }
