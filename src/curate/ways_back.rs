@@ -401,6 +401,8 @@ fn no_way(view: &View, kind: &str, verb: &LoggedVerb) -> Result<Refusal, CurateE
     let is_there = match kind {
         "tokenizer" => view.tokenizer_named(subject).is_some(),
         "snapshot" => view.snapshots()?.iter().any(|snapshot| snapshot.name == *subject),
+        "contamination" => view.suites()?.iter().any(|(_, suite)| suite.name == *subject),
+        "epoch" => view.epochs()?.iter().any(|plan| plan.number.to_string() == *subject),
         _ => false,
     };
     if is_there {
