@@ -255,7 +255,10 @@ corpusdb_test!(verbs_that_cannot_be_undone_say_why, |t| {
     t.run("purge c 0 --force");
     t.ran("undo c 2").fails(&["1 of its documents were purged"]);
     t.run("log c").prints(&["purge", "cannot be undone: what is purged is gone"]);
-    t.write("suite.jsonl", "{\"question\":\"a question of some words that are long enough, is it not so\"}\n");
+    t.write(
+        "suite.jsonl",
+        "{\"question\":\"a question of some words that are long enough, is it not so\"}\n",
+    );
     t.run("contamination add c ours suite.jsonl");
     t.run("log c").prints(&["`corpusdb contamination drop CORPUS ours` undoes it"]);
 });
