@@ -14,7 +14,7 @@ use crate::store::bytes::cursor::ByteCursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::held_folder::DATABASE;
-use crate::store::files::record_log::{RecordDamage, RecordScan, damage, damage_between, endless};
+use crate::store::files::record_log::{LogScan, RecordDamage, damage, damage_between, endless};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -62,7 +62,7 @@ impl ManifestLength {
         let found = Self::now(&place.database())?;
         let start = before.filter(|noted| noted.number == found.number).map_or(0, |it| it.length);
         let path = place.database().join(found.name());
-        let behind = damage_between(&path, start..found.length, RecordScan::Headers).ok()?;
+        let behind = damage_between(&path, start..found.length, LogScan::Headers).ok()?;
         if behind.is_some() {
             return None;
         }
@@ -145,7 +145,7 @@ pub(in crate::store) fn refuse_lost_tables(
             return lost(format!("is not {}, which was in use", noted.name()));
         }
         Some(noted) if found.number == noted.number => {
-            let damage = damage(&path, noted.length, RecordScan::Headers);
+            let damage = damage(&path, noted.length, LogScan::Headers);
             match damage.map_err(IoError::of("reading", &path))? {
                 // Gone: another one follows it.
                 None | Some(RecordDamage::Gone) => {}

@@ -53,7 +53,7 @@ impl RecordDamage {
 
 /// How much of a file is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum RecordScan {
+pub(in crate::store) enum LogScan {
     /// Headers of records: RocksDB proves what they enclose.
     Headers,
     /// All of it.
@@ -64,7 +64,7 @@ pub(in crate::store) enum RecordScan {
 pub(in crate::store) fn damage(
     path: &Path,
     end: u64,
-    reading: RecordScan,
+    reading: LogScan,
 ) -> std::io::Result<Option<RecordDamage>> {
     damage_between(path, 0..end, reading)
 }
@@ -73,12 +73,12 @@ pub(in crate::store) fn damage(
 pub(in crate::store) fn damage_between(
     path: &Path,
     Range { start, end }: Range<u64>,
-    reading: RecordScan,
+    reading: LogScan,
 ) -> std::io::Result<Option<RecordDamage>> {
     if end == 0 {
         return Ok(None);
     }
-    let mut records = match Records::open(path) {
+    let mut records = match LogRecords::open(path) {
         Ok(records) => records,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(RecordDamage::Gone)),
         Err(error) => return Err(error),
@@ -96,11 +96,11 @@ pub(in crate::store) fn damage_between(
         }
         let is_altered = !TYPES.contains(&record.kind)
             || match reading {
-                RecordScan::Headers => {
+                LogScan::Headers => {
                     records.pass(&record)?;
                     false
                 }
-                RecordScan::Bytes => {
+                LogScan::Bytes => {
                     checksum(record.kind, &records.bytes(&record)?) != record.checksum
                 }
             };
@@ -115,7 +115,7 @@ pub(in crate::store) fn damage_between(
 /// Where the first record is that has RocksDB's reader repeat itself, wherever in the file, and how long that is; `None`
 /// also of a file that is not there.
 pub(in crate::store) fn endless(path: &Path) -> std::io::Result<Option<(RecordDamage, u64)>> {
-    let mut records = match Records::open(path) {
+    let mut records = match LogRecords::open(path) {
         Ok(records) => records,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -126,7 +126,7 @@ pub(in crate::store) fn endless(path: &Path) -> std::io::Result<Option<(RecordDa
 /// Writes again the types of records that have RocksDB's reader repeat itself: the one that fits the checksum, else one
 /// that it passes over.
 pub(in crate::store) fn restore_types(path: &Path) -> std::io::Result<()> {
-    let mut records = Records::open(path)?;
+    let mut records = LogRecords::open(path)?;
     let mut types = Vec::new();
     while let Some(record) = records.foreign()? {
         let bytes = records.bytes(&record)?;
@@ -164,13 +164,13 @@ impl RecordHeader {
 }
 
 /// The records of a file, read in order.
-struct Records {
+struct LogRecords {
     file: BufReader<File>,
     length: u64,
     at: u64,
 }
 
-impl Records {
+impl LogRecords {
     fn open(path: &Path) -> std::io::Result<Self> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -274,11 +274,11 @@ mod tests {
         let end = whole.len() as u64;
         let found = |bytes: &[u8], end: u64| {
             std::fs::write(&path, bytes).unwrap();
-            damage(&path, end, RecordScan::Headers).unwrap()
+            damage(&path, end, LogScan::Headers).unwrap()
         };
-        assert_eq!(damage(&path, 1, RecordScan::Headers).unwrap(), Some(RecordDamage::Gone));
+        assert_eq!(damage(&path, 1, LogScan::Headers).unwrap(), Some(RecordDamage::Gone));
         assert_eq!(found(&whole, end), None);
-        assert_eq!(damage(&path, end, RecordScan::Bytes).unwrap(), None);
+        assert_eq!(damage(&path, end, LogScan::Bytes).unwrap(), None);
         assert_eq!(
             found(&[&whole[..], b"torn"].concat(), end),
             None,
@@ -308,7 +308,7 @@ mod tests {
                 bytes[at + 6] = kind;
                 std::fs::write(&path, bytes).unwrap();
                 let altered = RecordDamage::Altered(at as u64);
-                assert_eq!(damage(&path, end, RecordScan::Headers).unwrap(), Some(altered.clone()));
+                assert_eq!(damage(&path, end, LogScan::Headers).unwrap(), Some(altered.clone()));
                 assert_eq!(endless(&path).unwrap(), Some((altered, end)));
                 restore_types(&path).unwrap();
                 assert_eq!(std::fs::read(&path).unwrap(), whole, "{kind} at {at}");

@@ -9,7 +9,7 @@ use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::held_folder::DATABASE;
 use crate::store::files::journal::{JournalContents, LogEnd, LogExtent};
-use crate::store::files::record_log::{RecordDamage, RecordScan, damage, endless};
+use crate::store::files::record_log::{LogScan, RecordDamage, damage, endless};
 use rocksdb::DB;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -52,7 +52,7 @@ pub(in crate::store) fn whole_ends(
     for log in &mut all {
         let path = place.database().join(name(log.number));
         let found =
-            damage(&path, log.end, RecordScan::Headers).map_err(IoError::of("reading", &path))?;
+            damage(&path, log.end, LogScan::Headers).map_err(IoError::of("reading", &path))?;
         if let Some(RecordDamage::Hole(at)) = found {
             log.end = at;
         }
@@ -82,7 +82,7 @@ pub(in crate::store) fn lost(
     for (number, log) in journal.logs.range(oldest..) {
         let path = database.join(name(*number));
         let found =
-            damage(&path, log.end, RecordScan::Headers).map_err(IoError::of("reading", &path))?;
+            damage(&path, log.end, LogScan::Headers).map_err(IoError::of("reading", &path))?;
         if let Some(damage) = found {
             let is_gone = damage == RecordDamage::Gone;
             return Ok(Some(LogLoss { is_gone, error: error(place, *number, log, &damage) }));
@@ -152,7 +152,7 @@ pub(in crate::store) fn refused(
     if error.kind() == rocksdb::ErrorKind::Corruption {
         for (number, log) in journal.logs.range(oldest..) {
             // The fault to tell is the database's, not one of looking for it; nor has what is gone bytes.
-            match damage(&database.join(name(*number)), log.end, RecordScan::Bytes) {
+            match damage(&database.join(name(*number)), log.end, LogScan::Bytes) {
                 Ok(None | Some(RecordDamage::Gone)) | Err(_) => {}
                 Ok(Some(damage)) => return self::error(place, *number, log, &damage),
             }

@@ -169,7 +169,7 @@ fn a_partly_zeroed_log_is_named_with_the_way_out() {
     for log in &logs(&place) {
         let whole = std::fs::read(log).unwrap();
         let end = whole.len() as u64;
-        assert_eq!(damage(log, end, RecordScan::Bytes).unwrap(), None, "checksums are RocksDB's");
+        assert_eq!(damage(log, end, LogScan::Bytes).unwrap(), None, "checksums are RocksDB's");
         // Within a record, over the border of two, and one bit.
         let middle = whole.len() / 2;
         for (what, places) in [
