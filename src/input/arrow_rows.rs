@@ -1,6 +1,6 @@
-//! Rows of a table in Arrow's form to records: which columns are text and id, and the fields of the others.
+//! Makes records of the rows of Arrow record batches: which columns are text and id, and which are kept as fields.
 //!
-//! Record batches as records: one batch is held, and as many of its rows as records as memory should hold.
+//! One batch is held, and as many of its rows as records as memory should hold.
 
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
@@ -375,7 +375,7 @@ struct OpenBatch {
     columns: RecordColumns,
     /// Its rows that were made into records.
     made: usize,
-    /// Those of them that are not all given.
+    /// Rows that were made into records and are not all given.
     rows: Option<ArrowRows>,
 }
 

@@ -1,4 +1,5 @@
-//! What every format does that is read from a stream of bytes: its records, one after the other.
+//! The interface of every format that is read from a stream of bytes: it gives records that are not decoded yet, one
+//! after the other.
 
 use super::csv_header::CsvHeader;
 use super::csv_rows::CsvOddities;
@@ -21,7 +22,7 @@ pub(super) struct RecordPlace {
 /// What a reader cuts out of an input: where a record ends is known, what it says is not. Its bytes are those of the
 /// reader, until the next one is asked for.
 pub enum RawRecord<'s> {
-    /// It is read already, but for the form of its fields: a text, a row of a table, a record of a program.
+    /// A record that is read already, but for the form of its fields: a text, a row of a table, a record of a program.
     Read(Box<ReadItem>),
     /// A JSON object.
     Json {
@@ -29,7 +30,7 @@ pub enum RawRecord<'s> {
         object: Cow<'s, [u8]>,
         /// The field of its text; none: it stays whole.
         text: Option<Arc<str>>,
-        /// It may stand on several lines.
+        /// The object may stand on several lines.
         is_spread: bool,
         /// Where it stands.
         origin: RecordOrigin,
@@ -54,7 +55,7 @@ impl From<ReadItem> for RawRecord<'_> {
 }
 
 impl RawRecord<'_> {
-    /// The same with bytes of its own.
+    /// This record with bytes of its own.
     #[must_use]
     pub fn into_owned(self) -> RawRecord<'static> {
         let owned = |bytes: Cow<'_, [u8]>| Cow::Owned(bytes.into_owned());

@@ -1,7 +1,7 @@
-//! Records: what a reader cut out of an input becomes the one record, or a reject with all its bytes.
+//! Makes a record of what a reader cut out of an input, or a reject with all its bytes.
 //!
-//! Which of its fields are kept: all of them, all but some, or those that stand in one of them as a JSON object, as an
-//! export writes them. In which form they are stored, and how long key and fields may be.
+//! The fields that are kept are all, all but some, or those that stand in one field as a JSON object, as an export
+//! writes them. Here is also decided in which form they are stored, and how long key and fields may be.
 
 use super::block::RawRecord;
 use super::folders::path_fields;

@@ -1,6 +1,6 @@
-//! Rows of a Parquet file, a row group's pages at a time.
+//! Reads the rows of a Parquet file, a row group's pages at a time, from disk or from a store.
 //!
-//! Any place of a file, on disk or in a store: what a format that is read from its end asks for.
+//! Every format that is read from its end asks a [`RandomAccessFile`] for the bytes at any place of a file.
 
 use super::arrow_rows::{ArrowRows, RecordColumns};
 use super::error::ReadError;
@@ -46,7 +46,7 @@ pub(super) struct ColumnarReader {
     columns: RecordColumns,
     /// Columns of the file that records are made of: no other is decoded.
     projection: ProjectionMask,
-    /// These as they are given.
+    /// The columns of `projection` as they are given.
     given: Fields,
     left: Vec<String>,
     max_doc_bytes: u64,
@@ -361,7 +361,7 @@ impl RandomAccessFile {
         }
     }
 
-    /// The same file once more.
+    /// Another handle of this file.
     pub(super) fn try_clone(&self) -> io::Result<Self> {
         Ok(match self {
             Self::Local(file) => Self::Local(file.try_clone()?),

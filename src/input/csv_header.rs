@@ -1,4 +1,4 @@
-//! The row of names of a table, and what it makes of the rows below.
+//! The header of a table of separated values: the names of its columns, and the records that its rows make under them.
 
 use super::csv_rows::{CsvCell, CsvDialect, is_whole};
 use super::error::ReadError;
@@ -183,10 +183,7 @@ impl CsvHeader {
         }
     }
 
-    /// The record of a row.
-    ///
-    /// # Errors
-    /// Why it is rejected.
+    /// The record of a row; the error is why it is rejected.
     pub(super) fn record(
         &self,
         row: &[u8],
@@ -249,19 +246,19 @@ impl CsvHeader {
 /// none where that is what is read now.
 #[derive(Default)]
 struct EarlierFields {
-    /// As the last of them did.
+    /// The fields as the last of these releases read them.
     numbers: Option<JsonObject>,
-    /// As those before it did: numbers had 64 bits, and the number of a row was a field.
+    /// The fields as the releases before it read them: numbers had 64 bits, and the number of a row was a field.
     spelled: Option<JsonObject>,
 }
 
 /// A value of a row.
 struct EarlierValue<'v> {
     value: &'v str,
-    /// As it is stored now; none: as a text.
+    /// The value as it is stored now; none: as a text.
     stored: Option<&'v str>,
     is_plain: bool,
-    /// Where it is a whole number it was that of the row.
+    /// Where the value is a whole number it was that of the row.
     is_numbered: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Tables of separated values: a row of names, then a record a row.
+//! Reads tables of separated values: a row of names, then a record a row.
 
 use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::csv_header::CsvHeader;

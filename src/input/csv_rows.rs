@@ -1,6 +1,7 @@
-//! Rows of separated values: where one ends, and the values in it, by RFC 4180 or with an escape before quotes.
+//! Rows of separated values by RFC 4180 or with an escape before quotes: where one ends, the values in it, and whether
+//! the beginning of a text is such a table.
 //!
-//! What the beginning of a text looks like: a table of separated values, a list of JSON objects.
+//! A list of JSON objects has separators, too, so it is recognised here before a table is searched for.
 
 use super::item::{CsvOptions, byte_len};
 use super::roles;
@@ -142,8 +143,8 @@ impl CsvDialect {
         Self { delimiter, quotes: false, escape: None, end }
     }
 
-    /// As the options say it of a table that begins so; where they say nothing of an escape, with that which the rows
-    /// show. These are all of the table, or more follow.
+    /// The dialect that the options say of a table that begins with these rows, which are all of it, or more follow.
+    /// Where the options say nothing of an escape, it is the one that the rows show.
     pub(super) fn of(
         delimiter: u8,
         end: u8,

@@ -1,4 +1,4 @@
-//! Which format an input has: by what the user says, by its content, then by its name.
+//! Decides which format an input has: by what the user says, by its content, then by its name.
 
 use super::block::FormatReader;
 use super::csv_reader::CsvReader;

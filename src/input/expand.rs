@@ -1,4 +1,4 @@
-//! Path arguments to inputs: files, directories, patterns, objects of stores, standard input.
+//! Turns path arguments into inputs: files, directories, patterns, objects of stores, standard input.
 
 use super::block::RawRecord;
 use super::error::ReadError;

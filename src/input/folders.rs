@@ -96,7 +96,7 @@ pub(super) enum SeenContent {
     Text,
     /// Nothing: it has no records of the expected form, or is neither records nor a text.
     Foreign,
-    /// It has no bytes, or is damaged.
+    /// The file has no bytes, or is damaged.
     Unknown,
 }
 

@@ -1,6 +1,8 @@
-//! Files that are neither records nor a text: told by their first bytes, and by their name where a format has no mark.
+//! Recognises files that must not be read as plain text: other formats, other encodings, pages, JSON, and texts
+//! annotated by a program.
 //!
-//! Texts with the marks of another program between their lines: dumps of a wiki, mailboxes, columns of tagged words.
+//! Other formats are told by their first bytes, and by their name where a format has no mark. Annotated texts have
+//! marks of another program between their lines: dumps of a wiki, mailboxes, columns of tagged words.
 
 /// What a file is that would make no training text, and the way out; none: it is a text. `head` is its
 /// beginning, decompressed; `name` its name in lower case, without the end that says the compression.

@@ -48,7 +48,7 @@ impl<'m> InputReader<'m> {
         Self::open_within(input, options, &Interrupt::default())
     }
 
-    /// The same of an input that is read once: nothing tells later whether it begins with the same bytes.
+    /// Opens an input that is read once: nothing tells later whether it begins with the same bytes.
     ///
     /// # Errors
     /// As [`InputReader::open`].
@@ -60,7 +60,7 @@ impl<'m> InputReader<'m> {
         Ok(reader)
     }
 
-    /// The same of an input that is a pipe, perhaps: whoever waits for its bytes hears the request to stop.
+    /// Opens an input that may be a pipe: whoever waits for its bytes hears the request to stop.
     ///
     /// # Errors
     /// As [`InputReader::open`], and [`RemoteError::Interrupted`](crate::remote::RemoteError::Interrupted).

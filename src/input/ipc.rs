@@ -1,4 +1,4 @@
-//! Arrow files (Feather) and streams: their messages in order, each looked at before it is decoded.
+//! Reads Arrow files (Feather) and streams: their messages in order, each checked before it is decoded.
 //!
 //! A file is a stream between marks, with a table of contents behind it that says where the batches are. It is read as
 //! the stream that it is, so that it may be compressed or come through a pipe; the table is compared with what was read.

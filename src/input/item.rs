@@ -1,4 +1,4 @@
-//! What a reader is asked, and what it gives.
+//! The options of a reader, the records and rejects that it gives, and the point from which a later reading resumes.
 
 use crate::model::{FieldKind, ReadRecord, RecordOrigin, Reject, RejectReason, is_zero};
 use crate::remote::ObjectStores;

@@ -51,7 +51,7 @@ impl JsonValuesReader {
         }
     }
 
-    /// The same of values that have a separator in front.
+    /// This reader, of values that have a separator in front.
     pub(super) fn of_sequence(self) -> Self {
         Self { is_sequence: true, ..self }
     }

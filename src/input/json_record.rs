@@ -1,4 +1,4 @@
-//! One JSON object to the parts of a record, in one pass over it.
+//! Parses one JSON object into the parts of a record, in one pass over it.
 
 use super::item::byte_len;
 use super::{keys, roles};
@@ -40,7 +40,7 @@ pub(super) fn on_one_line(json: &str) -> String {
 pub(super) struct ParsedRecord {
     pub(super) key: RecordKey,
     pub(super) text: String,
-    /// As it is spelled.
+    /// The other fields, as the object spells them.
     pub(super) metadata: String,
     /// Numbers that JSON does not know, which are null in it.
     pub(super) not_finite: NotFinite,

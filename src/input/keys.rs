@@ -1,5 +1,6 @@
-//! What identifies a record, whichever format it comes in: a text that is not blank, or a whole number. A value of a
-//! table of separated values is a text.
+//! The key of a record, whichever format it comes in: a text that is not blank, or a whole number.
+//!
+//! A value of a table of separated values is a text.
 
 use crate::model::{RecordKey, is_number};
 

@@ -61,7 +61,7 @@ const ENDS: [(&str, &str); 35] = [
     // rclone bisync, which numbers them.
     (".conflict", CONFLICT),
 ];
-/// Of these, the ones that also stand before a number, a process or a time: `.bak.2`, `.tmp4711`, `.old-2024-03-31`.
+/// Endings that also stand before a number, a process or a time: `.bak.2`, `.tmp4711`, `.old-2024-03-31`.
 const NUMBERED: [&str; 9] =
     [".bak", ".backup", ".bkp", ".orig", ".old", ".save", ".tmp", ".temp", ".conflict"];
 /// Vim's swap files, of which the second has the letter before.

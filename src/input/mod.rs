@@ -1,4 +1,4 @@
-//! Bytes to records: finds the inputs, decompresses, recognises the format, parses. Streaming, in bounded memory.
+//! Bytes to records: finds the inputs, decompresses, recognises the format and parses, streaming and in bounded memory.
 //!
 //! [`expand`] turns path arguments into [`InputFile`]s; an [`InputReader`] cuts one input into undecoded records in
 //! order, with the [`ResumePoint`] after each; a [`RecordBuilder`] on any thread makes records and rejects of them.
@@ -7,7 +7,7 @@
 //! * `decompress` by content, counting the bytes of the file
 //! * `pipe` standard input and pipes, where a request to stop is heard
 //! * `stream` lines of the decompressed bytes, their position and their hash
-//! * `item` what a reader is asked, and what it gives
+//! * `item` the options of a reader, and what it gives
 //! * `detect` the format, by what `csv_rows` sees in the beginning; `foreign` files that are neither records nor a text
 //! * `input_reader` hands on to `columnar_reader` (Parquet, by its `parquet_footer`), or to a reader of records of a stream (`block`):
 //!   `json_reader`, `csv_reader` of rows of `csv_rows`, `warc_reader` of archives, `text_reader`

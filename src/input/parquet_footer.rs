@@ -60,7 +60,7 @@ struct FarMoments {
 /// The rows of some row groups.
 pub(crate) struct ParquetRows {
     rows: ParquetRecordBatchReader,
-    /// The same rows of columns of moments in a unit that holds all.
+    /// The rows once more, of columns of moments in a unit that holds all.
     far: Option<ParquetRecordBatchReader>,
 }
 
@@ -104,12 +104,12 @@ impl ParquetFooter {
         Self { metadata, columns, far: None }
     }
 
-    /// The same, its columns in other types where the decoder has them.
+    /// This footer, its columns in other types where the decoder has them.
     pub(crate) fn with_schema(self, schema: SchemaRef) -> Self {
         self.with_decoding(&ParquetDecoding { schema, far: None })
     }
 
-    /// The same, its columns decoded as those of this file were before.
+    /// This footer, its columns decoded as those of the file were before.
     pub(crate) fn with_decoding(self, decoding: &ParquetDecoding) -> Self {
         let (metadata, schema) = (self.metadata.metadata(), Arc::clone(&decoding.schema));
         match ArrowReaderMetadata::try_new(Arc::clone(metadata), read_as(schema)) {
@@ -123,8 +123,8 @@ impl ParquetFooter {
         ParquetDecoding { schema: Arc::clone(self.metadata.schema()), far: self.far.clone() }
     }
 
-    /// The same, with the moments of 96 bits of some columns in the finest unit that holds all of them: nanoseconds where
-    /// they can, which wrap beyond the years 1677 and 2262. These columns are read for it.
+    /// This footer, with the moments of 96 bits of some columns in the finest unit that holds all of them: nanoseconds
+    /// where they can, which wrap beyond the years 1677 and 2262. These columns are read for it.
     pub(crate) fn with_fitting_moments<R: ChunkReader + 'static>(
         self,
         file: R,
@@ -300,7 +300,7 @@ fn read_as(schema: SchemaRef) -> ArrowReaderOptions {
     ArrowReaderOptions::new().with_schema(schema)
 }
 
-/// The same row groups below another count of rows and another schema.
+/// The metadata of a file with another count of rows and another schema, its row groups as they are.
 fn with_file(
     metadata: &ParquetMetaData,
     rows: i64,

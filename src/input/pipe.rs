@@ -1,4 +1,6 @@
-//! Bytes of standard input and of pipes. They may not come for hours: whoever waits for them hears a request to stop.
+//! Reads standard input and pipes on a thread of its own, so that whoever waits for bytes hears a request to stop.
+//!
+//! The bytes may not come for hours.
 
 use crate::model::Interrupt;
 use crate::remote::RemoteError;
@@ -28,9 +30,6 @@ pub(super) struct PipeReader {
 
 impl PipeReader {
     /// Reads what `open` gives: opening a pipe waits too, for whoever writes to it.
-    ///
-    /// # Errors
-    /// When no thread can be started.
     pub(super) fn new<R: Read>(
         open: impl FnOnce() -> io::Result<R> + Send + 'static,
         interrupt: &Interrupt,

@@ -43,14 +43,14 @@ impl Record {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The same with a key.
+    /// This record with a key.
     #[must_use]
     pub fn with_key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// The same with one more field.
+    /// This record with one more field.
     #[must_use]
     pub fn with_field(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.fields.insert(name.into(), value.into());
@@ -90,7 +90,7 @@ impl<'m> Records<'m> {
         Self { name: name.into(), supply: RecordSupply::OneByOne(Box::new(records)) }
     }
 
-    /// The same where a record may fail to come: the first error ends the ingest, and what came before stays.
+    /// Records given one by one that may fail to come: the first error ends the ingest, and what came before stays.
     pub fn fallible<I, E>(name: impl Into<String>, records: I) -> Self
     where
         I: IntoIterator<Item = Result<Record, E>>,
@@ -118,7 +118,7 @@ impl<'m> Records<'m> {
         )
     }
 
-    /// The same of JSON objects, each a text: what one line of a JSON lines file says.
+    /// As [`Records::mappings`], of JSON objects, each a text: what one line of a JSON lines file says.
     pub fn objects<I, E>(name: impl Into<String>, records: I) -> Self
     where
         I: IntoIterator<Item = Result<Result<String, String>, E>>,

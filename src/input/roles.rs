@@ -1,6 +1,5 @@
-//! Fields under other names, and the source that a record names: the same for records of every format.
-//!
-//! The text field of an input whose user named none.
+//! Which field means what in records of every format: other names for fields, the field that names the source, and the
+//! text field of an input whose user named none.
 
 use super::error::ReadError;
 use super::item::ReadOptions;

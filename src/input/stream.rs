@@ -57,7 +57,7 @@ pub(super) struct ByteStream {
     is_pipe: bool,
     /// A place that was marked, in `buffer`, while its bytes are there.
     marked_at: Option<usize>,
-    /// The same in the stream, with the hash of what stands before it, once its bytes have gone.
+    /// The marked place in the stream, with the hash of what stands before it, once its bytes have gone.
     marked: Option<(u64, [u8; 32])>,
 }
 

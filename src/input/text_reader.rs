@@ -15,7 +15,7 @@ const HEAD: usize = 4096;
 struct WholeTextReader {
     max_doc_bytes: u64,
     is_done: bool,
-    /// It begins as an HTML page, and nobody said that it is a text.
+    /// The file begins as an HTML page, and nobody said that it is a text.
     is_page: bool,
     is_guess: bool,
 }

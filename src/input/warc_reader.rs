@@ -1,6 +1,7 @@
-//! Web archives (WARC, WET): their records of text. HTML is counted and left to whoever extracts its text.
+//! Reads the records of text in web archives (WARC, WET), also the bodies of answers of web servers.
 //!
-//! Answers of web servers as archives keep them: header, kind, and the body as it was before it was sent.
+//! An archive keeps an answer as it was sent: its body is put together from its chunks and decompressed. HTML is
+//! counted and left to whoever extracts its text.
 
 use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::error::ReadError;
@@ -358,11 +359,11 @@ pub(super) enum PayloadKind {
 /// An answer.
 struct HttpResponse<'r> {
     is_good: bool,
-    /// It says that there is nothing (404) or nothing any more (410).
+    /// The answer says that there is nothing (404) or nothing any more (410).
     is_gone: bool,
-    /// It holds a part (206), and does not say that this is the whole.
+    /// The answer holds a part (206), and does not say that this is the whole.
     is_part: bool,
-    /// In lower case.
+    /// The media type, in lower case.
     pub(super) content_type: String,
     transfer: String,
     encoding: String,

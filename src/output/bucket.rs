@@ -1,5 +1,7 @@
-//! An output in a bucket. Nothing there can be renamed, so files appear one after the other, each whole, and the
-//! manifest last, beside a file or a folder: who finds it finds all.
+//! Writes an output to a bucket: its files appear one after the other, each whole, and the manifest last.
+//!
+//! Nothing in a bucket can be renamed, so files are written under their own names. The manifest stands beside a file or
+//! a folder: who finds it finds all.
 //!
 //! `.export-HASH.jsonl` is the record. A name is on it before its file is begun, and what is replaced before anything is
 //! deleted. Only what stands on a record or in a manifest, in the size and version that it has there, is ever deleted; an

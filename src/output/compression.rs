@@ -1,4 +1,4 @@
-//! How files are compressed, and a file or stream that is compressed as a whole.
+//! The compressions of output files, and the writer of a file or stream that is compressed as a whole.
 
 use super::error::WriteError;
 use super::files::{HashedFile, ManifestFile};
@@ -151,7 +151,7 @@ impl<'a> CompressedFile<'a> {
         Self::of(HashedFile::create(dir, name)?.into(), compression, bytes)
     }
 
-    /// The same of a file or stream that is begun. What compresses no whole files leaves it as it is.
+    /// Compresses a file or stream that is begun. A compression that is not of whole files leaves it as it is.
     pub fn of(
         out: FileOutput<'a>,
         compression: OutputCompression,
@@ -202,7 +202,7 @@ impl<'a> CompressedFile<'a> {
         written.map_err(|error| WriteError::of_output("writing", self.output().path())(error))
     }
 
-    /// The same of bytes that nobody needs any more.
+    /// Appends content that nobody else needs any more.
     pub fn put_owned(&mut self, content: Vec<u8>) -> Result<(), WriteError> {
         match &mut self.0 {
             Compressor::Plain(FileOutput::File(file)) => file.put_owned(content),
@@ -221,7 +221,7 @@ impl<'a> CompressedFile<'a> {
         out.map_err(failed)?.finish(rows)
     }
 
-    /// The same of what is known to be a file.
+    /// As [`CompressedFile::finish`], of what is known to be a file.
     pub fn finish_file(self, rows: u64) -> Result<ManifestFile, WriteError> {
         self.finish(rows)?.ok_or_else(|| WriteError::Bug("a stream in place of a file".to_owned()))
     }

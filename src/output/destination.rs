@@ -1,4 +1,7 @@
-//! What an output is to become, and what stands under its name before anything is written: that alone may be replaced.
+//! The destination of an output: what it is to become, what stands under its name at the start, and the interface of
+//! the staging that makes it.
+//!
+//! Only what stood there at the start may be replaced.
 //!
 //! A directory is given its name by a plain rename, which never replaces a filled one; a file by one that replaces
 //! nothing. What is replaced on purpose changes places with what was made, and is looked at before it goes.
@@ -141,7 +144,7 @@ impl Occupant {
 /// An output on disk, and what stood under its name at the start.
 #[derive(Clone)]
 pub(crate) struct LocalDestination {
-    /// As it was given, for messages.
+    /// The path as it was given, for messages.
     pub(super) given: PathBuf,
     /// Where it will stand: links are followed.
     pub(super) path: PathBuf,
@@ -153,8 +156,8 @@ pub(crate) struct LocalDestination {
 }
 
 impl LocalDestination {
-    /// The same, with the manifest in the directory where `is_inside`: readers that go by an index or by names find it
-    /// there, where it always was.
+    /// This destination, with the manifest in the directory where `is_inside`: readers that go by an index or by names
+    /// find it there, where it always was.
     #[must_use]
     pub fn with_manifest_inside(self, is_inside: bool) -> Self {
         Self { keeps_manifest: is_inside, ..self }

@@ -1,4 +1,4 @@
-//! Files on the way out: rows in record batches become groups, groups files; a file is made beside its name, hashed
+//! Writes output files: rows in record batches become groups, groups files; a file is made beside its name, hashed
 //! while it is written, and whole before anybody sees it.
 //!
 //! `output_file` judges what a name for a single file stands for, and makes the file; `destination` does so for outputs

@@ -1,4 +1,4 @@
-//! One place judges what a name for output stands for, and makes the file under it: whole, or not at all.
+//! A single file of output: judges what stands under its name, and makes the file whole or not at all.
 //!
 //! Nothing or a regular file: the file is made beside the name and takes its place when it is whole. A pipe, a device,
 //! a descriptor such as `/dev/stdout`: it is written to. A link is followed. What is read is never written over.
@@ -18,7 +18,7 @@ const MOST_LINKS: usize = 40;
 /// A name for output, and what stands there.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// As it was given.
+    /// The name as it was given.
     name: PathBuf,
     /// Where the file will stand: links are followed.
     path: PathBuf,
@@ -81,7 +81,7 @@ impl OutputFile {
         matches!(self.found, FoundOutput::File(_))
     }
 
-    /// The same, unless it is one of the files that are read, under whatever name.
+    /// This output, unless it is one of the files that are read, under whatever name.
     ///
     /// # Errors
     /// [`OutputError::Input`].
@@ -103,8 +103,8 @@ impl OutputFile {
         Ok(self)
     }
 
-    /// The same, unless a file stands there for which `is_replaced` does not hold; `instead` says of it in words what it
-    /// is not ("no ...").
+    /// This output, unless a file stands there for which `is_replaced` does not hold; `instead` says of it in words
+    /// what it is not ("no ...").
     ///
     /// # Errors
     /// [`OutputError::Taken`].

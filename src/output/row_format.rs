@@ -1,5 +1,7 @@
-//! What a format of epochs is: facts that recipes and plans ask for, how rows become its files, and how its files
-//! become rows again. Each format is one file of `formats`, which holds both ways.
+//! The interface of a format of epochs: facts that recipes and plans ask for, how rows become its files, and how its
+//! files become rows again.
+//!
+//! Each format is one file of `formats`, which writes and reads it.
 
 use super::compression::OutputCompression;
 use super::destination::FileRename;
@@ -143,10 +145,7 @@ pub(crate) trait RowFormat: Sync {
         self.bare_ids().is_some()
     }
 
-    /// What the rows of a plan would need and the format cannot hold.
-    ///
-    /// # Errors
-    /// What that is.
+    /// The error is what the rows of a plan would need and the format cannot hold.
     fn check(&self, _spec: &RowSpec) -> Result<(), FormatLimit> {
         Ok(())
     }
@@ -174,9 +173,6 @@ pub(crate) trait RowFormat: Sync {
     }
 
     /// Begins shard `number` in `dir`.
-    ///
-    /// # Errors
-    /// Those of the file system.
     fn create(
         &self,
         spec: &RowSpec,
@@ -190,9 +186,6 @@ pub(crate) trait RowFormat: Sync {
     }
 
     /// Writes the files of the whole directory, given those of each shard; lists all, by their last names.
-    ///
-    /// # Errors
-    /// Those of the file system.
     fn conclude(
         &self,
         _spec: &RowSpec,
@@ -203,9 +196,6 @@ pub(crate) trait RowFormat: Sync {
     }
 
     /// Opens a directory of its files. What stands there once for all shards is read once.
-    ///
-    /// # Errors
-    /// [`ShardReadError`].
     fn open(&self, spec: &RowSpec, dir: &Path) -> Result<Box<dyn DirectoryReader>, ShardReadError>;
 }
 
@@ -257,7 +247,7 @@ pub(crate) fn damaged<T>(path: &Path, what: impl Display) -> Result<T, ShardRead
     Err(ShardReadError::Malformed(format!("{name}: {what}")))
 }
 
-/// The same of what a batch of its rows says.
+/// As [`damaged`], where a batch of the file's rows is not what the format says.
 pub(crate) fn or_damaged<T>(path: &Path, found: Result<T, String>) -> Result<T, ShardReadError> {
     found.or_else(|why| damaged(path, why))
 }

@@ -25,7 +25,7 @@ pub(crate) struct GroupSize {
 /// Rows, and for each the position behind it: the point at which an interrupted run continues.
 pub(crate) struct PositionedRows {
     pub rows: RecordBatch,
-    /// As many as there are rows; none where nothing is continued.
+    /// One for each row; none where nothing is continued.
     pub behind: Vec<u64>,
 }
 

@@ -266,7 +266,7 @@ impl LocalStaging {
         }
     }
 
-    /// The same where two names cannot be exchanged: what is replaced is moved into the staging first.
+    /// Gives the output its name where two names cannot be exchanged: what is replaced is moved into the staging first.
     fn name_by_moving(
         &self,
         made: &Path,

@@ -258,7 +258,7 @@ fn a_manifest_set_aside_is_put_back() {
     assert_eq!(names(root.path()), [".a.manifest.json", "a"]);
 }
 
-/// As on a file system that can exchange no names.
+/// Replaces as on a file system that can exchange no names.
 #[test]
 fn a_replaced_output_moves_away_where_names_cannot_swap() {
     let root = tempfile::tempdir().unwrap();

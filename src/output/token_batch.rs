@@ -1,5 +1,7 @@
-//! Rows of an epoch in columns: the form in which they enter a file and come out of it. Formats give and take a
-//! `RecordBatch`; this is its view with types, by borrowed slices, and the way to make one row by row.
+//! Rows of an epoch in columns: the form in which they enter a file and come out of it.
+//!
+//! Formats give and take a `RecordBatch`; a [`TokenBatch`] is its view with types, by borrowed slices, and a
+//! [`TokenBatchBuilder`] makes one row by row.
 
 use super::rows::{BatchColumn, RowColumn, list_column, list_of, row_schema, unsigned_ids};
 use arrow::array::{
@@ -39,7 +41,7 @@ impl<T: ArrowPrimitiveType> RowLists<T> {
         Ok(Self { offsets: lists.offsets().clone(), values: values.values().clone() })
     }
 
-    /// Those of a row; nothing of a row that is not there.
+    /// The values of a row; nothing of a row that is not there.
     pub fn row(&self, row: usize) -> &[T::Native] {
         let bounds = self.offsets.get(row..).and_then(|rest| rest.first().zip(rest.get(1)));
         let bounds = bounds.and_then(|(start, end)| {
@@ -48,7 +50,7 @@ impl<T: ArrowPrimitiveType> RowLists<T> {
         bounds.and_then(|bounds| self.values.get(bounds)).unwrap_or_default()
     }
 
-    /// Those of all rows, end to end.
+    /// The values of all rows, end to end.
     pub fn all(&self) -> ScalarBuffer<T::Native> {
         let bound = |offset: Option<&i32>| {
             offset.and_then(|offset| usize::try_from(*offset).ok()).unwrap_or_default()
@@ -200,7 +202,7 @@ impl TokenBatch {
         row_batch(&columns, arrays)
     }
 
-    /// These columns alone.
+    /// The arrays of `columns` alone.
     ///
     /// # Errors
     /// In words, the column that it does not have.
@@ -223,9 +225,6 @@ impl TokenBatch {
 }
 
 /// Rows in these columns, which are made and not read.
-///
-/// # Errors
-/// As [`TokenBatch::new`].
 pub(crate) fn row_batch(
     columns: &[BatchColumn],
     arrays: Vec<ArrayRef>,
@@ -361,7 +360,7 @@ impl<'a> TokenRow<'a> {
         self.views().find(|(found, _)| *found == column).map(|(_, values)| values)
     }
 
-    /// The same of a column of i32.
+    /// As [`TokenRow::view`], of a column of i32.
     pub fn i32s(self, column: RowColumn) -> Option<&'a [i32]> {
         match self.view(column)? {
             ViewValues::I32(values) => Some(values),

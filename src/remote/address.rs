@@ -1,4 +1,5 @@
-//! Addresses of objects, taken apart, and what of them is secret.
+//! Addresses of objects and of files on web servers: their parts, and which of these are secret and stay out of
+//! messages.
 
 use super::error::RemoteError;
 use crate::model::percent_decoded;
@@ -113,7 +114,7 @@ const SIGNED_NAMES: [&str; 30] = [
     "username",
     "xid",
 ];
-/// The same, by how names begin.
+/// Beginnings of names of parameters that stand beside a signature.
 const SIGNED_BEGINNINGS: [&str; 3] = ["xamz", "xgoog", "response"];
 
 /// A kind of store.
@@ -278,7 +279,7 @@ impl ObjectAddress {
         format!("{}/{path}{query}", self.store())
     }
 
-    /// The same as text.
+    /// The name of this object, without what is secret in its address.
     pub(super) fn name(&self) -> String {
         self.name_of(&self.path)
     }

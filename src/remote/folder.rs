@@ -1,4 +1,4 @@
-//! Objects of one folder of a bucket: looked at, written, deleted.
+//! The objects of one folder of a bucket: lists, reads, writes and deletes them.
 //!
 //! An object is written in parts; some are being sent while the next one is made; it appears when all are there.
 
@@ -301,8 +301,8 @@ impl RemoteWriter {
         self.finish_in(PutMode::Overwrite).map(drop)
     }
 
-    /// The same, but for an object that is there, which is answered by `false`. An object of several parts takes its
-    /// place all the same: no store completes those on a condition.
+    /// As [`RemoteWriter::finish`], unless an object is there, which is answered by `false`. An object of several parts
+    /// takes its place all the same: no store completes those on a condition.
     pub(crate) fn finish_new(self) -> Result<bool, RemoteError> {
         self.finish_in(PutMode::Create)
     }

@@ -1,4 +1,4 @@
-//! All objects below a prefix, but those whose names no path has.
+//! Lists all objects below a prefix, and counts those whose names cannot be a path.
 //!
 //! The library of the stores takes a page of a listing apart as a whole: one name with an empty part, `..` or a stroke
 //! at its end fails all the others, or is asked for under another name. So such names are taken out of the page before

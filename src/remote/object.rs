@@ -1,4 +1,5 @@
-//! Objects: found by their addresses, known by size and version, and read by one loop, from the byte reached.
+//! An object of a bucket or web server: found by its address, known by size and version, and read by one loop that goes
+//! on at the byte reached where a connection is cut.
 
 use super::NameMatcher;
 use super::address::{ObjectAddress, StoreKind};

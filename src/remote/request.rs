@@ -1,8 +1,8 @@
-//! The thread on which requests run, how long they may take, when they are repeated, and what their failures mean.
+//! Runs all requests on one thread, with their time limits and repetitions, and says what a failure means.
 //!
-//! It is the only thread of this library that runs tokio beside that of queries. Connections belong to the runtime that
-//! made them, so one runtime serves all of them and runs as long as anyone may still ask. Who asks waits on another
-//! thread, hears the request to stop, and leaves nothing running behind.
+//! The thread is the only one of this library that runs tokio, beside that of queries. Connections belong to the
+//! runtime that made them, so one runtime serves all of them and runs as long as anyone may still ask. Who asks waits
+//! on another thread, hears the request to stop, and leaves nothing running behind.
 
 use super::address::StoreKind;
 use super::error::RemoteError;
@@ -107,9 +107,9 @@ impl<T> Drop for PendingRequest<T> {
 
 /// What became of a request that failed.
 pub(super) enum RequestFault {
-    /// It is of no use to ask again.
+    /// To repeat the request is of no use.
     Final(RemoteError),
-    /// It may pass.
+    /// The fault may pass.
     Passing(String),
     /// Nothing was heard for so long.
     Silent(Duration),
@@ -147,7 +147,7 @@ pub(super) type AnswerBody = BoxStream<'static, Result<Bytes, String>>;
 pub(super) struct ObjectAnswer {
     /// Bytes of the whole object, if the server reports them.
     pub(super) total: Option<u64>,
-    /// It is the part that was asked for, not the whole.
+    /// The answer is the part that was asked for, not the whole.
     pub(super) is_part: bool,
     pub(super) tag: Option<String>,
     /// In nanoseconds since 1970; 0 when it is not told.

@@ -99,11 +99,11 @@ struct ClientCache {
 pub(super) struct StoreClient {
     /// For requests of a few bytes, which it repeats.
     pub(super) small: Arc<dyn ObjectStore>,
-    /// The same, for listings.
+    /// For listings, whose requests it repeats.
     pub(super) lists: Arc<dyn PaginatedListStore>,
     /// For bytes of objects: it repeats nothing.
     pub(super) bodies: Arc<dyn ObjectStore>,
-    /// The same, for objects in parts.
+    /// For objects that are written in parts: it repeats nothing.
     pub(super) multipart: Arc<dyn MultipartStore>,
     pub(super) runtime: Arc<RequestRuntime>,
     kind: StoreKind,

@@ -1,4 +1,4 @@
-//! One commit: the only way to write. Rows, bitmaps, columns, counters and resume points become durable together or not
+//! One commit, the only way to write: rows, bitmaps, columns, counters and resume points become durable together or not
 //! at all.
 //!
 //! At its end everything is written and synced, then the writer moves on. Rows of hashed families are held back and put

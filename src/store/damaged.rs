@@ -1,5 +1,5 @@
-//! A damaged corpus: two small files that say where everything is are written again, and what is whole of the rest is
-//! opened to be copied, whatever is lost beside it.
+//! Opens what is whole of a damaged corpus, so that it can be copied whatever is lost beside it, and writes two small
+//! files again that say where everything is.
 //!
 //! ```text
 //! as readers open it -> refused, or a table is cut short? -> links of all tables in a scratch directory, and there:

@@ -1,4 +1,5 @@
-//! Creating a corpus, and becoming its writer.
+//! Creates a corpus, and opens its database: to write to it, to try an ingest on a copy, or to look at it beside
+//! damage.
 
 use crate::model::{CommitSeq, FieldDeclaration, Policy};
 use crate::store::bytes::key::{CommitKey, StoreKey};

@@ -1,4 +1,4 @@
-//! Opening for reading, beside a writer that continues: its files come and go while they are opened.
+//! Opens a corpus for reading while another process may write to it: its files come and go while they are opened.
 
 use crate::model::{CommitSeq, IoError};
 use crate::store::database::Database;
@@ -39,9 +39,6 @@ pub fn read(path: &Path, memory: MemoryBudget) -> Result<View, StoreError> {
 }
 
 /// As [`read`], also while derived families are being made again: what of them is asked is not there then.
-///
-/// # Errors
-/// As there.
 pub(in crate::store) fn read_beside_damage(
     path: &Path,
     memory: MemoryBudget,
@@ -66,16 +63,13 @@ pub(in crate::store) fn read_beside_damage(
 pub struct OpenedJournal(Option<File>);
 
 impl OpenedJournal {
-    /// That of the corpus at a path, to be held before the corpus is opened. Of one that has none its folder is not
-    /// told from others.
+    /// The journal of the corpus at a path, to be held before the corpus is opened. The folder of a corpus without a
+    /// journal is not told from others.
     pub fn hold(path: &Path) -> Self {
         Self(File::open(CorpusDirectory::new(path).journal()).ok())
     }
 
-    /// All of it, wherever the folder is by now; of a corpus that had none, what is at the path.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`] when it cannot be read.
+    /// All of the journal, wherever its folder is by now; of a corpus that had none, what is at the path.
     pub(in crate::store) fn read(&self, path: &Path) -> Result<JournalContents, StoreError> {
         let path = CorpusDirectory::new(path).journal();
         let Some(held) = &self.0 else { return journal::read(&path) };
@@ -128,7 +122,7 @@ pub fn journal_bytes(path: &Path) -> Result<u64, StoreError> {
 
 /// What became of an opening.
 pub(in crate::store) enum OpenAttempt<T> {
-    /// It holds.
+    /// Everything was opened, and no file was missed.
     Whole(T),
     /// A file went before it was opened: the next try has a newer manifest, which does not name it. One that
     /// is missed a second time is lost.

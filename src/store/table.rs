@@ -1,5 +1,6 @@
-//! The table of families: opening, check, statistics and docs/reference/format.md go by it. It lies above all families;
-//! each is declared in its own file.
+//! The table of all column families, by which opening, check, statistics and docs/reference/format.md go.
+//!
+//! It lies above all families; each is declared in its own file.
 
 pub use crate::store::database::family::{FamilyInfo, FamilyShape};
 

@@ -1,4 +1,6 @@
-//! A consistent moment of the store: the only way to read. Each family adds the reading of its rows in its own file.
+//! A consistent moment of the store: the only way to read.
+//!
+//! Each family adds the reading of its rows in its own file.
 
 use crate::model::{BLOCK_SIZE, CommitSeq, FieldDeclaration, FieldId, Generation, Policy, SuiteId};
 use crate::store::bytes::record::{
@@ -127,9 +129,6 @@ impl View {
     }
 
     /// The derived families that are being made again, by name, with how far each is.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a record cannot be read.
     pub(crate) fn repairs(&self) -> Result<BTreeMap<String, RepairRecord>, StoreError> {
         self.pinned().repairs()
     }
@@ -155,7 +154,7 @@ impl View {
     /// What a layer above makes of this moment once and uses again. It must hold no view: it would keep itself alive.
     ///
     /// # Errors
-    /// Those of `make`, which is asked again the next time.
+    /// The error of `make`, which is asked again the next time.
     pub(crate) fn cached<T: Any + Send + Sync, E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,
@@ -190,7 +189,7 @@ impl View {
             .map_or(Generation(self.moment.state.generation), |other| other.generation)
     }
 
-    /// The same moment under another policy and its generation.
+    /// This moment under another policy and its generation.
     #[must_use]
     pub fn with_policy(&self, policy: Policy, generation: Generation) -> Self {
         let policy_override = Some(Arc::new(PolicyOverride { policy, generation }));

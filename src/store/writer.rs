@@ -82,9 +82,6 @@ impl StoreWriter {
     }
 
     /// A file of the corpus's disk without a name: gone when it is closed.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it cannot be made.
     pub(crate) fn unnamed_file(&self) -> Result<File, StoreError> {
         self.refuse_exchanged()?;
         scratch::unnamed_file(&self.place)

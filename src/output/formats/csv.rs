@@ -1,5 +1,7 @@
-//! CSV: RFC 4180 with line feeds. An empty text is quoted and a value that is absent is not, so that they differ. A row
-//! that would repeat the line of names has one value in quotes, so that a reader does not take it for such a line.
+//! CSV: RFC 4180 with line feeds.
+//!
+//! An empty text is quoted and a value that is absent is not, so that they differ. A row that would repeat the line of
+//! names has one value in quotes, so that a reader does not take it for such a line.
 
 use super::lines::{LineFile, in_parallel};
 use super::spelling::{Spelled, ValueSpelling, doubled_quotes};
@@ -51,7 +53,7 @@ pub(crate) fn csv_header(schema: &SchemaRef) -> Vec<u8> {
     names_line(schema, false)
 }
 
-/// The same, perhaps with the first name in quotes that needs none.
+/// The line of names, perhaps with the first name in quotes that needs none.
 fn names_line(schema: &SchemaRef, mut has_more_quotes: bool) -> Vec<u8> {
     let mut line = Vec::new();
     for (at, field) in schema.fields().iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Formats whose rows are bytes one after another: groups encoded a batch a thread, and the file that they go into.
+//! What formats share whose rows are bytes one after another: the encoding of groups, a batch a thread, and the file
+//! that they go into.
 
 use crate::output::compression::CompressedFile;
 use crate::output::error::WriteError;

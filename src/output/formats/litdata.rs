@@ -1,5 +1,5 @@
-//! Chunks as litdata's `TokensLoader` reads them: `chunk-0-N.bin` of rows of one width, `index.json`,
-//! and a segment table beside each chunk; both ways.
+//! Chunks as litdata's `TokensLoader` reads them, written and read back: `chunk-0-N.bin` of rows of one width,
+//! `index.json`, and a segment table beside each chunk.
 //!
 //! `updated_at` in the index, for which litdata writes the time, is the hash of the plan: it names the
 //! cache of a copy, and that is what it must tell apart.

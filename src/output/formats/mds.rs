@@ -1,5 +1,5 @@
-//! MDS version 2, which MosaicML Streaming and LLM Foundry read: `shard.NNNNN.mds`, or `shard.NNNNN.mds.zstd`, and
-//! `index.json`; both ways.
+//! MDS version 2, which MosaicML Streaming and LLM Foundry read, written and read back: `shard.NNNNN.mds` or
+//! `shard.NNNNN.mds.zstd`, and `index.json`.
 //!
 //! A compressed shard is one zstd frame; limits and what shards say of themselves are of the bytes inside it.
 //! A sample is the u32 size of each column, then the columns, in the order of their names. An array
@@ -87,7 +87,7 @@ fn self_description(spec: &RowSpec) -> Value {
     })
 }
 
-/// The same of a shard in the index, with its bytes as they are and compressed.
+/// What the index says of a shard, with its bytes as they are and compressed.
 fn entry(spec: &RowSpec, stored: &str, stored_bytes: u64, inside: u64, samples: u64) -> Value {
     let part = |name: &str, bytes: u64| json!({ "basename": name, "bytes": bytes, "hashes": {} });
     let whole = part(stored, stored_bytes);

@@ -1,4 +1,4 @@
-//! Megatron shards: `.bin` with the ids, `.idx` with one sequence a row, and a segment table; both ways.
+//! Megatron shards, written and read back: `.bin` with the ids, `.idx` with one sequence a row, and a segment table.
 //!
 //! The index, little-endian: magic `MMIDIDX\0\0`, version u64 = 1, type code u8, sequences u64,
 //! document boundaries u64, tokens of each sequence i32, byte offset of each sequence i64, then the

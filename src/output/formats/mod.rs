@@ -1,4 +1,4 @@
-//! The formats that files are written in, a file each: what a format is, and how it is written.
+//! The formats that files are written in, a file each, and the tables that list them.
 //!
 //! A new format is a file here, its `mod` line, and its entry in [`FORMATS`], or in [`ROW_FORMATS`] for rows of epochs:
 //! those are also read back, by the file that writes them. Beside them stands what several share: `token_file` (bare

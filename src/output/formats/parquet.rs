@@ -193,7 +193,7 @@ impl TableFile {
         Self::of(HashedFile::create(dir, name)?, schema, properties)
     }
 
-    /// The same of a file that is begun.
+    /// Writes the table into a file that is begun.
     pub fn of(
         file: HashedFile,
         schema: SchemaRef,
@@ -285,7 +285,7 @@ pub(crate) fn table_columns(spec: &RowSpec) -> Vec<BatchColumn> {
     columns
 }
 
-/// Those of `among` that are asked for.
+/// The columns of `among` that are asked for.
 pub(super) fn asked(spec: &RowSpec, among: &[RowColumn]) -> Vec<BatchColumn> {
     let asked = among.iter().filter(|column| spec.columns.contains(column));
     asked.map(|column| BatchColumn::View(*column)).collect()

@@ -1,6 +1,7 @@
-//! Bare token ids, end to end: `plain`, u16 or u32 by vocabulary; `nanogpt`, the same of u16 ids; and `llm.c`, which
-//! modded-nanogpt reads too, with a header of 1,024 bytes before u16 ids. A segment table stands beside each file.
-//! Both ways.
+//! Bare token ids, end to end, written and read back: `plain`, u16 or u32 by vocabulary; `nanogpt`, the same of u16
+//! ids; and `llm.c`, with a header of 1,024 bytes before u16 ids.
+//!
+//! modded-nanogpt reads `llm.c`, too. A segment table stands beside each file.
 //!
 //! The header of llm.c is 256 numbers i32, little-endian: magic 20240520, version 1, tokens in the file, and zeros.
 

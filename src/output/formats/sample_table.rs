@@ -1,6 +1,7 @@
-//! Shards of samples behind a table of their offsets, as both `mds` and `litdata` lay them out, both ways:
-//! samples n as u32, n + 1 offsets as u32 counted from the file's first byte, what the format says of
-//! itself, then the samples.
+//! The layout of shards that `mds` and `litdata` share, written and read back: samples behind a table of their offsets.
+//!
+//! A shard is the number n of samples as u32, n + 1 offsets as u32 counted from the file's first byte, what the format
+//! says of itself, then the samples.
 
 use super::segment_table::SegmentTableWriter;
 use crate::model::IoError;

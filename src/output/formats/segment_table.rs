@@ -1,5 +1,5 @@
-//! `NAME.segments.parquet`, beside files of bare ids: what is in each row, and what of it documents say is trained,
-//! even where an epoch ignores that; both ways.
+//! The segment table `NAME.segments.parquet` beside a file of bare ids, written and read back: what is in each row, and
+//! what of it documents say is trained, even where an epoch ignores that.
 
 use super::parquet::{ParquetTableReader, TableFile, table_file};
 use crate::output::compression::OutputCompression;

@@ -1,4 +1,5 @@
-//! A format of the tests alone: no line outside this file but its `mod` and its entry names it, and every face has it.
+//! A format that only the tests have: outside this file nothing but its `mod` and its entry names it, and every
+//! interface offers it.
 
 use super::lines::{LineFile, in_parallel};
 use crate::output::compression::{CompressedFile, FileOutput, OutputCompression};

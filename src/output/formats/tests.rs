@@ -117,7 +117,7 @@ fn held_by(format: &OutputFormat, rows: &RecordBatch) -> RecordBatch {
     RecordBatch::try_from_iter([("text", texts)]).unwrap()
 }
 
-/// The same rows with the texts of one type as those of another.
+/// The given rows, with the texts of one type as those of another.
 fn with_texts(rows: &RecordBatch, from: &DataType, to: &DataType) -> RecordBatch {
     let schema = rows.schema();
     let columns = schema.fields().iter().zip(rows.columns());

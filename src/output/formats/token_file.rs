@@ -1,5 +1,7 @@
-//! Files of bare ids: those of rows end to end, with a segment table beside each, since boundaries are data, and what
-//! a format has besides: an index, a header, masks. Both ways.
+//! Files of bare ids, written and read back: the ids of rows end to end, a segment table beside each file, and what a
+//! format has besides (an index, a header, masks).
+//!
+//! The segment table is there since boundaries are data.
 
 use super::segment_table::{SegmentTableReader, SegmentTableWriter, columns_beside};
 use crate::model::IoError;

@@ -1,4 +1,4 @@
-//! A bounds-checked cursor over stored bytes, and the writing beside it. Little-endian, LEB128 integers.
+//! A bounds-checked reader of stored bytes, little-endian with LEB128 integers, and the writer of such integers.
 
 use crate::store::error::DecodeError;
 

@@ -352,7 +352,7 @@ impl KeyPart for BandHashPart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum TextKind {
-    /// As it came.
+    /// The text as it came.
     Raw = 0,
     /// Normalised.
     Normalised = 1,

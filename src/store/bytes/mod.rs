@@ -1,4 +1,6 @@
-//! The bytes of rows: keys, records, hand-packed values, and how each is read. Nothing here opens a database.
+//! The bytes of rows: keys, records, hand-packed values, and how each is read.
+//!
+//! Nothing here opens a database.
 
 pub(in crate::store) mod bitmap_block;
 pub(in crate::store) mod cursor;

@@ -289,9 +289,6 @@ pub enum NumberOffsets<'a> {
 
 impl<'a> NumberBlockRef<'a> {
     /// Reads the stored form.
-    ///
-    /// # Errors
-    /// [`DecodeError`] for bytes no release wrote.
     pub(in crate::store) fn read(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut cursor = ByteCursor::new(bytes);
         match cursor.u8()? {

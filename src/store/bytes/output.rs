@@ -1,5 +1,7 @@
-//! An output on record: what left the corpus, where to, and which documents it had. A file of the directory and a row have
-//! the same bytes: a form, the record as JSON behind its length, the documents, a checksum.
+//! The record of an output: what left the corpus, where to, and which documents it had.
+//!
+//! A file of the folder `outputs` and a row have the same bytes: a form, the record as JSON behind its length, the
+//! documents, a checksum.
 
 use crate::store::bytes::bitmap_block::{decode_treemap, put_treemap};
 use crate::store::bytes::cursor::ByteCursor;
@@ -113,9 +115,6 @@ impl OutputRecord {
     }
 
     /// Reads its stored form.
-    ///
-    /// # Errors
-    /// [`DecodeError`] for bytes that are not whole, or that no release wrote.
     pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (body, sum) = bytes
             .len()

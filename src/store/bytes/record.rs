@@ -22,7 +22,7 @@ pub(in crate::store) fn encode<T: Encode>(
     encode_as(FORMAT, what, record)
 }
 
-/// The same of another format than the first, which earlier releases refuse.
+/// As [`encode`], in another format than the first, which earlier releases refuse.
 pub(in crate::store) fn encode_as<T: Encode>(
     format: u8,
     what: &'static str,
@@ -142,13 +142,13 @@ fn declaration(id: FieldId, name: &str, spelled: &str) -> Result<FieldDeclaratio
 /// What becomes of a field that is declared or given up while the corpus holds documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum FieldState {
-    /// It is declared.
+    /// The field is declared.
     Declared,
     /// Its values are being indexed; it is not declared yet.
     Filling,
-    /// It is declared no more, and what was indexed of it is being deleted.
+    /// The field is declared no more, and what was indexed of it is being deleted.
     Going,
-    /// It is declared, and every document that comes is given the value of its expression.
+    /// The field is declared, and every document that comes is given the value of its expression.
     Fed,
 }
 
@@ -190,9 +190,6 @@ impl FieldRecord {
     }
 
     /// The field as it is or will be declared.
-    ///
-    /// # Errors
-    /// `DecodeError` for a kind that no release wrote.
     pub(in crate::store) fn declaration(
         &self,
         id: FieldId,
@@ -225,7 +222,7 @@ impl RedoRecord {
 /// A derived family that is being made again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct RepairRecord {
-    /// It was dropped and made empty, but for what follows from nothing else.
+    /// The family was dropped and made empty, but for what follows from nothing else.
     pub is_empty: bool,
     /// What of its order is done: documents below this id, mostly.
     pub next: u64,
@@ -271,7 +268,7 @@ pub struct FileRecord {
     pub offset: u64,
     /// Records consumed, rejected ones included.
     pub records: u64,
-    /// Of these, those that were rejected.
+    /// Records that were rejected, of those consumed.
     pub rejected: u64,
     /// blake3 of the decompressed bytes consumed.
     pub prefix: [u8; 32],
@@ -491,7 +488,7 @@ pub struct SuiteRecord {
     pub hash: [u8; 32],
     /// Items.
     pub items: u32,
-    /// Of these, those without an answer.
+    /// Items without an answer.
     pub weak: u32,
     /// Items without any part long enough to search for.
     pub unsearchable: u32,

@@ -1,4 +1,4 @@
-//! One block of documents against what its bitmaps and columns say.
+//! Checks one block of documents against its bitmaps and columns.
 
 use crate::model::{BLOCK_SIZE, ColumnId, Context, DocId, Standing, TokenizerId};
 use crate::store::bytes::key::{DocumentKey, TextKind};

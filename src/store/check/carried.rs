@@ -1,6 +1,8 @@
-//! What a repair carries over of derived families that it drops, since it follows from nothing else: standings as their
-//! bitmaps have them, ids that came with records, who has a length in tokens where the ids go too, sketches of purged
-//! documents. One table a family, in a directory of the corpus.
+//! Tables of the rows that a repair carries over from derived families that it drops, since they follow from nothing
+//! else.
+//!
+//! These are standings as their bitmaps have them, ids that came with records, who has a length in tokens where the ids
+//! go too, and sketches of purged documents. There is one table a family, in a directory of the corpus.
 
 use crate::model::{
     BLOCK_SIZE, Context, DocId, Generation, IoError, Standing, TermId, TokenizerId, sync_directory,
@@ -40,7 +42,7 @@ pub(in crate::store) const LENGTHS: u32 = u32::MAX;
 pub(in crate::store) struct CarriedTables(PathBuf);
 
 impl CarriedTables {
-    /// Those of a corpus.
+    /// The carried tables of a corpus.
     pub(in crate::store) fn of(place: &CorpusDirectory) -> Self {
         Self(place.repairing())
     }

@@ -1,5 +1,6 @@
-//! The other half of a repair, as far as it writes rows: members, identities, sketches, counters, and how far it
-//! is. Who is what is known by the crafts of the room above.
+//! The second half of a repair, as far as it writes rows: members, identities, counters, and how far it is.
+//!
+//! The contents of these rows are computed by `curate`, which knows the crafts.
 
 use crate::model::{CommitSeq, DocId, Generation, SourceId};
 use crate::store::batch::CommitBatch;
@@ -20,9 +21,6 @@ use std::ops::Range;
 
 impl View {
     /// How many lengths in tokens the repair under way could not read.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a record cannot be read.
     pub(crate) fn lost_lengths(&self) -> Result<u64, StoreError> {
         let repairs = self.repairs()?;
         let lost = repairs.get(Tokens::NAME).into_iter().flat_map(|record| &record.lost);
@@ -42,9 +40,6 @@ impl StoreWriter {
 
 impl CommitBatch<'_> {
     /// Stores how far families are made again.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the record cannot be encoded.
     pub(crate) fn put_repair(&mut self, families: &[&str], next: u64) -> Result<(), StoreError> {
         let known = self.view().repairs()?;
         for family in families {
@@ -57,9 +52,6 @@ impl CommitBatch<'_> {
     }
 
     /// All families are made again: others may open the corpus.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a record cannot be read.
     pub(crate) fn end_repair(&mut self) -> Result<(), StoreError> {
         for family in self.view().repairs()?.into_keys() {
             self.delete::<Meta>(&MetaKey::Repair(family))?;
@@ -69,9 +61,6 @@ impl CommitBatch<'_> {
 
     /// Writes whom witnesses stand for, of the matches of these documents in a generation: every row that the matches
     /// wrote beside them.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the matches cannot be read.
     pub(crate) fn put_members(
         &mut self,
         generation: Generation,

@@ -1,4 +1,5 @@
-//! What of a family cannot be read and follows from nothing else, in words: by document, where rows are of documents.
+//! Says in words which rows of a family cannot be read and follow from nothing else: by document, where rows are of
+//! documents.
 
 use crate::model::{DocId, hexadecimal};
 use crate::store::bytes::key::{CommitKey, DocumentKey, StoreKey, TokensKey};

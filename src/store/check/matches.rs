@@ -1,5 +1,7 @@
-//! Every removal has a kept witness, every witness lists it. Matches are in order of the removed documents and
-//! members in order of witnesses: sums over blocks of witnesses say whether both name the same pairs, and where not.
+//! Checks that every removal has a kept witness, and that every witness lists it.
+//!
+//! Matches are in order of the removed documents and members in order of witnesses: sums over blocks of witnesses say
+//! whether both name the same pairs, and where not.
 
 use crate::model::{DedupMode, DocId, MatchKind, Standing};
 use crate::store::check::{FaultList, MOST};

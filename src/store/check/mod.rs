@@ -1,6 +1,8 @@
-//! `check` over what the store derives itself: journal, checksums, bitmaps, columns, counters, rows
-//! that name other rows. What needs the crafts (sketches, similarities, ids) is `curate`'s. What would have to be
-//! looked up value by value, or held for the whole corpus, is compared by sums first: `postings`, `matches`.
+//! `check` over what the store derives itself, and its repair: journal, checksums, bitmaps, columns, counters, rows
+//! that name other rows.
+//!
+//! `curate` checks what needs the crafts (sketches, similarities, ids). Rows that would have to be looked up value by
+//! value, or held for the whole corpus, are compared by sums first: `postings`, `matches`.
 //!
 //! A repair makes again what is derived: `repair` empties the damaged families, `rebuild` computes a block of their rows
 //! from base rows (`block` compares these with what is stored), `fill` writes what needs no craft, `carried` keeps what

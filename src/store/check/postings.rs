@@ -1,6 +1,8 @@
-//! Keyword bitmaps against metadata: one scan of the bitmaps, one of the documents, and sums that say whether both
-//! come to the same. Bitmaps are in order of terms and documents are not, so that comparing them one by one would
-//! be a look-up for every value in every block. Where sums differ, that block is compared value by value.
+//! Checks keyword bitmaps against metadata: one scan of the bitmaps, one of the documents, and sums that say whether
+//! both come to the same.
+//!
+//! Bitmaps are in order of terms and documents are not, so that comparing them one by one would be a look-up for every
+//! value in every block. Where sums differ, that block is compared value by value.
 
 use crate::model::{BLOCK_SIZE, DocId, FieldId, FieldKind, TermId};
 use crate::store::bytes::bitmap_block;

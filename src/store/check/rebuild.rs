@@ -1,5 +1,6 @@
-//! The derived rows of one block of documents, computed from the rows that they follow from: `check` compares them with
-//! what is stored, a repair writes them. One rule for both.
+//! Computes the derived rows of one block of documents from the rows that they follow from.
+//!
+//! There is one rule for both who use them: `check` compares them with what is stored, and a repair writes them.
 
 use crate::model::{
     BLOCK_SIZE, ColumnId, Context, DocId, FieldDeclaration, FieldId, Generation, SourceId,
@@ -95,9 +96,6 @@ impl BlockRows {
 
 impl CommitBatch<'_> {
     /// Writes the rows of a block into families that were made empty: its columns, its bitmaps, or both.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a term cannot be read or made.
     pub(crate) fn put_block(
         &mut self,
         rows: BlockRows,
@@ -131,9 +129,6 @@ impl CommitBatch<'_> {
     }
 
     /// Gives documents of a block a standing in a generation, and counts nothing.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the term cannot be read or made.
     pub(crate) fn put_standing(
         &mut self,
         generation: Generation,

@@ -1,6 +1,8 @@
-//! The first half of a repair: derived families that are damaged are dropped and made empty, so that no bad block of
-//! theirs is read again; what of them follows from nothing else is carried over. The other half, which needs the crafts,
-//! fills them: until it has, nobody else opens the corpus.
+//! The first half of a repair: damaged derived families are dropped and made empty, so that no bad block of theirs is
+//! read again.
+//!
+//! Rows of theirs that follow from nothing else are carried over. The other half, which needs the crafts, fills the
+//! families: until it has, nobody else opens the corpus.
 //!
 //! ```text
 //! damaged? -> carry (tables beside the database) -> row `repair FAMILY` of meta -> drop, make, take in what was carried
@@ -45,9 +47,9 @@ const TOGETHER: [(&[&str], &[&str]); 4] = [
 pub enum RepairStart {
     /// Nothing that a repair makes again is damaged.
     Nothing,
-    /// These rows follow from nothing else. Nothing was changed.
+    /// Rows that are lost follow from nothing else. Nothing was changed.
     Beyond(Vec<LostRows>),
-    /// These families are empty now and are to be filled.
+    /// The named families are empty now and are to be filled.
     Fill(Box<StoreWriter>, Vec<String>),
     /// No family is damaged, but counters of sources or of the corpus are wrong.
     Counters(Box<StoreWriter>),

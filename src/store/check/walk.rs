@@ -1,4 +1,4 @@
-//! Everything that is stored, row by row and unpacked, to be searched; and which document a row is of.
+//! Walks everything that is stored, row by row and unpacked, to be searched, and says which document a row is of.
 
 use crate::model::{BLOCK_SIZE, DocId};
 use crate::store::bytes::key::{DocumentKey, StoreKey, SuiteKey, TermKey, TokensKey};
@@ -46,9 +46,6 @@ impl View {
     }
 
     /// The document that a row is of, or one that has its value; none where it is of no document.
-    ///
-    /// # Errors
-    /// [`StoreError`] when bitmaps cannot be read.
     pub(crate) fn document_of(&self, row: &AnyRow<'_>) -> Result<Option<DocId>, StoreError> {
         match row.family {
             Documents::NAME | Metadata::NAME | Texts::NAME | Sketches::NAME => {

@@ -1,5 +1,4 @@
-//! Compaction of whole families, a range of keys after the other, so that a stop that is asked for is heard between
-//! them.
+//! Compacts whole families, a range of keys after the other, so that a request to stop is heard between them.
 
 use crate::model::Context;
 use crate::model::show::count;

@@ -249,7 +249,7 @@ pub(in crate::store) fn damaged_table(
     unopened_table(db, families, in_words(error))
 }
 
-/// The same for a text that only RocksDB gives.
+/// As [`damaged_table`], of an error that is there only as RocksDB's words.
 pub(in crate::store) fn unopened_table(
     db: &DB,
     families: &[FamilyInfo],

@@ -1,4 +1,6 @@
-//! The merge operators as RocksDB calls them. They never panic: unreadable bytes poison the value.
+//! The merge operators as RocksDB calls them.
+//!
+//! They never panic: unreadable bytes poison the value.
 
 use crate::store::bytes::{bitmap_block, number_block};
 use rocksdb::MergeOperands;

@@ -50,7 +50,7 @@ impl PageCache {
         Self(Arc::new(Mutex::new(CacheState { room, ..CacheState::default() })))
     }
 
-    /// Those of any other view.
+    /// The cached blocks of a new moment, apart from those of every other.
     pub(in crate::store) fn of_moment(&self) -> MomentPages {
         let mut kept = self.kept();
         kept.moments += 1;

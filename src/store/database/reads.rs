@@ -27,7 +27,7 @@ pub(in crate::store) struct Database {
 }
 
 impl Database {
-    /// That of the corpus in a folder that is held.
+    /// The database of the corpus in a folder that is held.
     pub(in crate::store) fn at(root: PathBuf, db: DB, needs: impl Any + Send + Sync) -> Self {
         Self { db, root: Some(root), _needs: Some(Box::new(needs)) }
     }

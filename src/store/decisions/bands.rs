@@ -1,4 +1,5 @@
-//! Documents that share a band bucket of the sketch: asked for by readers, joined and left as part of a commit.
+//! Documents that share a band bucket of the sketch: readers ask for them, and a commit makes documents join and leave
+//! buckets.
 
 use crate::model::DocId;
 use crate::store::batch::CommitBatch;

@@ -1,4 +1,4 @@
-//! The family `blocks`: what removals by the user keep out, the removed text and the removed document's key.
+//! The family `blocks`: hashes of the texts, keys and sketches that a user removed, by which an ingest keeps them out.
 
 use crate::model::{DocId, key_identity};
 use crate::store::batch::CommitBatch;

@@ -31,7 +31,7 @@ pub struct SourceTotals {
 }
 
 impl SourceTotals {
-    /// They are what is kept of the source of a record.
+    /// Makes these totals what is kept of the source of a record.
     pub(in crate::store) fn count_kept(&self, record: &mut SourceRecord) {
         record.kept = self.kept;
         record.kept_bytes = self.bytes;
@@ -113,9 +113,6 @@ impl CommitBatch<'_> {
     }
 
     /// Stores the policy in force.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the record cannot be encoded.
     pub(crate) fn put_policy(&mut self, policy: &Policy) -> Result<(), StoreError> {
         let charter = CharterRecord::new(policy, self.view().fields())?;
         self.put::<Meta>(&MetaKey::Charter, &record::encode("charter", &charter)?)

@@ -121,9 +121,6 @@ impl CommitBatch<'_> {
 
     /// Puts the documents that these identities lead to under others, each `(old, new)`. One that leads to no document is
     /// passed over.
-    ///
-    /// # Errors
-    /// [`StoreError`] when rows cannot be read.
     pub(crate) fn move_identities(
         &mut self,
         moves: &[([u8; 16], [u8; 16])],

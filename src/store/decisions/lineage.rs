@@ -31,7 +31,7 @@ const MOST: usize = 32;
 pub struct LineageRoots(BTreeSet<DocId>);
 
 impl LineageRoots {
-    /// That of a document which took nobody's place.
+    /// The root of a document which took nobody's place: itself.
     #[must_use]
     pub fn of(document: DocId) -> Self {
         Self(BTreeSet::from([document]))

@@ -108,9 +108,6 @@ impl View {
     }
 
     /// Why a document was not kept at `commit`, when `generation` was current.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
     pub(crate) fn match_at(
         &self,
         (generation, commit): (Generation, CommitSeq),
@@ -134,9 +131,6 @@ impl View {
     }
 
     /// The match of every one of `documents` that had one at `commit`, when `generation` was current: ascending.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the family cannot be read.
     pub(crate) fn matched_at(
         &self,
         (generation, until): (Generation, CommitSeq),

@@ -1,5 +1,5 @@
-//! What was decided about documents, and what finds those to decide about: hashes, buckets, matches, lineage, blocks,
-//! the generation of a policy that is filled beside the current one.
+//! Decisions about documents (matches, lineage, blocks), the families that find documents to decide about (hashes,
+//! buckets), and the generation of a policy that is filled beside the current one.
 
 pub(in crate::store) mod bands;
 pub(in crate::store) mod blocks;

@@ -1,4 +1,4 @@
-//! Erasing documents: their rows go, and what they lent to others moves on.
+//! Erases documents: their rows go, and the texts and sketches that they lent to others move on.
 
 use crate::model::{DocId, Standing, TokenizerId};
 use crate::store::batch::CommitBatch;

@@ -74,9 +74,6 @@ impl View {
     }
 
     /// Declared fields, and those that are being filled: what a change of metadata must keep right.
-    ///
-    /// # Errors
-    /// [`StoreError`] for a record that no release wrote.
     pub(crate) fn indexed_fields(&self) -> Result<Cow<'_, [FieldDeclaration]>, StoreError> {
         // Asked for with every document that changes, and nearly always none is being filled.
         let mut fields = Cow::Borrowed(self.fields());
@@ -103,9 +100,6 @@ impl View {
 
     /// Values of a range that the types of their fields cannot hold, in one scan: ascending documents that have some,
     /// each with their fields and their beginnings, as JSON spells them.
-    ///
-    /// # Errors
-    /// As [`View::field_values`].
     pub(crate) fn misfits_in(
         &self,
         fields: &[FieldDeclaration],

@@ -1,5 +1,5 @@
-//! The family `documents`: what is stored beside a text, hand-packed, read by every scan, so small and without text;
-//! and a document that comes, with everything that stands beside it.
+//! The family `documents`: the header of each document, hand-packed and small, since every scan reads it; and how a new
+//! document is stored, with everything that stands beside its header.
 
 use crate::model::{CommitSeq, DocId, FileId, SourceId};
 use crate::store::batch::CommitBatch;
@@ -85,9 +85,6 @@ impl DocumentRecord {
     }
 
     /// Reads the stored form.
-    ///
-    /// # Errors
-    /// [`DecodeError`] for bytes no release wrote.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut cursor = ByteCursor::new(bytes);
         let format = cursor.u8()?;
@@ -304,9 +301,6 @@ impl CommitBatch<'_> {
     }
 
     /// Stores the sketch of a document of its own.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the family is absent.
     pub(crate) fn put_sketch(&mut self, document: DocId, sketch: &[u8]) -> Result<(), StoreError> {
         self.put::<Sketches>(&DocumentKey { document }, sketch)
     }

@@ -20,7 +20,7 @@ pub struct IndexedValues {
 }
 
 impl IndexedValues {
-    /// The same, with numbers that JSON cannot say, by the members that they stand in, among the misfits.
+    /// These values, with numbers that JSON cannot say, by the members that they stand in, among the misfits.
     #[must_use]
     pub fn with_not_finite(
         mut self,

@@ -27,7 +27,7 @@ pub(crate) struct NumberBlockHandle<'v> {
 }
 
 enum BlockBytes<'v> {
-    /// As RocksDB has them in its cache.
+    /// The bytes as RocksDB has them in its cache.
     Pinned(DBPinnableSlice<'v>),
     /// Put together from patches.
     Merged(Arc<[u8]>),
@@ -35,9 +35,6 @@ enum BlockBytes<'v> {
 
 impl NumberBlockHandle<'_> {
     /// Its values; none where nothing was ever set.
-    ///
-    /// # Errors
-    /// [`StoreError`] for bytes that no release wrote.
     pub(crate) fn values(&self) -> Result<Option<NumberBlockRef<'_>>, StoreError> {
         let Some(bytes) = self.bytes() else { return Ok(None) };
         let values = NumberBlockRef::read(bytes);
@@ -65,9 +62,6 @@ impl NumberBlockHandle<'_> {
 impl View {
     /// One block of a column as it is stored. One that lies there in patches is put together once, and kept while there
     /// is room; see [`page_cache`](crate::store::database::page_cache).
-    ///
-    /// # Errors
-    /// [`StoreError`] when the row cannot be read.
     pub(crate) fn column(
         &self,
         column: ColumnId,
@@ -115,9 +109,6 @@ impl View {
     }
 
     /// The value of one document; none where it has none. Nothing else of its block is decoded.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the row cannot be read.
     pub(crate) fn column_value(
         &self,
         column: ColumnId,

@@ -79,9 +79,6 @@ impl View {
     }
 
     /// As [`View::terms`], of a field with at most `most` values; none when it has more.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
     pub(crate) fn terms_up_to(
         &self,
         field: FieldId,
@@ -101,9 +98,6 @@ impl View {
 
     /// The first `most` values from a term on that no document has any more, and the term to continue from, where there
     /// are more.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
     pub(crate) fn unused_terms(
         &self,
         from: TermId,

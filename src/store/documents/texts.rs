@@ -113,9 +113,6 @@ impl View {
     }
 
     /// The dictionaries that texts are compressed with, ascending by number.
-    ///
-    /// # Errors
-    /// [`StoreError`] when one cannot be read.
     pub(crate) fn dictionaries(&self) -> Result<Vec<(u16, Vec<u8>)>, StoreError> {
         let rows = self.pinned().scan::<Dictionaries>(&[], None)?;
         let number = |key: NumberKey| u16::try_from(key.number.0).ok();

@@ -94,9 +94,6 @@ impl View {
     }
 
     /// A document's token ids as they are stored; none when it was never encoded.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the row cannot be read.
     pub(crate) fn token_bytes(
         &self,
         tokenizer: TokenizerId,
@@ -252,7 +249,7 @@ impl<'a> TokenIdsRef<'a> {
         self.bytes.is_empty()
     }
 
-    /// Those of `range`, as far as there are any.
+    /// The ids of `range`, as far as there are any.
     #[must_use]
     pub fn slice(self, range: Range<usize>) -> Self {
         let end = range.end.min(self.len()) * self.width();

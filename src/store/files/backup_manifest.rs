@@ -1,4 +1,4 @@
-//! The manifest of a backup: which moment of a corpus it is, and its files by what is in them.
+//! The manifest of a backup: which moment of a corpus it is, and its files by the hash of their content.
 
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};

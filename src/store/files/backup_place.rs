@@ -1,5 +1,6 @@
-//! Where backups are kept: files by name, each whole or absent. A directory on disk is such a place; others are given by
-//! those who know stores of objects.
+//! The interface of a place for backups, and a place that is a directory on disk: files by name, each whole or absent.
+//!
+//! Other places are given by those who know stores of objects.
 
 use crate::model::{IoError, sync_directory};
 use crate::store::error::StoreError;
@@ -27,15 +28,9 @@ pub(crate) trait BackupPlace {
     fn lock(&self) -> Result<Option<WriterLock>, StoreError>;
 
     /// Names and lengths of its files. Of what is not of backups the names in the place itself are enough.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`].
     fn entries(&self) -> Result<Vec<(String, u64)>, StoreError>;
 
     /// Opens a file, if it is there.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`].
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read + '_>>, StoreError>;
 
     /// Writes a file, in the place of one that is there. It is there when all is written and `fill` has said so; after an
@@ -46,15 +41,9 @@ pub(crate) trait BackupPlace {
     fn put(&self, name: &str, fill: Fill<'_>) -> Result<(), StoreError>;
 
     /// Writes a small file, unless one is there. A place that cannot tell may write it all the same.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`].
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError>;
 
     /// Removes files; those that are not there are removed.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`].
     fn remove(&self, names: &[&str]) -> Result<(), StoreError>;
 }
 

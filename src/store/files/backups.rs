@@ -1,4 +1,5 @@
-//! Backups of a place: files by what is in them, and a manifest for each moment, which is written last.
+//! The backups in one place: files under the hash of their content, and a manifest for each moment, which is written
+//! last.
 //!
 //! ```text
 //! corpusdb-backups     marker: the form, and the corpus whose backups they are
@@ -100,7 +101,7 @@ pub(in crate::store) struct BackupDirectory<'a> {
 }
 
 impl<'a> BackupDirectory<'a> {
-    /// Those that are there.
+    /// The backups that are in a place.
     ///
     /// # Errors
     /// [`StoreError::NoBackup`] when the place has none; [`StoreError::Backup`] for those of a newer release.
@@ -237,9 +238,6 @@ impl<'a> BackupDirectory<'a> {
     }
 
     /// Clears the marks of others: how many.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`].
     pub(in crate::store) fn unlock(&self) -> Result<u64, StoreError> {
         let marks = self.look()?.marks;
         self.place.remove(&marks.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -247,9 +245,6 @@ impl<'a> BackupDirectory<'a> {
     }
 
     /// Its backups, in order of their commits; the second is what is wrong with manifests that cannot be used.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`] when the place cannot be read.
     pub(in crate::store) fn list(
         &self,
     ) -> Result<(Vec<BackupRecord>, Vec<BackupFault>), StoreError> {

@@ -16,7 +16,7 @@ const IDENTITY: &str = "IDENTITY";
 /// Paths inside a corpus.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct CorpusDirectory {
-    /// As it is called; files are looked for below [`CorpusDirectory::name`].
+    /// The path as it is called; files are looked for below [`CorpusDirectory::name`].
     pub(in crate::store) root: PathBuf,
     /// The folder that was opened, for who writes.
     held: Option<Arc<HeldFolder>>,
@@ -27,11 +27,8 @@ impl CorpusDirectory {
         Self { root: root.to_path_buf(), held: None }
     }
 
-    /// The same, of the folder that stands there now: all paths lead into it wherever it is moved to, as long as this
-    /// or a copy of it lives.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`] when it cannot be opened.
+    /// This directory, held as the folder that stands there now: all paths lead into it wherever it is moved to, as
+    /// long as this or a copy of it lives.
     pub(in crate::store) fn hold(self) -> Result<Self, StoreError> {
         let held = HeldFolder::open(&self.root).map_err(IoError::of("opening", &self.root))?;
         Ok(Self { held: Some(Arc::new(held)), ..self })
@@ -292,7 +289,7 @@ pub(crate) struct WriterLock {
 }
 
 impl WriterLock {
-    /// That of a file that was locked.
+    /// The lock by a file that was locked.
     pub(in crate::store) fn of(file: File, path: &Path) -> Result<Self, StoreError> {
         let identity = identity(&file.metadata().map_err(IoError::of("looking at", path))?);
         Ok(Self { file, identity })

@@ -24,7 +24,7 @@ pub(in crate::store) fn identity(found: &Metadata) -> FileIdentity {
     (found.dev(), found.ino())
 }
 
-/// That of the file at a path; none where there is none.
+/// The identity of the file at a path; none where no file is there.
 pub(in crate::store) fn identity_at(path: &Path) -> io::Result<Option<FileIdentity>> {
     match std::fs::metadata(path) {
         Ok(found) => Ok(Some(identity(&found))),

@@ -109,9 +109,6 @@ impl JournalContents {
 }
 
 /// Reads a journal; an absent one is empty.
-///
-/// # Errors
-/// [`StoreError::Io`] when the file cannot be read.
 pub(in crate::store) fn read(path: &Path) -> Result<JournalContents, StoreError> {
     let mut bytes = Vec::new();
     match File::open(path) {
@@ -129,9 +126,6 @@ const TAIL: u64 = 64 << 10;
 
 /// Reads the end of a journal, as far back as an opening needs: the last commits, and every log that is not
 /// noted as one that became tables. The commits before are left out.
-///
-/// # Errors
-/// [`StoreError::Io`] when the file, or the note of the manifest, cannot be read.
 pub(in crate::store) fn read_end(place: &CorpusDirectory) -> Result<JournalContents, StoreError> {
     // Before the journal and the database: neither can need a log that is older.
     let oldest = ManifestNote::read(place)?.map_or(0, |note| note.oldest_log);
@@ -139,9 +133,6 @@ pub(in crate::store) fn read_end(place: &CorpusDirectory) -> Result<JournalConte
 }
 
 /// Reads the end of a journal, with every log from number `oldest` on.
-///
-/// # Errors
-/// [`StoreError::Io`] when the file cannot be read.
 pub(in crate::store) fn read_back_to(
     path: &Path,
     oldest: u64,
@@ -275,7 +266,7 @@ mod tests {
         assert_eq!(commits(&read(&path).unwrap()), [1, 2, 3, 4]);
     }
 
-    /// All of it was read and held at every opening.
+    /// The whole journal was once read and held at every opening.
     #[test]
     fn a_long_journal_is_read_from_its_end_only() {
         let directory = tempfile::tempdir().unwrap();

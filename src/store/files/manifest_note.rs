@@ -1,13 +1,12 @@
-//! How long the database's manifest had grown: a shorter one has lost the names of tables, and says nothing.
+//! Notes how long the database's manifest has grown, and refuses a shorter one, which has lost the names of tables.
 //!
 //! RocksDB takes a manifest that ends early for the whole of it. Where the write-ahead log of the lost tables is gone
-//! too, their rows would be missing silently; a record whose length is beyond the end is such an end, too. So the writer
-//! notes number and length after each commit and flush; a manifest only grows, until another of a higher number follows
-//! it. RocksDB's threads write to it and sync it later,
-//! so it is synced before it is noted: a note that a power cut leaves ahead of the disk would have a whole corpus
-//! refused.
+//! too, their rows would be missing silently; a record whose length is beyond the end is such an end, too. So the
+//! writer notes number and length after each commit and flush; a manifest only grows, until another of a higher number
+//! follows it. RocksDB's threads write to it and sync it later, so it is synced before it is noted: a note that a power
+//! cut leaves ahead of the disk would have a whole corpus refused.
 //!
-//! With it goes the number of the oldest log that is still needed: what was in older ones is in tables.
+//! The note has the number of the oldest log that is still needed, too: what was in older ones is in tables.
 
 use crate::model::IoError;
 use crate::store::bytes::cursor::ByteCursor;
@@ -22,7 +21,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Number and length of a manifest, the oldest needed log, and their xxh3-64; little-endian.
 const RECORD: usize = 32;
-/// The same without the log, as it was noted before.
+/// Bytes of a note without the log, as earlier releases wrote it.
 const SHORT: usize = 24;
 
 /// A manifest as it was found: its number, its length in bytes.

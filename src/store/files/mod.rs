@@ -1,5 +1,5 @@
-//! The files of a corpus beside RocksDB's own tables: where they are, the journal and the logs that it names, and
-//! directories of links made for a while.
+//! The files of a corpus beside RocksDB's own tables: the paths of its directory, the journal and the logs that it
+//! names, scratch directories, the folder of outputs, and backups.
 
 pub(in crate::store) mod backup_manifest;
 pub(in crate::store) mod backup_place;

@@ -1,5 +1,6 @@
-//! The folder `outputs`: entries of what left the corpus, a file each, written by who reads the corpus. The next writer
-//! takes them in as rows, and removes the files when its commit is durable.
+//! The folder `outputs`: entries of what left the corpus, a file each, written by who reads the corpus.
+//!
+//! The next writer takes them in as rows, and removes the files when its commit is durable.
 //!
 //! An entry appears whole, under the next free number, which is given once: a file is linked to its name and replaces
 //! none. `next` has the number behind those that became rows. Who changes the folder holds its lock, so what is half
@@ -57,7 +58,7 @@ pub(in crate::store) struct OutputNames {
 }
 
 impl OutputFolder {
-    /// That of the corpus in a directory.
+    /// The folder of the corpus in a directory.
     pub(in crate::store) fn of(root: &Path) -> Self {
         Self(root.join(FOLDER))
     }
@@ -68,9 +69,6 @@ impl OutputFolder {
     }
 
     /// What lies there.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`].
     pub(in crate::store) fn names(&self) -> Result<OutputNames, StoreError> {
         let mut names = OutputNames::default();
         let entries = match std::fs::read_dir(&self.0) {
@@ -92,9 +90,6 @@ impl OutputFolder {
     }
 
     /// The bytes of an entry; none: it was taken in.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`].
     pub(in crate::store) fn read(&self, number: u32) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.file(number);
         match std::fs::read(&path) {
@@ -179,9 +174,6 @@ impl OutputFolder {
     }
 
     /// Copies what lies there to the folder of another corpus.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`].
     pub(in crate::store) fn copy_to(&self, root: &Path) -> Result<(), StoreError> {
         let to = Self::of(root);
         for number in self.names()?.numbers {

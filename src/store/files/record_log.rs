@@ -56,7 +56,7 @@ impl RecordDamage {
 pub(in crate::store) enum LogScan {
     /// Headers of records: RocksDB proves what they enclose.
     Headers,
-    /// All of it.
+    /// All bytes of the file.
     Bytes,
 }
 

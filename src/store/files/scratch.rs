@@ -1,6 +1,7 @@
-//! Directories inside a corpus, or beside one in the making, that belong to one process: gone when it lets go of them,
-//! and removed by the next one that makes such directories when it was killed. Links in them would keep deleted tables on
-//! the disk for ever.
+//! Directories inside a corpus, or beside one in the making, that belong to one process.
+//!
+//! They are gone when the process lets go of them; where it was killed, the next one that makes such directories
+//! removes them. Links in them would keep deleted tables on the disk for ever.
 //!
 //! Two kinds are made of links to tables: one moment of the database, held while it is opened, so that a writer that
 //! deletes files takes nothing away; and a copy of a corpus to try things on. The corpus itself is not opened for

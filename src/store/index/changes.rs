@@ -37,7 +37,7 @@ struct HalfChanges {
 #[derive(Clone, Copy)]
 struct BucketHead {
     now: Option<FirstMember>,
-    /// It had a member before the commit.
+    /// The bucket had a member before the commit.
     was_held: bool,
 }
 

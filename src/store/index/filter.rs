@@ -1,9 +1,11 @@
-//! The filter over the band index: which buckets surely have no member. A blocked Bloom filter (Putze, Sanders, Singler
-//! 2007): one cache line a question. It grows by layers, so it is never built again.
+//! The filter over the band index: which buckets surely have no member.
+//!
+//! It is a blocked Bloom filter (Putze, Sanders, Singler 2007): one cache line a question. It grows by layers, so it is
+//! never built again.
 //!
 //! Between processes it is the file `bands.filter` beside the database, rebuildable. Little-endian: 8 bytes of name and
 //! format, digest of the entries it holds u64, layers u64; of each layer capacity, count and blocks u64; then the
-//! blocks of each; then xxh3-64 of all before. One that is missing, damaged or of other entries is as none.
+//! blocks of each; then xxh3-64 of all before. A file that is damaged or of other entries counts as missing.
 
 use crate::model::{GOLDEN, Generation, IoError, mix64};
 use crate::store::error::StoreError;

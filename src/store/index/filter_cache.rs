@@ -1,4 +1,4 @@
-//! Whether the filter is worth having, and the one place that holds it.
+//! Holds the filter of the band index, and decides when to load or build it.
 //!
 //! Nothing is read ahead: look-ups are counted, and when what they cost without a filter has
 //! reached what it costs to have one, it is read from its file or built from the rows. So an ingest

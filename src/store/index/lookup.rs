@@ -1,5 +1,6 @@
-//! Sorted buckets are looked up: the filter, then the runs not folded yet, then the families; and what a view knows of
-//! these for it.
+//! Looks up sorted buckets: in the filter, then in the runs not folded yet, then in the families.
+//!
+//! An [`IndexReader`] is what a view has for it: the counters, the runs and the filter of its moment.
 
 use crate::model::{CommitSeq, DocId, Generation};
 use crate::store::bytes::key::{self, BandMemberKey, BandRunKey, StoreKey};

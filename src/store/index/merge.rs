@@ -1,5 +1,6 @@
-//! Folding: committed runs, merged, become tables of the families. Idempotent: a kill anywhere leaves
-//! the runs, the tables, or both, and the answers are the same.
+//! Folds the band index: merges committed runs into tables of the families.
+//!
+//! Folding is idempotent: a kill anywhere leaves the runs, the tables, or both, and the answers are the same.
 
 use crate::model::{DocId, Generation, IoError};
 use crate::store::bytes::key::{BandRunKey, StoreKey};

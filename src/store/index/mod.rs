@@ -1,5 +1,6 @@
-//! The band index: which documents share a bucket of the sketch. Probing and writing it is most of
-//! the cost of an ingest of short documents, so its entries take a way of their own.
+//! The band index: which documents share a bucket of the sketch.
+//!
+//! Probing and writing it is most of the cost of an ingest of short documents, so its entries take a way of their own.
 //!
 //! Writing: [`changes`] collects who leaves and who joins in one commit; few entries go into the families
 //! as rows, many as one sorted run in `band_runs`, in the commit's own write. [`merge`] merges committed runs into

@@ -1,4 +1,4 @@
-//! Laws: whatever way an entry took, and whichever way it is asked for, the answer is the model's.
+//! Laws of the band index: whatever way an entry took, and whichever way it is asked for, the answer is the model's.
 
 use crate::model::{Context, DedupMode, DocId, Policy};
 use crate::store::bytes::key::{BandRunKey, StoreKey};

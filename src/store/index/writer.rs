@@ -1,6 +1,8 @@
-//! The writer's end of the band index: stages the entries of a commit, folds runs when they are many, and lets go of
-//! generations that are given up: their runs, which a later folding would make rows of again, their counters, and what
-//! the filter knows of them.
+//! The writer's end of the band index: stages the entries of a commit, folds runs when they are many, and drops
+//! generations that are given up.
+//!
+//! With a generation go its runs, which a later folding would make rows of again, its counters, and what the filter
+//! knows of it.
 
 use crate::model::{CommitSeq, Generation, IoError};
 use crate::store::bytes::key::{BandRunKey, StoreKey};

@@ -1,5 +1,7 @@
-//! The families `contamination` and `verdicts`: what stored texts have of suites, and what people decided about it. A
-//! verdict is of a text, whichever documents have it.
+//! The families `contamination` and `verdicts`: the pieces of evaluation suites in stored texts, and what people
+//! decided about them.
+//!
+//! A verdict is of a text, whichever documents have it.
 
 use crate::model::{
     ByteSpan, DocId, GramPlace, GramRun, ItemText, Sightings, SuiteId, SuitePiece, SuiteVerdict,
@@ -172,9 +174,6 @@ pub(in crate::store) fn decode_verdict(bytes: &[u8]) -> Result<SuiteVerdict, Dec
 
 impl View {
     /// What a stored text has of a suite; none where it has nothing.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the row cannot be read.
     pub(crate) fn sightings(
         &self,
         suite: SuiteId,
@@ -197,9 +196,6 @@ impl View {
     }
 
     /// The first document of a suite that is stored in no row of `suites`, or does not exist: neither is written.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the families cannot be read.
     pub(in crate::store) fn stray_sighting(&self) -> Result<Option<(SuiteId, DocId)>, StoreError> {
         let known: Vec<SuiteId> = self.suites()?.iter().map(|(suite, _)| *suite).collect();
         let mut rows = self.pinned().scan::<Contamination>(&[], None)?;
@@ -226,9 +222,6 @@ impl View {
 
     /// The verdicts of a suite of whose text nothing is known any more: no document has it that has anything of the
     /// suite.
-    ///
-    /// # Errors
-    /// [`StoreError`] when rows cannot be read.
     pub(crate) fn orphaned_verdicts(
         &self,
         suite: SuiteId,
@@ -249,9 +242,6 @@ impl View {
     }
 
     /// The first verdict of a suite or an item that there is not: neither is written.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the families cannot be read.
     pub(in crate::store) fn stray_verdict(&self) -> Result<Option<(SuiteId, u32)>, StoreError> {
         let mut rows = self.pinned().scan::<Verdicts>(&[], None)?;
         while let Some((key, _)) = rows.next()? {
@@ -279,9 +269,6 @@ impl CommitBatch<'_> {
     }
 
     /// Forgets what the text of a document has of any suite.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the family is absent.
     pub(in crate::store) fn forget_sightings(&mut self, document: DocId) -> Result<(), StoreError> {
         for (suite, _) in self.view().clone().suites()? {
             self.delete::<Contamination>(&ContaminationKey { suite: *suite, document })?;

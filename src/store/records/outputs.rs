@@ -1,4 +1,6 @@
-//! Outputs on record: rows of `meta` that writers took in, and files of the folder `outputs` that none has taken in yet.
+//! Outputs on record: rows of `meta` that writers took in, and files of the folder `outputs` that none has taken in
+//! yet.
+//!
 //! A file goes after the commit of its row: where it stays, it is taken in again, as the same row.
 
 use crate::model::CommitSeq;
@@ -72,9 +74,6 @@ impl View {
     }
 
     /// What of the folder is no entry, in words.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`].
     pub(in crate::store) fn damaged_outputs(&self) -> Result<Vec<String>, StoreError> {
         let Some(folder) = self.output_folder() else { return Ok(Vec::new()) };
         let names = folder.names()?;
@@ -115,9 +114,6 @@ impl View {
 
     /// Puts a stream on record. One that goes on where it was stopped extends its entry. Answers the number, the entry,
     /// and what it was before.
-    ///
-    /// # Errors
-    /// As [`View::leave_output`].
     pub(crate) fn leave_stream(
         &self,
         record: OutputRecord,
@@ -144,9 +140,6 @@ impl View {
     }
 
     /// Writes an entry again that has a number.
-    ///
-    /// # Errors
-    /// As [`View::leave_output`].
     pub(crate) fn extend_output(
         &self,
         number: u32,

@@ -1,5 +1,7 @@
-//! The family `epochs`: plans, what they pin, and marks along their epochs: lists of integers that grow slowly from one
-//! to the next, with the plan that they are of and a digest. What the integers mean is the epoch layer's.
+//! The family `epochs`: plans, what they pin, and marks along their epochs.
+//!
+//! Marks are lists of integers that grow slowly from one to the next, with the plan that they are of and a digest. What
+//! the integers mean is the epoch layer's.
 
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::{ByteCursor, not_empty, put_varint};
@@ -147,9 +149,6 @@ store_family! {
 impl View {
     /// The numbers of the stored plans that draw from the snapshot of that name, ascending. No other snapshot ever gets
     /// the name while there are some.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the plans cannot be read.
     pub(crate) fn plans_from(&self, snapshot: &str) -> Result<Vec<u32>, StoreError> {
         let plans = self.epochs()?.into_iter().filter(|plan| plan.snapshot == snapshot);
         Ok(plans.map(|plan| plan.number).collect())
@@ -181,9 +180,6 @@ impl View {
 
     /// The marks that are stored of an epoch of a plan; none where there are none, or another release wrote them in
     /// a form of its own.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the row cannot be read, or is not as it was written.
     pub(crate) fn epoch_marks(
         &self,
         number: u32,
@@ -193,9 +189,6 @@ impl View {
     }
 
     /// The last epoch of a plan before `epoch` that has stored marks.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the rows cannot be read.
     pub(crate) fn marked_before(&self, number: u32, epoch: u64) -> Result<Option<u64>, StoreError> {
         let Some(last) = epoch.checked_sub(1) else { return Ok(None) };
         let mut rows =
@@ -209,9 +202,6 @@ impl View {
     }
 
     /// The epochs of a plan with stored marks, ascending.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the rows cannot be read.
     pub(crate) fn marked_epochs(&self, number: u32) -> Result<Vec<u64>, StoreError> {
         let [from, to] = [0, u64::MAX].map(|epoch| PlanMarks::key_bytes(&(number, epoch)));
         let mut rows = self.pinned().scan::<PlanMarks>(&from, Some(to))?;
@@ -245,9 +235,6 @@ impl CommitBatch<'_> {
     }
 
     /// Stores a plan of another corpus with what it pins, under its number, which is behind all that are stored.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the plan cannot be encoded.
     pub(crate) fn carry_epoch(
         &mut self,
         record: EpochRecord,
@@ -349,7 +336,7 @@ mod tests {
         assert!(MarksRecord::decode(&[]).is_err());
     }
 
-    /// They may be wrong where rows are carried, so the form is told.
+    /// Marks of the first form may be wrong where rows are carried, so the form is told.
     #[test]
     fn the_first_form_is_read_and_written_as_it_was() {
         let written = record([7; 32], 3, &[vec![1, 5], vec![2]]);

@@ -1,4 +1,6 @@
-//! The family `rejects`: records that could not be read. Their raw bytes may be long, so one record is held at a time.
+//! The family `rejects`: records that could not be read.
+//!
+//! Their raw bytes may be long, so one record is held at a time.
 
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::IdentityKey;
@@ -23,7 +25,7 @@ pub enum RejectNovelty {
     New,
     /// The record, with another reason or position.
     Changed,
-    /// All of it.
+    /// The record, its reason and its position.
     Known,
 }
 
@@ -87,9 +89,6 @@ impl View {
     }
 
     /// Every rejected record with the hash that it stands under.
-    ///
-    /// # Errors
-    /// As [`View::all_rejects`].
     pub(crate) fn keyed_rejects(
         &self,
     ) -> Result<impl Iterator<Item = Result<([u8; 16], RejectRecord), StoreError>>, StoreError>

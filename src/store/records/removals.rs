@@ -140,9 +140,6 @@ pub struct PendingPurge {
 
 impl PinnedMoment {
     /// The documents that were purged, by what is left to know of them.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
     pub(in crate::store) fn purged_documents(&self) -> Result<RoaringTreemap, StoreError> {
         let mut purged = RoaringTreemap::new();
         for traces in self.scan::<RemovalTraces>(&[], None)?.filter_map(|_, traces| Some(traces)) {
@@ -170,9 +167,6 @@ impl View {
 
     /// Documents that ingests brought which were undone, and not brought back since: their records are unknown to later
     /// ingests.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
     pub(crate) fn undone(&self) -> Result<RoaringTreemap, StoreError> {
         let mut undone = RoaringTreemap::new();
         for row in self.removals()? {
@@ -187,9 +181,6 @@ impl View {
     }
 
     /// The traces of purged documents, one commit after the other.
-    ///
-    /// # Errors
-    /// As [`View::removals`].
     pub(crate) fn traces(
         &self,
     ) -> Result<

@@ -1,5 +1,6 @@
-//! The family `snapshots`: named moments, each a record and, under a longer key, the documents that it has as kept. A
-//! record is read without them: they may be many.
+//! The family `snapshots`: named moments, each a record and, under a longer key, the documents that it has as kept.
+//!
+//! A record is read without its documents: they may be many.
 
 use crate::model::near_names::UnknownName;
 use crate::model::{CommitSeq, Generation};
@@ -62,9 +63,6 @@ impl View {
 
     /// The generations whose decisions are shown, by the present or by a snapshot: ascending, each with the last commit
     /// that counts.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a record cannot be read.
     pub(crate) fn shown_generations(&self) -> Result<BTreeMap<Generation, CommitSeq>, StoreError> {
         let mut shown = BTreeMap::new();
         for snapshot in self.snapshots()? {
@@ -106,9 +104,6 @@ impl View {
 
     /// The name of a snapshot that shows what is stored now, and whether there is one: else it is a name that a new one
     /// may have.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a snapshot cannot be read.
     pub(crate) fn snapshot_of_now(&self) -> Result<(String, bool), StoreError> {
         let (documents, generation) = (self.documents(), self.generation().0);
         let kept = self.kept()?;

@@ -84,9 +84,6 @@ impl View {
     /// The numbers of files: of those `paths`, which ascend, under every source that has them, or under `only` one. Each
     /// comes with the place of its path. What is read grows with what is found and with the sources, not with the files
     /// times the sources.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
     pub(crate) fn file_numbers(
         &self,
         paths: &[&[u8]],
@@ -116,9 +113,6 @@ impl View {
 
     /// The files of a source whose path is shown so: the one of those bytes, and where something in it stands for bytes
     /// that are no UTF-8, all that look like it.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
     pub(crate) fn files_shown_as(
         &self,
         source: SourceId,
@@ -134,9 +128,6 @@ impl View {
     }
 
     /// The absolute path of a file of a source, as its bytes are.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the row cannot be read.
     pub(crate) fn file_bytes(
         &self,
         source: SourceId,
@@ -340,9 +331,6 @@ impl CommitBatch<'_> {
 
     /// A file counts as unread in a source, since an ingest that read it was undone: the next one reads it from its
     /// start. Answers whether it did not yet.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the row cannot be read.
     pub(crate) fn forget_reading(
         &mut self,
         source: SourceId,

@@ -1,5 +1,4 @@
-//! The families `suites` and `suite_ngrams`: suites of evaluation items, and what they have under the hash of an
-//! n-gram.
+//! The families `suites` and `suite_ngrams`: suites of evaluation items, and where their n-grams stand, by hash.
 
 use crate::model::near_names::UnknownName;
 use crate::model::{GramPlace, ItemText, ShortItem, SuiteGram, SuiteId, SuiteItem, hexadecimal};
@@ -293,9 +292,6 @@ impl CommitBatch<'_> {
     }
 
     /// Stores the n-grams of a suite.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the family is absent.
     pub(crate) fn put_suite_grams<'g>(
         &mut self,
         suite: SuiteId,
@@ -310,9 +306,6 @@ impl CommitBatch<'_> {
 
     /// Stores a suite that is there with other items and n-grams, in the same order of items. What texts had of it is
     /// forgotten, what was decided about items and texts stays.
-    ///
-    /// # Errors
-    /// [`StoreError`] when rows cannot be encoded.
     pub(crate) fn replace_suite<'i>(
         &mut self,
         suite: SuiteId,
