@@ -1,5 +1,6 @@
-//! What a text has of a suite to evidence: by item and part, how much of it is there, and in how long a run; and the
-//! rule that says from where on a document counts as contaminated.
+//! Evidence that a text contains items of a suite, and the rule by which a document counts as contaminated.
+//!
+//! Evidence is made by item and part: how much of the part is there, and in how long a run.
 
 use super::index::SuiteIndex;
 use super::{GAP, SEED, SHORT, VERDICT};

@@ -1,5 +1,6 @@
-//! A suite by its n-grams and parts, in memory: what evidence is made with, and which n-grams are common: many texts of
-//! several sources have them, so they are no evidence and are ignored.
+//! An in-memory index of one suite, from which evidence is computed, and the counts that find its common n-grams.
+//!
+//! An n-gram is common where many texts of several sources have it: it is no evidence, and is ignored.
 
 use super::{MOST_ITEMS, SEED};
 use crate::model::{GramPlace, ItemText, ShortItem, Sightings, SourceId, SuiteGram, SuitePiece};

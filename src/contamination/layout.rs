@@ -1,7 +1,7 @@
-//! Records as items of a suite: layouts that are known, fields that are named, and answers that name an option.
+//! Reads records of evaluation suites as items, by known layouts or by fields that the user names.
 //!
-//! An answer may be the number of an option. Whether a suite counts them from 0 or from 1, no single record says: all of
-//! its records together do, so such answers are found when all are read.
+//! An answer may be the number of an option. No single record says whether a suite counts them from 0 or from 1: all of
+//! its records together do, so such answers are resolved when all are read.
 
 use super::options::{Answered, ItemOptions, NumberedAnswer, OptionNumbers};
 use super::record_fields::{RecordFields, has_text, leave_one_of_each, listed, texts, texts_of};
@@ -45,7 +45,7 @@ pub(crate) const ITEM_RULE: u32 = 2;
 
 // Names of fields, without case, spaces, dashes and underscores.
 
-/// Each with a field that must stand beside it, if any.
+/// Fields of questions, each with a field that must stand beside it, if any.
 const QUESTIONS: [(&str, &str); 14] = [
     ("question", ""),
     ("prompt", ""),
@@ -76,7 +76,7 @@ const CHOICES: [&str; 11] = [
     "answerindex",
     "cop",
 ];
-/// Of these, those that are nothing where there are no options.
+/// Fields of [`CHOICES`] that are no answers where there are no options.
 const ONLY_CHOICES: [&str; 4] = ["label", "answeridx", "answerindex", "cop"];
 const ANSWERS: [&str; 17] = [
     "canonicalsolution",
@@ -123,8 +123,8 @@ fn turns(value: &Value) -> Option<[Vec<String>; 3]> {
     Some(parts)
 }
 
-/// A record whose question is an object with a stem, as the first ARC and OpenBookQA have it: its members stand beside the
-/// question, which is the stem.
+/// A record whose question is an object with a stem, as the first ARC and OpenBookQA have it: its members stand beside
+/// the question, which is the stem.
 fn nested_question(record: &Map<String, Value>) -> Option<Map<String, Value>> {
     let question = record.get("question")?.as_object()?;
     let mut flat = record.clone();
@@ -167,9 +167,6 @@ impl<'f> SuiteLayout<'f> {
 
     /// The item that a record is; `place` names one that has no id of its own. An answer that is a number is put in by
     /// [`SuiteLayout::finish`].
-    ///
-    /// # Errors
-    /// What is wrong with the record, in words.
     pub(crate) fn item_of(
         &mut self,
         record: &Map<String, Value>,

@@ -1,4 +1,4 @@
-//! Records of the layouts that are known, with texts of our own: what of them is searched for, and what is said.
+//! Tests of the known record layouts, on made-up records: which texts are searched for, and what is reported.
 
 use super::*;
 use serde_json::{Value, json};

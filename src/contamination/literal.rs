@@ -1,4 +1,4 @@
-//! Lists that a table has as texts: JSON, and the literals of Python and numpy, as pandas writes them into a cell.
+//! Parses lists that a table stores as text: JSON, and the literals of Python and numpy that pandas writes into a cell.
 
 use serde_json::{Map, Number, Value};
 

@@ -1,4 +1,4 @@
-//! The options of an item, and the one that its answer names: by its letter, its label, its number or its text.
+//! The options of a multiple-choice item, and which of them its answer names: by letter, label, number or text.
 
 use super::literal::parse_list;
 use super::record_fields::{RecordFields, leave_one_of_each, texts};
@@ -28,7 +28,7 @@ pub(super) struct ItemOptions {
 
 /// What an answer is.
 pub(super) enum Answered {
-    /// These options.
+    /// The options that it names, as texts.
     Options(Vec<String>),
     /// The option of that number, from 0 or from 1.
     Number(u64),
@@ -37,7 +37,7 @@ pub(super) enum Answered {
 }
 
 impl ItemOptions {
-    /// Those of a record, if it has any.
+    /// The options of a record, if it has any.
     pub(super) fn of(fields: &mut RecordFields<'_>) -> Option<Self> {
         let whole = FIELDS.iter().find_map(|name| fields.take(name));
         let mut options = match whole {
@@ -94,7 +94,7 @@ impl ItemOptions {
         options
     }
 
-    /// Those of fields with one option each: A, B, C, or a word before letters or numbers.
+    /// The options of fields with one each: A, B, C, or a word before letters or numbers.
     fn of_columns(fields: &mut RecordFields<'_>) -> Option<Self> {
         let mut first = 0;
         let mut found: Vec<(&str, &Value)> =
@@ -261,7 +261,7 @@ pub(super) struct NumberedAnswer {
     pub(super) texts: Vec<String>,
     /// The number of the first option, where nothing shows it.
     pub(super) first: u64,
-    /// It is a text, so that it may be the text of an option too.
+    /// The answer is a text, so that it may be the text of an option too.
     pub(super) is_text: bool,
 }
 
@@ -278,7 +278,7 @@ impl NumberedAnswer {
     }
 }
 
-/// All of them of a suite.
+/// All answers of a suite that are numbers of options.
 pub(super) struct OptionNumbers {
     all: Vec<NumberedAnswer>,
     /// Bytes of their options.

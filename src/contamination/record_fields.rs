@@ -1,4 +1,4 @@
-//! The fields of a record of a suite by their plain names, and the texts of their values.
+//! The fields of a suite's record, looked up by normalised name, and the texts of their values.
 
 use super::literal::parse_list;
 use crate::model::near_names::UnknownName;

@@ -1,4 +1,4 @@
-//! What people see and what they decided: excerpts of a text around its marked places, and how often a rule is right.
+//! Human review of findings: excerpts of a text around its matches, and the precision of a rule by reviewers' verdicts.
 
 use crate::model::ByteSpan;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What is searched for of all suites, in memory; and what a text has of it: n-grams, short questions, and pieces.
+//! Scans a text for the n-grams, short questions and pieces of all suites, by in-memory tables of their hashes.
 //!
 //! Suites may be made by different versions of a normaliser: those of one version have tables together, and the tokens
 //! of a text are made once a version.
@@ -32,7 +32,7 @@ pub struct SeedIndex {
     bytes: u64,
 }
 
-/// Those of the suites of one normaliser.
+/// The n-grams, pieces and short questions of the suites of one normaliser.
 #[derive(Debug)]
 struct SeedTables {
     normaliser: Normaliser,
@@ -105,9 +105,9 @@ impl<T> SeedTable<T> {
 /// Tokens of a text that were made already, by their hashes.
 #[derive(Clone, Copy, Debug)]
 pub struct TextTokens<'t> {
-    /// What they were made by.
+    /// What the tokens were made by.
     pub normaliser: Normaliser,
-    /// All of them, in order.
+    /// The hashes of all tokens, in order.
     pub hashes: &'t [u64],
 }
 
@@ -142,7 +142,7 @@ struct SuiteMatches {
 }
 
 impl SeedIndex {
-    /// Those of the rows of suites, each with the normaliser that its n-grams were made by.
+    /// The index of the rows of suites, each with the normaliser that its n-grams were made by.
     ///
     /// # Errors
     /// The first error among the rows.

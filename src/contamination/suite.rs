@@ -1,5 +1,6 @@
-//! What is searched for of a suite: the n-grams of the texts of its items, numbered in the order of the items, and short
-//! questions.
+//! Builds the rows of a suite that texts are searched for (n-grams, pieces, short questions), and hashes its items.
+//!
+//! N-grams are numbered in the order of the items.
 
 use super::{PIECE, SEED, SHORT, SHORTEST};
 use crate::dedup::TokenHashes;

@@ -1,4 +1,4 @@
-//! The rule against its definition: what is found, how much of it, and what is not.
+//! Tests of the search for suites, and of evidence, against their definitions.
 
 use super::*;
 use crate::dedup::{TokenHashes, words};

@@ -1,4 +1,5 @@
-//! Keys by which similar sketches meet: the bands of a policy, alone and within its scope, and those of removals.
+//! The LSH band hashes of a sketch, under which similar documents share a bucket: those of a policy and its scope, and
+//! those of removals.
 
 use super::sketch::Sketch;
 use crate::model::{DedupScope, Policy, SourceId};

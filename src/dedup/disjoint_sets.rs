@@ -1,4 +1,4 @@
-//! Disjoint sets: who is connected with whom, while links are found.
+//! A union-find: the connected components of members, while links between them are found.
 
 /// Disjoint sets of members that are numbered in the order in which they are added, fewer than 2^32. Each set knows the
 /// least of the names that its members were added by.

@@ -34,7 +34,7 @@ pub struct FamilyIndex {
     keys: Vec<u32>,
     postings: PrefixPostings,
     common: CommonShingles,
-    /// Those of members that are asked for apart, by group.
+    /// Postings of members that are asked for apart, by group.
     apart: BTreeMap<u32, PrefixPostings>,
     /// The question in which each member was met last, and the present one.
     met: Vec<u32>,
@@ -113,7 +113,7 @@ impl FamilyIndex {
         self.insert_in(None, document, sketch, shingles);
     }
 
-    /// The same into a group that is asked for apart, if one is given.
+    /// Adds a document, once, into a group that is asked for apart, if one is given.
     pub fn insert_in(
         &mut self,
         group: Option<u32>,

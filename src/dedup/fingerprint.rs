@@ -1,4 +1,4 @@
-//! Everything dedup needs to know of one text, with buffers that serve one text after another.
+//! Computes the fingerprint of a text (token hashes, shingles, sketch), with buffers that one text leaves to the next.
 
 use super::normalise::{NormaliserBuffers, tokens};
 use super::shingle::{shingle, sorted_distinct};

@@ -1,4 +1,4 @@
-//! What makes two texts duplicates: the policy of a corpus, and the pure craft of fingerprints.
+//! Deduplication: the policy that says which texts are duplicates, and their fingerprints as pure functions.
 //!
 //! Use it to say how a corpus removes duplicates ([`Policy`]), to read what became of a document ([`Standing`],
 //! [`Match`]), or to compare texts without any corpus ([`Fingerprinter`], [`shared`]). Nothing here knows a store or

@@ -1,5 +1,5 @@
-//! What is rare in a family of sets: the order that sorts shingles by it, the bits that say what of the common ones a
-//! set has, and the sets that have a key among their first ones.
+//! The rarity of shingles in a family of sets: the order that sorts the rarest first, bitmaps of the common ones, and
+//! posting lists by rare key.
 
 use crate::model::PremixedState;
 use std::collections::{BTreeMap, HashMap};
@@ -138,7 +138,7 @@ pub(super) struct CommonShingles {
     rare: Vec<u32>,
 }
 
-/// The same of a set that is compared with members.
+/// The common shingles of a set that is compared with members, a bit for each, and how many others it has.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CommonBits {
     pub(super) words: Vec<u64>,

@@ -1,4 +1,4 @@
-//! The exact overlap of two shingle sets, and the comparison that decides.
+//! The exact overlap of two shingle sets, the comparison with the threshold that decides, and bounds that it implies.
 
 use super::sketch::Sketch;
 use crate::model::{DocId, Match, MatchKind, Policy, Signature, jaccard};
@@ -45,7 +45,7 @@ impl Overlap {
         Self { shared: shingles, left: shingles, right: shingles }
     }
 
-    /// The same overlap, seen from the second.
+    /// The same overlap with left and right exchanged.
     #[must_use]
     pub const fn turned(self) -> Self {
         Self { shared: self.shared, left: self.right, right: self.left }

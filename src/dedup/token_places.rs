@@ -7,8 +7,8 @@ use crate::model::{ByteSpan, Normaliser};
 use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Tokens of a normaliser, whatever the policy of a corpus is: each suite is stored by those of the one it names. A text
-/// without words has none.
+/// Tokens of a normaliser, whatever the policy of a corpus is: each suite is stored by those of the one it names. A
+/// text without words has none.
 #[derive(Clone, Debug)]
 pub struct TokenHashes {
     normaliser: Normaliser,
@@ -42,8 +42,8 @@ impl TokenHashes {
     }
 }
 
-/// Finds where tokens of a version of the normaliser `web` stand. A text is cut before each ASCII white space, where no rule that
-/// makes tokens looks across; within such a piece by the words of UAX-29, where these give the same tokens.
+/// Finds where tokens of a version of the normaliser `web` stand. A text is cut before each ASCII white space, where no
+/// rule that makes tokens looks across; within such a piece by the words of UAX-29, where these give the same tokens.
 #[derive(Clone, Debug)]
 pub struct TokenPlaces {
     normaliser: Normaliser,

@@ -1,5 +1,4 @@
-//! What stays of documents whose similarities are known: the same rule by which a corpus decides; and which documents
-//! are connected.
+//! Decides which documents stay, given their similar pairs, by the rule of an ingest, and finds connected components.
 //!
 //! Documents of equal text have the same neighbours, so that the best-ranked of them decides for all: if it is kept, it
 //! is the witness of the others; if not, its witness is theirs.

@@ -1,5 +1,4 @@
-//! The similar pairs of documents: of a crowded bucket by sketches, or by texts where sketches leave too many; and of
-//! two texts their overlap.
+//! Finds the similar pairs of documents in a bucket, by sketches or by texts, and computes the overlap of two texts.
 
 use super::graph::Edge;
 use crate::dedup::{

@@ -1,4 +1,4 @@
-//! What is compared of one text, and its place in the keep order.
+//! Computes what is compared of one text (hashes, sketch, buckets) and the text's rank in the keep order.
 
 use crate::dedup::{BandHash, Fingerprinter, Rank, Ranker, Sketch, bands};
 use crate::model::{DedupMode, DedupScope, DocId, Policy, text_hash};

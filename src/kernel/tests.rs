@@ -1,4 +1,4 @@
-//! Laws of the decision, against its definition.
+//! Tests of the kernel's decisions, components and bucket pairs, against their definitions.
 
 use super::{
     BucketMember, Edge, GraphDecision, GraphMember, Overlap, Rank, TextComparer, components,

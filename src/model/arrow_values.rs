@@ -1,5 +1,7 @@
-//! Values of Arrow that its own writers show wrongly: moments that no calendar has, moments in zones whose offset had
-//! seconds, maps whose keys are not texts. One rule for what is stored, exported and printed.
+//! Text and JSON of Arrow values that Arrow's own writers show wrongly, the same when stored, exported and printed.
+//!
+//! They are moments that no calendar has, moments in zones whose offset had seconds, decimals with more digits than
+//! their type declares, and maps whose keys are not texts.
 
 use super::json::json_string;
 use super::timestamp::shown_moment;
@@ -80,8 +82,8 @@ pub(crate) fn map_encoder<'a>(
     Ok(Some(NullableEncoder::new(Box::new(encoder), array.nulls().cloned())))
 }
 
-/// The encoder of decimals with more digits than their type declares, all of them; none for others, and for other types.
-/// The library cuts such a number behind as many digits, which makes another number of it.
+/// The encoder of decimals with more digits than their type declares, all of them; none for others, and for other
+/// types. The library cuts such a number behind as many digits, which makes another number of it.
 pub(crate) fn decimal_encoder(array: &dyn Array) -> Option<NullableEncoder<'_>> {
     let (digits, scale, numbers): (u8, i8, Vec<i256>) = match array.data_type() {
         DataType::Decimal128(digits, scale) => {

@@ -1,10 +1,11 @@
-//! What of the fields of a record counts as its content: one form for one record, whichever program wrote it.
+//! The content of a record as canonical JSON: one form for one record, whichever program wrote it.
 //!
-//! Only hashes are taken of this form; stored is what came. Of the stored form ([`canonical`](super::canonical)):
+//! Only hashes are taken of this form; stored is what came. It is the stored form ([`canonical`](super::canonical)),
+//! but:
 //!
 //! * members are sorted by name, in every object;
-//! * a member of null, or of an object without members, is absent: tables have every column in every row. Within `tools`
-//!   and `arguments` it is a value: a schema may say `"default": null`;
+//! * a member of null, or of an object without members, is absent: tables have every column in every row. Within
+//!   `tools` and `arguments` it is a value: a schema may say `"default": null`;
 //! * a number is its value (`3.0` is `3`), and so is a text that is a date, a date and time, or a time;
 //! * names that the caller leaves out are absent.
 
@@ -27,7 +28,7 @@ pub struct ContentFields<'f> {
     /// Members whose values have a type: a text is the number, truth or moment that it spells
     /// ([`FieldValue::of_json`]).
     pub typed: &'f [(String, FieldKind)],
-    /// They are the cells of a row, which are texts: `3.0` is `3`, as a writer spells it whose column has a hole.
+    /// The members are cells of a row, which are texts: `3.0` is `3`, as a writer spells it whose column has a hole.
     pub is_row: bool,
 }
 

@@ -1,4 +1,5 @@
-//! What every long operation is given besides its own arguments: whom it tells what it does, and what asks it to stop.
+//! The context of a long operation, given besides its own arguments: progress reports, an interrupt, threads and
+//! memory.
 
 use super::Interrupted;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,31 +47,31 @@ impl<'a> Context<'a> {
         Self::default()
     }
 
-    /// The same, telling `progress` what is done.
+    /// This context, telling `progress` what is done.
     #[must_use]
     pub fn with_progress(self, progress: &'a dyn Progress) -> Self {
         Self { progress, ..self }
     }
 
-    /// The same, until `interrupt` asks for a stop.
+    /// This context, for an operation that stops when `interrupt` asks for it.
     #[must_use]
     pub fn with_interrupt(self, interrupt: &'a Interrupt) -> Self {
         Self { interrupt, ..self }
     }
 
-    /// The same with so many threads; 0: those that the handle was opened with.
+    /// This context with so many threads; 0: those that the handle was opened with.
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads, ..self }
     }
 
-    /// The same within what a handle was opened with: its memory, and its threads where none are named.
+    /// This context with a handle's memory, and with its threads where the context names none.
     pub(crate) fn within(self, memory: u64, threads: usize) -> Self {
         let threads = if self.threads == 0 { threads } else { self.threads };
         Self { memory, threads, ..self }
     }
 
-    /// The same with so many bytes of memory.
+    /// This context with so many bytes of memory.
     pub(crate) fn with_memory(self, memory: u64) -> Self {
         Self { memory, ..self }
     }

@@ -1,4 +1,4 @@
-//! What a directory is, told from what stands in it and beside it: a corpus, or an output that has a manifest.
+//! Recognises a corpus, or an output that has a manifest, by what is in and beside a directory, and names manifests.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -33,8 +33,8 @@ pub(crate) fn derived_name(before: &str, name: &OsStr, behind: &str) -> OsString
     OsString::from_vec(derived)
 }
 
-/// The name of the manifest of an output, which stands beside it: readers of a directory take every file in it for data,
-/// hidden ones too.
+/// The name of the manifest of an output, which stands beside it: readers of a directory take every file in it for
+/// data, hidden ones too.
 pub(crate) fn manifest_name(output: &OsStr) -> OsString {
     derived_name(".", output, MANIFEST)
 }

@@ -21,8 +21,8 @@ impl fmt::Display for NoRoom {
 
 impl std::error::Error for NoRoom {}
 
-/// Bytes that are free on the disk of a path, which need not exist yet; none where the system does not say. What is kept
-/// for the superuser counts, so nobody is refused who could have written.
+/// Bytes that are free on the disk of a path, which need not exist yet; none where the system does not say. What is
+/// kept for the superuser counts, so nobody is refused who could have written.
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let path = std::path::absolute(path).ok()?;
     let there = path.ancestors().find(|path| path.exists())?;

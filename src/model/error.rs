@@ -1,5 +1,4 @@
-//! The error of the library, by its kind; and what errors of all rooms are made of: a file that the system refused, a stop
-//! that was asked for, a hint.
+//! The error of the library with its kinds, and what errors of all modules are made of: refused I/O, interrupts, hints.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -140,17 +139,17 @@ impl Error {
         Self { kind, hint: None, details: None, attempt: None, error: Box::new(error) }
     }
 
-    /// The same with the way out.
+    /// This error with the way out.
     pub(crate) fn with_hint(self, hint: Option<Hint>) -> Self {
         Self { hint, ..self }
     }
 
-    /// The same with what it is about.
+    /// This error with what it is about.
     pub(crate) fn with_details(self, details: ErrorDetails) -> Self {
         Self { details: Some(Box::new(details)), ..self }
     }
 
-    /// The same with what was attempted, which stands before its message.
+    /// This error with what was attempted, which stands before its message.
     #[must_use]
     pub(crate) fn attempting(self, attempt: String) -> Self {
         Self { attempt: Some(attempt), ..self }
@@ -369,7 +368,7 @@ impl Hint {
             .with_command("corpusdb check --deep")
     }
 
-    /// The same, with what does it in a shell.
+    /// This hint with the command that does it in a shell.
     pub(crate) fn with_command(self, command: impl Into<Cow<'static, str>>) -> Self {
         Self { command: Some(command.into()), ..self }
     }

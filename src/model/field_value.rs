@@ -1,5 +1,4 @@
-//! The one rule for the value of a declared field: what a JSON value, as it is spelled, is as a keyword, a number, a
-//! truth or a timestamp.
+//! The one conversion of JSON values to values of a declared field: a keyword, a number, a boolean or a timestamp.
 
 use super::id::{FieldKind, sortable_float};
 use super::json_number::{is_number, number, whole};

@@ -1,5 +1,4 @@
-//! Bits mixed with frozen constants, maps whose keys are mixed already, and the generator that published code draws
-//! from.
+//! Frozen bit mixers, hash maps for keys that are hashes already, and the random generator of numpy and torch.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

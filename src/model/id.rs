@@ -1,4 +1,4 @@
-//! Newtypes for every numeric id, with the block arithmetic of document ids, and what a declared field holds.
+//! Newtypes for every numeric id, the block arithmetic of document ids, and declarations of fields with their types.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -118,8 +118,8 @@ impl FieldKind {
         }
     }
 
-    /// The version of the rule by which values of records become its values. It was first recorded of the second, so the
-    /// first is that of all releases before: of fewer spellings of numbers, truths and moments.
+    /// The version of the rule by which values of records become its values. It was first recorded of the second, so
+    /// the first is that of all releases before: of fewer spellings of numbers, truths and moments.
     #[must_use]
     pub const fn rule(self) -> u32 {
         match self {
@@ -150,7 +150,8 @@ pub struct FieldDeclaration {
     /// Where in the records its values stand, when that is not the member of its name: a member, or members within
     /// one another with dots between them.
     pub path: Option<String>,
-    /// The version of [`FieldKind::rule`] when it was declared: what is indexed of earlier documents may be by that one.
+    /// The version of [`FieldKind::rule`] when it was declared: what is indexed of earlier documents may be by that
+    /// one.
     pub rule: u32,
 }
 

@@ -1,9 +1,10 @@
-//! Canonical JSON: one spelling for one value, whoever wrote it, and no number loses its value.
+//! JSON text: its canonical form (one spelling for one value, whoever wrote it), and how it is read and built without
+//! losing the value of a number.
 //!
-//! Metadata is stored in this form, so that a record is the same whichever way it comes in: no space between values,
-//! only the escapes that JSON needs, of a doubled name the last value at the first place. What counts as the content of
-//! such a form says [`content_form`](super::content_form).
-//! Numbers are spelled as [`number`] says. What is rewritten is text that `serde_json` has proved to be JSON.
+//! Metadata is stored in the canonical form, so that a record is the same whichever way it comes in: no space between
+//! values, only the escapes that JSON needs, of a doubled name the last value at the first place, numbers as [`number`]
+//! spells them. What of it counts as content says [`content_form`](super::content_form). What is rewritten is text that
+//! `serde_json` has proved to be JSON.
 
 use super::json_number::number;
 use serde::Deserialize;
@@ -138,7 +139,7 @@ pub fn canonical(json: &str) -> Result<CanonicalJson, String> {
     rewritten(json, false)
 }
 
-/// The same with numbers as they are spelled, for records that are given back as they came.
+/// The canonical form but for numbers, which stay as they are spelled: for records that are given back as they came.
 ///
 /// # Errors
 /// As [`canonical`].
@@ -421,8 +422,8 @@ impl JsonTree for Value {
     }
 }
 
-/// The value of a text that is stored, to any depth that [`canonical`] lets through; a number that no double holds is the
-/// text of its digits.
+/// The value of a text that is stored, to any depth that [`canonical`] lets through; a number that no double holds is
+/// the text of its digits.
 ///
 /// # Errors
 /// In words, for what is no JSON.
@@ -434,7 +435,7 @@ pub fn parse(json: &str) -> Result<Value, String> {
     parse_as(json)
 }
 
-/// The same, read into another tree.
+/// The value of a stored text as [`parse`] reads it, in another tree than `serde_json`'s.
 ///
 /// # Errors
 /// In words, for what is no JSON.
@@ -444,7 +445,7 @@ pub fn parse_as<T: JsonTree>(json: &str) -> Result<T, String> {
     parse_value(&mut JsonCursor { from: proved.get(), at: 0 }, 0).map_err(JsonFault::words)
 }
 
-/// The same as [`parse`], of an object.
+/// The members of a stored object, read by [`parse`].
 ///
 /// # Errors
 /// In words, for what is no JSON object.
@@ -533,7 +534,8 @@ pub struct NotFinite {
 /// How Python's writer spells numbers that JSON does not know.
 const NOT_FINITE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
-/// The text with null in the place of `NaN`, `Infinity` and `-Infinity`, and what stood there; none where there are none.
+/// The text with null in the place of `NaN`, `Infinity` and `-Infinity`, and what stood there; none where there are
+/// none.
 #[must_use]
 pub fn without_not_finite(json: &str) -> Option<(String, NotFinite)> {
     let (plain, count) = replace_not_finite(json, |_| "null".to_owned());

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 /// Digits of a whole number that are read: those of 128 bits.
 const MOST_DIGITS: usize = 38;
 
-/// The canonical spelling of a JSON number. A whole number is its digits, of any length, and zero has no sign. Any other
-/// is its own digits without zeros at the ends, laid out as the shortest spelling of a double is: `1.50` is `1.5`, `1e3`
-/// is `1000.0`, `100000000000000000000.0` is `1e20`; `1e400` and `0.10000000000000000001` stay what they are.
+/// The canonical spelling of a JSON number. A whole number is its digits, of any length, and zero has no sign. Any
+/// other is its own digits without zeros at the ends, laid out as the shortest spelling of a double is: `1.50` is
+/// `1.5`, `1e3` is `1000.0`, `100000000000000000000.0` is `1e20`; `1e400` and `0.10000000000000000001` stay what they
+/// are.
 #[must_use]
 pub fn number(spelled: &str) -> Cow<'_, str> {
     if !spelled.contains(['.', 'e', 'E']) {
@@ -19,8 +20,8 @@ pub fn number(spelled: &str) -> Cow<'_, str> {
 /// Digits up to which a whole number is spelled out as its value.
 const MOST_WHOLE: i64 = 40;
 
-/// One spelling for one value, of a number in its canonical form: `3.0` is `3`, `1e20` is `100000000000000000000`, and a
-/// zero has no sign. Exact, whatever its size.
+/// One spelling for one value, of a number in its canonical form: `3.0` is `3`, `1e20` is `100000000000000000000`, and
+/// a zero has no sign. Exact, whatever its size.
 pub(super) fn number_by_value(spelled: &str) -> Cow<'_, str> {
     if spelled.len() <= 40 && !spelled.contains(['.', 'e', 'E']) {
         return number(spelled);

@@ -1,4 +1,4 @@
-//! The words every layer shares: ids, records, standings, policy, fields, progress, contexts. No I/O.
+//! The types that every layer shares: ids, records, standings, policy, fields, errors, progress and contexts.
 
 mod arrow_values;
 mod compared_text;

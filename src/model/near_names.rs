@@ -1,4 +1,4 @@
-//! A name that nothing has: what is said of it, and the way out, which is the known name that was meant or all there are.
+//! The error of an unknown name, and its hint: the known name that was probably meant, or the names that there are.
 
 use super::Hint;
 
@@ -26,7 +26,7 @@ pub struct UnknownName {
     pub what: &'static str,
     /// The name asked for.
     pub name: String,
-    /// Those there are, in the order in which they are told.
+    /// The names that there are, in the order in which the hint lists them.
     pub known: Vec<String>,
 }
 

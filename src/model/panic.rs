@@ -1,4 +1,4 @@
-//! Code of others that may panic: its panic becomes a value, and need not be told a second time.
+//! Catches a panic of third-party code as an error value, and tells panic hooks that they need not report it.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

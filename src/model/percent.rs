@@ -1,4 +1,4 @@
-//! The escapes of addresses.
+//! Decodes the percent escapes of URLs.
 
 /// The bytes that `%2F` and its like stand for; what is not an escape stays.
 #[must_use]

@@ -577,8 +577,8 @@ impl Policy {
     /// the corpus can go over to it.
     ///
     /// Sketches are stored in every mode, so that mode, threshold, bands, keep order and scope can change. What
-    /// sketches are made with cannot, but for what they are made of and the version of the normaliser: then they are made
-    /// again.
+    /// sketches are made with cannot, but for what they are made of and the version of the normaliser: then they are
+    /// made again.
     #[must_use]
     pub fn fixed_against(&self, other: &Self) -> Option<(String, String)> {
         let made_with: [fn(&Self) -> String; 4] = [

@@ -25,7 +25,7 @@ impl RecordOrigin {
         format!("{}: record {} (counted from 0)", self.path.display(), self.number)
     }
 
-    /// The same and the byte, or the row, that it begins at.
+    /// File and number, and the byte, or the row, at which the record begins.
     pub(crate) fn record_and_byte(&self) -> String {
         format!("{} at byte {}", self.record(), self.offset)
     }
@@ -53,13 +53,13 @@ pub struct ReadRecord {
     pub text: String,
     /// All other fields as one JSON object in its canonical form, in the order of the input; `{}` if none.
     pub metadata: String,
-    /// The same as the input spelled it, where that is another text.
+    /// The other fields as the input spelled them, where that is another text than `metadata`.
     pub spelled: Option<SpelledMetadata>,
-    /// The same in its canonical form as earlier releases read the input, where that is another value.
+    /// The canonical form of the other fields as earlier releases read the input, where that is another value.
     pub earlier: Option<String>,
-    /// Numbers of it that JSON does not know.
+    /// Numbers of the other fields that JSON does not know.
     pub not_finite: NotFinite,
-    /// It is a row of a table of texts: whole numbers in a column with a hole are spelled `3.0` there.
+    /// The record is a row of a table of texts: whole numbers in a column with a hole are spelled `3.0` there.
     pub is_row: bool,
     /// When it was captured, for a record of a web archive: what says so among its fields is not its content.
     pub capture: Option<Capture>,
@@ -200,20 +200,21 @@ pub struct LossSpan {
     pub weight: f32,
 }
 
-/// Which tokens are trained on where a span of trained bytes begins within one. A later tokenizer has the later rule; one
-/// that was registered keeps its own.
+/// Which tokens are trained on where a span of trained bytes begins within one. A later tokenizer has the later rule;
+/// one that was registered keeps its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MaskRule {
     /// Tokens that begin within the span.
     #[default]
     Begin,
-    /// These and the token that holds the first byte of the span, unless it is of an earlier span: as transformers does,
-    /// so that an answer of one token is trained on though the tokenizer joins it to what stands before.
+    /// Tokens that begin within the span, and the token that holds its first byte, unless it is of an earlier span: as
+    /// transformers does, so that an answer of one token is trained on though the tokenizer joins it to what stands
+    /// before.
     Hold,
 }
 
 impl MaskRule {
-    /// That of tokenizers that are registered now.
+    /// The rule of tokenizers that are registered now.
     pub const CURRENT: Self = Self::Hold;
 
     /// Its number in the store.
@@ -240,7 +241,8 @@ pub struct TextForm {
     pub specials: bool,
     /// The tokenizer whose ids came with the record; no encoder gave them.
     pub given: Option<TokenizerId>,
-    /// Bytes of the text in which special tokens are text all the same, ascending: the record said them, not its template.
+    /// Bytes of the text in which special tokens are text all the same, ascending: the record said them, not its
+    /// template.
     pub plain: Vec<Range<u32>>,
     /// Trained bytes of the text, ascending; none: all of them.
     pub spans: Option<Vec<LossSpan>>,
@@ -269,11 +271,11 @@ pub struct Incoming<'r> {
 /// What a filter says of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IncomingVerdict {
-    /// It comes in.
+    /// The record comes in.
     In,
-    /// It does not.
+    /// The record does not come in.
     Out,
-    /// The question has no answer for it; why, in words.
+    /// The filter has no answer for the record; why, in words.
     Unanswered(String),
 }
 

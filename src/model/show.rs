@@ -49,7 +49,8 @@ pub fn size(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
-/// A share of a whole in percent, to one decimal: `12.5 %`. Neither a little is written as nothing, nor almost all as all.
+/// A share of a whole in percent, to one decimal: `12.5 %`. Neither a little is written as nothing, nor almost all as
+/// all.
 pub fn percent(share: f64) -> String {
     if share > 0.0 && share < 0.0005 {
         return "<0.1 %".to_owned();
@@ -145,7 +146,7 @@ pub fn terminal_safe(text: &str) -> Cow<'_, str> {
     replaced(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// As [`terminal_safe`], on one line: for cells, names and messages.
+/// Text made safe as by [`terminal_safe`], on one line: for cells, names and messages.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     replaced(text, |_| false)
 }

@@ -1,4 +1,4 @@
-//! What a document's place in the corpus is, the match that explains a removal, and the digest of many standings.
+//! The standing of a document (kept, or why not), the match that explains a removal, and the digest of standings.
 
 use super::hash::{GOLDEN, mix64};
 use super::id::DocId;

@@ -1,4 +1,4 @@
-//! Evaluation suites: their items by parts, and where stored texts say the same.
+//! Evaluation suites as they are stored: items with their parts, rows to search for, sightings in texts, and verdicts.
 
 use std::fmt;
 
@@ -100,14 +100,14 @@ impl SuiteItem {
         }
     }
 
-    /// One of them; empty where there is none.
+    /// One text of the item; empty where there is none.
     #[must_use]
     pub fn text(&self, of: ItemText) -> &str {
         let text = self.texts(of.part).get(of.number as usize);
         text.map(String::as_str).unwrap_or_default()
     }
 
-    /// All of them, in the order of the parts.
+    /// All texts of the item, in the order of the parts.
     pub fn all(&self) -> impl Iterator<Item = (ItemText, &str)> {
         SuitePart::ALL.into_iter().flat_map(move |part| {
             let texts = (0..).zip(self.texts(part));

@@ -1,4 +1,4 @@
-//! Text as editors and shells leave it in files: editors on Windows write a mark of byte order before it.
+//! Decodes files that people write: UTF-8 without the byte order mark that editors on Windows put before it.
 
 const MARK: &str = "\u{feff}";
 
@@ -18,13 +18,13 @@ pub fn bytes_without_mark(bytes: &[u8]) -> &[u8] {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
-    /// They are in an encoding with units of two bytes, by their mark.
+    /// The bytes are in an encoding with units of two bytes, by their mark.
     #[error("{name} is UTF-16; save it as UTF-8 (in PowerShell: `Set-Content -Encoding utf8`)")]
     Utf16 {
         /// The file.
         name: String,
     },
-    /// They are no UTF-8.
+    /// The bytes are not UTF-8.
     #[error("{name} is not UTF-8 text at byte {byte}")]
     NotUtf8 {
         /// The file.

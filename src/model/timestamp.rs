@@ -39,10 +39,10 @@ pub(crate) fn timestamp_of_text(text: &str) -> Option<i64> {
     found.or_else(|| of_mail(text)).filter(|moment| YEARS.contains(moment))
 }
 
-/// Microseconds since 1970 of a number as JSON spells it. Eight digits that are a day from 1900 to 2100, and fourteen that
-/// are a second of these years, are that: as seconds they would lie in 1970, as milliseconds after 2570, where nobody has
-/// been. The size of any other says what it counts: below 10^11 seconds, below 10^14 milliseconds, below 10^17
-/// microseconds, else nanoseconds. None for what is not a number, and outside the years 1 to 9999.
+/// Microseconds since 1970 of a number as JSON spells it. Eight digits that are a day from 1900 to 2100, and fourteen
+/// that are a second of these years, are that: as seconds they would lie in 1970, as milliseconds after 2570, where
+/// nobody has been. The size of any other says what it counts: below 10^11 seconds, below 10^14 milliseconds, below
+/// 10^17 microseconds, else nanoseconds. None for what is not a number, and outside the years 1 to 9999.
 pub(super) fn timestamp_of_number(spelled: &str) -> Option<i64> {
     let is_of_digits = |whole: &i128| DAYS.contains(whole) || SECONDS.contains(whole);
     let digits = whole(spelled).filter(is_of_digits).map(|whole| whole.to_string());
@@ -50,7 +50,7 @@ pub(super) fn timestamp_of_number(spelled: &str) -> Option<i64> {
     moment.or_else(|| timestamp_by_size(spelled))
 }
 
-/// The same, by size alone: what releases before read of days and seconds in digits.
+/// Microseconds since 1970 of a number, by its size alone: as earlier releases read days and seconds in digits.
 pub(super) fn timestamp_by_size(spelled: &str) -> Option<i64> {
     let moment = if let Some(whole) = whole(spelled) {
         match whole.unsigned_abs() {
@@ -111,9 +111,9 @@ pub(super) fn seconds_since_1970(spelled: &str) -> Option<i64> {
     (microseconds.abs() < 9.2e18).then_some(microseconds as i64)
 }
 
-/// One spelling for one value of a text that is a date, a date and time, or a time with seconds, in the forms of ISO 8601
-/// that programs write: a moment is in UTC, without zeros at the end of its fraction, a first moment of a day is that
-/// day. None for any other text.
+/// One spelling for one value of a text that is a date, a date and time, or a time with seconds, in the forms of ISO
+/// 8601 that programs write: a moment is in UTC, without zeros at the end of its fraction, a first moment of a day is
+/// that day. None for any other text.
 pub(super) fn moment_by_value(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     if !bytes.first().is_some_and(u8::is_ascii_digit) {
@@ -149,7 +149,7 @@ pub fn shown_timestamp(microseconds: i64) -> String {
     shown_moment(microseconds.div_euclid(MICROSECONDS), fraction)
 }
 
-/// The same of seconds and nanoseconds behind them: six digits of a fraction, or nine where it has more.
+/// The RFC 3339 form of seconds since 1970 and nanoseconds: six digits of a fraction, or nine where it has more.
 #[must_use]
 pub fn shown_moment(seconds: i64, nanoseconds: i64) -> String {
     let (year, month, day) = date(seconds.div_euclid(DAY));

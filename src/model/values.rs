@@ -1,4 +1,4 @@
-//! Checked values of options: text in, text out, the same in every face.
+//! Parsers for the values of options (sizes, shares, paths, pairs, fields), the same in every interface.
 
 use super::FieldKind;
 use std::path::PathBuf;

@@ -21,11 +21,11 @@ const POLICY: [&str; 6] = [
 /// What C4 does with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineFate {
-    /// It is kept, and has so many sentences.
+    /// The line is kept, and has so many sentences.
     Kept(u64),
-    /// It is left out.
+    /// The line is left out.
     Out,
-    /// The page is left out because of it.
+    /// The page is left out because of the line.
     Page,
 }
 

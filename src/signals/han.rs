@@ -1,5 +1,6 @@
-//! Texts in Han alone: Chinese, Japanese and Korean are all written so, at least in headlines, names and lists, and only
-//! characters that one of them spells so tell which it is.
+//! Tells Chinese from Japanese in texts of Han characters alone, by frequent characters that only one of them uses.
+//!
+//! Chinese, Japanese and Korean are all written in Han alone in many headlines, names and lists.
 
 use super::characters::is_letter;
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
-//! Languages: the codes that name them, their stop words, and which one a text is in, by whatlang from a sample of its
-//! prose.
+//! Languages: their ISO codes, their stop words, and the detection of a text's language by whatlang from its prose.
 
 use super::characters::{is_letter, is_space};
 use super::han;

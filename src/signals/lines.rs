@@ -1,4 +1,4 @@
-//! Scores of lines and paragraphs: what begins, ends, repeats or is short.
+//! Scores of lines and paragraphs: those that begin or end with a mark, repeat one before them, or are short or long.
 
 use super::characters::{is_line_end, is_space, is_terminal};
 use super::words::share;
@@ -46,8 +46,8 @@ fn of_lines(text: &str, is: impl Fn(&str) -> bool) -> f64 {
     share(part, whole)
 }
 
-/// A text whose lines end where their last sign is: no carriage return, nor other white space, before a line feed and at
-/// the end. Scores of lines between line feeds are those of this text, whichever editor wrote it.
+/// A text whose lines end where their last sign is: no carriage return, nor other white space, before a line feed and
+/// at the end. Scores of lines between line feeds are those of this text, whichever editor wrote it.
 pub(super) fn trimmed(text: &str) -> Cow<'_, str> {
     if !text.split('\n').any(|line| line.ends_with(is_space)) {
         return text.into();

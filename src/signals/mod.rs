@@ -6,8 +6,9 @@
 //! fields, and thresholds are conditions.
 //!
 //! `characters` says what a letter is; `words`, `lines`, `repetition` and `c4` count; `language` has codes, stop words
-//! and detection, by `han` where a text is in Han alone; `pii` has personal data, `top_domains` how domains end; `scores` names all that can be stored and computes several in one go; `presets`
-//! are the published thresholds as conditions.
+//! and detection, by `han` where a text is in Han alone; `pii` has personal data, `top_domains` how domains end;
+//! `scores` names all that can be stored and computes several at once; `presets` are the published thresholds as
+//! conditions.
 
 mod c4;
 mod characters;

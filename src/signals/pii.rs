@@ -1,9 +1,9 @@
-//! Personal data in a text: where addresses, telephone numbers, cards and accounts stand. Nothing is rewritten.
+//! Finds personal data in a text: e-mail and IP addresses, telephone numbers, payment cards and bank accounts.
 //!
-//! One walk over the text: where a word or number begins, it is tried as an account (IBAN), a card, an address of IPv4
-//! or IPv6, and a telephone number; around every `@` as an address for mail. What stands beside is no matter, unless it
-//! makes a longer word of it: a letter of ASCII or of a script with capitals, a digit, an underscore. Between the groups
-//! of a number stands one space or hyphen of any kind.
+//! Nothing is rewritten. One walk over the text: where a word or number begins, it is tried as an account (IBAN), a
+//! card, an address of IPv4 or IPv6, and a telephone number; around every `@` as an address for mail. What stands
+//! beside is no matter, unless it makes a longer word of it: a letter of ASCII or of a script with capitals, a digit,
+//! an underscore. Between the groups of a number stands one space or hyphen of any kind.
 
 use super::top_domains::is_top_domain;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -201,7 +201,7 @@ struct DigitGroups {
 }
 
 impl DigitGroups {
-    /// Those that begin here, up to one digit more than `most`.
+    /// The groups that begin at byte `at`, up to the one that would make more than `most` digits.
     fn read(text: &str, at: usize, is_sign: fn(char) -> bool, most: usize) -> Self {
         let mut groups = Self { digits: Vec::new(), ends: Vec::new(), signs: Vec::new() };
         let mut rest = text.get(at..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Personal data: what is found, whatever stands beside it, and what is a number of another kind.
+//! Tests of personal data: what is found, whatever stands beside it, and which numbers are of another kind.
 
 use super::pii::{CALLING_CODES, IBANS, PersonalData, iban, pii};
 use proptest::prelude::*;

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 pub struct SignalRule {
     /// The score.
     pub signal: &'static str,
-    /// It may not be less.
+    /// The least value that the filter lets pass.
     pub least: Option<&'static str>,
-    /// It may not be more.
+    /// The largest value that the filter lets pass.
     pub most: Option<&'static str>,
 }
 

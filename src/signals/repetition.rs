@@ -1,4 +1,5 @@
-//! How much of a text repeats: runs of n words that came before, the most frequent one, and how well zstd compresses it.
+//! Scores of repetition in a text: runs of n words that came before, the most frequent one, and how well zstd
+//! compresses it.
 
 use super::lines::length;
 use super::words::{share, words};

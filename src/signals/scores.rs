@@ -1,4 +1,4 @@
-//! The scores that can be stored, by name, and several of them of one text in one go.
+//! The registry of the scores that can be stored, and the computation of several of them for one text at once.
 
 use super::c4::C4Cleaning;
 use super::language::{detect_language, stopword_count};

@@ -1,4 +1,4 @@
-//! Scores of small texts by hand, and what holds of every text.
+//! Tests of scores: small texts computed by hand, and properties that hold of every text.
 
 use super::scores::scores;
 use super::*;

@@ -1,10 +1,9 @@
-//! Top-level domains: the last words of names in the internet, by which an address for mail differs from the name of a
-//! file, a package or a member in code.
+//! Top-level domains, by which an e-mail address differs from the name of a file, a package or a member in code.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// Those of the root zone in letters of ASCII, as the list of public suffixes of February 2023 has them.
+/// Domains of the root zone in ASCII letters, as the list of public suffixes of February 2023 has them.
 const ROOT: &str = "\
     aaa aarp abarth abb abbott abbvie abc able abogado abudhabi ac academy accenture accountant accountants aco actor \
     ad ads adult ae aeg aero aetna af afl africa ag agakhan agency ai aig airbus airforce airtel akdn al alfaromeo \
@@ -78,8 +77,7 @@ const ROOT: &str = "\
     xbox xerox xfinity xihuan xin xxx xyz yachts yahoo yamaxun yandex ye yodobashi yoga yokohama you youtube yt yun za \
     zappos zara zero zip zm zone zuerich zw";
 
-/// Those that RFC 2606, 6761, 6762 and 7686 set apart, those that networks give themselves, and those that are no more:
-/// old letters have them.
+/// Domains that RFC 2606, 6761, 6762 and 7686 reserve, private ones of networks, and former ones that old mail has.
 const OTHERS: &str = "alt example internal invalid local localhost onion test \
     corp home intranet lan localdomain private \
     an bitnet bu cs dd nato tp um uucp yu zr";

@@ -1,4 +1,4 @@
-//! Scores of words: how many, how long, of letters, beside signs and line ends.
+//! Scores of words: their number and mean length, the share with a letter, and symbols and line feeds per word.
 
 use super::characters::{is_letter, is_punctuation, is_space};
 

@@ -1,4 +1,4 @@
-//! Tells what a tokenizer does where tokenizers go wrong: the verdict on its encoder and a table of cases.
+//! The self-test of a tokenizer: a verdict on its encoder, and a table of the cases in which tokenizers go wrong.
 
 use super::encode::{EncoderBackend, Tokenizer, is_sentencepiece_reference};
 use super::engine::hostile_texts::hostile_texts;
@@ -507,7 +507,7 @@ fn duplicate_spellings(tokenizer: &Tokenizer) -> Result<CheckFinding, TokenizerE
     })
 }
 
-/// The same ids from a fresh encoder for each text, from one for all, and from several threads.
+/// Whether a fresh encoder for each text, one for all, and several threads give the same ids.
 fn same_ids_every_way(
     tokenizer: &Tokenizer,
     sample: &[&str],

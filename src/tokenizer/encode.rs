@@ -50,9 +50,6 @@ impl EncoderBackend {
 const NOT_NUMBERED: &str = "its tokens cannot be numbered without the oracle";
 
 /// The tokens of a stored file with the ids that its encoder gives. `verdict` is stored with it; nothing is proven.
-///
-/// # Errors
-/// [`TokenizerError::Load`] when the file is damaged.
 pub(crate) fn stored_vocabulary(json: &[u8], verdict: &str) -> Result<Vocabulary, TokenizerError> {
     let of_file = Vocabulary::of_file(&TokenizerFile::read_tokens(json)?);
     match of_file.filter(|_| !verdict.contains(NOT_NUMBERED)) {
@@ -163,9 +160,6 @@ impl Tokenizer {
     }
 
     /// Loads a SentencePiece model with the `tokenizer.json` that was made of it.
-    ///
-    /// # Errors
-    /// [`TokenizerError::SentencePiece`] for a model that SentencePiece refuses.
     pub(crate) fn load_sentencepiece(json: &[u8], model: &[u8]) -> Result<Self, TokenizerError> {
         let model = SentencePiece::load(model)?;
         let vocabulary = Vocabulary::of_file(&TokenizerFile::read_tokens(json)?);
@@ -406,8 +400,8 @@ impl Tokenizer {
         Ok(known.map(place).collect())
     }
 
-    /// The ids of `text` and their bytes, where special tokens spelled in it are special tokens, but not those that hold
-    /// a byte of `plain` (ascending): these are text. None where there are no such ones.
+    /// The ids of `text` and their bytes, where special tokens spelled in it are special tokens, but not those that
+    /// hold a byte of `plain` (ascending): these are text. None where there are no such ones.
     fn encode_beside_plain(
         &self,
         text: &str,
@@ -587,7 +581,7 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// As [`Tokenizer::encode_with_offsets`]; the text counts for its engine.
+    /// Encodes as [`Tokenizer::encode_with_offsets`] does, and counts the text for its engine.
     ///
     /// # Errors
     /// As [`Tokenizer::encode_with_offsets`].
@@ -606,8 +600,8 @@ impl<'a> Encoder<'a> {
         Ok(encoded)
     }
 
-    /// As [`Encoder::encode_with_offsets`] with special tokens, but those that hold a byte of `plain` (ranges of bytes of
-    /// the text, ascending) are text.
+    /// Encodes as [`Encoder::encode_with_offsets`] does with special tokens, but those that hold a byte of `plain`
+    /// (ranges of bytes of the text, ascending) are text.
     ///
     /// # Errors
     /// As [`Tokenizer::encode_with_offsets`].
@@ -708,9 +702,6 @@ impl Tokenizer {
     /// Loads a file by the verdict that is stored with it, and the reference library that the verdict is of. By
     /// another pair of libraries nothing is proven yet: then it is proven here. A reader goes by a verdict for the
     /// reference whatever release it is of; with `is_writer` the fast engine of this release is tried.
-    ///
-    /// # Errors
-    /// As [`Tokenizer::load`].
     pub(crate) fn load_stored(
         json: &[u8],
         (verdict, reference): (&str, &str),
@@ -752,9 +743,6 @@ pub struct TokenizerRegistration<'a> {
 
 impl<'a> TokenizerRegistration<'a> {
     /// The SentencePiece model whose ids are right: the one that `json` was made of.
-    ///
-    /// # Errors
-    /// [`TokenizerError::SentencePiece`] for a model that SentencePiece refuses.
     pub(crate) fn model(&self) -> Result<Option<&'a [u8]>, TokenizerError> {
         let Some(model) = original_model(self.originals) else { return Ok(None) };
         let converted = convert(TokenizerInput::SentencePiece(model))?;

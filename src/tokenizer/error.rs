@@ -1,4 +1,4 @@
-//! What can go wrong with a tokenizer.
+//! The errors of loading, using, training and extending tokenizers, and the guard against third-party panics.
 
 use crate::model::near_names::UnknownName;
 use crate::model::{Error, ErrorKind, Hint, catch_panic};

@@ -236,7 +236,8 @@ proptest! {
     }
 }
 
-/// The trained file with three special tokens spelled `names`, and what its pipeline and they do with letters and space.
+/// The trained file with three special tokens spelled `names`, and what its pipeline and they do with letters and
+/// space.
 fn with_specials(names: [&str; 3], pipeline: &Value, flags: &Value) -> Vec<u8> {
     let mut file: Value = serde_json::from_slice(&TRAINED).expect("is JSON");
     file.as_object_mut().expect("is one").extend(pipeline.as_object().expect("is one").clone());

@@ -1,4 +1,4 @@
-//! Numbers of added tokens, and ids that leave out most numbers.
+//! Tests of vocabularies: the ids of added tokens, and ids that leave out most numbers.
 
 use super::*;
 use crate::tokenizer::file::write::{BpeSettings, FileParts, added_token, bpe, byte_level};

@@ -1,4 +1,4 @@
-//! General categories that published normalisers speak of, as of Unicode 16.
+//! Unicode 16 categories that published normalisers use: decimal digits (`Nd`) and non-spacing marks (`Mn`).
 
 /// Zeros of the decimal digits (`Nd`); the nine others follow each.
 static ZEROS: [u32; 76] = [

@@ -1,5 +1,4 @@
-//! What version 2 of `web` takes for one and the same character: capitals and small letters in full, presentation forms
-//! and the letters that they present, the apostrophes; and which characters it does not see.
+//! The character folding of version 2 of `web`: full case, presentation forms, apostrophes, and skipped characters.
 
 use unicode_normalization::char::decompose_compatible;
 
@@ -94,7 +93,7 @@ const fn is_apostrophe(character: char) -> bool {
     )
 }
 
-/// The same of two of them, which Hebrew has inside its abbreviations.
+/// Whether people write the character for two apostrophes, which Hebrew has inside its abbreviations.
 const fn is_double_quote(character: char) -> bool {
     matches!(character, '\u{2ba}' | '\u{5f4}' | '\u{201c}' | '\u{201d}' | '\u{201f}' | '\u{2033}')
 }

@@ -1,5 +1,4 @@
-//! Tokens of a stretch with characters beyond ASCII, by the Unicode tables, and what these rules need to know of
-//! characters beyond their standard properties.
+//! The general tokenizer of `web` and `code`, by the Unicode tables: it defines the tokens that fast paths must give.
 
 use super::WordRules;
 use super::folding::{self, is_uncased};

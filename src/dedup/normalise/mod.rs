@@ -95,8 +95,8 @@ pub(super) fn tokens(
     }
 }
 
-/// As [`tokens`], but a text without words has none, so that those of both versions of `web` of a text are those of its
-/// pieces, where it is cut at ASCII white space.
+/// Gives the tokens of [`tokens`], but none for a text without words: so, in both versions of `web`, a text that is cut
+/// at ASCII white space has the tokens of its pieces.
 pub(super) fn word_tokens(
     text: &str,
     normaliser: Normaliser,

@@ -1,4 +1,4 @@
-//! Tokens of published pipelines, whatever they do to other scripts.
+//! The tokenizers of published pipelines (BigCode, FineWeb, SlimPajama), whatever they do to other scripts.
 //!
 //! **BigCode**: the text split at every character but ASCII letters, digits and underscores, as Python's
 //! `re.split("[^A-Za-z_0-9]", text)` does. Case is kept, and so are the empty pieces between two such characters: they

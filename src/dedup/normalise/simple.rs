@@ -1,6 +1,7 @@
-//! Tokens by the class of every byte: of ASCII, and of a stretch of other characters that the byte scanner can class:
-//! letters and digits that stand for themselves, ideographs and kana, punctuation and spaces. Marks, joiners and
-//! whatever NFC might change are not among them; a stretch with one of those takes the general path.
+//! The byte scanner for tokens of `web` and `code`: a fast path for ASCII and for simple characters beyond it.
+//!
+//! Simple characters are letters and digits that stand for themselves, ideographs and kana, punctuation and spaces. A
+//! stretch with a mark, a joiner or anything else that NFC might change takes the general path.
 //!
 //! The scanner's rules of words are for texts in which one character, and the one after a joining mark, decide. The
 //! classes beyond ASCII are asked of the general path's own tables, by what becomes of a character between others, once
@@ -161,7 +162,8 @@ fn classify(character: char) -> CharEntry {
     CharEntry { lower: bytes, length: u8::try_from(length).unwrap_or_default(), kind: kind(lower) }
 }
 
-/// The same by the folding of version 2. A letter that is folded to some is as they are one after another.
+/// The entry of a character by the folding of version 2. A letter that folds to several has the class that they have
+/// one after another.
 fn classify_folded(character: char) -> CharEntry {
     let mut folded = String::new();
     fold(character, &mut |part| folded.push(part));

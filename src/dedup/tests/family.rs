@@ -1,4 +1,4 @@
-//! The join against brute force: nothing similar is missed, and of a template little is walked.
+//! Tests of the family index against brute force: it misses no similar set, and walks little in one template.
 
 use crate::dedup::family::{FamilyIndex, FamilyQuery};
 use crate::dedup::similarity::reaches;

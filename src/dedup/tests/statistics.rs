@@ -1,4 +1,4 @@
-//! What sketches estimate, over many sets of a fixed seed.
+//! Statistical tests of sketch estimates, over many random sets of a fixed seed.
 
 use crate::dedup::Sketch;
 use crate::model::mix64;

@@ -1,4 +1,4 @@
-//! Set pieces: how runs of digits, white space, indentation and a few telling strings are cut.
+//! Fixed test strings of an analysis: how a tokenizer cuts digits, white space, indentation and a few telling texts.
 
 use crate::tokenizer::encode::{TokenPiece, Tokenizer, token_pieces};
 use crate::tokenizer::error::TokenizerError;

@@ -1,4 +1,4 @@
-//! Counts over texts and their ids, by group; merged in any order to the same result. Words are counted in tokens, too.
+//! Counts over texts, their words and their ids, by group, that merge in any order to the same result.
 
 use super::subject::AnalysedTokenizer;
 use crate::tokenizer::error::TokenizerError;

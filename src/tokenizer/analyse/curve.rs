@@ -1,4 +1,4 @@
-//! The length of a sample at every size of the vocabulary that is known, its knee and its price.
+//! The curve of a sample's length in tokens against vocabulary size, with its knee and the price of each size.
 //!
 //! Of a byte-pair model all sizes are known from how many pairs each merge joined (`replay`): a merge takes
 //! one token from the sample for every pair that it joins, so that

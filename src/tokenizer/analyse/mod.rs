@@ -1,9 +1,9 @@
 //! What a tokenizer makes of texts, in numbers: compression, fairness, use of the vocabulary, the price of its size.
 //!
 //! A [`AnalysedTokenizer`] is a tokenizer made ready: what each id stands for. A [`AnalysisTally`] counts texts with
-//! their ids, one a thread, merged in any order. At the end [`AnalysisTally::finish`] draws the numbers and looks at the
-//! vocabulary itself (`usage`, `reach`) and at set pieces (`cases`). [`VocabularyCurve`] is the length of the sample at
-//! other sizes of the vocabulary (`curve`, `sizes`). [`AnalysisReport`] sets tokenizers side by side.
+//! their ids, one a thread, merged in any order. At the end [`AnalysisTally::finish`] draws the numbers and looks at
+//! the vocabulary itself (`usage`, `reach`) and at set pieces (`cases`). [`VocabularyCurve`] is the length of the
+//! sample at other sizes of the vocabulary (`curve`, `sizes`). [`AnalysisReport`] sets tokenizers side by side.
 
 mod cases;
 mod counts;

@@ -1,4 +1,4 @@
-//! The finished analysis: what is printed, stored and drawn.
+//! The report of an analysis, by tokenizer and group of texts: what is printed, stored and drawn.
 
 use super::cases::{AnalysisCase, DigitRun, cases, digit_runs};
 use super::counts::{AnalysisTally, CostlyDocument, TextCounts};

@@ -262,7 +262,7 @@ impl CurveRows {
 pub(super) struct GreedySegmenter<'s> {
     /// By spelling at the beginning of a word: how many longer pieces there are when it comes in.
     first: HashMap<&'s str, u32>,
-    /// The same inside of a word, without the mark.
+    /// By spelling inside of a word, without the mark: how many longer pieces there are when it comes in.
     inside: HashMap<&'s str, u32>,
     /// Bytes of the longest.
     longest: usize,

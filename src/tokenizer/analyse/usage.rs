@@ -1,4 +1,4 @@
-//! How ids are used, from their counts by group; and what the vocabulary itself is made of.
+//! Statistics of a vocabulary: how its ids are used in the sample, and what kinds of tokens it is made of.
 
 use super::subject::{AnalysedTokenizer, VocabularyOrigin, VocabularyToken};
 use serde::Serialize;

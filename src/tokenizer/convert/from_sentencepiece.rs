@@ -22,9 +22,6 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 /// The bytes of a `tokenizer.json`.
-///
-/// # Errors
-/// [`TokenizerError::SentencePiece`] for a model that SentencePiece refuses.
 pub(in crate::tokenizer) fn to_json(bytes: &[u8]) -> Result<Vec<u8>, TokenizerError> {
     let model = SentencePiece::read(bytes)?;
     let table = PieceTable::new(&model)?;
@@ -193,8 +190,8 @@ impl WhitespaceSettings {
     }
 }
 
-/// SentencePiece joins the pair whose joined spelling has the best score. Pieces that are marked unused are joined by no
-/// merge: a `tokenizer.json` cannot split them again.
+/// SentencePiece joins the pair whose joined spelling has the best score. Pieces that are marked unused are joined by
+/// no merge: a `tokenizer.json` cannot split them again.
 fn bpe_model(table: &PieceTable<'_>, spellings: &[String], merges: Vec<Value>) -> Value {
     let settings = BpeSettings {
         unk_token: spellings.get(table.unknown as usize).map(String::as_str),
@@ -205,8 +202,8 @@ fn bpe_model(table: &PieceTable<'_>, spellings: &[String], merges: Vec<Value>) -
     bpe(vocab(spellings), merges.into(), &settings)
 }
 
-/// Each way to cut a normal piece into two is a merge. Best score first; where scores are equal, longer halves first, as
-/// transformers' converter has it.
+/// Each way to cut a normal piece into two is a merge. Best score first; where scores are equal, longer halves first,
+/// as transformers' converter has it.
 fn merges(table: &PieceTable<'_>) -> Vec<Value> {
     let normal = table.pieces.iter().filter(|(_, _, kind)| *kind == SentencePieceKind::Normal);
     let ids: HashMap<&str, u32> =

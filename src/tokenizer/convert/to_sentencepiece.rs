@@ -1,5 +1,4 @@
-//! A tokenizer as a SentencePiece `.model`: its vocabulary as pieces, what it does to a text as the settings of
-//! SentencePiece's normaliser. Refuses what a `.model` cannot say.
+//! Writes a tokenizer as a SentencePiece `.model` (pieces and normaliser settings), or refuses what that cannot say.
 
 use crate::tokenizer::engine::hostile_texts::hostile_texts;
 use crate::tokenizer::engine::proof::{IdDifference, difference_from_sentencepiece, excerpt};
@@ -26,8 +25,8 @@ fn fail(what: &str) -> TokenizerError {
 pub struct WrittenModel {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// The beginning of a text that it cuts otherwise because SentencePiece adds scores in 32 bits, and the `tokenizers`
-    /// library in 64: then both ways have nearly the same score.
+    /// The beginning of a text that it cuts otherwise because SentencePiece adds scores in 32 bits, and the
+    /// `tokenizers` library in 64: then both ways have nearly the same score.
     pub rounded: Option<String>,
 }
 

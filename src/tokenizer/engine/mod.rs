@@ -1,5 +1,5 @@
-//! The encoders: the reference, whose ids are right by definition, and the fast engine, which is used where a proof finds
-//! no difference.
+//! The encoders: the reference, whose ids are right by definition, and the fast engine, which is used where a proof
+//! finds no difference.
 
 pub(in crate::tokenizer) mod cuts;
 pub(in crate::tokenizer) mod hostile_texts;

@@ -1,9 +1,8 @@
-//! The fast engine: tokenizers 1.0, which reads only its own canonical form of the file; and the normalisation that it
-//! has no engine for, done before it: removing extra spaces.
+//! The fast engine (tokenizers 1.0), and the one normalisation that is done for it: the removal of extra spaces.
 //!
-//! SentencePiece models strip spaces at the ends of a text and collapse runs of them, which their `tokenizer.json` says
-//! in regular expressions. The steps up to the last such one are run here, the library's own by the library; the others
-//! stay in the file.
+//! The library reads only its own canonical form of the file. SentencePiece models strip spaces at the ends of a text
+//! and collapse runs of them, which their `tokenizer.json` says in regular expressions that the library has no engine
+//! for. The steps up to the last such one are run here, the library's own by the library; the others stay in the file.
 
 use super::cuts::MergeBoundaries;
 use super::spaces::{SpaceRule, space_rule};
@@ -106,7 +105,7 @@ impl PipelineEngine {
         })
     }
 
-    /// As [`PipelineEngine::encode`], with special tokens in the text recognised.
+    /// Encodes as [`PipelineEngine::encode`] does, with special tokens in the text recognised.
     pub(in crate::tokenizer) fn encode_special(
         &self,
         text: &str,

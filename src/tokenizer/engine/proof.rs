@@ -1,5 +1,6 @@
-//! Proves the fast engine against the reference before it is trusted with a corpus: [`prove`] asks both for the ids of
-//! hostile texts and of a sample of the corpus.
+//! Compares the fast engine with the reference before it is trusted ([`prove`]), and the library with SentencePiece.
+//!
+//! Encoders are asked for the ids of hostile texts, and by [`prove`] also for those of a sample of the corpus.
 
 use super::hostile_texts::{hostile_texts, long_texts};
 use super::pipeline::{DeclineReason, PipelineEngine, PipelineScratch};
@@ -104,7 +105,8 @@ fn added_token_texts(vocabulary: &Vocabulary) -> Vec<String> {
     texts
 }
 
-/// As [`compare`] where special tokens in the text are special: around, between and inside them.
+/// Compares both encoders as [`prove`] does, where special tokens in the text are special: around, between and inside
+/// them.
 pub(in crate::tokenizer) fn prove_with_specials(
     fast: &PipelineEngine,
     reference: &LibraryReference,

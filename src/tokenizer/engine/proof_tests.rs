@@ -1,4 +1,4 @@
-//! The comparison and the table, on tokenizers of each kind.
+//! Tests of the proof of the fast engine and of the table of `check`, on tokenizers of each kind.
 
 use super::hostile_texts;
 use crate::tokenizer::check::{CheckSubject, CheckVerdict, check};

@@ -1,4 +1,4 @@
-//! The reference encoder: tokenizers 0.23, set so that text is only text. What it says is right by definition.
+//! The reference encoder, whose ids are right by definition: tokenizers 0.23, set so that text is only text.
 
 use crate::tokenizer::error::{ENCODING, TokenizerError, guard};
 use crate::tokenizer::file::TokenizerFile;
@@ -105,7 +105,7 @@ impl LibraryReference {
         Ok(())
     }
 
-    /// As [`LibraryReference::encode`], with positions; `specials`: special tokens in the text are recognised.
+    /// The ids of a text and the place of each; `specials`: special tokens in the text are recognised.
     pub(in crate::tokenizer) fn encode_placed(
         &self,
         text: &str,
@@ -146,7 +146,7 @@ impl LibraryReference {
         Ok(found)
     }
 
-    /// As [`LibraryReference::encode_placed`] where these special tokens are special, and others are text.
+    /// The ids of a text and the place of each, where these special tokens are special, and others are text.
     pub(in crate::tokenizer) fn encode_around(
         &self,
         text: &str,
@@ -300,7 +300,7 @@ impl LibraryReference {
             .map_err(|source| TokenizerError::Decode { ids: ids.len(), source })
     }
 
-    /// The same with these texts as added tokens, to try them out.
+    /// The tokenizer with these texts as added tokens, to try them out.
     pub(in crate::tokenizer) fn with_added(
         &self,
         texts: &[String],

@@ -1,4 +1,4 @@
-//! Removing extra spaces, which the files of SentencePiece models say in regular expressions.
+//! The removal of extra spaces, as the files of SentencePiece models ask for it in regular expressions.
 
 use crate::tokenizer::file::step_type;
 use serde_json::Value;

@@ -1,5 +1,4 @@
-//! Texts that the fast encoder may split otherwise than the reference: characters that Unicode came to know in
-//! between. They are rare, and go to the reference.
+//! Characters that the Unicode versions of the two encoders class differently: texts with one go to the reference.
 
 use std::sync::LazyLock;
 

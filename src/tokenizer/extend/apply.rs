@@ -1,4 +1,4 @@
-//! The extended file: the base's, with entries appended and nothing else changed; and its proof.
+//! Writes the `tokenizer.json` of an extension (entries are appended, nothing else changes), and proves it.
 
 use super::base;
 use super::base::{ExtensionBase, FileAdditions, trial_contexts, unusual_file, vocabulary_mut};

@@ -83,7 +83,7 @@ impl ExtensionBase {
         self.reference.decode(ids)
     }
 
-    /// The same with these texts as added tokens, to try them out.
+    /// The base with these texts as added tokens, to try them out.
     pub(super) fn with_added(&self, texts: &[String]) -> Result<Self, TokenizerError> {
         let reference = self.reference.with_added(texts)?;
         let added = reference.added().map(|(id, token, _)| (token, id)).collect();

@@ -312,14 +312,14 @@ pub(super) fn byte_token(byte: u8) -> String {
     format!("<{byte:#04X}>")
 }
 
-/// What a token would be.
+/// Whether the token that joins some pieces is there, or may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum JoinState {
-    /// It is there.
+    /// The token is there.
     Exists,
-    /// It would have to be made.
+    /// The token would have to be made.
     Missing,
-    /// It must not be made.
+    /// The token must not be made.
     Forbidden,
 }
 

@@ -1,4 +1,4 @@
-//! What each new id is made of, so that its embedding can start from old rows.
+//! The embedding map of an extension: the old ids whose embeddings each new id can start from.
 
 use crate::tokenizer::error::ExtendError;
 use serde::Serialize;
@@ -83,10 +83,10 @@ impl EmbeddingMap {
         Ok(lines)
     }
 
-    /// The same as a sparse matrix in the bytes of a `.safetensors` file: `new_ids` i64 `[n]`,
-    /// `offsets` i64 `[n + 1]`, `old_ids` i64 `[m]` and `weights` f32 `[m]`. New id `new_ids[i]` is the sum
-    /// of `weights[j]` times row `old_ids[j]` for j from `offsets[i]` to below `offsets[i + 1]`. The
-    /// metadata has `base`, `base_vocab_size` and `extended`.
+    /// The map as a sparse matrix in the bytes of a `.safetensors` file: `new_ids` i64 `[n]`, `offsets` i64 `[n + 1]`,
+    /// `old_ids` i64 `[m]` and `weights` f32 `[m]`. New id `new_ids[i]` is the sum of `weights[j]` times row
+    /// `old_ids[j]` for j from `offsets[i]` to below `offsets[i + 1]`. The metadata has `base`, `base_vocab_size` and
+    /// `extended`.
     ///
     /// # Errors
     /// [`ExtendError::Map`].

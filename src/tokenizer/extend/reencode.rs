@@ -1,4 +1,4 @@
-//! Which texts an extension encodes otherwise, told from the ids that the base gave them.
+//! Tells from the ids that the base tokenizer gave a text whether an extension encodes it otherwise.
 
 use super::base;
 use super::base::{ExtensionBase, no_word_level};

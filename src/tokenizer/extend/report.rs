@@ -1,4 +1,4 @@
-//! What became of terms; the differences of two vocabularies.
+//! The outcome of each term of an extension, and the differences of two vocabularies.
 
 use super::base::ExtensionBase;
 use crate::tokenizer::error::TokenizerError;
@@ -86,7 +86,7 @@ pub struct TermCounts {
 }
 
 impl TermCounts {
-    /// Those of the terms of an extension.
+    /// The counts of the terms of an extension.
     #[must_use]
     pub fn of(terms: &[TermReport]) -> Self {
         let mut counts = Self::default();

@@ -1,4 +1,4 @@
-//! Makes terms single tokens, in the forms that text has them in.
+//! Extends a tokenizer by terms, so that each becomes a single token in the forms that texts have it in.
 
 use super::apply::{prove_extension, write_extension};
 use super::base::{ExtensionBase, FileAdditions, no_word_level};

@@ -84,9 +84,6 @@ impl TokenizerFile {
 
     /// With the tokens alone: merges and steps, most of a file, are passed over. For who opens a corpus and may never
     /// encode a text.
-    ///
-    /// # Errors
-    /// As [`TokenizerFile::read`].
     pub(in crate::tokenizer) fn read_tokens(bytes: &[u8]) -> Result<Self, TokenizerError> {
         let FileTokens { added_tokens, model: ModelTokens { vocab } } =
             serde_json::from_slice(bytes).map_err(|error| TokenizerError::Load(error.into()))?;
@@ -176,9 +173,6 @@ impl TokenizerFile {
     }
 
     /// The pieces of a Unigram with their scores, by id.
-    ///
-    /// # Errors
-    /// What is wrong with the vocabulary.
     pub(in crate::tokenizer) fn pieces(&self) -> Result<Vec<(&str, f64)>, &'static str> {
         let entries = self.model().get("vocab").and_then(Value::as_array);
         let entries = entries.ok_or("is not a list of pieces")?;
@@ -189,9 +183,6 @@ impl TokenizerFile {
     }
 
     /// The merges of a BPE, best first: written as `"a b"` or as `["a", "b"]`.
-    ///
-    /// # Errors
-    /// What is wrong with them.
     pub(in crate::tokenizer) fn merges(&self) -> Result<Vec<(&str, &str)>, String> {
         let list = self.model().get("merges").and_then(Value::as_array).ok_or("are no list")?;
         let mut merges = Vec::with_capacity(list.len());

@@ -1,4 +1,4 @@
-//! What is done to the file of a Unigram model before it is loaded, so that its ids are the right ones.
+//! Rewrites the file of a Unigram model for each library that loads it, so that its ids are the right ones.
 //!
 //! A Unigram looks for every entry of its vocabulary in the text, the special tokens among them, and they score
 //! best; the other models reach a special token's id only where it is recognised as one. Text is only text here,

@@ -1,4 +1,4 @@
-//! The canonical `tokenizer.json` of tokenizers 1.0 (version 2.0) back in the form that the oracle reads.
+//! Converts the canonical `tokenizer.json` of tokenizers 1.0 (version 2.0) to the form that the reference reads.
 //!
 //! Version 2.0 says in two places what 1.0 says in one: the byte level is a flag of the model, and a
 //! Metaspace is a normalizer followed by a split. It leaves defaults out, and its template names the

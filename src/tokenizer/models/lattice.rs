@@ -1,4 +1,4 @@
-//! All ways to cut one word into pieces: their sum, the best one, and what stands second.
+//! The lattice of all ways to cut a word into Unigram pieces: their summed probability, the best and the second best.
 //!
 //! The arithmetic is that of the stock trainer, operation by operation and in its order, and so is the heap
 //! that breaks ties: a last bit decides which pieces are pruned.

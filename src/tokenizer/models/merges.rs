@@ -1,4 +1,5 @@
-//! Merges by rank, and the one rule by which they are applied to a sequence: the lowest rank first, then the leftmost.
+//! BPE merges by rank, and how a sequence is merged by them: the lowest rank first, then the leftmost.
+//!
 //! Counted words are merged together; a replay counts the pairs that each merge joins.
 
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! The laws of merging: equal to the stock encoder and to the stock trainer.
+//! Tests of BPE merging and of growth, against the stock encoder and the stock trainer.
 
 use super::growth::GrownMerge;
 use super::merges::MergeReplay;
@@ -110,7 +110,7 @@ fn encode(symbols: &[u32], merges: &[(u32, u32, u32)]) -> Vec<u32> {
     }
 }
 
-/// As [`grow`], counting everything again for each merge.
+/// Grows as [`grow`] does, counting everything again for each merge.
 fn grow_slowly(
     words: &CountedWords,
     merges: &mut Vec<(u32, u32, u32)>,

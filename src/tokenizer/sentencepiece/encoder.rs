@@ -34,9 +34,6 @@ type EncodedPlaces = (Vec<u32>, Vec<(usize, usize)>);
 
 impl SentencePiece {
     /// Reads the bytes of a `.model`.
-    ///
-    /// # Errors
-    /// [`TokenizerError::SentencePiece`] when it is damaged or one that SentencePiece refuses.
     pub(in crate::tokenizer) fn load(bytes: &[u8]) -> Result<Self, TokenizerError> {
         let model = Self::read(bytes)?;
         Self::new(&model, &PieceTable::new(&model)?)
@@ -131,9 +128,6 @@ impl SentencePiece {
 
     /// As [`SentencePiece::encode`], with the bytes of the text that each id stands for; bytes of one character have
     /// all of it.
-    ///
-    /// # Errors
-    /// As [`SentencePiece::encode`].
     pub(in crate::tokenizer) fn encode_with_places(
         &self,
         text: &str,

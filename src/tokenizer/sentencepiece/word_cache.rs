@@ -1,4 +1,4 @@
-//! Words that were encoded before, with their ids: bounded, and a later word takes the place of an earlier one.
+//! A bounded cache of encoded words with their ids, in which a later word takes the place of an earlier one.
 
 /// Places. A word has one place only, so that no text can make look-ups slow.
 const PLACES: usize = 1 << 14;

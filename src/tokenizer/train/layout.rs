@@ -1,4 +1,5 @@
-//! What stands around the model that is trained (normalizer, pre-tokenizer, decoder), and whether what is asked can be had.
+//! The parts of a `tokenizer.json` around the model that is trained (normalizer, pre-tokenizer, decoder), and the check
+//! of training options.
 
 use super::options::{DigitSplit, ModelKind, ModelLayout, TrainOptions, UnicodeForm};
 use crate::tokenizer::engine::splitter::PretokenSplitter;

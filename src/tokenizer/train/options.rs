@@ -1,4 +1,4 @@
-//! What is asked of a training, and whether it can be had.
+//! The options of a training, and the layout of the model that they come down to.
 
 use crate::tokenizer::file::pattern::PretokenPattern;
 use crate::tokenizer::file::write::byte_token;

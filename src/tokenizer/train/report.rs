@@ -1,4 +1,4 @@
-//! What a training tells beside the file: sizes, and tokens by group.
+//! The report of a training beside its file: sizes, treatment of the counts, and tokens by group.
 
 use super::count::{PretokenTable, TextTotals};
 use super::options::{ModelLayout, TrainOptions, UnicodeForm};

@@ -1,4 +1,4 @@
-//! From table and options to the bytes of a `tokenizer.json`, with room for seed tokens.
+//! Trains a tokenizer: from a table of pre-tokens and options to a `tokenizer.json`, with room for seed tokens.
 
 use crate::model::Context;
 use crate::tokenizer::engine::splitter::PretokenSplitter;
@@ -18,8 +18,8 @@ use super::weigh::{DEFAULT_COVERAGE, covering, cut, prune, scale_to_limit, weigh
 
 /// Distinct words that are trained on at most: the BPE trainer needs one to two kilobytes for each.
 const MAX_WORDS: usize = 1 << 20;
-/// As above for the Unigram trainer, which runs on one thread and needs half a millisecond for each; and
-/// never fewer than this many times the vocabulary.
+/// Distinct words that a Unigram is trained on at most: its trainer runs on one thread and needs half a millisecond for
+/// each; and never fewer than [`WORDS_PER_TOKEN`] times the vocabulary.
 const MAX_UNIGRAM_WORDS: usize = 1 << 18;
 const WORDS_PER_TOKEN: usize = 8;
 

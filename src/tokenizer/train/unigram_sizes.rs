@@ -1,11 +1,11 @@
-//! The passes of the Unigram trainer, so that one training serves many sizes.
+//! The passes of the stock Unigram trainer, run so that one training serves many sizes of the vocabulary.
 //!
 //! The stock trainer begins with up to a million repeated strings, takes turns at weighing them and at dropping
 //! the quarter that is missed least, and ends a little above the size asked for. The size decides the last cut
 //! alone: until then all trainings on the same words go the same way. [`sizes`] goes it once and turns off for
 //! each size where its training would.
 //!
-//! What comes out is what the stock trainer gives on one thread, bit for bit: the operations are its own in its
+//! The result is what the stock trainer gives on one thread, bit for bit: the operations are its own in its
 //! order (`lattice`). The words are cut in parallel; sums are made in the order of the words.
 
 use super::count::PretokenTable;
@@ -263,9 +263,9 @@ impl PruningOrder {
 
 /// How a piece would be cut without itself.
 enum AlternativeCut {
-    /// It cannot be.
+    /// The piece cannot be cut without itself.
     None,
-    /// It is not even one piece now: needed only where a word has it.
+    /// The piece is not even one piece now: needed only where a word has it.
     Spared,
     Other(Vec<u32>),
 }
@@ -352,9 +352,6 @@ impl SizedModel {
 
 /// Trains to the sizes that `of` makes of the least possible one, which has room for nothing but what is
 /// always in; those that cannot be had are left out. Ascending, each size once. None when it was interrupted.
-///
-/// # Errors
-/// As [`super::train`].
 pub(in crate::tokenizer) fn train_sizes(
     asked: &SizeRequest<'_>,
     of: impl FnOnce(u64) -> BTreeSet<u32>,

@@ -1,4 +1,4 @@
-//! Counts made ready for a trainer: groups weighed against each other, characters chosen, counts scaled under its limits.
+//! Prepares counts for a trainer: weighs groups against each other, chooses characters, scales counts under its limits.
 
 use super::count::PretokenTable;
 use super::options::{ModelLayout, TrainOptions};

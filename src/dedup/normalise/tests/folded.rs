@@ -1,4 +1,4 @@
-//! What version 2 of `web` takes for the same, and what it leaves apart.
+//! Tests of version 2 of `web`: which spellings have the same tokens, and which differences it keeps.
 
 use super::super::folding::{fold, is_as_it_is, is_seen, is_unseen};
 use super::{Web, Web2, general, mixed, words};

@@ -1,4 +1,4 @@
-//! What becomes of texts in many scripts, and the laws the two paths keep.
+//! Tests of `web` and `code` on texts in many scripts, and of the laws that the fast paths and the general one keep.
 
 use super::folding::{is_seen, is_uncased};
 use super::general::{GeneralBuffers, tokens as general_tokens};

@@ -1,4 +1,4 @@
-//! One row a kind of text: what `web` and `code` make of it. Tokens stand between bars.
+//! A table of texts in many scripts with the tokens that `web` and `code` make of them, separated by bars.
 
 use super::{general, words};
 use crate::model::Normaliser::{Code, Web};
