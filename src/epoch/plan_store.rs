@@ -170,8 +170,7 @@ pub fn store_plan(
     let plan = &planned.plan;
     let record =
         EpochRecord { number: 0, hash, snapshot: plan.snapshot.name.clone(), plan: plan.to_json() };
-    let encoded = planned.pinned.iter().map(|pinned| Ok((pinned.name.clone(), pinned.encode()?)));
-    let parts: Vec<(String, Vec<u8>)> = encoded.collect::<Result<_, EpochError>>()?;
+    let parts = encoded_parts(&planned)?;
     let mut batch = writer.begin()?;
     if let Some(name) = snapshot {
         batch.add_snapshot(name)?;
@@ -183,6 +182,11 @@ pub fn store_plan(
     batch.commit(&about(record.number.to_string()))?;
     let stored = Some(record.number);
     Ok((record, Plan { stored, ..planned }))
+}
+
+/// What a plan pins of each source, as it is stored.
+fn encoded_parts(planned: &Plan) -> Result<Vec<(String, Vec<u8>)>, EpochError> {
+    planned.pinned.iter().map(|pinned| Ok((pinned.name.clone(), pinned.encode()?))).collect()
 }
 
 /// Stores a plan of another corpus, which has the same documents under the same numbers: its epochs are the same bytes
@@ -204,8 +208,7 @@ pub(crate) fn carry_plan(
     if !has_tokenizer || writer.view().snapshot(&record.snapshot)?.is_none() {
         return Ok(false);
     }
-    let encoded = planned.pinned.iter().map(|pinned| Ok((pinned.name.clone(), pinned.encode()?)));
-    let parts: Vec<(String, Vec<u8>)> = encoded.collect::<Result<_, EpochError>>()?;
+    let parts = encoded_parts(&planned)?;
     let mut batch = writer.begin()?;
     batch.carry_epoch(record, &parts)?;
     for epoch in view.marked_epochs(number)? {

@@ -469,14 +469,7 @@ fn tell_left(view: &View, report: &mut SalvageReport) {
         Ok(count) => report.left.push(format!("{count} {what}")),
         Err(error) => report.damage.push(format!("{what}: {error}")),
     };
-    let outputs = view.stored_outputs().and_then(|rows| {
-        let mut count = 0;
-        for row in rows {
-            row?;
-            count += 1;
-        }
-        Ok(count)
-    });
+    let outputs = view.stored_outputs().and_then(|rows| rows.map(|row| row.map(|_| 1)).sum());
     tell("outputs on record: ask `who` of a backup", outputs);
     tell(
         "documents of ingests that were undone: in the copy a restoration brings them back",
