@@ -658,7 +658,7 @@ mod cells_tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(crate::model::cases(256)))]
+        #![proptest_config(ProptestConfig::with_cases(testing::cases(256)))]
         /// What is written with quotes comes back, wherever the bytes are cut, and is counted without a look at each.
         #[test]
         fn values_that_are_quoted_come_back(

@@ -82,7 +82,7 @@ fn descriptions_are_skipped_beside_records_alone() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(256)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(256)))]
     /// What is left stays left, and data stay data, whatever one more file is: a script beside a page and data made the
     /// page a document.
     #[test]

@@ -79,11 +79,3 @@ pub use values::NamedKind;
 pub use values::{parse_bytes, parse_share};
 #[cfg(feature = "cli")]
 pub(crate) use values::{parse_disk_path, parse_pair};
-
-/// How many cases a random search of the unit tests takes: `few`, as many times as `CORPUSDB_SEEDS` says
-/// (`make soak SEEDS=25`).
-#[cfg(test)]
-pub fn cases(few: u32) -> u32 {
-    let times: u32 = std::env::var("CORPUSDB_SEEDS").map_or(1, |text| text.parse().unwrap());
-    few.saturating_mul(times)
-}

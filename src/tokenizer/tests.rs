@@ -222,7 +222,7 @@ fn offsets_are_those_of_the_same_ids_and_cover_the_text() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(200)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(200)))]
     #[test]
     fn offsets_of_any_text_cover_it(text in "\\PC{0,60}|[ \n\ta-c'é語👍]{0,60}") {
         let (ids, offsets) = TOKENIZER.encode_with_offsets(&text, false).expect("encodes");
@@ -281,7 +281,7 @@ static WITH_TURNS: LazyLock<Vec<(Tokenizer, tokenizers::Tokenizer)>> = LazyLock:
 });
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(150)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(150)))]
     /// Judged by the library over a file whose special tokens have other spellings.
     #[test]
     fn special_tokens_beside_plain_ones_are_the_library_s(

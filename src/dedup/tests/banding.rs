@@ -51,7 +51,7 @@ fn chance(bands: u32, rows: u32, jaccard: f64) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: crate::model::cases(2000), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(2000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_threshold_has_the_most_rows_that_find_it(threshold in 0.1..=1.0, hashes in 1..=4096_u32, native in any::<bool>()) {

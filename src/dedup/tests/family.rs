@@ -46,7 +46,7 @@ fn find(family: &mut FamilyIndex, set: &[u64]) -> Vec<DocId> {
 
 #[test]
 fn candidates_hold_every_similar_set() {
-    proptest!(ProptestConfig::with_cases(crate::model::cases(200)), |(
+    proptest!(ProptestConfig::with_cases(testing::cases(200)), |(
         sets in prop::collection::vec((0..6_u64, prop::collection::btree_set(0..40_u64, 0..30)), 1..60),
         threshold in prop::sample::select(vec![0.3, 0.5, 0.7, 0.75, 0.8, 0.9, 1.0]),
         sample in 0..60_usize,
@@ -70,7 +70,7 @@ fn candidates_hold_every_similar_set() {
 
 #[test]
 fn common_ngrams_of_a_template_miss_no_similar_set() {
-    proptest!(ProptestConfig::with_cases(crate::model::cases(24)), |(
+    proptest!(ProptestConfig::with_cases(testing::cases(24)), |(
         sets in prop::collection::vec((0..2_u64, prop::collection::btree_set(0..50_u64, 0..12)), 60..160),
         threshold in prop::sample::select(vec![0.3, 0.6, 0.7, 0.8, 0.9, 1.0]),
         sample in 2..160_usize,

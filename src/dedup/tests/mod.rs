@@ -177,7 +177,7 @@ fn set(values: impl Strategy<Value = u64>, most: usize) -> impl Strategy<Value =
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: crate::model::cases(500), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(500), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn overlap_equals_that_of_sets(a in set(0..300_u64, 250), b in set(0..300_u64, 250), threshold in 0.1..=1.0) {

@@ -89,7 +89,7 @@ fn selection(documents: usize, step: u64, all: bool) -> RoaringTreemap {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(24)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(24)))]
 
     #[test]
     fn counting_finding_and_selecting_agree_with_decoded_lengths(

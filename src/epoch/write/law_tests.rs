@@ -310,7 +310,7 @@ fn check_golden(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: crate::model::cases(16), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(16), ..ProptestConfig::default() })]
 
     /// MDS gave rows without tokens back with a value in every column.
     #[test]

@@ -2,8 +2,8 @@
 
 use super::options::ChatShape;
 use super::template::RECORD_LISTS;
-use super::values::Members;
-use crate::model::{JsonMembers, parse_as};
+use super::values::{Members, parse};
+use crate::model::JsonMembers;
 use minijinja::value::{Value, ValueKind};
 
 const VARIABLES: &str = "chat_template_kwargs";
@@ -29,7 +29,7 @@ pub(super) fn read_conversation(
     shape: ChatShape,
     field: Option<&str>,
 ) -> Result<Conversation, String> {
-    let record = Members::of(&parse_as(record)?).ok_or("not a JSON object")?;
+    let record = Members::of(&parse(record)?).ok_or("not a JSON object")?;
     let shape = match shape {
         ChatShape::Auto => shape_of(&record, field)?,
         given => given,
@@ -108,7 +108,7 @@ fn named(spelled: &str, record: Members) -> Result<Members, String> {
         if let Some((_, raw)) = members.iter().rev().find(|(known, _)| known == name)
             && record.get(name).is_some()
         {
-            found.push(name, parse_as(raw.get())?);
+            found.push(name, parse(raw.get())?);
         }
     }
     Ok(found)
@@ -325,7 +325,7 @@ fn parsed(value: &Value) -> Value {
 /// The list or object that a string holds.
 fn parsed_text(value: &Value) -> Option<Value> {
     let text = value.as_str().map(str::trim_start).filter(|text| text.starts_with(['[', '{']))?;
-    parse_as(text).ok()
+    parse(text).ok()
 }
 
 /// What templates name besides messages.

@@ -2,7 +2,7 @@
 //!
 //! The engine prints floats otherwise (`1e-7`, sixteen zeros for `1e16`), and has whole numbers of 128 bits at most.
 
-use crate::model::JsonTree;
+use crate::model::{JsonTree, parse_as};
 use minijinja::value::{DynObject, Object, ObjectRepr, Value, ValueKind};
 use std::cmp::Ordering;
 use std::fmt;
@@ -40,43 +40,59 @@ impl Object for BigInteger {
     }
 }
 
-impl JsonTree for Value {
+/// A value as it is read from JSON.
+struct ChatValue(Value);
+
+impl JsonTree for ChatValue {
     fn null() -> Self {
-        Self::from(())
+        Self(Value::from(()))
     }
 
     fn bool(value: bool) -> Self {
-        Self::from(value)
+        Self(Value::from(value))
     }
 
     fn number(spelled: &str) -> Self {
-        if spelled.contains(['.', 'e', 'E']) {
-            return Self::from(spelled.parse::<f64>().unwrap_or(f64::NAN));
-        }
-        if let Ok(number) = spelled.parse::<i64>() {
-            return Self::from(number);
-        }
-        if let Ok(number) = spelled.parse::<i128>() {
-            return Self::from(number);
-        }
-        let (is_negative, digits) = match spelled.strip_prefix('-') {
-            Some(digits) => (true, digits),
-            None => (false, spelled),
-        };
-        Self::from_object(BigInteger { is_negative, digits: digits.to_owned() })
+        Self(parse_number(spelled))
     }
 
     fn string(text: String) -> Self {
-        Self::from(text)
+        Self(Value::from(text))
     }
 
     fn list(items: Vec<Self>) -> Self {
-        Self::from(items)
+        Self(items.into_iter().map(|item| item.0).collect())
     }
 
     fn object(members: Vec<(String, Self)>) -> Self {
-        members.into_iter().collect()
+        Self(members.into_iter().map(|(name, value)| (name, value.0)).collect())
     }
+}
+
+/// Reads JSON.
+///
+/// # Errors
+/// In words, for what is no JSON.
+pub(super) fn parse(json: &str) -> Result<Value, String> {
+    Ok(parse_as::<ChatValue>(json)?.0)
+}
+
+/// A number, as it is spelled.
+fn parse_number(spelled: &str) -> Value {
+    if spelled.contains(['.', 'e', 'E']) {
+        return Value::from(spelled.parse::<f64>().unwrap_or(f64::NAN));
+    }
+    if let Ok(number) = spelled.parse::<i64>() {
+        return Value::from(number);
+    }
+    if let Ok(number) = spelled.parse::<i128>() {
+        return Value::from(number);
+    }
+    let (is_negative, digits) = match spelled.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, spelled),
+    };
+    Value::from_object(BigInteger { is_negative, digits: digits.to_owned() })
 }
 
 /// The members of an object, in their order.
@@ -222,7 +238,7 @@ pub(super) fn rounded(value: &Value, decimals: usize) -> Option<Value> {
 /// A float beyond whole numbers of 128 bits without its decimals.
 pub(super) fn truncated(value: &Value) -> Option<Value> {
     let number = float(value).filter(|number| number.is_finite() && number.abs() >= 1e38)?;
-    Some(JsonTree::number(&format!("{number:.0}")))
+    Some(parse_number(&format!("{number:.0}")))
 }
 
 /// Whether it is a whole number, of any size.
@@ -530,10 +546,9 @@ fn text_of_float(value: &Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::parse_as;
 
     fn value(json: &str) -> Value {
-        parse_as(json).unwrap()
+        parse(json).unwrap()
     }
 
     fn written(json: &str) -> String {

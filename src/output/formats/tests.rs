@@ -2,8 +2,8 @@
 
 use super::FORMATS;
 use crate::output::{
-    FileSpec, GroupSize, HashedFile, ManifestFile, OutputCompression, OutputFormat, PositionedRows,
-    ShardOutcome, ShardWriter, WriteError,
+    FileSpec, FormatName, GroupSize, HashedFile, ManifestFile, OutputCompression, OutputFormat,
+    PositionedRows, ShardOutcome, ShardWriter, WriteError,
 };
 use ::arrow::array::{
     ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, LargeStringArray, RecordBatch,
@@ -271,6 +271,16 @@ fn formats() -> impl Iterator<Item = (&'static OutputFormat, OutputCompression)>
 
 fn hashes(shards: &[ShardOutcome]) -> Vec<&ManifestFile> {
     shards.iter().flat_map(|shard| &shard.files).collect()
+}
+
+#[test]
+fn a_format_is_one_file_and_every_face_has_it() {
+    let (format, compression) = FormatName::of_file("a.test_only.gz");
+    assert_eq!(format.map(FormatName::name), Some("test_only"));
+    assert_eq!(compression, Some(OutputCompression::Gzip));
+    assert!(FormatName::list(|format| format.streams).contains("test_only"));
+    #[cfg(feature = "cli")]
+    assert!(<FormatName as clap::ValueEnum>::value_variants().contains(&format.unwrap()));
 }
 
 #[test]

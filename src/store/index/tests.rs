@@ -158,7 +158,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: crate::model::cases(12), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(12), ..ProptestConfig::default() })]
     #[test]
     fn every_way_to_write_and_to_ask_gives_the_same_buckets(
         steps in prop::collection::vec(step(), 1..12),

@@ -417,7 +417,7 @@ fn many_groups_are_one_beyond_the_largest() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(64)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(64)))]
 
     #[test]
     fn tallies_merge_in_any_order(

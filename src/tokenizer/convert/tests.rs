@@ -77,7 +77,7 @@ fn damaged_models_are_errors() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(48)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(48)))]
     #[test]
     fn no_bytes_of_a_model_break_loading(at in 0usize..6_000, byte: u8, more in proptest::collection::vec(any::<u8>(), 0..12)) {
         let mut bytes = BPE.to_vec();
@@ -203,7 +203,7 @@ fn joined(ranks: &BTreeMap<Vec<u8>, u32>, piece: &[u8]) -> Vec<u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(64)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(64)))]
     #[test]
     fn tiktoken_ranks_join_as_tiktoken_joins(
         tokens in proptest::collection::btree_set("[abc]{2,4}", 1..12), word in "[abcd]{1,24}"

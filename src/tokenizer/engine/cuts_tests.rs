@@ -78,7 +78,7 @@ fn every_hostile_text_has_the_same_ids_in_parts() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(24)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(24)))]
 
     #[test]
     fn any_text_has_the_same_ids_in_parts(

@@ -209,7 +209,7 @@ fn other_json_files_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(64)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(64)))]
     #[test]
     fn both_split_random_texts_alike(text in "(\\PC|[ \n\r\t'a-eS0-9.▁é語\u{301}]){0,80}") {
         for (name, splitter) in SPLITTERS.iter() {

@@ -519,7 +519,7 @@ fn texts() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(2000)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(2000)))]
 
     #[test]
     fn every_text_whose_ids_change_is_affected(text in texts(), kind in 0_usize..4) {
@@ -564,7 +564,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(10)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(10)))]
 
     #[test]
     fn any_terms_and_any_growth_leave_all_other_texts_alone(

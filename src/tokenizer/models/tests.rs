@@ -155,7 +155,7 @@ fn left(words: &CountedWords, replayed: &MergeReplay, group: usize, merges: usiz
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(400)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(400)))]
 
     #[test]
     fn growing_gives_what_the_stock_trainer_gives(

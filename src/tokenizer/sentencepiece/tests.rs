@@ -206,7 +206,7 @@ fn ids_that_cut_a_character_or_that_nothing_has_are_decoded() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(64)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(64)))]
     #[test]
     fn no_map_of_characters_breaks_encoding(at in 0usize..8192, byte: u8, cut in 0usize..8192) {
         let (map, models) = vectors();

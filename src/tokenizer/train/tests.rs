@@ -544,7 +544,7 @@ fn training_refuses_what_cannot_work() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(100)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(100)))]
     #[test]
     fn any_text_comes_back_where_promised(text in "(\\PC|[ \n\t\ra-e<>0-9x'語é]){0,60}") {
         prop_assume!(!text.contains('▁'));

@@ -7,7 +7,7 @@ use crate::tokenizer::train::{ModelKind, TrainOptions};
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(6)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(6)))]
 
     #[test]
     fn the_passes_give_the_very_scores_of_the_trainer(

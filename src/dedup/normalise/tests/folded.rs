@@ -147,7 +147,7 @@ fn invisible_characters_are_in_no_token() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: crate::model::cases(4000), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(4000), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A reference that shares neither paths nor stretches: the whole text folded character by character.
     #[test]

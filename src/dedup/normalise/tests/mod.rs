@@ -174,7 +174,7 @@ fn mixed() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: crate::model::cases(4000), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(4000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn ascii_equals_general(text in ascii()) {

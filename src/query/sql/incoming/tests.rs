@@ -94,7 +94,7 @@ fn fields_that_no_record_had_are_known() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(crate::model::cases(64)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(64)))]
 
     /// Whichever records are asked together, each has the verdict that it has alone.
     #[test]
