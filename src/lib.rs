@@ -82,7 +82,6 @@ extern crate self as corpusdb;
 mod corpus;
 mod decide;
 mod input;
-mod model;
 mod output;
 mod workflow;
 

@@ -2,12 +2,12 @@
 
 use super::machine;
 use super::remote_backups::RemoteBackups;
-use crate::model::{Context, Error, ErrorKind, Hint};
 use crate::remote::{ObjectStores, RemoteError, is_remote, without_secrets};
 use crate::store::{
     BackupFolder, BackupPlace, BackupRecord, BackupReport, DropBackupReport, StoreError,
     VerifyBackupsReport, backup,
 };
+use model::{Context, Error, ErrorKind, Hint};
 use std::path::{Path, PathBuf};
 
 /// Backups of one corpus: a directory of them, or what is below an address in a store of objects (`s3://`, `gs://`,

@@ -1,8 +1,8 @@
 //! A corpus of lengths alone, for measuring plans.
 
 use super::CorpusWriter;
-use crate::model::Error;
 use crate::store::StoreError;
+use model::Error;
 use std::path::Path;
 
 impl CorpusWriter {

@@ -2,8 +2,8 @@
 
 use super::machine;
 use super::{Corpus, CorpusWriter};
-use crate::model::Error;
 use crate::store::{self, MemoryBudget, OpenedJournal, StoreWriter};
+use model::Error;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -76,7 +76,7 @@ impl CorpusOptions {
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError): no corpus, a newer format, another writer, lost commits, corruption;
-    /// [`PolicyError`](crate::dedup::PolicyError): sketches that this release does not make.
+    /// [`PolicyError`](text::dedup::PolicyError): sketches that this release does not make.
     pub fn open_writer(self, path: impl AsRef<Path>) -> Result<CorpusWriter, Error> {
         let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());
         let journal = Arc::new(OpenedJournal::hold(path));

@@ -1,9 +1,9 @@
 //! Outputs on record: whoever takes documents out of a corpus leaves an entry with it, also where it is only read.
 
 use super::Corpus;
-use crate::model::Error;
 use crate::remote::{is_remote, without_secrets};
 use crate::store::{BackupReport, OutputKind, OutputRecord};
+use model::Error;
 use std::path::Path;
 
 impl Corpus {

@@ -1,8 +1,8 @@
 //! Backups in a store of objects, below an address.
 
-use crate::model::{Context, Interrupt, IoError};
 use crate::remote::{ObjectStores, RemoteCursor, RemoteError, RemoteFolder};
 use crate::store::{BackupPlace, Fill, StoreError, WriterLock};
+use model::{Context, Interrupt, IoError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 

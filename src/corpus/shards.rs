@@ -5,10 +5,10 @@
 //! names, and tokenizers by their names and files.
 
 use super::{Corpus, CorpusWriter};
-use crate::model::{BLOCK_SIZE, DocId, Error, LossSpan, SourceId, Standing, TextForm, TokenizerId};
 use crate::store::{
     NumberBlockRef, StoreError, TemplateRecord, TokenIdsRef, TokenizerRecord, View, system_fields,
 };
+use model::{BLOCK_SIZE, DocId, Error, LossSpan, SourceId, Standing, TextForm, TokenizerId};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -7,12 +7,12 @@ use super::tokenizers::load;
 use super::train::TrainingRecord;
 use crate::corpus::Corpus;
 use crate::decide::{LoadedTokenizer, encode_text};
-use crate::model::{Context, DocId, Error, TokenizerId};
 use crate::store::View;
 use crate::tokenizer::{
     Encoder, PretokenCounter, TokenizerError, TrainOptions,
     analyse::{AnalysedTokenizer, AnalysisReport, AnalysisTally, TextWords, TokenizerAnalysis},
 };
+use model::{Context, DocId, Error, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 
@@ -41,7 +41,7 @@ pub struct AnalyseOptions {
     /// Size of the sample, in bytes of text.
     ///
     /// Whole documents, drawn by a hash of their ids; at least one.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = crate::model::parse_bytes))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = model::parse_bytes))]
     pub sample_bytes: u64,
     /// Width of the embedding (d_model), for the cost of the vocabulary.
     #[cfg_attr(

@@ -3,12 +3,12 @@
 
 use super::error::CurateError;
 use crate::decide::{BlockExtent, BlockKeys, BlockReach, Blocklist, stored_sketch};
-use crate::dedup::{Fingerprinter, block_keys};
-use crate::model::{BLOCK_SIZE, DocId, Standing};
 use crate::store::{BlockKind, DocumentRecord, View, system_fields};
+use model::{BLOCK_SIZE, DocId, Standing};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use text::dedup::{Fingerprinter, block_keys};
 
 /// Removed documents searched for together: some 50 bytes each, for each way they are met in.
 const GROUP: usize = 1 << 18;

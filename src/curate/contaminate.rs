@@ -4,19 +4,17 @@
 
 use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
-use crate::contamination::{
-    SeedIndex, SeedScratch, SuiteItem, SuiteNgrams, SuitePart, UnsearchedField, suite_ngrams,
-};
 use crate::corpus::CorpusWriter;
-use crate::model::{
-    Context, DocId, Error, Normaliser, Sightings, SuiteGram, SuiteId, SuiteVerdict,
-};
 use crate::store::{
     CheckFault, CommitRecord, DocumentRecord, StoreError, StoreWriter, SuiteRecord, View,
 };
+use model::{Context, DocId, Error, Normaliser, Sightings, SuiteGram, SuiteId, SuiteVerdict};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use text::contamination::{
+    SeedIndex, SeedScratch, SuiteItem, SuiteNgrams, SuitePart, UnsearchedField, suite_ngrams,
+};
 
 /// Documents searched as one piece of parallel work.
 const PIECE: usize = 32;

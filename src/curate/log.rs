@@ -2,8 +2,8 @@
 
 use super::error::CurateError;
 use super::remove::{BlocksBefore, blocked_before};
-use crate::model::CommitSeq;
 use crate::store::{CommitRecord, VerbRecord, View};
+use model::CommitSeq;
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;

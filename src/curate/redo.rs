@@ -11,13 +11,13 @@ use crate::decide::{
     Decision, DecisionSession, Lineages, LoadedTokenizer, Newcomer, RankNumbers, decide,
     stored_fingerprint,
 };
-use crate::model::{
-    BLOCK_SIZE, CommitSeq, Context, DocId, Error, Generation, Match, Policy, SourceId, Standing,
-    note_little_room, show,
-};
 use crate::store::{
     BlockKind, CommitRecord, LineageRoots, RedoRecord, SourceTotals, StoreWriter, View,
     check_keep_order, system_fields,
+};
+use model::{
+    BLOCK_SIZE, CommitSeq, Context, DocId, Error, Generation, Match, Policy, SourceId, Standing,
+    note_little_room, show,
 };
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -83,7 +83,7 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`CurateError`](crate::curate::CurateError) when the policy wants other sketches than the stored ones,
-    /// [`PolicyError`](crate::dedup::PolicyError)
+    /// [`PolicyError`](text::dedup::PolicyError)
     /// when its settings do not go together, [`StoreError`](crate::store::StoreError) when it ranks by a field that
     /// is not
     /// declared as a number.

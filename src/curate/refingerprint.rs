@@ -5,11 +5,11 @@
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
-use crate::dedup::Fingerprinter;
-use crate::model::{ComparedPart, Context, DocId, Standing};
 use crate::store::{CommitRecord, DocumentRecord, StoreWriter, View};
+use model::{ComparedPart, Context, DocId, Standing};
 use rayon::prelude::*;
 use std::ops::Range;
+use text::dedup::Fingerprinter;
 
 /// Documents written in one commit.
 const CHUNK: u64 = 1 << 12;

@@ -4,8 +4,8 @@ use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::corpus::CorpusWriter;
 use crate::input::path_on_record;
-use crate::model::{Context, Error};
 use crate::store::{CommitRecord, RejectRecord, StoreWriter};
+use model::{Context, Error};
 use serde::Serialize;
 use std::path::Path;
 

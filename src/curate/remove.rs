@@ -10,8 +10,8 @@ use crate::decide::{
     BlockExtent, BlockKeys, BlockReach, Blocklist, DecideError, DecisionCounts, DecisionSession,
     LoadedTokenizer, decide,
 };
-use crate::model::{Context, DocId, Error, Standing};
 use crate::store::{BlockKind, CommitBatch, CommitRecord, StoreWriter, View};
+use model::{Context, DocId, Error, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;

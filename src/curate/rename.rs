@@ -6,12 +6,12 @@
 
 use super::erase::identity_under;
 use super::error::CurateError;
-use crate::model::show::sql_literal;
-use crate::model::{Context, DocId, FileId, KeepOrder, Policy, SourceId, reject_identity_at};
 use crate::query::names_column;
 use crate::store::{
     BlockKind, CommitBatch, CommitRecord, RejectRecord, StoreWriter, VerbRecord, View,
 };
+use model::show::sql_literal;
+use model::{Context, DocId, FileId, KeepOrder, Policy, SourceId, reject_identity_at};
 use serde::Serialize;
 use std::collections::BTreeSet;
 

@@ -14,20 +14,20 @@ use super::redo::totals;
 use super::refingerprint::{fingerprints, refingerprint};
 use super::standing_rules::StandingRules;
 use super::tokenizers::load_all;
-use crate::contamination::suite_ngrams;
 use crate::decide::{RankNumbers, ViewRanker, stored_sketch};
-use crate::dedup::{Rank, band_keys};
-use crate::model::{
-    BLOCK_SIZE, BucketKey, BucketMap, Context, DocId, Generation, MatchKind, Standing, bucket_keys,
-};
 use crate::store::{
     BucketJoin, CommitBatch, CommitRecord, DocumentRecord, RepairRecord, StoreWriter, SuiteRecord,
     TextKind, TokenizerRecord,
+};
+use model::{
+    BLOCK_SIZE, BucketKey, BucketMap, Context, DocId, Generation, MatchKind, Standing, bucket_keys,
 };
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use text::contamination::suite_ngrams;
+use text::dedup::{Rank, band_keys};
 
 /// Documents whose rows are made again in one commit.
 const CHUNK: u64 = 1 << 13;

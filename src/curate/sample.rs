@@ -2,8 +2,8 @@
 //! lengths alone, and groups by language or by source for counts that are kept apart.
 
 use super::error::CurateError;
-use crate::model::{ColumnId, DocId, FieldId, GOLDEN, SourceId, TermId, mix64};
 use crate::store::{View, system_fields};
+use model::{ColumnId, DocId, FieldId, GOLDEN, SourceId, TermId, mix64};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;

@@ -3,13 +3,13 @@
 use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
 use super::fields::{about, drop_field, finish_drops, with};
-use crate::model::{Context, DocId, FieldDeclaration, FieldId};
-use crate::signals::{ScoreValue, Signal, scores, scores_json};
 use crate::store::{
     CommitBatch, FieldRecord, FieldState, StoreWriter, View, declaration, declare_field,
 };
+use model::{Context, DocId, FieldDeclaration, FieldId};
 use rayon::prelude::*;
 use serde::Serialize;
+use text::signals::{ScoreValue, Signal, scores, scores_json};
 
 /// Signals to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 
 use super::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
-use crate::model::{BLOCK_SIZE, CommitSeq, DocId, Generation, MatchKind, Standing};
 use crate::store::{BlockKind, CommitBatch, DocumentRecord, View};
+use model::{BLOCK_SIZE, CommitSeq, DocId, Generation, MatchKind, Standing};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;

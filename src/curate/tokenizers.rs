@@ -5,7 +5,6 @@ use super::error::CurateError;
 use super::tokens::other_ids;
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::decide::LoadedTokenizer;
-use crate::model::{DocId, Error, MaskRule, TokenizerId};
 use crate::store::{
     CommitRecord, OriginalFile, StoreError, StoreWriter, TokenizerFiles, TokenizerRecord, View,
     check_column_name,
@@ -15,6 +14,7 @@ use crate::tokenizer::{
     TokenizerExtension, TokenizerRegistration, VocabularyDiff, WrittenModel,
     is_sentencepiece_reference,
 };
+use model::{DocId, Error, MaskRule, TokenizerId};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -411,7 +411,7 @@ fn about(name: &str) -> CommitRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{DedupMode, Policy};
+    use model::{DedupMode, Policy};
     use serde_json::json;
 
     /// A tokenizer of two words.

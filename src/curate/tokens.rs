@@ -4,10 +4,10 @@ use super::encode::spread;
 use super::error::CurateError;
 use crate::corpus::Corpus;
 use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document, encode_placed};
-use crate::model::{DocId, Error, LossSpan, TokenizerId};
 use crate::query::QueryError;
 use crate::store::View;
 use crate::tokenizer::Tokenizer;
+use model::{DocId, Error, LossSpan, TokenizerId};
 use serde::Serialize;
 
 /// The tokens of one document by one tokenizer.

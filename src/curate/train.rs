@@ -5,7 +5,6 @@ use super::error::CurateError;
 use super::sample::{DocumentSample, TextGrouping, TextGroups, for_each_block};
 use super::tokenizers::find;
 use crate::corpus::CorpusWriter;
-use crate::model::{Context, DocId, Error};
 use crate::query::select;
 use crate::store::View;
 use crate::tokenizer::{
@@ -13,6 +12,7 @@ use crate::tokenizer::{
     TermOptions, TokenizerError, TokenizerExtension, TrainOptions, TrainReport, TrainingOutput,
     extend_by_growth, extend_by_terms, pretokenizer_file, tokens_by_group, train,
 };
+use model::{Context, DocId, Error};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub struct TrainingTexts {
     #[cfg_attr(feature = "cli", arg(id = "by", long = "by", value_enum, default_value_t))]
     pub grouping: TextGrouping,
     /// Train on a uniform sample of about this many bytes of text. By default on all documents.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = crate::model::parse_bytes))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = model::parse_bytes))]
     pub sample_bytes: Option<u64>,
 }
 

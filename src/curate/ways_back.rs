@@ -7,8 +7,8 @@ use super::log::{History, LogEntry, LoggedVerb, is_part};
 use super::remove::{BlocksBefore, by_extent};
 use super::undo::INGEST;
 use crate::decide::BlockExtent;
-use crate::model::{CommitSeq, DocId, MatchKind, Policy, Standing};
 use crate::store::View;
+use model::{CommitSeq, DocId, MatchKind, Policy, Standing};
 use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
 

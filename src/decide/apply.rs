@@ -5,8 +5,8 @@ use super::encode::{LoadedTokenizer, encode_kept_again};
 use super::error::DecideError;
 use super::session::{CommitDecisions, DecisionSession};
 use super::writer_cache::WriterCache;
-use crate::model::{BucketKey, BucketMap, DocId, Interrupt, Standing, bucket_keys};
 use crate::store::{BucketJoin, CommitBatch};
+use model::{BucketKey, BucketMap, DocId, Interrupt, Standing, bucket_keys};
 use rayon::prelude::*;
 use std::borrow::Cow;
 

@@ -3,12 +3,12 @@
 use super::error::DecideError;
 use super::fingerprints::stored_sketch;
 use super::session::DecisionSession;
-use crate::dedup::{Fingerprinter, RemovedText, Sketch, block_keys};
-use crate::model::{DocId, Policy, Standing, text_hash};
 use crate::store::{BlockKind, CommitBatch, DocumentRecord, View};
+use model::{DocId, Policy, Standing, text_hash};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use text::dedup::{Fingerprinter, RemovedText, Sketch, block_keys};
 
 /// Texts of removed documents whose shingles are remembered.
 const REMEMBERED: usize = 256;

@@ -3,12 +3,12 @@
 use super::crowd::{CROWDED, CrowdIndex, WHOLE};
 use super::error::DecideError;
 use super::overlay::Overlay;
-use crate::dedup::Rank;
-use crate::model::{BucketKey, BucketMap, DocId, bucket_keys};
 use crate::store::{BandBucket, View};
+use model::{BucketKey, BucketMap, DocId, bucket_keys};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use text::dedup::Rank;
 
 /// Members of a bucket, kept or not, that are read by each look-up. One of more is read whole, once a commit, and comes
 /// into the crowd if enough of them are kept.

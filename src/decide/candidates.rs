@@ -8,11 +8,11 @@ use super::crowd_search::{
 use super::decision::DecisionCounts;
 use super::error::DecideError;
 use super::overlay::Overlay;
-use crate::dedup::{Fingerprinter, Overlap, Rank, Sketch, estimate_floor};
-use crate::model::{DocId, Interrupt, Match, Policy, bucket_keys};
+use model::{DocId, Interrupt, Match, Policy, bucket_keys};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use text::dedup::{Fingerprinter, Overlap, Rank, Sketch, estimate_floor};
 
 /// What the store says about one document that is to be decided, found before its decision.
 #[derive(Clone, Debug, Default)]

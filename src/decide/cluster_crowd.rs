@@ -11,9 +11,9 @@ use super::cluster_labels::{ClusterCoverage, ClusterLabel};
 use super::crowd::{CrowdIndex, CrowdMember, ReadMembers};
 use super::error::DecideError;
 use super::overlay::Overlay;
-use crate::dedup::DisjointSets;
-use crate::model::{BucketKey, DocId, Standing};
+use model::{BucketKey, DocId, Standing};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use text::dedup::DisjointSets;
 
 /// Members of a cluster that are held at once, and of those in one bucket.
 const STANDING: u32 = 64;

@@ -1,9 +1,9 @@
 //! Which documents are of one cluster, as far as the links that were found tell: disjoint sets with names; and which
 //! clusters the crowd holds in part.
 
-use crate::dedup::DisjointSets;
-use crate::model::{BucketKey, BucketMap, DocId};
+use model::{BucketKey, BucketMap, DocId};
 use std::collections::{BTreeSet, HashMap};
+use text::dedup::DisjointSets;
 
 /// A set by a name of it. Two sets that become one continue under the name of one of them; no name is given twice.
 pub(super) type ClusterLabel = u32;

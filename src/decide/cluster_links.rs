@@ -8,11 +8,11 @@ use super::crowd::{CROWDED, CrowdIndex, CrowdMember, WHOLE, share_a_bucket};
 use super::error::DecideError;
 use super::overlay::Overlay;
 use super::session::DecisionSession;
-use crate::dedup::{FamilyQuery, Sketch, estimate_floor};
-use crate::model::{BucketKey, BucketMap, DocId, bucket_keys};
+use model::{BucketKey, BucketMap, DocId, bucket_keys};
 use roaring::RoaringTreemap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
+use text::dedup::{FamilyQuery, Sketch, estimate_floor};
 
 /// Members of a cluster whose witness is read one by one, before all of it are read at once.
 const ASKED: u32 = 16;

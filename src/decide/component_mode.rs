@@ -13,10 +13,10 @@ use super::decision::{Decision, DecisionCounts};
 use super::error::DecideError;
 use super::session::DecisionSession;
 use super::text_leaders::meet_texts;
-use crate::dedup::{Fingerprinter, Overlap, Rank, Sketch};
-use crate::model::{BucketMap, DedupMode, DocId, bucket_keys};
+use model::{BucketMap, DedupMode, DocId, bucket_keys};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use text::dedup::{Fingerprinter, Overlap, Rank, Sketch};
 
 /// A document whose component is to be found, with what the store links it to.
 struct UnlinkedDocument {

@@ -7,11 +7,11 @@
 
 use super::cluster_labels::{ClusterLabels, PartialClusters};
 use super::error::DecideError;
-use crate::dedup::{FamilyIndex, FamilyQuery, Sketch};
-use crate::model::{BucketKey, BucketMap, DocId, Generation};
 use crate::store::CommitBatch;
+use model::{BucketKey, BucketMap, DocId, Generation};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use text::dedup::{FamilyIndex, FamilyQuery, Sketch};
 
 /// Kept members beyond which a bucket is crowded. Those of fewer are compared one by one, but for those that
 /// a crowded bucket of the same document has as well: the crowd tells which of them may be similar

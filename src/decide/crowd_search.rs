@@ -5,11 +5,11 @@ use super::buckets::CandidateLimits;
 use super::crowd::{CROWDED, CrowdIndex, CrowdMember, WHOLE, gather, share_a_bucket};
 use super::error::DecideError;
 use super::overlay::Overlay;
-use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, Rank, Sketch, estimate_floor};
-use crate::model::{BucketKey, DocId, Interrupt, bucket_keys};
+use model::{BucketKey, DocId, Interrupt, bucket_keys};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use text::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, Rank, Sketch, estimate_floor};
 
 /// Documents read at once; the first of a part give it its order.
 const READ: usize = 256;

@@ -4,9 +4,9 @@ use super::cluster_labels::ClusterCoverage;
 use super::crowd::{CrowdIndex, CrowdMember};
 use super::error::DecideError;
 use super::writer_cache::{TextTwins, WriterCache};
-use crate::dedup::{FamilyQuery, Sketch};
-use crate::model::{DedupMode, DocId, Generation, Policy};
 use crate::store::{CommitRecord, MemoryBudget, StoreWriter, create};
+use model::{DedupMode, DocId, Generation, Policy};
+use text::dedup::{FamilyQuery, Sketch};
 
 /// A bucket that finds no room takes as much.
 const ROW: usize = 32;

@@ -1,11 +1,11 @@
 //! Types of decisions: newcomers, decisions made here or imported, and counts of a commit.
 
-use crate::dedup::{Overlap, Rank, Sketch};
-use crate::model::{DedupMode, DedupScope, DocId, Match, Policy, Standing};
 use crate::store::{DocumentRecord, TextKind};
+use model::{DedupMode, DedupScope, DocId, Match, Policy, Standing};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use text::dedup::{Overlap, Rank, Sketch};
 
 /// What was decided about a document.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,9 +4,9 @@
 //! A document whose text a tokenizer refuses is stored, without ids of it.
 
 use super::error::DecideError;
-use crate::model::{DocId, LossSpan, MaskRule, SourceId, TextForm, TokenizerId};
 use crate::store::{CommitBatch, DocumentRecord, StoreError, View};
 use crate::tokenizer::{Encoder, EngineTexts, TokenOffsets, Tokenizer, TokenizerError};
+use model::{DocId, LossSpan, MaskRule, SourceId, TextForm, TokenizerId};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! What can go wrong while deciding: what the store says, what a tokenizer refuses, what was decided elsewhere and
 //! cannot be true.
 
-use crate::model::{DocId, Error, ErrorKind, Hint, Interrupted, from_lower};
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
+use model::{DocId, Error, ErrorKind, Hint, Interrupted, from_lower};
 
 /// An error of the decision layer.
 #[derive(Debug, thiserror::Error)]

@@ -2,9 +2,9 @@
 //! again by another part of its documents or under the other version of its normaliser, those of that policy.
 
 use super::error::DecideError;
-use crate::dedup::{Fingerprint, Fingerprinter, Sketch};
-use crate::model::DocId;
 use crate::store::{DocumentRecord, StoreError, View};
+use model::DocId;
+use text::dedup::{Fingerprint, Fingerprinter, Sketch};
 
 /// The header of a stored document.
 ///

@@ -11,11 +11,11 @@ use super::decision::{Decision, ImportContext, ImportedDecision, check_removal};
 use super::error::{DecideError, InvalidDecision};
 use super::session::{CommitDecisions, DecisionSession};
 use super::text_leaders::lead_as_given;
-use crate::dedup::{Fingerprinter, Overlap, Rank};
-use crate::model::{DocId, Match};
 use crate::store::DocumentRecord;
+use model::{DocId, Match};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use text::dedup::{Fingerprinter, Overlap, Rank};
 
 impl DecisionSession {
     /// Takes over what was decided about all that arrived, instead of [`DecisionSession::settle`]. What follows for

@@ -7,8 +7,8 @@
 
 use super::error::DecideError;
 use super::session::CommitDecisions;
-use crate::model::{DocId, Generation, Match, Standing};
 use crate::store::{CommitBatch, LineageRoots, View};
+use model::{DocId, Generation, Match, Standing};
 use std::collections::BTreeMap;
 
 /// The roots of documents as a view has them, and as a commit will leave them.

@@ -2,8 +2,8 @@
 
 use super::error::DecideError;
 use super::overlay::Overlay;
-use crate::model::DocId;
 use crate::store::CommitBatch;
+use model::DocId;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 

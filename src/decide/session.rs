@@ -8,12 +8,12 @@ use super::marks::OpenMarks;
 use super::overlay::Overlay;
 use super::text_leaders::{TextLeaders, remember_texts};
 use super::writer_cache::WriterCache;
-use crate::dedup::Rank;
-use crate::model::{
+use crate::store::{CommitBatch, DocumentRecord, TextKind};
+use model::{
     ComparedPart, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
-use crate::store::{CommitBatch, DocumentRecord, TextKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use text::dedup::Rank;
 
 /// What is to be decided in a commit, and why.
 #[derive(Default)]

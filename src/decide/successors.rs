@@ -10,11 +10,11 @@ use super::crowd_search::closest;
 use super::error::DecideError;
 use super::lineage::{Lineages, in_cluster};
 use super::session::CommitDecisions;
-use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, estimate_floor};
-use crate::model::{BucketMap, DedupMode, DocId, Standing, bucket_keys};
 use crate::store::{LineageRoots, TextKind};
+use model::{BucketMap, DedupMode, DocId, Standing, bucket_keys};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
+use text::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, estimate_floor};
 
 /// Documents whose candidates are held at once.
 const PART: usize = 512;

@@ -4,10 +4,10 @@ use super::decision::ImportState;
 use super::error::DecideError;
 use super::overlay::Overlay;
 use super::writer_cache::{TextTwins, text_of};
-use crate::dedup::Rank;
-use crate::model::DocId;
 use crate::store::{DocumentRecord, TextKind};
+use model::DocId;
 use std::collections::{BTreeMap, BTreeSet};
+use text::dedup::Rank;
 
 /// A text by its whole hash.
 type LeaderText = (TextKind, [u8; 16]);

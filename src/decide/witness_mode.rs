@@ -16,10 +16,10 @@ use super::decision::Decision;
 use super::error::DecideError;
 use super::session::DecisionSession;
 use super::text_leaders::twin_before;
-use crate::dedup::{Overlap, Rank, Sketch};
-use crate::model::{BucketKey, DedupMode, DocId, Match, Standing, bucket_keys};
 use crate::store::DocumentRecord;
+use model::{BucketKey, DedupMode, DocId, Match, Standing, bucket_keys};
 use std::collections::{BTreeSet, HashMap};
+use text::dedup::{Overlap, Rank, Sketch};
 
 /// Documents looked up at once when one turns out not to be.
 const AHEAD: usize = 512;

@@ -1,13 +1,13 @@
 //! What can go wrong on the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
 
 use crate::corpus::ShardError;
-use crate::model::near_names::UnknownName;
-use crate::model::show::number;
-use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::{OutputError, WriteError};
 use crate::query::QueryError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
+use model::near_names::UnknownName;
+use model::show::number;
+use model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use std::fmt;
 use std::path::{Path, PathBuf};
 

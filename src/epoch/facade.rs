@@ -3,8 +3,8 @@
 use super::{BuildJob, Epoch, Explanation, Manifest, Plan, StreamOptions, Verification};
 use crate::corpus::{Corpus, CorpusWriter, shown_destination};
 use crate::epoch;
-use crate::model::{Context, Error};
 use crate::store::{OutputBatches, OutputKind, OutputRecord, View};
+use model::{Context, Error};
 use std::path::Path;
 
 impl Corpus {

@@ -7,8 +7,8 @@ use crate::epoch::pack::{LengthHistogram, RowPatterns};
 use crate::epoch::plan::Plan;
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan};
-use crate::model::{Interrupt, TokenizerId};
 use crate::store::View;
+use model::{Interrupt, TokenizerId};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 

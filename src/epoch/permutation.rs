@@ -12,7 +12,7 @@
 //!   and stand as at first after the eighth.
 //! * A result of `n` or more is permuted again until it is below `n` (cycle walking).
 
-use crate::model::mix64;
+use model::mix64;
 
 const ROUNDS: usize = 8;
 const MIN_BITS: u32 = 6;

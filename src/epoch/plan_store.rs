@@ -6,13 +6,13 @@ use super::plan::{PinnedTokenizer, Plan, PlanHeader};
 use super::recipe::DrawsFrom;
 use super::run::{check_marks as check_plan, index_epochs};
 use crate::corpus::Corpora;
-use crate::model::near_names::UnknownName;
-use crate::model::show::sql_literal;
-use crate::model::{Context, Standing};
 use crate::query::names_column;
 use crate::store::{
     CheckFault, CommitRecord, EpochRecord, MarksRecord, StoreError, StoreWriter, View,
 };
+use model::near_names::UnknownName;
+use model::show::sql_literal;
+use model::{Context, Standing};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 

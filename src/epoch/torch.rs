@@ -13,7 +13,7 @@
 //! # Ok::<(), corpusdb::epoch::torch::TorchOrderError>(())
 //! ```
 
-use crate::model::MersenneTwister;
+use model::MersenneTwister;
 use std::cmp::Reverse;
 
 /// From this many elements on, torch (since 2.7) draws 64 bits an element: `UINT32_MAX / 20`.

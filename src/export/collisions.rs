@@ -2,11 +2,11 @@
 //! written once.
 
 use super::error::ExportError;
-use crate::model::{DocId, JsonMembers, JsonObject, json_string};
 use crate::output::FileSpec;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use model::{DocId, JsonMembers, JsonObject, json_string};
 use std::borrow::Cow;
 use std::sync::Arc;
 

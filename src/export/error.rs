@@ -1,11 +1,11 @@
 //! What can go wrong while documents are written out.
 
-use crate::model::near_names::way_out;
-use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::{OutputError, WriteError};
 use crate::query::QueryError;
 use crate::remote::RemoteError;
 use crate::store::StoreError;
+use model::near_names::way_out;
+use model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use std::path::PathBuf;
 
 /// An error of an export.

@@ -6,10 +6,10 @@ use super::{
 };
 use crate::corpus::{Corpus, shown_destination};
 use crate::export;
-use crate::model::{Context, Error};
 use crate::query::Rows;
 use crate::store::{OutputKind, OutputRecord};
 use arrow::datatypes::DataType;
+use model::{Context, Error};
 use roaring::RoaringTreemap;
 use std::io::Write;
 

@@ -37,7 +37,7 @@ pub struct ExportOptions {
     #[cfg_attr(feature = "cli", arg(long, value_enum, value_name = "NAME"))]
     pub compression: Option<OutputCompression>,
     /// Size at which a file of a directory is closed and the next one begins. By default 256 MiB.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = crate::model::parse_bytes))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = model::parse_bytes))]
     pub shard_bytes: Option<u64>,
     /// Columns by whose values files are partitioned into directories, as in Hive.
     ///
@@ -49,7 +49,7 @@ pub struct ExportOptions {
     pub separator: Option<String>,
     /// A field of the tests alone: no other line of the tree names it, and every face has it.
     #[cfg(test)]
-    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = crate::model::parse_bytes))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = model::parse_bytes))]
     pub test_only_bytes: Option<u64>,
 }
 

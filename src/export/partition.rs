@@ -1,9 +1,9 @@
 //! Directories by the values of columns: `source=web/language=en`, as Hive, Spark, DuckDB and PyArrow read them.
 
 use super::error::ExportError;
-use crate::model::{FieldId, HIVE_NULL, SourceId};
 use crate::query::{keyword_field, select};
 use crate::store::{View, system_fields};
+use model::{FieldId, HIVE_NULL, SourceId};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -2,10 +2,10 @@
 
 use super::collisions::TakenNames;
 use super::error::ExportError;
-use crate::model::DocId;
 use crate::output::PositionedRows;
 use crate::query::DocumentTable;
 use crate::store::{NumberBlock, View, system_fields};
+use model::DocId;
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::iter::Peekable;

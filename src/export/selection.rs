@@ -2,9 +2,9 @@
 
 use super::error::ExportError;
 use super::options::ExportOptions;
-use crate::model::{BLOCK_SIZE, Standing};
 use crate::query::{Dependence, dependence, kept_in, select};
 use crate::store::{View, system_fields};
+use model::{BLOCK_SIZE, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! What an alarm of an ingest says to a person: what happened, with an example, and the way out.
 
 use super::report::{Alarm, AlarmPair, CrowdedPair};
-use crate::model::show::{count, number};
+use model::show::{count, number};
 use std::fmt;
 
 /// How many values of a field are of another type than `kind`: the sentence of every report that counts them.

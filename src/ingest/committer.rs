@@ -21,10 +21,10 @@ use crate::decide::{
     CommitDecisions, DecisionSession, EncodedBatch, LoadedTokenizer, Orphans, encode_again,
 };
 use crate::input::CAPTURE_DATE;
-use crate::model::{DocId, FileId, Interrupt, Reject, SourceId, Standing};
 use crate::store::{
     CommitBatch, CommitRecord, FileRecord, RejectNovelty, RejectRecord, StoreWriter, View,
 };
+use model::{DocId, FileId, Interrupt, Reject, SourceId, Standing};
 use std::collections::BTreeSet;
 use std::time::Instant;
 

@@ -8,17 +8,17 @@ use super::options::{IngestOptions, RecordForm};
 use super::pretokenized;
 use super::pretokenized::SuppliedTokens;
 use super::report::Alarm;
-use crate::contamination::SeedIndex;
 use crate::decide::LoadedTokenizer;
 use crate::input::ReadOptions;
-use crate::model::{
+use crate::store::{TemplateRecord, View};
+use crate::tokenizer::{Tokenizer, TokenizerError};
+use model::{
     CommitSeq, FieldDeclaration, FieldKind, IncomingFilter, Interrupt, ReadRecord, Reject,
     RejectReason, SpelledMetadata, TextForm, overlaps_any, without_null_members,
 };
-use crate::store::{TemplateRecord, View};
-use crate::tokenizer::{Tokenizer, TokenizerError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use text::contamination::SeedIndex;
 
 /// A record with how its text is encoded.
 pub(super) struct ConvertedText {

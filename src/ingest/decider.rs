@@ -7,8 +7,8 @@ use super::identify::PendingDocument;
 use crate::decide::{
     Blocklist, CommitDecisions, DecideError, DecisionSession, LoadedTokenizer, Newcomer,
 };
-use crate::model::{CommitSeq, ComparedPart, DocId, FileId, RecordKey, SourceId, hash128};
 use crate::store::{BlockKind, CommitBatch, DocumentRecord, NewDocument, StoreError, View};
+use model::{CommitSeq, ComparedPart, DocId, FileId, RecordKey, SourceId, hash128};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 

@@ -2,9 +2,9 @@
 
 use super::error::IngestError;
 use super::identify::RecordOutcome;
-use crate::model::{DocId, IoError, parse_object};
 use crate::output::{OutputFile, OutputWriter};
 use crate::store::View;
+use model::{DocId, IoError, parse_object};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, Write};

@@ -8,9 +8,9 @@ use super::options::OnError;
 use crate::decide::{
     EncodedBatch, LoadedTokenizer, PIECE, RefusedTexts, encode_text, store_encoded,
 };
-use crate::model::{DocId, LossSpan, TextForm};
 use crate::store::CommitBatch;
 use crate::tokenizer::{Encoder, EngineTexts};
+use model::{DocId, LossSpan, TextForm};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 

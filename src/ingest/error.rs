@@ -3,11 +3,11 @@
 use super::chat::TemplateError;
 use crate::decide::DecideError;
 use crate::input::ReadError;
-use crate::model::near_names::{UnknownName, way_out};
-use crate::model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::OutputError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
+use model::near_names::{UnknownName, way_out};
+use model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use std::path::{Path, PathBuf};
 
 /// An error of ingest.

@@ -8,12 +8,12 @@ use super::options::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 use super::reader::IngestInput;
 use crate::decide::{LoadedTokenizer, decide_reranked};
 use crate::input::{InputReader, ReadItem, ReadOptions};
-use crate::model::near_names::UnknownName;
-use crate::model::{
+use crate::store::{CommitRecord, StoreWriter, View};
+use model::near_names::UnknownName;
+use model::{
     Context, DocId, FieldDeclaration, FieldValue, Interrupt, Interrupted, Misfit, ReadRecord,
     RecordKey, canonical, key_identity, value_excerpt,
 };
-use crate::store::{CommitRecord, StoreWriter, View};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 

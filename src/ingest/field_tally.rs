@@ -1,8 +1,8 @@
 //! What the records of an ingest have for declared fields: how many values, and which ones their types cannot hold.
 
 use super::report::{Alarm, FieldMisfits};
-use crate::model::{DocId, FieldDeclaration, FieldId, RecordOrigin};
 use crate::store::{IndexedValues, StoreError, View};
+use model::{DocId, FieldDeclaration, FieldId, RecordOrigin};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 

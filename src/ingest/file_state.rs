@@ -2,8 +2,8 @@
 
 use super::error::IngestError;
 use super::options::IngestOptions;
-use crate::model::{FileId, SourceId};
 use crate::store::View;
+use model::{FileId, SourceId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The numbers that the inputs of an ingest have as files before it: in its own source, or, where records name theirs,

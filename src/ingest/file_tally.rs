@@ -1,8 +1,8 @@
 //! What became of the files of an ingest: each is read, unchanged or left, and what was left has its reason.
 
 use crate::input::{CsvOddities, LeftFile, LeftRole};
-use crate::model::is_zero;
-use crate::model::show::{count, number};
+use model::is_zero;
+use model::show::{count, number};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

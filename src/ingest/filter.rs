@@ -2,9 +2,7 @@
 
 use super::options::{IngestOptions, RecordForm};
 use crate::input::{ReadItem, ReadOptions};
-use crate::model::{
-    Incoming, IncomingFilter, IncomingVerdict, ReadRecord, RecordKey, RejectReason,
-};
+use model::{Incoming, IncomingFilter, IncomingVerdict, ReadRecord, RecordKey, RejectReason};
 use rayon::prelude::*;
 use std::sync::Arc;
 

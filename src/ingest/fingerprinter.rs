@@ -11,24 +11,24 @@ use super::imported_row::ImportedRow;
 use super::options::OnError;
 use super::pretokenized::SuppliedTokens;
 use super::reader::{IngestChunk, InputPart, PartKind, RecordIdentity};
-use crate::contamination::{SeedIndex, SeedScratch, TextTokens};
 use crate::decide::BlockKeys;
-use crate::dedup::{Fingerprint, Fingerprinter};
 use crate::input::{
     CAPTURE_FIELDS, InputReader, RawRecord, ReadItem, RecordBuilder, split_members,
 };
-use crate::model::{
+use crate::store::{IndexedValues, View, block_hashes, indexed, with_fields};
+use model::{
     ComparedPart, ContentFields, FieldDeclaration, FieldKind, LossSpan, Normaliser, Policy,
     ReadRecord, RecordKey, Reject, RejectReason, Sightings, Signature, SuiteId, TextForm,
     canonical, compared_text, content_form, hash128, key_identity, record_identity,
     reject_identity, text_hash, without_null_members,
 };
-use crate::signals::{Signal, scores, scores_json};
-use crate::store::{IndexedValues, View, block_hashes, indexed, with_fields};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
+use text::contamination::{SeedIndex, SeedScratch, TextTokens};
+use text::dedup::{Fingerprint, Fingerprinter};
+use text::signals::{Signal, scores, scores_json};
 
 /// A record with everything that is known of it alone.
 pub(super) struct FingerprintedRecord {
@@ -45,7 +45,7 @@ pub(super) struct FingerprintedRecord {
     pub(super) decided: Option<ImportedRow>,
     pub(super) raw: [u8; 16],
     pub(super) content: [u8; 16],
-    /// When it was captured ([`Capture::moment`](crate::model::Capture)).
+    /// When it was captured ([`Capture::moment`](model::Capture)).
     pub(super) moment: Option<i64>,
     pub(super) identity: [u8; 16],
     /// Identity and content as older releases took them, where they are others.

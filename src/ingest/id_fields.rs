@@ -1,6 +1,6 @@
 //! What the fields beside token ids say of them: which are pads, which are trained on, and whether they are one text.
 
-use crate::model::{LossSpan, parse};
+use model::{LossSpan, parse};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -8,11 +8,11 @@ use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedR
 use super::options::IngestOptions;
 use super::reader::{RecordIdentity, TornRecord};
 use super::report::IngestReport;
-use crate::model::{
+use crate::store::{CommitBatch, DocumentRecord, View};
+use model::{
     DocId, FileId, ReadRecord, RecordKey, Reject, SourceId, Standing, parse_object,
     timestamp_of_text,
 };
-use crate::store::{CommitBatch, DocumentRecord, View};
 use roaring::RoaringTreemap;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

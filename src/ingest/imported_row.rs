@@ -1,7 +1,7 @@
 //! What a row of a load says was decided about its document, or about a stored one.
 
 use crate::input::split_members;
-use crate::model::{Standing, TokenizerId};
+use model::{Standing, TokenizerId};
 use std::str::FromStr;
 
 /// Columns with what was decided; all others are of the document.

@@ -3,7 +3,7 @@
 use super::error::IngestError;
 use super::reader::{IngestInput, IngestInputs, expand_inputs};
 use crate::input::{ReadOptions, Records};
-use crate::model::Interrupt;
+use model::Interrupt;
 
 /// What an ingest or a join reads. Paths and [`Records`] become one by themselves:
 /// [`CorpusWriter::ingest`](crate::CorpusWriter::ingest) takes either.

@@ -9,8 +9,8 @@ use crate::decide::{
     CommitDecisions, DecideError, Decision, DecisionSession, ImportContext, ImportedDecision,
     InvalidDecision,
 };
-use crate::model::{DocId, Match, MatchKind, RecordKey, Standing, key_identity};
 use crate::store::View;
+use model::{DocId, Match, MatchKind, RecordKey, Standing, key_identity};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 use super::chat::ChatOptions;
 use super::report::FieldMisfits;
 use crate::input::{CsvOptions, InputFormat, ReadOptions, TextUnit};
-use crate::model::is_zero;
+use model::is_zero;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -74,18 +74,18 @@ pub struct IngestOptions {
     /// Write one JSON line a record to this file: key, id, standing, kind, witness, similarity.
     #[cfg_attr(
         feature = "cli",
-        arg(long, value_name = "FILE", value_parser = crate::model::parse_disk_path)
+        arg(long, value_name = "FILE", value_parser = model::parse_disk_path)
     )]
     pub decisions: Option<PathBuf>,
     /// Stop before a batch that raises the share of documents removed as duplicates above this.
     ///
     /// Checked from 10,000 documents on; a share above 0.5 always raises an alarm.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = crate::model::parse_share))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = model::parse_share))]
     pub max_removed: Option<f64>,
     /// Stop before a batch that raises the share of rejected records above this.
     ///
     /// Checked from 1,000 records on, and at the end; a share above 0.1 of at least 100 records always raises an alarm.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = crate::model::parse_share))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = model::parse_share))]
     pub max_rejected: Option<f64>,
     /// Raise an alarm when a cluster has more documents than this.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 1000))]

@@ -27,16 +27,16 @@ use super::reader::{
 };
 use super::report::{Alarm, IngestReport};
 use super::settlement::RejectSettlement;
-use crate::contamination::SeedIndex;
 use crate::decide::LoadedTokenizer;
 use crate::input::{LeftFile, LeftRole};
-use crate::model::{Context, DocId, IncomingFilter, Interrupted, Progress};
 use crate::store::StoreWriter;
+use model::{Context, DocId, IncomingFilter, Interrupted, Progress};
 use rayon::ThreadPool;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
+use text::contamination::SeedIndex;
 
 /// What records are let in by, encoded by and searched with.
 pub struct IngestResources<'a> {

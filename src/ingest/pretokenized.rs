@@ -3,7 +3,7 @@
 use super::id_fields::IdFields;
 use crate::decide::LoadedTokenizer;
 use crate::input::split_members;
-use crate::model::{LossSpan, TextForm, parse};
+use model::{LossSpan, TextForm, parse};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 

@@ -8,8 +8,8 @@ use crate::input::{
     InputFile, InputReader, LeftFile, LeftRole, RawRecord, ReadError, ReadOptions, Records,
     ResumePoint, SkippedContent, expand,
 };
-use crate::model::Interrupt;
 use crate::store::{FileRecord, View};
+use model::Interrupt;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Counts the records that could not be read, by the kind of their reason, and says what would mend most of them.
 
 use super::options::IngestOptions;
-use crate::model::{Reject, RejectReason};
+use model::{Reject, RejectReason};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl RejectTally {
             self.files += 1;
             self.first_file.get_or_insert_with(|| format!("{}: {reason}", origin.path.display()));
         }
-        let of_kind = self.kinds.entry(kind(reason)).or_insert_with(|| RejectsOfKind {
+        let of_kind = self.kinds.entry(reason.kind_word()).or_insert_with(|| RejectsOfKind {
             count: 0,
             first: words(),
             reason: reason.clone(),
@@ -80,7 +80,8 @@ impl RejectTally {
 
     /// The rejects for lack of an id, where these are one in a hundred or more of enough records.
     pub(super) fn missing_ids(&self) -> Option<&RejectsOfKind> {
-        let of_kind = self.kinds.get(BAD_ID)?;
+        let is_of_ids = |of: &&RejectsOfKind| matches!(of.reason, RejectReason::BadId(_));
+        let of_kind = self.kinds.values().find(is_of_ids)?;
         let is_often = of_kind.count.saturating_mul(100) >= self.records;
         (self.records >= WORTH_A_WORD && is_often).then_some(of_kind)
     }
@@ -106,22 +107,6 @@ impl RejectTally {
             true => missing,
             false => format!("{missing}: is it one of {}?", names.join(", ")),
         })
-    }
-}
-
-const BAD_ID: &str = "id";
-
-/// The kinds that are counted apart.
-const fn kind(reason: &RejectReason) -> &'static str {
-    match reason {
-        RejectReason::NotJson(_) => "json",
-        RejectReason::NoText(_) => "no text",
-        RejectReason::TextNotString(_) => "text",
-        RejectReason::BadId(_) => BAD_ID,
-        RejectReason::NotUtf8(_) => "utf-8",
-        RejectReason::Form(_) => "form",
-        RejectReason::NotText(_) => "file",
-        RejectReason::TooLong { .. } => "length",
     }
 }
 

@@ -5,9 +5,9 @@
 use super::file_tally::FileTally;
 use crate::decide::{DecisionCounts, RefusedTexts};
 use crate::input::SkippedContent;
-use crate::model::{DocId, FieldKind, ProgressTally, RecordOrigin, Standing, is_zero};
 use crate::store::{StoreError, View};
 use crate::tokenizer::EngineTexts;
+use model::{DocId, FieldKind, ProgressTally, RecordOrigin, Standing, is_zero};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 

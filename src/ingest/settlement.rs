@@ -7,8 +7,8 @@ use super::error::IngestError;
 use super::options::IngestOptions;
 use super::reader::{IngestInput, InputPart};
 use crate::input::InputFile;
-use crate::model::reject_identity_at;
 use crate::store::{RejectRecord, View};
+use model::reject_identity_at;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
@@ -140,8 +140,8 @@ mod tests {
     use super::*;
     use crate::ingest::reader::PartKind;
     use crate::input::{ResumePoint, expand_local};
-    use crate::model::{DedupMode, Policy};
     use crate::store::{CommitRecord, FileRecord, MemoryBudget, StoreWriter, counted, create};
+    use model::{DedupMode, Policy};
     use std::path::Path;
 
     const FILES: usize = 4;

@@ -2,10 +2,10 @@
 
 use super::error::IngestError;
 use super::reader::IngestInput;
-use crate::contamination::{LayoutNotes, SuiteFields, SuiteItem, SuiteLayout};
 use crate::input::{ReadItem, ReadOptions};
-use crate::model::{Context, RecordKey, RecordOrigin, parse_object};
+use model::{Context, RecordKey, RecordOrigin, parse_object};
 use std::collections::BTreeSet;
+use text::contamination::{LayoutNotes, SuiteFields, SuiteItem, SuiteLayout};
 
 /// What was read of files that are a suite.
 #[derive(Debug, Default)]

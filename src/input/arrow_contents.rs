@@ -8,10 +8,10 @@
 use super::columnar_reader::RandomAccessFile;
 use super::error::ReadError;
 use super::item::to_usize;
-use crate::model::RecordOrigin;
 use crate::remote::RemoteError;
 use arrow::buffer::MutableBuffer;
 use arrow_ipc::{Block, root_as_footer, root_as_message};
+use model::RecordOrigin;
 use parquet::file::reader::ChunkReader;
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -2,10 +2,6 @@
 //! are JSON, numbers and moments that JSON does not know, nulls among the values of a dictionary.
 
 use super::arrow_types::has_extension;
-use crate::model::{
-    canonical, decimal_encoder, hexadecimal, json_string, map_encoder, moment_encoder,
-    without_not_finite,
-};
 use arrow::array::{Array, ArrayRef, AsArray, new_empty_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Float16Type, Float32Type, Float64Type};
@@ -13,6 +9,10 @@ use arrow::error::ArrowError;
 use arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncoder, make_encoder};
 use arrow::json::{LineDelimitedWriter, WriterBuilder};
 use arrow::record_batch::RecordBatch;
+use model::{
+    canonical, decimal_encoder, hexadecimal, json_string, map_encoder, moment_encoder,
+    without_not_finite,
+};
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::sync::Arc;

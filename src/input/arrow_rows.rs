@@ -5,14 +5,14 @@
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::{arrow_json, arrow_types, keys, roles};
-use crate::model::near_names::UnknownName;
-use crate::model::{
-    NotFinite, ReadRecord, RecordKey, RecordOrigin, RejectReason, hexadecimal, json_string,
-    with_members, without_not_finite,
-};
 use arrow::array::{Array, ArrayRef, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, LargeBinaryType, Schema, SchemaRef};
+use model::near_names::UnknownName;
+use model::{
+    NotFinite, ReadRecord, RecordKey, RecordOrigin, RejectReason, hexadecimal, json_string,
+    with_members, without_not_finite,
+};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;

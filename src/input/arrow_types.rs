@@ -1,7 +1,6 @@
 //! Columns of Arrow in another type, at any depth: bytes as the texts that they are, UUIDs as their 36 characters.
 
 use super::roles::one_of_each_name;
-use crate::model::hexadecimal;
 use arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeListArray, GenericListArray, GenericStringArray,
     LargeStringArray, MapArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, StructArray,
@@ -10,6 +9,7 @@ use arrow::array::{
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 use arrow::error::ArrowError;
+use model::hexadecimal;
 use std::sync::Arc;
 
 /// Under which name of its metadata a field has that of its extension type.

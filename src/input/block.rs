@@ -6,7 +6,7 @@ use super::csv_rows::CsvOddities;
 use super::error::ReadError;
 use super::item::{ReadItem, SkippedContent};
 use super::stream::ByteStream;
-use crate::model::{RecordOrigin, Reject, RejectReason};
+use model::{RecordOrigin, Reject, RejectReason};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

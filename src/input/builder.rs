@@ -8,7 +8,7 @@ use super::folders::path_fields;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::json_record::{self, JsonRecordSeed, ParsedRecord};
 use super::roles::FieldRoles;
-use crate::model::{
+use model::{
     CanonicalJson, JsonMembers, JsonObject, ReadRecord, RecordKey, RejectReason, SpelledMetadata,
     canonical, canonical_but_numbers, json_string, without_null_members,
 };

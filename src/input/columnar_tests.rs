@@ -4,7 +4,6 @@
 use super::format_tests::golden;
 use super::tests::{Dir, drain, read, read_with, record, rejected, texts};
 use super::{InputFormat, InputReader, ReadItem, ReadOptions};
-use crate::model::{RecordKey, RejectReason, cases};
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, Date32Array, DictionaryArray, DurationSecondArray,
     FixedSizeBinaryArray, Int32Array, Int64Array, LargeBinaryArray, ListArray, RecordBatch,
@@ -15,6 +14,7 @@ use arrow::buffer::OffsetBuffer;
 use arrow::compute::cast;
 use arrow::compute::kernels::numeric::neg_wrapping;
 use arrow::datatypes::{DataType, Field, Int32Type, Schema};
+use model::{RecordKey, RejectReason};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as PhysicalType};
 use parquet::data_type::{
@@ -356,7 +356,7 @@ fn moments(number: i64) -> Vec<(&'static str, ArrayRef)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(48)))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(48)))]
 
     /// Regression: the words of an error were stored in the place of a moment that no calendar has.
     #[test]

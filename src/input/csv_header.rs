@@ -4,9 +4,9 @@ use super::csv_rows::{CsvCell, CsvDialect, is_whole};
 use super::error::ReadError;
 use super::item::{CsvOptions, ReadOptions, byte_len};
 use super::{keys, roles};
-use crate::model::near_names::UnknownName;
-use crate::model::text_file::bytes_without_mark;
-use crate::model::{
+use model::near_names::UnknownName;
+use model::text_file::bytes_without_mark;
+use model::{
     FieldKind, JsonObject, ReadRecord, RecordKey, RecordOrigin, RejectReason, SpelledMetadata,
     is_number, json_string,
 };

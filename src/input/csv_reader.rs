@@ -9,7 +9,7 @@ use super::csv_rows::{
 use super::error::{ReadError, way_to_text};
 use super::item::{CsvOptions, ReadOptions, byte_len, line_limit, reject};
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
-use crate::model::{Reject, RejectReason};
+use model::{Reject, RejectReason};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;

@@ -20,7 +20,7 @@ use super::stream::ByteStream;
 use super::text_reader::{foreign_reader, sequence};
 use super::warc_reader;
 use super::warc_reader::WarcReader;
-use crate::model::text_file::bytes_without_mark;
+use model::text_file::bytes_without_mark;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;

@@ -2,9 +2,9 @@
 
 use super::folders::LeftRole;
 use super::table_formats::LakeFormat;
-use crate::model::near_names::UnknownName;
-use crate::model::{Error, ErrorDetails, ErrorKind, Interrupted, error_words, from_lower};
 use crate::remote::RemoteError;
+use model::near_names::UnknownName;
+use model::{Error, ErrorDetails, ErrorKind, Interrupted, error_words, from_lower};
 use std::path::{Path, PathBuf};
 
 /// An input that cannot be found, opened or read on.

@@ -13,7 +13,7 @@
 use super::file_names::{is_data, is_description, is_page, is_part};
 use super::leftovers::{FETCHED, STATES, leftover};
 use super::table_formats::{LakeFormat, table_of};
-use crate::model::{HIVE_NULL, percent_decoded};
+use model::{HIVE_NULL, percent_decoded};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -5,7 +5,7 @@ use super::{
     CsvOptions, InputFile, InputFormat, InputReader, ReadError, ReadItem, ReadOptions,
     SkippedContent, TextUnit, expand_local,
 };
-use crate::model::{FieldKind, RecordKey, Reject, RejectReason};
+use model::{FieldKind, RecordKey, Reject, RejectReason};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 use std::io::Write;

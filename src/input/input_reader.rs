@@ -16,8 +16,8 @@ use super::item::{
 use super::pipe::PipeReader;
 use super::records::{Records, RecordsReader};
 use super::stream::ByteStream;
-use crate::model::{Interrupt, RecordOrigin};
 use crate::remote::{RemoteCursor, RemoteObject, RemoteReader};
+use model::{Interrupt, RecordOrigin};
 use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;

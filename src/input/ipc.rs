@@ -18,7 +18,6 @@ use super::columnar_reader::RandomAccessFile;
 use super::error::ReadError;
 use super::item::{byte_len, to_usize};
 use super::stream::{BoundedBytes, ByteStream};
-use crate::model::{RecordOrigin, catch_panic};
 use arrow::array::RecordBatch;
 use arrow::buffer::{Buffer, MutableBuffer};
 use arrow::datatypes::{DataType, Field, Fields, Schema};
@@ -28,6 +27,7 @@ use arrow_ipc::{
     CompressionType, Endianness, Field as FieldTable, Message, MetadataVersion,
     RecordBatch as BatchHeader, Type, root_as_message,
 };
+use model::{RecordOrigin, catch_panic};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
 

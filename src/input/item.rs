@@ -1,7 +1,7 @@
 //! The options of a reader, the records and rejects that it gives, and the point from which a later reading resumes.
 
-use crate::model::{FieldKind, ReadRecord, RecordOrigin, Reject, RejectReason, is_zero};
 use crate::remote::ObjectStores;
+use model::{FieldKind, ReadRecord, RecordOrigin, Reject, RejectReason, is_zero};
 
 /// A line may be this many times longer than the longest text: escapes and other fields.
 const LINE_SLACK: u64 = 4;
@@ -130,7 +130,7 @@ pub struct ReadOptions {
     /// text=FIELD, id=FIELD and source=FIELD say which fields have these; any other pair renames a field.
     #[cfg_attr(
         feature = "cli",
-        arg(id = "map", long = "map", value_name = "OURS=THEIRS,...", value_delimiter = ',', value_parser = crate::model::parse_pair)
+        arg(id = "map", long = "map", value_name = "OURS=THEIRS,...", value_delimiter = ',', value_parser = model::parse_pair)
     )]
     pub renamed: Vec<(String, String)>,
     /// How files are read.
@@ -158,13 +158,13 @@ pub struct ReadOptions {
     #[cfg_attr(feature = "cli", arg(long, value_name = "PATTERN"))]
     pub exclude: Vec<String>,
     /// Longest text accepted, in bytes; a line may be four times as long.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = crate::model::parse_bytes))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = model::parse_bytes))]
     pub max_doc_bytes: u64,
     /// Longest key accepted, in bytes.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "8KiB", value_parser = crate::model::parse_bytes))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "8KiB", value_parser = model::parse_bytes))]
     pub max_key_bytes: u64,
     /// Longest metadata accepted (all other fields of a record together), in bytes of JSON.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = crate::model::parse_bytes))]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = model::parse_bytes))]
     pub max_meta_bytes: u64,
     /// Records stay whole: no field is the text, which is made of their fields later. A line may then be four times as
     /// long as a text.

@@ -2,12 +2,12 @@
 
 use super::item::byte_len;
 use super::{keys, roles};
-use crate::model::text_file::without_byte_order_mark;
-use crate::model::{
+use memchr::memmem;
+use model::text_file::without_byte_order_mark;
+use model::{
     JsonMembers, JsonName, JsonObject, NotFinite, RecordKey, RejectReason, canonical, json_string,
     without_not_finite,
 };
-use memchr::memmem;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -2,7 +2,7 @@
 //!
 //! A value of a table of separated values is a text.
 
-use crate::model::{RecordKey, is_number};
+use model::{RecordKey, is_number};
 
 /// 2^53: a double beyond it may stand for several whole numbers.
 const EXACT: f64 = 9_007_199_254_740_992.0;

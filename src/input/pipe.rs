@@ -2,8 +2,8 @@
 //!
 //! The bytes may not come for hours.
 
-use crate::model::Interrupt;
 use crate::remote::RemoteError;
+use model::Interrupt;
 use std::io::{self, ErrorKind, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;

@@ -4,7 +4,7 @@
 use super::error::ReadError;
 use super::item::ReadOptions;
 use super::stream::ByteStream;
-use crate::model::{JsonMembers, JsonObject, RejectReason, json_string};
+use model::{JsonMembers, JsonObject, RejectReason, json_string};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;

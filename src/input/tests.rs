@@ -4,7 +4,6 @@ use super::{
     InputFile, InputFormat, InputReader, ReadError, ReadItem, ReadOptions, ResumePoint,
     expand_local,
 };
-use crate::model::{ReadRecord, RecordKey, Reject, RejectReason};
 use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int64Array,
     LargeStringArray, ListArray, RecordBatch, StringArray, StringViewArray, StructArray,
@@ -12,6 +11,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Int32Type};
 use flate2::write::GzEncoder;
+use model::{ReadRecord, RecordKey, Reject, RejectReason};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;

@@ -5,8 +5,8 @@ use super::error::ReadError;
 use super::foreign::is_html;
 use super::item::{InputFormat, ReadItem, ReadOptions, TextUnit, byte_len, reject, to_usize};
 use super::stream::{BoundedBytes, ByteStream};
-use crate::model::text_file::without_byte_order_mark;
-use crate::model::{ReadRecord, RecordKey, RecordOrigin, Reject, RejectReason};
+use model::text_file::without_byte_order_mark;
+use model::{ReadRecord, RecordKey, RecordOrigin, Reject, RejectReason};
 
 /// How much of a file that is not text is kept.
 const HEAD: usize = 4096;

@@ -9,7 +9,7 @@ use super::foreign::{describe_foreign, is_marked};
 use super::item::{ReadItem, ReadOptions, SkippedContent, byte_len, line_limit, reject, to_usize};
 use super::keys;
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
-use crate::model::{
+use model::{
     Capture, JsonObject, ReadRecord, RecordKey, RecordOrigin, Reject, RejectReason,
     timestamp_of_text,
 };

@@ -12,11 +12,11 @@ use super::error::OutputError;
 use super::files::{FileDigest, FileTarget, HashedFile, ManifestFile};
 use super::naming::{is_plain, is_short_identity, short_identity};
 use super::record::{Position, RecordLine, ReplacedObject, to_json};
-use crate::model::{Context, manifest_name};
 use crate::remote::{
     ObjectStores, RemoteCursor, RemoteEntry, RemoteError, RemoteFolder, RemoteWriter,
     check_address, is_remote,
 };
+use model::{Context, manifest_name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;

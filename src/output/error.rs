@@ -1,7 +1,7 @@
 //! What can go wrong with an output: its name, what stands there, and the files that are written.
 
-use crate::model::{ErrorKind, Hint, Interrupted, IoError};
 use crate::remote::RemoteError;
+use model::{ErrorKind, Hint, Interrupted, IoError};
 use parquet::errors::ParquetError;
 use std::error::Error;
 use std::io;

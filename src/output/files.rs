@@ -1,7 +1,7 @@
 //! A file that is written and hashed by a thread of its own.
 
 use super::error::WriteError;
-use crate::model::IoError;
+use model::IoError;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};

@@ -5,7 +5,7 @@
 
 use super::error::OutputError;
 use super::naming::rename_new;
-use crate::model::{IoError, corpus_around, derived_name, sync_directory};
+use model::{IoError, corpus_around, derived_name, sync_directory};
 use std::fs;
 use std::fs::{File, Metadata, Permissions};
 use std::io::{BufWriter, ErrorKind, Write};

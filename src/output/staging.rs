@@ -13,7 +13,7 @@ use super::error::OutputError;
 use super::files::{HashedFile, ManifestFile};
 use super::naming::{exchange, is_plain, rename_new, short_identity};
 use super::record::{Position, RecordLine, to_json};
-use crate::model::{Context, IoError, sync_directory};
+use model::{Context, IoError, sync_directory};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -7,13 +7,13 @@ use super::figures::{
 };
 use super::plan::PlanSection;
 use super::{Contents, PageModel, duplicates, plan};
-use crate::model::show;
 use crate::query::{
     ColumnStats, CommitInfo, CommitStretch, DocumentCounts, DomainStats, GroupStats, LengthBin,
     LengthStats, LossStats, RejectStats, SnapshotInfo, SourceSpread, StatsValue,
     SuiteContamination,
 };
 use crate::report::{About, CorpusReport, Largest, Omitted, SuiteReported};
+use model::show;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@
 //! mean stands in a legend above, which is HTML and has the totals. Each chart says in words what it shows.
 
 use super::{COLOURS, SafeHtml, escape};
-use crate::model::show;
+use model::show;
 use serde::Serialize;
 
 /// Units of a chart from the left to the right.

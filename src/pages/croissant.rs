@@ -1,11 +1,11 @@
 //! A corpus described in Croissant: JSON-LD that catalogues of data sets read, with what is known for responsible use.
 
 use super::{PageError, capital};
-use crate::model::text_file::without_byte_order_mark;
-use crate::model::{IoError, show};
 use crate::output::{OutputError, OutputFile};
 use crate::query::{FieldInfo, GroupStats, StandingCount};
 use crate::report::CorpusReport;
+use model::text_file::without_byte_order_mark;
+use model::{IoError, show};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;

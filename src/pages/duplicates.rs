@@ -3,8 +3,8 @@
 use super::chart::{AltText, Chart, ChartAxis, ChartColumn, column_chart};
 use super::figures::{BarChart, HeatCell, HeatRow, HeatTable, cut};
 use super::{Contents, PageModel};
-use crate::model::show;
 use crate::report::{DuplicatesReport, ReportCluster};
+use model::show;
 use serde::Serialize;
 
 pub(super) const TITLE: (&str, &str) = ("duplicates", "Duplicates");

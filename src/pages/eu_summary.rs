@@ -8,11 +8,11 @@
 use super::croissant::{earlier, kept_by};
 use super::figures::cut;
 use super::{PageError, environment, write_page};
-use crate::model::show;
 use crate::query::{DomainStats, Domains, StatsValue};
 use crate::report::{CorpusReport, Sizes};
 use minijinja::context;
 use minijinja::value::Value;
+use model::show;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! What figures of several pages are made of: bars, parts of a whole, shaded tables, and a column by source.
 
 use super::chart::{AltText, Chart, ChartAxis, ChartRange, LegendEntry, range_chart};
-use crate::model::show;
 use crate::query::{ColumnStats, SourceSpread, StatsValue};
+use model::show;
 use serde::Serialize;
 
 /// What stands for the groups that are not shown one by one, and for documents without a language.

@@ -33,16 +33,16 @@ pub use rows::RowsPage;
 pub use signals::SignalsPage;
 pub use tokenizer::TokenizerPage;
 
-use crate::contamination::Excerpt;
-use crate::model::{ByteSpan, Error, show};
 use crate::output::{OutputError, OutputFile};
 use figures::{cut, cut_behind};
 use minijinja::value::{Value, ValueKind, ViaDeserialize};
 use minijinja::{AutoEscape, Environment, ErrorKind, Output, State, UndefinedBehavior, context};
+use model::{ByteSpan, Error, show};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use text::contamination::Excerpt;
 
 /// Colours of series; further ones begin again.
 const COLOURS: usize = 8;
@@ -87,7 +87,7 @@ impl From<minijinja::Error> for PageError {
 
 impl From<PageError> for Error {
     fn from(error: PageError) -> Self {
-        use crate::model::ErrorKind;
+        use model::ErrorKind;
         let kind = match &error {
             PageError::Template(_) | PageError::Output(OutputError::Io(_)) => ErrorKind::Failed,
             PageError::Output(OutputError::Taken { .. }) => ErrorKind::AlreadyExists,
@@ -226,7 +226,7 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.add_filter("lines", move |text: &str| safe(lines(text)));
     environment.add_filter("visible", move |text: &str| safe(visible(text)));
     environment.add_filter("marked", move |text: String, marks: ViaDeserialize<Vec<ByteSpan>>| {
-        safe(marked(&Excerpt { text, marks: marks.0, ..Excerpt::default() }))
+        safe(marked(&Excerpt::of(text, marks.0)))
     });
     environment.add_filter("reason", |text: &str| cut_behind(text, card::REASON));
     environment.add_filter("capital", |text: &str| capital(text));

@@ -5,8 +5,8 @@ use super::chart::{AltText, Chart, ChartAxis, ChartLine, line_chart};
 use super::figures::{BarChart, cut, cut_behind};
 use super::{Contents, PageModel};
 use crate::epoch::{Explanation, MixPoint, SourceExplanation};
-use crate::model::show;
 use crate::report::PlanReport;
+use model::show;
 use serde::Serialize;
 
 pub(super) const TITLE: (&str, &str) = ("plan", "What a run gets");

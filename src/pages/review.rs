@@ -2,10 +2,10 @@
 
 use super::PageModel;
 use super::figures::cut;
-use crate::contamination::RulePrecision;
-use crate::model::show;
 use crate::query::ReviewPair;
+use model::show;
 use serde::Serialize;
+use text::contamination::RulePrecision;
 
 /// Pairs of a corpus to be judged.
 #[derive(Debug, Serialize)]
@@ -47,15 +47,15 @@ pub fn precision_sentence(suite: &str, precision: &RulePrecision) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contamination::Excerpt;
     use crate::pages::page;
     use crate::query::ReviewPart;
+    use text::contamination::Excerpt;
 
     #[test]
     fn hostile_names_and_texts_are_escaped() {
         let hostile = "<script>alert(1)</script>\u{202e}\"'&";
         let excerpt =
-            Excerpt { text: hostile.to_owned(), marks: vec![(0, 8)], ..Excerpt::default() };
+            Excerpt::of(hostile.to_owned(), vec![(0, 8)]);
         let part = ReviewPart {
             part: "question",
             asked: vec![excerpt.clone()],

@@ -3,8 +3,8 @@
 
 use super::figures::{BarChart, SpreadFigure, cut, value_text};
 use super::{Contents, PageModel};
-use crate::model::show;
 use crate::query::{DocumentCounts, QualityExample, QualityReport, QualityRule, SourceSpread};
+use model::show;
 use serde::Serialize;
 
 const CONTENTS: [(&str, &str); 4] = [

@@ -2,11 +2,11 @@
 
 use super::duplicates::PairColumns;
 use super::sql::DocumentRows;
-use crate::model::DocId;
 use crate::query::error::QueryError;
 use crate::store::View;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use model::DocId;
 
 /// A table to be read a stretch of ids at a time, by any number of threads.
 pub struct DocumentTable(Told);

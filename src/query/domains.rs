@@ -4,9 +4,9 @@
 //! count goes down by as much as the least, so that whatever is in more than one document of 65,536 stays (Misra and
 //! Gries). Then a second walk counts what stayed.
 
-use crate::model::Standing;
 use crate::query::error::QueryError;
 use crate::store::{View, system_fields};
+use model::Standing;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -96,8 +96,8 @@ fn each(view: &View, mut take: impl FnMut(&str, u64)) -> Result<(), QueryError> 
     for block in view.blocks() {
         let standings = view.block_standings(block)?;
         let lengths = view.column_block(system_fields::BYTES, block)?;
-        let ids = block * crate::model::BLOCK_SIZE..view.documents();
-        let ids = ids.start..ids.end.min(ids.start + crate::model::BLOCK_SIZE);
+        let ids = block * model::BLOCK_SIZE..view.documents();
+        let ids = ids.start..ids.end.min(ids.start + model::BLOCK_SIZE);
         for row in view.headers(ids)? {
             let (document, header) = row?;
             let slot = document.slot();

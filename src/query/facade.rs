@@ -10,11 +10,11 @@ use super::{
     QualityReport, Rows, Selection, Shown, ShownDocuments, SignalSummary, SimilarOptions,
     SimilarReport, SimilarTo, SnapshotDetails, SnapshotDiff, SqlNames, SqlQuery, Stats,
 };
-use crate::contamination::{ContaminationRule, SuiteItem};
 use crate::corpus::Corpus;
-use crate::model::{Context, DocId, Error, Policy};
 use crate::query;
+use model::{Context, DocId, Error, Policy};
 use roaring::RoaringTreemap;
+use text::contamination::{ContaminationRule, SuiteItem};
 
 /// Documents and their columns.
 impl Corpus {

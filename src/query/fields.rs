@@ -1,10 +1,10 @@
 //! The declared fields of a corpus: what each holds, how many documents have it, where its values are from.
 
-use crate::model::{FieldDeclaration, FieldKind};
 use crate::query::error::QueryError;
 use crate::query::misfits::{self, MisfitExample};
 use crate::store::system_fields;
 use crate::store::{View, declaration};
+use model::{FieldDeclaration, FieldKind};
 use roaring::RoaringBitmap;
 use serde::Serialize;
 use std::collections::BTreeMap;

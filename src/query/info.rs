@@ -2,11 +2,11 @@
 
 use super::signals;
 use crate::corpus::mixed;
-use crate::model::{CommitSeq, FieldDeclaration, Policy, Standing, hexadecimal, shown_timestamp};
 use crate::query::contamination::suites;
 use crate::query::error::QueryError;
 use crate::query::policy_settings::{PolicySetting, policy_settings};
 use crate::store::{CommitRecord, SnapshotRecord, SourceRecord, TokenizerRecord, View};
+use model::{CommitSeq, FieldDeclaration, Policy, Standing, hexadecimal, shown_timestamp};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use serde_json::{Map, Value};

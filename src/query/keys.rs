@@ -1,8 +1,8 @@
 //! The key shown for a document, and the documents that a shown key stands for.
 
-use crate::model::{DocId, FileId, SourceId, Standing, key_identity};
 use crate::query::error::QueryError;
 use crate::store::{DocumentRecord, View, key_at, system_fields};
+use model::{DocId, FileId, SourceId, Standing, key_identity};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap};
 

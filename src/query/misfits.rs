@@ -1,9 +1,9 @@
 //! Values of stored documents that the types of their declared fields cannot hold: counted from the metadata whenever they
 //! are asked for, since nothing of them is stored.
 
-use crate::model::{BLOCK_SIZE, DocId, FieldDeclaration, FieldId};
 use crate::query::error::QueryError;
 use crate::store::View;
+use model::{BLOCK_SIZE, DocId, FieldDeclaration, FieldId};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use std::collections::BTreeMap;

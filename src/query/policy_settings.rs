@@ -1,6 +1,6 @@
 //! A dedup policy setting by setting, each with what it means.
 
-use crate::model::{ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy};
+use model::{ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy};
 use serde::Serialize;
 
 /// One setting of a policy.
@@ -160,7 +160,7 @@ fn keep(order: &KeepOrder) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Profile;
+    use model::Profile;
 
     #[test]
     fn settings_without_effect_are_left_out() {

@@ -1,8 +1,8 @@
 //! How a document relates to its cluster: its witness, how similar, and how many there are.
 
-use crate::model::{DocId, Match, Standing};
 use crate::query::error::QueryError;
 use crate::store::View;
+use model::{DocId, Match, Standing};
 use std::collections::HashMap;
 
 /// A document's place in its cluster; all none when it is in none.

@@ -1,6 +1,6 @@
 //! Uniform samples of a selection, reproducible from a seed.
 
-use crate::model::DocId;
+use model::DocId;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 

@@ -1,13 +1,13 @@
 //! Everything known of one document, as `corpusdb show` prints it.
 
-use crate::model::{
-    ColumnId, CommitSeq, DocId, FieldId, FieldKind, Standing, TermId, shown_timestamp,
-    unsortable_float,
-};
 use crate::query::duplicates::{ShownBlocker, blockers};
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
 use crate::store::{View, system_fields};
+use model::{
+    ColumnId, CommitSeq, DocId, FieldId, FieldKind, Standing, TermId, shown_timestamp,
+    unsortable_float,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -2,9 +2,9 @@
 
 use super::fields::fields;
 use crate::query::error::QueryError;
-use crate::signals::Signal;
 use crate::store::View;
 use serde::Serialize;
+use text::signals::Signal;
 
 /// A signal that can be stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,10 +2,6 @@
 
 use super::sql::count;
 use super::*;
-use crate::model::{
-    DedupMode, DocId, FieldDeclaration, FieldId, FieldKind, FileId, Match, MatchKind, Policy,
-    Standing, TokenizerId, key_identity,
-};
 use crate::store;
 use crate::store::{
     CommitRecord, DocumentRecord, FileRecord, MemoryBudget, NewDocument, StoreWriter,
@@ -16,6 +12,10 @@ use arrow::record_batch::RecordBatch;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::session_state::SessionState;
 use datafusion::prelude::SessionContext;
+use model::{
+    DedupMode, DocId, FieldDeclaration, FieldId, FieldKind, FileId, Match, MatchKind, Policy,
+    Standing, TokenizerId, key_identity,
+};
 use proptest::prelude::*;
 use std::sync::OnceLock;
 

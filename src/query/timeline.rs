@@ -1,9 +1,9 @@
 //! How a corpus came to be, commit by commit: what came in, and what was done to it in between.
 
 use super::info::CommitInfo;
-use crate::model::CommitSeq;
 use crate::query::error::QueryError;
 use crate::store::View;
+use model::CommitSeq;
 use serde::Serialize;
 use std::collections::VecDeque;
 

@@ -2,7 +2,7 @@
 //! messages.
 
 use super::error::RemoteError;
-use crate::model::percent_decoded;
+use model::percent_decoded;
 
 /// Kinds of stores, by what addresses begin with.
 const SCHEMES: [(&str, StoreKind); 9] = [

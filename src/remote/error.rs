@@ -1,6 +1,6 @@
 //! What can go wrong with objects of stores and web servers.
 
-use crate::model::{Error, ErrorKind, Interrupted};
+use model::{Error, ErrorKind, Interrupted};
 
 /// An object that cannot be found, read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -10,8 +10,8 @@ use super::request::{
     COMPLETION, PendingRequest, RequestFault, RetryState, SILENCE, send, transfer_time, within,
 };
 use super::stores::{ObjectStores, StoreClient};
-use crate::model::{Interrupt, error_words};
 use futures::StreamExt;
+use model::{Interrupt, error_words};
 use object_store::multipart::PartId;
 use object_store::path::Path;
 use object_store::{

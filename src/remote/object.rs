@@ -11,9 +11,9 @@ use super::request::{
 };
 use super::stores::{ObjectStores, StoreClient};
 use super::web::WebFile;
-use crate::model::Interrupt;
 use bytes::Bytes;
 use futures::StreamExt;
+use model::Interrupt;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStoreExt};
 use std::ops::Range;

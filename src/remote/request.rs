@@ -6,10 +6,10 @@
 
 use super::address::StoreKind;
 use super::error::RemoteError;
-use crate::model::{Interrupt, error_words};
 use bytes::Bytes;
 use futures::channel::oneshot;
 use futures::stream::BoxStream;
+use model::{Interrupt, error_words};
 use object_store::Error;
 use std::future::Future;
 use std::io;

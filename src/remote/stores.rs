@@ -8,7 +8,7 @@ use super::address::{ObjectAddress, StoreKind};
 use super::error::RemoteError;
 use super::listing::StoreConnector;
 use super::request::{ATTEMPTS, RequestFault, RequestRuntime, SILENCE, fault, public_words};
-use crate::model::error_words;
+use model::error_words;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::client::{HttpClient, HttpConnector, ReqwestConnector};

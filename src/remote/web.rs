@@ -7,10 +7,10 @@ use super::error::RemoteError;
 use super::request::{
     AnswerBody, ObjectAnswer, RequestFault, SILENCE, access_hint, public_words, within,
 };
-use crate::model::{error_words, timestamp_of_text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt;
+use model::{error_words, timestamp_of_text};
 use object_store::client::{HttpClient, HttpRequest, HttpRequestBody};
 use object_store::{HeaderMap, HeaderValue, ObjectStoreScheme};
 use std::ops::Range;

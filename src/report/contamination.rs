@@ -1,10 +1,10 @@
 //! What of evaluation suites is in the corpus, in numbers: without items and their texts.
 
-use crate::contamination::ContaminationRule;
 use crate::query::contamination::{SuiteContamination, contamination, suites};
 use crate::report::error::ReportError;
 use crate::store::View;
 use serde::Serialize;
+use text::contamination::ContaminationRule;
 
 /// Suites that are listed.
 const SUITES: usize = 40;

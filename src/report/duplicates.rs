@@ -1,6 +1,5 @@
 //! What dedup took away: between which sources, how similar, and the largest clusters with what two members differ in.
 
-use crate::model::{DedupMode, DocId};
 use crate::query;
 use crate::query::duplicates::{
     ClusterSizes, DiffPart, DuplicatesOptions, DuplicatesSummary, LargeCluster, RemovedCount,
@@ -9,6 +8,7 @@ use crate::query::duplicates::{
 use crate::report::error::ReportError;
 use crate::report::options::ReportOptions;
 use crate::store::View;
+use model::{DedupMode, DocId};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! Why a corpus cannot be reported on.
 
 use crate::epoch::EpochError;
-use crate::model::{Error, Interrupted, from_lower};
 use crate::query::QueryError;
 use crate::store::StoreError;
+use model::{Error, Interrupted, from_lower};
 
 /// Why a corpus cannot be reported on.
 #[derive(Debug, thiserror::Error)]

@@ -8,13 +8,13 @@ use super::options::ReportOptions;
 use super::plan::{PlanReport, plan};
 use super::sizes::{Sizes, Spreads, spreads};
 use crate::corpus::{Corpora, Corpus};
-use crate::model::{Context, Error, Interrupt};
 use crate::query::{
     self, DocumentFilter, Domains, LengthStats, LossStats, QueryError, RejectStats, SnapshotInfo,
     Timeline,
 };
 use crate::report::error::ReportError;
 use crate::store::View;
+use model::{Context, Error, Interrupt};
 use serde::Serialize;
 
 /// Groups by source and language, sources with their losses, and reasons of rejects that are listed.

@@ -2,8 +2,8 @@
 
 use crate::corpus::Corpora;
 use crate::epoch::{self, Explanation};
-use crate::model::Interrupt;
 use crate::report::error::ReportError;
+use model::Interrupt;
 use serde::Serialize;
 
 /// What epoch 0 of a stored plan will be.

@@ -1,10 +1,10 @@
 //! How large a corpus is, part by part, and how its numbers are spread.
 
 use super::largest::Largest;
-use crate::model::SourceId;
 use crate::query::{self, ColumnStats, DocumentCounts, GroupStats, SourceSpread};
 use crate::report::error::ReportError;
 use crate::store::View;
+use model::SourceId;
 use serde::Serialize;
 use std::cmp::Reverse;
 

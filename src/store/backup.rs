@@ -3,7 +3,6 @@
 //! The moment is held by links to the tables, and by copies of the logs as far as they were written then: opened as it
 //! is, it says which commit it ends with.
 
-use crate::model::{Context, IoError, refuse_without_room, sync_directory};
 use crate::store::database::PinnedMoment;
 use crate::store::error::StoreError;
 use crate::store::files::backup_manifest::{BackupFault, BackupFile, BackupRecord, runs};
@@ -16,6 +15,7 @@ use crate::store::files::scratch::{self, LinkedFiles, ScratchDirectory};
 use crate::store::files::wal;
 use crate::store::migrate;
 use crate::store::opening::{open_for_inspection, refuse_lost};
+use model::{Context, IoError, refuse_without_room, sync_directory};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::fs::File;

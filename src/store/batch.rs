@@ -4,9 +4,6 @@
 //! At its end everything is written and synced, then the writer moves on. Rows of hashed families are held back and put
 //! in key order: the memtable takes sorted rows three times as fast, because each goes in beside the one before.
 
-use crate::model::{
-    ColumnId, CommitSeq, DocId, FieldId, FileId, SourceId, Standing, TermId, TokenizerId,
-};
 use crate::store::bytes::bitmap_block::BitmapDelta;
 use crate::store::bytes::key::StoreKey;
 use crate::store::bytes::number_block::{NumberBlock, NumberPatch};
@@ -19,6 +16,7 @@ use crate::store::index::BandBatch;
 use crate::store::meta::{Meta, MetaKey};
 use crate::store::view::View;
 use crate::store::writer::{CommitCarryOver, StoreWriter, synced};
+use model::{ColumnId, CommitSeq, DocId, FieldId, FileId, SourceId, Standing, TermId, TokenizerId};
 use roaring::RoaringTreemap;
 use rocksdb::{AsColumnFamilyRef, WriteBatch};
 use std::any::Any;

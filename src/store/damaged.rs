@@ -9,7 +9,6 @@
 //!
 //! The corpus itself is not changed, but by [`mend_files`].
 
-use crate::model::{Context, DedupMode, Generation, IoError, Policy, Standing};
 use crate::store::bytes::record::StoreState;
 use crate::store::database::family::is_damage;
 use crate::store::database::page_cache::PageCache;
@@ -38,6 +37,7 @@ use crate::store::records::sources::Sources;
 use crate::store::records::tokenizers::Tokenizers;
 use crate::store::table::FAMILIES;
 use crate::store::view::{MomentCharter, MomentRecords, View};
+use model::{Context, DedupMode, Generation, IoError, Policy, Standing};
 use roaring::RoaringTreemap;
 use rocksdb::{DB, DBRecoveryMode};
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
-use crate::model::near_names::{UnknownName, there_are};
-use crate::model::{
+use model::near_names::{UnknownName, there_are};
+use model::{
     Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, manifest_beside, system_way_out,
 };
 use std::path::{Path, PathBuf};
@@ -181,7 +181,7 @@ pub enum StoreError {
     )]
     ComparedFields {
         /// The document.
-        document: crate::model::DocId,
+        document: model::DocId,
         /// The members of its metadata that were to be set.
         fields: Vec<String>,
     },
@@ -461,13 +461,12 @@ impl StoreError {
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        let details = match &error {
+        let mut details = ErrorDetails::default();
+        match &error {
             StoreError::Interrupted(stop) => return (*stop).into(),
-            StoreError::Locked { holder, .. } => {
-                ErrorDetails { holder: Some(holder.clone()), ..ErrorDetails::default() }
-            }
-            _ => ErrorDetails::default(),
-        };
+            StoreError::Locked { holder, .. } => details.holder = Some(holder.clone()),
+            _ => {}
+        }
         let (kind, hint) = (error.kind(), error.hint());
         Self::new(kind, error).with_hint(hint).with_details(details)
     }

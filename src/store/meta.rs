@@ -1,6 +1,5 @@
 //! The family `meta`: its keys, which are names, and what stands under each.
 
-use crate::model::{CommitSeq, FieldDeclaration, FieldId, FileId, Policy, SourceId};
 use crate::store::bytes::cursor::empty;
 use crate::store::bytes::key::StoreKey;
 use crate::store::bytes::output::OutputRecord;
@@ -10,6 +9,7 @@ use crate::store::bytes::record::{
 use crate::store::database::PinnedMoment;
 use crate::store::database::family::store_family;
 use crate::store::error::{DecodeError, StoreError};
+use model::{CommitSeq, FieldDeclaration, FieldId, FileId, Policy, SourceId};
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -56,7 +56,6 @@ pub mod table;
 mod view;
 mod writer;
 
-pub use crate::model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
 pub use backup::{BackupReport, DropBackupReport, VerifyBackupsReport};
 pub(crate) use batch::CommitBatch;
 pub(crate) use bytes::key::{BlockKind, TextKind};
@@ -96,6 +95,7 @@ pub(crate) use files::directory::WriterLock;
 pub use files::scratch::DryRunCorpus;
 pub(crate) use index::{BandBucket, BucketJoin};
 pub use migrate::current as format_version;
+pub use model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
 pub(crate) use opening::create;
 pub(crate) use reading::{OpenedJournal, journal_bytes, read};
 pub use records::commits::TemplateRecord;

@@ -1,7 +1,6 @@
 //! Creates a corpus, and opens its database: to write to it, to try an ingest on a copy, or to look at it beside
 //! damage.
 
-use crate::model::{CommitSeq, FieldDeclaration, Policy};
 use crate::store::bytes::key::{CommitKey, StoreKey};
 use crate::store::bytes::record::{self, CharterRecord, CommitRecord, StoreState};
 use crate::store::bytes::text::TextEncoder;
@@ -24,6 +23,7 @@ use crate::store::records::commits::Commits;
 use crate::store::table::FAMILIES;
 use crate::store::view::View;
 use crate::store::writer::{CommitCarryOver, StoreWriter, synced};
+use model::{CommitSeq, FieldDeclaration, Policy};
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{DB, Options, WriteBatch};
 use std::collections::{BTreeSet, HashMap};
@@ -385,7 +385,7 @@ impl DryRunCorpus {
 mod tests {
     use super::super::read;
     use super::*;
-    use crate::model::DedupMode;
+    use model::DedupMode;
 
     #[test]
     fn lost_commits_are_refused_before_the_corpus_is_migrated() {

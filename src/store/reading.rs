@@ -1,6 +1,5 @@
 //! Opens a corpus for reading while another process may write to it: its files come and go while they are opened.
 
-use crate::model::{CommitSeq, IoError};
 use crate::store::database::Database;
 use crate::store::database::family::is_damage;
 use crate::store::database::page_cache::PageCache;
@@ -17,6 +16,7 @@ use crate::store::migrate;
 use crate::store::opening::{is_family_missing, open_beside_damage, refuse_lost};
 use crate::store::table::FAMILIES;
 use crate::store::view::View;
+use model::{CommitSeq, IoError};
 use rocksdb::DB;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -229,7 +229,7 @@ fn attempt(
 mod tests {
     use super::super::{StoreWriter, create};
     use super::*;
-    use crate::model::{Context, DedupMode, Policy};
+    use model::{Context, DedupMode, Policy};
 
     const MEMORY: u64 = 16 << 20;
 

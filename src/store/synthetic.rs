@@ -1,7 +1,6 @@
 //! Corpora of lengths alone, to measure and test plans of any size: the rows that an ingest of such documents would
 //! leave in what planning reads (token counts, standing, sources), without texts or ids.
 
-use crate::model::{DocId, SourceId, Standing, TokenizerId};
 use crate::store::bytes::bitmap_block;
 use crate::store::bytes::key::{BlockNumber, ColumnKey, PostingKey, StoreKey};
 use crate::store::bytes::number_block::NumberBlock;
@@ -13,6 +12,7 @@ use crate::store::documents::postings::Postings;
 use crate::store::error::StoreError;
 use crate::store::writer::StoreWriter;
 use crate::store::{CommitBatch, system_fields};
+use model::{DocId, SourceId, Standing, TokenizerId};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use rocksdb::{DB, IngestExternalFileOptions, SstFileWriter};
 use std::path::{Path, PathBuf};

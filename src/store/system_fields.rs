@@ -1,6 +1,6 @@
 //! Numbers of the system fields and columns, and the byte forms of term values.
 
-use crate::model::{ColumnId, FieldId, Generation, SourceId, Standing, TokenizerId};
+use model::{ColumnId, FieldId, Generation, SourceId, Standing, TokenizerId};
 
 /// Standing under a generation: every document has exactly one.
 pub const STANDING: FieldId = FieldId(0);

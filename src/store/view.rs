@@ -2,7 +2,6 @@
 //!
 //! Each family adds the reading of its rows in its own file.
 
-use crate::model::{BLOCK_SIZE, CommitSeq, FieldDeclaration, FieldId, Generation, Policy, SuiteId};
 use crate::store::bytes::record::{
     FieldRecord, RepairRecord, SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
 };
@@ -14,6 +13,7 @@ use crate::store::database::{Database, PinnedMoment};
 use crate::store::error::StoreError;
 use crate::store::index::IndexReader;
 use crate::store::meta::{Meta, MetaCharter, MetaState};
+use model::{BLOCK_SIZE, CommitSeq, FieldDeclaration, FieldId, Generation, Policy, SuiteId};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,6 +1,5 @@
 //! The one process that writes: its flushes, foldings and compactions, and what the layers above keep between commits.
 
-use crate::model::{CommitSeq, Context, FieldId, TermId};
 use crate::store::bytes::record::CommitRecord;
 use crate::store::bytes::text::TextEncoder;
 use crate::store::database::Database;
@@ -15,6 +14,7 @@ use crate::store::files::manifest_note::ManifestNote;
 use crate::store::files::{scratch, wal};
 use crate::store::index::IndexWriter;
 use crate::store::view::{MomentRecords, View};
+use model::{CommitSeq, Context, FieldId, TermId};
 use roaring::RoaringTreemap;
 use rocksdb::{FlushOptions, LiveFile, WaitForCompactOptions, WriteOptions};
 use std::any::Any;

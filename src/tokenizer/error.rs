@@ -1,7 +1,7 @@
 //! The errors of loading, using, training and extending tokenizers, and the guard against third-party panics.
 
-use crate::model::near_names::UnknownName;
-use crate::model::{Error, ErrorKind, Hint, catch_panic};
+use model::near_names::UnknownName;
+use model::{Error, ErrorKind, Hint, catch_panic};
 
 /// What [`TokenizerError::Panicked`] was doing when it is the text that it refuses.
 pub(in crate::tokenizer) const ENCODING: &str = "encoding";

@@ -6,7 +6,7 @@ use super::{
     EncoderBackend, PretokenCounter, Tokenizer, TokenizerError, TrainOptions,
     from_vocab_and_merges, pretokenizer_file,
 };
-use crate::model::Context;
+use model::Context;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::LazyLock;

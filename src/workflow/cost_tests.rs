@@ -5,10 +5,10 @@ use crate::curate::{NewField, TrainingTexts};
 use crate::epoch::{BuildJob, Recipe};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions};
 use crate::input::ReadOptions;
-use crate::model::{Context, DedupMode, FieldKind, KeepOrder, Policy};
 use crate::store::View;
 use crate::store::counted;
 use crate::tokenizer::TrainOptions;
+use model::{Context, DedupMode, FieldKind, KeepOrder, Policy};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
@@ -417,7 +417,7 @@ fn a_matrix_reads_columns_block_by_block_and_no_document() {
     place.ingest(&mut writer, &(0..DOCUMENTS).map(again).collect::<String>());
     drop(writer);
     let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
-    let blocks = (2 * DOCUMENTS).div_ceil(crate::model::BLOCK_SIZE);
+    let blocks = (2 * DOCUMENTS).div_ceil(model::BLOCK_SIZE);
     for by in [&["grade"][..], &["grade", "source"]] {
         let by: Vec<String> = by.iter().map(|name| (*name).to_owned()).collect();
         let counted = rows(|| {
@@ -510,10 +510,7 @@ fn versions_boilerplate_and_purges_cost_linear_time() {
         writer.remove(&pages, reach, &Context::new()).unwrap();
         let another = alike(count + 1).lines().last().unwrap().to_owned();
         let found = rows(|| place.ingest(&mut writer, &another));
-        assert_eq!(
-            writer.view().standing(crate::model::DocId(count)).unwrap(),
-            crate::model::Standing::Blocked
-        );
+        assert_eq!(writer.view().standing(model::DocId(count)).unwrap(), model::Standing::Blocked);
         all(found)
     };
     let purge = |count: u64| {

@@ -1,12 +1,12 @@
 //! What an earlier release stored by other rules: it keeps its own, says so, and is made again when that is asked for.
 
-use crate::contamination::{ContaminationRule, ITEM_RULE, SuiteItem};
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{self, Judgement, NewSignals, NewSuite};
 use crate::ingest::{IngestOptions, Record, Records};
-use crate::model::{Context, DedupMode, DocId, Normaliser, Policy, SuiteGram, SuiteVerdict};
-use crate::signals::Signal;
 use crate::store::{CheckDepth, CommitRecord, FieldRecord};
+use model::{Context, DedupMode, DocId, Normaliser, Policy, SuiteGram, SuiteVerdict};
+use text::contamination::{ContaminationRule, ITEM_RULE, SuiteItem};
+use text::signals::Signal;
 
 const ASKED: &str = "How many loaves does the baker Wanda sell on Saturday when her oven is out of order and the neighbour lends her his own one?";
 

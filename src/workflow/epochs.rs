@@ -6,9 +6,9 @@ use crate::epoch::{
     self, EpochError, EpochRow, Plan, PlanExtension, PlanInputs, PlanStorage, Recipe, RowReport,
     RowSegment, TokenAligner,
 };
-use crate::model::{Context, DocId, Error};
 use crate::store::EpochRecord;
 use crate::tokenizer::Tokenizer;
+use model::{Context, DocId, Error};
 use std::sync::Arc;
 
 impl Corpus {

@@ -1,6 +1,5 @@
 //! Records, suites and values of fields come in: what an interrupted command left half done is finished first.
 
-use crate::contamination::{ContaminationRule, ITEM_RULE, LayoutNotes, SeedIndex, SuiteFields};
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{self, NewSuite, SuiteReport};
 use crate::decide::LoadedTokenizer;
@@ -9,10 +8,11 @@ use crate::ingest::{
     LoadOptions, LoadReport,
 };
 use crate::input::ReadOptions;
-use crate::model::{Context, Error, IncomingFilter, Interrupted};
 use crate::query::IncomingCondition;
 use crate::query::contamination::{CheckedText, CheckedTexts, TextCheck};
+use model::{Context, Error, IncomingFilter, Interrupted};
 use std::sync::Arc;
+use text::contamination::{ContaminationRule, ITEM_RULE, LayoutNotes, SeedIndex, SuiteFields};
 
 impl Corpus {
     /// Asks of the records of some files (paths, patterns, `-`) what they have of the suites; nothing is stored. `each`

@@ -7,13 +7,13 @@ use crate::curate::{
     RemovalRequest, SearchPlace, SignalsReport, SourceRenameReport,
 };
 use crate::epoch;
-use crate::model::{Context, Error, Standing};
-use crate::signals::Signal;
 use crate::store::{self, CheckDepth, CheckFault, EpochRecord, View};
+use model::{Context, Error, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+use text::signals::Signal;
 
 /// Snapshots and plans that have documents, and expressions that quote them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -2,8 +2,8 @@
 
 use crate::corpus::CorpusOptions;
 use crate::curate;
-use crate::model::{Context, Error};
 use crate::store::{self, CheckDepth, CheckFault, LostRows, RepairStart, StoreError};
+use model::{Context, Error};
 use serde::Serialize;
 use std::path::Path;
 

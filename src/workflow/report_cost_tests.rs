@@ -3,10 +3,10 @@
 use super::cost_tests::{CountedCorpus, of, rows};
 use crate::corpus::Corpus;
 use crate::curate::NewSignals;
-use crate::model::{Context, DedupMode};
 use crate::query::QualityOptions;
 use crate::report::ReportOptions;
-use crate::signals::SignalSet;
+use model::{Context, DedupMode};
+use text::signals::SignalSet;
 
 fn opened(place: &CountedCorpus) -> Corpus {
     Corpus::options().memory(32 << 20).open(place.path()).unwrap()

@@ -5,10 +5,10 @@ use crate::curate::{self, BlockReach, BlocksBefore, NewSuite};
 use crate::decide::{BlockExtent, BlockKeys, Blocklist};
 use crate::epoch;
 use crate::ingest::{IngestOptions, OnError, ReadOptions, Records};
-use crate::model::{Context, DocId, Error, key_identity, note_little_room};
 use crate::store::{
     self, DamagedCorpus, DocumentRecord, StoreError, SuiteRecord, View, lost_name, ranges,
 };
+use model::{Context, DocId, Error, key_identity, note_little_room};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::path::Path;

@@ -2,9 +2,9 @@
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions, Record, Records};
-use crate::model::{Context, DedupMode, FieldKind, Policy};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
+use model::{Context, DedupMode, FieldKind, Policy};
 
 const MEMORY: u64 = 32 << 20;
 

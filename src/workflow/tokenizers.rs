@@ -9,9 +9,9 @@ use crate::curate::{
 use crate::decide::LoadedTokenizer;
 use crate::epoch;
 use crate::ingest;
-use crate::model::{Context, Error};
 use crate::store::TokenizerRecord;
 use crate::tokenizer::{TokenizerError, TokenizerRegistration, TrainOptions};
+use model::{Context, Error};
 use serde_json::Value;
 
 impl CorpusWriter {

@@ -6,9 +6,9 @@ use crate::curate::{
     load_to_write,
 };
 use crate::decide::BlockExtent;
-use crate::model::show::{count, number};
-use crate::model::{CommitSeq, Context, DocId, Error};
 use crate::store::CommitRecord;
+use model::show::{count, number};
+use model::{CommitSeq, Context, DocId, Error};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 

@@ -3,8 +3,8 @@
 use crate::corpus::{Corpora, Corpus};
 use crate::curate::CertifiedOutput;
 use crate::epoch::{Epoch, EpochError, Plan, StreamOptions};
-use crate::model::{Context, DocId, Error, Standing, shown_timestamp};
 use crate::store::{OutputBatches, OutputKind, OutputRecord, StoreError, View};
+use model::{Context, DocId, Error, Standing, shown_timestamp};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;

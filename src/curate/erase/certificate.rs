@@ -4,11 +4,11 @@ use super::TOUCHED;
 use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
 use crate::curate::error::CurateError;
-use crate::model::{
-    Context, DocId, FileId, Interrupted, IoError, SourceId, Standing, hexadecimal, shown_timestamp,
-};
 use crate::output::OutputFile;
 use crate::store::{LiveTable, OutputKind, StoredRow, TracePart, TraceRun, View, format_version};
+use model::{
+    Context, DocId, FileId, Interrupted, IoError, SourceId, Standing, hexadecimal, shown_timestamp,
+};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

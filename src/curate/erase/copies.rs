@@ -4,8 +4,8 @@
 use crate::curate::block_reach::BlockKeyIndex;
 use crate::curate::error::CurateError;
 use crate::decide::BlockReach;
-use crate::model::{Context, DedupMode, DocId, Standing};
 use crate::store::View;
+use model::{Context, DedupMode, DocId, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -7,8 +7,8 @@ use super::PurgeProcedure;
 use super::traces::TraceSearch;
 use super::traces::{WIDTHS, hash, rolled};
 use crate::curate::error::CurateError;
-use crate::model::DocId;
 use crate::store::{TracePart, TraceRun, View};
+use model::DocId;
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 

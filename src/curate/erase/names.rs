@@ -3,8 +3,8 @@
 
 use super::values;
 use crate::curate::error::CurateError;
-use crate::model::{DocId, FileId, SourceId, Standing};
 use crate::store::{DocumentRecord, View};
+use model::{DocId, FileId, SourceId, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

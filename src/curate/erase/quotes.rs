@@ -6,8 +6,8 @@ use super::traces::TraceSearch;
 use super::values::ValueQuotes;
 use super::words;
 use crate::curate::error::CurateError;
-use crate::model::{CommitSeq, DocId, TermId};
 use crate::store::{TracePart, TraceRun, View};
+use model::{CommitSeq, DocId, TermId};
 use roaring::RoaringTreemap;
 
 /// Rows taken away in one commit.

@@ -3,15 +3,13 @@
 use super::{PurgeProcedure, traces, values};
 use crate::curate::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
-use crate::dedup::Fingerprinter;
-use crate::model::{
-    ComparedPart, DocId, compared_text, key_identity, position_identity, text_hash,
-};
 use crate::store::{
     BlockKind, CommitRecord, DocumentRecord, Erasure, PurgeTrace, TracePart, TraceRun, View,
 };
+use model::{ComparedPart, DocId, compared_text, key_identity, position_identity, text_hash};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
+use text::dedup::Fingerprinter;
 
 /// Documents erased in one commit.
 const CHUNK: usize = 1 << 10;

@@ -1,8 +1,8 @@
 //! Spellings: words may quote as they are, and behind the escapes of JSON, CSV, addresses and base64, one inside the other.
 
-use crate::model::percent_decoded;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{Engine, alphabet};
+use model::percent_decoded;
 
 /// Their names, for who reads a certificate.
 pub(super) const DECODINGS: [&str; 5] = ["as it is", "JSON", "CSV", "percent", "base64"];

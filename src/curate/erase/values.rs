@@ -7,8 +7,8 @@
 use super::spellings::any;
 use super::traces::{self, TraceSearch};
 use crate::curate::error::CurateError;
-use crate::model::{DocId, Standing};
 use crate::store::{DocumentRecord, TracePart, TraceRun, View};
+use model::{DocId, Standing};
 use roaring::RoaringTreemap;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -21,7 +21,7 @@ pub use spans::{SpanCollector, TokenSpans};
 
 use super::pack::{EffectiveSequence, PackPolicy, Segment};
 use super::recipe::{LongDocuments, PackKind};
-use crate::model::DocId;
+use model::DocId;
 use roaring::RoaringTreemap;
 use spans::{TokenCounts, of_document};
 use std::collections::BTreeSet;

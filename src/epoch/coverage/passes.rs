@@ -8,7 +8,7 @@ use super::{CopyLayers, Coverage, TokenSpans};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::blocks_and_slots;
 use crate::epoch::pack::Segment;
-use crate::model::DocId;
+use model::DocId;
 use roaring::RoaringTreemap;
 use std::borrow::Cow;
 use std::io::Read;

@@ -1,7 +1,7 @@
 //! Parts of documents: which tokens of a document are covered, and how often, as sorted segments.
 
 use crate::epoch::pack::{EffectiveSequence, PackPolicy, Segment};
-use crate::model::DocId;
+use model::DocId;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::epoch::recipe::LongDocuments;
-use crate::model::DocId;
+use model::DocId;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use crate::epoch::permutation::{Permutation, Purpose};
 use crate::epoch::plan::{narrow, ratio};
 use crate::epoch::rows::RowRef;
 use crate::epoch::run::{BatchSampler, EpochIndex, GlobalBatch, OpenPlan, RunCursor};
-use crate::model::Interrupt;
+use model::Interrupt;
 use serde::Serialize;
 
 /// Stretches that an epoch is cut into.

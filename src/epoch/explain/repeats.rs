@@ -8,7 +8,7 @@ use crate::epoch::coverage::{CopyLayers, Coverage};
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{PlannedSource, narrow, ratio};
 use crate::epoch::rows::SourceRows;
-use crate::model::{DocId, Standing};
+use model::{DocId, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, masks};
-use crate::model::show::number;
-use crate::model::{DocId, Interrupt, TokenizerId};
+use model::show::number;
+use model::{DocId, Interrupt, TokenizerId};
 use serde::Serialize;
 use std::fmt;
 

@@ -2,7 +2,7 @@
 
 use super::{Explanation, Padding, SourceExplanation};
 use crate::epoch::planning::LeftOut;
-use crate::model::show::{count, number, size};
+use model::show::{count, number, size};
 use std::fmt;
 
 /// Sources of the corpus that are named where a source draws from many.

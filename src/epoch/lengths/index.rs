@@ -4,7 +4,7 @@ use super::class_counts::LengthCounts;
 use super::column::{LengthReader, blocks_of};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::LengthHistogram;
-use crate::model::DocId;
+use model::DocId;
 use roaring::RoaringTreemap;
 use std::sync::OnceLock;
 

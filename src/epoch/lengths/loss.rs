@@ -4,7 +4,7 @@ use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::SpecialIds;
-use crate::model::{DocId, LossSpan, TokenizerId};
+use model::{DocId, LossSpan, TokenizerId};
 
 /// Reads the loss spans of one tokenizer.
 #[derive(Clone)]

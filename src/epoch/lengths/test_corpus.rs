@@ -1,9 +1,9 @@
 //! A corpus of lengths alone for unit tests: documents that have a number of tokens and no text.
 
-use crate::model::{DedupMode, Policy, TokenizerId};
 use crate::store::{
     self, CommitRecord, MemoryBudget, StoreWriter, TokenizerFiles, TokenizerRecord,
 };
+use model::{DedupMode, Policy, TokenizerId};
 
 const TOKENIZER: &[u8] = br#"{"version":"1.0","added_tokens":[],"model":{"type":"WordLevel","vocab":{"<unk>":0},"unk_token":"<unk>"}}"#;
 

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::epoch::pack::without_repeated;
     use crate::epoch::recipe::LongDocuments;
-    use crate::model::DocId;
+    use model::DocId;
     use proptest::prelude::*;
     use std::convert::Infallible;
 

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
     use crate::epoch::recipe::LongDocuments;
     use crate::epoch::recipe::PackKind;
-    use crate::model::DocId;
+    use model::DocId;
     use proptest::prelude::*;
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use super::{LengthHistogram, Segment};
 use crate::epoch::recipe::{LongDocuments, PackKind};
-use crate::model::is_zero;
+use model::is_zero;
 use serde::{Deserialize, Serialize};
 
 /// The packing rules of one source. Lengths are effective: BOS + stored tokens + EOS.
@@ -213,7 +213,7 @@ impl PackPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::DocId;
+    use model::DocId;
 
     fn policy(long: LongDocuments, kind: PackKind) -> PackPolicy {
         PackPolicy {

@@ -6,8 +6,8 @@ use crate::corpus::Corpora;
 use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::OutputRecipe;
-use crate::model::{DocId, LossSpan, TokenizerId};
 use crate::output::LossLevel;
+use model::{DocId, LossSpan, TokenizerId};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 

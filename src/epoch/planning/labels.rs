@@ -5,7 +5,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::PackPolicy;
 use crate::epoch::plan::{PlanHeader, policy};
 use crate::epoch::recipe::{LongDocuments, Recipe, SpecialIds};
-use crate::model::{LossSpan, MaskRule, TokenizerId};
+use model::{LossSpan, MaskRule, TokenizerId};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 

@@ -12,7 +12,7 @@ use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{count_tokens, with_tokens};
 use crate::epoch::plan::{PinnedSnapshot, Plan, PlanHeader, policy};
-use crate::model::TokenizerId;
+use model::TokenizerId;
 use roaring::RoaringTreemap;
 use serde::Serialize;
 

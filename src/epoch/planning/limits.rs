@@ -7,7 +7,7 @@ use crate::epoch::recipe::{BatchTail, LengthGrouped, MixUnit, Recipe};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchSampler, EpochIndex, OpenPlan};
 use crate::epoch::write::check_output;
-use crate::model::Interrupt;
+use model::Interrupt;
 use roaring::RoaringTreemap;
 
 /// What a row takes whose order needs all rows in memory: itself, its length, its place in the order.

@@ -35,7 +35,7 @@ use crate::epoch::plan::{
 use crate::epoch::recipe::{Curriculum, CurriculumPacing, Recipe, SourceRecipe};
 use crate::epoch::rows::SourceRows;
 use crate::epoch::run::{OwedPasses, Remainder};
-use crate::model::{Context, Interrupt};
+use model::{Context, Interrupt};
 use moment::PlanMoment;
 use pin::PassBuilder;
 use resolve::{Resolution, SourceSelections, resolve};

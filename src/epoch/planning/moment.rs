@@ -1,14 +1,14 @@
 //! The moment that a plan draws from, that of a snapshot or of what a view shows, and what expressions of a recipe say of
 //! documents then: each corpus answers for its own.
 
-use crate::contamination::ContaminationRule;
 use crate::corpus::{Corpora, parts, whole, wholes};
 use crate::epoch::error::EpochError;
-use crate::model::near_names::UnknownName;
-use crate::model::{CommitSeq, DocId, Generation};
 use crate::query::{contaminated, numbers, select, texts};
 use crate::store::{CommitRecord, TOO_MANY_ROOTS, View};
+use model::near_names::UnknownName;
+use model::{CommitSeq, DocId, Generation};
 use roaring::RoaringTreemap;
+use text::contamination::ContaminationRule;
 
 /// A moment of each corpus, under one name.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use crate::epoch::permutation::coin;
 use crate::epoch::plan::{PinnedTokenizer, policy};
 use crate::epoch::recipe::{LongDocuments, Recipe, SourceRecipe};
 use crate::epoch::run::OwedPasses;
-use crate::model::{DocId, TokenizerId};
+use model::{DocId, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;

@@ -11,9 +11,9 @@ use crate::epoch::plan::{PinnedTokenizer, policy};
 use crate::epoch::recipe::{
     Recipe, ResolvedRecipe, SourceRecipe, SpecialIds, SpecialTokens, special_ids,
 };
-use crate::model::near_names::UnknownName;
-use crate::model::{Context, TokenizerId};
 use crate::tokenizer::stored_vocabulary;
+use model::near_names::UnknownName;
+use model::{Context, TokenizerId};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -8,10 +8,10 @@ use crate::epoch::lengths::with_tokens;
 use crate::epoch::pack::LengthHistogram;
 use crate::epoch::permutation::coin;
 use crate::epoch::recipe::{Holdout, HoldoutSide, Recipe, SourceRecipe};
-use crate::model::show::count;
-use crate::model::{SourceId, Standing, TokenizerId};
 use crate::query::{Dependence, dependence, names_column};
 use crate::store::TOO_MANY_ROOTS;
+use model::show::count;
+use model::{SourceId, Standing, TokenizerId};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 

@@ -12,7 +12,7 @@ use crate::epoch::plan::{
 };
 use crate::epoch::recipe::{MixMethod, MixUnit, PackKind, Recipe, SourceRecipe};
 use crate::epoch::rows::{OpenPurpose, PassCount, SourceRows};
-use crate::model::{Interrupt, TokenizerId};
+use model::{Interrupt, TokenizerId};
 use std::sync::Arc;
 
 /// Sets the weights of `sources` and what an epoch asks of each; gives the budget of an epoch, in the

@@ -9,7 +9,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{blocks_of, slots};
 use crate::epoch::permutation::coin;
 use crate::epoch::recipe::Curriculum;
-use crate::model::{DocId, TokenizerId};
+use model::{DocId, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;

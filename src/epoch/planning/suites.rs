@@ -1,14 +1,14 @@
 //! Suites and a plan: documents that have an item of one, and sources that are one.
 
 use super::origins::SourceOrigins;
-use crate::contamination::ContaminationRule;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::{DrawsFrom, ExcludedSuite, Recipe};
-use crate::model::near_names::UnknownName;
-use crate::model::{SourceId, SuiteVerdict, hexadecimal};
 use crate::store::View;
+use model::near_names::UnknownName;
+use model::{SourceId, SuiteVerdict, hexadecimal};
 use roaring::RoaringTreemap;
+use text::contamination::ContaminationRule;
 
 /// The suites that a recipe excludes, spelt out: thresholds, which items they are, and what was rejected of them.
 ///

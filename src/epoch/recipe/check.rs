@@ -10,7 +10,7 @@ use super::sources::SourceRecipe;
 use super::sources::{MixMethod, MixUnit, SchedulePoint};
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::{WEIGHT_MAX, integer_weights};
-use crate::model::near_names::way_out;
+use model::near_names::way_out;
 
 const SHARD_MIN: u64 = 4096;
 

@@ -36,9 +36,9 @@ pub(super) use special::special_ids;
 
 use crate::epoch::error::EpochError;
 pub use crate::epoch::mix::Ramp;
-use crate::model::near_names::did_you_mean;
-use crate::model::text_file::without_byte_order_mark;
 use crate::query::resolved;
+use model::near_names::did_you_mean;
+use model::text_file::without_byte_order_mark;
 
 /// The words of the parser, with the key or word that was meant by one that is not known:
 /// "unknown field `lenght`, expected one of `kind`, `length`".

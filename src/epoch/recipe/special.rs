@@ -2,8 +2,8 @@
 
 use super::SpecialTokens;
 use crate::epoch::error::{EpochError, SPECIAL_TOKEN};
-use crate::model::near_names::UnknownName;
 use crate::tokenizer::Vocabulary;
+use model::near_names::UnknownName;
 use serde::{Deserialize, Serialize};
 
 /// Ids of the special tokens of an epoch; none where the recipe names none.

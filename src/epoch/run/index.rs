@@ -16,7 +16,7 @@ use crate::epoch::error::{EmptyEpoch, EpochError};
 use crate::epoch::plan::PlanHeader;
 use crate::epoch::recipe::{BatchTail, MixUnit};
 use crate::epoch::rows::{PassPosition, RowRef, SourcePosition};
-use crate::model::Interrupt;
+use model::Interrupt;
 
 /// Rows between two checkpoints at first, rounded to whole windows.
 const STRIDE: u64 = 1 << 10;

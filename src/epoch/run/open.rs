@@ -6,7 +6,7 @@ use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::mix::Fluid;
 use crate::epoch::plan::{Plan, PlanHeader, check_shards, masks};
 use crate::epoch::rows::{OpenPurpose, RowRef, SourceRows};
-use crate::model::{Interrupt, Standing, TokenizerId};
+use model::{Interrupt, Standing, TokenizerId};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::EffectiveSequence;
 use crate::epoch::plan::{ParentPlan, Plan};
 use crate::epoch::rows::{OpenPurpose, SourceRows};
-use crate::model::{Context, Interrupt};
+use model::{Context, Interrupt};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

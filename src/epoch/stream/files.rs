@@ -2,7 +2,7 @@
 
 use super::row::EpochRow;
 use crate::epoch::error::EpochError;
-use crate::model::IoError;
+use model::IoError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;

@@ -5,8 +5,8 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::SpecialIds;
 use crate::epoch::run::{BatchedRow, OpenPlan};
-use crate::model::{DocId, LossSpan};
 use crate::store::TokenIdsRef;
+use model::{DocId, LossSpan};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 

@@ -25,7 +25,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, OpenPlan, RankSharing};
-use crate::model::Context;
+use model::Context;
 use std::sync::Arc;
 use steps::Reading;
 

@@ -3,7 +3,7 @@
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::PadView;
 use crate::epoch::views::RowShape;
-use crate::model::LossSpan;
+use model::LossSpan;
 use std::sync::Arc;
 
 /// A row with its ids.

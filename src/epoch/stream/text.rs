@@ -181,7 +181,7 @@ fn common(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
     use crate::epoch::views::RowShape;
-    use crate::model::LossSpan;
+    use model::LossSpan;
     use proptest::prelude::*;
     use std::convert::Infallible;
 

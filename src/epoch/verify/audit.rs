@@ -12,8 +12,8 @@ use crate::epoch::rows::RowRef;
 use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, OpenPlan};
 use crate::epoch::stream::NO_SOURCE;
 use crate::epoch::write::{ExportCounts, RowCounts};
-use crate::model::Context;
 use crate::output::{ShardReadError, ShardReader, TokenBatch, TokenRow};
+use model::Context;
 use rayon::prelude::*;
 use std::sync::Arc;
 

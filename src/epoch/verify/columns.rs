@@ -2,8 +2,8 @@
 
 use super::checks::{Property, RowFindings, RowPlaces};
 use crate::epoch::recipe::RowColumn;
-use crate::model::LossSpan;
 use crate::output::{TokenRow, ViewValues};
+use model::LossSpan;
 
 /// A row and what its columns follow from.
 pub(super) struct ColumnChecker<'a> {

@@ -6,8 +6,8 @@ use super::checks::{CheckList, Property};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::run::OpenPlan;
-use crate::model::DocId;
 use crate::store::TokenIdsRef;
+use model::DocId;
 use rayon::prelude::*;
 
 /// Segments compared by one thread at a time.

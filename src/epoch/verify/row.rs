@@ -8,8 +8,8 @@ use crate::epoch::pack::Segment;
 use crate::epoch::recipe::{PackKind, PadSide, PadView};
 use crate::epoch::rows::SourceRows;
 use crate::epoch::run::OpenPlan;
-use crate::model::{DocId, LossSpan};
 use crate::output::TokenRow;
+use model::{DocId, LossSpan};
 use roaring::RoaringTreemap;
 
 /// Checks rows one by one.

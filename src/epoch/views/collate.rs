@@ -4,7 +4,7 @@ use super::loss::{LossWeighting, labels, loss_mask, loss_weights};
 use super::shape::{RowShape, ViewError, signed, size, wide};
 use super::tokens::{attention_mask, position_ids};
 use super::{PadSide, max_seqlen};
-use crate::model::LossSpan;
+use model::LossSpan;
 
 /// A batch padded to its longest row: tensors of B x T, row after row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! to the model, as transformers does; shifted ones have it at the position that predicts it.
 
 use super::shape::{RowShape, ShapeRun, size};
-use crate::model::LossSpan;
+use model::LossSpan;
 use std::collections::BTreeMap;
 use std::ops::Range;
 

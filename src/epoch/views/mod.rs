@@ -32,7 +32,6 @@ mod tests;
 
 pub use crate::epoch::recipe::PadSide;
 use crate::epoch::recipe::PadView;
-pub use crate::model::LossSpan;
 pub(in crate::epoch) use append::{
     TensorInteger, append_labels, append_loss, append_positions, append_run_ends, append_runs,
 };
@@ -43,6 +42,7 @@ pub use collate::{
 pub use loss::{
     IGNORED, LossWeighting, labels, loss_mask, loss_weights, shifted_labels, shifted_loss_weights,
 };
+pub use model::LossSpan;
 pub use shape::{RowShape, Span, ViewError};
 pub use tokens::{
     attention_mask, batch_block_causal_mask, batch_cu_seqlens, batch_cu_seqlens_padded,

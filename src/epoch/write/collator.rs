@@ -7,7 +7,7 @@ use crate::epoch::recipe::{Recipe, RowColumn};
 use crate::epoch::stream::{EpochBatch, EpochRow};
 use crate::epoch::tensors::{Contract, Tensor, TensorMaker};
 use crate::epoch::views::IGNORED;
-use crate::model::LossSpan;
+use model::LossSpan;
 
 /// A row as files with columns have it.
 #[derive(Clone, Debug, Default)]

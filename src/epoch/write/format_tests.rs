@@ -6,8 +6,8 @@ use crate::epoch::pack::Segment;
 use crate::epoch::recipe::{Format as F, Layout, MixUnit, OutputRecipe, RowColumn};
 use crate::epoch::stream::EpochRow;
 use crate::epoch::views::RowShape;
-use crate::model::DocId;
 use crate::output::{IdType, ManifestFile, OutputCompression, RowFormat, RowSpec, python_json};
+use model::DocId;
 use std::fs;
 use std::path::Path;
 

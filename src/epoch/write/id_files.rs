@@ -5,7 +5,7 @@ use super::manifest::Manifest;
 use crate::epoch::error::EpochError;
 use crate::epoch::stream::Epoch;
 use crate::epoch::stream::{EpochFiles, IdFile};
-use crate::model::IoError;
+use model::IoError;
 use std::fs;
 use std::path::Path;
 

@@ -9,10 +9,10 @@ use super::spec::RowContext;
 use crate::epoch::recipe::{Format as F, Layout, MixUnit, OutputRecipe, PadView, RowColumn};
 use crate::epoch::stream::{EpochRow, NO_SOURCE};
 use crate::epoch::views::{RowShape, Span};
-use crate::model::LossSpan;
 use crate::output::{
     IdType, OutputCompression, RowFormat, RowSpec, ShardReadError, TokenBatch, TokenRow,
 };
+use model::LossSpan;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::fs;

@@ -27,11 +27,11 @@ use crate::epoch::plan::{Plan, PlanHeader, masks};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan};
 use crate::epoch::stream::{EpochRow, Gatherer};
-use crate::model::{Context, refuse_without_room};
 use crate::output::{
     FileRename, LocalDestination, LocalStaging, OutputRequest, Staging, refuse_occupied,
 };
 use manifest::BUILDS;
+use model::{Context, refuse_without_room};
 use shards::{EpochPosition, FinishedDirectory, FinishedShard, Shards};
 use spec::RowContext;
 use std::path::Path;

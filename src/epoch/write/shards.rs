@@ -11,10 +11,10 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::without_repeated;
 use crate::epoch::recipe::MixUnit;
 use crate::epoch::stream::EpochRow;
-use crate::model::LossSpan;
 use crate::output::{
     BatchColumn, EncodedRows, FileRename, ManifestFile, RowFormat, RowShard, RowSize, ShardRecord,
 };
+use model::LossSpan;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -4,8 +4,8 @@ use crate::epoch::error::EpochError;
 use crate::epoch::plan::PlanHeader;
 use crate::epoch::run::OpenPlan;
 use crate::epoch::stream::EpochRow;
-use crate::model::LossSpan;
 use crate::output::{RowColumn, RowSize, RowSpec};
+use model::LossSpan;
 
 /// Whether the output format can hold the rows of `plan`.
 ///

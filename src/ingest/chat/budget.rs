@@ -5,9 +5,9 @@
 //! How long values are as text, without making the text.
 
 use super::values::write_str;
-use crate::model::Interrupt;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{Error, ErrorKind};
+use model::Interrupt;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;

@@ -3,8 +3,8 @@
 use super::options::ChatShape;
 use super::template::RECORD_LISTS;
 use super::values::{Members, parse};
-use crate::model::JsonMembers;
 use minijinja::value::{Value, ValueKind};
+use model::JsonMembers;
 
 const VARIABLES: &str = "chat_template_kwargs";
 

@@ -3,8 +3,8 @@
 
 use super::tags::by_tools;
 use super::template::{ChatTemplate, TemplateError};
-use crate::model::near_names::UnknownName;
-use crate::model::text_file::{bytes_without_mark, decode_text};
+use model::near_names::UnknownName;
+use model::text_file::{bytes_without_mark, decode_text};
 use serde_json::{Map, Value as Json};
 use std::path::Path;
 

@@ -13,8 +13,8 @@ use super::options::ForbiddenSpellings;
 use super::template::{ChatTemplate, MARKS};
 use super::trace::spelled_like_token;
 use crate::decide::LoadedTokenizer;
-use crate::model::overlaps_any;
 use minijinja::value::Value;
+use model::overlaps_any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 

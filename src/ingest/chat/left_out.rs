@@ -5,8 +5,8 @@ use super::budget::RenderBudget;
 use super::conversation::{Conversation, REASONING, SWITCHES, items};
 use super::template::{ChatTemplate, MARKS};
 use super::values::{Members, each_text, with_texts};
-use crate::model::json_string;
 use minijinja::value::{Value, ValueKind};
+use model::json_string;
 use std::collections::BTreeSet;
 
 /// Bytes of a text that is no part of another by chance.

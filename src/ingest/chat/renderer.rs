@@ -11,8 +11,8 @@ use super::template::{ChatTemplate, MARKS};
 use super::trace::{Trace, common};
 use super::values::Members;
 use crate::decide::LoadedTokenizer;
-use crate::model::{Interrupt, LossSpan, TextForm, json_string};
 use minijinja::value::Value;
+use model::{Interrupt, LossSpan, TextForm, json_string};
 
 const RESERVED: &str = "a character that is reserved for generation marks (U+FDD0, U+FDD1)";
 

@@ -1,7 +1,7 @@
 //! Conversations to text and spans, by templates of the shapes that models come with.
 
 use super::{ChatOptions, ChatRenderer, ChatShape, ChatTemplate, SpecialInContent};
-use crate::model::{Interrupt, LossSpan};
+use model::{Interrupt, LossSpan};
 use serde_json::{Value, json};
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 //!
 //! The engine prints floats otherwise (`1e-7`, sixteen zeros for `1e16`), and has whole numbers of 128 bits at most.
 
-use crate::model::{JsonTree, parse_as};
 use minijinja::value::{DynObject, Object, ObjectRepr, Value, ValueKind};
+use model::{JsonTree, parse_as};
 use std::cmp::Ordering;
 use std::fmt;
 use std::fmt::Write;

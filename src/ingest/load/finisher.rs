@@ -23,10 +23,8 @@ use crate::ingest::options::IngestOptions;
 use crate::ingest::reader::expand_files;
 use crate::ingest::report::IngestReport;
 use crate::input::{InputFile, InputFormat, InputReader, ReadItem, ReadOptions};
-use crate::model::{
-    Context, DocId, Interrupt, Match, ReadRecord, RecordKey, Standing, key_identity,
-};
 use crate::store::{BlockStandings, CommitRecord, StoreError, StoreWriter, View};
+use model::{Context, DocId, Interrupt, Match, ReadRecord, RecordKey, Standing, key_identity};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

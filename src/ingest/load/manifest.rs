@@ -4,8 +4,8 @@ use super::LoadOptions;
 use crate::ingest::error::IngestError;
 use crate::ingest::imported_row::TokenIdsColumn;
 use crate::input::{InputFormat, InputReader, ReadError, ReadItem, ReadOptions, expand};
-use crate::model::{Interrupt, Policy, SIGNATURE_VERSION};
 use crate::store::View;
+use model::{Interrupt, Policy, SIGNATURE_VERSION};
 use serde::Deserialize;
 
 /// The versions of the layout that are read: with the second one stored documents may stand otherwise.
@@ -37,7 +37,7 @@ struct LoadManifestFile {
 #[serde(deny_unknown_fields)]
 struct LoadBase {
     documents: u64,
-    /// Their [`StandingsDigest`](crate::dedup::StandingsDigest).
+    /// Their [`StandingsDigest`](text::dedup::StandingsDigest).
     #[serde(default)]
     standings: Option<String>,
     /// How many of them stand otherwise with the load.

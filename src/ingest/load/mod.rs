@@ -19,15 +19,15 @@ use super::options::{IngestOptions, OnDamagedFile, OnError};
 use super::pipeline::{IngestResources, ingest, pool};
 use super::reader::{IngestInput, expand_files};
 use super::report::IngestReport;
-use crate::dedup::StandingsDigest;
 use crate::input::{InputFile, InputFormat, ReadOptions};
-use crate::model::{Context, DocId, KeepOrder, Standing, key_identity};
 use crate::remote::ObjectStores;
 use crate::store::{BlockKind, StoreWriter, View};
+use model::{Context, DocId, KeepOrder, Standing, key_identity};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
+use text::dedup::StandingsDigest;
 
 /// Kinds of commits that make documents stand otherwise, and are not part of a load.
 const DECIDING: [&str; 6] = ["remove", "restore", "undo", "purge", "redo", "settle"];

@@ -7,7 +7,6 @@
 
 use super::parquet::{DEFAULT_COLUMNS, guarded, signed_columns, signed_fields, table_columns};
 use super::spelling::python_json;
-use crate::model::IoError;
 use crate::output::compression::{FileOutput, OutputCompression};
 use crate::output::destination::FileRename;
 use crate::output::error::WriteError;
@@ -32,6 +31,7 @@ use ::arrow::error::ArrowError;
 use arrow_ipc::CompressionType;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use model::IoError;
 use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{self, BufReader, Read};

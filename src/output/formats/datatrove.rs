@@ -9,7 +9,6 @@ use super::segment_table::columns_beside;
 use super::token_file::{
     ByteMaskReader, SideFileReader, SideFileWriter, TokenFile, TokenFileReader, expect_end,
 };
-use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile, write_whole};
 use crate::output::row_format::{
@@ -20,6 +19,7 @@ use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn, list_column
 use crate::output::token_batch::TokenBatch;
 use arrow::array::ArrayRef;
 use arrow::datatypes::Int32Type;
+use model::IoError;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -7,7 +7,6 @@
 use super::lines::{LineFile, in_parallel};
 use super::parquet::asked;
 use super::spelling::{Spelled, ValueSpelling, json_on_one_line, json_text};
-use crate::model::IoError;
 use crate::output::compression::{CompressedFile, FileOutput, OutputCompression};
 use crate::output::error::WriteError;
 use crate::output::files::ManifestFile;
@@ -24,6 +23,7 @@ use crate::output::token_batch::{
 };
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
+use model::IoError;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};

@@ -8,7 +8,6 @@ use super::sample_table::{SampleFile, read_table, table_bytes};
 use super::segment_table::{SegmentTableWriter, columns_beside};
 use super::spelling::python_json;
 use super::token_file::{TokenFileReader, encode_ids};
-use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{ManifestFile, write_whole};
 use crate::output::row_format::{
@@ -17,6 +16,7 @@ use crate::output::row_format::{
 };
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn};
 use crate::output::token_batch::TokenBatch;
+use model::IoError;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufReader;

@@ -9,7 +9,6 @@
 use super::sample_table::{SampleFile, read_table, table_bytes};
 use super::spelling::python_json;
 use super::token_file::encode_ids;
-use crate::model::IoError;
 use crate::output::compression::OutputCompression;
 use crate::output::error::WriteError;
 use crate::output::files::{ManifestFile, write_whole};
@@ -23,6 +22,7 @@ use crate::output::token_batch::{
 };
 use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
+use model::IoError;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufReader, Read};

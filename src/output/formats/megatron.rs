@@ -7,7 +7,6 @@
 
 use super::segment_table::columns_beside;
 use super::token_file::{SideFileReader, SideFileWriter, TokenFile, TokenFileReader};
-use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile};
 use crate::output::row_format::{
@@ -17,6 +16,7 @@ use crate::output::row_format::{
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn};
 use crate::output::token_batch::{TokenBatch, TokenRow};
 use arrow::array::ArrayRef;
+use model::IoError;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -35,7 +35,7 @@ pub(crate) use spelling::python_json;
 use super::compression::OutputCompression;
 use super::format::{OutputFormat, TableColumns};
 use super::row_format::RowFormat;
-use crate::model::show::count;
+use model::show::count;
 use std::fmt;
 use std::path::Path;
 

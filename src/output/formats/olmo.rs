@@ -11,7 +11,6 @@ use super::segment_table::columns_beside;
 use super::token_file::{
     ByteMaskReader, SideFileReader, SideFileWriter, TokenFile, TokenFileReader,
 };
-use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile};
 use crate::output::row_format::{
@@ -25,6 +24,7 @@ use arrow::datatypes::Int32Type;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
+use model::IoError;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write as _};

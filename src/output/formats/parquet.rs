@@ -6,7 +6,6 @@
 //! `position_ids`, `seq_lengths`, `seq_start_id`, `source`, `doc_ids`, `doc_offsets`, and `loss_weights` (unshifted)
 //! where documents say what is trained on. Pads are in the first four and the last only.
 
-use crate::model::{IoError, catch_panic};
 use crate::output::compression::{FileOutput, OutputCompression};
 use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile};
@@ -22,6 +21,7 @@ use crate::output::rows::{BatchColumn, ELEMENT, RowColumn, signed_ids};
 use crate::output::token_batch::{BATCH_ROWS, BATCH_TOKENS, TokenBatch};
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, Schema, SchemaRef};
+use model::{IoError, catch_panic};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,

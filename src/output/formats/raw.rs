@@ -7,7 +7,6 @@
 
 use super::segment_table::columns_beside;
 use super::token_file::{SideFileWriter, TokenFile, TokenFileReader};
-use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::ManifestFile;
 use crate::output::row_format::{
@@ -16,6 +15,7 @@ use crate::output::row_format::{
 };
 use crate::output::rows::{BatchColumn, IdType, LossLevel, RowColumn};
 use crate::output::token_batch::TokenBatch;
+use model::IoError;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};

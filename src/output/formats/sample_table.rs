@@ -4,7 +4,6 @@
 //! says of itself, then the samples.
 
 use super::segment_table::SegmentTableWriter;
-use crate::model::IoError;
 use crate::output::compression::{CompressedFile, OutputCompression};
 use crate::output::error::WriteError;
 use crate::output::files::ManifestFile;
@@ -12,6 +11,7 @@ use crate::output::row_format::{
     EncodedRows, RowShard, RowSpec, ShardReadError, damaged, little_endian,
 };
 use arrow::buffer::Buffer;
+use model::IoError;
 use std::fs;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};

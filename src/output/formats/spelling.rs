@@ -6,7 +6,6 @@
 //! `arrow-json` does: bytes in hexadecimal, dates and times of day as ISO 8601, lists and structs as arrays and objects
 //! with their nulls; a map is an object, its names the keys as texts.
 
-use crate::model::{decimal_encoder, map_encoder, moment_encoder, shown_moment};
 use crate::output::error::WriteError;
 use arrow::array::{
     Array, ArrowPrimitiveType, AsArray, LargeStringArray, PrimitiveArray, RecordBatch, StringArray,
@@ -21,6 +20,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncoder, make_encoder};
 use arrow::temporal_conversions::as_datetime;
+use model::{decimal_encoder, map_encoder, moment_encoder, shown_moment};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};

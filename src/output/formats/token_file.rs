@@ -4,7 +4,6 @@
 //! The segment table is there since boundaries are data.
 
 use super::segment_table::{SegmentTableReader, SegmentTableWriter, columns_beside};
-use crate::model::IoError;
 use crate::output::error::WriteError;
 use crate::output::files::{HashedFile, ManifestFile};
 use crate::output::row_format::{
@@ -15,6 +14,7 @@ use crate::output::token_batch::TokenBatch;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::{Schema, UInt32Type};
+use model::IoError;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};

@@ -2,11 +2,11 @@
 
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
-use crate::contamination::{ContaminationRule, SeedIndex, SeedScratch};
-use crate::model::SuiteId;
 use crate::query::error::QueryError;
 use crate::store::View;
+use model::SuiteId;
 use serde::Serialize;
+use text::contamination::{ContaminationRule, SeedIndex, SeedScratch};
 
 /// The evidence of suites in a text.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,13 +1,13 @@
 //! Evidence by document and item, as it is reported.
 
 use super::weighed::{Weighed, Whose};
-use crate::contamination::{ContaminationRule, Evidence};
-use crate::model::{ByteSpan, DocId, ItemText, Sightings, SuiteVerdict};
 use crate::query::error::QueryError;
 use crate::store::View;
+use model::{ByteSpan, DocId, ItemText, Sightings, SuiteVerdict};
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
+use text::contamination::{ContaminationRule, Evidence};
 
 /// Evidence: how much of a part of a suite's item a document contains.
 #[derive(Clone, Debug, PartialEq, Serialize)]

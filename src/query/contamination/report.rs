@@ -2,13 +2,13 @@
 
 use super::found::{ItemEvidence, Worst};
 use super::weighed::{Weighed, Whose};
-use crate::contamination::{ContaminationRule, ITEM_RULE, RulePrecision};
-use crate::model::{DocId, SuiteVerdict, hexadecimal};
 use crate::query::error::QueryError;
 use crate::store::{SuiteRecord, VerdictSubject, View, system_fields};
+use model::{DocId, SuiteVerdict, hexadecimal};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use text::contamination::{ContaminationRule, ITEM_RULE, RulePrecision};
 
 /// A stored suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,13 +2,13 @@
 
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
-use crate::contamination::{ContaminationRule, Excerpt, excerpts};
-use crate::dedup::TokenPlaces;
-use crate::model::{ByteSpan, DocId, Normaliser, SuiteId, SuiteItem};
 use crate::query::error::QueryError;
 use crate::store::View;
+use model::{ByteSpan, DocId, Normaliser, SuiteId, SuiteItem};
 use roaring::RoaringTreemap;
 use serde::Serialize;
+use text::contamination::{ContaminationRule, Excerpt, excerpts};
+use text::dedup::TokenPlaces;
 
 /// Bytes shown before and behind what is marked.
 const AROUND: usize = 160;

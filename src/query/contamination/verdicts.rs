@@ -1,11 +1,11 @@
 //! The documents that a rule holds of, by suite.
 
 use super::weighed::{Weighed, Whose};
-use crate::contamination::ContaminationRule;
-use crate::model::SuiteVerdict;
 use crate::query::error::QueryError;
 use crate::store::View;
+use model::SuiteVerdict;
 use roaring::RoaringTreemap;
+use text::contamination::ContaminationRule;
 
 /// For each suite, by name, the documents that are contaminated by the rule.
 ///

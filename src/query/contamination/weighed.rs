@@ -1,11 +1,11 @@
 //! A suite as evidence is made with it: what is common in the corpus counts for nothing, what was rejected is marked.
 
-use crate::contamination::{CommonGrams, ContaminationRule, Evidence, SuiteIndex};
-use crate::model::{DocId, Sightings, SuiteId, SuiteVerdict, hash64, text_hash};
 use crate::query::error::QueryError;
 use crate::store::{SuiteRecord, VerdictSubject, View};
+use model::{DocId, Sightings, SuiteId, SuiteVerdict, hash64, text_hash};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
+use text::contamination::{CommonGrams, ContaminationRule, Evidence, SuiteIndex};
 
 /// Bytes that an n-gram takes while evidence is made, reckoned.
 const GRAM_BYTES: u64 = 80;

@@ -1,9 +1,9 @@
 //! Why a document is blocked: the removed documents that keep it out, and by what.
 
 use super::craft;
-use crate::model::DocId;
 use crate::query::error::QueryError;
 use crate::store::{BlockKind, DocumentRecord, View};
+use model::DocId;
 use serde::Serialize;
 
 /// Removed documents that are listed.

@@ -1,8 +1,8 @@
 //! The sizes of all clusters, counted in one walk in the order of witnesses.
 
-use crate::model::DocId;
 use crate::query::error::QueryError;
 use crate::store::View;
+use model::DocId;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

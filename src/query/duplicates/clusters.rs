@@ -3,10 +3,10 @@
 use super::craft::{shared_bands, sketch};
 use super::diff::{DiffPart, diff};
 use super::pairs::{DuplicatePair, Pairs};
-use crate::model::DocId;
 use crate::query::error::QueryError;
 use crate::query::relations::Relation;
 use crate::store::View;
+use model::DocId;
 use serde::Serialize;
 
 /// A removed document and its witness, looked at closely.

@@ -1,13 +1,13 @@
 //! What looking asks of the dedup craft and of the bucket index: each question in one function.
 
-use crate::dedup::{
-    Fingerprint, Fingerprinter, RemovedText, Sketch, bands, block_keys, estimate_floor,
-};
-use crate::model::{BucketKey, DedupScope, DocId, Policy, SourceId, Standing, bucket_keys};
 use crate::query::error::QueryError;
 use crate::store::{BlockKind, TextKind, View};
+use model::{BucketKey, DedupScope, DocId, Policy, SourceId, Standing, bucket_keys};
 use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
+use text::dedup::{
+    Fingerprint, Fingerprinter, RemovedText, Sketch, bands, block_keys, estimate_floor,
+};
 
 /// Members read of one bucket. More than an ingest reads: nobody waits for millions of look-ups.
 pub(in crate::query) const BUCKET_CAP: usize = 1024;
@@ -98,7 +98,7 @@ pub(in crate::query) fn band_keys(
     policy: &Policy,
     source: SourceId,
 ) -> Vec<BucketKey> {
-    bucket_keys(&crate::dedup::band_keys(sketch, policy, source)).collect()
+    bucket_keys(&text::dedup::band_keys(sketch, policy, source)).collect()
 }
 
 /// The sources whose buckets may hold what is searched for: any one stands for all in global scope.

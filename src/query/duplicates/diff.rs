@@ -1,8 +1,8 @@
 //! The difference of two texts: by lines first, then by words where lines differ.
 
-use crate::model::DocId;
 use crate::query::error::QueryError;
 use crate::store::View;
+use model::DocId;
 use serde::Serialize;
 
 /// Edits searched for; two stretches further apart are shown as one replaced by the other. Bounds

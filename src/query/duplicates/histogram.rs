@@ -1,6 +1,6 @@
 //! Similarities of duplicates to their witnesses, counted between bounds.
 
-use crate::model::{DedupMode, Policy};
+use model::{DedupMode, Policy};
 use serde::Serialize;
 
 /// Similarity of duplicates to their witness.
@@ -88,7 +88,7 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Profile;
+    use model::Profile;
 
     #[test]
     fn similarities_fall_into_the_bin_they_reach() {

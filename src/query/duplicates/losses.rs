@@ -3,10 +3,10 @@
 //! One walk over the matches in the order of removed documents. Witnesses lie anywhere before, so their groups are
 //! asked for in batches, sorted: each block of a column is read once a batch and once more.
 
-use crate::model::{DocId, Match, MatchKind, SourceId};
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups, Total};
 use crate::store::{NumberBlock, View, system_fields};
+use model::{DocId, Match, MatchKind, SourceId};
 use std::collections::BTreeMap;
 
 /// Removed documents whose witnesses wait for their groups, of 24 bytes each.

@@ -1,9 +1,9 @@
 //! The beginning of what two texts differ in: a difference short enough for a page, whatever the texts are.
 
 use super::diff::{DiffPart, texts};
-use crate::model::DocId;
 use crate::query::error::QueryError;
 use crate::store::View;
+use model::DocId;
 
 /// Characters of what is the same that are shown beside a change.
 const BESIDE: usize = 80;

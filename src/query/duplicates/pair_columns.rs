@@ -1,13 +1,13 @@
 //! Removed documents beside their witnesses as columns.
 
 use super::pairs::{DuplicatePair, Pairs};
-use crate::model::DocId;
-use crate::model::near_names::UnknownName;
 use crate::query::error::QueryError;
 use crate::store::{View, system_fields};
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use model::DocId;
+use model::near_names::UnknownName;
 use std::sync::Arc;
 
 /// Every column with its type, in their order.

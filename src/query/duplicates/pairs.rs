@@ -1,9 +1,9 @@
 //! Removed documents beside their witnesses, as `corpusdb duplicates` lists them.
 
-use crate::model::{DocId, Match};
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
 use crate::store::{MatchIter, View};
+use model::{DocId, Match};
 use serde::Serialize;
 
 /// A removed document and its witness.

@@ -1,11 +1,11 @@
 //! What a dedup policy comes to: detection by similarity, candidates, bytes, and the cost of another.
 
 use super::craft::{candidates, floor, shared_bands, sketch};
-use crate::model::{ComparedPart, DocId, Policy, Signature};
 use crate::query::error::QueryError;
 use crate::query::policy_settings::{PolicySetting, policy_settings};
 use crate::query::sample::draw;
 use crate::store::View;
+use model::{ComparedPart, DocId, Policy, Signature};
 use serde::Serialize;
 
 /// Documents of a corpus that are looked up to learn how many candidates they have.
@@ -341,7 +341,7 @@ fn per(sum: u64, count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Profile;
+    use model::Profile;
 
     #[test]
     fn detection_is_that_of_the_published_tables() {

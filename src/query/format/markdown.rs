@@ -2,10 +2,10 @@
 
 use super::cell::harmless;
 use super::is_short;
-use crate::model::shown_values;
 use crate::query::error::QueryError;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
+use model::shown_values;
 use std::fmt::{self, Write};
 
 /// The line of names, and the one below it: numbers stand to the right.

@@ -5,7 +5,6 @@ mod markdown;
 mod rows;
 mod table;
 
-use crate::model::shown_values;
 use crate::output::{WriteError, csv_header, csv_rows, json_rows};
 use crate::query::error::QueryError;
 use crate::query::sql::Rows;
@@ -13,6 +12,7 @@ use arrow::datatypes::{DataType, Fields, Schema};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::ArrayFormatter;
 use cell::Cell;
+use model::shown_values;
 use std::io::Write;
 use std::sync::Arc;
 use table::{Head, Page};

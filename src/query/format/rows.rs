@@ -1,10 +1,10 @@
 //! Rows with their values whole, a column a line: for reading texts, of any length.
 
 use super::cell::harmless;
-use crate::model::shown_values;
 use crate::query::error::QueryError;
 use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
+use model::shown_values;
 use std::fmt::{self, Write as _};
 use std::io::Write;
 

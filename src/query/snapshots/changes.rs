@@ -2,9 +2,9 @@
 
 use super::moment::{Moment, SnapshotMoment};
 use super::reasons::{Loss, Reasons};
-use crate::model::DocId;
 use crate::query::error::QueryError;
 use crate::store::View;
+use model::DocId;
 use roaring::RoaringTreemap;
 
 /// What became of a document.

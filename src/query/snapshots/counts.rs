@@ -1,9 +1,9 @@
 //! What documents come to: how many, bytes of text, tokens. Columns are read block by block, those of documents only
 //! that are counted.
 
-use crate::model::{DocId, TokenizerId};
 use crate::query::error::QueryError;
 use crate::store::{NumberBlock, View, system_fields};
+use model::{DocId, TokenizerId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

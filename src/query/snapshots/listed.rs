@@ -3,10 +3,10 @@
 use super::changes::Changes;
 use super::moment::Moment;
 use super::reasons::Reason;
-use crate::model::DocId;
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
 use crate::store::View;
+use model::DocId;
 use serde::Serialize;
 
 /// A document whose state changed.

@@ -1,8 +1,8 @@
 //! The moment that a name stands for: a snapshot, or the present.
 
-use crate::model::{CommitSeq, Generation};
 use crate::query::error::QueryError;
 use crate::store::{StoreError, View};
+use model::{CommitSeq, Generation};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 

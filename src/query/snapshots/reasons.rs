@@ -1,9 +1,9 @@
 //! Why a document was not kept in a moment, by what was decided until then.
 
 use super::moment::Moment;
-use crate::model::{CommitSeq, DocId, Generation, Match, MatchKind, Standing};
 use crate::query::error::QueryError;
 use crate::store::{BlockStandings, MatchIter, View};
+use model::{CommitSeq, DocId, Generation, Match, MatchKind, Standing};
 
 /// Why a document was not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,10 +1,10 @@
 //! What one snapshot holds.
 
 use super::counts::{DocumentCounts, Sizes, Sum};
-use crate::model::DocId;
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups};
 use crate::store::View;
+use model::DocId;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

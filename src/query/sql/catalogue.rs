@@ -2,12 +2,12 @@
 
 use super::schema::DocumentColumns;
 use super::small_tables;
-use crate::model::near_names::UnknownName;
 use crate::query::error::QueryError;
 use crate::store::View;
 use arrow::array::{ArrayRef, BooleanArray, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
+use model::near_names::UnknownName;
 use std::sync::Arc;
 
 /// A table, what a row of it is, and its columns with what they mean.

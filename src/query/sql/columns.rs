@@ -3,8 +3,6 @@
 use super::evaluate::{Block, StoredBlock};
 use super::limits::Limits;
 use super::schema::{Content, DocumentColumn};
-use crate::contamination::ContaminationRule;
-use crate::model::{ColumnId, DocId, FieldId, SourceId, Standing, TermId, unsortable_float};
 use crate::query::contamination::verdicts;
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
@@ -18,9 +16,11 @@ use arrow::array::{
 use arrow::datatypes::{Float64Type, Int64Type, SchemaRef, TimestampMicrosecondType, UInt64Type};
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use model::{ColumnId, DocId, FieldId, SourceId, Standing, TermId, unsortable_float};
 use roaring::RoaringBitmap;
 use std::collections::HashMap;
 use std::sync::Arc;
+use text::contamination::ContaminationRule;
 
 /// Term values remembered: near-unique keywords would otherwise all be held.
 const REMEMBERED: usize = 1 << 16;

@@ -1,7 +1,6 @@
 //! The rows of the table `contamination`: what documents have of the items of suites.
 
 use super::producer::Sink;
-use crate::contamination::ContaminationRule;
 use crate::query::contamination::{ItemEvidence, each_evidence};
 use crate::query::error::QueryError;
 use crate::store::View;
@@ -10,6 +9,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use text::contamination::ContaminationRule;
 
 /// Name and type of every column.
 pub(in crate::query) const COLUMNS: [(&str, DataType); 14] = [

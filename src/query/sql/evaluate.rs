@@ -2,11 +2,11 @@
 
 use super::predicate::Predicate;
 use super::ranges::Ranges;
-use crate::model::{BLOCK_SIZE, ColumnId, DocId, TermId};
 use crate::query::error::QueryError;
 use crate::query::keys::find_keys;
 use crate::store::system_fields;
 use crate::store::{NumberBlockHandle, NumberBlockRef, StoreError, View};
+use model::{BLOCK_SIZE, ColumnId, DocId, TermId};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

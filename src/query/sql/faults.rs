@@ -2,10 +2,10 @@
 
 use super::catalogue::table_names;
 use super::outside::TABLE_FUNCTIONS;
-use crate::model::near_names::UnknownName;
 use crate::query::error::QueryError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
+use model::near_names::UnknownName;
 
 /// The catalogue's own name, which users never wrote.
 const CATALOGUE: &str = "datafusion.public.";

@@ -1,7 +1,6 @@
 //! `date_trunc` over all years: the engine's counts in nanoseconds, so that one value beyond 2262 ended a statement.
 
 use super::engine_function::all_but_the_call;
-use crate::model::TimeUnit as CalendarUnit;
 use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
 use arrow::datatypes::{
     ArrowTimestampType, DataType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
@@ -12,6 +11,7 @@ use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+use model::TimeUnit as CalendarUnit;
 use std::sync::Arc;
 
 /// Puts this function in the place of the engine's.

@@ -1,10 +1,10 @@
 //! `preset('gopher')` in conditions and statements: the published thresholds take its place before anything is planned.
 
 use super::tokens::{self, Places};
-use crate::signals::SignalSet;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::ops::Range;
+use text::signals::SignalSet;
 
 const NAME: &str = "preset";
 /// Presets of one statement: each stands for some 25 comparisons.

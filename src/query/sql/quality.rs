@@ -4,7 +4,6 @@
 //! bounded by the longest one.
 
 use super::texts::Texts;
-use crate::signals as of;
 use arrow::array::{
     ArrayRef, Float64Array, Int64Array, Int64Builder, ListBuilder, StringBuilder, StringViewArray,
     StringViewBuilder, StructBuilder,
@@ -18,6 +17,7 @@ use datafusion::logical_expr::{
 };
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use text::signals as of;
 
 /// Places of personal data listed for one text.
 const PLACES: usize = 1000;

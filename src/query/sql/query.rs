@@ -1,7 +1,7 @@
 //! A statement, and what it is given beside its text: a snapshot to look at, files of this machine, values of parameters.
 
 use super::parameters::SqlParameters;
-use crate::model::Interrupt;
+use model::Interrupt;
 
 /// A statement; [`Corpus::sql`](crate::Corpus::sql) takes one, or its text alone. By default `documents` is all that is
 /// stored, no file can be read, and nothing stops it.

@@ -1,8 +1,8 @@
 //! Sets of integers as sorted, disjoint, inclusive ranges: what a comparison asks of a numeric column.
 
-use crate::model::sortable_float;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
+use model::sortable_float;
 
 /// How a value is compared with a literal that is not null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

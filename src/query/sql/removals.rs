@@ -1,12 +1,12 @@
 //! The rows of the table `removals`: which documents were removed, restored and purged, one commit after the other.
 
 use super::producer::Sink;
-use crate::model::CommitSeq;
 use crate::query::error::QueryError;
 use crate::store::{CommitRecord, View};
 use arrow::array::{ArrayRef, StringArray, TimestampMicrosecondArray, UInt64Array};
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
+use model::CommitSeq;
 use std::iter::repeat_n;
 use std::sync::Arc;
 

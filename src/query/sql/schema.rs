@@ -1,9 +1,9 @@
 //! The columns of the table `documents`: names, types, and where their values come from.
 
-use crate::model::near_names::UnknownName;
-use crate::model::{ColumnId, FieldDeclaration, FieldId, FieldKind};
 use crate::store::{View, system_fields};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use model::near_names::UnknownName;
+use model::{ColumnId, FieldDeclaration, FieldId, FieldKind};
 use roaring::RoaringTreemap;
 use std::sync::{Arc, OnceLock};
 

@@ -1,8 +1,8 @@
 //! Cuts a text into statements, where the engine's tokens have semicolons: one in a string or a comment ends nothing.
 
 use super::tokens::{Places, tokens};
-use crate::model::text_file::without_byte_order_mark;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenizerError};
+use model::text_file::without_byte_order_mark;
 
 /// Statements that were written one after another, each ended by `;`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,20 +7,20 @@ use super::parameters::SqlParameters;
 use super::predicate::{Predicate, Translator};
 use super::schema::DocumentColumns;
 use super::{nesting, parser, runtime, session, statement};
-use crate::model::BLOCK_SIZE;
-use crate::model::near_names::did_you_mean;
-use crate::model::text_file::without_byte_order_mark;
 use crate::query::error::QueryError;
-use crate::signals::Signal;
 use crate::store::View;
 use arrow::array::{Array, Int64Array, UInt64Array};
 use arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
+use model::BLOCK_SIZE;
+use model::near_names::did_you_mean;
+use model::text_file::without_byte_order_mark;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::sync::mpsc::sync_channel;
+use text::signals::Signal;
 
 /// Batches that wait between the engine and the bitmap.
 const QUEUE: usize = 2;

@@ -2,12 +2,12 @@
 //! of a few that it takes, and give none.
 
 use super::passing::{Next, Pass, Passing};
-use crate::model::Interrupt;
 use crate::query::error::QueryError;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use model::Interrupt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 

@@ -1,8 +1,8 @@
 //! Cuts texts into the engine's tokens, with their places.
 
 use super::dialect::CorpusDialect;
-use crate::model::text_file::without_byte_order_mark;
 use datafusion::sql::sqlparser::tokenizer::{Location, TokenWithSpan, Tokenizer, TokenizerError};
+use model::text_file::without_byte_order_mark;
 
 pub(super) static DIALECT: CorpusDialect = CorpusDialect;
 

@@ -3,12 +3,12 @@
 
 use super::scope::{Member, Scope};
 use super::spread::{ColumnStats, Measured, Set, measured};
-use crate::model::{DocId, SourceId};
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
 use crate::query::groups::source_of;
 use crate::query::snapshots::Moment;
 use crate::store::{View, system_fields};
+use model::{DocId, SourceId};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 

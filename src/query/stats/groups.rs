@@ -1,11 +1,11 @@
 //! Documents, bytes and tokens by source and language.
 
 use super::scope::{Member, Scope};
-use crate::model::{ColumnId, FieldKind, SourceId};
 use crate::query::error::QueryError;
 use crate::query::groups::Groups;
 use crate::query::snapshots::DocumentCounts;
 use crate::store::{NumberBlock, View, system_fields};
+use model::{ColumnId, FieldKind, SourceId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

@@ -2,11 +2,11 @@
 
 use super::scope::{Member, Scope};
 use super::spread;
-use crate::model::ColumnId;
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
 use crate::query::snapshots::Moment;
 use crate::store::View;
+use model::ColumnId;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 

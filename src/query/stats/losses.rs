@@ -1,11 +1,11 @@
 //! Why documents are not kept, by source: what the duplicates of each come to.
 
 use super::scope::{Member, Scope};
-use crate::model::{DocId, SourceId};
 use crate::query::error::QueryError;
 use crate::query::groups::source_of;
 use crate::query::snapshots::{Moment, Reasons};
 use crate::store::system_fields;
+use model::{DocId, SourceId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

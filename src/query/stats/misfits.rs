@@ -40,7 +40,7 @@ pub(super) fn misfits(scope: &Scope<'_>) -> Result<Vec<MisfitStats>, QueryError>
         });
         merge(&mut counts, found?);
     }
-    let stats = |field: &crate::model::FieldDeclaration| {
+    let stats = |field: &model::FieldDeclaration| {
         let count = counts.remove(&field.id)?;
         Some(MisfitStats {
             field: field.name.clone(),

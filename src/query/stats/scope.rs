@@ -1,11 +1,11 @@
 //! The documents that are examined, block by block, and which of them are kept.
 
-use crate::model::{BLOCK_SIZE, DocId, TermId};
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
 use crate::query::snapshots::Moment;
 use crate::query::sql::select_with;
 use crate::store::{View, system_fields};
+use model::{BLOCK_SIZE, DocId, TermId};
 use roaring::RoaringTreemap;
 use std::ops::Range;
 

@@ -5,9 +5,9 @@
 //! ten counted ranges at a time.
 
 use super::scope::{Member, Scope};
-use crate::model::{ColumnId, FieldKind, shown_timestamp, unsortable_float};
 use crate::query::error::QueryError;
 use crate::store::{View, system_fields};
+use model::{ColumnId, FieldKind, shown_timestamp, unsortable_float};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::{Serialize, Serializer};
 
@@ -380,7 +380,7 @@ impl Compensated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sortable_float;
+    use model::sortable_float;
     use proptest::prelude::*;
 
     /// The quantiles of some values, found by the passes.

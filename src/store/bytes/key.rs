@@ -7,10 +7,10 @@
     reason = "keys are the one place where byte order must be value order"
 )]
 
-use crate::model::{
+use crate::store::error::{DecodeError, StoreError};
+use model::{
     ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, SuiteId, TermId, TokenizerId,
 };
-use crate::store::error::{DecodeError, StoreError};
 
 /// A typed key of one column family.
 pub trait StoreKey: Clone {

@@ -2,9 +2,9 @@
 //!
 //! The only file that names bincode, so that it can be replaced here alone (see deny.toml).
 
-use crate::model::{FieldDeclaration, FieldId, FieldKind, MaskRule, Normaliser, Policy};
 use crate::store::error::{DecodeError, StoreError};
 use bincode::{Decode, Encode};
+use model::{FieldDeclaration, FieldId, FieldKind, MaskRule, Normaliser, Policy};
 
 /// Largest record, encoded: 16 MiB. A corrupt length asks for no more.
 const LIMIT: usize = 16 << 20;

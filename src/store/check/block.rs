@@ -1,6 +1,5 @@
 //! Checks one block of documents against its bitmaps and columns.
 
-use crate::model::{BLOCK_SIZE, ColumnId, Context, DocId, Standing, TokenizerId};
 use crate::store::bytes::key::{DocumentKey, TextKind};
 use crate::store::bytes::number_block::NumberBlock;
 use crate::store::check::FaultList;
@@ -12,6 +11,7 @@ use crate::store::documents::texts::Texts;
 use crate::store::error::StoreError;
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{BLOCK_SIZE, ColumnId, Context, DocId, Standing, TokenizerId};
 use roaring::RoaringBitmap;
 use std::collections::{BTreeMap, BTreeSet};
 

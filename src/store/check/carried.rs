@@ -4,9 +4,6 @@
 //! These are standings as their bitmaps have them, ids that came with records, who has a length in tokens where the ids
 //! go too, and sketches of purged documents. There is one table a family, in a directory of the corpus.
 
-use crate::model::{
-    BLOCK_SIZE, Context, DocId, Generation, IoError, Standing, TermId, TokenizerId, sync_directory,
-};
 use crate::store::bytes::bitmap_block;
 use crate::store::bytes::key::{
     BlockKind, BlockNumber, ColumnKey, DocumentKey, PostingKey, StoreKey, TermKey, TokensKey,
@@ -26,6 +23,9 @@ use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{
+    BLOCK_SIZE, Context, DocId, Generation, IoError, Standing, TermId, TokenizerId, sync_directory,
+};
 use roaring::RoaringTreemap;
 use rocksdb::{Options, SstFileWriter};
 use std::collections::{BTreeMap, BTreeSet};

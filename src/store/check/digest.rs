@@ -1,11 +1,11 @@
 //! `check --digest`: one hash over what a corpus means, not over how it came to be or lies on disk.
 
-use crate::model::{BLOCK_SIZE, Context, DocId, Standing};
 use crate::store::documents::loss::{encode_form, encode_loss};
 use crate::store::error::StoreError;
 use crate::store::records::contamination::encode_sightings;
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{BLOCK_SIZE, Context, DocId, Standing};
 
 /// blake3 over documents (key, file, source, text, metadata), standing, matches, token ids and trained
 /// tokens of kept documents, columns, (field, value) bitmaps, what texts have of suites and what was decided about it;
@@ -144,8 +144,7 @@ impl DigestHasher {
     }
 
     fn columns(&mut self, view: &View, block: u64) -> Result<(), StoreError> {
-        let numbers =
-            view.fields().iter().filter(|field| field.kind != crate::model::FieldKind::Keyword);
+        let numbers = view.fields().iter().filter(|field| field.kind != model::FieldKind::Keyword);
         let declared =
             numbers.map(|field| (field.name.as_str(), system_fields::column_of(field.id)));
         for (name, column) in [("bytes", system_fields::BYTES), ("chars", system_fields::CHARS)]
@@ -162,8 +161,7 @@ impl DigestHasher {
     }
 
     fn bitmaps(&mut self, view: &View) -> Result<(), StoreError> {
-        let keywords =
-            view.fields().iter().filter(|field| field.kind == crate::model::FieldKind::Keyword);
+        let keywords = view.fields().iter().filter(|field| field.kind == model::FieldKind::Keyword);
         let declared = keywords.map(|field| (field.name.as_str(), field.id));
         for (name, field) in [("language", system_fields::LANGUAGE)].into_iter().chain(declared) {
             self.part(name.as_bytes());

@@ -2,7 +2,6 @@
 //!
 //! The contents of these rows are computed by `curate`, which knows the crafts.
 
-use crate::model::{CommitSeq, DocId, Generation, SourceId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{IdentityKey, MatchKey, MemberKey, StoreKey, encode_document};
 use crate::store::bytes::record::{self, RepairRecord};
@@ -15,6 +14,7 @@ use crate::store::error::StoreError;
 use crate::store::meta::{Meta, MetaKey};
 use crate::store::view::View;
 use crate::store::writer::StoreWriter;
+use model::{CommitSeq, DocId, Generation, SourceId};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;

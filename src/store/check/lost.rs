@@ -1,7 +1,6 @@
 //! Says in words which rows of a family cannot be read and follow from nothing else: by document, where rows are of
 //! documents.
 
-use crate::model::{DocId, hexadecimal};
 use crate::store::bytes::key::{CommitKey, DocumentKey, StoreKey, TokensKey};
 use crate::store::database::family::StoreFamily;
 use crate::store::database::whole_rows::LostKeys;
@@ -12,6 +11,7 @@ use crate::store::documents::texts::Texts;
 use crate::store::error::StoreError;
 use crate::store::records::commits::Commits;
 use crate::store::view::View;
+use model::{DocId, hexadecimal};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -3,10 +3,10 @@
 //! Matches are in order of the removed documents and members in order of witnesses: sums over blocks of witnesses say
 //! whether both name the same pairs, and where not.
 
-use crate::model::{DedupMode, DocId, MatchKind, Standing};
 use crate::store::check::{FaultList, MOST};
 use crate::store::error::StoreError;
 use crate::store::view::View;
+use model::{DedupMode, DocId, MatchKind, Standing};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 use xxhash_rust::xxh3::xxh3_64;

@@ -4,7 +4,6 @@
 //! Bitmaps are in order of terms and documents are not, so that comparing them one by one would be a look-up for every
 //! value in every block. Where sums differ, that block is compared value by value.
 
-use crate::model::{BLOCK_SIZE, DocId, FieldId, FieldKind, TermId};
 use crate::store::bytes::bitmap_block;
 use crate::store::bytes::key::{StoreKey, TermKey};
 use crate::store::check::{FaultList, MOST};
@@ -13,6 +12,7 @@ use crate::store::documents::terms::{self, TermOfValue, TermsWithPostings, Value
 use crate::store::error::StoreError;
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{BLOCK_SIZE, DocId, FieldId, FieldKind, TermId};
 use roaring::RoaringBitmap;
 use std::collections::{BTreeMap, BTreeSet};
 use xxhash_rust::xxh3::xxh3_64;
@@ -154,10 +154,10 @@ fn detail(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{DedupMode, Policy};
     use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey};
     use crate::store::database::tuning::MemoryBudget;
     use crate::store::{StoreWriter, counted, create};
+    use model::{DedupMode, Policy};
 
     const VALUES: u32 = 50;
 

@@ -2,10 +2,6 @@
 //!
 //! There is one rule for both who use them: `check` compares them with what is stored, and a repair writes them.
 
-use crate::model::{
-    BLOCK_SIZE, ColumnId, Context, DocId, FieldDeclaration, FieldId, Generation, SourceId,
-    Standing, TermId,
-};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block;
 use crate::store::bytes::key::DocumentKey;
@@ -19,6 +15,10 @@ use crate::store::documents::tokens::Tokens;
 use crate::store::error::StoreError;
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{
+    BLOCK_SIZE, ColumnId, Context, DocId, FieldDeclaration, FieldId, Generation, SourceId,
+    Standing, TermId,
+};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 

@@ -11,7 +11,6 @@
 //!
 //! Killed anywhere it continues: before the rows stand nothing has changed; behind them the carried tables are whole.
 
-use crate::model::Context;
 use crate::store::bytes::key::StoreKey;
 use crate::store::bytes::record::{self, RepairRecord};
 use crate::store::check::CheckFault;
@@ -29,6 +28,7 @@ use crate::store::opening::OpeningCorpus;
 use crate::store::table::{FAMILIES, for_each_family};
 use crate::store::view::View;
 use crate::store::writer::{StoreWriter, synced};
+use model::Context;
 use rocksdb::{DB, IngestExternalFileOptions, WriteBatch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,12 +1,12 @@
 //! No family is skipped: a row of each that does not decode is a fault of that family.
 
-use crate::model::{Context, DedupMode, Policy};
 use crate::store::bytes::key::StoreKey;
 use crate::store::check::{FaultList, every_row};
 use crate::store::database::family::{FamilyVisitor, StoreFamily, family_handle};
 use crate::store::database::tuning::MemoryBudget;
 use crate::store::table::{FAMILIES, for_each_family};
 use crate::store::{StoreWriter, create};
+use model::{Context, DedupMode, Policy};
 
 struct Damaging {
     writer: StoreWriter,

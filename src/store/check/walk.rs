@@ -1,6 +1,5 @@
 //! Walks everything that is stored, row by row and unpacked, to be searched, and says which document a row is of.
 
-use crate::model::{BLOCK_SIZE, DocId};
 use crate::store::bytes::key::{DocumentKey, StoreKey, SuiteKey, TermKey, TokensKey};
 use crate::store::database::family::{FamilyVisitor, StoreFamily, corrupt_row};
 use crate::store::documents::headers::Documents;
@@ -13,6 +12,7 @@ use crate::store::error::StoreError;
 use crate::store::records::suites::Suites;
 use crate::store::table::for_each_family;
 use crate::store::view::View;
+use model::{BLOCK_SIZE, DocId};
 
 /// A row as it is stored, but for a text, which is unpacked.
 pub struct AnyRow<'a> {

@@ -1,8 +1,8 @@
 //! Compacts whole families, a range of keys after the other, so that a request to stop is heard between them.
 
-use crate::model::Context;
-use crate::model::show::count;
 use crate::store::error::StoreError;
+use model::Context;
+use model::show::count;
 use rocksdb::{BottommostLevelCompaction, CompactOptions, DB, LiveFile, WriteBatch};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,7 +103,7 @@ fn pieces(files: &[LiveFile], family: &'static str, piece: u64) -> Vec<Compactio
 #[expect(clippy::disallowed_methods, reason = "a database of this test, which is whole")]
 mod tests {
     use super::*;
-    use crate::model::{Interrupt, Progress, ProgressTally};
+    use model::{Interrupt, Progress, ProgressTally};
     use rocksdb::{FlushOptions, IteratorMode, Options};
     use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,8 @@
 //! What a column family is: its name, key, value and use, declared by a unit struct in the file of the family.
 
-use crate::model::hexadecimal;
 use crate::store::bytes::key::StoreKey;
 use crate::store::error::{DecodeError, StoreError, in_words, is_derived};
+use model::hexadecimal;
 use rocksdb::{BoundColumnFamily, DB};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 //! millisecond for 65,536 values, and a look-up needs one of them. A moment never changes, so what was read of it once
 //! holds as long as it is there; every other moment of the database begins with none.
 
-use crate::model::ColumnId;
+use model::ColumnId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,10 +1,10 @@
 //! The rows of a family that can be read, and between which keys others cannot: a damaged block is skipped, where every
 //! other reader ends with an error.
 
-use crate::model::Context;
 use crate::store::database::family::{StoreFamily, check_row};
 use crate::store::database::reads::PinnedMoment;
 use crate::store::error::StoreError;
+use model::Context;
 
 /// Keys between which rows cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

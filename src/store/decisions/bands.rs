@@ -1,11 +1,11 @@
 //! Documents that share a band bucket of the sketch: readers ask for them, and a commit makes documents join and leave
 //! buckets.
 
-use crate::model::DocId;
 use crate::store::batch::CommitBatch;
 use crate::store::error::StoreError;
 use crate::store::index::{BandBucket, BucketJoin};
 use crate::store::view::View;
+use model::DocId;
 
 impl View {
     /// Members of band buckets: for every key of `sorted` (ascending), whether the bucket exists and at most `cap`

@@ -1,12 +1,12 @@
 //! The family `blocks`: hashes of the texts, keys and sketches that a user removed, by which an ingest keeps them out.
 
-use crate::model::{DocId, key_identity};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{self, BlockKey, BlockKind, decode_documents};
 use crate::store::database::family::store_family;
 use crate::store::documents::headers::DocumentRecord;
 use crate::store::error::StoreError;
 use crate::store::view::View;
+use model::{DocId, key_identity};
 
 store_family! {
     /// What the user's removals block. Written by `remove` and `restore`, read by ingest.

@@ -1,6 +1,5 @@
 //! A policy generation that is filled beside the current one, and the commit that makes it current.
 
-use crate::model::{CommitSeq, DocId, Generation, Policy, SourceId, Standing, TermId, TokenizerId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, generation_prefix};
 use crate::store::bytes::record::{self, CharterRecord, RedoRecord, SourceRecord};
@@ -14,6 +13,7 @@ use crate::store::meta::{Meta, MetaKey, MetaRedo};
 use crate::store::system_fields;
 use crate::store::view::View;
 use crate::store::writer::StoreWriter;
+use model::{CommitSeq, DocId, Generation, Policy, SourceId, Standing, TermId, TokenizerId};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,6 +1,5 @@
 //! The families `keys` and `exact`: documents by the hash of their identity, and by that of their text.
 
-use crate::model::{ComparedPart, DedupMode, DocId, Policy};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{
     ExactKey, IdentityKey, StoreKey, TextKind, decode_document, encode_document,
@@ -9,6 +8,7 @@ use crate::store::database::family::{StoreFamily, corrupt_row, family_handle, st
 use crate::store::documents::headers::DocumentRecord;
 use crate::store::error::StoreError;
 use crate::store::view::View;
+use model::{ComparedPart, DedupMode, DocId, Policy};
 
 store_family! {
     /// Identity of records: re-ingest is idempotent.

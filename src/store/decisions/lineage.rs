@@ -3,13 +3,13 @@
 //! A document is its own root unless it has rows. Rows are only ever added, each with its commit, so that what a
 //! snapshot shows of lineages never changes. Those of a generation count from the commit on that makes it current.
 
-use crate::model::{CommitSeq, DocId, Generation};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::empty;
 use crate::store::bytes::key::{LineageKey, StoreKey, generation_prefix};
 use crate::store::database::family::{corrupt_row, store_family};
 use crate::store::error::StoreError;
 use crate::store::view::View;
+use model::{CommitSeq, DocId, Generation};
 use std::collections::BTreeSet;
 
 store_family! {

@@ -1,6 +1,5 @@
 //! The families `matches` and `members`: why a document is not kept, and whom a witness stands for.
 
-use crate::model::{CommitSeq, DocId, Generation, Match, MatchKind};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::ByteCursor;
 use crate::store::bytes::key::{
@@ -10,6 +9,7 @@ use crate::store::database::family::store_family;
 use crate::store::decisions::hashes::Exact;
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
+use model::{CommitSeq, DocId, Generation, Match, MatchKind};
 use std::ops::Range;
 
 const LEFT: u8 = 0;

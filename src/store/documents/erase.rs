@@ -1,6 +1,5 @@
 //! Erases documents: their rows go, and the texts and sketches that they lent to others move on.
 
-use crate::model::{DocId, Standing, TokenizerId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{DocumentKey, TokensKey};
 use crate::store::bytes::text::TextEncoder;
@@ -13,6 +12,7 @@ use crate::store::documents::texts::{Sketches, Texts};
 use crate::store::documents::tokens::Tokens;
 use crate::store::error::StoreError;
 use crate::store::system_fields;
+use model::{DocId, Standing, TokenizerId};
 
 /// A document that is to be erased.
 pub struct Erasure<'a> {

@@ -1,7 +1,6 @@
 //! Declared fields: the names they may have, the records of those that were added, their values filled in or erased in
 //! commits of bounded size, and keywords as the metadata spells them.
 
-use crate::model::{DocId, FieldDeclaration, FieldId, FieldKind, KeepOrder, TermId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{
     BlockNumber, ColumnKey, DocumentKey, NameRule, PostingKey, StoreKey, TermKey, after_prefix,
@@ -19,6 +18,7 @@ use crate::store::error::{DecodeError, StoreError};
 use crate::store::meta::{Meta, MetaField, MetaKey};
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{DocId, FieldDeclaration, FieldId, FieldKind, KeepOrder, TermId};
 use std::borrow::Cow;
 use std::ops::Range;
 

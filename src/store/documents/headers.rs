@@ -1,7 +1,6 @@
 //! The family `documents`: the header of each document, hand-packed and small, since every scan reads it; and how a new
 //! document is stored, with everything that stands beside its header.
 
-use crate::model::{CommitSeq, DocId, FileId, SourceId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::{ByteCursor, put_varint};
 use crate::store::bytes::key::{self, DocumentKey, IdentityKey, StoreKey};
@@ -12,6 +11,7 @@ use crate::store::documents::texts::{Sketches, Texts};
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{CommitSeq, DocId, FileId, SourceId};
 use std::ops::Range;
 
 const FORMAT: u8 = 1;

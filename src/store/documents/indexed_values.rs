@@ -1,9 +1,9 @@
 //! Which values of a record's other fields are indexed, and which their types cannot hold: one rule for ingest and check.
 
-use crate::model::{
+use crate::store::system_fields;
+use model::{
     FieldDeclaration, FieldId, FieldKind, FieldValue, Misfit, earlier_column_numbers, value_excerpt,
 };
-use crate::store::system_fields;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -169,7 +169,7 @@ fn of_kind(raw: &str, kind: FieldKind) -> FieldContent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sortable_float;
+    use model::sortable_float;
 
     #[test]
     fn values_of_the_declared_kind_are_indexed_and_others_are_not() {

@@ -1,12 +1,12 @@
 //! The family `loss`: which tokens are trained on, and the byte spans of the text that they follow from.
 
-use crate::model::{DocId, LossSpan, TextForm, TokenizerId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::ByteCursor;
 use crate::store::bytes::key::{StoreKey, TokensKey};
 use crate::store::database::family::store_family;
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
+use model::{DocId, LossSpan, TextForm, TokenizerId};
 use std::ops::Range;
 
 /// Under this id stand byte spans of texts; tokenizers count from 0 to 4,095.

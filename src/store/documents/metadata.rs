@@ -1,9 +1,5 @@
 //! The family `metadata`: the user's other fields of a document, and other values for them, with what is indexed.
 
-use crate::model::{
-    ComparedPart, DocId, FieldDeclaration, FieldId, JsonMembers, JsonObject, compared_text,
-    json_string,
-};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::DocumentKey;
 use crate::store::database::family::store_family;
@@ -11,6 +7,10 @@ use crate::store::documents::indexed_values::{IndexedValues, indexed};
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{
+    ComparedPart, DocId, FieldDeclaration, FieldId, JsonMembers, JsonObject, compared_text,
+    json_string,
+};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -253,7 +253,7 @@ fn put<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::FieldKind;
+    use model::FieldKind;
 
     fn field(name: &str, path: Option<&str>) -> FieldDeclaration {
         FieldDeclaration {

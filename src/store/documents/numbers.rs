@@ -1,6 +1,5 @@
 //! The family `columns`: numbers of documents, block by block.
 
-use crate::model::{ColumnId, DocId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{BlockNumber, ColumnKey, StoreKey};
 use crate::store::bytes::number_block::{NumberBlock, NumberBlockRef, encode_patch};
@@ -8,6 +7,7 @@ use crate::store::database::family::{corrupt_row, family_handle, store_family};
 use crate::store::database::merge;
 use crate::store::error::StoreError;
 use crate::store::view::View;
+use model::{ColumnId, DocId};
 use rocksdb::DBPinnableSlice;
 use std::sync::Arc;
 

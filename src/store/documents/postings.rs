@@ -1,7 +1,6 @@
 //! The family `postings`: bitmaps of the documents that have a term, and the standings among them, with the counters
 //! that follow from these.
 
-use crate::model::{DocId, FieldId, Standing, TermId, TokenizerId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block;
 use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey};
@@ -11,6 +10,7 @@ use crate::store::documents::tokens::add_tokens;
 use crate::store::error::StoreError;
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{DocId, FieldId, Standing, TermId, TokenizerId};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::BTreeMap;
 

@@ -2,7 +2,6 @@
 //! more.
 #![expect(clippy::big_endian_bytes, reason = "ids in values have the byte order of keys")]
 
-use crate::model::{FieldId, TermId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, TermKey};
 use crate::store::database::RowCursor;
@@ -11,6 +10,7 @@ use crate::store::documents::postings::Postings;
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{FieldId, TermId};
 use roaring::RoaringBitmap;
 
 store_family! {

@@ -1,13 +1,13 @@
 //! The families `texts`, `dicts` and `sketches`: texts, the zstd dictionaries that they are compressed with, and the
 //! sketches of those that are a document's own.
 
-use crate::model::{ComparedPart, DocId, FileId, compared_text};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{DocumentKey, NumberKey, StoreKey};
 use crate::store::bytes::text::{self, StoredText, TextEncoder, decode_dictionary};
 use crate::store::database::family::{StoreFamily, corrupt_row, store_family};
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
+use model::{ComparedPart, DocId, FileId, compared_text};
 use std::sync::Arc;
 
 store_family! {

@@ -1,6 +1,5 @@
 //! The family `tokens`: token ids of one document, of many in the order they are stored in, and how many there are.
 
-use crate::model::{DocId, SourceId, TokenizerId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{StoreKey, TokensKey};
 use crate::store::bytes::record::SourceRecord;
@@ -8,6 +7,7 @@ use crate::store::database::family::{StoreFamily, corrupt_row, store_family};
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{DocId, SourceId, TokenizerId};
 use std::ops::Range;
 
 store_family! {

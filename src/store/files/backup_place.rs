@@ -2,9 +2,9 @@
 //!
 //! Other places are given by those who know stores of objects.
 
-use crate::model::{IoError, sync_directory};
 use crate::store::error::StoreError;
 use crate::store::files::directory::WriterLock;
+use model::{IoError, sync_directory};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};

@@ -17,13 +17,13 @@
 //! Those who add do not disturb each other: files of one name are equal, and of two manifests of a commit either names
 //! files that are there. A mark stays where its process is killed, and is cleared by hand: nothing tells its age.
 
-use crate::model::{Context, Interrupted, IoError, corpus_around};
 use crate::store::error::StoreError;
 use crate::store::files::backup_manifest::{
     BackupFault, BackupFile, BackupRecord, FILES, parsed, place_of, spelled,
 };
 use crate::store::files::backup_place::BackupPlace;
 use crate::store::files::directory::WriterLock;
+use model::{Context, Interrupted, IoError, corpus_around};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

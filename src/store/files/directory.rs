@@ -1,10 +1,10 @@
 //! The corpus directory: its files, the format line, and the lock that keeps writers apart.
 
-use crate::model::{IoError, sync_directory};
 use crate::store::error::StoreError;
 use crate::store::files::held_folder::{
     DATABASE, FORMAT, FileIdentity, HeldFolder, LOCK, identity,
 };
+use model::{IoError, sync_directory};
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

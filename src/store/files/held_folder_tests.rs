@@ -1,11 +1,11 @@
 //! What RocksDB writes of its own accord, and what errors say, after a folder was exchanged.
 
-use crate::model::{Context, DedupMode, IoError, Policy};
 use crate::store::bytes::record::CommitRecord;
 use crate::store::database::compact::{PIECE, compact};
 use crate::store::error::StoreError;
 use crate::store::table::FAMILIES;
 use crate::store::{MemoryBudget, StoreWriter, create, read};
+use model::{Context, DedupMode, IoError, Policy};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

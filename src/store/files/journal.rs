@@ -7,11 +7,11 @@
 //! the database is never behind the journal unless commits were lost, nor a log shorter than its place
 //! unless it was damaged.
 
-use crate::model::IoError;
 use crate::store::bytes::cursor::ByteCursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::manifest_note::ManifestNote;
+use model::IoError;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};

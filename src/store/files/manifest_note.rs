@@ -8,12 +8,12 @@
 //!
 //! The note has the number of the oldest log that is still needed, too: what was in older ones is in tables.
 
-use crate::model::IoError;
 use crate::store::bytes::cursor::ByteCursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::held_folder::DATABASE;
 use crate::store::files::record_log::{LogScan, RecordDamage, damage, damage_between, endless};
+use model::IoError;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;

@@ -6,9 +6,9 @@
 //! none. `next` has the number behind those that became rows. Who changes the folder holds its lock, so what is half
 //! written there belongs to nobody.
 
-use crate::model::{IoError, sync_directory};
 use crate::store::error::StoreError;
 use crate::store::files::directory::write_whole;
+use model::{IoError, sync_directory};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{ErrorKind, Write};

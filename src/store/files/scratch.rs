@@ -7,11 +7,11 @@
 //! deletes files takes nothing away; and a copy of a corpus to try things on. The corpus itself is not opened for
 //! that, so nothing in it changes, not even its format.
 
-use crate::model::IoError;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::manifest_note::{ManifestLength, refuse_lost_tables};
 use crate::store::files::outputs::OutputFolder;
+use model::IoError;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};

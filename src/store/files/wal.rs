@@ -4,12 +4,12 @@
 //! the newer ones are replayed all the same. The journal names the log of each commit and where in it the
 //! commit ends, so what must be there is known.
 
-use crate::model::IoError;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::held_folder::DATABASE;
 use crate::store::files::journal::{JournalContents, LogEnd, LogExtent};
 use crate::store::files::record_log::{LogScan, RecordDamage, damage, endless};
+use model::IoError;
 use rocksdb::DB;
 use std::io::ErrorKind;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! Logs that are cut, emptied, zeroed or gone: whatever became of one, nothing opens with a hole.
 
 use super::*;
-use crate::model::{DedupMode, Policy};
 use crate::store::bytes::record::{CommitRecord, RejectRecord};
 use crate::store::database::tuning::MemoryBudget;
 use crate::store::{StoreError, StoreWriter, create, read};
+use model::{DedupMode, Policy};
 
 const MEMORY: u64 = 16 << 20;
 

@@ -2,11 +2,11 @@
 //! ever rewritten.
 #![expect(clippy::big_endian_bytes, reason = "document ids in values have the byte order of keys")]
 
-use crate::model::{DocId, Generation};
 use crate::store::bytes::cursor::empty;
 use crate::store::bytes::key::{BandKey, BandMemberKey};
 use crate::store::database::family::store_family;
 use crate::store::error::DecodeError;
+use model::{DocId, Generation};
 
 const MORE: u8 = 1;
 

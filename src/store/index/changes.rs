@@ -1,9 +1,9 @@
 //! What one commit does to buckets: members leave, then others join.
 
-use crate::model::{BucketMap, DocId};
 use crate::store::index::bucket::bucket_of;
 use crate::store::index::lookup::BandBucket;
 use crate::store::index::run::{FirstMember, IndexEntry};
+use model::{BucketMap, DocId};
 use rayon::prelude::*;
 use std::borrow::Cow;
 

@@ -7,8 +7,8 @@
 //! format, digest of the entries it holds u64, layers u64; of each layer capacity, count and blocks u64; then the
 //! blocks of each; then xxh3-64 of all before. A file that is damaged or of other entries counts as missing.
 
-use crate::model::{GOLDEN, Generation, IoError, mix64};
 use crate::store::error::StoreError;
+use model::{GOLDEN, Generation, IoError, mix64};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -235,7 +235,7 @@ mod tests {
 #[cfg(test)]
 mod file_tests {
     use super::*;
-    use crate::model::Generation;
+    use model::Generation;
 
     #[test]
     fn filters_round_trip_and_damage_is_refused() {

@@ -4,12 +4,12 @@
 //! reached what it costs to have one, it is read from its file or built from the rows. So an ingest
 //! pays at most twice what the better choice would have cost, whatever its size.
 
-use crate::model::Generation;
 use crate::store::database::PinnedMoment;
 use crate::store::error::StoreError;
 use crate::store::index::bucket::{Bands, of_key};
 use crate::store::index::filter::{self, RunFilter};
 use crate::store::index::run::{BandCounters, IndexEntry, IndexRun};
+use model::Generation;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};

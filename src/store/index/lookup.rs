@@ -2,7 +2,6 @@
 //!
 //! An [`IndexReader`] is what a view has for it: the counters, the runs and the filter of its moment.
 
-use crate::model::{CommitSeq, DocId, Generation};
 use crate::store::bytes::key::{self, BandMemberKey, BandRunKey, StoreKey};
 use crate::store::database::PinnedMoment;
 use crate::store::database::family::corrupt_row;
@@ -13,6 +12,7 @@ use crate::store::index::filter_cache::FilterCache;
 use crate::store::index::run::{
     BandCounters, Extent, FirstMember, IndexRun, IndexRunCursor, IndexRuns, RunCounters,
 };
+use model::{CommitSeq, DocId, Generation};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,7 +2,6 @@
 //!
 //! Folding is idempotent: a kill anywhere leaves the runs, the tables, or both, and the answers are the same.
 
-use crate::model::{DocId, Generation, IoError};
 use crate::store::bytes::key::{BandRunKey, StoreKey};
 use crate::store::database::family::{StoreFamily, family_handle};
 use crate::store::database::tuning;
@@ -12,6 +11,7 @@ use crate::store::index::bucket::{
 };
 use crate::store::index::lookup::newest;
 use crate::store::index::run::{BandCounters, BandRuns, IndexEntry, IndexRun};
+use model::{DocId, Generation, IoError};
 use rayon::prelude::*;
 use rocksdb::{DB, IngestExternalFileOptions, SstFileWriter, WriteBatch};
 use std::cmp::Reverse;

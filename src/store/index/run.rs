@@ -2,11 +2,11 @@
 //! are folded into the families; and one row of counters over all of the index.
 #![expect(clippy::big_endian_bytes, reason = "entries compare as their bytes do")]
 
-use crate::model::{CommitSeq, DocId, Generation};
 use crate::store::bytes::cursor::ByteCursor;
 use crate::store::bytes::key::BandRunKey;
 use crate::store::database::family::store_family;
 use crate::store::error::DecodeError;
+use model::{CommitSeq, DocId, Generation};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The format of a run in which nobody leaves, and of one in which somebody does.

@@ -1,6 +1,5 @@
 //! Laws of the band index: whatever way an entry took, and whichever way it is asked for, the answer is the model's.
 
-use crate::model::{Context, DedupMode, DocId, Policy};
 use crate::store::bytes::key::{BandRunKey, StoreKey};
 use crate::store::database::family::family_handle;
 use crate::store::index::BucketJoin;
@@ -10,6 +9,7 @@ use crate::store::index::run::{BandCounters, BandRuns};
 use crate::store::{
     self, CheckDepth, CommitRecord, MemoryBudget, OpenedJournal, StoreWriter, View,
 };
+use model::{Context, DedupMode, DocId, Policy};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -4,7 +4,6 @@
 //! With a generation go its runs, which a later folding would make rows of again, its counters, and what the filter
 //! knows of it.
 
-use crate::model::{CommitSeq, Generation, IoError};
 use crate::store::bytes::key::{BandRunKey, StoreKey};
 use crate::store::database::family::family_handle;
 use crate::store::database::{Database, PinnedMoment};
@@ -16,6 +15,7 @@ use crate::store::index::filter_cache::FilterCache;
 use crate::store::index::lookup::{self, IndexReader};
 use crate::store::index::merge::merge_runs;
 use crate::store::index::run::{BandCounters, BandRuns, IndexEntry, IndexRun};
+use model::{CommitSeq, Generation, IoError};
 use rocksdb::{CompactOptions, DB, WriteBatch};
 use std::ops::Range;
 use std::path::PathBuf;

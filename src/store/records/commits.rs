@@ -1,6 +1,5 @@
 //! The family `commits`, the audit log; and the chat templates that wrote the texts of a commit, each verbatim.
 
-use crate::model::{CommitSeq, DocId, SourceId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{CommitKey, StoreKey};
 use crate::store::bytes::record::{self, CommitRecord, VerbRecord};
@@ -9,6 +8,7 @@ use crate::store::error::StoreError;
 use crate::store::meta::{Meta, MetaChat, MetaKey, MetaTemplate, MetaVerb};
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{CommitSeq, DocId, SourceId};
 use roaring::RoaringTreemap;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};

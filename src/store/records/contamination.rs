@@ -3,16 +3,16 @@
 //!
 //! A verdict is of a text, whichever documents have it.
 
-use crate::model::{
-    ByteSpan, DocId, GramPlace, GramRun, ItemText, Sightings, SuiteId, SuitePiece, SuiteVerdict,
-    WholeItem,
-};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::{ByteCursor, put_varint};
 use crate::store::bytes::key::{ContaminationKey, VerdictKey, suite_prefix};
 use crate::store::database::family::store_family;
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
+use model::{
+    ByteSpan, DocId, GramPlace, GramRun, ItemText, Sightings, SuiteId, SuitePiece, SuiteVerdict,
+    WholeItem,
+};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
@@ -300,7 +300,7 @@ pub type VerdictSubject = ([u8; 16], u32);
 #[cfg(test)]
 mod sightings_tests {
     use super::*;
-    use crate::model::SuitePart;
+    use model::SuitePart;
     use proptest::prelude::*;
 
     #[test]

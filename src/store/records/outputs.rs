@@ -3,7 +3,6 @@
 //!
 //! A file goes after the commit of its row: where it stays, it is taken in again, as the same row.
 
-use crate::model::CommitSeq;
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{CommitKey, StoreKey};
 use crate::store::bytes::output::OutputRecord;
@@ -14,6 +13,7 @@ use crate::store::meta::{Meta, MetaKey, MetaOutput};
 use crate::store::records::commits::Commits;
 use crate::store::view::View;
 use crate::store::writer::StoreWriter;
+use model::CommitSeq;
 
 /// Bytes of entries that one commit takes in, and those of one entry more.
 const MOST: usize = 16 << 20;

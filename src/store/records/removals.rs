@@ -1,7 +1,6 @@
 //! The family `removals`: which documents a commit removed, restored or purged; what is left to know of purged ones,
 //! the hashes by which they are recognised; a purge under way.
 
-use crate::model::{CommitSeq, DocId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block::{decode_treemap, put_treemap};
 use crate::store::bytes::cursor::ByteCursor;
@@ -10,6 +9,7 @@ use crate::store::database::PinnedMoment;
 use crate::store::database::family::store_family;
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
+use model::{CommitSeq, DocId};
 use roaring::RoaringTreemap;
 
 const FORMAT: u8 = 1;

@@ -2,8 +2,6 @@
 //!
 //! A record is read without its documents: they may be many.
 
-use crate::model::near_names::UnknownName;
-use crate::model::{CommitSeq, Generation};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block::{decode_treemap, put_treemap};
 use crate::store::bytes::key::{NameRule, SnapshotKey, check_name};
@@ -13,6 +11,8 @@ use crate::store::database::reads::decode_row;
 use crate::store::error::StoreError;
 use crate::store::view::View;
 use crate::store::writer::StoreWriter;
+use model::near_names::UnknownName;
+use model::{CommitSeq, Generation};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 

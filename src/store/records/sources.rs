@@ -1,8 +1,6 @@
 //! The families `sources` and `files`: sources with their counters, how far their files were read, and which files hold
 //! keys that another file's records superseded since: such a file is read again, and its content wins.
 
-use crate::model::near_names::UnknownName;
-use crate::model::{FileId, SourceId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::not_empty;
 use crate::store::bytes::key::{FileKey, NameRule, SourceKey, StoreKey, check_name};
@@ -12,6 +10,8 @@ use crate::store::database::family::{StoreFamily, store_family};
 use crate::store::error::StoreError;
 use crate::store::meta::{Meta, MetaKey, MetaOvertaken};
 use crate::store::view::{MomentRecords, View};
+use model::near_names::UnknownName;
+use model::{FileId, SourceId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -377,10 +377,10 @@ impl CommitBatch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{DedupMode, Policy};
     use crate::store::bytes::record::CommitRecord;
     use crate::store::database::tuning::MemoryBudget;
     use crate::store::{StoreWriter, create};
+    use model::{DedupMode, Policy};
 
     #[test]
     fn a_source_is_no_path_of_a_file() {

@@ -1,7 +1,5 @@
 //! The families `suites` and `suite_ngrams`: suites of evaluation items, and where their n-grams stand, by hash.
 
-use crate::model::near_names::UnknownName;
-use crate::model::{GramPlace, ItemText, ShortItem, SuiteGram, SuiteId, SuiteItem, hexadecimal};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::{ByteCursor, put_varint};
 use crate::store::bytes::key::{
@@ -14,6 +12,8 @@ use crate::store::error::{DecodeError, StoreError};
 use crate::store::records::contamination::{Contamination, Verdicts};
 use crate::store::view::View;
 use bincode::{Decode, Encode};
+use model::near_names::UnknownName;
+use model::{GramPlace, ItemText, ShortItem, SuiteGram, SuiteId, SuiteItem, hexadecimal};
 
 const SEED: u8 = 1;
 const SHORT: u8 = 2;
@@ -359,9 +359,9 @@ const fn hash_of(bytes: [u8; 8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Normaliser, SuitePart};
     use crate::store::bytes::record::CharterRecord;
     use crate::store::database::family::RowKind;
+    use model::{Normaliser, SuitePart};
     use proptest::prelude::*;
 
     #[test]

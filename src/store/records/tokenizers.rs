@@ -1,6 +1,5 @@
 //! The family `tokenizers`: records, `tokenizer.json`, how each was made, the files it was made of.
 
-use crate::model::{DocId, SourceId, TokenizerId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{
     BlockNumber, ColumnKey, StoreKey, TokenizerKey, TokenizerPart, TokensKey,
@@ -14,6 +13,7 @@ use crate::store::documents::tokens::Tokens;
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
+use model::{DocId, SourceId, TokenizerId};
 use std::path::Path;
 
 store_family! {

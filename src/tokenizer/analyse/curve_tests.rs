@@ -1,11 +1,11 @@
 //! Curves of models without merges: every point against a model trained to that size.
 
 use super::*;
-use crate::model::{Context, Interrupt};
 use crate::tokenizer::{
     ModelKind, PretokenCounter, PretokenTable, Tokenizer, TrainOptions, TrainingOutput,
     pretokenizer_file, tokens_by_group, train,
 };
+use model::{Context, Interrupt};
 use serde_json::{Value, json};
 
 /// Words of syllables that three languages share in part, the first ones commonest.

@@ -3,13 +3,13 @@
 
 use super::curve::{MARGIN, MergeCounts, SMALLEST, SizeLengths, VocabularyCurve};
 use super::subject::{AnalysedTokenizer, VocabularyToken};
-use crate::model::{Context, Interrupt};
 use crate::tokenizer::engine::reference::model_ids;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::models::{CountedWords, MergeTable, replay};
 use crate::tokenizer::train::{
     ModelKind, PretokenTable, SizeRequest, SizedModel, TrainOptions, train_sizes,
 };
+use model::{Context, Interrupt};
 use rayon::prelude::*;
 use serde_json::Value;
 use std::cmp::Reverse;

@@ -5,11 +5,11 @@ use super::curve::knee as knee_over;
 use super::reach::is_within_utf8;
 use super::usage::{gini, renyi, shannon};
 use super::*;
-use crate::model::Context;
 use crate::tokenizer::vocabulary::byte_characters;
 use crate::tokenizer::{
     PretokenCounter, PretokenTable, Tokenizer, TrainOptions, pretokenizer_file, train,
 };
+use model::Context;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;

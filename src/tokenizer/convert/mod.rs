@@ -14,7 +14,7 @@ mod tests;
 
 use super::error::TokenizerError;
 use super::file::write::{BpeSettings, FileParts, added_token, bpe, byte_level};
-use crate::model::text_file::bytes_without_mark;
+use model::text_file::bytes_without_mark;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};

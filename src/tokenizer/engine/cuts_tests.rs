@@ -1,11 +1,11 @@
 //! Parts of texts against whole texts, by every kind of tokenizer that is cut.
 
 use super::*;
-use crate::model::Context;
 use crate::tokenizer::{
     DigitSplit, ModelKind, PretokenCounter, PretokenPattern, Tokenizer, TokenizerInput,
     TrainOptions, UnicodeForm, convert, pretokenizer_file, train,
 };
+use model::Context;
 use proptest::prelude::*;
 use serde_json::json;
 use std::sync::LazyLock;

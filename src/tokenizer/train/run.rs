@@ -1,11 +1,11 @@
 //! Trains a tokenizer: from a table of pre-tokens and options to a `tokenizer.json`, with room for seed tokens.
 
-use crate::model::Context;
 use crate::tokenizer::engine::splitter::PretokenSplitter;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::file::write::{BpeSettings, FileParts, added_token, bpe};
 use crate::tokenizer::models::viterbi::best_score;
 use crate::tokenizer::vocabulary::byte_characters;
+use model::Context;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

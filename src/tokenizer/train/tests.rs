@@ -1,9 +1,9 @@
 //! Trained models against the stock trainers', on tables small enough to make here.
 
 use super::*;
-use crate::model::{Context, Progress, ProgressTally};
 use crate::tokenizer::engine::hostile_texts::hostile_texts;
 use crate::tokenizer::{EncoderBackend, PretokenPattern, Tokenizer, TokenizerError};
+use model::{Context, Progress, ProgressTally};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};

@@ -1,9 +1,9 @@
 //! The passes against the stock trainer, to the last bit of every score.
 
 use super::*;
-use crate::model::Interrupt;
 use crate::tokenizer::train::trainers::{sentences, unigram, unigram_of_passes};
 use crate::tokenizer::train::{ModelKind, TrainOptions};
+use model::Interrupt;
 use proptest::prelude::*;
 
 proptest! {

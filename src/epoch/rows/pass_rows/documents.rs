@@ -7,7 +7,7 @@ use crate::epoch::pack::{LengthHistogram, Segment};
 use crate::epoch::permutation::{Permutation, Purpose};
 use crate::epoch::plan::RowRules;
 use crate::epoch::recipe::MixUnit;
-use crate::model::DocId;
+use model::DocId;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 

@@ -3,10 +3,10 @@
 use super::super::columns::{Filler, OpenBlock, strings};
 use super::super::evaluate::Block;
 use super::super::schema::Content;
-use crate::model::{BLOCK_SIZE, ColumnId, DocId, SourceId, Standing, TermId};
 use crate::query::error::QueryError;
 use crate::store::{StoreError, View, system_fields};
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
+use model::{BLOCK_SIZE, ColumnId, DocId, SourceId, Standing, TermId};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Values of an incoming record for the columns that a condition names, and these as arrays.
 
-use crate::model::Incoming;
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, NullArray, StringViewArray};
 use arrow::datatypes::DataType;
+use model::Incoming;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

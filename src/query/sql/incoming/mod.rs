@@ -9,7 +9,6 @@ mod tests;
 
 use super::present::is_of_chance;
 use super::{growing, lists, operands, parser, presets, quality, runtime, session};
-use crate::model::{Incoming, IncomingFilter, IncomingVerdict, catch_panic};
 use crate::query::error::QueryError;
 use crate::query::sql::faults::{shown, words};
 use arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions};
@@ -24,6 +23,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
+use model::{Incoming, IncomingFilter, IncomingVerdict, catch_panic};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 

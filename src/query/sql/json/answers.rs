@@ -1,11 +1,11 @@
 //! What a JSON function makes of the part that it found.
 
-use crate::model::JsonMembers;
 use arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, ListBuilder, StringViewBuilder, UInt64Array,
 };
 use arrow::datatypes::{DataType, Field};
 use arrow::error::ArrowError;
+use model::JsonMembers;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};

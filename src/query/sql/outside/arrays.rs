@@ -1,7 +1,6 @@
 //! Values of rows as columns of the engine, one value after the other.
 
 use super::kinds::{CellKind, CellValue, double, elements, members};
-use crate::model::canonical;
 use arrow::array::{
     ArrayBuilder, ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, ListArray,
     StringViewBuilder, StructArray,
@@ -9,6 +8,7 @@ use arrow::array::{
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
+use model::canonical;
 use serde::de::{DeserializeSeed, Deserializer, Visitor};
 use std::fmt;
 use std::sync::Arc;

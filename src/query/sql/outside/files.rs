@@ -2,8 +2,8 @@
 //! function's do.
 
 use crate::input::{InputFile, ReadError, ReadOptions, expand, path_fields, without_compression};
-use crate::model::Interrupt;
 use crate::query::error::QueryError;
+use model::Interrupt;
 use std::path::Path;
 
 /// What files hold.

@@ -1,7 +1,7 @@
 //! What the values of a column are, as rows of CSV and JSON spell them, and what holds those of several rows.
 
-use crate::model::JsonMembers;
 use arrow::datatypes::{DataType, Field, Fields};
+use model::JsonMembers;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -8,12 +8,12 @@ use crate::input::{
     CsvHeader, CsvOptions, CsvValue, InputFormat, InputReader, RawRecord, ReadError, ReadItem,
     ReadOptions, RecordBuilder, may_have_half_pairs,
 };
-use crate::model::{JsonName, RejectReason, canonical};
 use crate::query::error::QueryError;
 use crate::query::sql::producer::Sink;
 use arrow::array::{ArrayRef, StringViewArray};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use model::{JsonName, RejectReason, canonical};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! The documents at the border of a rule: those whose scores are nearest to its threshold, on either side.
 
-use crate::model::DocId;
-use crate::signals::SignalRule;
+use model::DocId;
+use text::signals::SignalRule;
 
 /// A document near a threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,14 +16,14 @@ pub use told::{
 };
 
 use super::Moment;
-use crate::model::{BLOCK_SIZE, Context, DocId, SourceId};
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
 use crate::query::stats::scope::{Member, Scope};
-use crate::signals::SignalSet;
 use crate::store::View;
+use model::{BLOCK_SIZE, Context, DocId, SourceId};
 use scored::Scored;
 use std::cmp::Reverse;
+use text::signals::SignalSet;
 use walk::Walk;
 
 /// Number of sources that are listed: those with most kept documents.

@@ -1,10 +1,10 @@
 //! The scores of documents: read from columns where they are stored, else found in the texts.
 
-use crate::model::{ColumnId, DocId, FieldKind, unsortable_float};
 use crate::query::error::QueryError;
-use crate::signals::{ScoreValue, Signal, SignalSet, scores};
 use crate::store::{View, system_fields};
+use model::{ColumnId, DocId, FieldKind, unsortable_float};
 use rayon::prelude::*;
+use text::signals::{ScoreValue, Signal, SignalSet, scores};
 
 /// The scores that are examined, all of them numbers.
 pub(super) struct Scored {

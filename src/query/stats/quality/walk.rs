@@ -7,14 +7,14 @@ use super::sketch::Sketch;
 use super::told::{
     QualityExample, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
 };
-use crate::model::{DocId, FieldKind, SourceId};
 use crate::query::duplicates::beginning;
 use crate::query::error::QueryError;
 use crate::query::groups::source_of;
 use crate::query::stats::groups::{Block, Sum};
 use crate::query::stats::{SourceSpread, StatsValue};
-use crate::signals::{SignalRule, SignalSet};
 use crate::store::View;
+use model::{DocId, FieldKind, SourceId};
+use text::signals::{SignalRule, SignalSet};
 
 /// Everything that is counted.
 pub(super) struct Walk<'a> {

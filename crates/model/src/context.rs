@@ -1,0 +1,169 @@
+//! The context of a long operation, given besides its own arguments: progress reports, an interrupt, threads and
+//! memory.
+
+use super::Interrupted;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+/// The stop that nobody asks for.
+static NEVER: LazyLock<Interrupt> = LazyLock::new(Interrupt::default);
+
+/// How a long operation runs: whom it tells what it does, what asks it to stop, and what it may take of the
+/// machine. The last argument of every long method. Nothing of it decides what is stored or exported.
+///
+/// ```
+/// use corpusdb::{Context, Interrupt};
+/// let silent = Context::new();
+/// let interrupt = Interrupt::default();
+/// let stoppable = Context::new().with_interrupt(&interrupt).with_threads(2);
+/// # let _ = (silent, stoppable);
+/// ```
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Receives progress.
+    pub progress: &'a dyn Progress,
+    /// Asks for a stop.
+    pub interrupt: &'a Interrupt,
+    /// Threads of the pool that an ingest or an export starts for itself; 0: those of
+    /// the handle. Everything else runs on the pool of its caller.
+    pub threads: usize,
+    /// Bytes that work in memory may take: a handle puts in what it was opened with.
+    pub memory: u64,
+}
+
+/// Bytes of memory where no handle says how many.
+const DEFAULT_MEMORY: u64 = 256 << 20;
+
+impl Default for Context<'_> {
+    fn default() -> Self {
+        Self { progress: &NoProgress, interrupt: &NEVER, threads: 0, memory: DEFAULT_MEMORY }
+    }
+}
+
+impl<'a> Context<'a> {
+    /// One that says nothing, is never stopped, and takes the threads that the handle was opened with.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// This context, telling `progress` what is done.
+    #[must_use]
+    pub fn with_progress(self, progress: &'a dyn Progress) -> Self {
+        Self { progress, ..self }
+    }
+
+    /// This context, for an operation that stops when `interrupt` asks for it.
+    #[must_use]
+    pub fn with_interrupt(self, interrupt: &'a Interrupt) -> Self {
+        Self { interrupt, ..self }
+    }
+
+    /// This context with so many threads; 0: those that the handle was opened with.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// This context with a handle's memory, and with its threads where the context names none.
+    pub fn within(self, memory: u64, threads: usize) -> Self {
+        let threads = if self.threads == 0 { threads } else { self.threads };
+        Self { memory, threads, ..self }
+    }
+
+    /// This context with so many bytes of memory.
+    pub fn with_memory(self, memory: u64) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// What asks for its stop.
+    #[must_use]
+    pub const fn interrupt(&self) -> &'a Interrupt {
+        self.interrupt
+    }
+
+    /// Whether a stop was requested.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.is_raised()
+    }
+
+    /// An error once a stop was requested.
+    pub fn check_interrupt(&self) -> Result<(), Interrupted> {
+        self.interrupt.check()
+    }
+}
+
+/// What an ingest has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgressTally {
+    /// Bytes of input consumed, as stored in the files (compressed).
+    pub input_bytes: u64,
+    /// Bytes of text read from it.
+    pub bytes: u64,
+    /// Records read so far, bad ones included.
+    pub records: u64,
+    /// Documents kept so far.
+    pub kept: u64,
+    /// Documents removed as duplicates.
+    pub duplicates: u64,
+}
+
+/// Receives progress; the library draws nothing itself.
+pub trait Progress: Send + Sync {
+    /// A stage begins; `total` is in the unit that [`Progress::advance`] counts, when known.
+    fn begin(&self, stage: &str, total: Option<u64>);
+    /// `done` of the stage's total are done.
+    fn advance(&self, done: u64);
+    /// What the ingest has done so far.
+    fn tally(&self, tally: &ProgressTally);
+    /// The operation is over: nothing of it need be shown any more.
+    fn end(&self);
+    /// Something a user should read, such as a fall-back that was taken.
+    fn note(&self, message: &str);
+}
+
+/// A [`Progress`] that says nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn begin(&self, _stage: &str, _total: Option<u64>) {}
+    fn advance(&self, _done: u64) {}
+    fn tally(&self, _tally: &ProgressTally) {}
+    fn end(&self) {}
+    fn note(&self, _message: &str) {}
+}
+
+/// A flag that asks a long operation to stop at its next safe point.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    is_raised: Arc<AtomicBool>,
+    /// Of whom it is a part.
+    whole: Option<Arc<Interrupt>>,
+}
+
+impl Interrupt {
+    /// Asks for the stop. Safe to call from a signal handler's thread.
+    pub fn raise(&self) {
+        self.is_raised.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a stop was requested.
+    #[must_use]
+    pub fn is_raised(&self) -> bool {
+        let is_raised = self.is_raised.load(Ordering::SeqCst);
+        is_raised || self.whole.as_ref().is_some_and(|whole| whole.is_raised())
+    }
+
+    /// An error once a stop was requested.
+    pub fn check(&self) -> Result<(), Interrupted> {
+        if self.is_raised() { Err(Interrupted::default()) } else { Ok(()) }
+    }
+
+    /// A flag of a part of the operation: it can be raised alone, and is raised with this one.
+    #[must_use]
+    pub fn of_part(&self) -> Self {
+        Self { is_raised: Arc::default(), whole: Some(Arc::new(self.clone())) }
+    }
+}

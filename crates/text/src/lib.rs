@@ -1,0 +1,4 @@
+pub mod contamination;
+pub mod dedup;
+pub mod kernel;
+pub mod signals;
