@@ -81,8 +81,6 @@ extern crate self as corpusdb;
 
 mod corpus;
 mod decide;
-mod input;
-mod output;
 mod workflow;
 
 /// What dedup did and would do: removed documents beside their witnesses, clusters, counts, and the stored

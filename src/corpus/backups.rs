@@ -2,11 +2,11 @@
 
 use super::machine;
 use super::remote_backups::RemoteBackups;
-use crate::remote::{ObjectStores, RemoteError, is_remote, without_secrets};
 use crate::store::{
     BackupFolder, BackupPlace, BackupRecord, BackupReport, DropBackupReport, StoreError,
     VerifyBackupsReport, backup,
 };
+use files::remote::{ObjectStores, RemoteError, is_remote, without_secrets};
 use model::{Context, Error, ErrorKind, Hint};
 use std::path::{Path, PathBuf};
 
@@ -76,7 +76,7 @@ impl Backups {
     /// # Errors
     /// [`StoreError`](crate::store::StoreError): no corpus, lost commits, a place that holds other things, somebody
     /// who drops backups there, what
-    /// the disk refuses; [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
+    /// the disk refuses; [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn create(
         &self,
         corpus: impl AsRef<Path>,
@@ -89,7 +89,7 @@ impl Backups {
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when there are none, or a manifest is damaged;
-    /// [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
+    /// [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn list(&self, context: &Context<'_>) -> Result<Vec<BackupRecord>, Error> {
         self.with(context, backup::list_backups)
     }
@@ -98,7 +98,7 @@ impl Backups {
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when there are none, or the directory cannot be read;
-    /// [`RemoteError`](crate::remote::RemoteError);
+    /// [`RemoteError`](files::remote::RemoteError);
     /// [`Interrupted`](crate::Interrupted).
     pub fn verify(&self, context: &Context<'_>) -> Result<VerifyBackupsReport, Error> {
         self.with(context, |place| backup::verify_backups(place, context))
@@ -111,7 +111,7 @@ impl Backups {
     /// # Errors
     /// [`StoreError`](crate::store::StoreError): something stands at `target`, no such backup, a file that is
     /// damaged, which is named;
-    /// [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
+    /// [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn restore(
         &self,
         target: impl AsRef<Path>,
@@ -139,7 +139,7 @@ impl Backups {
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when there is none, somebody adds or drops others, or the disk
-    /// refuses; [`RemoteError`](crate::remote::RemoteError);
+    /// refuses; [`RemoteError`](files::remote::RemoteError);
     /// [`Interrupted`](crate::Interrupted): then the backup is gone, and what is left of its files goes with the next
     /// one.
     pub fn drop_backup(
@@ -155,7 +155,7 @@ impl Backups {
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when there are no backups;
-    /// [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
+    /// [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn unlock(&self, context: &Context<'_>) -> Result<u64, Error> {
         self.with(context, backup::unlock_backups)
     }

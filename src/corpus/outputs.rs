@@ -1,8 +1,8 @@
 //! Outputs on record: whoever takes documents out of a corpus leaves an entry with it, also where it is only read.
 
 use super::Corpus;
-use crate::remote::{is_remote, without_secrets};
 use crate::store::{BackupReport, OutputKind, OutputRecord};
+use files::remote::{is_remote, without_secrets};
 use model::Error;
 use std::path::Path;
 

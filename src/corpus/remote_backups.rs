@@ -1,7 +1,7 @@
 //! Backups in a store of objects, below an address.
 
-use crate::remote::{ObjectStores, RemoteCursor, RemoteError, RemoteFolder};
 use crate::store::{BackupPlace, Fill, StoreError, WriterLock};
+use files::remote::{ObjectStores, RemoteCursor, RemoteError, RemoteFolder};
 use model::{Context, Interrupt, IoError};
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -8,13 +8,13 @@ use super::train::TrainingRecord;
 use crate::corpus::Corpus;
 use crate::decide::{LoadedTokenizer, encode_text};
 use crate::store::View;
-use crate::tokenizer::{
-    Encoder, PretokenCounter, TokenizerError, TrainOptions,
-    analyse::{AnalysedTokenizer, AnalysisReport, AnalysisTally, TextWords, TokenizerAnalysis},
-};
 use model::{Context, DocId, Error, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
+use tokenizer::{
+    Encoder, PretokenCounter, TokenizerError, TrainOptions,
+    analyse::{AnalysedTokenizer, AnalysisReport, AnalysisTally, TextWords, TokenizerAnalysis},
+};
 
 /// Documents counted as one piece of parallel work. Fixed, so that the pieces are the same for any
 /// number of threads.

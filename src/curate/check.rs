@@ -4,7 +4,6 @@ use super::contaminate::SuiteCheck;
 use super::error::CurateError;
 use crate::decide::{EncodedText, RankNumbers, ViewRanker, check_removal, encode_text};
 use crate::store::{CheckFault, DocumentRecord, StoreError, TextKind, TokenIdsRef, View};
-use crate::tokenizer::Tokenizer;
 use model::{
     BucketKey, ComparedPart, Context, DocId, MatchKind, Standing, TextForm, TokenizerId,
     bucket_keys,
@@ -14,6 +13,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use text::contamination::SeedScratch;
 use text::dedup::{Fingerprinter, Rank, Sketch, band_keys, shared};
+use tokenizer::Tokenizer;
 
 /// Documents checked as one piece of parallel work.
 const PIECE: u64 = 1024;

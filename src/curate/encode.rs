@@ -5,13 +5,13 @@ use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
 use crate::store::{CommitBatch, CommitRecord, DocumentRecord, StoreWriter, TokenizerRecord, View};
-use crate::tokenizer::{
-    Encoder, EngineTexts, ReencodeFilter, ReencodeScratch, Tokenizer, is_sentencepiece_reference,
-};
 use model::{Context, DocId, MaskRule, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
+use tokenizer::{
+    Encoder, EngineTexts, ReencodeFilter, ReencodeScratch, Tokenizer, is_sentencepiece_reference,
+};
 
 /// Sample for the self-test of an encoder: texts, and bytes of each.
 const SAMPLE: u64 = 256;

@@ -1,13 +1,13 @@
 //! What can go wrong with changes of mind.
 
 use crate::decide::DecideError;
-use crate::output::OutputError;
 use crate::query::QueryError;
 use crate::store::StoreError;
-use crate::tokenizer::TokenizerError;
+use files::output::OutputError;
 use model::near_names::UnknownName;
 use model::show::count;
 use model::{DocId, Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
+use tokenizer::TokenizerError;
 
 /// An error of the curate layer.
 #[derive(Debug, thiserror::Error)]

@@ -3,8 +3,8 @@
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::corpus::CorpusWriter;
-use crate::input::path_on_record;
 use crate::store::{CommitRecord, RejectRecord, StoreWriter};
+use files::input::path_on_record;
 use model::{Context, Error};
 use serde::Serialize;
 use std::path::Path;

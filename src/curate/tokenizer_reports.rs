@@ -6,11 +6,11 @@ use super::train::TrainingRecord;
 use crate::corpus::Corpus;
 use crate::decide::RefusedTexts;
 use crate::store::TokenizerRecord;
-use crate::tokenizer::{EngineTexts, TokenizerError, TokenizerExtension};
 use model::Error;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use tokenizer::{EngineTexts, TokenizerError, TokenizerExtension};
 
 /// A registered tokenizer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

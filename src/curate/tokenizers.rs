@@ -9,20 +9,20 @@ use crate::store::{
     CommitRecord, OriginalFile, StoreError, StoreWriter, TokenizerFiles, TokenizerRecord, View,
     check_column_name,
 };
-use crate::tokenizer::{
+use model::{DocId, Error, MaskRule, TokenizerId};
+use std::sync::Arc;
+use std::time::Instant;
+use tokenizer::{
     self, CheckSubject, TermOptions, TokenPiece, Tokenizer, TokenizerCheck, TokenizerError,
     TokenizerExtension, TokenizerRegistration, VocabularyDiff, WrittenModel,
     is_sentencepiece_reference,
 };
-use model::{DocId, Error, MaskRule, TokenizerId};
-use std::sync::Arc;
-use std::time::Instant;
 
 impl Corpus {
     /// The tokenizer of that name, or the first, with its encoder.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when its file is damaged.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when its file is damaged.
     pub fn tokenizer(&self, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
         Ok(load(self.view(), name)?)
     }
@@ -74,7 +74,7 @@ impl Corpus {
     /// A tokenizer as a SentencePiece model: the one that it was registered with, when SentencePiece is its reference.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when no such model can do
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when no such model can do
     /// what it does.
     pub fn sentencepiece_model(&self, name: &str) -> Result<WrittenModel, Error> {
         let (id, record) = find(self.view(), name)?;
@@ -88,7 +88,7 @@ impl Corpus {
     /// What differs between two tokenizers.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when a file is damaged.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when a file is damaged.
     pub fn diff_tokenizers(&self, a: &str, b: &str) -> Result<VocabularyDiff, Error> {
         Ok(tokenizer::vocabulary_diff(&self.tokenizer_json(a)?, &self.tokenizer_json(b)?)?)
     }
@@ -96,7 +96,7 @@ impl Corpus {
     /// The tokens of a text. With `specials`, special tokens spelled in it are special tokens.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when the text is refused.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when the text is refused.
     pub fn encode(
         &self,
         tokenizer: Option<&str>,
@@ -110,7 +110,7 @@ impl Corpus {
     /// The text of ids, special tokens spelled out.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when an id is not in the
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when an id is not in the
     /// vocabulary.
     pub fn decode(&self, tokenizer: Option<&str>, ids: &[u32]) -> Result<String, Error> {
         let loaded = self.tokenizer(tokenizer)?;
@@ -145,7 +145,7 @@ impl CorpusWriter {
     /// the same name is registered once.
     ///
     /// # Errors
-    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is not a tokenizer or one that has no ids for
+    /// [`TokenizerError`](tokenizer::TokenizerError) when the file is not a tokenizer or one that has no ids for
     /// some texts, [`StoreError`](crate::store::StoreError) when the name is taken by another.
     pub fn register(&mut self, new: &TokenizerRegistration<'_>) -> Result<TokenizerRecord, Error> {
         Ok(register(self.store(), new)?.0)
@@ -154,7 +154,7 @@ impl CorpusWriter {
     /// A registered tokenizer extended so that terms are single tokens; not registered yet.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when it cannot be extended.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when it cannot be extended.
     pub fn extend_by_terms(
         &self,
         base: &str,

@@ -6,9 +6,9 @@ use crate::corpus::Corpus;
 use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document, encode_placed};
 use crate::query::QueryError;
 use crate::store::View;
-use crate::tokenizer::Tokenizer;
 use model::{DocId, Error, LossSpan, TokenizerId};
 use serde::Serialize;
+use tokenizer::Tokenizer;
 
 /// The tokens of one document by one tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,7 +42,7 @@ impl Corpus {
     /// tokenizer of the corpus is meant.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown); [`QueryError::NoDocument`];
+    /// [`TokenizerError::Unknown`](tokenizer::TokenizerError::Unknown); [`QueryError::NoDocument`];
     /// [`CurateError`](crate::curate::CurateError) when it was never encoded.
     pub fn tokens_of(
         &self,

@@ -7,15 +7,15 @@ use super::tokenizers::find;
 use crate::corpus::CorpusWriter;
 use crate::query::select;
 use crate::store::View;
-use crate::tokenizer::{
-    GrowthOptions, PretokenCounter, PretokenSplitter, PretokenTable, TermCounts, TermForms,
-    TermOptions, TokenizerError, TokenizerExtension, TrainOptions, TrainReport, TrainingOutput,
-    extend_by_growth, extend_by_terms, pretokenizer_file, tokens_by_group, train,
-};
 use model::{Context, DocId, Error};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
+use tokenizer::{
+    GrowthOptions, PretokenCounter, PretokenSplitter, PretokenTable, TermCounts, TermForms,
+    TermOptions, TokenizerError, TokenizerExtension, TrainOptions, TrainReport, TrainingOutput,
+    extend_by_growth, extend_by_terms, pretokenizer_file, tokens_by_group, train,
+};
 
 /// Documents counted as one piece of parallel work.
 const PIECE: usize = 256;
@@ -236,7 +236,7 @@ pub fn train_tokenizer(
     let trained = train_with_seeds(&table, &groups.names, options, context)?;
     progress.begin("measuring what was trained", None);
     let tokens = tokens_by_group(&trained.json, &table)?;
-    let per_token = |(mass, tokens): (&crate::tokenizer::TextTotals, &u64)| {
+    let per_token = |(mass, tokens): (&tokenizer::TextTotals, &u64)| {
         (*tokens > 0).then(|| mass.bytes as f64 / *tokens as f64)
     };
     let mut bitmap = Vec::new();

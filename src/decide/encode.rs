@@ -5,13 +5,13 @@
 
 use super::error::DecideError;
 use crate::store::{CommitBatch, DocumentRecord, StoreError, View};
-use crate::tokenizer::{Encoder, EngineTexts, TokenOffsets, Tokenizer, TokenizerError};
 use model::{DocId, LossSpan, MaskRule, SourceId, TextForm, TokenizerId};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use tokenizer::{Encoder, EngineTexts, TokenOffsets, Tokenizer, TokenizerError};
 
 /// Documents encoded into one buffer, by one thread.
 pub const PIECE: usize = 64;

@@ -2,8 +2,8 @@
 //! cannot be true.
 
 use crate::store::StoreError;
-use crate::tokenizer::TokenizerError;
 use model::{DocId, Error, ErrorKind, Hint, Interrupted, from_lower};
+use tokenizer::TokenizerError;
 
 /// An error of the decision layer.
 #[derive(Debug, thiserror::Error)]

@@ -1,15 +1,15 @@
 //! What can go wrong on the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
 
 use crate::corpus::ShardError;
-use crate::output::{OutputError, WriteError};
 use crate::query::QueryError;
 use crate::store::StoreError;
-use crate::tokenizer::TokenizerError;
+use files::output::{OutputError, WriteError};
 use model::near_names::UnknownName;
 use model::show::number;
 use model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use tokenizer::TokenizerError;
 
 /// What [`EpochError::Unknown`] says of a token that a recipe names and no added token is.
 pub(super) const SPECIAL_TOKEN: &str = "special token";

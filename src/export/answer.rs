@@ -5,12 +5,12 @@ use super::layout::{compression, table_of};
 use super::manifest::{ANSWERS, ExportedFile, losses};
 use super::options::ExportJob;
 use super::run::on_threads;
-use crate::output::{
+use crate::query::{Rows, refuse_same_names};
+use arrow::array::{Array, RecordBatch, UInt64Array};
+use files::output::{
     Destination, FileSpec, FormatName, GroupSize, HashedFile, ManifestFile, OutputCompression,
     OutputRequest, PositionedRows, ShardOutcome, ShardWriter, Staging, TableFormat,
 };
-use crate::query::{Rows, refuse_same_names};
-use arrow::array::{Array, RecordBatch, UInt64Array};
 use model::Context;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;

@@ -2,10 +2,10 @@
 //! written once.
 
 use super::error::ExportError;
-use crate::output::FileSpec;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use files::output::FileSpec;
 use model::{DocId, JsonMembers, JsonObject, json_string};
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! What can go wrong while documents are written out.
 
-use crate::output::{OutputError, WriteError};
 use crate::query::QueryError;
-use crate::remote::RemoteError;
 use crate::store::StoreError;
+use files::output::{OutputError, WriteError};
+use files::remote::RemoteError;
 use model::near_names::way_out;
 use model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use std::path::PathBuf;

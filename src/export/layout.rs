@@ -2,13 +2,13 @@
 
 use super::error::ExportError;
 use super::options::ExportOptions;
-use crate::output::{
-    FileSpec, FormatName, OutputCompression, OutputFormat, TableColumns, TableFormat,
-};
 use crate::query::{declared_columns, is_of_standing};
-use crate::remote::without_secrets;
 use crate::store::View;
 use arrow::datatypes::SchemaRef;
+use files::output::{
+    FileSpec, FormatName, OutputCompression, OutputFormat, TableColumns, TableFormat,
+};
+use files::remote::without_secrets;
 use std::path::Path;
 
 /// Bytes of a file of a directory, by default.

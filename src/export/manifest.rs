@@ -2,8 +2,8 @@
 
 use super::layout::ExportLayout;
 use super::options::ExportOptions;
-use crate::output::{FormatName, ManifestFile, OutputMaker};
 use arrow::datatypes::{DataType, SchemaRef};
+use files::output::{FormatName, ManifestFile, OutputMaker};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

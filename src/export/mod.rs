@@ -46,10 +46,10 @@ mod ranges;
 mod run;
 mod selection;
 
-pub use crate::output::{FormatName, OutputCompression, OutputError, OutputFile, OutputWriter};
 pub(crate) use answer::write_answer_noting;
 pub use answer::{AnswerOptions, write_answer};
 pub use error::ExportError;
+pub use files::output::{FormatName, OutputCompression, OutputError, OutputFile, OutputWriter};
 pub use manifest::{ExportColumn, ExportManifest, ExportedFile, ExportedStream};
 pub use options::{ExportJob, ExportOptions};
 pub(crate) use run::{export, export_stream};

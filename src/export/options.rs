@@ -1,7 +1,7 @@
 //! What an export is asked for: which documents, which columns, in which form, where.
 
-use crate::output::{FormatName, OutputCompression};
-use crate::remote::ObjectStores;
+use files::output::{FormatName, OutputCompression};
+use files::remote::ObjectStores;
 use std::path::Path;
 
 /// Which documents go out, and as what. By default all kept documents with everything that is known of their records.

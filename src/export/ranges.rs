@@ -2,9 +2,9 @@
 
 use super::collisions::TakenNames;
 use super::error::ExportError;
-use crate::output::PositionedRows;
 use crate::query::DocumentTable;
 use crate::store::{NumberBlock, View, system_fields};
+use files::output::PositionedRows;
 use model::DocId;
 use rayon::prelude::*;
 use roaring::RoaringTreemap;

@@ -8,12 +8,12 @@ use super::options::{ExportJob, ExportOptions};
 use super::partition::{Partition, partitions};
 use super::ranges::{DocumentRanges, ReadWindow};
 use super::selection::{selected, text_bytes};
-use crate::output::{
+use crate::query::DocumentTable;
+use crate::store::View;
+use files::output::{
     Destination, FileOutput, FileSpec, GroupSize, ManifestFile, OutputCompression, OutputRequest,
     ShardFile, ShardOutcome, ShardRecord, ShardWriter, Staging, TableFormat,
 };
-use crate::query::DocumentTable;
-use crate::store::View;
 use model::{Context, refuse_without_room};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};

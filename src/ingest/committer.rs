@@ -20,10 +20,10 @@ use super::settlement::RejectSettlement;
 use crate::decide::{
     CommitDecisions, DecisionSession, EncodedBatch, LoadedTokenizer, Orphans, encode_again,
 };
-use crate::input::CAPTURE_DATE;
 use crate::store::{
     CommitBatch, CommitRecord, FileRecord, RejectNovelty, RejectRecord, StoreWriter, View,
 };
+use files::input::CAPTURE_DATE;
 use model::{DocId, FileId, Interrupt, Reject, SourceId, Standing};
 use std::collections::BTreeSet;
 use std::time::Instant;

@@ -9,9 +9,8 @@ use super::pretokenized;
 use super::pretokenized::SuppliedTokens;
 use super::report::Alarm;
 use crate::decide::LoadedTokenizer;
-use crate::input::ReadOptions;
 use crate::store::{TemplateRecord, View};
-use crate::tokenizer::{Tokenizer, TokenizerError};
+use files::input::ReadOptions;
 use model::{
     CommitSeq, FieldDeclaration, FieldKind, IncomingFilter, Interrupt, ReadRecord, Reject,
     RejectReason, SpelledMetadata, TextForm, overlaps_any, without_null_members,
@@ -19,6 +18,7 @@ use model::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use text::contamination::SeedIndex;
+use tokenizer::{Tokenizer, TokenizerError};
 
 /// A record with how its text is encoded.
 pub(super) struct ConvertedText {
@@ -66,7 +66,7 @@ impl EarlierText {
 /// What a template sets turns apart with that a tokenizer reads as several ordinary tokens: each with how many.
 ///
 /// # Errors
-/// [`TokenizerError`](crate::tokenizer::TokenizerError) when the tokenizer cannot be used.
+/// [`TokenizerError`](tokenizer::TokenizerError) when the tokenizer cannot be used.
 fn unknown_markers_of(
     template: &ChatTemplate,
     tokenizer: &LoadedTokenizer,

@@ -2,8 +2,8 @@
 
 use super::error::IngestError;
 use super::identify::RecordOutcome;
-use crate::output::{OutputFile, OutputWriter};
 use crate::store::View;
+use files::output::{OutputFile, OutputWriter};
 use model::{DocId, IoError, parse_object};
 use serde::Serialize;
 use std::fs::File;

@@ -9,10 +9,10 @@ use crate::decide::{
     EncodedBatch, LoadedTokenizer, PIECE, RefusedTexts, encode_text, store_encoded,
 };
 use crate::store::CommitBatch;
-use crate::tokenizer::{Encoder, EngineTexts};
 use model::{DocId, LossSpan, TextForm};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use tokenizer::{Encoder, EngineTexts};
 
 /// Stores how a newcomer's text is encoded, and the ids that it brought, whatever its standing: no
 /// encoder could give them again.

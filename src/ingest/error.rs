@@ -2,13 +2,13 @@
 
 use super::chat::TemplateError;
 use crate::decide::DecideError;
-use crate::input::ReadError;
-use crate::output::OutputError;
 use crate::store::StoreError;
-use crate::tokenizer::TokenizerError;
+use files::input::ReadError;
+use files::output::OutputError;
 use model::near_names::{UnknownName, way_out};
 use model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use std::path::{Path, PathBuf};
+use tokenizer::TokenizerError;
 
 /// An error of ingest.
 #[derive(Debug, thiserror::Error)]

@@ -7,8 +7,8 @@ use super::file_tally::odd_quote_words;
 use super::options::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 use super::reader::IngestInput;
 use crate::decide::{LoadedTokenizer, decide_reranked};
-use crate::input::{InputReader, ReadItem, ReadOptions};
 use crate::store::{CommitRecord, StoreWriter, View};
+use files::input::{InputReader, ReadItem, ReadOptions};
 use model::near_names::UnknownName;
 use model::{
     Context, DocId, FieldDeclaration, FieldValue, Interrupt, Interrupted, Misfit, ReadRecord,

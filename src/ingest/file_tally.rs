@@ -1,6 +1,6 @@
 //! What became of the files of an ingest: each is read, unchanged or left, and what was left has its reason.
 
-use crate::input::{CsvOddities, LeftFile, LeftRole};
+use files::input::{CsvOddities, LeftFile, LeftRole};
 use model::is_zero;
 use model::show::{count, number};
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! Which records come in: those for which the condition of the ingest is true.
 
 use super::options::{IngestOptions, RecordForm};
-use crate::input::{ReadItem, ReadOptions};
+use files::input::{ReadItem, ReadOptions};
 use model::{Incoming, IncomingFilter, IncomingVerdict, ReadRecord, RecordKey, RejectReason};
 use rayon::prelude::*;
 use std::sync::Arc;

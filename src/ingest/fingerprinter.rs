@@ -12,10 +12,10 @@ use super::options::OnError;
 use super::pretokenized::SuppliedTokens;
 use super::reader::{IngestChunk, InputPart, PartKind, RecordIdentity};
 use crate::decide::BlockKeys;
-use crate::input::{
+use crate::store::{IndexedValues, View, block_hashes, indexed, with_fields};
+use files::input::{
     CAPTURE_FIELDS, InputReader, RawRecord, ReadItem, RecordBuilder, split_members,
 };
-use crate::store::{IndexedValues, View, block_hashes, indexed, with_fields};
 use model::{
     ComparedPart, ContentFields, FieldDeclaration, FieldKind, LossSpan, Normaliser, Policy,
     ReadRecord, RecordKey, Reject, RejectReason, Sightings, Signature, SuiteId, TextForm,

@@ -1,6 +1,6 @@
 //! What a row of a load says was decided about its document, or about a stored one.
 
-use crate::input::split_members;
+use files::input::split_members;
 use model::{Standing, TokenizerId};
 use std::str::FromStr;
 

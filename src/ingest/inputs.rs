@@ -2,7 +2,7 @@
 
 use super::error::IngestError;
 use super::reader::{IngestInput, IngestInputs, expand_inputs};
-use crate::input::{ReadOptions, Records};
+use files::input::{ReadOptions, Records};
 use model::Interrupt;
 
 /// What an ingest or a join reads. Paths and [`Records`] become one by themselves:

@@ -65,10 +65,6 @@ mod report;
 mod settlement;
 mod suite_reader;
 
-pub use crate::input::{
-    CsvOptions, InputFormat, LeftFile, LeftRole, ReadError, ReadOptions, Record, Records,
-    SkippedContent, TextUnit,
-};
 pub use alarm_words::misfit_words;
 pub use chat::{
     ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
@@ -77,6 +73,10 @@ pub(crate) use converter::{markers_read_as_text, specials_said_in_chats};
 pub use error::IngestError;
 pub(crate) use field_join::join;
 pub use file_tally::FileTally;
+pub use files::input::{
+    CsvOptions, InputFormat, LeftFile, LeftRole, ReadError, ReadOptions, Record, Records,
+    SkippedContent, TextUnit,
+};
 pub use inputs::Inputs;
 pub(crate) use load::load;
 pub use load::{LoadOptions, LoadReport};

@@ -4,7 +4,7 @@
 
 use super::chat::ChatOptions;
 use super::report::FieldMisfits;
-use crate::input::{CsvOptions, InputFormat, ReadOptions, TextUnit};
+use files::input::{CsvOptions, InputFormat, ReadOptions, TextUnit};
 use model::is_zero;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -28,8 +28,8 @@ use super::reader::{
 use super::report::{Alarm, IngestReport};
 use super::settlement::RejectSettlement;
 use crate::decide::LoadedTokenizer;
-use crate::input::{LeftFile, LeftRole};
 use crate::store::StoreWriter;
+use files::input::{LeftFile, LeftRole};
 use model::{Context, DocId, IncomingFilter, Interrupted, Progress};
 use rayon::ThreadPool;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::id_fields::IdFields;
 use crate::decide::LoadedTokenizer;
-use crate::input::split_members;
+use files::input::split_members;
 use model::{LossSpan, TextForm, parse};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

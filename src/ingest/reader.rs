@@ -4,11 +4,11 @@ use super::error::IngestError;
 use super::file_state::FileNumbers;
 use super::file_tally::FileTally;
 use super::options::{IngestOptions, OnDamagedFile};
-use crate::input::{
+use crate::store::{FileRecord, View};
+use files::input::{
     InputFile, InputReader, LeftFile, LeftRole, RawRecord, ReadError, ReadOptions, Records,
     ResumePoint, SkippedContent, expand,
 };
-use crate::store::{FileRecord, View};
 use model::Interrupt;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -585,7 +585,7 @@ impl ChunkReader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::input::{HASHED_AGAIN, expand_local};
+    use files::input::{HASHED_AGAIN, expand_local};
 
     /// The place before every record was hashed in case the record was bad: up to 256 KiB for each.
     #[test]

@@ -4,12 +4,12 @@
 
 use super::file_tally::FileTally;
 use crate::decide::{DecisionCounts, RefusedTexts};
-use crate::input::SkippedContent;
 use crate::store::{StoreError, View};
-use crate::tokenizer::EngineTexts;
+use files::input::SkippedContent;
 use model::{DocId, FieldKind, ProgressTally, RecordOrigin, Standing, is_zero};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use tokenizer::EngineTexts;
 
 /// Seconds each stage was busy; stages overlap, so they add up to more than the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

@@ -6,8 +6,8 @@
 use super::error::IngestError;
 use super::options::IngestOptions;
 use super::reader::{IngestInput, InputPart};
-use crate::input::InputFile;
 use crate::store::{RejectRecord, View};
+use files::input::InputFile;
 use model::reject_identity_at;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -139,8 +139,8 @@ fn is_place(input: &InputFile) -> bool {
 mod tests {
     use super::*;
     use crate::ingest::reader::PartKind;
-    use crate::input::{ResumePoint, expand_local};
     use crate::store::{CommitRecord, FileRecord, MemoryBudget, StoreWriter, counted, create};
+    use files::input::{ResumePoint, expand_local};
     use model::{DedupMode, Policy};
     use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use super::error::IngestError;
 use super::reader::IngestInput;
-use crate::input::{ReadItem, ReadOptions};
+use files::input::{ReadItem, ReadOptions};
 use model::{Context, RecordKey, RecordOrigin, parse_object};
 use std::collections::BTreeSet;
 use text::contamination::{LayoutNotes, SuiteFields, SuiteItem, SuiteLayout};

@@ -1,9 +1,9 @@
 //! A corpus described in Croissant: JSON-LD that catalogues of data sets read, with what is known for responsible use.
 
 use super::{PageError, capital};
-use crate::output::{OutputError, OutputFile};
 use crate::query::{FieldInfo, GroupStats, StandingCount};
 use crate::report::CorpusReport;
+use files::output::{OutputError, OutputFile};
 use model::text_file::without_byte_order_mark;
 use model::{IoError, show};
 use serde_json::{Map, Value, json};

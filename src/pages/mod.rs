@@ -33,8 +33,8 @@ pub use rows::RowsPage;
 pub use signals::SignalsPage;
 pub use tokenizer::TokenizerPage;
 
-use crate::output::{OutputError, OutputFile};
 use figures::{cut, cut_behind};
+use files::output::{OutputError, OutputFile};
 use minijinja::value::{Value, ValueKind, ViaDeserialize};
 use minijinja::{AutoEscape, Environment, ErrorKind, Output, State, UndefinedBehavior, context};
 use model::{ByteSpan, Error, show};

@@ -54,8 +54,7 @@ mod tests {
     #[test]
     fn hostile_names_and_texts_are_escaped() {
         let hostile = "<script>alert(1)</script>\u{202e}\"'&";
-        let excerpt =
-            Excerpt::of(hostile.to_owned(), vec![(0, 8)]);
+        let excerpt = Excerpt::of(hostile.to_owned(), vec![(0, 8)]);
         let part = ReviewPart {
             part: "question",
             asked: vec![excerpt.clone()],

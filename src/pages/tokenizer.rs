@@ -4,15 +4,15 @@
 use super::chart::{AltText, Chart, ChartAxis, ChartLine, ChartMark, line_chart};
 use super::figures::{ABSENT, BarChart, cut};
 use super::{Contents, PageModel};
-use crate::tokenizer::TokenPiece;
-use crate::tokenizer::analyse::{
-    AnalysisCase, AnalysisCaseKind, AnalysisReport, CensusRow, DigitRun, GroupMetrics, Knee,
-    ReachClass, TokenizerAnalysis, VocabularyCurve,
-};
 use model::show;
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use tokenizer::TokenPiece;
+use tokenizer::analyse::{
+    AnalysisCase, AnalysisCaseKind, AnalysisReport, CensusRow, DigitRun, GroupMetrics, Knee,
+    ReachClass, TokenizerAnalysis, VocabularyCurve,
+};
 
 const CONTENTS: [(&str, &str); 6] = [
     ("summary", "Side by side"),

@@ -4,13 +4,13 @@ use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{NewField, TrainingTexts};
 use crate::epoch::{BuildJob, Recipe};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions};
-use crate::input::ReadOptions;
 use crate::store::View;
 use crate::store::counted;
-use crate::tokenizer::TrainOptions;
+use files::input::ReadOptions;
 use model::{Context, DedupMode, FieldKind, KeepOrder, Policy};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
+use tokenizer::TrainOptions;
 
 const MEMORY: u64 = 32 << 20;
 

@@ -7,9 +7,9 @@ use crate::epoch::{
     RowSegment, TokenAligner,
 };
 use crate::store::EpochRecord;
-use crate::tokenizer::Tokenizer;
 use model::{Context, DocId, Error};
 use std::sync::Arc;
+use tokenizer::Tokenizer;
 
 impl Corpus {
     /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment. It has the hash of the plan
@@ -31,7 +31,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) for rows of another plan;
-    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when ids cannot be decoded.
+    /// [`TokenizerError`](tokenizer::TokenizerError) when ids cannot be decoded.
     pub fn row_reports(
         &self,
         planned: &Plan,

@@ -7,9 +7,9 @@ use crate::ingest::{
     self, IngestOptions, IngestReport, IngestResources, Inputs, JoinOptions, JoinReport,
     LoadOptions, LoadReport,
 };
-use crate::input::ReadOptions;
 use crate::query::IncomingCondition;
 use crate::query::contamination::{CheckedText, CheckedTexts, TextCheck};
+use files::input::ReadOptions;
 use model::{Context, Error, IncomingFilter, Interrupted};
 use std::sync::Arc;
 use text::contamination::{ContaminationRule, ITEM_RULE, LayoutNotes, SeedIndex, SuiteFields};
@@ -76,7 +76,7 @@ impl CorpusWriter {
     /// # Errors
     /// [`IngestError`](crate::ingest::IngestError): among them the error of an iterator, as
     /// [`ReadError::Records`](crate::ingest::ReadError::Records);
-    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown) for one of [`IngestOptions::tokenizers`]
+    /// [`TokenizerError::Unknown`](tokenizer::TokenizerError::Unknown) for one of [`IngestOptions::tokenizers`]
     /// that the corpus has not. Earlier commits stay.
     pub fn ingest<'m>(
         &mut self,

@@ -10,15 +10,15 @@ use crate::decide::LoadedTokenizer;
 use crate::epoch;
 use crate::ingest;
 use crate::store::TokenizerRecord;
-use crate::tokenizer::{TokenizerError, TokenizerRegistration, TrainOptions};
 use model::{Context, Error};
 use serde_json::Value;
+use tokenizer::{TokenizerError, TokenizerRegistration, TrainOptions};
 
 impl CorpusWriter {
     /// Registers a tokenizer under `name` and encodes all kept documents; see [`CorpusWriter::register`].
     ///
     /// # Errors
-    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is not a tokenizer,
+    /// [`TokenizerError`](tokenizer::TokenizerError) when the file is not a tokenizer,
     /// [`StoreError`](crate::store::StoreError) when the name is taken.
     pub fn add_tokenizer(
         &mut self,

@@ -35,11 +35,7 @@ pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
 ///
 /// # Errors
 /// [`IoError`] of the kind [`io::ErrorKind::StorageFull`], which is `doing` so to the path.
-pub fn refuse_without_room(
-    doing: &'static str,
-    path: &Path,
-    needed: u64,
-) -> Result<(), IoError> {
+pub fn refuse_without_room(doing: &'static str, path: &Path, needed: u64) -> Result<(), IoError> {
     refuse(doing, path, needed, free_bytes(path))
 }
 

@@ -4,8 +4,8 @@ use super::TOUCHED;
 use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
 use crate::curate::error::CurateError;
-use crate::output::OutputFile;
 use crate::store::{LiveTable, OutputKind, StoredRow, TracePart, TraceRun, View, format_version};
+use files::output::OutputFile;
 use model::{
     Context, DocId, FileId, Interrupted, IoError, SourceId, Standing, hexadecimal, shown_timestamp,
 };

@@ -6,7 +6,7 @@ use crate::corpus::Corpora;
 use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::OutputRecipe;
-use crate::output::LossLevel;
+use files::output::LossLevel;
 use model::{DocId, LossSpan, TokenizerId};
 use roaring::RoaringTreemap;
 use std::sync::Arc;

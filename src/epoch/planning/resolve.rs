@@ -11,12 +11,12 @@ use crate::epoch::plan::{PinnedTokenizer, policy};
 use crate::epoch::recipe::{
     Recipe, ResolvedRecipe, SourceRecipe, SpecialIds, SpecialTokens, special_ids,
 };
-use crate::tokenizer::stored_vocabulary;
 use model::near_names::UnknownName;
 use model::{Context, TokenizerId};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tokenizer::stored_vocabulary;
 
 /// A recipe with all that its names and defaults stand for at a moment.
 pub(super) struct Resolution {

@@ -15,10 +15,10 @@ mod special;
 
 pub(super) use check::counts_alike;
 
-pub use crate::output::{IdType, OutputCompression, RowColumn};
 pub use documents::{
     ExcludedSuite, Holdout, HoldoutSide, SelectRecipe, SpecialTokens, TokenizerRecipe,
 };
+pub use files::output::{IdType, OutputCompression, RowColumn};
 pub use form::{Recipe, ResolvedRecipe};
 pub use output::{Format, Layout, OutputRecipe};
 pub(crate) use rows::PartialRow;

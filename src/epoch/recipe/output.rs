@@ -1,6 +1,6 @@
 //! `[output]`: what is written.
 
-use crate::output::{IdType, OutputCompression, RowColumn, RowFormat, row_format};
+use files::output::{IdType, OutputCompression, RowColumn, RowFormat, row_format};
 use serde::{Deserialize, Serialize};
 
 /// The files that a build writes: format, columns, compression.

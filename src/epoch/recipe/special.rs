@@ -2,9 +2,9 @@
 
 use super::SpecialTokens;
 use crate::epoch::error::{EpochError, SPECIAL_TOKEN};
-use crate::tokenizer::Vocabulary;
 use model::near_names::UnknownName;
 use serde::{Deserialize, Serialize};
+use tokenizer::Vocabulary;
 
 /// Ids of the special tokens of an epoch; none where the recipe names none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,8 +44,8 @@ pub(in crate::epoch) fn special_ids(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokenizer::stored_vocabulary;
     use serde_json::{Value, json};
+    use tokenizer::stored_vocabulary;
 
     fn specials(eos: &str) -> SpecialTokens {
         SpecialTokens { eos: Some(eos.to_owned()), ..SpecialTokens::default() }

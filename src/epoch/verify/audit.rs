@@ -12,7 +12,7 @@ use crate::epoch::rows::RowRef;
 use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, OpenPlan};
 use crate::epoch::stream::NO_SOURCE;
 use crate::epoch::write::{ExportCounts, RowCounts};
-use crate::output::{ShardReadError, ShardReader, TokenBatch, TokenRow};
+use files::output::{ShardReadError, ShardReader, TokenBatch, TokenRow};
 use model::Context;
 use rayon::prelude::*;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::checks::{Property, RowFindings, RowPlaces};
 use crate::epoch::recipe::RowColumn;
-use crate::output::{TokenRow, ViewValues};
+use files::output::{TokenRow, ViewValues};
 use model::LossSpan;
 
 /// A row and what its columns follow from.

@@ -8,7 +8,7 @@ use crate::epoch::pack::Segment;
 use crate::epoch::recipe::{PackKind, PadSide, PadView};
 use crate::epoch::rows::SourceRows;
 use crate::epoch::run::OpenPlan;
-use crate::output::TokenRow;
+use files::output::TokenRow;
 use model::{DocId, LossSpan};
 use roaring::RoaringTreemap;
 

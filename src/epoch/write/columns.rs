@@ -8,9 +8,9 @@ use crate::epoch::views;
 use crate::epoch::views::{
     append_labels, append_loss, append_positions, append_run_ends, append_runs,
 };
-use crate::output::{BatchColumn, RowColumn, TokenBatch, list_column, row_batch};
 use arrow::array::{ArrayRef, ArrowPrimitiveType, Int32Array, StringArray, UInt64Array};
 use arrow::datatypes::{Float32Type, Int8Type, Int32Type, Int64Type, UInt8Type, UInt32Type};
+use files::output::{BatchColumn, RowColumn, TokenBatch, list_column, row_batch};
 use model::LossSpan;
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@ use crate::epoch::pack::Segment;
 use crate::epoch::recipe::{Format as F, Layout, MixUnit, OutputRecipe, RowColumn};
 use crate::epoch::stream::EpochRow;
 use crate::epoch::views::RowShape;
-use crate::output::{IdType, ManifestFile, OutputCompression, RowFormat, RowSpec, python_json};
+use files::output::{IdType, ManifestFile, OutputCompression, RowFormat, RowSpec, python_json};
 use model::DocId;
 use std::fs;
 use std::path::Path;

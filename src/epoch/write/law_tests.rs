@@ -9,7 +9,7 @@ use super::spec::RowContext;
 use crate::epoch::recipe::{Format as F, Layout, MixUnit, OutputRecipe, PadView, RowColumn};
 use crate::epoch::stream::{EpochRow, NO_SOURCE};
 use crate::epoch::views::{RowShape, Span};
-use crate::output::{
+use files::output::{
     IdType, OutputCompression, RowFormat, RowSpec, ShardReadError, TokenBatch, TokenRow,
 };
 use model::LossSpan;

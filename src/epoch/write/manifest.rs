@@ -4,7 +4,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::PackLosses;
 use crate::epoch::plan::{PinnedSnapshot, PinnedTokenizer, PlanHeader, ratio};
 use crate::epoch::run::EpochIndex;
-use crate::output::{ManifestFile, OutputMaker};
+use files::output::{ManifestFile, OutputMaker};
 use model::{IoError, find_manifest, is_zero};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

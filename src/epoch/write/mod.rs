@@ -1,7 +1,7 @@
 //! Writes an epoch: rows in order, ids gathered in the order of the store, files complete or absent.
 //!
 //! `spec` is what a plan says of its rows to their format, `columns` makes rows into what formats take, `shards` cuts
-//! them into groups and shards. What is finished waits beside the output until all is ([`output`](crate::output)).
+//! them into groups and shards. What is finished waits beside the output until all is ([`output`](files::output)).
 //! `stream` and `unpadded` give batches without files. Two are the way back: by `id_files` rows of an epoch have their ids
 //! from its files, and `collator` makes batches of their rows where there is no corpus.
 
@@ -14,8 +14,8 @@ mod spec;
 mod stream;
 mod unpadded;
 
-pub use crate::output::ManifestFile;
 pub use collator::{BuiltCollator, BuiltRow};
+pub use files::output::ManifestFile;
 pub(super) use manifest::{ExportCounts, RowCounts};
 pub use manifest::{Manifest, ManifestSource, ManifestTotals};
 pub(super) use spec::{check_output, row_spec};
@@ -27,7 +27,7 @@ use crate::epoch::plan::{Plan, PlanHeader, masks};
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan};
 use crate::epoch::stream::{EpochRow, Gatherer};
-use crate::output::{
+use files::output::{
     FileRename, LocalDestination, LocalStaging, OutputRequest, Staging, refuse_occupied,
 };
 use manifest::BUILDS;

@@ -11,7 +11,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::without_repeated;
 use crate::epoch::recipe::MixUnit;
 use crate::epoch::stream::EpochRow;
-use crate::output::{
+use files::output::{
     BatchColumn, EncodedRows, FileRename, ManifestFile, RowFormat, RowShard, RowSize, ShardRecord,
 };
 use model::LossSpan;

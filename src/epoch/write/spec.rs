@@ -4,7 +4,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::plan::PlanHeader;
 use crate::epoch::run::OpenPlan;
 use crate::epoch::stream::EpochRow;
-use crate::output::{RowColumn, RowSize, RowSpec};
+use files::output::{RowColumn, RowSize, RowSpec};
 use model::LossSpan;
 
 /// Whether the output format can hold the rows of `plan`.

@@ -8,14 +8,14 @@ use crate::epoch::error::EpochError;
 use crate::epoch::plan::masks;
 use crate::epoch::recipe::{Format, OutputRecipe, PadSide, RowColumn};
 use crate::epoch::stream::{Epoch, EpochBatch, EpochRow};
-use crate::output::{
-    BatchColumn, IdType, StreamRowNumber, jsonl_columns, put_row, signed_columns, signed_fields,
-    table_columns,
-};
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow_ipc::writer::StreamWriter;
+use files::output::{
+    BatchColumn, IdType, StreamRowNumber, jsonl_columns, put_row, signed_columns, signed_fields,
+    table_columns,
+};
 use std::io::{self, Write};
 use std::sync::Arc;
 

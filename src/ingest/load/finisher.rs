@@ -22,8 +22,8 @@ use crate::ingest::load_validator::{
 use crate::ingest::options::IngestOptions;
 use crate::ingest::reader::expand_files;
 use crate::ingest::report::IngestReport;
-use crate::input::{InputFile, InputFormat, InputReader, ReadItem, ReadOptions};
 use crate::store::{BlockStandings, CommitRecord, StoreError, StoreWriter, View};
+use files::input::{InputFile, InputFormat, InputReader, ReadItem, ReadOptions};
 use model::{Context, DocId, Interrupt, Match, ReadRecord, RecordKey, Standing, key_identity};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 use super::LoadOptions;
 use crate::ingest::error::IngestError;
 use crate::ingest::imported_row::TokenIdsColumn;
-use crate::input::{InputFormat, InputReader, ReadError, ReadItem, ReadOptions, expand};
 use crate::store::View;
+use files::input::{InputFormat, InputReader, ReadError, ReadItem, ReadOptions, expand};
 use model::{Interrupt, Policy, SIGNATURE_VERSION};
 use serde::Deserialize;
 

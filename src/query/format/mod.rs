@@ -5,13 +5,13 @@ mod markdown;
 mod rows;
 mod table;
 
-use crate::output::{WriteError, csv_header, csv_rows, json_rows};
 use crate::query::error::QueryError;
 use crate::query::sql::Rows;
 use arrow::datatypes::{DataType, Fields, Schema};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::ArrayFormatter;
 use cell::Cell;
+use files::output::{WriteError, csv_header, csv_rows, json_rows};
 use model::shown_values;
 use std::io::Write;
 use std::sync::Arc;

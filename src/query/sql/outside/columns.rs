@@ -1,11 +1,11 @@
 //! Columns of tables in Arrow's form: the type that holds those of several files, and their arrays as that.
 
-use crate::input::rows_as_json;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringViewArray};
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::nested_struct::cast_column;
+use files::input::rows_as_json;
 use model::{hexadecimal, without_not_finite};
 use std::sync::Arc;
 

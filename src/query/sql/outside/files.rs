@@ -1,8 +1,8 @@
 //! Which files a path or pattern of a statement stands for: those that an ingest would read, and that end as the
 //! function's do.
 
-use crate::input::{InputFile, ReadError, ReadOptions, expand, path_fields, without_compression};
 use crate::query::error::QueryError;
+use files::input::{InputFile, ReadError, ReadOptions, expand, path_fields, without_compression};
 use model::Interrupt;
 use std::path::Path;
 

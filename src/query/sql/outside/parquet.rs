@@ -2,7 +2,6 @@
 
 use super::columns::{converted, table_type};
 use super::files::DataFile;
-use crate::input::{ParquetDecoding, ParquetFooter, as_type, is_row_number};
 use crate::query::error::QueryError;
 use crate::query::sql::producer::Sink;
 use arrow::array::{ArrayRef, UInt64Array, new_null_array};
@@ -14,6 +13,7 @@ use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
+use files::input::{ParquetDecoding, ParquetFooter, as_type, is_row_number};
 use model::catch_panic;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;

@@ -4,15 +4,15 @@
 use super::arrays::ColumnBuilder;
 use super::files::{DataFile, FileKind};
 use super::kinds::{CellKind, CellValue};
-use crate::input::{
-    CsvHeader, CsvOptions, CsvValue, InputFormat, InputReader, RawRecord, ReadError, ReadItem,
-    ReadOptions, RecordBuilder, may_have_half_pairs,
-};
 use crate::query::error::QueryError;
 use crate::query::sql::producer::Sink;
 use arrow::array::{ArrayRef, StringViewArray};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use files::input::{
+    CsvHeader, CsvOptions, CsvValue, InputFormat, InputReader, RawRecord, ReadError, ReadItem,
+    ReadOptions, RecordBuilder, may_have_half_pairs,
+};
 use model::{JsonName, RejectReason, canonical};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;

@@ -1,0 +1,321 @@
+//! The reference encoder, whose ids are right by definition: tokenizers 0.23, set so that text is only text.
+
+use crate::error::{ENCODING, TokenizerError, guard};
+use crate::file::TokenizerFile;
+use crate::file::unigram::{self, UnigramVariants};
+use crate::vocabulary::Vocabulary;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::OnceLock;
+use tokenizers::models::ModelWrapper;
+use tokenizers::{
+    AddedToken, Model as _, NormalizedString, Normalizer as _, OffsetReferential, OffsetType,
+    PreTokenizer as _,
+};
+
+/// A tokenizer of the reference implementation, set so that text is only text: special tokens
+/// inside it are not recognised, nothing is added, cut or padded.
+pub(crate) struct LibraryReference {
+    /// Where text could spell special tokens, they have other names in it.
+    plain: tokenizers::Tokenizer,
+    /// The tokenizer of the file itself, where `plain` is not that.
+    whole: Option<tokenizers::Tokenizer>,
+    /// Twins that tell positions, made when first asked: of plain text, and of text with special tokens.
+    placing: [OnceLock<tokenizers::Tokenizer>; 2],
+    /// The twin of plain text with a stand-in of each special token, made when first asked.
+    standing: OnceLock<StandIns>,
+}
+
+/// Finds special tokens behind signs of their own only: what spells them is text.
+struct StandIns {
+    library: tokenizers::Tokenizer,
+    /// Of each special token its stand-in, and the id that this has here.
+    signs: BTreeMap<u32, (String, u32)>,
+}
+
+/// A special token in a text: its id and its bytes.
+pub(crate) type SpecialPlace = (u32, Range<usize>);
+
+/// Before the number of a special token in its stand-in: a noncharacter. The number is a character for private use.
+const STAND_IN: char = '\u{fdd5}';
+const FIRST_STAND_IN: u32 = 0xf_0000;
+
+/// Ids, and for each the bytes of the text that it stands for.
+pub(crate) type EncodedWithOffsets = (Vec<u32>, Vec<(usize, usize)>);
+
+impl LibraryReference {
+    /// Of the bytes of a `tokenizer.json`.
+    pub(crate) fn load(bytes: &[u8]) -> Result<Self, TokenizerError> {
+        Self::of_file(&TokenizerFile::read(bytes)?, bytes)
+    }
+
+    /// Of a file that is parsed already; `bytes` are those of `file`.
+    pub(crate) fn of_file(file: &TokenizerFile, bytes: &[u8]) -> Result<Self, TokenizerError> {
+        Self::load_variants(bytes, unigram::unigram_variants(file, bytes)?.as_ref())
+    }
+
+    /// `variants`: what [`unigram::unigram_variants`] made of the file.
+    pub(crate) fn load_variants(
+        bytes: &[u8],
+        variants: Option<&UnigramVariants>,
+    ) -> Result<Self, TokenizerError> {
+        let (plain, whole) = match variants {
+            Some(variants) => (read(&variants.plain)?, Some(read(&variants.whole)?)),
+            None => (read(bytes)?, None),
+        };
+        if let ModelWrapper::BPE(bpe) = plain.get_model()
+            && let Some(dropout) = bpe.dropout
+        {
+            return Err(TokenizerError::Dropout(dropout));
+        }
+        Ok(Self::of_libraries(plain, whole))
+    }
+
+    fn of_libraries(plain: tokenizers::Tokenizer, whole: Option<tokenizers::Tokenizer>) -> Self {
+        Self { plain, whole, placing: Default::default(), standing: OnceLock::new() }
+    }
+
+    /// To split texts: what the model of the file is does not matter.
+    pub(crate) fn load_splits(bytes: &[u8]) -> Result<Self, TokenizerError> {
+        Ok(Self::of_libraries(read(bytes)?, None))
+    }
+
+    /// The tokenizer of the file itself.
+    fn whole(&self) -> &tokenizers::Tokenizer {
+        self.whole.as_ref().unwrap_or(&self.plain)
+    }
+
+    /// The model, with its vocabulary as in the file.
+    pub(crate) fn model(&self) -> &ModelWrapper {
+        self.whole().get_model()
+    }
+
+    /// Appends the ids of plain text.
+    pub(crate) fn encode(&self, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        let encoding = guard(ENCODING, || self.plain.encode_fast(text, false))?
+            .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
+        out.extend_from_slice(encoding.get_ids());
+        Ok(())
+    }
+
+    /// The ids of a text and the place of each; `specials`: special tokens in the text are recognised.
+    pub(crate) fn encode_placed(
+        &self,
+        text: &str,
+        specials: bool,
+    ) -> Result<EncodedWithOffsets, TokenizerError> {
+        let [plain, special] = &self.placing;
+        let twin = if specials { special } else { plain };
+        let twin = twin.get_or_init(|| {
+            let mut twin = if specials { self.whole().clone() } else { self.plain.clone() };
+            twin.set_encode_special_tokens(!specials);
+            // It adds nothing here, and some trim the space off positions.
+            twin.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
+            twin
+        });
+        let encoding = guard(ENCODING, || twin.encode(text, false))?
+            .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
+        Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
+    }
+
+    /// The special tokens that are found in a text.
+    pub(crate) fn places_of_specials(
+        &self,
+        text: &str,
+    ) -> Result<Vec<SpecialPlace>, TokenizerError> {
+        let added = self.whole().get_added_tokens_decoder();
+        let (ids, places) = self.encode_placed(text, true)?;
+        let mut found = Vec::new();
+        for (id, (start, end)) in ids.into_iter().zip(places) {
+            let Some(special) = added.get(&id).filter(|token| token.special) else { continue };
+            // The model has the id of `<unk>` for what it does not know.
+            let spelled = text.get(start..end).unwrap_or_default();
+            if spelled.trim() == special.content
+                || special.normalized && self.normal(spelled)? == self.normal(&special.content)?
+            {
+                found.push((id, start..end));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The ids of a text and the place of each, where these special tokens are special, and others are text.
+    pub(crate) fn encode_around(
+        &self,
+        text: &str,
+        specials: &[SpecialPlace],
+    ) -> Result<EncodedWithOffsets, TokenizerError> {
+        let refused =
+            |why: String| TokenizerError::Encode { bytes: text.len(), source: why.into() };
+        let stand_ins = match self.standing.get() {
+            Some(stand_ins) => stand_ins,
+            None => {
+                let made = self.stand_ins()?;
+                self.standing.get_or_init(|| made)
+            }
+        };
+        if text.contains(STAND_IN) {
+            return Err(refused(format!(
+                "beside special tokens that are text it holds {STAND_IN:?}, which stands for the others here"
+            )));
+        }
+        // Each part of the text that is copied: where it begins here, and there.
+        let (mut here, mut parts, mut start) = (String::new(), Vec::new(), 0);
+        for (id, place) in specials {
+            parts.push((here.len(), start));
+            here += text.get(start..place.start).unwrap_or_default();
+            here += stand_ins.signs.get(id).map_or("", |(sign, _)| sign);
+            start = place.end;
+        }
+        parts.push((here.len(), start));
+        here += text.get(start..).unwrap_or_default();
+        let encoding = guard(ENCODING, || stand_ins.library.encode(here.as_str(), false))?
+            .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
+        let there = |at: usize| {
+            let part = parts.partition_point(|(begin, _)| *begin <= at).saturating_sub(1);
+            parts.get(part).map_or(at, |(begin, start)| start + (at - begin))
+        };
+        let (mut ids, mut places) = EncodedWithOffsets::default();
+        let mut left = specials.iter();
+        let mut next = left.next();
+        for (id, (from, to)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
+            let sign = next.and_then(|(special, _)| stand_ins.signs.get(special));
+            if let Some((special, place)) =
+                next.filter(|_| sign.is_some_and(|(_, sign)| sign == id))
+            {
+                ids.push(*special);
+                places.push((place.start, place.end));
+                next = left.next();
+            } else {
+                ids.push(*id);
+                places.push((there(*from), there(*to)));
+            }
+        }
+        if next.is_some() {
+            return Err(refused(
+                "the normaliser leaves out what stands for special tokens beside those that are text"
+                    .to_owned(),
+            ));
+        }
+        Ok((ids, places))
+    }
+
+    /// A text as the normaliser makes it, without space around it.
+    fn normal(&self, text: &str) -> Result<String, TokenizerError> {
+        let mut normal = NormalizedString::from(text);
+        if let Some(normalizer) = self.whole().get_normalizer() {
+            guard(ENCODING, || normalizer.normalize(&mut normal))?
+                .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
+        }
+        Ok(normal.get().trim().to_owned())
+    }
+
+    fn stand_ins(&self) -> Result<StandIns, TokenizerError> {
+        let mut library = self.plain.clone();
+        library.set_encode_special_tokens(true);
+        library.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
+        let added: BTreeMap<u32, AddedToken> =
+            self.whole().get_added_tokens_decoder().into_iter().collect();
+        let specials = added.into_iter().filter(|(_, token)| token.special);
+        let numbers = (FIRST_STAND_IN..).filter_map(char::from_u32);
+        let named: Vec<(u32, AddedToken)> = specials
+            .zip(numbers)
+            // Found although special tokens are text; what it does with space and words beside it is the token's.
+            .map(|((id, token), number)| {
+                let content = format!("{STAND_IN}{number}");
+                (id, AddedToken { content, special: false, ..token })
+            })
+            .collect();
+        guard("loading", || library.add_tokens(named.iter().map(|(_, token)| token.clone())))?
+            .map_err(TokenizerError::Load)?;
+        let sign = |(id, token): (u32, AddedToken)| {
+            let own = library.token_to_id(&token.content)?;
+            Some((id, (token.content, own)))
+        };
+        let signs = named.into_iter().filter_map(sign).collect();
+        Ok(StandIns { library, signs })
+    }
+
+    /// Calls `each` with the pre-tokens of plain text, as the model sees them, in order; with `None` where an added
+    /// token stands, which goes past the model.
+    pub(crate) fn pretokens(
+        &self,
+        text: &str,
+        mut each: impl FnMut(Option<&str>),
+    ) -> Result<(), TokenizerError> {
+        let split = guard("splitting", || {
+            let added = self.plain.get_added_vocabulary();
+            let mut split = added.extract_and_normalize(self.plain.get_normalizer(), text);
+            if let Some(pre_tokenizer) = self.plain.get_pre_tokenizer() {
+                pre_tokenizer.pre_tokenize(&mut split)?;
+            }
+            Ok(split)
+        })?
+        .map_err(|source| TokenizerError::Split { bytes: text.len(), source })?;
+        for (word, _, tokens) in split.get_splits(OffsetReferential::Normalized, OffsetType::None) {
+            match tokens {
+                Some(_) => each(None),
+                None if word.is_empty() => {}
+                None => each(Some(word)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The ids that the model gives for one pre-token, spelled as the model sees it.
+    pub(crate) fn encode_pretoken(&self, pretoken: &str) -> Result<Vec<u32>, TokenizerError> {
+        model_ids(self.plain.get_model(), pretoken)
+    }
+
+    /// The model's own tokens with their ids, in no particular order.
+    pub(crate) fn model_tokens(&self) -> impl Iterator<Item = (String, u32)> {
+        self.whole().get_vocab(false).into_iter()
+    }
+
+    /// All tokens, as it numbers them.
+    pub(crate) fn vocabulary(&self) -> Vocabulary {
+        let ids = self.model_tokens().map(|(token, id)| (token.into(), id)).collect();
+        let added = self.added().map(|(id, token, special)| (id, token.into(), special));
+        Vocabulary::new(ids, added)
+    }
+
+    /// Added tokens as they are spelled, in no particular order: id, spelling, whether special.
+    pub(crate) fn added(&self) -> impl Iterator<Item = (u32, String, bool)> {
+        let added = self.whole().get_added_tokens_decoder();
+        added.into_iter().map(|(id, token)| (id, token.content, token.special))
+    }
+
+    pub(crate) fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
+        guard("decoding", || self.whole().decode(ids, false))?
+            .map_err(|source| TokenizerError::Decode { ids: ids.len(), source })
+    }
+
+    /// The tokenizer with these texts as added tokens, to try them out.
+    pub(crate) fn with_added(&self, texts: &[String]) -> Result<Self, TokenizerError> {
+        let token = |text: &String| AddedToken::from(text.as_str(), false).normalized(false);
+        let add = |library: &tokenizers::Tokenizer| {
+            let mut library = library.clone();
+            guard("loading", || library.add_tokens(texts.iter().map(token)))?
+                .map_err(TokenizerError::Load)?;
+            Ok::<_, TokenizerError>(library)
+        };
+        let whole = self.whole.as_ref().map(add).transpose()?;
+        Ok(Self::of_libraries(add(&self.plain)?, whole))
+    }
+}
+
+/// The ids that a model gives for one pre-token.
+pub(crate) fn model_ids(model: &ModelWrapper, pretoken: &str) -> Result<Vec<u32>, TokenizerError> {
+    let tokens = guard(ENCODING, || model.tokenize(pretoken))?
+        .map_err(|source| TokenizerError::Encode { bytes: pretoken.len(), source })?;
+    Ok(tokens.into_iter().map(|token| token.id).collect())
+}
+
+fn read(bytes: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
+    let mut tokenizer = guard("loading", || tokenizers::Tokenizer::from_bytes(bytes))?
+        .map_err(TokenizerError::Load)?;
+    tokenizer.with_truncation(None).map_err(TokenizerError::Load)?;
+    tokenizer.with_padding(None);
+    tokenizer.set_encode_special_tokens(true);
+    Ok(tokenizer)
+}

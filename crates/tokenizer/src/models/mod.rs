@@ -1,0 +1,18 @@
+//! The algorithms of BPE and Unigram on symbols and words; nothing here knows of files.
+//!
+//! [`CountedWords`] holds sequences of symbols with their counts, [`MergeTable`] the merges by rank. On these stand
+//! [`replay`], which gives the length of a text for every size of the vocabulary from one pass, and [`grow`]: further
+//! merges of the most frequent pair, as training would continue. `trie` finds pieces in a word, `viterbi` its best
+//! segmentation, `lattice` all of them.
+
+pub(crate) mod growth;
+pub(crate) mod lattice;
+pub(crate) mod merges;
+pub(crate) mod trie;
+pub(crate) mod viterbi;
+
+#[cfg(test)]
+mod tests;
+
+pub use growth::{GrowthOptions, PairOutcome, grow};
+pub use merges::{CountedWords, MergeScratch, MergeTable, replay};

@@ -1,0 +1,51 @@
+//! Tokenizers: text to token ids and back, and how they are loaded, converted, trained, extended and measured.
+//!
+//! No other code names the tokenizers crates. Use it to encode without a corpus ([`Tokenizer`]), to read what others
+//! published ([`convert`]), and to say what is trained, extended and registered ([`TrainOptions`], [`TermOptions`],
+//! [`GrowthOptions`], [`TokenizerRegistration`]). [`analyse`] measures tokenizers against each other.
+//!
+//! ```
+//! use corpusdb::tokenizer::Tokenizer;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = br#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
+//!     {"type": "WordLevel", "vocab": {"<unk>": 0, "a": 1, "page": 2}, "unk_token": "<unk>"}}"#;
+//! let tokenizer = Tokenizer::load(file, &[])?;
+//! let mut ids = Vec::new();
+//! tokenizer.encoder().encode("a whole page", &mut ids)?;
+//! assert_eq!(ids, [1, 0, 2]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Stages of a tokenizer's life: a `tokenizer.json` is had from whatever its author published
+//! ([`convert`]), by training (`train`) or by extension (`extend`). Loading proves
+//! the fast encoder against the reference implementation; [`Encoder`] then appends ids.
+//!
+//! Encoders stand behind one type (`engine`). The reference is right by definition: of a `tokenizer.json` the
+//! `tokenizers` library (0.23), of a `.model` SentencePiece's algorithm (`sentencepiece`). The fast engine (tokenizers
+//! 1.0, a release candidate) is much faster than the first and is used only after it gave the reference's ids on
+//! hostile texts and on the caller's sample.
+
+#[doc(inline)]
+pub use tokenizer::{
+    CheckCase, CheckVerdict, ConvertedTokenizer, DigitSplit, EmbeddingMap, EmbeddingRow, Encoder,
+    EncoderBackend, EncoderLibrary, EngineTexts, ExtendError, FAST, FormReport, GrowthOptions,
+    ModelKind, NAMED_PATTERNS, PretokenPattern, REFERENCE, RoundTrip, SENTENCEPIECE, TermCounts,
+    TermForms, TermOptions, TermOutcome, TermReport, TextTotals, TokenOffsets, TokenOrigin,
+    TokenPiece, Tokenizer, TokenizerCheck, TokenizerError, TokenizerExtension, TokenizerInput,
+    TokenizerRegistration, TrainGroupReport, TrainOptions, TrainReport, UnicodeForm,
+    VocabularyDiff, WrittenModel, convert, from_vocab_and_merges,
+};
+
+/// Tokenizers measured against each other on the same texts.
+pub mod analyse {
+    #[doc(inline)]
+    pub use tokenizer::analyse::{
+        AnalysedTokenizer, AnalysisCase, AnalysisCaseKind, AnalysisReport, AnalysisTally,
+        CensusRow, CostlyDocument, CoveredShare, CurvePoint, DigitRun, GroupMetrics, Knee,
+        ListedToken, MergeCounts, PretokenCounter, PretokenTable, RankedCount, ReachClass,
+        ReachRow, SizePrice, TextCounts, TextWords, TokenLengthBin, TokenizerAnalysis,
+        VocabularyCensus, VocabularyCurve, VocabularyUse,
+    };
+}
