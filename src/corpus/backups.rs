@@ -2,13 +2,13 @@
 
 use super::machine;
 use super::remote_backups::RemoteBackups;
-use crate::store::{
-    BackupFolder, BackupPlace, BackupRecord, BackupReport, DropBackupReport, StoreError,
-    VerifyBackupsReport, backup,
-};
 use files::remote::{ObjectStores, RemoteError, is_remote, without_secrets};
 use model::{Context, Error, ErrorKind, Hint};
 use std::path::{Path, PathBuf};
+use store::{
+    BackupFolder, BackupPlace, BackupRecord, BackupReport, DropBackupReport, StoreError,
+    VerifyBackupsReport, backup,
+};
 
 /// Backups of one corpus: a directory of them, or what is below an address in a store of objects (`s3://`, `gs://`,
 /// `az://`). A backup is one commit; files that several have are there once.
@@ -74,7 +74,7 @@ impl Backups {
     /// backups is not written again; after an error or an interrupt these are whole.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError): no corpus, lost commits, a place that holds other things, somebody
+    /// [`StoreError`](store::StoreError): no corpus, lost commits, a place that holds other things, somebody
     /// who drops backups there, what
     /// the disk refuses; [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn create(
@@ -88,7 +88,7 @@ impl Backups {
     /// The backups, in order of their commits.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when there are none, or a manifest is damaged;
+    /// [`StoreError`](store::StoreError) when there are none, or a manifest is damaged;
     /// [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn list(&self, context: &Context<'_>) -> Result<Vec<BackupRecord>, Error> {
         self.with(context, backup::list_backups)
@@ -97,7 +97,7 @@ impl Backups {
     /// Reads every byte of every backup; what is wrong is in the answer, by backup and file.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when there are none, or the directory cannot be read;
+    /// [`StoreError`](store::StoreError) when there are none, or the directory cannot be read;
     /// [`RemoteError`](files::remote::RemoteError);
     /// [`Interrupted`](crate::Interrupted).
     pub fn verify(&self, context: &Context<'_>) -> Result<VerifyBackupsReport, Error> {
@@ -109,7 +109,7 @@ impl Backups {
     /// every byte compared on the way. It has the same digest, and an identity of its own.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError): something stands at `target`, no such backup, a file that is
+    /// [`StoreError`](store::StoreError): something stands at `target`, no such backup, a file that is
     /// damaged, which is named;
     /// [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn restore(
@@ -138,7 +138,7 @@ impl Backups {
     /// Drops the backup of a commit, and the files that no other one has.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when there is none, somebody adds or drops others, or the disk
+    /// [`StoreError`](store::StoreError) when there is none, somebody adds or drops others, or the disk
     /// refuses; [`RemoteError`](files::remote::RemoteError);
     /// [`Interrupted`](crate::Interrupted): then the backup is gone, and what is left of its files goes with the next
     /// one.
@@ -154,7 +154,7 @@ impl Backups {
     /// backups: how many. Only when none of them lives. A directory has none: its lock goes with its process.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when there are no backups;
+    /// [`StoreError`](store::StoreError) when there are no backups;
     /// [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn unlock(&self, context: &Context<'_>) -> Result<u64, Error> {
         self.with(context, backup::unlock_backups)

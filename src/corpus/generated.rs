@@ -1,9 +1,9 @@
 //! A corpus of lengths alone, for measuring plans.
 
 use super::CorpusWriter;
-use crate::store::StoreError;
 use model::Error;
 use std::path::Path;
+use store::StoreError;
 
 impl CorpusWriter {
     /// Fills a corpus without documents with kept documents that have only their tokens under the tokenizer `tokenizer`
@@ -11,7 +11,7 @@ impl CorpusWriter {
     /// it is of; an empty block ends it. Tables are written to `folder`, on the disk of the corpus.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when the corpus has documents, the tokenizer does not exist or the
+    /// [`StoreError`](store::StoreError) when the corpus has documents, the tokenizer does not exist or the
     /// disk refuses.
     pub fn generate(
         &mut self,

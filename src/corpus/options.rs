@@ -2,10 +2,10 @@
 
 use super::machine;
 use super::{Corpus, CorpusWriter};
-use crate::store::{self, MemoryBudget, OpenedJournal, StoreWriter};
 use model::Error;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use store::{self, MemoryBudget, OpenedJournal, StoreWriter};
 
 /// What an opened corpus may take of the machine; [`Corpus::options`] begins with all defaults.
 ///
@@ -47,7 +47,7 @@ impl CorpusOptions {
     /// one file for some 64 MB, so the process's limit of open files is raised towards its hard limit.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError): no corpus, another format, lost commits, corruption.
+    /// [`StoreError`](store::StoreError): no corpus, another format, lost commits, corruption.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Corpus, Error> {
         let (path, memory) = (path.as_ref(), self.memory_bytes());
         let journal = Arc::new(OpenedJournal::hold(path));
@@ -75,7 +75,7 @@ impl CorpusOptions {
     /// raised as by [`CorpusOptions::open`].
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError): no corpus, a newer format, another writer, lost commits, corruption;
+    /// [`StoreError`](store::StoreError): no corpus, a newer format, another writer, lost commits, corruption;
     /// [`PolicyError`](text::dedup::PolicyError): sketches that this release does not make.
     pub fn open_writer(self, path: impl AsRef<Path>) -> Result<CorpusWriter, Error> {
         let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());

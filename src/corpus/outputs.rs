@@ -1,17 +1,17 @@
 //! Outputs on record: whoever takes documents out of a corpus leaves an entry with it, also where it is only read.
 
 use super::Corpus;
-use crate::store::{BackupReport, OutputKind, OutputRecord};
 use files::remote::{is_remote, without_secrets};
 use model::Error;
 use std::path::Path;
+use store::{BackupReport, OutputKind, OutputRecord};
 
 impl Corpus {
     /// Puts an output on record: as a file of the corpus, which the next writer takes in. Answers its number in the table
     /// `outputs`.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) where nobody may write to the corpus: the output is not on record.
+    /// [`StoreError`](store::StoreError) where nobody may write to the corpus: the output is not on record.
     pub(crate) fn put_on_record(&self, record: &OutputRecord) -> Result<u32, Error> {
         Ok(self.view().leave_output(record)?)
     }
@@ -20,7 +20,7 @@ impl Corpus {
     /// microseconds since 1970. Answers its number in the table `outputs`.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) where nobody may write to the corpus: the backup is not on record.
+    /// [`StoreError`](store::StoreError) where nobody may write to the corpus: the backup is not on record.
     pub fn record_backup(
         &self,
         place: &Path,

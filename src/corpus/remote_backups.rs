@@ -1,10 +1,10 @@
 //! Backups in a store of objects, below an address.
 
-use crate::store::{BackupPlace, Fill, StoreError, WriterLock};
 use files::remote::{ObjectStores, RemoteCursor, RemoteError, RemoteFolder};
 use model::{Context, Interrupt, IoError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use store::{BackupPlace, Fill, StoreError, WriterLock};
 
 /// Objects below an address. A store has no locks, so marks keep processes apart.
 pub(super) struct RemoteBackups {

@@ -5,14 +5,14 @@
 //! names, and tokenizers by their names and files.
 
 use super::{Corpus, CorpusWriter};
-use crate::store::{
-    NumberBlockRef, StoreError, TemplateRecord, TokenIdsRef, TokenizerRecord, View, system_fields,
-};
 use model::{BLOCK_SIZE, DocId, Error, LossSpan, SourceId, Standing, TextForm, TokenizerId};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use store::{
+    NumberBlockRef, StoreError, TemplateRecord, TokenIdsRef, TokenizerRecord, View, system_fields,
+};
 
 /// How many bits of a number tell the document within its corpus.
 const DOCUMENT_BITS: u32 = 40;
@@ -438,7 +438,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when its corpus is not among these;
-    /// [`StoreError`](crate::store::StoreError) when there is no such document.
+    /// [`StoreError`](store::StoreError) when there is no such document.
     pub fn key_of(&self, document: DocId) -> Result<String, Error> {
         let (view, inside) = self.corpora().find(document)?;
         Ok(view.display_key(inside, &view.expect_header(inside)?)?)

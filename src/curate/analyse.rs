@@ -7,10 +7,10 @@ use super::tokenizers::load;
 use super::train::TrainingRecord;
 use crate::corpus::Corpus;
 use crate::decide::{LoadedTokenizer, encode_text};
-use crate::store::View;
 use model::{Context, DocId, Error, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
+use store::View;
 use tokenizer::{
     Encoder, PretokenCounter, TokenizerError, TrainOptions,
     analyse::{AnalysedTokenizer, AnalysisReport, AnalysisTally, TextWords, TokenizerAnalysis},

@@ -3,11 +3,11 @@
 
 use super::error::CurateError;
 use crate::decide::{BlockExtent, BlockKeys, BlockReach, Blocklist, stored_sketch};
-use crate::store::{BlockKind, DocumentRecord, View, system_fields};
 use model::{BLOCK_SIZE, DocId, Standing};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use store::{BlockKind, DocumentRecord, View, system_fields};
 use text::dedup::{Fingerprinter, block_keys};
 
 /// Removed documents searched for together: some 50 bytes each, for each way they are met in.

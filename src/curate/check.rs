@@ -3,7 +3,6 @@
 use super::contaminate::SuiteCheck;
 use super::error::CurateError;
 use crate::decide::{EncodedText, RankNumbers, ViewRanker, check_removal, encode_text};
-use crate::store::{CheckFault, DocumentRecord, StoreError, TextKind, TokenIdsRef, View};
 use model::{
     BucketKey, ComparedPart, Context, DocId, MatchKind, Standing, TextForm, TokenizerId,
     bucket_keys,
@@ -11,6 +10,7 @@ use model::{
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Mutex;
+use store::{CheckFault, DocumentRecord, StoreError, TextKind, TokenIdsRef, View};
 use text::contamination::SeedScratch;
 use text::dedup::{Fingerprinter, Rank, Sketch, band_keys, shared};
 use tokenizer::Tokenizer;

@@ -1,8 +1,8 @@
 //! Changes that take many commits of bounded size: what the next one looks at, how far they are, and where they stop.
 
 use super::error::CurateError;
-use crate::store::{CommitBatch, CommitRecord, DocumentRecord, StoreError, StoreWriter, View};
 use model::{Context, DocId};
+use store::{CommitBatch, CommitRecord, DocumentRecord, StoreError, StoreWriter, View};
 
 /// The commits of one change. A stop is heard before each of them, so that a change whose last commit was made is never
 /// one that was stopped.

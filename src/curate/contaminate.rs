@@ -5,13 +5,11 @@
 use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
 use crate::corpus::CorpusWriter;
-use crate::store::{
-    CheckFault, CommitRecord, DocumentRecord, StoreError, StoreWriter, SuiteRecord, View,
-};
 use model::{Context, DocId, Error, Normaliser, Sightings, SuiteGram, SuiteId, SuiteVerdict};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use store::{CheckFault, CommitRecord, DocumentRecord, StoreError, StoreWriter, SuiteRecord, View};
 use text::contamination::{
     SeedIndex, SeedScratch, SuiteItem, SuiteNgrams, SuitePart, UnsearchedField, suite_ngrams,
 };
@@ -122,7 +120,7 @@ impl CorpusWriter {
     /// rejected counts as contaminated nowhere.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when there is no such suite;
+    /// [`StoreError`](store::StoreError) when there is no such suite;
     /// [`CurateError`](crate::curate::CurateError) for an item or a document that there is not, or
     /// that have nothing in common.
     pub fn judge(&mut self, judgements: &[Judgement]) -> Result<JudgeReport, Error> {
@@ -132,7 +130,7 @@ impl CorpusWriter {
     /// Forgets a suite, what stored texts have of it, and what was decided about that.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when there is no such suite.
+    /// [`StoreError`](store::StoreError) when there is no such suite.
     pub fn drop_suite(&mut self, name: &str) -> Result<(), Error> {
         Ok(drop_suite(self.store(), name)?)
     }

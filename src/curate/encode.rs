@@ -4,11 +4,11 @@
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
-use crate::store::{CommitBatch, CommitRecord, DocumentRecord, StoreWriter, TokenizerRecord, View};
 use model::{Context, DocId, MaskRule, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
+use store::{CommitBatch, CommitRecord, DocumentRecord, StoreWriter, TokenizerRecord, View};
 use tokenizer::{
     Encoder, EngineTexts, ReencodeFilter, ReencodeScratch, Tokenizer, is_sentencepiece_reference,
 };

@@ -2,11 +2,11 @@
 
 use crate::decide::DecideError;
 use crate::query::QueryError;
-use crate::store::StoreError;
 use files::output::OutputError;
 use model::near_names::UnknownName;
 use model::show::count;
 use model::{DocId, Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
+use store::StoreError;
 use tokenizer::TokenizerError;
 
 /// An error of the curate layer.

@@ -7,16 +7,16 @@ use super::tokenizers::load_to_write;
 use crate::corpus::CorpusWriter;
 use crate::decide::{LoadedTokenizer, decide_reranked};
 use crate::query::{Computed, Dependence, compute, dependence, kind_of, names_column};
-use crate::store::{
-    CommitBatch, CommitRecord, FieldRecord, FieldState, NumberBlock, StoreError, StoreWriter, View,
-    declaration, declare_field, system_fields,
-};
 use model::near_names::UnknownName;
 use model::{Context, DocId, Error, FieldDeclaration, FieldId, FieldKind, KeepOrder, Policy};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use store::{
+    CommitBatch, CommitRecord, FieldRecord, FieldState, NumberBlock, StoreError, StoreWriter, View,
+    declaration, declare_field, system_fields,
+};
 
 /// Values that are deleted in one commit.
 const ERASED: usize = 1 << 12;

@@ -2,12 +2,12 @@
 
 use super::error::CurateError;
 use super::remove::{BlocksBefore, blocked_before};
-use crate::store::{CommitRecord, VerbRecord, View};
 use model::CommitSeq;
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use store::{CommitRecord, VerbRecord, View};
 
 /// What one verb did, and whether it can be undone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

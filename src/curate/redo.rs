@@ -11,10 +11,6 @@ use crate::decide::{
     Decision, DecisionSession, Lineages, LoadedTokenizer, Newcomer, RankNumbers, decide,
     stored_fingerprint,
 };
-use crate::store::{
-    BlockKind, CommitRecord, LineageRoots, RedoRecord, SourceTotals, StoreWriter, View,
-    check_keep_order, system_fields,
-};
 use model::{
     BLOCK_SIZE, CommitSeq, Context, DocId, Error, Generation, Match, Policy, SourceId, Standing,
     note_little_room, show,
@@ -24,6 +20,10 @@ use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use store::{
+    BlockKind, CommitRecord, LineageRoots, RedoRecord, SourceTotals, StoreWriter, View,
+    check_keep_order, system_fields,
+};
 
 /// Documents decided in one commit.
 const CHUNK: u64 = 1 << 13;
@@ -84,7 +84,7 @@ impl CorpusWriter {
     /// # Errors
     /// [`CurateError`](crate::curate::CurateError) when the policy wants other sketches than the stored ones,
     /// [`PolicyError`](text::dedup::PolicyError)
-    /// when its settings do not go together, [`StoreError`](crate::store::StoreError) when it ranks by a field that
+    /// when its settings do not go together, [`StoreError`](store::StoreError) when it ranks by a field that
     /// is not
     /// declared as a number.
     pub fn redo(&mut self, policy: &Policy, context: &Context<'_>) -> Result<RedoReport, Error> {

@@ -5,10 +5,10 @@
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
-use crate::store::{CommitRecord, DocumentRecord, StoreWriter, View};
 use model::{ComparedPart, Context, DocId, Standing};
 use rayon::prelude::*;
 use std::ops::Range;
+use store::{CommitRecord, DocumentRecord, StoreWriter, View};
 use text::dedup::Fingerprinter;
 
 /// Documents written in one commit.

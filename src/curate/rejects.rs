@@ -3,11 +3,11 @@
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::corpus::CorpusWriter;
-use crate::store::{CommitRecord, RejectRecord, StoreWriter};
 use files::input::path_on_record;
 use model::{Context, Error};
 use serde::Serialize;
 use std::path::Path;
+use store::{CommitRecord, RejectRecord, StoreWriter};
 
 /// Rejects forgotten in one commit.
 const CHUNK: usize = 1 << 20;

@@ -10,11 +10,11 @@ use crate::decide::{
     BlockExtent, BlockKeys, BlockReach, Blocklist, DecideError, DecisionCounts, DecisionSession,
     LoadedTokenizer, decide,
 };
-use crate::store::{BlockKind, CommitBatch, CommitRecord, StoreWriter, View};
 use model::{Context, DocId, Error, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::{BlockKind, CommitBatch, CommitRecord, StoreWriter, View};
 
 /// Documents excluded or readmitted in one commit.
 pub(super) const CHUNK: usize = 1 << 14;

@@ -7,13 +7,11 @@
 use super::erase::identity_under;
 use super::error::CurateError;
 use crate::query::names_column;
-use crate::store::{
-    BlockKind, CommitBatch, CommitRecord, RejectRecord, StoreWriter, VerbRecord, View,
-};
 use model::show::sql_literal;
 use model::{Context, DocId, FileId, KeepOrder, Policy, SourceId, reject_identity_at};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use store::{BlockKind, CommitBatch, CommitRecord, RejectRecord, StoreWriter, VerbRecord, View};
 
 /// Identities looked up at a time.
 const CHUNK: usize = 1 << 12;

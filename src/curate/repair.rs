@@ -15,10 +15,6 @@ use super::refingerprint::{fingerprints, refingerprint};
 use super::standing_rules::StandingRules;
 use super::tokenizers::load_all;
 use crate::decide::{RankNumbers, ViewRanker, stored_sketch};
-use crate::store::{
-    BucketJoin, CommitBatch, CommitRecord, DocumentRecord, RepairRecord, StoreWriter, SuiteRecord,
-    TextKind, TokenizerRecord,
-};
 use model::{
     BLOCK_SIZE, BucketKey, BucketMap, Context, DocId, Generation, MatchKind, Standing, bucket_keys,
 };
@@ -26,13 +22,17 @@ use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use store::{
+    BucketJoin, CommitBatch, CommitRecord, DocumentRecord, RepairRecord, StoreWriter, SuiteRecord,
+    TextKind, TokenizerRecord,
+};
 use text::contamination::suite_ngrams;
 use text::dedup::{Rank, band_keys};
 
 /// Documents whose rows are made again in one commit.
 const CHUNK: u64 = 1 << 13;
 
-/// Fills the families that [`begin_repair`](crate::store::begin_repair) made empty, and opens the corpus to others.
+/// Fills the families that [`begin_repair`](store::begin_repair) made empty, and opens the corpus to others.
 ///
 /// # Errors
 /// [`CurateError::Interrupted`]: the same call continues. [`CurateError`] when rows cannot be read or written.

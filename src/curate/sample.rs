@@ -2,12 +2,12 @@
 //! lengths alone, and groups by language or by source for counts that are kept apart.
 
 use super::error::CurateError;
-use crate::store::{View, system_fields};
 use model::{ColumnId, DocId, FieldId, GOLDEN, SourceId, TermId, mix64};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use store::{View, system_fields};
 
 /// Groups that are distinguished, most bytes first; the documents of the others are one group.
 const MOST: usize = 255;

@@ -5,11 +5,11 @@ use super::error::CurateError;
 use super::tokenizers::load_to_write;
 use crate::corpus::CorpusWriter;
 use crate::decide::{DecisionCounts, DecisionSession, LoadedTokenizer, decide};
-use crate::store::{CommitRecord, StoreWriter};
 use model::{Context, DocId, Error};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::ops::RangeInclusive;
+use store::{CommitRecord, StoreWriter};
 
 /// Bytes, of what may be kept between commits, for each document decided again in one commit: the fewer commits,
 /// the less often a crowd that memory does not hold is passed.

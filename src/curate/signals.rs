@@ -3,12 +3,10 @@
 use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
 use super::fields::{about, drop_field, finish_drops, with};
-use crate::store::{
-    CommitBatch, FieldRecord, FieldState, StoreWriter, View, declaration, declare_field,
-};
 use model::{Context, DocId, FieldDeclaration, FieldId};
 use rayon::prelude::*;
 use serde::Serialize;
+use store::{CommitBatch, FieldRecord, FieldState, StoreWriter, View, declaration, declare_field};
 use text::signals::{ScoreValue, Signal, scores, scores_json};
 
 /// Signals to be stored.

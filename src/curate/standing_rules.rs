@@ -3,11 +3,11 @@
 
 use super::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
-use crate::store::{BlockKind, CommitBatch, DocumentRecord, View};
 use model::{BLOCK_SIZE, CommitSeq, DocId, Generation, MatchKind, Standing};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use store::{BlockKind, CommitBatch, DocumentRecord, View};
 
 /// What tells standings of the generations that are shown.
 pub struct StandingRules {

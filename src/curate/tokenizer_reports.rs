@@ -5,11 +5,11 @@ use super::tokenizers::find;
 use super::train::TrainingRecord;
 use crate::corpus::Corpus;
 use crate::decide::RefusedTexts;
-use crate::store::TokenizerRecord;
 use model::Error;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use store::TokenizerRecord;
 use tokenizer::{EngineTexts, TokenizerError, TokenizerExtension};
 
 /// A registered tokenizer.

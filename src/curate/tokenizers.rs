@@ -5,13 +5,13 @@ use super::error::CurateError;
 use super::tokens::other_ids;
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::decide::LoadedTokenizer;
-use crate::store::{
-    CommitRecord, OriginalFile, StoreError, StoreWriter, TokenizerFiles, TokenizerRecord, View,
-    check_column_name,
-};
 use model::{DocId, Error, MaskRule, TokenizerId};
 use std::sync::Arc;
 use std::time::Instant;
+use store::{
+    CommitRecord, OriginalFile, StoreError, StoreWriter, TokenizerFiles, TokenizerRecord, View,
+    check_column_name,
+};
 use tokenizer::{
     self, CheckSubject, TermOptions, TokenPiece, Tokenizer, TokenizerCheck, TokenizerError,
     TokenizerExtension, TokenizerRegistration, VocabularyDiff, WrittenModel,
@@ -38,7 +38,7 @@ impl Corpus {
     /// The bytes of a tokenizer's `tokenizer.json`.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when it cannot be read.
+    /// [`TokenizerError::Unknown`]; [`StoreError`](store::StoreError) when it cannot be read.
     pub fn tokenizer_json(&self, name: &str) -> Result<Vec<u8>, Error> {
         Ok(self.view().tokenizer_file(find(self.view(), name)?.0)?)
     }
@@ -47,7 +47,7 @@ impl Corpus {
     /// registered from a SentencePiece model has such texts.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when a file cannot be read.
+    /// [`TokenizerError::Unknown`]; [`StoreError`](store::StoreError) when a file cannot be read.
     pub fn tokenizer_json_difference(&self, name: &str) -> Result<Option<String>, Error> {
         let (id, record) = find(self.view(), name)?;
         if !is_sentencepiece_reference(&record.reference) {
@@ -61,7 +61,7 @@ impl Corpus {
     /// The files that a tokenizer was registered with, by name; its `tokenizer.json` when that is all.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when one cannot be read.
+    /// [`TokenizerError::Unknown`]; [`StoreError`](store::StoreError) when one cannot be read.
     pub fn tokenizer_originals(&self, name: &str) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let (id, record) = find(self.view(), name)?;
         let files = self.view().tokenizer_originals(id, record)?;
@@ -146,7 +146,7 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`TokenizerError`](tokenizer::TokenizerError) when the file is not a tokenizer or one that has no ids for
-    /// some texts, [`StoreError`](crate::store::StoreError) when the name is taken by another.
+    /// some texts, [`StoreError`](store::StoreError) when the name is taken by another.
     pub fn register(&mut self, new: &TokenizerRegistration<'_>) -> Result<TokenizerRecord, Error> {
         Ok(register(self.store(), new)?.0)
     }

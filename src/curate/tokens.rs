@@ -5,9 +5,9 @@ use super::error::CurateError;
 use crate::corpus::Corpus;
 use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document, encode_placed};
 use crate::query::QueryError;
-use crate::store::View;
 use model::{DocId, Error, LossSpan, TokenizerId};
 use serde::Serialize;
+use store::View;
 use tokenizer::Tokenizer;
 
 /// The tokens of one document by one tokenizer.

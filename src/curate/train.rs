@@ -6,11 +6,11 @@ use super::sample::{DocumentSample, TextGrouping, TextGroups, for_each_block};
 use super::tokenizers::find;
 use crate::corpus::CorpusWriter;
 use crate::query::select;
-use crate::store::View;
 use model::{Context, DocId, Error};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
+use store::View;
 use tokenizer::{
     GrowthOptions, PretokenCounter, PretokenSplitter, PretokenTable, TermCounts, TermForms,
     TermOptions, TokenizerError, TokenizerExtension, TrainOptions, TrainReport, TrainingOutput,

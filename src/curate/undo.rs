@@ -5,11 +5,11 @@ use super::erase::identity_of;
 use super::error::CurateError;
 use super::remove::{CHUNK, ChunkedChange, KeptChanges, RemovalReport};
 use crate::decide::{Blocklist, DecisionSession, LoadedTokenizer};
-use crate::store::{CommitBatch, CommitRecord, StoreWriter, View};
 use model::{CommitSeq, Context, DocId, MatchKind, Standing};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
+use store::{CommitBatch, CommitRecord, StoreWriter, View};
 
 /// Documents of an ingest whose predecessors are looked up at once: one passage through all matches.
 const WINDOW: usize = 1 << 20;

@@ -7,10 +7,10 @@ use super::log::{History, LogEntry, LoggedVerb, is_part};
 use super::remove::{BlocksBefore, by_extent};
 use super::undo::INGEST;
 use crate::decide::BlockExtent;
-use crate::store::View;
 use model::{CommitSeq, DocId, MatchKind, Policy, Standing};
 use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
+use store::View;
 
 /// Documents whose identities are looked up at once.
 const LOOKED_UP: usize = 1 << 14;

@@ -5,10 +5,10 @@ use super::encode::{LoadedTokenizer, encode_kept_again};
 use super::error::DecideError;
 use super::session::{CommitDecisions, DecisionSession};
 use super::writer_cache::WriterCache;
-use crate::store::{BucketJoin, CommitBatch};
 use model::{BucketKey, BucketMap, DocId, Interrupt, Standing, bucket_keys};
 use rayon::prelude::*;
 use std::borrow::Cow;
+use store::{BucketJoin, CommitBatch};
 
 /// A document and the keys of its buckets, by band.
 type DocumentBuckets = (DocId, Vec<u64>);

@@ -3,11 +3,11 @@
 use super::error::DecideError;
 use super::fingerprints::stored_sketch;
 use super::session::DecisionSession;
-use crate::store::{BlockKind, CommitBatch, DocumentRecord, View};
 use model::{DocId, Policy, Standing, text_hash};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use store::{BlockKind, CommitBatch, DocumentRecord, View};
 use text::dedup::{Fingerprinter, RemovedText, Sketch, block_keys};
 
 /// Texts of removed documents whose shingles are remembered.
@@ -100,7 +100,7 @@ pub struct BlockKeys {
 }
 
 impl BlockKeys {
-    /// Of what has these hashes, as [`block_hashes`](crate::store::block_hashes) gives them, and this sketch, when
+    /// Of what has these hashes, as [`block_hashes`](store::block_hashes) gives them, and this sketch, when
     /// similarity matters.
     #[must_use]
     pub const fn new(hashes: [(BlockKind, Option<[u8; 16]>); 3], sketch: Option<Sketch>) -> Self {

@@ -3,11 +3,11 @@
 use super::crowd::{CROWDED, CrowdIndex, WHOLE};
 use super::error::DecideError;
 use super::overlay::Overlay;
-use crate::store::{BandBucket, View};
 use model::{BucketKey, BucketMap, DocId, bucket_keys};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use store::{BandBucket, View};
 use text::dedup::Rank;
 
 /// Members of a bucket, kept or not, that are read by each look-up. One of more is read whole, once a commit, and comes

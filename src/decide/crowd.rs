@@ -7,10 +7,10 @@
 
 use super::cluster_labels::{ClusterLabels, PartialClusters};
 use super::error::DecideError;
-use crate::store::CommitBatch;
 use model::{BucketKey, BucketMap, DocId, Generation};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use store::CommitBatch;
 use text::dedup::{FamilyIndex, FamilyQuery, Sketch};
 
 /// Kept members beyond which a bucket is crowded. Those of fewer are compared one by one, but for those that

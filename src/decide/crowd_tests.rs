@@ -4,8 +4,8 @@ use super::cluster_labels::ClusterCoverage;
 use super::crowd::{CrowdIndex, CrowdMember};
 use super::error::DecideError;
 use super::writer_cache::{TextTwins, WriterCache};
-use crate::store::{CommitRecord, MemoryBudget, StoreWriter, create};
 use model::{DedupMode, DocId, Generation, Policy};
+use store::{CommitRecord, MemoryBudget, StoreWriter, create};
 use text::dedup::{FamilyQuery, Sketch};
 
 /// A bucket that finds no room takes as much.

@@ -1,10 +1,10 @@
 //! Types of decisions: newcomers, decisions made here or imported, and counts of a commit.
 
-use crate::store::{DocumentRecord, TextKind};
 use model::{DedupMode, DedupScope, DocId, Match, Policy, Standing};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use store::{DocumentRecord, TextKind};
 use text::dedup::{Overlap, Rank, Sketch};
 
 /// What was decided about a document.

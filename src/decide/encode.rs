@@ -4,13 +4,13 @@
 //! A document whose text a tokenizer refuses is stored, without ids of it.
 
 use super::error::DecideError;
-use crate::store::{CommitBatch, DocumentRecord, StoreError, View};
 use model::{DocId, LossSpan, MaskRule, SourceId, TextForm, TokenizerId};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use store::{CommitBatch, DocumentRecord, StoreError, View};
 use tokenizer::{Encoder, EngineTexts, TokenOffsets, Tokenizer, TokenizerError};
 
 /// Documents encoded into one buffer, by one thread.

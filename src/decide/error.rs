@@ -1,8 +1,8 @@
 //! What can go wrong while deciding: what the store says, what a tokenizer refuses, what was decided elsewhere and
 //! cannot be true.
 
-use crate::store::StoreError;
 use model::{DocId, Error, ErrorKind, Hint, Interrupted, from_lower};
+use store::StoreError;
 use tokenizer::TokenizerError;
 
 /// An error of the decision layer.

@@ -2,8 +2,8 @@
 //! again by another part of its documents or under the other version of its normaliser, those of that policy.
 
 use super::error::DecideError;
-use crate::store::{DocumentRecord, StoreError, View};
 use model::DocId;
+use store::{DocumentRecord, StoreError, View};
 use text::dedup::{Fingerprint, Fingerprinter, Sketch};
 
 /// The header of a stored document.

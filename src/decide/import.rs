@@ -11,10 +11,10 @@ use super::decision::{Decision, ImportContext, ImportedDecision, check_removal};
 use super::error::{DecideError, InvalidDecision};
 use super::session::{CommitDecisions, DecisionSession};
 use super::text_leaders::lead_as_given;
-use crate::store::DocumentRecord;
 use model::{DocId, Match};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use store::DocumentRecord;
 use text::dedup::{Fingerprinter, Overlap, Rank};
 
 impl DecisionSession {

@@ -7,9 +7,9 @@
 
 use super::error::DecideError;
 use super::session::CommitDecisions;
-use crate::store::{CommitBatch, LineageRoots, View};
 use model::{DocId, Generation, Match, Standing};
 use std::collections::BTreeMap;
+use store::{CommitBatch, LineageRoots, View};
 
 /// The roots of documents as a view has them, and as a commit will leave them.
 pub struct Lineages<'v> {

@@ -2,10 +2,10 @@
 
 use super::error::DecideError;
 use super::overlay::Overlay;
-use crate::store::CommitBatch;
 use model::DocId;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
+use store::CommitBatch;
 
 /// Documents whose decision is open: it left candidates out.
 #[derive(Default)]

@@ -5,7 +5,6 @@ use super::decision::Newcomer;
 use super::error::DecideError;
 use super::fingerprints::{stored_header, stored_sketch};
 use super::view_ranker::{RankNumbers, ViewRanker};
-use crate::store::{BlockStandings, DocumentRecord, StoreError, TextKind, View, system_fields};
 use model::{
     BucketKey, BucketMap, DedupMode, DedupScope, DocId, FieldId, Match, SourceId, Standing,
     bucket_keys,
@@ -14,6 +13,7 @@ use roaring::RoaringTreemap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use store::{BlockStandings, DocumentRecord, StoreError, TextKind, View, system_fields};
 use text::dedup::{Fingerprinter, Rank, Sketch, band_keys};
 
 /// What a change is measured against, and what it came to.

@@ -8,11 +8,11 @@ use super::marks::OpenMarks;
 use super::overlay::Overlay;
 use super::text_leaders::{TextLeaders, remember_texts};
 use super::writer_cache::WriterCache;
-use crate::store::{CommitBatch, DocumentRecord, TextKind};
 use model::{
     ComparedPart, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use store::{CommitBatch, DocumentRecord, TextKind};
 use text::dedup::Rank;
 
 /// What is to be decided in a commit, and why.

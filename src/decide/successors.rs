@@ -10,10 +10,10 @@ use super::crowd_search::closest;
 use super::error::DecideError;
 use super::lineage::{Lineages, in_cluster};
 use super::session::CommitDecisions;
-use crate::store::{LineageRoots, TextKind};
 use model::{BucketMap, DedupMode, DocId, Standing, bucket_keys};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
+use store::{LineageRoots, TextKind};
 use text::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, estimate_floor};
 
 /// Documents whose candidates are held at once.

@@ -4,9 +4,9 @@ use super::decision::ImportState;
 use super::error::DecideError;
 use super::overlay::Overlay;
 use super::writer_cache::{TextTwins, text_of};
-use crate::store::{DocumentRecord, TextKind};
 use model::DocId;
 use std::collections::{BTreeMap, BTreeSet};
+use store::{DocumentRecord, TextKind};
 use text::dedup::Rank;
 
 /// A text by its whole hash.

@@ -1,8 +1,8 @@
 //! Ranks of the documents of a view: its keep order, the places of its sources in it, and the numbers of its field.
 
-use crate::store::{DocumentRecord, NumberBlock, SourceRecord, StoreError, View, system_fields};
 use model::{DocId, FieldId, SourceId};
 use std::collections::HashMap;
+use store::{DocumentRecord, NumberBlock, SourceRecord, StoreError, View, system_fields};
 use text::dedup::{Rank, Ranker};
 
 /// The keep order of a view, with the places of its sources.

@@ -16,9 +16,9 @@ use super::decision::Decision;
 use super::error::DecideError;
 use super::session::DecisionSession;
 use super::text_leaders::twin_before;
-use crate::store::DocumentRecord;
 use model::{BucketKey, DedupMode, DocId, Match, Standing, bucket_keys};
 use std::collections::{BTreeSet, HashMap};
+use store::DocumentRecord;
 use text::dedup::{Overlap, Rank, Sketch};
 
 /// Documents looked up at once when one turns out not to be.

@@ -2,9 +2,9 @@
 //! have equal texts. It is a memory of what the store says, never stored: a cluster that is not in it is read.
 
 use super::crowd::CrowdIndex;
-use crate::store::{CommitBatch, TextKind};
 use model::{DocId, Generation, hash64};
 use std::collections::{BTreeSet, HashMap};
+use store::{CommitBatch, TextKind};
 
 /// What a commit leaves in memory for the next one of the same writer. None of it is stored: a commit that finds
 /// nothing reads it again.

@@ -2,13 +2,13 @@
 
 use crate::corpus::ShardError;
 use crate::query::QueryError;
-use crate::store::StoreError;
 use files::output::{OutputError, WriteError};
 use model::near_names::UnknownName;
 use model::show::number;
 use model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use store::StoreError;
 use tokenizer::TokenizerError;
 
 /// What [`EpochError::Unknown`] says of a token that a recipe names and no added token is.

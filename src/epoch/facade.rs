@@ -3,9 +3,9 @@
 use super::{BuildJob, Epoch, Explanation, Manifest, Plan, StreamOptions, Verification};
 use crate::corpus::{Corpus, CorpusWriter, shown_destination};
 use crate::epoch;
-use crate::store::{OutputBatches, OutputKind, OutputRecord, View};
 use model::{Context, Error};
 use std::path::Path;
+use store::{OutputBatches, OutputKind, OutputRecord, View};
 
 impl Corpus {
     /// A stored plan with what it pins.
@@ -122,7 +122,7 @@ impl Corpus {
     /// same rank was stopped extends its entry. `to` says where its batches go.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) where nobody may write to the corpus: the stream is not on record.
+    /// [`StoreError`](store::StoreError) where nobody may write to the corpus: the stream is not on record.
     pub fn record_stream(
         &self,
         planned: &Plan,
@@ -190,7 +190,7 @@ impl StreamEntry {
     /// The stream has ended, or was closed, before the global batch `next`.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) where the entry cannot be written: it then says more than was given.
+    /// [`StoreError`](store::StoreError) where the entry cannot be written: it then says more than was given.
     pub fn end(self, next: u64) -> Result<(), Error> {
         let Self { view, number, mut record, before } = self;
         if let Some(batches) = &mut record.batches {

@@ -7,10 +7,10 @@ use crate::epoch::pack::{LengthHistogram, RowPatterns};
 use crate::epoch::plan::Plan;
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, EpochIndex, OpenPlan};
-use crate::store::View;
 use model::{Interrupt, TokenizerId};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
+use store::View;
 
 /// Documents of a selection by their tokens: the scan of a plan.
 ///

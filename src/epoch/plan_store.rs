@@ -7,14 +7,12 @@ use super::recipe::DrawsFrom;
 use super::run::{check_marks as check_plan, index_epochs};
 use crate::corpus::Corpora;
 use crate::query::names_column;
-use crate::store::{
-    CheckFault, CommitRecord, EpochRecord, MarksRecord, StoreError, StoreWriter, View,
-};
 use model::near_names::UnknownName;
 use model::show::sql_literal;
 use model::{Context, Standing};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
+use store::{CheckFault, CommitRecord, EpochRecord, MarksRecord, StoreError, StoreWriter, View};
 
 /// Bytes of marks that one commit stores, and those of one epoch more.
 const MARKS_BYTES: usize = 8 << 20;

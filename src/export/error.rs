@@ -1,12 +1,12 @@
 //! What can go wrong while documents are written out.
 
 use crate::query::QueryError;
-use crate::store::StoreError;
 use files::output::{OutputError, WriteError};
 use files::remote::RemoteError;
 use model::near_names::way_out;
 use model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use std::path::PathBuf;
+use store::StoreError;
 
 /// An error of an export.
 #[derive(Debug, thiserror::Error)]

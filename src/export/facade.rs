@@ -7,11 +7,11 @@ use super::{
 use crate::corpus::{Corpus, shown_destination};
 use crate::export;
 use crate::query::Rows;
-use crate::store::{OutputKind, OutputRecord};
 use arrow::datatypes::DataType;
 use model::{Context, Error};
 use roaring::RoaringTreemap;
 use std::io::Write;
+use store::{OutputKind, OutputRecord};
 
 impl Corpus {
     /// Writes documents to a file or a directory of files, complete or not at all. After an interrupt the same call

@@ -3,13 +3,13 @@
 use super::error::ExportError;
 use super::options::ExportOptions;
 use crate::query::{declared_columns, is_of_standing};
-use crate::store::View;
 use arrow::datatypes::SchemaRef;
 use files::output::{
     FileSpec, FormatName, OutputCompression, OutputFormat, TableColumns, TableFormat,
 };
 use files::remote::without_secrets;
 use std::path::Path;
+use store::View;
 
 /// Bytes of a file of a directory, by default.
 const SHARD_BYTES: u64 = 256 << 20;

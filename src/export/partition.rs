@@ -2,12 +2,12 @@
 
 use super::error::ExportError;
 use crate::query::{keyword_field, select};
-use crate::store::{View, system_fields};
 use model::{FieldId, HIVE_NULL, SourceId};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
+use store::{View, system_fields};
 
 /// Partitions that an export may have: a manifest names them all, and each is at least a file.
 const MOST: usize = 10_000;

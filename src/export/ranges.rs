@@ -3,12 +3,12 @@
 use super::collisions::TakenNames;
 use super::error::ExportError;
 use crate::query::DocumentTable;
-use crate::store::{NumberBlock, View, system_fields};
 use files::output::PositionedRows;
 use model::DocId;
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::iter::Peekable;
+use store::{NumberBlock, View, system_fields};
 
 /// Most documents of a range.
 const RANGE_DOCUMENTS: usize = 512;

@@ -9,7 +9,6 @@ use super::partition::{Partition, partitions};
 use super::ranges::{DocumentRanges, ReadWindow};
 use super::selection::{selected, text_bytes};
 use crate::query::DocumentTable;
-use crate::store::View;
 use files::output::{
     Destination, FileOutput, FileSpec, GroupSize, ManifestFile, OutputCompression, OutputRequest,
     ShardFile, ShardOutcome, ShardRecord, ShardWriter, Staging, TableFormat,
@@ -19,6 +18,7 @@ use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
+use store::View;
 
 /// Rows at which a group ends.
 const GROUP_ROWS: u64 = 8192;

@@ -3,10 +3,10 @@
 use super::error::ExportError;
 use super::options::ExportOptions;
 use crate::query::{Dependence, dependence, kept_in, select};
-use crate::store::{View, system_fields};
 use model::{BLOCK_SIZE, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
+use store::{View, system_fields};
 
 /// An estimate of what an export would write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -20,13 +20,13 @@ use super::settlement::RejectSettlement;
 use crate::decide::{
     CommitDecisions, DecisionSession, EncodedBatch, LoadedTokenizer, Orphans, encode_again,
 };
-use crate::store::{
-    CommitBatch, CommitRecord, FileRecord, RejectNovelty, RejectRecord, StoreWriter, View,
-};
 use files::input::CAPTURE_DATE;
 use model::{DocId, FileId, Interrupt, Reject, SourceId, Standing};
 use std::collections::BTreeSet;
 use std::time::Instant;
+use store::{
+    CommitBatch, CommitRecord, FileRecord, RejectNovelty, RejectRecord, StoreWriter, View,
+};
 
 /// What became of a chunk.
 pub(super) enum ChunkOutcome {

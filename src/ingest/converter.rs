@@ -9,7 +9,6 @@ use super::pretokenized;
 use super::pretokenized::SuppliedTokens;
 use super::report::Alarm;
 use crate::decide::LoadedTokenizer;
-use crate::store::{TemplateRecord, View};
 use files::input::ReadOptions;
 use model::{
     CommitSeq, FieldDeclaration, FieldKind, IncomingFilter, Interrupt, ReadRecord, Reject,
@@ -17,6 +16,7 @@ use model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use store::{TemplateRecord, View};
 use text::contamination::SeedIndex;
 use tokenizer::{Tokenizer, TokenizerError};
 

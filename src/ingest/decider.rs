@@ -7,10 +7,10 @@ use super::identify::PendingDocument;
 use crate::decide::{
     Blocklist, CommitDecisions, DecideError, DecisionSession, LoadedTokenizer, Newcomer,
 };
-use crate::store::{BlockKind, CommitBatch, DocumentRecord, NewDocument, StoreError, View};
 use model::{CommitSeq, ComparedPart, DocId, FileId, RecordKey, SourceId, hash128};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
+use store::{BlockKind, CommitBatch, DocumentRecord, NewDocument, StoreError, View};
 
 /// Has newcomers arrive in the session that decides about them.
 pub(super) fn arrive(

@@ -2,13 +2,13 @@
 
 use super::error::IngestError;
 use super::identify::RecordOutcome;
-use crate::store::View;
 use files::output::{OutputFile, OutputWriter};
 use model::{DocId, IoError, parse_object};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use store::View;
 
 /// Bytes of a line of decisions, which has keys.
 const LONGEST_LINE: u64 = 1 << 20;

@@ -8,10 +8,10 @@ use super::options::OnError;
 use crate::decide::{
     EncodedBatch, LoadedTokenizer, PIECE, RefusedTexts, encode_text, store_encoded,
 };
-use crate::store::CommitBatch;
 use model::{DocId, LossSpan, TextForm};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use store::CommitBatch;
 use tokenizer::{Encoder, EngineTexts};
 
 /// Stores how a newcomer's text is encoded, and the ids that it brought, whatever its standing: no

@@ -2,12 +2,12 @@
 
 use super::chat::TemplateError;
 use crate::decide::DecideError;
-use crate::store::StoreError;
 use files::input::ReadError;
 use files::output::OutputError;
 use model::near_names::{UnknownName, way_out};
 use model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use std::path::{Path, PathBuf};
+use store::StoreError;
 use tokenizer::TokenizerError;
 
 /// An error of ingest.

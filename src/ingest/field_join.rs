@@ -7,7 +7,6 @@ use super::file_tally::odd_quote_words;
 use super::options::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 use super::reader::IngestInput;
 use crate::decide::{LoadedTokenizer, decide_reranked};
-use crate::store::{CommitRecord, StoreWriter, View};
 use files::input::{InputReader, ReadItem, ReadOptions};
 use model::near_names::UnknownName;
 use model::{
@@ -16,6 +15,7 @@ use model::{
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use store::{CommitRecord, StoreWriter, View};
 
 /// Unknown ids or keys that the report lists.
 const LISTED: usize = 10;

@@ -1,10 +1,10 @@
 //! What the records of an ingest have for declared fields: how many values, and which ones their types cannot hold.
 
 use super::report::{Alarm, FieldMisfits};
-use crate::store::{IndexedValues, StoreError, View};
 use model::{DocId, FieldDeclaration, FieldId, RecordOrigin};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
+use store::{IndexedValues, StoreError, View};
 
 /// New documents before it is worth a word that none has a field.
 const WORTH_A_WORD: u64 = 100;
@@ -140,7 +140,7 @@ fn is_known(view: &View, field: &FieldDeclaration) -> Result<bool, StoreError> {
     if view.added_field(field.id).is_some_and(|record| record.expression.is_some()) {
         return Ok(true);
     }
-    let column = crate::store::system_fields::column_of(field.id);
+    let column = store::system_fields::column_of(field.id);
     for block in view.blocks() {
         if view.column_block(column, block)?.iter().next().is_some() {
             return Ok(true);

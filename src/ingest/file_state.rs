@@ -2,9 +2,9 @@
 
 use super::error::IngestError;
 use super::options::IngestOptions;
-use crate::store::View;
 use model::{FileId, SourceId};
 use std::collections::{BTreeMap, BTreeSet};
+use store::View;
 
 /// The numbers that the inputs of an ingest have as files before it: in its own source, or, where records name theirs,
 /// in all.

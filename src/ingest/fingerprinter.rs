@@ -12,7 +12,6 @@ use super::options::OnError;
 use super::pretokenized::SuppliedTokens;
 use super::reader::{IngestChunk, InputPart, PartKind, RecordIdentity};
 use crate::decide::BlockKeys;
-use crate::store::{IndexedValues, View, block_hashes, indexed, with_fields};
 use files::input::{
     CAPTURE_FIELDS, InputReader, RawRecord, ReadItem, RecordBuilder, split_members,
 };
@@ -26,6 +25,7 @@ use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
+use store::{IndexedValues, View, block_hashes, indexed, with_fields};
 use text::contamination::{SeedIndex, SeedScratch, TextTokens};
 use text::dedup::{Fingerprint, Fingerprinter};
 use text::signals::{Signal, scores, scores_json};

@@ -8,7 +8,6 @@ use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedR
 use super::options::IngestOptions;
 use super::reader::{RecordIdentity, TornRecord};
 use super::report::IngestReport;
-use crate::store::{CommitBatch, DocumentRecord, View};
 use model::{
     DocId, FileId, ReadRecord, RecordKey, Reject, SourceId, Standing, parse_object,
     timestamp_of_text,
@@ -17,6 +16,7 @@ use roaring::RoaringTreemap;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use store::{CommitBatch, DocumentRecord, View};
 
 /// What became of one record.
 #[derive(Clone, Debug)]

@@ -9,11 +9,11 @@ use crate::decide::{
     CommitDecisions, DecideError, Decision, DecisionSession, ImportContext, ImportedDecision,
     InvalidDecision,
 };
-use crate::store::View;
 use model::{DocId, Match, MatchKind, RecordKey, Standing, key_identity};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use store::View;
 
 /// Of so many removed documents one is compared with its witness, and of so many lists of token ids one is made again,
 /// unless all are.

@@ -7,12 +7,12 @@ use super::options::{IngestOptions, RecordForm};
 use super::reject_tally::RejectTally;
 use super::report::{Alarm, AlarmPair, CrowdedPair};
 use crate::decide::{CommitDecisions, Decision};
-use crate::store::{StoreError, View, system_fields};
 use model::show::sql_literal;
 use model::{CommitSeq, ComparedPart, DocId, Standing};
 use roaring::RoaringTreemap;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
+use store::{StoreError, View, system_fields};
 
 /// Documents of an ingest before its share of removed ones may stop it.
 const SETTLED: u64 = 10_000;

@@ -28,7 +28,6 @@ use super::reader::{
 use super::report::{Alarm, IngestReport};
 use super::settlement::RejectSettlement;
 use crate::decide::LoadedTokenizer;
-use crate::store::StoreWriter;
 use files::input::{LeftFile, LeftRole};
 use model::{Context, DocId, IncomingFilter, Interrupted, Progress};
 use rayon::ThreadPool;
@@ -36,6 +35,7 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
+use store::StoreWriter;
 use text::contamination::SeedIndex;
 
 /// What records are let in by, encoded by and searched with.

@@ -4,7 +4,6 @@ use super::error::IngestError;
 use super::file_state::FileNumbers;
 use super::file_tally::FileTally;
 use super::options::{IngestOptions, OnDamagedFile};
-use crate::store::{FileRecord, View};
 use files::input::{
     InputFile, InputReader, LeftFile, LeftRole, RawRecord, ReadError, ReadOptions, Records,
     ResumePoint, SkippedContent, expand,
@@ -15,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+use store::{FileRecord, View};
 
 /// Records per chunk, for sources of very short documents: several chunks keep all stages busy.
 const CHUNK_RECORDS: usize = 1 << 13;

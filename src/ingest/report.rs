@@ -4,11 +4,11 @@
 
 use super::file_tally::FileTally;
 use crate::decide::{DecisionCounts, RefusedTexts};
-use crate::store::{StoreError, View};
 use files::input::SkippedContent;
 use model::{DocId, FieldKind, ProgressTally, RecordOrigin, Standing, is_zero};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use store::{StoreError, View};
 use tokenizer::EngineTexts;
 
 /// Seconds each stage was busy; stages overlap, so they add up to more than the whole.

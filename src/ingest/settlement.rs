@@ -6,12 +6,12 @@
 use super::error::IngestError;
 use super::options::IngestOptions;
 use super::reader::{IngestInput, InputPart};
-use crate::store::{RejectRecord, View};
 use files::input::InputFile;
 use model::reject_identity_at;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
+use store::{RejectRecord, View};
 
 /// Rejects that are held at once: some 20 MB.
 const WINDOW: usize = 1 << 19;
@@ -139,10 +139,10 @@ fn is_place(input: &InputFile) -> bool {
 mod tests {
     use super::*;
     use crate::ingest::reader::PartKind;
-    use crate::store::{CommitRecord, FileRecord, MemoryBudget, StoreWriter, counted, create};
     use files::input::{ResumePoint, expand_local};
     use model::{DedupMode, Policy};
     use std::path::Path;
+    use store::{CommitRecord, FileRecord, MemoryBudget, StoreWriter, counted, create};
 
     const FILES: usize = 4;
     const REJECTS: u64 = 10;

@@ -3,10 +3,10 @@
 use super::duplicates::PairColumns;
 use super::sql::DocumentRows;
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use model::DocId;
+use store::View;
 
 /// A table to be read a stretch of ids at a time, by any number of threads.
 pub struct DocumentTable(Told);

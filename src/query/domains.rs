@@ -5,11 +5,11 @@
 //! Gries). Then a second walk counts what stayed.
 
 use crate::query::error::QueryError;
-use crate::store::{View, system_fields};
 use model::Standing;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use store::{View, system_fields};
 
 /// Domains that are held at once.
 const HELD: usize = 1 << 16;

@@ -1,11 +1,11 @@
 //! What can go wrong in a query: the user's words, the store, the engine.
 
-use crate::store::StoreError;
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use model::DocId;
 use model::near_names::{UnknownName, did_you_mean, way_out};
 use model::{Error, ErrorKind, Hint, Interrupted, from_lower};
+use store::StoreError;
 
 /// An error of the query layer.
 #[derive(Debug, thiserror::Error)]

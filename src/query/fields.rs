@@ -2,12 +2,12 @@
 
 use crate::query::error::QueryError;
 use crate::query::misfits::{self, MisfitExample};
-use crate::store::system_fields;
-use crate::store::{View, declaration};
 use model::{FieldDeclaration, FieldKind};
 use roaring::RoaringBitmap;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::system_fields;
+use store::{View, declaration};
 
 /// A field of a corpus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

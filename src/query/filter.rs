@@ -3,8 +3,8 @@
 use super::error::QueryError;
 use super::snapshots::kept_in;
 use super::sql::{SqlParameters, count, count_with, select, select_with};
-use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
+use store::{View, system_fields};
 
 /// Which documents are meant: all stored ones, or those that satisfy all conditions here. A text is the condition
 /// alone, so that `"kept".into()` is one.

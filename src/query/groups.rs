@@ -1,10 +1,10 @@
 //! What documents are counted by: their source, the values of declared fields, or several of these at once.
 
 use crate::query::error::QueryError;
-use crate::store::system_fields;
-use crate::store::{NumberBlock, View};
 use model::{ColumnId, DocId, FieldKind, SourceId, TermId, TimeUnit, shown_timestamp};
 use std::collections::BTreeMap;
+use store::system_fields;
+use store::{NumberBlock, View};
 
 /// Groups, beyond which nobody reads them, or the pairs of them.
 const MOST: usize = 1000;

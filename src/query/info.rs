@@ -5,12 +5,12 @@ use crate::corpus::mixed;
 use crate::query::contamination::suites;
 use crate::query::error::QueryError;
 use crate::query::policy_settings::{PolicySetting, policy_settings};
-use crate::store::{CommitRecord, SnapshotRecord, SourceRecord, TokenizerRecord, View};
 use model::{CommitSeq, FieldDeclaration, Policy, Standing, hexadecimal, shown_timestamp};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use store::{CommitRecord, SnapshotRecord, SourceRecord, TokenizerRecord, View};
 
 /// Commits listed, newest last.
 const LISTED: u64 = 10;

@@ -1,10 +1,10 @@
 //! The key shown for a document, and the documents that a shown key stands for.
 
 use crate::query::error::QueryError;
-use crate::store::{DocumentRecord, View, key_at, system_fields};
 use model::{DocId, FileId, SourceId, Standing, key_identity};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap};
+use store::{DocumentRecord, View, key_at, system_fields};
 
 /// Files remembered while keys are shown; a corpus of one file a document would otherwise hold all.
 const REMEMBERED: usize = 4096;

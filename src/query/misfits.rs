@@ -2,11 +2,11 @@
 //! are asked for, since nothing of them is stored.
 
 use crate::query::error::QueryError;
-use crate::store::View;
 use model::{BLOCK_SIZE, DocId, FieldDeclaration, FieldId};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::View;
 
 /// Documents whose metadata are read as one piece of parallel work.
 const PIECE: u64 = 1 << 12;

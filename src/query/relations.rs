@@ -1,9 +1,9 @@
 //! How a document relates to its cluster: its witness, how similar, and how many there are.
 
 use crate::query::error::QueryError;
-use crate::store::View;
 use model::{DocId, Match, Standing};
 use std::collections::HashMap;
+use store::View;
 
 /// A document's place in its cluster; all none when it is in none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

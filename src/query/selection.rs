@@ -4,9 +4,9 @@
 use super::error::QueryError;
 use super::info::{StandingCount, standing_counts};
 use super::sql::{count_nulls, select};
-use crate::store::View;
 use roaring::RoaringTreemap;
 use serde::Serialize;
+use store::View;
 
 /// The documents of a condition.
 #[derive(Clone, Debug, Serialize)]

@@ -3,7 +3,6 @@
 use crate::query::duplicates::{ShownBlocker, blockers};
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
-use crate::store::{View, system_fields};
 use model::{
     ColumnId, CommitSeq, DocId, FieldId, FieldKind, Standing, TermId, shown_timestamp,
     unsortable_float,
@@ -11,6 +10,7 @@ use model::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use store::{View, system_fields};
 
 /// Members of a cluster that are listed.
 const MEMBERS: usize = 20;

@@ -2,8 +2,8 @@
 
 use super::fields::fields;
 use crate::query::error::QueryError;
-use crate::store::View;
 use serde::Serialize;
+use store::View;
 use text::signals::Signal;
 
 /// A signal that can be stored.

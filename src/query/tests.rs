@@ -2,11 +2,6 @@
 
 use super::sql::count;
 use super::*;
-use crate::store;
-use crate::store::{
-    CommitRecord, DocumentRecord, FileRecord, MemoryBudget, NewDocument, StoreWriter,
-    TokenizerFiles, TokenizerRecord, View,
-};
 use arrow::array::UInt64Array;
 use arrow::record_batch::RecordBatch;
 use datafusion::execution::SessionStateBuilder;
@@ -18,6 +13,11 @@ use model::{
 };
 use proptest::prelude::*;
 use std::sync::OnceLock;
+use store;
+use store::{
+    CommitRecord, DocumentRecord, FileRecord, MemoryBudget, NewDocument, StoreWriter,
+    TokenizerFiles, TokenizerRecord, View,
+};
 
 /// A document to be stored.
 #[derive(Clone, Debug)]

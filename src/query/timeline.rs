@@ -2,10 +2,10 @@
 
 use super::info::CommitInfo;
 use crate::query::error::QueryError;
-use crate::store::View;
 use model::CommitSeq;
 use serde::Serialize;
 use std::collections::VecDeque;
+use store::View;
 
 /// The history of a corpus: ingests in stretches of commits, and other commits.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -2,9 +2,9 @@
 
 use crate::query::{self, FieldInfo, Info, PolicySetting, StandingCount, TokenizerInfo};
 use crate::report::error::ReportError;
-use crate::store::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::View;
 
 /// What a corpus is.
 #[derive(Clone, Debug, Serialize)]

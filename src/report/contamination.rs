@@ -2,8 +2,8 @@
 
 use crate::query::contamination::{SuiteContamination, contamination, suites};
 use crate::report::error::ReportError;
-use crate::store::View;
 use serde::Serialize;
+use store::View;
 use text::contamination::ContaminationRule;
 
 /// Suites that are listed.

@@ -7,11 +7,11 @@ use crate::query::duplicates::{
 };
 use crate::report::error::ReportError;
 use crate::report::options::ReportOptions;
-use crate::store::View;
 use model::{DedupMode, DocId};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use store::View;
 
 /// Characters of a difference.
 const CHARACTERS: usize = 1500;

@@ -2,8 +2,8 @@
 
 use crate::epoch::EpochError;
 use crate::query::QueryError;
-use crate::store::StoreError;
 use model::{Error, Interrupted, from_lower};
+use store::StoreError;
 
 /// Why a corpus cannot be reported on.
 #[derive(Debug, thiserror::Error)]

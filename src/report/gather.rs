@@ -13,9 +13,9 @@ use crate::query::{
     Timeline,
 };
 use crate::report::error::ReportError;
-use crate::store::View;
 use model::{Context, Error, Interrupt};
 use serde::Serialize;
+use store::View;
 
 /// Groups by source and language, sources with their losses, and reasons of rejects that are listed.
 const GROUPS: usize = 100;

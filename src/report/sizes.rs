@@ -3,10 +3,10 @@
 use super::largest::Largest;
 use crate::query::{self, ColumnStats, DocumentCounts, GroupStats, SourceSpread};
 use crate::report::error::ReportError;
-use crate::store::View;
 use model::SourceId;
 use serde::Serialize;
 use std::cmp::Reverse;
+use store::View;
 
 /// Columns whose distribution is reported by source.
 const COLUMNS: usize = 48;

@@ -4,12 +4,12 @@ use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{NewField, TrainingTexts};
 use crate::epoch::{BuildJob, Recipe};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions};
-use crate::store::View;
-use crate::store::counted;
 use files::input::ReadOptions;
 use model::{Context, DedupMode, FieldKind, KeepOrder, Policy};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
+use store::View;
+use store::counted;
 use tokenizer::TrainOptions;
 
 const MEMORY: u64 = 32 << 20;

@@ -3,8 +3,8 @@
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{self, Judgement, NewSignals, NewSuite};
 use crate::ingest::{IngestOptions, Record, Records};
-use crate::store::{CheckDepth, CommitRecord, FieldRecord};
 use model::{Context, DedupMode, DocId, Normaliser, Policy, SuiteGram, SuiteVerdict};
+use store::{CheckDepth, CommitRecord, FieldRecord};
 use text::contamination::{ContaminationRule, ITEM_RULE, SuiteItem};
 use text::signals::Signal;
 

@@ -6,9 +6,9 @@ use crate::epoch::{
     self, EpochError, EpochRow, Plan, PlanExtension, PlanInputs, PlanStorage, Recipe, RowReport,
     RowSegment, TokenAligner,
 };
-use crate::store::EpochRecord;
 use model::{Context, DocId, Error};
 use std::sync::Arc;
+use store::EpochRecord;
 use tokenizer::Tokenizer;
 
 impl Corpus {

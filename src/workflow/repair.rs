@@ -2,10 +2,10 @@
 
 use crate::corpus::CorpusOptions;
 use crate::curate;
-use crate::store::{self, CheckDepth, CheckFault, LostRows, RepairStart, StoreError};
 use model::{Context, Error};
 use serde::Serialize;
 use std::path::Path;
+use store::{self, CheckDepth, CheckFault, LostRows, RepairStart, StoreError};
 
 /// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -57,7 +57,7 @@ impl CorpusOptions {
     /// ```
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError): no corpus, another writer, an older format, lost commits, what the
+    /// [`StoreError`](store::StoreError): no corpus, another writer, an older format, lost commits, what the
     /// disk refuses;
     /// [`Interrupted`](crate::Interrupted). What is beyond repair is in the report.
     pub fn repair(

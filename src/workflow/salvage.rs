@@ -5,14 +5,14 @@ use crate::curate::{self, BlockReach, BlocksBefore, NewSuite};
 use crate::decide::{BlockExtent, BlockKeys, Blocklist};
 use crate::epoch;
 use crate::ingest::{IngestOptions, OnError, ReadOptions, Records};
-use crate::store::{
-    self, DamagedCorpus, DocumentRecord, StoreError, SuiteRecord, View, lost_name, ranges,
-};
 use model::{Context, DocId, Error, key_identity, note_little_room};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use store::{
+    self, DamagedCorpus, DocumentRecord, StoreError, SuiteRecord, View, lost_name, ranges,
+};
 
 /// Members of the records that are handed over. No field of a document is called so.
 const TEXT: &str = "\u{1}text";
@@ -90,7 +90,7 @@ impl CorpusOptions {
     /// is decided again. What cannot be read is listed. Texts and headers are enough; a failure leaves no target.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError): no corpus, another writer, a target that is taken;
+    /// [`StoreError`](store::StoreError): no corpus, another writer, a target that is taken;
     /// [`IngestError`](crate::ingest::IngestError); [`Interrupted`](crate::Interrupted).
     pub fn salvage(
         self,

@@ -9,9 +9,9 @@ use crate::curate::{
 use crate::decide::LoadedTokenizer;
 use crate::epoch;
 use crate::ingest;
-use crate::store::TokenizerRecord;
 use model::{Context, Error};
 use serde_json::Value;
+use store::TokenizerRecord;
 use tokenizer::{TokenizerError, TokenizerRegistration, TrainOptions};
 
 impl CorpusWriter {
@@ -19,7 +19,7 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`TokenizerError`](tokenizer::TokenizerError) when the file is not a tokenizer,
-    /// [`StoreError`](crate::store::StoreError) when the name is taken.
+    /// [`StoreError`](store::StoreError) when the name is taken.
     pub fn add_tokenizer(
         &mut self,
         name: &str,

@@ -6,11 +6,11 @@ use crate::curate::{
     load_to_write,
 };
 use crate::decide::BlockExtent;
-use crate::store::CommitRecord;
 use model::show::{count, number};
 use model::{CommitSeq, Context, DocId, Error};
 use roaring::RoaringTreemap;
 use serde::Serialize;
+use store::CommitRecord;
 
 /// Ids of documents that a verb is shown with.
 const SHOWN: usize = 5;

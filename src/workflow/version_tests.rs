@@ -3,8 +3,8 @@
 use super::cost_tests::CountedCorpus;
 use crate::corpus::Corpus;
 use crate::decide::BlockReach;
-use crate::store::{CheckDepth, CommitRecord, StoreError};
 use model::{Context, DedupMode, Normaliser, Policy};
+use store::{CheckDepth, CommitRecord, StoreError};
 
 #[test]
 fn fingerprints_of_two_versions_block_all_but_their_redo() {

@@ -3,11 +3,11 @@
 use crate::corpus::{Corpora, Corpus};
 use crate::curate::CertifiedOutput;
 use crate::epoch::{Epoch, EpochError, Plan, StreamOptions};
-use crate::store::{OutputBatches, OutputKind, OutputRecord, StoreError, View};
 use model::{Context, DocId, Error, Standing, shown_timestamp};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::{OutputBatches, OutputKind, OutputRecord, StoreError, View};
 
 /// Documents, and rows, that are listed of an output; all are counted.
 const LISTED: usize = 1000;
@@ -110,7 +110,7 @@ impl Corpus {
     /// trained on a built epoch.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when rows cannot be read; after an interrupt.
+    /// [`StoreError`](store::StoreError) when rows cannot be read; after an interrupt.
     pub fn who(
         &self,
         documents: &RoaringTreemap,

@@ -179,7 +179,7 @@ impl Error {
         self.kind == ErrorKind::Interrupted
     }
 
-    /// The error of the module that it comes from, such as [`StoreError`](crate::store::StoreError): for programs that
+    /// The error of the module that it comes from, such as [`StoreError`](store::StoreError): for programs that
     /// need more than its kind.
     ///
     /// ```

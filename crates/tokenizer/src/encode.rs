@@ -50,7 +50,7 @@ impl EncoderBackend {
 const NOT_NUMBERED: &str = "its tokens cannot be numbered without the oracle";
 
 /// The tokens of a stored file with the ids that its encoder gives. `verdict` is stored with it; nothing is proven.
-pub(crate) fn stored_vocabulary(json: &[u8], verdict: &str) -> Result<Vocabulary, TokenizerError> {
+pub fn stored_vocabulary(json: &[u8], verdict: &str) -> Result<Vocabulary, TokenizerError> {
     let of_file = Vocabulary::of_file(&TokenizerFile::read_tokens(json)?);
     match of_file.filter(|_| !verdict.contains(NOT_NUMBERED)) {
         Some(vocabulary) => Ok(vocabulary),
@@ -160,7 +160,7 @@ impl Tokenizer {
     }
 
     /// Loads a SentencePiece model with the `tokenizer.json` that was made of it.
-    pub(crate) fn load_sentencepiece(json: &[u8], model: &[u8]) -> Result<Self, TokenizerError> {
+    pub fn load_sentencepiece(json: &[u8], model: &[u8]) -> Result<Self, TokenizerError> {
         let model = SentencePiece::load(model)?;
         let vocabulary = Vocabulary::of_file(&TokenizerFile::read_tokens(json)?);
         let vocabulary = vocabulary.ok_or(TokenizerError::EmptyVocabulary)?;
@@ -275,7 +275,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`TokenizerError::AddedTokenId`] with the first such token.
-    pub(crate) fn prove_added_ids(&self) -> Result<(), TokenizerError> {
+    pub fn prove_added_ids(&self) -> Result<(), TokenizerError> {
         let file = TokenizerFile::read_tokens(&self.json)?;
         for token in file.added_tokens().filter(|token| !token.content.is_empty()) {
             let Some(id) = token.id else { continue };
@@ -293,7 +293,7 @@ impl Tokenizer {
     }
 
     /// What is to be stored of the engine, if this process compared it with the reference.
-    pub(crate) fn new_verdict(&self) -> Option<String> {
+    pub fn new_verdict(&self) -> Option<String> {
         self.is_proven_here.then(|| self.backend().verdict())
     }
 
@@ -686,7 +686,7 @@ const ORACLE: &str = "oracle";
 
 impl EncoderBackend {
     /// The encoder in words, with its library or with the reason that there is none: what is stored.
-    pub(crate) fn verdict(&self) -> String {
+    pub fn verdict(&self) -> String {
         match self {
             Self::SentencePiece => self.name().to_owned(),
             Self::Fast => format!("{}, {FAST}", self.name()),
@@ -702,7 +702,7 @@ impl Tokenizer {
     /// Loads a file by the verdict that is stored with it, and the reference library that the verdict is of. By
     /// another pair of libraries nothing is proven yet: then it is proven here. A reader goes by a verdict for the
     /// reference whatever release it is of; with `is_writer` the fast engine of this release is tried.
-    pub(crate) fn load_stored(
+    pub fn load_stored(
         json: &[u8],
         (verdict, reference): (&str, &str),
         is_writer: bool,
@@ -720,7 +720,7 @@ impl Tokenizer {
 }
 
 /// Whether a stored reference is SentencePiece: then the tokenizer is loaded from its `.model`.
-pub(crate) fn is_sentencepiece_reference(reference: &str) -> bool {
+pub fn is_sentencepiece_reference(reference: &str) -> bool {
     reference.split(' ').next() == SENTENCEPIECE.split(' ').next()
 }
 
@@ -743,7 +743,7 @@ pub struct TokenizerRegistration<'a> {
 
 impl<'a> TokenizerRegistration<'a> {
     /// The SentencePiece model whose ids are right: the one that `json` was made of.
-    pub(crate) fn model(&self) -> Result<Option<&'a [u8]>, TokenizerError> {
+    pub fn model(&self) -> Result<Option<&'a [u8]>, TokenizerError> {
         let Some(model) = original_model(self.originals) else { return Ok(None) };
         let converted = convert(TokenizerInput::SentencePiece(model))?;
         Ok((converted.json == self.json).then_some(model))

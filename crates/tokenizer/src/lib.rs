@@ -44,23 +44,23 @@ mod vocabulary;
 mod tests;
 
 pub use check::{CheckCase, CheckVerdict, EncoderLibrary, TokenizerCheck};
-pub(crate) use check::{CheckSubject, check, library_difference};
-pub(crate) use convert::original_model;
+pub use check::{CheckSubject, check, library_difference};
+pub use convert::original_model;
 pub use convert::to_sentencepiece::WrittenModel;
-pub(crate) use convert::to_sentencepiece::to_sentencepiece;
+pub use convert::to_sentencepiece::to_sentencepiece;
 pub use convert::{ConvertedTokenizer, TokenizerInput, convert, from_vocab_and_merges};
-pub(crate) use encode::token_pieces;
+pub use encode::token_pieces;
 pub use encode::{
     Encoder, EncoderBackend, EngineTexts, TokenPiece, Tokenizer, TokenizerRegistration,
 };
-pub(crate) use encode::{is_sentencepiece_reference, stored_vocabulary};
-pub(crate) use engine::splitter::PretokenSplitter;
+pub use encode::{is_sentencepiece_reference, stored_vocabulary};
+pub use engine::splitter::PretokenSplitter;
 pub use error::{ExtendError, TokenizerError};
 pub use extend::{
     EmbeddingMap, EmbeddingRow, FormReport, GrowthOptions, TermCounts, TermForms, TermOptions,
     TermOutcome, TermReport, TokenOrigin, TokenizerExtension, VocabularyDiff,
 };
-pub(crate) use extend::{
+pub use extend::{
     ReencodeFilter, ReencodeScratch, extend_by_growth, extend_by_terms, vocabulary_diff,
 };
 pub use file::pattern::{NAMED_PATTERNS, PretokenPattern};
@@ -68,11 +68,11 @@ pub use train::{
     DigitSplit, ModelKind, RoundTrip, TextTotals, TrainGroupReport, TrainOptions, TrainReport,
     UnicodeForm,
 };
-pub(crate) use train::{
+pub use train::{
     PretokenCounter, PretokenTable, TrainingOutput, pretokenizer_file, tokens_by_group, train,
 };
 pub use vocabulary::TokenOffsets;
-pub(crate) use vocabulary::Vocabulary;
+pub use vocabulary::Vocabulary;
 
 /// The reference library of a `tokenizer.json` and its version: ids are right when they are its.
 pub const REFERENCE: &str = "tokenizers 0.23.2";

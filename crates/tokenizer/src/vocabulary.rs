@@ -6,7 +6,7 @@ use tokenizers_fast::pre_tokenizers::byte_level::ByteLevel;
 
 /// Tokens by spelling, and those added to the model's own.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Vocabulary {
+pub struct Vocabulary {
     /// The model's own.
     ids: HashMap<Box<str>, u32>,
     /// By id: spelling, and whether it is special.
@@ -61,7 +61,7 @@ impl Vocabulary {
         self.ids.values().copied().chain(self.added.iter().map(|(id, ..)| *id))
     }
 
-    pub(crate) fn id(&self, token: &str) -> Option<u32> {
+    pub fn id(&self, token: &str) -> Option<u32> {
         self.added_ids.get(token).or_else(|| self.ids.get(token)).copied()
     }
 
@@ -71,7 +71,7 @@ impl Vocabulary {
     }
 
     /// Added tokens, ascending by id: id, spelling, whether special.
-    pub(crate) fn added(&self) -> impl Iterator<Item = (u32, &str, bool)> {
+    pub fn added(&self) -> impl Iterator<Item = (u32, &str, bool)> {
         self.added.iter().map(|(id, token, special)| (*id, &**token, *special))
     }
 

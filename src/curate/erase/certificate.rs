@@ -4,7 +4,6 @@ use super::TOUCHED;
 use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
 use crate::curate::error::CurateError;
-use crate::store::{LiveTable, OutputKind, StoredRow, TracePart, TraceRun, View, format_version};
 use files::output::OutputFile;
 use model::{
     Context, DocId, FileId, Interrupted, IoError, SourceId, Standing, hexadecimal, shown_timestamp,
@@ -15,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use store::{LiveTable, OutputKind, StoredRow, TracePart, TraceRun, View, format_version};
 
 /// Findings, and documents with what they share, that are listed; the rest is counted.
 const LISTED: usize = 1000;
@@ -357,7 +357,7 @@ pub fn certify(
     for (source, file) in groups.files.into_iter().take(LISTED) {
         certificate.paths.extend(view.file_path(source, file)?);
     }
-    certificate.digest = crate::store::digest(view, context)?;
+    certificate.digest = store::digest(view, context)?;
     certificate.clean = certificate.is_clean();
     context.progress.end();
     Ok(certificate)

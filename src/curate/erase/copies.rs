@@ -4,11 +4,11 @@
 use crate::curate::block_reach::BlockKeyIndex;
 use crate::curate::error::CurateError;
 use crate::decide::BlockReach;
-use crate::store::View;
 use model::{Context, DedupMode, DocId, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::View;
 
 /// Documents that are listed; the rest is counted.
 const LISTED: usize = 1000;

@@ -7,10 +7,10 @@ use super::PurgeProcedure;
 use super::traces::TraceSearch;
 use super::traces::{WIDTHS, hash, rolled};
 use crate::curate::error::CurateError;
-use crate::store::{TracePart, TraceRun, View};
 use model::DocId;
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
+use store::{TracePart, TraceRun, View};
 
 /// Texts a dictionary is trained on, at most: more than that are not looked at.
 const SAMPLES: usize = 4096;

@@ -42,10 +42,10 @@ use super::remove::{RemovalRequest, lift, remove};
 use crate::corpus::Corpus;
 use crate::decide::{BlockReach, LoadedTokenizer};
 use crate::query::QueryError;
-use crate::store::{BlockKind, CommitRecord, PendingPurge, StoreError, StoreWriter};
 use model::{Context, DocId, Error, Standing, key_identity};
 use roaring::RoaringTreemap;
 use serde::Serialize;
+use store::{BlockKind, CommitRecord, PendingPurge, StoreError, StoreWriter};
 use traces::TraceSearch;
 
 /// The families that have something of a document, or of what quotes it.
@@ -161,7 +161,7 @@ impl Corpus {
     /// Other documents that hold the texts of these: a purge of all of them erases the text, not only some documents.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when rows cannot be read; after an interrupt.
+    /// [`StoreError`](store::StoreError) when rows cannot be read; after an interrupt.
     pub fn copies_of(
         &self,
         documents: &RoaringTreemap,
@@ -174,7 +174,7 @@ impl Corpus {
     /// asked for, unless they are restored.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
+    /// [`StoreError`](store::StoreError) when rows cannot be read.
     pub fn unended_purge(&self) -> Result<RoaringTreemap, Error> {
         let view = self.view();
         let Some(unended) = view.unended_purge()? else { return Ok(RoaringTreemap::new()) };
@@ -186,7 +186,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) for a key that no document has or had;
-    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
+    /// [`StoreError`](store::StoreError) when rows cannot be read.
     pub fn keys_to_purge<'k>(
         &self,
         keys: impl IntoIterator<Item = &'k str>,
@@ -207,7 +207,7 @@ impl Corpus {
     /// The purged documents that keep records of this key from coming in, in any source: the key itself is not stored.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
+    /// [`StoreError`](store::StoreError) when rows cannot be read.
     pub fn purged_under(&self, key: &str) -> Result<RoaringTreemap, Error> {
         let view = self.view();
         let mut purged = RoaringTreemap::new();

@@ -3,12 +3,12 @@
 
 use super::values;
 use crate::curate::error::CurateError;
-use crate::store::{DocumentRecord, View};
 use model::{DocId, FileId, SourceId, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use store::{DocumentRecord, View};
 
 /// Files whose names are looked at.
 const FILES: usize = 100;

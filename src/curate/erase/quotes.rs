@@ -6,9 +6,9 @@ use super::traces::TraceSearch;
 use super::values::ValueQuotes;
 use super::words;
 use crate::curate::error::CurateError;
-use crate::store::{TracePart, TraceRun, View};
 use model::{CommitSeq, DocId, TermId};
 use roaring::RoaringTreemap;
+use store::{TracePart, TraceRun, View};
 
 /// Rows taken away in one commit.
 const CHUNK: usize = 1 << 12;

@@ -3,12 +3,12 @@
 use super::{PurgeProcedure, traces, values};
 use crate::curate::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
-use crate::store::{
-    BlockKind, CommitRecord, DocumentRecord, Erasure, PurgeTrace, TracePart, TraceRun, View,
-};
 use model::{ComparedPart, DocId, compared_text, key_identity, position_identity, text_hash};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
+use store::{
+    BlockKind, CommitRecord, DocumentRecord, Erasure, PurgeTrace, TracePart, TraceRun, View,
+};
 use text::dedup::Fingerprinter;
 
 /// Documents erased in one commit.

@@ -2,7 +2,7 @@
 //!
 //! A polynomial is rolled over the bytes that are searched, and what it meets is hashed.
 
-use crate::store::{TracePart, TraceRun};
+use store::{TracePart, TraceRun};
 
 /// Lengths of runs: the longest that fits is taken. What is shorter than the last is like much else.
 pub(super) const WIDTHS: [usize; 3] = [32, 16, 8];

@@ -7,11 +7,11 @@
 use super::spellings::any;
 use super::traces::{self, TraceSearch};
 use crate::curate::error::CurateError;
-use crate::store::{DocumentRecord, TracePart, TraceRun, View};
 use model::{DocId, Standing};
 use roaring::RoaringTreemap;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use store::{DocumentRecord, TracePart, TraceRun, View};
 
 /// Runs of a value: its beginning and its end.
 const RUNS: usize = 2;

@@ -7,12 +7,12 @@ use super::spellings::any;
 use super::traces::{self, TraceSearch};
 use super::values::ValueQuotes;
 use crate::curate::error::CurateError;
-use crate::store::{CommitBatch, EpochRecord, FieldRecord, FieldState, REDACTED, TracePart, View};
 use model::show::sql_literal;
 use model::{DocId, FieldId, Standing, TokenizerId};
 use roaring::RoaringTreemap;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use store::{CommitBatch, EpochRecord, FieldRecord, FieldState, REDACTED, TracePart, View};
 
 /// Words in use.
 enum WordsInUse {

@@ -4,11 +4,11 @@ use super::counter::{LengthCounter, effective, find};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::LengthHistogram;
-use crate::store::NumberBlockRef;
 use model::{BLOCK_SIZE, DocId, Interrupt, TokenizerId};
 use roaring::RoaringTreemap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use store::NumberBlockRef;
 
 /// Blocks counted together: their documents are fewer than 2^32.
 const BLOCKS_AT_ONCE: usize = 4096;

@@ -1,7 +1,7 @@
 //! Counts the lengths of a block straight from where they lie in the store.
 
-use crate::store::{NumberBlockRef, NumberOffsets};
 use std::ops::RangeInclusive;
+use store::{NumberBlockRef, NumberOffsets};
 
 /// Lengths counted in an array; longer ones, rarer, are sorted.
 const DENSE: usize = 8192;

@@ -6,11 +6,11 @@ use crate::epoch::lengths::column::{LengthReader, blocks_of, with_tokens};
 use crate::epoch::lengths::index::{IndexMemory, LengthIndex};
 use crate::epoch::lengths::test_corpus::corpus_of_lengths;
 use crate::epoch::pack::LengthHistogram;
-use crate::store::{View, system_fields};
 use model::{BLOCK_SIZE, DocId, Interrupt, TokenizerId};
 use proptest::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
+use store::{View, system_fields};
 
 /// A view of a corpus with these token counts, from the first document on.
 fn corpus(counts: &[Option<i64>]) -> (tempfile::TempDir, View) {

@@ -1,9 +1,7 @@
 //! A corpus of lengths alone for unit tests: documents that have a number of tokens and no text.
 
-use crate::store::{
-    self, CommitRecord, MemoryBudget, StoreWriter, TokenizerFiles, TokenizerRecord,
-};
 use model::{DedupMode, Policy, TokenizerId};
+use store::{self, CommitRecord, MemoryBudget, StoreWriter, TokenizerFiles, TokenizerRecord};
 
 const TOKENIZER: &[u8] = br#"{"version":"1.0","added_tokens":[],"model":{"type":"WordLevel","vocab":{"<unk>":0},"unk_token":"<unk>"}}"#;
 

@@ -16,10 +16,10 @@ use crate::epoch::error::EpochError;
 use crate::epoch::mix::{Fluid, PlannedPoint};
 use crate::epoch::pack::PackLosses;
 use crate::epoch::recipe::{LongDocuments, MixUnit, ResolvedRecipe, SpecialIds};
-use crate::store::REDACTED;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use store::REDACTED;
 
 /// Version of the plan's form and of everything it decides (permutations, packing, interleaving).
 const PLAN_VERSION: u32 = 2;

@@ -5,11 +5,11 @@ use super::masks::documents;
 use crate::corpus::{Corpora, parts};
 use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::EpochError;
-use crate::store::View;
 use model::DocId;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use store::View;
 
 /// How many texts tell a corpus.
 const TEXTS: u64 = 16;

@@ -4,10 +4,10 @@
 use crate::corpus::{Corpora, parts, whole, wholes};
 use crate::epoch::error::EpochError;
 use crate::query::{contaminated, numbers, select, texts};
-use crate::store::{CommitRecord, TOO_MANY_ROOTS, View};
 use model::near_names::UnknownName;
 use model::{CommitSeq, DocId, Generation};
 use roaring::RoaringTreemap;
+use store::{CommitRecord, TOO_MANY_ROOTS, View};
 use text::contamination::ContaminationRule;
 
 /// A moment of each corpus, under one name.

@@ -5,9 +5,9 @@ use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::PlanHeader;
 use crate::epoch::recipe::{DrawsFrom, NamePattern, Recipe, SourceRecipe};
-use crate::store::system_fields;
 use model::SourceId;
 use model::near_names::UnknownName;
+use store::system_fields;
 
 /// The sources of the corpus that a source of a recipe draws from.
 #[derive(Clone, Debug, PartialEq, Eq)]

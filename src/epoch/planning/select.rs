@@ -9,11 +9,11 @@ use crate::epoch::pack::LengthHistogram;
 use crate::epoch::permutation::coin;
 use crate::epoch::recipe::{Holdout, HoldoutSide, Recipe, SourceRecipe};
 use crate::query::{Dependence, dependence, names_column};
-use crate::store::TOO_MANY_ROOTS;
 use model::show::count;
 use model::{SourceId, Standing, TokenizerId};
 use roaring::RoaringTreemap;
 use serde::Serialize;
+use store::TOO_MANY_ROOTS;
 
 /// Why documents are left out of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

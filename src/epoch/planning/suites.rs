@@ -4,10 +4,10 @@ use super::origins::SourceOrigins;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::{DrawsFrom, ExcludedSuite, Recipe};
-use crate::store::View;
 use model::near_names::UnknownName;
 use model::{SourceId, SuiteVerdict, hexadecimal};
 use roaring::RoaringTreemap;
+use store::View;
 use text::contamination::ContaminationRule;
 
 /// The suites that a recipe excludes, spelt out: thresholds, which items they are, and what was rejected of them.

@@ -12,8 +12,8 @@ use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
 use crate::epoch::rows::{OpenPurpose, PassPosition, RowRef, SourcePosition};
-use crate::store::{CheckFault, MarksRecord, StoreError};
 use model::{Context, Interrupt};
+use store::{CheckFault, MarksRecord, StoreError};
 
 /// Kinds of [`PassPosition`].
 const START: u64 = 0;

@@ -11,9 +11,9 @@ use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::counted;
 use crate::epoch::run::index_store::{check_marks, index_epochs};
 use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, OpenPlan};
-use crate::store::{CommitRecord, MarksRecord, StoreWriter, View};
 use model::{Context, Interrupt};
 use std::sync::Arc;
+use store::{CommitRecord, MarksRecord, StoreWriter, View};
 
 fn corpus(sources: &[&str]) -> (tempfile::TempDir, View) {
     let (scratch, writer) = written(sources);

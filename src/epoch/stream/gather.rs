@@ -5,10 +5,10 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::SpecialIds;
 use crate::epoch::run::{BatchedRow, OpenPlan};
-use crate::store::TokenIdsRef;
 use model::{DocId, LossSpan};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
+use store::TokenIdsRef;
 
 /// Segments read by one thread at a time.
 const PIECE_SEGMENTS: usize = 2048;

@@ -6,9 +6,9 @@ use super::checks::{CheckList, Property};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::run::OpenPlan;
-use crate::store::TokenIdsRef;
 use model::DocId;
 use rayon::prelude::*;
+use store::TokenIdsRef;
 
 /// Segments compared by one thread at a time.
 const PIECE_SEGMENTS: usize = 512;

@@ -22,12 +22,12 @@ use crate::ingest::load_validator::{
 use crate::ingest::options::IngestOptions;
 use crate::ingest::reader::expand_files;
 use crate::ingest::report::IngestReport;
-use crate::store::{BlockStandings, CommitRecord, StoreError, StoreWriter, View};
 use files::input::{InputFile, InputFormat, InputReader, ReadItem, ReadOptions};
 use model::{Context, DocId, Interrupt, Match, ReadRecord, RecordKey, Standing, key_identity};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use store::{BlockStandings, CommitRecord, StoreError, StoreWriter, View};
 
 /// Documents that one commit removes.
 const PART: usize = 2048;

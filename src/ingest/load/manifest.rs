@@ -3,10 +3,10 @@
 use super::LoadOptions;
 use crate::ingest::error::IngestError;
 use crate::ingest::imported_row::TokenIdsColumn;
-use crate::store::View;
 use files::input::{InputFormat, InputReader, ReadError, ReadItem, ReadOptions, expand};
 use model::{Interrupt, Policy, SIGNATURE_VERSION};
 use serde::Deserialize;
+use store::View;
 
 /// The versions of the layout that are read: with the second one stored documents may stand otherwise.
 const FORMATS: std::ops::RangeInclusive<u32> = 1..=2;

@@ -19,7 +19,6 @@ use super::options::{IngestOptions, OnDamagedFile, OnError};
 use super::pipeline::{IngestResources, ingest, pool};
 use super::reader::{IngestInput, expand_files};
 use super::report::IngestReport;
-use crate::store::{BlockKind, StoreWriter, View};
 use files::input::{InputFile, InputFormat, ReadOptions};
 use files::remote::ObjectStores;
 use model::{Context, DocId, KeepOrder, Standing, key_identity};
@@ -27,6 +26,7 @@ use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
+use store::{BlockKind, StoreWriter, View};
 use text::dedup::StandingsDigest;
 
 /// Kinds of commits that make documents stand otherwise, and are not part of a load.

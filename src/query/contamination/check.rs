@@ -3,9 +3,9 @@
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
 use crate::query::error::QueryError;
-use crate::store::View;
 use model::SuiteId;
 use serde::Serialize;
+use store::View;
 use text::contamination::{ContaminationRule, SeedIndex, SeedScratch};
 
 /// The evidence of suites in a text.

@@ -2,11 +2,11 @@
 
 use super::weighed::{Weighed, Whose};
 use crate::query::error::QueryError;
-use crate::store::View;
 use model::{ByteSpan, DocId, ItemText, Sightings, SuiteVerdict};
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
+use store::View;
 use text::contamination::{ContaminationRule, Evidence};
 
 /// Evidence: how much of a part of a suite's item a document contains.

@@ -3,11 +3,11 @@
 use super::found::{ItemEvidence, Worst};
 use super::weighed::{Weighed, Whose};
 use crate::query::error::QueryError;
-use crate::store::{SuiteRecord, VerdictSubject, View, system_fields};
 use model::{DocId, SuiteVerdict, hexadecimal};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use store::{SuiteRecord, VerdictSubject, View, system_fields};
 use text::contamination::{ContaminationRule, ITEM_RULE, RulePrecision};
 
 /// A stored suite.

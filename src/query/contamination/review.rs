@@ -3,10 +3,10 @@
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
 use crate::query::error::QueryError;
-use crate::store::View;
 use model::{ByteSpan, DocId, Normaliser, SuiteId, SuiteItem};
 use roaring::RoaringTreemap;
 use serde::Serialize;
+use store::View;
 use text::contamination::{ContaminationRule, Excerpt, excerpts};
 use text::dedup::TokenPlaces;
 

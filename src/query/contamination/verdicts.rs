@@ -2,9 +2,9 @@
 
 use super::weighed::{Weighed, Whose};
 use crate::query::error::QueryError;
-use crate::store::View;
 use model::SuiteVerdict;
 use roaring::RoaringTreemap;
+use store::View;
 use text::contamination::ContaminationRule;
 
 /// For each suite, by name, the documents that are contaminated by the rule.

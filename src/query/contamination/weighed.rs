@@ -1,10 +1,10 @@
 //! A suite as evidence is made with it: what is common in the corpus counts for nothing, what was rejected is marked.
 
 use crate::query::error::QueryError;
-use crate::store::{SuiteRecord, VerdictSubject, View};
 use model::{DocId, Sightings, SuiteId, SuiteVerdict, hash64, text_hash};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
+use store::{SuiteRecord, VerdictSubject, View};
 use text::contamination::{CommonGrams, ContaminationRule, Evidence, SuiteIndex};
 
 /// Bytes that an n-gram takes while evidence is made, reckoned.

@@ -2,9 +2,9 @@
 
 use super::craft;
 use crate::query::error::QueryError;
-use crate::store::{BlockKind, DocumentRecord, View};
 use model::DocId;
 use serde::Serialize;
+use store::{BlockKind, DocumentRecord, View};
 
 /// Removed documents that are listed.
 const LISTED: usize = 20;

@@ -1,11 +1,11 @@
 //! The sizes of all clusters, counted in one walk in the order of witnesses.
 
 use crate::query::error::QueryError;
-use crate::store::View;
 use model::DocId;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use store::View;
 
 /// Clusters of some size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

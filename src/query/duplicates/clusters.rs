@@ -5,9 +5,9 @@ use super::diff::{DiffPart, diff};
 use super::pairs::{DuplicatePair, Pairs};
 use crate::query::error::QueryError;
 use crate::query::relations::Relation;
-use crate::store::View;
 use model::DocId;
 use serde::Serialize;
+use store::View;
 
 /// A removed document and its witness, looked at closely.
 #[derive(Clone, Debug, PartialEq, Serialize)]

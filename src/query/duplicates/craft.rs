@@ -1,10 +1,10 @@
 //! What looking asks of the dedup craft and of the bucket index: each question in one function.
 
 use crate::query::error::QueryError;
-use crate::store::{BlockKind, TextKind, View};
 use model::{BucketKey, DedupScope, DocId, Policy, SourceId, Standing, bucket_keys};
 use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
+use store::{BlockKind, TextKind, View};
 use text::dedup::{
     Fingerprint, Fingerprinter, RemovedText, Sketch, bands, block_keys, estimate_floor,
 };

@@ -1,9 +1,9 @@
 //! The difference of two texts: by lines first, then by words where lines differ.
 
 use crate::query::error::QueryError;
-use crate::store::View;
 use model::DocId;
 use serde::Serialize;
+use store::View;
 
 /// Edits searched for; two stretches further apart are shown as one replaced by the other. Bounds
 /// memory to 16 MB and time to edits times length.

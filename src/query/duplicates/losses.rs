@@ -5,9 +5,9 @@
 
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups, Total};
-use crate::store::{NumberBlock, View, system_fields};
 use model::{DocId, Match, MatchKind, SourceId};
 use std::collections::BTreeMap;
+use store::{NumberBlock, View, system_fields};
 
 /// Removed documents whose witnesses wait for their groups, of 24 bytes each.
 const WAITING: usize = 1 << 18;

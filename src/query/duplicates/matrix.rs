@@ -3,13 +3,13 @@
 use super::losses::{Removed, lost, pair_counts, share};
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups, Total};
-use crate::store::View;
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use store::View;
 
 /// How many documents of each group were removed, and which group their witnesses are in.
 #[derive(Clone, Debug, PartialEq, Serialize)]

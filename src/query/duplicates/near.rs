@@ -2,8 +2,8 @@
 
 use super::diff::{DiffPart, texts};
 use crate::query::error::QueryError;
-use crate::store::View;
 use model::DocId;
+use store::View;
 
 /// Characters of what is the same that are shown beside a change.
 const BESIDE: usize = 80;

@@ -2,13 +2,13 @@
 
 use super::pairs::{DuplicatePair, Pairs};
 use crate::query::error::QueryError;
-use crate::store::{View, system_fields};
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use model::DocId;
 use model::near_names::UnknownName;
 use std::sync::Arc;
+use store::{View, system_fields};
 
 /// Every column with its type, in their order.
 const COLUMNS: [(&str, DataType); 12] = [

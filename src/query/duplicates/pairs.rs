@@ -2,9 +2,9 @@
 
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
-use crate::store::{MatchIter, View};
 use model::{DocId, Match};
 use serde::Serialize;
+use store::{MatchIter, View};
 
 /// A removed document and its witness.
 #[derive(Clone, Debug, PartialEq, Serialize)]

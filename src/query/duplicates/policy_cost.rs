@@ -4,9 +4,9 @@ use super::craft::{candidates, floor, shared_bands, sketch};
 use crate::query::error::QueryError;
 use crate::query::policy_settings::{PolicySetting, policy_settings};
 use crate::query::sample::draw;
-use crate::store::View;
 use model::{ComparedPart, DocId, Policy, Signature};
 use serde::Serialize;
+use store::View;
 
 /// Documents of a corpus that are looked up to learn how many candidates they have.
 const SAMPLED: u64 = 1000;

@@ -4,11 +4,11 @@ use super::craft::{BUCKET_CAP, Craft, all_candidates, equals, floor, shared_band
 use super::excerpt::beginning;
 use super::pairs::Pairs;
 use crate::query::error::QueryError;
-use crate::store::TextKind;
-use crate::store::{View, system_fields};
 use model::{DedupMode, DocId, Match, SourceId, Standing, text_hash};
 use roaring::RoaringTreemap;
 use serde::Serialize;
+use store::TextKind;
+use store::{View, system_fields};
 use text::dedup::{Fingerprint, Overlap, Sketch};
 
 /// Candidates that are held by their estimates, the likeliest; twice as many for a moment.

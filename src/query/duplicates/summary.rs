@@ -11,12 +11,12 @@ use super::pairs::{DuplicatePair, Pairs};
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups, Total};
 use crate::query::info::standing_counts;
-use crate::store::View;
-use crate::store::system_fields;
 use model::{DocId, MatchKind, Standing};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use store::View;
+use store::system_fields;
 
 /// Members of a large cluster among which the example is searched for.
 const EXAMPLES: usize = 1000;

@@ -3,9 +3,9 @@
 use super::moment::{Moment, SnapshotMoment};
 use super::reasons::{Loss, Reasons};
 use crate::query::error::QueryError;
-use crate::store::View;
 use model::DocId;
 use roaring::RoaringTreemap;
+use store::View;
 
 /// What became of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

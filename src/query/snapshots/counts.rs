@@ -2,10 +2,10 @@
 //! that are counted.
 
 use crate::query::error::QueryError;
-use crate::store::{NumberBlock, View, system_fields};
 use model::{DocId, TokenizerId};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::{NumberBlock, View, system_fields};
 
 /// Documents with their bytes and tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -6,9 +6,9 @@ use super::moment::{Moment, SnapshotMoment};
 use super::reasons::Reason;
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups};
-use crate::store::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::View;
 
 /// What changed from one state to a later one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

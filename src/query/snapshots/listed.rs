@@ -5,9 +5,9 @@ use super::moment::Moment;
 use super::reasons::Reason;
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
-use crate::store::View;
 use model::DocId;
 use serde::Serialize;
+use store::View;
 
 /// A document whose state changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

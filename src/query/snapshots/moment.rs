@@ -1,10 +1,10 @@
 //! The moment that a name stands for: a snapshot, or the present.
 
 use crate::query::error::QueryError;
-use crate::store::{StoreError, View};
 use model::{CommitSeq, Generation};
 use roaring::RoaringTreemap;
 use serde::Serialize;
+use store::{StoreError, View};
 
 /// What the present moment is called, where no snapshot has this name.
 const NOW: &str = "now";

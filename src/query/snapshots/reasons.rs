@@ -2,8 +2,8 @@
 
 use super::moment::Moment;
 use crate::query::error::QueryError;
-use crate::store::{BlockStandings, MatchIter, View};
 use model::{CommitSeq, DocId, Generation, Match, MatchKind, Standing};
+use store::{BlockStandings, MatchIter, View};
 
 /// Why a document was not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

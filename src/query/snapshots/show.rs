@@ -3,10 +3,10 @@
 use super::counts::{DocumentCounts, Sizes, Sum};
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups};
-use crate::store::View;
 use model::DocId;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::View;
 
 /// A snapshot: its commit and its documents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -3,12 +3,12 @@
 use super::schema::DocumentColumns;
 use super::small_tables;
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::array::{ArrayRef, BooleanArray, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use model::near_names::UnknownName;
 use std::sync::Arc;
+use store::View;
 
 /// A table, what a row of it is, and its columns with what they mean.
 type Table = (&'static str, &'static str, &'static [(&'static str, &'static str)]);

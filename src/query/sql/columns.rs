@@ -7,8 +7,6 @@ use crate::query::contamination::verdicts;
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
 use crate::query::relations::{Relation, Sizes};
-use crate::store::system_fields;
-use crate::store::{DocumentRecord, View};
 use arrow::array::{
     ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBuilder, Float64Array, Int64Array,
     PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder, StringViewBuilder, UInt64Array,
@@ -20,6 +18,8 @@ use model::{ColumnId, DocId, FieldId, SourceId, Standing, TermId, unsortable_flo
 use roaring::RoaringBitmap;
 use std::collections::HashMap;
 use std::sync::Arc;
+use store::system_fields;
+use store::{DocumentRecord, View};
 use text::contamination::ContaminationRule;
 
 /// Term values remembered: near-unique keywords would otherwise all be held.

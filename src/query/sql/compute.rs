@@ -5,12 +5,12 @@ use super::runtime;
 use super::select::{gather, plan};
 use super::session;
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMicrosecondType, UInt64Type};
 use arrow::record_batch::RecordBatch;
 use model::{FieldKind, FieldValue, shown_timestamp};
 use std::ops::Range;
+use store::View;
 
 /// The value of an expression for a document.
 #[derive(Clone, Debug, PartialEq)]

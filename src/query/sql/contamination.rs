@@ -3,12 +3,12 @@
 use super::producer::Sink;
 use crate::query::contamination::{ItemEvidence, each_evidence};
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use store::View;
 use text::contamination::ContaminationRule;
 
 /// Name and type of every column.

@@ -4,11 +4,11 @@ use super::columns::Filler;
 use super::evaluate::StoredBlock;
 use super::schema::{Content, DocumentColumn, DocumentColumns, declared_source};
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use model::{DocId, FieldDeclaration, FieldId};
 use std::sync::Arc;
+use store::View;
 
 /// Some columns of `documents`.
 pub struct DocumentRows {

@@ -8,7 +8,6 @@ use super::pool::Shares;
 use super::provider::PARTITIONS;
 use super::{growing, json, moments, quality};
 use crate::query::error::QueryError;
-use crate::store::View;
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::SessionState;
@@ -17,6 +16,7 @@ use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_c
 use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
+use store::View;
 
 /// Rows the engine gathers into a batch.
 const BATCH: usize = 8192;

@@ -4,8 +4,6 @@ use super::predicate::Predicate;
 use super::ranges::Ranges;
 use crate::query::error::QueryError;
 use crate::query::keys::find_keys;
-use crate::store::system_fields;
-use crate::store::{NumberBlockHandle, NumberBlockRef, StoreError, View};
 use model::{BLOCK_SIZE, ColumnId, DocId, TermId};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::cell::RefCell;
@@ -13,6 +11,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
+use store::system_fields;
+use store::{NumberBlockHandle, NumberBlockRef, StoreError, View};
 
 /// Documents among which a column is asked value by value rather than scanned: one in this many.
 const SPARSE: u64 = 8;

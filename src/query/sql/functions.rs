@@ -3,13 +3,13 @@
 use super::outside::TABLE_FUNCTIONS;
 use super::{json, quality, session};
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::array::StringArray;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::logical_expr::Documentation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use store::View;
 
 /// A function as it is told.
 struct Function {

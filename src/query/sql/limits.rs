@@ -1,6 +1,6 @@
 //! What a query may hold, from the memory that the view was opened with.
 
-use crate::store::View;
+use store::View;
 
 /// Rows of a batch that carries texts, at most.
 const ROWS_WITH_TEXT: u64 = 256;

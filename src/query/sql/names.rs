@@ -2,12 +2,12 @@
 
 use super::session;
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::datatypes::SchemaRef;
 use datafusion::datasource::TableProvider;
 use datafusion::execution::session_state::SessionState;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use store::View;
 
 /// Words of the statements that are run.
 const KEYWORDS: [&str; 85] = [

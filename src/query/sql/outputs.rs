@@ -3,11 +3,11 @@
 use super::producer::Sink;
 use super::removals::{texts_or_null, times};
 use crate::query::error::QueryError;
-use crate::store::{OutputBatches, OutputRecord, View};
 use arrow::array::{ArrayRef, Int64Array, StringArray, UInt32Array, UInt64Array};
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use std::sync::Arc;
+use store::{OutputBatches, OutputRecord, View};
 
 /// Name and type of every column.
 pub(in crate::query) const COLUMNS: [(&str, DataType); 15] = [

@@ -6,11 +6,11 @@
 
 use super::ranges::{self, CompareOperator, Ranges};
 use super::schema::{Content, DocumentColumns};
-use crate::store::{View, system_fields};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use model::{ColumnId, FieldId, Generation, Standing};
+use store::{View, system_fields};
 
 /// Keys of a list that are looked up one by one; a longer list is compared with the keys of a scan.
 const MOST_KEYS: usize = 256;

@@ -5,10 +5,10 @@ use super::schema::DocumentColumns;
 use super::select::unusable;
 use super::{parser, runtime, session};
 use crate::query::error::QueryError;
-use crate::store::View;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, Volatility};
+use store::View;
 
 /// Functions of the clock.
 const OF_CLOCK: [&str; 6] =

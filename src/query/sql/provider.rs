@@ -7,7 +7,6 @@ use super::scan::Scan;
 use super::schema::{DocumentColumn, DocumentColumns};
 use super::selected::Selected;
 use crate::query::snapshots::kept_in;
-use crate::store::{StoreError, View};
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
@@ -18,6 +17,7 @@ use roaring::RoaringTreemap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use store::{StoreError, View};
 
 /// Threads that scan; each takes a run of blocks.
 pub(in crate::query) const PARTITIONS: usize = 2;

@@ -3,11 +3,11 @@
 use super::limits::Limits;
 use super::producer::Sink;
 use crate::query::error::QueryError;
-use crate::store::{RejectRecord, View};
 use arrow::array::{ArrayRef, Int64Array, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use std::sync::Arc;
+use store::{RejectRecord, View};
 
 /// Name and type of every column.
 pub(in crate::query) const COLUMNS: [(&str, DataType); 7] = [

@@ -2,13 +2,13 @@
 
 use super::producer::Sink;
 use crate::query::error::QueryError;
-use crate::store::{CommitRecord, View};
 use arrow::array::{ArrayRef, StringArray, TimestampMicrosecondArray, UInt64Array};
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use model::CommitSeq;
 use std::iter::repeat_n;
 use std::sync::Arc;
+use store::{CommitRecord, View};
 
 /// Name and type of every column.
 pub(in crate::query) const COLUMNS: [(&str, DataType); 6] = [

@@ -1,11 +1,11 @@
 //! The columns of the table `documents`: names, types, and where their values come from.
 
-use crate::store::{View, system_fields};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use model::near_names::UnknownName;
 use model::{ColumnId, FieldDeclaration, FieldId, FieldKind};
 use roaring::RoaringTreemap;
 use std::sync::{Arc, OnceLock};
+use store::{View, system_fields};
 
 /// Where the values of a column of `documents` come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

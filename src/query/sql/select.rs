@@ -8,7 +8,6 @@ use super::predicate::{Predicate, Translator};
 use super::schema::DocumentColumns;
 use super::{nesting, parser, runtime, session, statement};
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::array::{Array, Int64Array, UInt64Array};
 use arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
@@ -20,6 +19,7 @@ use model::text_file::without_byte_order_mark;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::sync::mpsc::sync_channel;
+use store::View;
 use text::signals::Signal;
 
 /// Batches that wait between the engine and the bitmap.

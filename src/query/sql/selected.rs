@@ -5,12 +5,12 @@ use super::evaluate::{StoredBlock, Test, listed};
 use super::producer::Sink;
 use super::schema::DocumentColumn;
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use roaring::RoaringBitmap;
 use std::ops::Range;
 use std::sync::Arc;
+use store::View;
 
 /// Some columns of the documents that satisfy a predicate.
 #[derive(Clone)]

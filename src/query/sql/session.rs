@@ -7,7 +7,6 @@ use super::provider::Documents;
 use super::query::SqlQuery;
 use super::{nesting, parser, small_tables};
 use crate::query::error::QueryError;
-use crate::store::View;
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,
     MemorySchemaProvider, SchemaProvider, TableProvider,
@@ -24,6 +23,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{ObjectName, Statement as SqlStatement};
 use std::sync::Arc;
+use store::View;
 
 /// Bytes of a constant that is short beside the rows of a batch.
 const CONSTANT: usize = 1 << 10;

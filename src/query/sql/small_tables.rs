@@ -6,7 +6,6 @@ use super::removals::{texts_or_null, times};
 use super::scan::Scan;
 use super::{contamination, outputs, rejects, removals};
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -20,6 +19,7 @@ use model::{CommitSeq, DocId, Match, TokenizerId, hexadecimal};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use store::View;
 
 type Rows = std::result::Result<(), QueryError>;
 type Push = fn(&View, &Wanted<'_>, &mut Sink<'_>) -> Rows;

@@ -6,7 +6,6 @@ use super::session::Asked;
 use super::stop::stopped_by;
 use super::{catalogue, functions, runtime, session};
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchIterator, RecordBatchReader};
@@ -19,6 +18,7 @@ use model::Interrupt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
+use store::View;
 
 /// Batches that wait between the engine and the caller.
 const QUEUE: usize = 2;

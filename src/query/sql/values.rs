@@ -4,10 +4,10 @@ use super::parameters::SqlParameters;
 use super::select::{gather, plan};
 use super::{runtime, session};
 use crate::query::error::QueryError;
-use crate::store::View;
 use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, UInt64Type};
 use arrow::record_batch::RecordBatch;
+use store::View;
 
 /// Calls `each` with the id of every stored document and the number that `expression` is for it; none
 /// where it is null or not a number. Documents come in no particular order. It blocks.

@@ -7,10 +7,10 @@ use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
 use crate::query::groups::source_of;
 use crate::query::snapshots::Moment;
-use crate::store::{View, system_fields};
 use model::{DocId, SourceId};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
+use store::{View, system_fields};
 
 /// Sources whose quantiles are searched for in the same passes: each takes some 3 MB a thread.
 const TOGETHER: usize = 4;

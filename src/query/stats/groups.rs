@@ -4,10 +4,10 @@ use super::scope::{Member, Scope};
 use crate::query::error::QueryError;
 use crate::query::groups::Groups;
 use crate::query::snapshots::DocumentCounts;
-use crate::store::{NumberBlock, View, system_fields};
 use model::{ColumnId, FieldKind, SourceId};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::{NumberBlock, View, system_fields};
 
 /// Groups up to which languages are distinguished.
 const MOST: usize = 1000;

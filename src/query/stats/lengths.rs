@@ -5,10 +5,10 @@ use super::spread;
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
 use crate::query::snapshots::Moment;
-use crate::store::View;
 use model::ColumnId;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
+use store::View;
 
 /// Bins: 0, and one a power of two.
 const BINS: usize = 65;

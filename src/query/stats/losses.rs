@@ -4,10 +4,10 @@ use super::scope::{Member, Scope};
 use crate::query::error::QueryError;
 use crate::query::groups::source_of;
 use crate::query::snapshots::{Moment, Reasons};
-use crate::store::system_fields;
 use model::{DocId, SourceId};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::system_fields;
 
 /// The documents of a source by standing, with shares.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -34,9 +34,9 @@ pub use spread::{ColumnStats, StatsValue};
 use super::snapshots::{DocumentCounts, Moment, SnapshotMoment};
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
-use crate::store::View;
 use scope::Scope;
 use serde::Serialize;
+use store::View;
 
 /// A corpus in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,9 +1,9 @@
 //! Why records were not read, by source: reasons alike but for their numbers are one.
 
 use crate::query::error::QueryError;
-use crate::store::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use store::View;
 
 /// Number of reasons of a source that are listed; they may quote the input.
 const MOST: usize = 64;

@@ -4,10 +4,10 @@ use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
 use crate::query::snapshots::Moment;
 use crate::query::sql::select_with;
-use crate::store::{View, system_fields};
 use model::{BLOCK_SIZE, DocId, TermId};
 use roaring::RoaringTreemap;
 use std::ops::Range;
+use store::{View, system_fields};
 
 /// What a document of a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

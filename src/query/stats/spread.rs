@@ -6,10 +6,10 @@
 
 use super::scope::{Member, Scope};
 use crate::query::error::QueryError;
-use crate::store::{View, system_fields};
 use model::{ColumnId, FieldKind, shown_timestamp, unsortable_float};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::{Serialize, Serializer};
+use store::{View, system_fields};
 
 /// Bins that a range is parted into.
 const BINS: u64 = 1 << 16;

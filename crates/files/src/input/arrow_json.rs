@@ -74,7 +74,7 @@ fn has_doubled_members(kind: &DataType) -> bool {
 ///
 /// # Errors
 /// In words, for a column that has no form in JSON.
-pub(crate) fn rows_as_json(batch: &RecordBatch) -> Result<Vec<String>, String> {
+pub fn rows_as_json(batch: &RecordBatch) -> Result<Vec<String>, String> {
     let words = |error: ArrowError| error.to_string();
     let builder = WriterBuilder::new().with_encoder_factory(Arc::new(RecordEncoders));
     let mut writer: LineDelimitedWriter<_> = builder.build(Vec::new());

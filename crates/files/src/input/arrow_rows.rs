@@ -150,7 +150,7 @@ impl RecordColumns {
 
 /// Whether a column has the number of each row in the table that pandas wrote. It says nothing of the record: the same
 /// record has another one in the next table.
-pub(crate) fn is_row_number(field: &Field) -> bool {
+pub fn is_row_number(field: &Field) -> bool {
     let number = field.name().strip_prefix("__index_level_");
     let number = number.and_then(|rest| rest.strip_suffix("__"));
     number.is_some_and(|number| number.parse::<u32>().is_ok())

@@ -129,7 +129,7 @@ pub(super) fn as_given(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
 }
 
 /// The array in another type: bytes as texts, 16 bytes as a UUID, and what holds such values.
-pub(crate) fn as_type(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+pub fn as_type(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     use DataType::{
         Binary, BinaryView, Dictionary, FixedSizeBinary, FixedSizeList, LargeBinary, LargeList,
         LargeUtf8, List, Map, Struct, Utf8, Utf8View,

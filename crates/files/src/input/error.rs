@@ -212,7 +212,7 @@ impl ReadError {
 
     /// What is wrong with a file that is named beside it: its words and those of what is behind it, without its path.
     #[must_use]
-    pub(crate) fn words_of(&self, path: &str) -> String {
+    pub fn words_of(&self, path: &str) -> String {
         let words = error_words(self);
         words
             .strip_prefix(path)

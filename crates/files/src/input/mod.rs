@@ -52,9 +52,9 @@ mod table_formats;
 mod text_reader;
 mod warc_reader;
 
-pub(crate) use arrow_json::rows_as_json;
-pub(crate) use arrow_rows::is_row_number;
-pub(crate) use arrow_types::as_type;
+pub use arrow_json::rows_as_json;
+pub use arrow_rows::is_row_number;
+pub use arrow_types::as_type;
 pub use block::RawRecord;
 pub use builder::{RecordBuilder, split_members};
 pub use csv_header::{CsvHeader, CsvValue};
@@ -67,16 +67,16 @@ pub use expand::expand_local;
 pub use folders::{LeftFile, LeftRole, path_fields};
 pub use input_reader::InputReader;
 pub use inputs::InputFile;
-pub(crate) use inputs::path_on_record;
+pub use inputs::path_on_record;
 pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
 };
-pub(crate) use json_record::may_have_half_pairs;
-pub(crate) use parquet_footer::{ParquetDecoding, ParquetFooter};
+pub use json_record::may_have_half_pairs;
+pub use parquet_footer::{ParquetDecoding, ParquetFooter};
 pub use records::{Record, Records};
 #[cfg(test)]
 pub(crate) use stream::HASHED_AGAIN;
-pub(crate) use warc_reader::{CAPTURE_DATE, CAPTURE_FIELDS};
+pub use warc_reader::{CAPTURE_DATE, CAPTURE_FIELDS};
 
 #[cfg(test)]
 mod arrow_tests;

@@ -35,7 +35,7 @@ const NEXT_NUMBER: u8 = 0x15;
 const BEFORE_CHECKSUM: usize = 3;
 
 /// The footer of a file.
-pub(crate) struct ParquetFooter {
+pub struct ParquetFooter {
     metadata: ArrowReaderMetadata,
     /// The columns as they are given, and JSON has its mark.
     columns: Fields,
@@ -45,7 +45,7 @@ pub(crate) struct ParquetFooter {
 
 /// What the columns of a file are decoded as.
 #[derive(Clone, Debug)]
-pub(crate) struct ParquetDecoding {
+pub struct ParquetDecoding {
     schema: SchemaRef,
     far: Option<FarMoments>,
 }
@@ -58,7 +58,7 @@ struct FarMoments {
 }
 
 /// The rows of some row groups.
-pub(crate) struct ParquetRows {
+pub struct ParquetRows {
     rows: ParquetRecordBatchReader,
     /// The rows once more, of columns of moments in a unit that holds all.
     far: Option<ParquetRecordBatchReader>,
@@ -66,7 +66,7 @@ pub(crate) struct ParquetRows {
 
 impl ParquetRows {
     /// The next rows; a moment that its unit does not hold is the last one or the first one of it, which no calendar has.
-    pub(crate) fn next(&mut self) -> std::result::Result<Option<RecordBatch>, ArrowError> {
+    pub fn next(&mut self) -> std::result::Result<Option<RecordBatch>, ArrowError> {
         let batch = self.rows.next().transpose()?;
         let Some(far) = &mut self.far else { return Ok(batch) };
         match (batch, far.next().transpose()?) {
@@ -84,7 +84,7 @@ impl ParquetFooter {
     ///
     /// # Errors
     /// The decoder's, for a file that is no Parquet.
-    pub(crate) fn load<R: ChunkReader>(file: &R) -> Result<Self> {
+    pub fn load<R: ChunkReader>(file: &R) -> Result<Self> {
         let loaded = ArrowReaderMetadata::load(file, ArrowReaderOptions::default())?;
         let groups = loaded.metadata().row_groups();
         let rows = groups.iter().map(RowGroupMetaData::num_rows).fold(0, i64::saturating_add);
@@ -105,12 +105,12 @@ impl ParquetFooter {
     }
 
     /// This footer, its columns in other types where the decoder has them.
-    pub(crate) fn with_schema(self, schema: SchemaRef) -> Self {
+    pub fn with_schema(self, schema: SchemaRef) -> Self {
         self.with_decoding(&ParquetDecoding { schema, far: None })
     }
 
     /// This footer, its columns decoded as those of the file were before.
-    pub(crate) fn with_decoding(self, decoding: &ParquetDecoding) -> Self {
+    pub fn with_decoding(self, decoding: &ParquetDecoding) -> Self {
         let (metadata, schema) = (self.metadata.metadata(), Arc::clone(&decoding.schema));
         match ArrowReaderMetadata::try_new(Arc::clone(metadata), read_as(schema)) {
             Ok(metadata) => Self { far: decoding.far.clone(), ..Self::of(metadata) },
@@ -119,13 +119,13 @@ impl ParquetFooter {
     }
 
     /// What its columns are decoded as.
-    pub(crate) fn decoding(&self) -> ParquetDecoding {
+    pub fn decoding(&self) -> ParquetDecoding {
         ParquetDecoding { schema: Arc::clone(self.metadata.schema()), far: self.far.clone() }
     }
 
     /// This footer, with the moments of 96 bits of some columns in the finest unit that holds all of them: nanoseconds
     /// where they can, which wrap beyond the years 1677 and 2262. These columns are read for it.
-    pub(crate) fn with_fitting_moments<R: ChunkReader + 'static>(
+    pub fn with_fitting_moments<R: ChunkReader + 'static>(
         self,
         file: R,
         of: impl IntoIterator<Item = usize>,
@@ -168,7 +168,7 @@ impl ParquetFooter {
     }
 
     /// The rows that `with` chooses of the file that `file` opens, decoded by `metadata`.
-    pub(crate) fn rows<R: ChunkReader + 'static>(
+    pub fn rows<R: ChunkReader + 'static>(
         &self,
         metadata: ArrowReaderMetadata,
         file: impl Fn() -> std::io::Result<R>,
@@ -209,12 +209,12 @@ impl ParquetFooter {
     }
 
     /// What the decoder takes.
-    pub(crate) const fn metadata(&self) -> &ArrowReaderMetadata {
+    pub const fn metadata(&self) -> &ArrowReaderMetadata {
         &self.metadata
     }
 
     /// The columns as they are given, each with a name of its own: JSON has its mark, a UUID is a text.
-    pub(crate) const fn columns(&self) -> &Fields {
+    pub const fn columns(&self) -> &Fields {
         &self.columns
     }
 
@@ -231,7 +231,7 @@ impl ParquetFooter {
     }
 
     /// The leaves that are decoded for some columns.
-    pub(crate) fn projection(&self, columns: impl IntoIterator<Item = usize>) -> ProjectionMask {
+    pub fn projection(&self, columns: impl IntoIterator<Item = usize>) -> ProjectionMask {
         let leaves = columns.into_iter().flat_map(|column| self.leaves(column));
         ProjectionMask::leaves(self.metadata.parquet_schema(), leaves)
     }

@@ -141,7 +141,7 @@ impl<'m> Records<'m> {
     }
 
     /// What stands for the file: like a pipe it has no size and no time.
-    pub(crate) fn input(&self) -> Result<InputFile, ReadError> {
+    pub fn input(&self) -> Result<InputFile, ReadError> {
         if self.name.is_empty() {
             return Err(ReadError::NoName);
         }

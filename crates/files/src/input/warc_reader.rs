@@ -28,9 +28,9 @@ const NOTHING: usize = 0;
 /// Why a text is rejected of which a record has the beginning alone.
 const SEGMENT: &str = "the first segment of a record that goes on in others (WARC-Segment-Number), which are not joined: write it as one record";
 /// When a page was fetched.
-pub(crate) const CAPTURE_DATE: &str = "date";
+pub const CAPTURE_DATE: &str = "date";
 /// Fields that tell when and as what a page was fetched, and nothing of its content: they differ at each crawl.
-pub(crate) const CAPTURE_FIELDS: [&str; 2] = [CAPTURE_DATE, "record_id"];
+pub const CAPTURE_FIELDS: [&str; 2] = [CAPTURE_DATE, "record_id"];
 
 /// The records of a web archive.
 pub(super) struct WarcReader {

@@ -51,7 +51,7 @@ impl OutputCompression {
     }
 
     /// What it adds to the name of a file that is compressed as a whole.
-    pub(crate) const fn ending(self) -> &'static str {
+    pub const fn ending(self) -> &'static str {
         match self {
             Self::Zstd => ".zst",
             Self::Gzip => ".gz",
@@ -61,7 +61,7 @@ impl OutputCompression {
 }
 
 /// Where the bytes of a file go: a file that is hashed, or a stream of the caller.
-pub(crate) enum FileOutput<'a> {
+pub enum FileOutput<'a> {
     File(HashedFile),
     Stream {
         out: &'a mut (dyn Write + Send),

@@ -27,7 +27,7 @@ pub(super) const STAGED_MANIFEST: &str = "manifest.json";
 pub(super) const REPLACED_MANIFEST: &str = "replaced.manifest.json";
 
 /// What makes outputs of a kind.
-pub(crate) struct OutputMaker {
+pub struct OutputMaker {
     /// A word for it, such as `export`.
     pub name: &'static str,
     /// The option that names the output.
@@ -42,7 +42,7 @@ pub(crate) struct OutputMaker {
 
 /// Where an output is asked for.
 #[derive(Clone, Copy)]
-pub(crate) struct OutputRequest<'a> {
+pub struct OutputRequest<'a> {
     pub to: &'a Path,
     /// How objects of stores are reached.
     pub stores: Option<&'a ObjectStores>,
@@ -56,7 +56,7 @@ pub(crate) struct OutputRequest<'a> {
 /// A shard that is finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ShardRecord<P> {
+pub struct ShardRecord<P> {
     /// Its files.
     pub files: Vec<ManifestFile>,
     /// Where the work goes on behind it.
@@ -66,13 +66,13 @@ pub(crate) struct ShardRecord<P> {
 /// A file that gets another name when all are there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct FileRename {
+pub struct FileRename {
     pub from: String,
     pub to: String,
 }
 
 /// Where the files of an output are made, one output at a time, and what becomes of them.
-pub(crate) trait Staging<P>: Send + Sync {
+pub trait Staging<P>: Send + Sync {
     /// Makes room for the files of a directory of the output.
     fn prepare(&self, directory: &str) -> Result<(), OutputError>;
     /// Begins a file.
@@ -143,7 +143,7 @@ impl Occupant {
 
 /// An output on disk, and what stood under its name at the start.
 #[derive(Clone)]
-pub(crate) struct LocalDestination {
+pub struct LocalDestination {
     /// The path as it was given, for messages.
     pub(super) given: PathBuf,
     /// Where it will stand: links are followed.
@@ -208,9 +208,7 @@ impl LocalDestination {
 ///
 /// # Errors
 /// [`OutputError::Unnamed`]; [`OutputError::Exists`] with the file that stands in the way; [`OutputError::Io`].
-pub(crate) fn refuse_occupied(
-    request: &OutputRequest<'_>,
-) -> Result<LocalDestination, OutputError> {
+pub fn refuse_occupied(request: &OutputRequest<'_>) -> Result<LocalDestination, OutputError> {
     let OutputRequest { to, is_directory, force, maker, .. } = *request;
     if to.file_name().is_none() {
         let option = maker.option;

@@ -113,7 +113,7 @@ impl OutputError {
         }
     }
 
-    pub(crate) const fn kind(&self) -> ErrorKind {
+    pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Taken { .. }
             | Self::Exists { .. }
@@ -133,7 +133,7 @@ impl OutputError {
 
 /// A file or directory that could not be written.
 #[derive(Debug)]
-pub(crate) enum WriteError {
+pub enum WriteError {
     /// The file system.
     Io(IoError),
     /// The library that writes a format.

@@ -44,7 +44,7 @@ impl FileTarget for File {
 
 /// A file under way. What is put into it is handed on a buffer at a time, so that encoding, hashing
 /// and the file system work side by side. Dropped unfinished, it leaves what was written.
-pub(crate) struct HashedFile {
+pub struct HashedFile {
     path: PathBuf,
     name: String,
     buffer: Vec<u8>,

@@ -14,7 +14,7 @@ use parquet::arrow::arrow_writer::ArrowColumnChunk;
 use std::sync::Arc;
 
 /// A format of files.
-pub(crate) struct OutputFormat {
+pub struct OutputFormat {
     /// The word in options and manifests.
     pub name: &'static str,
     /// What it is, for help.
@@ -39,7 +39,7 @@ pub(crate) struct OutputFormat {
 
 /// Which columns of documents a format has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TableColumns {
+pub enum TableColumns {
     /// Columns, each of one type.
     Typed,
     /// Members of objects, which may differ from row to row: fields of a record may stand at top level.
@@ -50,7 +50,7 @@ pub(crate) enum TableColumns {
 
 /// What is known of files before their first row.
 #[derive(Clone, Debug)]
-pub(crate) struct FileSpec {
+pub struct FileSpec {
     /// The columns.
     pub schema: SchemaRef,
     pub compression: OutputCompression,
@@ -72,7 +72,7 @@ impl FileSpec {
 /// Writes tables of any columns: documents and answers.
 ///
 /// A group is encoded as a pure function of its rows, on any thread and ahead of its file, and is appended in order.
-pub(crate) trait TableFormat: Send + Sync {
+pub trait TableFormat: Send + Sync {
     /// Refuses columns that the format cannot hold.
     fn check(&self, spec: &FileSpec) -> Result<(), WriteError>;
     /// Encodes a group, whose rows may come in several batches: the bytes do not depend on where these end. Texts may
@@ -87,7 +87,7 @@ pub(crate) trait TableFormat: Send + Sync {
 }
 
 /// A group of rows that is ready to be appended to a file.
-pub(crate) struct EncodedGroup {
+pub struct EncodedGroup {
     /// Rows in it.
     pub rows: u64,
     /// How many values of each column the format cannot hold; empty where it holds all.
@@ -113,7 +113,7 @@ impl EncodedGroup {
 }
 
 /// A file, or the files of a shard, under way.
-pub(crate) trait ShardFile: Send {
+pub trait ShardFile: Send {
     /// Appends a group.
     fn append(&mut self, group: EncodedGroup) -> Result<(), WriteError>;
     /// Bytes so far of the file whose size is bounded.

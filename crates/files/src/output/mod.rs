@@ -25,30 +25,30 @@ mod shards;
 mod staging;
 mod token_batch;
 
-pub(crate) use compression::FileOutput;
+pub use compression::FileOutput;
 pub use compression::OutputCompression;
-pub(crate) use destination::{
+pub use destination::{
     FileRename, LocalDestination, OutputMaker, OutputRequest, ShardRecord, Staging, refuse_occupied,
 };
 pub use error::OutputError;
-pub(crate) use error::WriteError;
-pub(crate) use files::HashedFile;
+pub use error::WriteError;
+pub use files::HashedFile;
 pub use files::ManifestFile;
-pub(crate) use format::{FileSpec, OutputFormat, ShardFile, TableColumns, TableFormat};
+pub use format::{FileSpec, OutputFormat, ShardFile, TableColumns, TableFormat};
 pub use formats::FormatName;
 #[cfg(test)]
 pub(crate) use formats::python_json;
-pub(crate) use formats::{
+pub use formats::{
     StreamRowNumber, csv_header, csv_rows, json_rows, jsonl_columns, put_row, row_format,
     signed_columns, signed_fields, table_columns,
 };
 pub use output_file::{OutputFile, OutputWriter};
-pub(crate) use row_format::{
+pub use row_format::{
     DirectoryReader, EncodedRows, RowFormat, RowShard, RowSize, RowSpec, ShardReadError,
     ShardReader,
 };
-pub(crate) use rows::{BatchColumn, LossLevel, list_column, list_field};
+pub use rows::{BatchColumn, LossLevel, list_column, list_field};
 pub use rows::{IdType, RowColumn};
-pub(crate) use shards::{GroupSize, PositionedRows, ShardOutcome, ShardWriter};
-pub(crate) use staging::{Destination, LocalStaging};
-pub(crate) use token_batch::{TokenBatch, TokenRow, ViewValues, row_batch};
+pub use shards::{GroupSize, PositionedRows, ShardOutcome, ShardWriter};
+pub use staging::{Destination, LocalStaging};
+pub use token_batch::{TokenBatch, TokenRow, ViewValues, row_batch};

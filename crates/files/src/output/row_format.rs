@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// What is known of the rows that are written or read, besides the rows.
 #[derive(Clone, Debug)]
-pub(crate) struct RowSpec {
+pub struct RowSpec {
     /// Columns besides ids and segments, ascending.
     pub columns: Vec<RowColumn>,
     pub compression: OutputCompression,
@@ -53,7 +53,7 @@ impl RowSpec {
 
 /// The size of a row, in what formats count.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RowSize {
+pub struct RowSize {
     pub tokens: usize,
     pub segments: usize,
     /// Bytes of the name of its source.
@@ -62,21 +62,21 @@ pub(crate) struct RowSize {
 
 /// What a format cannot hold, and the way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FormatLimit {
+pub struct FormatLimit {
     pub why: String,
     pub instead: &'static str,
 }
 
 /// How a format names and begins its files of bare ids: what stands before and behind the number of the shard, and
 /// the bytes before the first id of a file of so many rows.
-pub(crate) struct BareIdLayout {
+pub struct BareIdLayout {
     pub before: &'static str,
     pub behind: &'static str,
     pub header: fn(u64) -> u64,
 }
 
 /// Rows ready to be appended: the rows, and what was made of them on any thread.
-pub(crate) struct EncodedRows {
+pub struct EncodedRows {
     pub rows: TokenBatch,
     pub bytes: Buffer,
     /// Bytes of each row in `bytes`, where a format needs them.
@@ -91,7 +91,7 @@ impl EncodedRows {
 }
 
 /// A format of epochs.
-pub(crate) trait RowFormat: Sync {
+pub trait RowFormat: Sync {
     /// The columns besides ids and segments that its files have if a recipe names none; nothing where they have ids
     /// alone. `has_loss_masks`: documents say what is trained on.
     fn default_columns(&self, _has_loss_masks: bool) -> Option<&'static [RowColumn]> {
@@ -200,7 +200,7 @@ pub(crate) trait RowFormat: Sync {
 }
 
 /// A shard under way.
-pub(crate) trait RowShard: Send {
+pub trait RowShard: Send {
     /// Appends a group of rows.
     fn append(&mut self, group: EncodedRows) -> Result<(), WriteError>;
     /// Whether another group would make it larger than `limit`, where only encoding tells.
@@ -212,7 +212,7 @@ pub(crate) trait RowShard: Send {
 }
 
 /// A directory that is read back.
-pub(crate) trait DirectoryReader {
+pub trait DirectoryReader {
     /// Names of the files of a shard, whether they are there or not; where names tell the number of shards, of those
     /// that are there.
     fn shard_files(&self, shard: usize) -> Vec<String>;
@@ -221,14 +221,14 @@ pub(crate) trait DirectoryReader {
 }
 
 /// The rows of a shard.
-pub(crate) trait ShardReader {
+pub trait ShardReader {
     /// The next rows, in order; nothing at the end.
     fn next_batch(&mut self) -> Result<Option<TokenBatch>, ShardReadError>;
 }
 
 /// Why a file is not what its format says. The file system's own errors are apart.
 #[derive(Debug)]
-pub(crate) enum ShardReadError {
+pub enum ShardReadError {
     /// The bytes are wrong; where and how.
     Malformed(String),
     /// The file could not be read at all.

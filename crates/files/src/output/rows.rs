@@ -145,7 +145,7 @@ impl IdType {
 
 /// How much of what documents say is trained on can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum LossLevel {
+pub enum LossLevel {
     /// Every token is trained on.
     Plain,
     /// Some are not.
@@ -156,7 +156,7 @@ pub(crate) enum LossLevel {
 
 /// A column of a batch of rows. Lists have no nulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BatchColumn {
+pub enum BatchColumn {
     /// Number of the row in the epoch, u64.
     Number,
     /// Its token ids with its pads, a list of u32; files have them in their [`IdType`].
@@ -264,12 +264,12 @@ pub(crate) fn row_schema(columns: &[BatchColumn]) -> SchemaRef {
 pub(crate) const ELEMENT: &str = "element";
 
 /// The field of a list column without nulls.
-pub(crate) fn list_field(name: &str, values: DataType) -> Field {
+pub fn list_field(name: &str, values: DataType) -> Field {
     Field::new(name, DataType::List(Arc::new(Field::new(ELEMENT, values, false))), false)
 }
 
 /// A list column: `values` of all rows in order, cut by the `lengths` of the rows.
-pub(crate) fn list_column<T: ArrowPrimitiveType>(
+pub fn list_column<T: ArrowPrimitiveType>(
     values: Vec<T::Native>,
     lengths: impl IntoIterator<Item = usize>,
 ) -> ArrayRef {

@@ -15,7 +15,7 @@ const VALUE_BYTES: u64 = 8;
 
 /// Where a group ends: a row group of Parquet, a record batch of Arrow, lines that are encoded together.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct GroupSize {
+pub struct GroupSize {
     /// Rows at which it ends.
     pub rows: u64,
     /// Bytes of values at which it ends, the last row included.
@@ -23,14 +23,14 @@ pub(crate) struct GroupSize {
 }
 
 /// Rows, and for each the position behind it: the point at which an interrupted run continues.
-pub(crate) struct PositionedRows {
+pub struct PositionedRows {
     pub rows: RecordBatch,
     /// One for each row; none where nothing is continued.
     pub behind: Vec<u64>,
 }
 
 /// Files of a shard that are complete.
-pub(crate) struct ShardOutcome {
+pub struct ShardOutcome {
     /// The largest first; none for a stream.
     pub files: Vec<ManifestFile>,
     /// The position behind its last row.
@@ -45,7 +45,7 @@ type Open<'a, E> = Box<dyn FnMut(u32) -> Result<Box<dyn ShardFile + 'a>, E> + Se
 type Take<'a, E> = Box<dyn FnMut(ShardOutcome) -> Result<(), E> + Send + 'a>;
 
 /// Files under way, one after another.
-pub(crate) struct ShardWriter<'a, E> {
+pub struct ShardWriter<'a, E> {
     encode: Encode<'a>,
     open: Open<'a, E>,
     finished: Take<'a, E>,

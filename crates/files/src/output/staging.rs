@@ -28,7 +28,7 @@ const REPLACED: &str = "replaced";
 const OLD_RECORD: &str = "progress.json";
 
 /// What an output is to become, before anything is written.
-pub(crate) enum Destination {
+pub enum Destination {
     Local(LocalDestination),
     Bucket(Box<BucketDestination>),
 }
@@ -65,7 +65,7 @@ impl Destination {
 }
 
 /// The directory of an output under way, which nobody else enters.
-pub(crate) struct LocalStaging {
+pub struct LocalStaging {
     destination: LocalDestination,
     path: PathBuf,
     data: PathBuf,

@@ -79,7 +79,7 @@ struct TrainedLists {
 
 /// Rows in columns. Segments of a row are never longer than its ids, and the three columns of spans agree.
 #[derive(Debug)]
-pub(crate) struct TokenBatch {
+pub struct TokenBatch {
     batch: RecordBatch,
     columns: Vec<BatchColumn>,
     numbers: Option<ScalarBuffer<u64>>,
@@ -225,10 +225,7 @@ impl TokenBatch {
 }
 
 /// Rows in these columns, which are made and not read.
-pub(crate) fn row_batch(
-    columns: &[BatchColumn],
-    arrays: Vec<ArrayRef>,
-) -> Result<TokenBatch, String> {
+pub fn row_batch(columns: &[BatchColumn], arrays: Vec<ArrayRef>) -> Result<TokenBatch, String> {
     let batch = RecordBatch::try_new(row_schema(columns), arrays);
     TokenBatch::of_canonical(batch.map_err(|error| error.to_string())?, columns)
 }
@@ -300,14 +297,14 @@ fn view_lists(view: RowColumn, array: &ArrayRef) -> Result<ViewLists, String> {
 
 /// A row of a batch.
 #[derive(Clone, Copy)]
-pub(crate) struct TokenRow<'a> {
+pub struct TokenRow<'a> {
     batch: &'a TokenBatch,
     row: usize,
 }
 
 /// The values of a row in a column that recipes name.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum ViewValues<'a> {
+pub enum ViewValues<'a> {
     I8(&'a [i8]),
     I32(&'a [i32]),
     F32(&'a [f32]),

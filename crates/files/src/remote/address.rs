@@ -127,7 +127,7 @@ pub(super) enum StoreKind {
 }
 
 /// Whether an argument is an address, and not a path; it may be of a store that is not known here.
-pub(crate) fn is_remote(argument: &str) -> bool {
+pub fn is_remote(argument: &str) -> bool {
     AddressParts::of(argument).is_some()
 }
 
@@ -135,12 +135,12 @@ pub(crate) fn is_remote(argument: &str) -> bool {
 ///
 /// # Errors
 /// [`RemoteError::Address`].
-pub(crate) fn check_address(given: &str) -> Result<(), RemoteError> {
+pub fn check_address(given: &str) -> Result<(), RemoteError> {
     ObjectAddress::parse(given).map(|_| ())
 }
 
 /// What may be shown of an argument: a path as it is, an address of any kind without what is secret in it.
-pub(crate) fn without_secrets(given: &str) -> String {
+pub fn without_secrets(given: &str) -> String {
     AddressParts::of(given).map_or_else(|| given.to_owned(), |parts| parts.shown())
 }
 

@@ -30,7 +30,7 @@ const MOST: usize = 10_000;
 
 /// A folder of a store.
 #[derive(Clone)]
-pub(crate) struct RemoteFolder {
+pub struct RemoteFolder {
     address: ObjectAddress,
     client: StoreClient,
     interrupt: Interrupt,
@@ -40,17 +40,17 @@ pub(crate) struct RemoteFolder {
 
 /// An object of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RemoteEntry {
+pub struct RemoteEntry {
     /// Its name in the folder.
-    pub(crate) name: String,
-    pub(crate) bytes: u64,
+    pub name: String,
+    pub bytes: u64,
     /// Its version.
     pub(crate) tag: Option<String>,
 }
 
 impl RemoteFolder {
     /// The folder of an address, which need not be there.
-    pub(crate) fn open(
+    pub fn open(
         stores: &ObjectStores,
         given: &str,
         interrupt: &Interrupt,
@@ -76,7 +76,7 @@ impl RemoteFolder {
     }
 
     /// The address of an object in it.
-    pub(crate) fn address_of(&self, name: &str) -> String {
+    pub fn address_of(&self, name: &str) -> String {
         self.address.name_of(&format!("{}{name}", self.prefix))
     }
 
@@ -90,7 +90,7 @@ impl RemoteFolder {
 
     /// All objects in it and below, in byte order of their names; those that cannot be asked for by their names are
     /// among them, so that they are not taken for none.
-    pub(crate) fn entries(&self) -> Result<Vec<RemoteEntry>, RemoteError> {
+    pub fn entries(&self) -> Result<Vec<RemoteEntry>, RemoteError> {
         let listed = list_below(&self.client, self.prefix.clone(), self.address.name());
         let listing = listed.wait(&self.interrupt)?;
         let within = |name: &str| Some(name.strip_prefix(&self.prefix)?.to_owned());
@@ -119,7 +119,7 @@ impl RemoteFolder {
     }
 
     /// An object to be read, if it is there.
-    pub(crate) fn object(&self, name: &str) -> Result<Option<RemoteObject>, RemoteError> {
+    pub fn object(&self, name: &str) -> Result<Option<RemoteObject>, RemoteError> {
         let Some(meta) = self.meta(name)? else { return Ok(None) };
         let (address, client) = (self.address_of(name), self.client.clone());
         Ok(Some(RemoteObject::of_bucket(address, client, meta, &self.interrupt)))
@@ -140,7 +140,7 @@ impl RemoteFolder {
 
     /// Writes a small object unless one is there, which is answered by `false`; a store that cannot tell writes it all
     /// the same.
-    pub(crate) fn put_new(&self, name: &str, bytes: Vec<u8>) -> Result<bool, RemoteError> {
+    pub fn put_new(&self, name: &str, bytes: Vec<u8>) -> Result<bool, RemoteError> {
         let (location, address) = (self.location(name)?, self.address_of(name));
         let target = Arc::new(UploadTarget { client: self.client.clone(), location, address });
         put(&target, bytes, PutMode::Create).wait(&self.interrupt)
@@ -152,7 +152,7 @@ impl RemoteFolder {
     }
 
     /// Deletes objects, many by one request where the store takes that; those that are not there are deleted.
-    pub(crate) fn delete_all(&self, names: &[&str]) -> Result<(), RemoteError> {
+    pub fn delete_all(&self, names: &[&str]) -> Result<(), RemoteError> {
         let locations = names.iter().map(|name| self.location(name));
         let locations = locations.collect::<Result<Vec<_>, _>>()?;
         let address = match names {
@@ -175,7 +175,7 @@ impl RemoteFolder {
     }
 
     /// Begins to write an object, which appears as a whole when it is finished.
-    pub(crate) fn create(&self, name: &str, memory: u64) -> Result<RemoteWriter, RemoteError> {
+    pub fn create(&self, name: &str, memory: u64) -> Result<RemoteWriter, RemoteError> {
         let (location, address) = (self.location(name)?, self.address_of(name));
         let target = UploadTarget { client: self.client.clone(), location, address };
         Ok(RemoteWriter::new(target, &self.interrupt, memory))
@@ -187,7 +187,7 @@ fn entry(name: String, meta: &ObjectMeta) -> RemoteEntry {
 }
 
 /// An object under way. Dropped unfinished, it leaves nothing.
-pub(crate) struct RemoteWriter {
+pub struct RemoteWriter {
     object: Arc<UploadTarget>,
     interrupt: Interrupt,
     part: usize,
@@ -297,7 +297,7 @@ impl RemoteWriter {
     }
 
     /// Puts the last bytes there; then the object is there, whole.
-    pub(crate) fn finish(self) -> Result<(), RemoteError> {
+    pub fn finish(self) -> Result<(), RemoteError> {
         self.finish_in(PutMode::Overwrite).map(drop)
     }
 

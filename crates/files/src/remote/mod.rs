@@ -30,11 +30,11 @@ mod request;
 mod stores;
 mod web;
 
-pub(crate) use address::{check_address, is_remote, without_secrets};
+pub use address::{check_address, is_remote, without_secrets};
 pub use error::RemoteError;
-pub(crate) use folder::{RemoteEntry, RemoteFolder, RemoteWriter};
+pub use folder::{RemoteEntry, RemoteFolder, RemoteWriter};
 pub(crate) use object::RemoteObject;
-pub(crate) use reader::{RemoteCursor, RemoteReader};
+pub use reader::{RemoteCursor, RemoteReader};
 pub use stores::ObjectStores;
 
 /// Tells which names of objects are meant.

@@ -162,7 +162,7 @@ pub(super) fn list_below(
 
 /// An object as it was found.
 #[derive(Clone)]
-pub(crate) struct RemoteObject {
+pub struct RemoteObject {
     known: Arc<ObjectVersion>,
     pub(super) interrupt: Interrupt,
 }

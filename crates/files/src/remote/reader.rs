@@ -22,7 +22,7 @@ const RUN: u64 = 4;
 const FEWEST: u64 = 8;
 
 /// An object being read.
-pub(crate) struct RemoteCursor {
+pub struct RemoteCursor {
     object: RemoteObject,
     /// Bytes of a part.
     part: u64,
@@ -43,7 +43,7 @@ pub(crate) struct RemoteCursor {
 
 impl RemoteCursor {
     /// Opens an object; about `ahead` bytes of it may be in memory. Nothing is asked for yet.
-    pub(crate) fn new(object: &RemoteObject, ahead: u64) -> Self {
+    pub fn new(object: &RemoteObject, ahead: u64) -> Self {
         Self {
             object: object.clone(),
             part: (ahead / (AHEAD as u64 + 1)).max(64 << 10),
@@ -125,7 +125,7 @@ impl Read for RemoteCursor {
 
 /// An object with random access; copies share the cache.
 #[derive(Clone)]
-pub(crate) struct RemoteReader {
+pub struct RemoteReader {
     object: RemoteObject,
     cache: Arc<Mutex<BlockCache>>,
 }

@@ -104,7 +104,7 @@ pub(crate) fn is_sentencepiece(bytes: &[u8]) -> bool {
 }
 
 /// The SentencePiece model that a tokenizer was made of, when that is all it was made of.
-pub(crate) fn original_model(originals: &[(String, Vec<u8>)]) -> Option<&[u8]> {
+pub fn original_model(originals: &[(String, Vec<u8>)]) -> Option<&[u8]> {
     match originals {
         [(_, bytes)] if is_sentencepiece(bytes) => Some(bytes),
         _ => None,

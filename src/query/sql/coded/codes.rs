@@ -4,11 +4,11 @@ use super::super::columns::{Filler, OpenBlock, strings};
 use super::super::evaluate::Block;
 use super::super::schema::Content;
 use crate::query::error::QueryError;
-use crate::store::{StoreError, View, system_fields};
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
 use model::{BLOCK_SIZE, ColumnId, DocId, SourceId, Standing, TermId};
 use std::collections::HashMap;
 use std::sync::Arc;
+use store::{StoreError, View, system_fields};
 
 /// Values of a block that stand within so many of each other have their codes in a table.
 const TABLE: u64 = 1 << 16;

@@ -19,7 +19,6 @@ use super::parameters::SqlParameters;
 use super::provider::Documents;
 use super::query::SqlQuery;
 use crate::query::error::QueryError;
-use crate::store::View;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{ScalarValue, plan_err};
 use datafusion::error::Result;
@@ -28,6 +27,7 @@ use datafusion::logical_expr::Expr;
 use files::FileKind;
 use std::fmt;
 use std::sync::Arc;
+use store::View;
 
 /// Names of the functions that are tables, with what stands between their brackets and what they mean.
 pub(super) const TABLE_FUNCTIONS: [(&str, &str, &str); 6] = [

@@ -19,10 +19,10 @@ use super::Moment;
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
 use crate::query::stats::scope::{Member, Scope};
-use crate::store::View;
 use model::{BLOCK_SIZE, Context, DocId, SourceId};
 use scored::Scored;
 use std::cmp::Reverse;
+use store::View;
 use text::signals::SignalSet;
 use walk::Walk;
 

@@ -1,9 +1,9 @@
 //! The scores of documents: read from columns where they are stored, else found in the texts.
 
 use crate::query::error::QueryError;
-use crate::store::{View, system_fields};
 use model::{ColumnId, DocId, FieldKind, unsortable_float};
 use rayon::prelude::*;
+use store::{View, system_fields};
 use text::signals::{ScoreValue, Signal, SignalSet, scores};
 
 /// The scores that are examined, all of them numbers.

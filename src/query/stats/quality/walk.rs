@@ -12,8 +12,8 @@ use crate::query::error::QueryError;
 use crate::query::groups::source_of;
 use crate::query::stats::groups::{Block, Sum};
 use crate::query::stats::{SourceSpread, StatsValue};
-use crate::store::View;
 use model::{DocId, FieldKind, SourceId};
+use store::View;
 use text::signals::{SignalRule, SignalSet};
 
 /// Everything that is counted.

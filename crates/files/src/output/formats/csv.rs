@@ -49,7 +49,7 @@ impl TableFormat for Csv {
 }
 
 /// The line of names.
-pub(crate) fn csv_header(schema: &SchemaRef) -> Vec<u8> {
+pub fn csv_header(schema: &SchemaRef) -> Vec<u8> {
     names_line(schema, false)
 }
 
@@ -77,7 +77,7 @@ fn names_line(schema: &SchemaRef, mut has_more_quotes: bool) -> Vec<u8> {
 }
 
 /// The lines of a batch, and how many values of each column are not finite.
-pub(crate) fn csv_rows(rows: &RecordBatch, out: &mut Vec<u8>) -> Result<Vec<u64>, WriteError> {
+pub fn csv_rows(rows: &RecordBatch, out: &mut Vec<u8>) -> Result<Vec<u64>, WriteError> {
     let is_alone = rows.num_columns() == 1;
     let spelling = ValueSpelling::new(rows.num_columns());
     let mut columns = spelling.columns(rows).map_err(|error| WriteError::Bug(error.to_string()))?;

@@ -66,7 +66,7 @@ impl TableFormat for JsonLines {
 }
 
 /// The lines of a batch of plain columns, and how many values of each column are not finite.
-pub(crate) fn json_rows(rows: &RecordBatch, out: &mut Vec<u8>) -> Result<Vec<u64>, WriteError> {
+pub fn json_rows(rows: &RecordBatch, out: &mut Vec<u8>) -> Result<Vec<u64>, WriteError> {
     lines(rows, None, None, out)
 }
 
@@ -144,7 +144,7 @@ const NUMBER: u64 = 24;
 const NAMES: u64 = 1 << 16;
 
 /// The columns of rows, in the order of JSON lines.
-pub(crate) fn jsonl_columns(spec: &RowSpec) -> Vec<BatchColumn> {
+pub fn jsonl_columns(spec: &RowSpec) -> Vec<BatchColumn> {
     let mut columns = vec![BatchColumn::Ids];
     columns.extend(asked(spec, &BEFORE));
     columns.extend([
@@ -248,7 +248,7 @@ impl RowShard for JsonlRowShard {
 
 /// Where a line of a stream stands.
 #[derive(Clone, Copy)]
-pub(crate) struct StreamRowNumber {
+pub struct StreamRowNumber {
     /// The row in the epoch; none: the batch has no row.
     pub row: Option<u64>,
     pub batch: u64,
@@ -258,7 +258,7 @@ pub(crate) struct StreamRowNumber {
 ///
 /// # Errors
 /// [`WriteError::Bug`] for a row without one of the columns.
-pub(crate) fn put_row(
+pub fn put_row(
     columns: &[BatchColumn],
     row: TokenRow<'_>,
     number: Option<StreamRowNumber>,

@@ -26,9 +26,9 @@ mod tests;
 mod text;
 mod token_file;
 
-pub(crate) use csv::{csv_header, csv_rows};
-pub(crate) use jsonl::{StreamRowNumber, json_rows, jsonl_columns, put_row};
-pub(crate) use parquet::{signed_columns, signed_fields, table_columns};
+pub use csv::{csv_header, csv_rows};
+pub use jsonl::{StreamRowNumber, json_rows, jsonl_columns, put_row};
+pub use parquet::{signed_columns, signed_fields, table_columns};
 #[cfg(test)]
 pub(crate) use spelling::python_json;
 
@@ -69,7 +69,7 @@ static ROW_FORMATS: &[(&str, Option<&str>, &dyn RowFormat)] = &[
 ];
 
 /// The format of epochs of these words, if there is one.
-pub(crate) fn row_format(name: &str, layout: Option<&str>) -> Option<&'static dyn RowFormat> {
+pub fn row_format(name: &str, layout: Option<&str>) -> Option<&'static dyn RowFormat> {
     let found = ROW_FORMATS.iter().find(|(of, laid, _)| *of == name && *laid == layout);
     found.map(|(_, _, format)| *format)
 }
@@ -103,7 +103,7 @@ impl FormatName {
     }
 
     /// What the name of a file says of its format and its compression.
-    pub(crate) fn of_file(name: &str) -> (Option<Self>, Option<OutputCompression>) {
+    pub fn of_file(name: &str) -> (Option<Self>, Option<OutputCompression>) {
         let name = name.to_ascii_lowercase();
         let compressed = |compression: OutputCompression| {
             let ending = Some(compression.ending()).filter(|ending| !ending.is_empty())?;
@@ -117,14 +117,14 @@ impl FormatName {
     }
 
     /// The names of all formats of documents that `is` true of, as a sentence lists them.
-    pub(crate) fn list(is: impl Fn(&OutputFormat) -> bool) -> String {
+    pub fn list(is: impl Fn(&OutputFormat) -> bool) -> String {
         let names =
             Self::all().filter(|format| is(format.0)).map(|format| format.name().to_owned());
         in_words(&names.collect::<Vec<_>>())
     }
 
     /// The endings of those that have columns, as a sentence lists them.
-    pub(crate) fn list_endings() -> String {
+    pub fn list_endings() -> String {
         let ending = |format: Self| format.0.endings.first().map(|ending| format!(".{ending}"));
         let with_columns = Self::all().filter(|format| format.has_columns());
         in_words(&with_columns.filter_map(ending).collect::<Vec<_>>())
@@ -144,7 +144,7 @@ impl FormatName {
     }
 
     /// What the format is.
-    pub(crate) const fn format(self) -> &'static OutputFormat {
+    pub const fn format(self) -> &'static OutputFormat {
         self.0
     }
 

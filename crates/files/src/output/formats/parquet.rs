@@ -275,7 +275,7 @@ const AFTER: [RowColumn; 6] = [
 ];
 
 /// The columns of rows, in the order of Parquet and Arrow.
-pub(crate) fn table_columns(spec: &RowSpec) -> Vec<BatchColumn> {
+pub fn table_columns(spec: &RowSpec) -> Vec<BatchColumn> {
     let mut columns = vec![BatchColumn::Ids];
     columns.extend(asked(spec, &BEFORE));
     columns.push(BatchColumn::SeqLengths);
@@ -292,12 +292,12 @@ pub(super) fn asked(spec: &RowSpec, among: &[RowColumn]) -> Vec<BatchColumn> {
 }
 
 /// The fields of columns in files that have ids as i32.
-pub(crate) fn signed_fields(columns: &[BatchColumn]) -> Vec<Field> {
+pub fn signed_fields(columns: &[BatchColumn]) -> Vec<Field> {
     columns.iter().map(|column| column.signed_field()).collect()
 }
 
 /// The columns of rows with their ids as i32, in the order of the batch.
-pub(crate) fn signed_columns(rows: &TokenBatch) -> Vec<ArrayRef> {
+pub fn signed_columns(rows: &TokenBatch) -> Vec<ArrayRef> {
     let (schema, columns) = (rows.batch().schema(), rows.batch().columns());
     let signed =
         |(field, column): (&Arc<Field>, &ArrayRef)| match field.name() == BatchColumn::Ids.name() {

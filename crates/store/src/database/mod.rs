@@ -1,0 +1,13 @@
+//! RocksDB as the store uses it: what a family is, tuning, merge operators and what they made, a pinned moment with
+//! typed reads and checked iteration, rows beside damaged ones, compaction.
+
+pub(crate) mod compact;
+pub(crate) mod family;
+pub(crate) mod merge;
+pub(crate) mod page_cache;
+pub(crate) mod reads;
+pub(crate) mod tuning;
+pub(crate) mod whole_rows;
+
+pub use reads::counted;
+pub(crate) use reads::{Database, PinnedMoment, RowCursor};

@@ -1,0 +1,211 @@
+//! Blocks of numbers that a read had to put together from patches, kept for later reads of the same moment.
+//!
+//! RocksDB caches what lies in its tables. A block that is there in patches it puts together for every read: half a
+//! millisecond for 65,536 values, and a look-up needs one of them. A moment never changes, so what was read of it once
+//! holds as long as it is there; every other moment of the database begins with none.
+
+use model::ColumnId;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes that a block takes beside its own.
+const BESIDE: usize = 256;
+
+/// A moment, a column and the number of a block.
+type CacheKey = (u64, ColumnId, u64);
+
+/// The blocks of all moments of an open database, within a number of bytes: those that were not read for longest go
+/// first.
+#[derive(Clone)]
+pub(crate) struct PageCache(Arc<Mutex<CacheState>>);
+
+/// What one moment sees of them; its blocks go with it.
+pub(crate) struct MomentPages {
+    all: PageCache,
+    moment: u64,
+    /// Blocks that were put together for it.
+    #[cfg(test)]
+    merged: std::sync::atomic::AtomicU64,
+}
+
+#[derive(Default)]
+struct CacheState {
+    room: usize,
+    taken: usize,
+    blocks: BTreeMap<CacheKey, CacheEntry>,
+    /// Places by the turn in which they were read last.
+    by_turn: BTreeMap<u64, CacheKey>,
+    turns: u64,
+    moments: u64,
+}
+
+struct CacheEntry {
+    bytes: Arc<[u8]>,
+    turn: u64,
+}
+
+impl PageCache {
+    /// Room for so many bytes.
+    pub(crate) fn within(room: usize) -> Self {
+        Self(Arc::new(Mutex::new(CacheState { room, ..CacheState::default() })))
+    }
+
+    /// The cached blocks of a new moment, apart from those of every other.
+    pub(crate) fn of_moment(&self) -> MomentPages {
+        let mut kept = self.kept();
+        kept.moments += 1;
+        let (all, moment) = (self.clone(), kept.moments);
+        MomentPages {
+            all,
+            moment,
+            #[cfg(test)]
+            merged: Default::default(),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, CacheState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MomentPages {
+    /// A block as it is stored, if it was put together for this moment and is still here.
+    pub(crate) fn get(&self, column: ColumnId, block: u64) -> Option<Arc<[u8]>> {
+        self.all.kept().get((self.moment, column, block))
+    }
+
+    /// Keeps a block that was put together for this moment, if there is room for it.
+    pub(crate) fn keep(&self, column: ColumnId, block: u64, bytes: &Arc<[u8]>) {
+        #[cfg(test)]
+        self.merged.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.all.kept().put((self.moment, column, block), Arc::clone(bytes));
+    }
+
+    /// How often a block was put together for this moment.
+    #[cfg(test)]
+    pub(crate) fn merged(&self) -> u64 {
+        self.merged.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl Drop for MomentPages {
+    fn drop(&mut self) {
+        self.all.kept().forget(self.moment);
+    }
+}
+
+impl CacheState {
+    fn get(&mut self, place: CacheKey) -> Option<Arc<[u8]>> {
+        let held = self.blocks.get_mut(&place)?;
+        self.turns += 1;
+        self.by_turn.remove(&held.turn);
+        held.turn = self.turns;
+        self.by_turn.insert(held.turn, place);
+        Some(Arc::clone(&held.bytes))
+    }
+
+    fn put(&mut self, place: CacheKey, bytes: Arc<[u8]>) {
+        // Two threads may have put the same block together.
+        self.remove(place);
+        let size = size(&bytes);
+        if size > self.room {
+            return;
+        }
+        self.turns += 1;
+        self.taken += size;
+        self.by_turn.insert(self.turns, place);
+        self.blocks.insert(place, CacheEntry { bytes, turn: self.turns });
+        while self.taken > self.room {
+            let Some((_, oldest)) = self.by_turn.first_key_value() else { return };
+            self.remove(*oldest);
+        }
+    }
+
+    fn remove(&mut self, place: CacheKey) {
+        if let Some(held) = self.blocks.remove(&place) {
+            self.by_turn.remove(&held.turn);
+            self.taken -= size(&held.bytes);
+        }
+    }
+
+    fn forget(&mut self, moment: u64) {
+        let first = (moment, ColumnId(0), 0);
+        let of_moment = self.blocks.range(first..).map(|(place, _)| *place);
+        let gone: Vec<CacheKey> = of_moment.take_while(|(of, ..)| *of == moment).collect();
+        for place in gone {
+            self.remove(place);
+        }
+    }
+}
+
+fn size(bytes: &[u8]) -> usize {
+    bytes.len().saturating_add(BESIDE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const COLUMN: ColumnId = ColumnId(3);
+
+    fn bytes(length: usize, first: u8) -> Arc<[u8]> {
+        let mut bytes = vec![0; length.max(1)];
+        bytes[0] = first;
+        bytes.into()
+    }
+
+    #[test]
+    fn least_recently_read_blocks_are_evicted_first() {
+        let all = PageCache::within(3 * (100 + BESIDE));
+        let (older, newer) = (all.of_moment(), all.of_moment());
+        older.keep(COLUMN, 0, &bytes(100, 1));
+        older.keep(COLUMN, 1, &bytes(100, 2));
+        newer.keep(COLUMN, 0, &bytes(100, 3));
+        assert_eq!(older.get(COLUMN, 0).unwrap()[0], 1);
+        assert_eq!(newer.get(COLUMN, 0).unwrap()[0], 3);
+        newer.keep(COLUMN, 5, &bytes(100, 4));
+        assert!(older.get(COLUMN, 1).is_none(), "it was read before all others");
+        newer.keep(COLUMN, 6, &bytes(1000, 5));
+        assert!(newer.get(COLUMN, 6).is_none(), "it is larger than the room");
+        assert_eq!(newer.get(COLUMN, 5).unwrap()[0], 4);
+        drop(older);
+        assert_eq!(all.kept().blocks.len(), 2);
+        drop(newer);
+        assert!(all.kept().taken == 0 && all.kept().by_turn.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn the_cache_keeps_the_last_blocks_within_its_room(
+            room in 0_usize..4000,
+            steps in proptest::collection::vec((0_usize..3, 0_u64..4, 0_usize..900, any::<u8>(), 0_u8..8), 0..60),
+        ) {
+            let all = PageCache::within(room);
+            let mut moments: Vec<MomentPages> = (0..3).map(|_| all.of_moment()).collect();
+            let mut model: BTreeMap<(usize, u64), Arc<[u8]>> = BTreeMap::new();
+            for (moment, block, length, first, kind) in steps {
+                match kind {
+                    0 => {
+                        moments[moment] = all.of_moment();
+                        model.retain(|(of, _), _| *of != moment);
+                    }
+                    1..4 => {
+                        let put = bytes(length, first);
+                        moments[moment].keep(COLUMN, block, &put);
+                        model.insert((moment, block), put);
+                    }
+                    _ => {
+                        if let Some(found) = moments[moment].get(COLUMN, block) {
+                            prop_assert_eq!(Some(&found), model.get(&(moment, block)));
+                        }
+                    }
+                }
+                let kept = all.kept();
+                let taken: usize = kept.blocks.values().map(|held| size(&held.bytes)).sum();
+                prop_assert!(taken == kept.taken && taken <= room);
+                prop_assert_eq!(kept.blocks.len(), kept.by_turn.len());
+            }
+        }
+    }
+}

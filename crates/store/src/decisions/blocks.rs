@@ -1,0 +1,80 @@
+//! The family `blocks`: hashes of the texts, keys and sketches that a user removed, by which an ingest keeps them out.
+
+use crate::batch::CommitBatch;
+use crate::bytes::key::{self, BlockKey, BlockKind, decode_documents};
+use crate::database::family::store_family;
+use crate::documents::headers::DocumentRecord;
+use crate::error::StoreError;
+use crate::view::View;
+use model::{DocId, key_identity};
+
+store_family! {
+    /// What the user's removals block. Written by `remove` and `restore`, read by ingest.
+    Blocks = "blocks", Small,
+    BlockKey, "kind u8 (0 raw text, 1 identity, 2 normalised text, 3 four slots of the sketch), 16 bytes of hash"
+    => "block": Vec<DocId>, |_, bytes| decode_documents(bytes),
+    "removed documents, u64 BE each, ascending"
+}
+
+/// What a document can be blocked by beside its sketch, the strictest first: its text, of so many bytes, its identity,
+/// if a key was given, and its normalised text, of so many words. All empty texts are alike, and so are those whose
+/// nothing is left: they say nothing.
+#[must_use]
+pub fn block_hashes(
+    (bytes, raw): (u64, [u8; 16]),
+    identity: Option<[u8; 16]>,
+    (words, normalised): (u32, [u8; 16]),
+) -> [(BlockKind, Option<[u8; 16]>); 3] {
+    [
+        (BlockKind::Text, (bytes > 0).then_some(raw)),
+        (BlockKind::Identity, identity),
+        (BlockKind::Normalised, (words > 0).then_some(normalised)),
+    ]
+}
+
+impl View {
+    /// What a stored document can be blocked by, as [`block_hashes`] has it.
+    #[must_use]
+    pub fn block_hashes(&self, record: &DocumentRecord) -> [(BlockKind, Option<[u8; 16]>); 3] {
+        let key = record.key.as_ref();
+        let identity = key.map(|key| key_identity(self.source_name(record.source), key));
+        block_hashes((record.bytes, record.raw), identity, (record.words, record.normalised))
+    }
+
+    /// The removed documents that block what has this hash, ascending.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn blockers(&self, what: BlockKind, hash: [u8; 16]) -> Result<Vec<DocId>, StoreError> {
+        let key = BlockKey { kind: what, hash };
+        let found = self.pinned().read::<Blocks, _>(&key)?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Whether anything is blocked in this way.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read.
+    pub fn has_blocks(&self, what: BlockKind) -> Result<bool, StoreError> {
+        Ok(self.pinned().scan_prefix::<Blocks>(&[what.as_byte()])?.advance()?.is_some())
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Stores which removed documents block what has this hash, ascending; none forgets the hash.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn block(
+        &mut self,
+        what: BlockKind,
+        hash: [u8; 16],
+        by: &[DocId],
+    ) -> Result<(), StoreError> {
+        let key = BlockKey { kind: what, hash };
+        if by.is_empty() {
+            return self.delete::<Blocks>(&key);
+        }
+        self.put::<Blocks>(&key, &key::encode_documents(by))
+    }
+}

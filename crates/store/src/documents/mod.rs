@@ -1,0 +1,14 @@
+//! What is stored of documents, one file for each family or two that belong together: how its rows look, how they are
+//! read, written and changed.
+
+pub(crate) mod erase;
+pub(crate) mod fields;
+pub(crate) mod headers;
+pub(crate) mod indexed_values;
+pub(crate) mod loss;
+pub(crate) mod metadata;
+pub(crate) mod numbers;
+pub(crate) mod postings;
+pub(crate) mod terms;
+pub(crate) mod texts;
+pub(crate) mod tokens;

@@ -1,0 +1,111 @@
+//! The store: the only code that names RocksDB.
+//!
+//! Use it to read rows one by one where a query would be a detour: [`Corpus::view`](crate::Corpus::view) gives a
+//! [`View`], one committed moment. The records of sources, commits, snapshots, tokenizers and plans are here, the
+//! faults that a check finds, and the reasons for which a corpus cannot be opened ([`StoreError`]).
+//!
+//! ```
+//! use corpusdb::store::CheckDepth;
+//!
+//! # use corpusdb::ingest::{Record, Records};
+//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("corpus");
+//! # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+//! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
+//! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
+//! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
+//! # writer.ingest(pages, &options, &Context::new())?;
+//! let corpus = writer.corpus();
+//! let view = corpus.view();
+//! for row in view.headers(0..view.documents())? {
+//!     let (document, header) = row?;
+//!     assert_eq!(header.bytes, view.text(document)?.len() as u64);
+//! }
+//! assert!(corpus.check(CheckDepth::Quick, &Context::new())?.is_empty());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Inside, each room imports only those before it: `bytes` is how rows look, `database` RocksDB, `files` journal, logs
+//! and places, `index` the index of buckets, `view` reading, `batch` one commit; `documents`, `decisions` and `records`
+//! have a file for each family, which [`table`] lists (`docs/reference/format.md` has their bytes); `opening` makes a
+//! corpus and its writer, `damaged` opens what is whole of one, `backup` takes a moment and makes a corpus of one, `check` proves it all.
+
+pub mod backup;
+mod batch;
+mod bytes;
+mod check;
+mod damaged;
+mod database;
+mod decisions;
+mod documents;
+mod error;
+mod files;
+mod index;
+mod meta;
+mod migrate;
+mod opening;
+mod reading;
+mod records;
+#[cfg(any(test, feature = "generated"))]
+mod synthetic;
+pub mod system_fields;
+pub mod table;
+mod view;
+mod writer;
+
+pub use backup::{BackupReport, DropBackupReport, VerifyBackupsReport};
+pub use batch::CommitBatch;
+pub use bytes::key::{BlockKind, TextKind};
+pub use bytes::number_block::{NumberBlock, NumberBlockRef, NumberOffsets};
+pub use bytes::output::{OutputBatches, OutputKind, OutputRecord};
+pub use bytes::record::{
+    CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
+    SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
+};
+pub use bytes::record::{FileRecord, REDACTED, RedoRecord, RepairRecord, VerbRecord};
+pub use check::walk::AnyRow as StoredRow;
+pub use check::{CheckDepth, CheckFault, LostRows};
+pub use check::{RepairStart, begin_repair, check, digest, ranges};
+pub use damaged::{DamagedCorpus, mend_files, read_damaged};
+#[doc(hidden)]
+pub use database::counted;
+pub use database::tuning::MemoryBudget;
+pub use decisions::blocks::block_hashes;
+pub use decisions::generations::SourceTotals;
+pub use decisions::lineage::{LineageRoots, TOO_MANY_ROOTS};
+pub use decisions::matches::MatchIter;
+pub use documents::erase::Erasure;
+pub use documents::fields::{
+    check_column_name, check_keep_order, declaration, declare_field, declare_fields,
+};
+pub use documents::headers::DocumentRecord;
+pub use documents::headers::{NewDocument, key_at};
+pub use documents::indexed_values::{IndexedValues, indexed};
+pub use documents::metadata::with_fields;
+pub use documents::numbers::NumberBlockHandle;
+pub use documents::postings::BlockStandings;
+pub use documents::tokens::TokenIdsRef;
+pub use error::StoreError;
+pub use files::backup_manifest::{BackupFault, BackupFile, BackupRecord};
+pub use files::backup_place::{BackupFolder, BackupPlace, Fill};
+pub use files::directory::WriterLock;
+pub use files::scratch::DryRunCorpus;
+pub use index::{BandBucket, BucketJoin};
+pub use migrate::current as format_version;
+pub use model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
+pub use opening::create;
+pub use reading::{OpenedJournal, journal_bytes, read};
+pub use records::commits::TemplateRecord;
+pub use records::contamination::VerdictSubject;
+pub use records::plans::MarksRecord;
+pub use records::rejects::RejectIter;
+pub use records::rejects::RejectNovelty;
+pub use records::removals::PendingPurge;
+pub use records::removals::{PurgeTrace, TracePart, TraceRun};
+pub use records::sources::lost_name;
+pub use records::tokenizers::TokenizerFiles;
+pub use view::View;
+pub use writer::{LiveTable, StoreWriter};

@@ -1,0 +1,412 @@
+//! Creates a corpus, and opens its database: to write to it, to try an ingest on a copy, or to look at it beside
+//! damage.
+
+use crate::bytes::key::{CommitKey, StoreKey};
+use crate::bytes::record::{self, CharterRecord, CommitRecord, StoreState};
+use crate::bytes::text::TextEncoder;
+use crate::database::Database;
+use crate::database::family::{StoreFamily, corrupt_row, family_handle, is_damage, unopened_table};
+use crate::database::page_cache::PageCache;
+use crate::database::tuning::{self, MemoryBudget};
+use crate::error::StoreError;
+use crate::files::directory::{CorpusDirectory, WriterLock};
+use crate::files::journal::{self, Journal, JournalContents, JournalEntry};
+use crate::files::manifest_note::{ManifestNote, refuse_lost_tables};
+use crate::files::scratch::{self, DryRunCorpus};
+use crate::files::wal;
+use crate::index::{IndexReader, IndexWriter};
+use crate::meta::Meta;
+use crate::migrate;
+use crate::records::commits::Commits;
+use crate::table::FAMILIES;
+use crate::view::View;
+use crate::writer::{CommitCarryOver, StoreWriter, synced};
+use model::{CommitSeq, FieldDeclaration, Policy};
+use rocksdb::checkpoint::Checkpoint;
+use rocksdb::{DB, Options, WriteBatch};
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Makes a new corpus at `path`, which must be absent or an empty directory.
+///
+/// # Errors
+/// [`StoreError::AlreadyExists`], or what the file system and RocksDB say.
+pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Result<(), StoreError> {
+    let place = CorpusDirectory::new(path);
+    place.make()?;
+    let place = place.hold()?;
+    let lock = place.lock()?;
+    let memory = MemoryBudget::within(256 << 20);
+    let mut options = tuning::database(memory, 2);
+    options.create_if_missing(true);
+    options.create_missing_column_families(true);
+    let db =
+        DB::open_cf_descriptors(&options, place.database(), tuning::families(FAMILIES, memory))?;
+    migrate::run_migrations(&db)?;
+    write_first_commit(&db, policy, fields)?;
+    Journal::open(&place.journal(), &JournalContents::default())?
+        .append(JournalEntry { commit: 1, documents: 0 }, wal::newest(&place)?)?;
+    db.flush_wal(true)?;
+    drop(db);
+    if let Some(mode) = place.mode_for_others() {
+        place.let_others_write(mode);
+    }
+    place.write_format(migrate::current())?;
+    drop(lock);
+    Ok(())
+}
+
+fn write_first_commit(
+    db: &DB,
+    policy: &Policy,
+    fields: &[FieldDeclaration],
+) -> Result<(), StoreError> {
+    let meta = family_handle::<Meta>(db)?;
+    let mut rows = WriteBatch::default();
+    rows.put_cf(&meta, "charter", record::encode("charter", &CharterRecord::new(policy, fields)?)?);
+    let state = db.get_pinned_cf(&meta, "state")?.ok_or(StoreError::Missing {
+        what: "record",
+        family: Meta::NAME,
+        key: "state".to_owned(),
+    })?;
+    let state: StoreState =
+        record::decode(&state).map_err(|why| corrupt_row::<Meta>("state", b"state", why))?;
+    let state = StoreState { commit: 1, ..state };
+    rows.put_cf(&meta, "state", record::encode("state", &state)?);
+    let record = CommitRecord::about("init", policy.to_string());
+    let key = CommitKey { commit: CommitSeq(1) }.to_bytes();
+    rows.put_cf(&family_handle::<Commits>(db)?, key, record::encode("commit", &record)?);
+    db.write_opt(rows, &synced())?;
+    Ok(())
+}
+
+/// Refuses a database that stands before what the journal says.
+pub(crate) fn refuse_lost(
+    path: &Path,
+    database: u64,
+    acknowledged: Option<JournalEntry>,
+) -> Result<(), StoreError> {
+    match acknowledged {
+        Some(entry) if entry.commit > database => Err(StoreError::LostCommits {
+            path: path.to_path_buf(),
+            database,
+            journal: entry.commit,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// A corpus whose lock is held, and whose journal and logs were examined, before its database is opened.
+pub(crate) struct OpeningCorpus {
+    pub(crate) place: CorpusDirectory,
+    /// The format it has.
+    found: u32,
+    lock: Arc<WriterLock>,
+    entries: JournalContents,
+    note: Option<ManifestNote>,
+}
+
+impl OpeningCorpus {
+    /// # Errors
+    /// [`StoreError`]: no corpus, a newer format, another writer, lost commits.
+    pub(crate) fn begin(path: &Path) -> Result<Self, StoreError> {
+        let place = CorpusDirectory::new(path);
+        place.read_format(migrate::current())?;
+        let place = place.hold()?;
+        let lock = Arc::new(place.lock()?);
+        Self::under(lock, place)
+    }
+
+    /// As [`OpeningCorpus::begin`], under a lock that is held already.
+    fn under(lock: Arc<WriterLock>, place: CorpusDirectory) -> Result<Self, StoreError> {
+        place.refuse_exchanged(&lock)?;
+        let found = place.read_format(migrate::current())?;
+        scratch::sweep(&place, &[scratch::LINKS, scratch::DRY_RUN, scratch::NOTES]);
+        let entries = journal::read_end(&place)?;
+        refuse_lost_tables(&place, &place.database())?;
+        let note = ManifestNote::read(&place)?;
+        let opening = Self { place, found, lock, entries, note };
+        let Self { place, entries, .. } = &opening;
+        let oldest = opening.oldest_log();
+        wal::refuse_endless(place, entries, oldest)?;
+        wal::refuse_lost(place, entries, oldest, || {
+            open_for_inspection(place, &place.database(), entries, oldest)
+        })?;
+        Ok(opening)
+    }
+
+    fn oldest_log(&self) -> u64 {
+        self.note.map_or(0, |note| note.oldest_log)
+    }
+
+    /// # Errors
+    /// [`StoreError::OlderFormat`].
+    pub(crate) fn refuse_older(&self) -> Result<(), StoreError> {
+        if self.found == migrate::current() {
+            return Ok(());
+        }
+        let (path, found, supported) = (self.place.root.clone(), self.found, migrate::current());
+        Err(StoreError::OlderFormat { path, found, supported })
+    }
+
+    fn refused(&self, error: rocksdb::Error) -> StoreError {
+        if is_family_missing(&error) {
+            return StoreError::Repairing { path: self.place.root.clone(), families: Vec::new() };
+        }
+        let database = self.place.database();
+        wal::refused(&self.place, &database, &self.entries, self.oldest_log(), error)
+    }
+
+    /// As [`OpeningCorpus::refused`], with the family whose table cannot be opened, where it is that.
+    fn refused_table(&self, memory: MemoryBudget, error: rocksdb::Error) -> StoreError {
+        match self.refused(error) {
+            StoreError::Rocks(words) if is_damage(&words) => {
+                match open_beside_damage(&self.place.database(), memory) {
+                    Ok(db) => unopened_table(&db, FAMILIES, words),
+                    Err(_) => StoreError::Rocks(words),
+                }
+            }
+            error => error,
+        }
+    }
+
+    /// The database with nothing of it compacted, also with tables that cannot be opened: reading their rows is an
+    /// error.
+    ///
+    /// # Errors
+    /// [`StoreError`]: logs that are damaged, what RocksDB says of the rest.
+    pub(crate) fn open_resting(&self, memory: MemoryBudget) -> Result<Database, StoreError> {
+        let mut options = tuning::database(memory, 2);
+        // A repair that was stopped may have dropped one and not made it again.
+        options.create_missing_column_families(true);
+        let database = self.place.database();
+        let open = |options: &Options| {
+            DB::open_cf_descriptors(options, &database, tuning::resting_families(FAMILIES, memory))
+        };
+        let refused = match open(&options) {
+            Ok(db) => return Ok(self.owned(db)),
+            Err(error) => self.refused(error),
+        };
+        match refused {
+            StoreError::Rocks(words) if is_damage(&words) => {
+                options.set_paranoid_checks(false);
+                open(&options).map(|db| self.owned(db)).map_err(|error| self.refused(error))
+            }
+            error => Err(error),
+        }
+    }
+
+    /// A database that is open to be written to: until it is closed, its folder and the lock are held.
+    fn owned(&self, db: DB) -> Database {
+        let (place, lock) = (self.place.clone(), Arc::clone(&self.lock));
+        Database::at(place.name().to_path_buf(), db, (place, lock))
+    }
+
+    /// Refuses a database that lacks acknowledged commits.
+    ///
+    /// # Errors
+    /// [`StoreError::LostCommits`]; what RocksDB says where it cannot tell.
+    pub(crate) fn refuse_lost(&self, db: &DB) -> Result<(), StoreError> {
+        refuse_lost(&self.place.root, migrate::commit(db)?, self.entries.last())
+    }
+
+    /// The writer.
+    ///
+    /// # Errors
+    /// [`StoreError`]: lost commits, corruption.
+    pub(crate) fn into_writer(
+        self,
+        memory: MemoryBudget,
+        threads: usize,
+    ) -> Result<StoreWriter, StoreError> {
+        let mut options: Options = tuning::database(memory, threads);
+        // A step of the ladder may need a family that an older format did not have.
+        options.create_missing_column_families(self.found < migrate::current());
+        let database = self.place.database();
+        let db = DB::open_cf_descriptors(&options, &database, tuning::families(FAMILIES, memory))
+            .map_err(|error| self.refused_table(memory, error))?;
+        let db = self.owned(db);
+        let mode_for_others = self.place.mode_for_others();
+        if let Some(mode) = mode_for_others {
+            self.place.let_others_write(mode);
+        }
+        // Before anything is written: what is lost must not be lost twice.
+        self.refuse_lost(&db)?;
+        let Self { place, found, lock, entries, note } = self;
+        if found < migrate::current() {
+            let before = place.name().join(format!("before-format-{}", migrate::current()));
+            // One that stands there is of an earlier try: the ladder has not ended since.
+            if !before.exists() {
+                Checkpoint::new(&db)?.create_checkpoint(before)?;
+            }
+            migrate::run_migrations(&db)?;
+            place.write_format(migrate::current())?;
+        }
+        let db = Arc::new(db);
+        let pages = PageCache::within(memory.pages);
+        let view = View::open_now(&db, IndexReader::default(), &pages, memory, None)?;
+        let bands = IndexWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
+        let view = View::open_now(&db, bands.index(), &pages, memory, Some(view.records()))?;
+        let journal = Journal::open(&place.journal(), &entries)?;
+        let stands = JournalEntry { commit: view.commit().0, documents: view.documents() };
+        let is_behind = entries.last().is_none_or(|entry| entry.commit < stands.commit);
+        let newest = view.state().next_dictionary.saturating_sub(1);
+        // A purge may have taken it, and found too few texts for another one.
+        let dictionary = view.find_dictionary(newest)?.map(|dictionary| (newest, dictionary));
+        let encoder = Arc::new(TextEncoder::new(dictionary));
+        let mut writer = StoreWriter {
+            db,
+            journal,
+            terms: HashMap::new(),
+            encoder,
+            kept: None,
+            bands,
+            pages,
+            carry_over: CommitCarryOver::default(),
+            carry_over_budget: memory.carry_over,
+            view,
+            is_torn: false,
+            begins_verb: false,
+            undoes: None,
+            goes_on: false,
+            batch_bytes: memory.batch,
+            place,
+            note,
+            memory,
+            lock,
+            mode_for_others,
+            families: FAMILIES,
+            outputs: BTreeSet::new(),
+        };
+        // A folder that cannot be read stops nobody: a check names it.
+        let _ = writer.find_outputs();
+        // In tables it takes no memory, nor can it be cut off the end of a log, whose place nobody noted.
+        if is_behind || !writer.is_log_short()? {
+            writer.write_tables()?;
+        }
+        if is_behind {
+            writer.acknowledge(stands)?;
+        }
+        Ok(writer)
+    }
+}
+
+impl StoreWriter {
+    /// Opens a corpus for writing; repairs the journal when a crash left it behind the database.
+    ///
+    /// # Errors
+    /// [`StoreError`]: no corpus, a newer format, another writer, lost commits, corruption, a repair that was stopped.
+    pub fn open(path: &Path, memory: MemoryBudget, threads: usize) -> Result<Self, StoreError> {
+        let writer = OpeningCorpus::begin(path)?.into_writer(memory, threads)?;
+        writer.view.refuse_repairing(path)?;
+        Ok(writer)
+    }
+
+    /// Closes the database and opens it again without giving the lock up. RocksDB then writes its list of files from
+    /// scratch: it has no key of a file that is gone. Nobody else may have the database open, or it cannot be opened.
+    ///
+    /// # Errors
+    /// As [`StoreWriter::open`], but for another writer.
+    pub fn reopen(self, threads: usize) -> Result<Self, StoreError> {
+        let (place, memory, lock) = (self.place.clone(), self.memory, Arc::clone(&self.lock));
+        drop(self);
+        let path = place.root.clone();
+        let writer = OpeningCorpus::under(lock, place)?.into_writer(memory, threads)?;
+        writer.view.refuse_repairing(&path)?;
+        Ok(writer)
+    }
+
+    /// A throw-away copy of what is committed, made beside this writer, which keeps its lock.
+    ///
+    /// # Errors
+    /// [`StoreError`]: what the file system and RocksDB say.
+    pub fn dry_run_copy(&mut self) -> Result<DryRunCorpus, StoreError> {
+        // What the note says must be true of the copy: its files are taken after this, and nothing is written meanwhile.
+        self.flush()?;
+        DryRunCorpus::beside(&self.place, |target| {
+            // Tables may be replaced in the background: RocksDB links those of one moment. No log is cut off for it.
+            let checkpoint = Checkpoint::new(&**self.db)?;
+            Ok(checkpoint.create_checkpoint_with_log_size(target, u64::MAX)?)
+        })
+    }
+}
+
+/// The database in a directory, to be read beside tables that cannot be opened: reading their rows is an error. Its
+/// logs must have been found whole: nobody complains of them here.
+pub(crate) fn open_beside_damage(
+    database: &Path,
+    memory: MemoryBudget,
+) -> Result<DB, rocksdb::Error> {
+    let mut options = tuning::database(memory, 2);
+    options.set_paranoid_checks(false);
+    let families = tuning::families_to_read(FAMILIES, memory);
+    DB::open_cf_descriptors_read_only(&options, database, families, false)
+}
+
+/// Whether RocksDB misses a family: a repair was stopped between dropping it and making it again.
+pub(crate) fn is_family_missing(error: &rocksdb::Error) -> bool {
+    error.to_string().contains("Column family not found")
+}
+
+/// The database in a directory as it is, with whatever families it has; nothing is written.
+pub(crate) fn open_for_inspection(
+    place: &CorpusDirectory,
+    database: &Path,
+    journal: &JournalContents,
+    oldest_log: u64,
+) -> Result<DB, StoreError> {
+    wal::refuse_endless(place, journal, oldest_log)?;
+    let memory = MemoryBudget::within(0);
+    let options = tuning::database(memory, 2);
+    let named = DB::list_cf(&options, database)?;
+    let mut families = tuning::families(FAMILIES, memory);
+    families.retain(|family| named.iter().any(|name| name == family.name()));
+    DB::open_cf_descriptors_read_only(&options, database, families, false)
+        .map_err(|error| wal::refused(place, database, journal, oldest_log, error))
+}
+
+impl DryRunCorpus {
+    /// Makes the copy. Needs the writer's lock while it is made.
+    ///
+    /// # Errors
+    /// [`StoreError`]: no corpus, another writer, or what the file system says.
+    pub fn make(corpus: &Path) -> Result<Self, StoreError> {
+        Self::of(corpus, migrate::current())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+    use super::*;
+    use model::DedupMode;
+
+    #[test]
+    fn lost_commits_are_refused_before_the_corpus_is_migrated() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("corpus");
+        let policy = Policy::new(DedupMode::Exact, 0.8).unwrap();
+        create(&path, &policy, &[]).unwrap();
+        let place = CorpusDirectory::new(&path);
+        // A journal ahead of the database, in a corpus of an older format.
+        let entries = journal::read(&place.journal()).unwrap();
+        let ahead = JournalEntry { commit: 7, documents: 3 };
+        Journal::open(&place.journal(), &entries).unwrap().append(ahead, None).unwrap();
+        let format = format!("corpusdb {} 0.0.1\n", migrate::current() - 1);
+        std::fs::write(place.format(), &format).unwrap();
+        let memory = MemoryBudget::within(16 << 20);
+        let refused = StoreWriter::open(&path, memory, 2).err().unwrap();
+        assert!(matches!(refused, StoreError::LostCommits { journal: 7, .. }), "{refused}");
+        assert_eq!(std::fs::read_to_string(place.format()).unwrap(), format);
+        let before = path.join(format!("before-format-{}", migrate::current()));
+        assert!(!before.exists());
+        // Without the lost commit it is migrated and opened.
+        let mut bytes = std::fs::read(place.journal()).unwrap();
+        bytes.truncate(bytes.len() - 24);
+        std::fs::write(place.journal(), bytes).unwrap();
+        drop(StoreWriter::open(&path, memory, 2).unwrap());
+        assert!(before.exists());
+        assert_eq!(read(&path, memory).unwrap().commit().0, 1);
+    }
+}

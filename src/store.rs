@@ -1,0 +1,50 @@
+//! The store: the only code that names RocksDB.
+//!
+//! Use it to read rows one by one where a query would be a detour: [`Corpus::view`](crate::Corpus::view) gives a
+//! [`View`], one committed moment. The records of sources, commits, snapshots, tokenizers and plans are here, the
+//! faults that a check finds, and the reasons for which a corpus cannot be opened ([`StoreError`]).
+//!
+//! ```
+//! use corpusdb::store::CheckDepth;
+//!
+//! # use corpusdb::ingest::{Record, Records};
+//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("corpus");
+//! # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+//! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
+//! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
+//! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
+//! # writer.ingest(pages, &options, &Context::new())?;
+//! let corpus = writer.corpus();
+//! let view = corpus.view();
+//! for row in view.headers(0..view.documents())? {
+//!     let (document, header) = row?;
+//!     assert_eq!(header.bytes, view.text(document)?.len() as u64);
+//! }
+//! assert!(corpus.check(CheckDepth::Quick, &Context::new())?.is_empty());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Inside, each room imports only those before it: `bytes` is how rows look, `database` RocksDB, `files` journal, logs
+//! and places, `index` the index of buckets, `view` reading, `batch` one commit; `documents`, `decisions` and `records`
+//! have a file for each family, which [`table`] lists (`docs/reference/format.md` has their bytes); `opening` makes a
+//! corpus and its writer, `damaged` opens what is whole of one, `backup` takes a moment and makes a corpus of one, `check` proves it all.
+
+#[doc(inline)]
+pub use store::{
+    BackupFault, BackupFile, BackupRecord, BackupReport, CheckDepth, CheckFault, CommitRecord,
+    CommitSeq, DocumentRecord, DropBackupReport, DryRunCorpus, EpochRecord, FieldDeclaration,
+    FieldRecord, FieldState, LossSpan, LostRows, MatchIter, OriginalFile, OutputBatches,
+    OutputKind, OutputRecord, PendingPurge, RejectIter, RejectRecord, SnapshotRecord, SourceId,
+    SourceRecord, StoreError, StoreState, SuiteRecord, TemplateRecord, TextForm, TokenIdsRef,
+    TokenizerId, TokenizerRecord, VerifyBackupsReport, View, format_version,
+};
+
+/// The families of a store, and what each holds.
+pub mod table {
+    #[doc(inline)]
+    pub use store::table::{FamilyInfo, FamilyShape};
+}
