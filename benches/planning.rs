@@ -13,7 +13,7 @@
 
 use corpusdb::epoch::Plan;
 use corpusdb::epoch::measure::{self, MeasuredPlan};
-use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Policy, Recipe};
+use corpusdb::{Context, Corpus, DedupMode, Policy, Recipe};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;

@@ -2,14 +2,6 @@
 //!
 //! Use it to name what [`Corpus::contamination`](crate::Corpus::contamination) and its siblings take and answer.
 //!
-//! A suite is a list of items, each of a question, an answer and a passage, which may be several texts. `layout` finds
-//! them in records, `options` the option that an answer names, `literal` lists that are texts of a table. `suite` makes
-//! of them what is searched for: every run of [`SEED`] and of [`PIECE`] tokens of a text, and short questions as a
-//! whole. `SeedIndex` holds these of all suites, and finds them in a text by its tokens. What it finds is stored; of
-//! the runs that are shorter than [`SEED`] only pieces, which keep their distance. `SuiteIndex` makes evidence of it:
-//! by item and part how much of it is there ([`Evidence::score`], [`Evidence::tokens`]), and in how long a run
-//! ([`Evidence::longest_run`]). [`ContaminationRule`] says from where on a document counts as contaminated.
-//!
 //! ```
 //! use corpusdb::contamination::ContaminationRule;
 //!

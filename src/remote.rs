@@ -12,13 +12,6 @@
 //! let read = ReadOptions { stores, ..ReadOptions::default() };
 //! assert!(format!("{read:?}").contains("AWS_REGION"));
 //! ```
-//!
-//! Inside, from below: `address` takes addresses apart and knows what of them is secret; `request` is the thread on which
-//! all requests run, the only one that is asynchronous, with their limits, repetitions and failures; `stores` has the
-//! settings and makes clients of them; `listing` lists, `web` asks web servers; `object` finds objects and reads their
-//! bytes, from the byte reached where a connection was cut; `reader` is an object from its beginning to its end, with some
-//! of it ahead, or any place of it; `folder` is the objects of one directory, and makes them. Whoever waits hears the
-//! request to stop, and no wait is without an end.
 
 #[doc(inline)]
 pub use files::remote::{ObjectStores, RemoteError};

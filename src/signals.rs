@@ -4,11 +4,6 @@
 //! table A1 and section A.1.1), C4 (Raffel et al. 2020), and FineWeb (Penedo et al. 2024), as datatrove 0.10 computes
 //! them; a word is what stands between white space. Nothing is filtered here: scores are asked for in SQL, or stored as
 //! fields, and thresholds are conditions.
-//!
-//! `characters` says what a letter is; `words`, `lines`, `repetition` and `c4` count; `language` has codes, stop words
-//! and detection, by `han` where a text is in Han alone; `pii` has personal data, `top_domains` how domains end;
-//! `scores` names all that can be stored and computes several at once; `presets` are the published thresholds as
-//! conditions.
 
 #[doc(inline)]
 pub use text::signals::{ScoreValue, Signal, SignalRule, SignalSet, scores};

@@ -28,11 +28,19 @@
 //! # }
 //! ```
 //!
-//! Inside, each room imports only those before it: `bytes` is how rows look, `database` RocksDB, `files` journal, logs
-//! and places, `index` the index of buckets, `view` reading, `batch` one commit; `documents`, `decisions` and `records`
-//! have a file for each family, which [`table`] lists (`docs/reference/format.md` has their bytes); `opening` makes a
-//! corpus and its writer, `damaged` opens what is whole of one, `backup` takes a moment and makes a corpus of one, `check` proves it all.
+//! An error of a handle says which of these it was, for programs that need more than its kind:
+//!
+//! ```
+//! use corpusdb::store::StoreError;
+//! use corpusdb::{Corpus, ErrorKind};
+//!
+//! let error = Corpus::open("/nowhere").unwrap_err();
+//! assert_eq!(error.kind(), ErrorKind::NotFound);
+//! assert!(matches!(error.origin(), Some(StoreError::NotACorpus { taken: false, .. })));
+//! ```
 
+#[doc(inline)]
+pub use store::table;
 #[doc(inline)]
 pub use store::{
     BackupFault, BackupFile, BackupRecord, BackupReport, CheckDepth, CheckFault, CommitRecord,
@@ -42,9 +50,3 @@ pub use store::{
     SourceRecord, StoreError, StoreState, SuiteRecord, TemplateRecord, TextForm, TokenIdsRef,
     TokenizerId, TokenizerRecord, VerifyBackupsReport, View, format_version,
 };
-
-/// The families of a store, and what each holds.
-pub mod table {
-    #[doc(inline)]
-    pub use store::table::{FamilyInfo, FamilyShape};
-}

@@ -1,6 +1,6 @@
 //! Tokenizers: text to token ids and back, and how they are loaded, converted, trained, extended and measured.
 //!
-//! No other code names the tokenizers crates. Use it to encode without a corpus ([`Tokenizer`]), to read what others
+//! Use it to encode without a corpus ([`Tokenizer`]), to read what others
 //! published ([`convert`]), and to say what is trained, extended and registered ([`TrainOptions`], [`TermOptions`],
 //! [`GrowthOptions`], [`TokenizerRegistration`]). [`analyse`] measures tokenizers against each other.
 //!
@@ -17,10 +17,6 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! Stages of a tokenizer's life: a `tokenizer.json` is had from whatever its author published
-//! ([`convert`]), by training (`train`) or by extension (`extend`). Loading proves
-//! the fast encoder against the reference implementation; [`Encoder`] then appends ids.
 //!
 //! Encoders stand behind one type (`engine`). The reference is right by definition: of a `tokenizer.json` the
 //! `tokenizers` library (0.23), of a `.model` SentencePiece's algorithm (`sentencepiece`). The fast engine (tokenizers

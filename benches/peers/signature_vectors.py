@@ -1,4 +1,4 @@
-"""Prints the vectors that src/dedup/tests/sketch.rs holds the BigCode signature to.
+"""Prints the vectors that crates/text/src/dedup/tests/sketch.rs holds the BigCode signature to.
 
 The function is the one the project publishes (minhash_deduplication.py, `embed_func`); only numpy and the
 standard library take part. Run: pip install numpy && python signature_vectors.py

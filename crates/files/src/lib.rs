@@ -1,3 +1,10 @@
+//! Files of training corpora, in and out: formats, compressions, folders, buckets.
+
 pub mod input;
 pub mod output;
 pub mod remote;
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

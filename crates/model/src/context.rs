@@ -12,6 +12,7 @@ static NEVER: LazyLock<Interrupt> = LazyLock::new(Interrupt::default);
 /// machine. The last argument of every long method. Nothing of it decides what is stored or exported.
 ///
 /// ```
+/// # extern crate model as corpusdb;
 /// use corpusdb::{Context, Interrupt};
 /// let silent = Context::new();
 /// let interrupt = Interrupt::default();

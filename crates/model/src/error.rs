@@ -179,17 +179,8 @@ impl Error {
         self.kind == ErrorKind::Interrupted
     }
 
-    /// The error of the module that it comes from, such as [`StoreError`](store::StoreError): for programs that
-    /// need more than its kind.
-    ///
-    /// ```
-    /// use corpusdb::store::StoreError;
-    /// use corpusdb::{Corpus, ErrorKind};
-    ///
-    /// let error = Corpus::open("/nowhere").unwrap_err();
-    /// assert_eq!(error.kind(), ErrorKind::NotFound);
-    /// assert!(matches!(error.origin(), Some(StoreError::NotACorpus { taken: false, .. })));
-    /// ```
+    /// The error of the module that it comes from, such as `StoreError`: for programs that need more than
+    /// its kind.
     #[must_use]
     pub fn origin<E: StdError + 'static>(&self) -> Option<&E> {
         self.error.downcast_ref()

@@ -1,4 +1,4 @@
-//! The types that every layer shares: ids, records, standings, policy, fields, errors, progress and contexts.
+//! The types that every package shares: ids, records, standings, policy, fields, errors, progress and contexts.
 
 mod arrow_values;
 mod compared_text;
@@ -79,3 +79,8 @@ pub use values::NamedKind;
 pub use values::{parse_bytes, parse_share};
 #[cfg(feature = "cli")]
 pub use values::{parse_disk_path, parse_pair};
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

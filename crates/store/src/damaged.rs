@@ -119,6 +119,7 @@ fn last_manifest(place: &CorpusDirectory) -> Option<String> {
 
 /// What can be read of a damaged corpus.
 pub struct DamagedCorpus {
+    /// What is whole of it.
     pub view: View,
     /// What is lost that is of no document, in words.
     pub damage: Vec<String>,

@@ -1,32 +1,4 @@
-//! The store: the only code that names RocksDB.
-//!
-//! Use it to read rows one by one where a query would be a detour: [`Corpus::view`](crate::Corpus::view) gives a
-//! [`View`], one committed moment. The records of sources, commits, snapshots, tokenizers and plans are here, the
-//! faults that a check finds, and the reasons for which a corpus cannot be opened ([`StoreError`]).
-//!
-//! ```
-//! use corpusdb::store::CheckDepth;
-//!
-//! # use corpusdb::ingest::{Record, Records};
-//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let directory = tempfile::tempdir()?;
-//! # let path = directory.path().join("corpus");
-//! # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
-//! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
-//! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
-//! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest(pages, &options, &Context::new())?;
-//! let corpus = writer.corpus();
-//! let view = corpus.view();
-//! for row in view.headers(0..view.documents())? {
-//!     let (document, header) = row?;
-//!     assert_eq!(header.bytes, view.text(document)?.len() as u64);
-//! }
-//! assert!(corpus.check(CheckDepth::Quick, &Context::new())?.is_empty());
-//! # Ok(())
-//! # }
-//! ```
+//! The store: records and indexes of a corpus on RocksDB, which no other package names.
 //!
 //! Inside, each room imports only those before it: `bytes` is how rows look, `database` RocksDB, `files` journal, logs
 //! and places, `index` the index of buckets, `view` reading, `batch` one commit; `documents`, `decisions` and `records`
@@ -49,7 +21,6 @@ mod migrate;
 mod opening;
 mod reading;
 mod records;
-#[cfg(any(test, feature = "generated"))]
 mod synthetic;
 pub mod system_fields;
 pub mod table;
@@ -109,3 +80,8 @@ pub use records::sources::lost_name;
 pub use records::tokenizers::TokenizerFiles;
 pub use view::View;
 pub use writer::{LiveTable, StoreWriter};
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,23 +1,5 @@
 //! Tokenizers: text to token ids and back, and how they are loaded, converted, trained, extended and measured.
 //!
-//! No other code names the tokenizers crates. Use it to encode without a corpus ([`Tokenizer`]), to read what others
-//! published ([`convert`]), and to say what is trained, extended and registered ([`TrainOptions`], [`TermOptions`],
-//! [`GrowthOptions`], [`TokenizerRegistration`]). [`analyse`] measures tokenizers against each other.
-//!
-//! ```
-//! use corpusdb::tokenizer::Tokenizer;
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let file = br#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
-//!     {"type": "WordLevel", "vocab": {"<unk>": 0, "a": 1, "page": 2}, "unk_token": "<unk>"}}"#;
-//! let tokenizer = Tokenizer::load(file, &[])?;
-//! let mut ids = Vec::new();
-//! tokenizer.encoder().encode("a whole page", &mut ids)?;
-//! assert_eq!(ids, [1, 0, 2]);
-//! # Ok(())
-//! # }
-//! ```
-//!
 //! Stages of a tokenizer's life: a `tokenizer.json` is had from whatever its author published
 //! ([`convert`]), by training (`train`) or by extension (`extend`). Loading proves
 //! the fast encoder against the reference implementation; [`Encoder`] then appends ids.
@@ -80,3 +62,8 @@ pub const REFERENCE: &str = "tokenizers 0.23.2";
 pub const SENTENCEPIECE: &str = "sentencepiece 0.2.3";
 /// The library behind the fast encoder, and its version.
 pub const FAST: &str = "tokenizers 1.0.0-rc.3";
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -61,6 +61,7 @@ impl Vocabulary {
         self.ids.values().copied().chain(self.added.iter().map(|(id, ..)| *id))
     }
 
+    /// The id of a token.
     pub fn id(&self, token: &str) -> Option<u32> {
         self.added_ids.get(token).or_else(|| self.ids.get(token)).copied()
     }

@@ -53,7 +53,7 @@ fn verb_of(row: &str) -> Option<&str> {
 
 /// Paths of the repository that a document names in backticks or links to from `folder`.
 fn named_paths(text: &str, folder: &Path) -> Vec<PathBuf> {
-    const ROOTS: [&str; 6] = ["src/", "docs/", "tests/", "benches/", "migrations/", "scripts/"];
+    const ROOTS: [&str; 6] = ["src/", "docs/", "tests/", "benches/", "crates/", "scripts/"];
     let is_path = |part: &&str| {
         ROOTS.iter().any(|root| part.starts_with(root)) && !part.contains(['*', ' ', '<', '{'])
     };
@@ -323,8 +323,8 @@ fn tables_verbs_and_paths_are_read_as_written() {
     let reference = "# Command line\n## `corpusdb`\n### `corpusdb init`\n### `corpusdb epoch`\n#### `corpusdb epoch plan`\n";
     assert_eq!(verbs(reference), BTreeSet::from(["init".to_owned(), "epoch plan".to_owned()]));
     assert_eq!(verb_of("| `epoch plan` | plans |"), Some("epoch plan"));
-    let text = "See `src/store/bytes/key.rs`, `src/*.rs`, `cargo x` and [it](CLI.md#top) or [net](https://example.org/a).";
-    let expected = [PathBuf::from("src/store/bytes/key.rs"), PathBuf::from("docs/CLI.md")];
+    let text = "See `crates/store/src/bytes/key.rs`, `src/*.rs`, `cargo x` and [it](CLI.md#top) or [net](https://example.org/a).";
+    let expected = [PathBuf::from("crates/store/src/bytes/key.rs"), PathBuf::from("docs/CLI.md")];
     assert_eq!(named_paths(text, Path::new("docs")), expected);
     assert_eq!(recipes("a\n```toml\nx = 1\n```\nb ```text\n```"), ["x = 1\n"]);
 }

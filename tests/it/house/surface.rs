@@ -1,6 +1,6 @@
 //! The names: the public surface as a file, and tests whose names say behaviour.
 
-use crate::support::sources::{File, files, is_of_command, module};
+use crate::support::sources::{File, PACKAGES, files, is_of_command, module};
 use crate::support::{assert_none, repository};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 // The sources are read line by line, which formatting makes dependable: items stand in the first column, fields,
 // variants and methods in the fifth. `make surface` writes `tests/surface.txt` anew.
 
-/// A module by its path from the root of the crate.
+/// A module by its path, its package first.
 type Path = Vec<String>;
 
 /// What one module says.
@@ -37,7 +37,7 @@ struct Item {
 
 fn sources() -> BTreeMap<Path, Module> {
     let mut found = BTreeMap::new();
-    for File { path, text } in files(&["src"]) {
+    for File { path, text } in files(&["src", "crates"]) {
         if let Some(at) =
             module(&path).filter(|_| !is_of_command(&path) && !path.ends_with("tests.rs"))
         {
@@ -163,6 +163,12 @@ fn whole(lines: &[&str], at: &mut usize) -> String {
     tidy(text.trim_end_matches(','))
 }
 
+/// Whether the documentation leaves out what begins in line `at`: public for our own packages, no interface.
+fn is_hidden(lines: &[&str], at: usize) -> bool {
+    let above = lines[..at].iter().rev().map(|line| line.trim());
+    above.take_while(|line| line.starts_with('#')).any(|line| line == "#[doc(hidden)]")
+}
+
 /// An item with what of it is public: fields, variants, methods of a trait, or its signature.
 fn declaration(kind: &str, lines: &[&str], at: &mut usize, derived: &[String]) -> Vec<String> {
     let mut parts = Vec::new();
@@ -191,11 +197,12 @@ fn declaration(kind: &str, lines: &[&str], at: &mut usize, derived: &[String]) -
             while !first.ends_with("{}") && lines[*at] != "}" {
                 *at += 1;
                 let Some(line) = lines[*at].strip_prefix("    ") else { continue };
-                let is_part = match kind {
-                    "struct" => line.starts_with("pub "),
-                    "enum" => line.starts_with(|c: char| c.is_uppercase()),
-                    _ => line.starts_with("fn ") || line.starts_with("type "),
-                };
+                let is_part = !is_hidden(lines, *at)
+                    && match kind {
+                        "struct" => line.starts_with("pub "),
+                        "enum" => line.starts_with(|c: char| c.is_uppercase()),
+                        _ => line.starts_with("fn ") || line.starts_with("type "),
+                    };
                 if is_part && kind == "trait" {
                     parts.push(tidy(&joined(lines, at, |line| line.ends_with([';', '{', '}']))));
                 } else if is_part {
@@ -227,7 +234,8 @@ fn implementation(head: &str, lines: &[&str], at: &mut usize, module: &mut Modul
     while !lines[*at].ends_with('}') || lines[*at].starts_with(' ') {
         *at += 1;
         let line = lines[*at].strip_prefix("    ").unwrap_or_default();
-        if ["pub fn", "pub const ", "pub async "].iter().any(|word| line.starts_with(word)) {
+        let is_given = ["pub fn", "pub const ", "pub async "].iter().any(|it| line.starts_with(it));
+        if is_given && !is_hidden(lines, *at) {
             parts.push(tidy(&joined(lines, at, |line| line.ends_with([';', '{', '}']))));
         }
     }
@@ -265,8 +273,12 @@ fn home(modules: &BTreeMap<Path, Module>, from: &Path, path: &[String]) -> Optio
     let (name, way) = path.split_last()?;
     let mut at = from.clone();
     for (i, step) in way.iter().enumerate() {
+        let own = [from.clone(), vec![step.clone()]].concat();
         match step.as_str() {
-            "crate" => at.clear(),
+            step if i == 0 && PACKAGES.contains(&step) && !modules.contains_key(&own) => {
+                at = vec![step.to_owned()];
+            }
+            "crate" => at.truncate(1),
             "super" => drop(at.pop()),
             "self" => {}
             step => {
@@ -304,7 +316,8 @@ fn surface(modules: &BTreeMap<Path, Module>) -> String {
         }
     }
     let mut text = String::new();
-    let mut waiting: Vec<(String, Path)> = vec![("corpusdb".to_owned(), Vec::new())];
+    let mut waiting: Vec<(String, Path)> =
+        vec![("corpusdb".to_owned(), vec!["corpusdb".to_owned()])];
     let mut told: BTreeMap<(Path, String), String> = BTreeMap::new();
     while let Some((shown, path)) = waiting.pop() {
         let module = &modules[&path];
@@ -384,9 +397,7 @@ fn the_public_surface_is_the_one_written_down() {
 fn modules(sources: &[(&str, &str)]) -> BTreeMap<Path, Module> {
     let mut found = BTreeMap::new();
     for (path, text) in sources {
-        let path: Path =
-            path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
-        read(&path, text, &mut found);
+        read(&path.split("::").map(str::to_owned).collect(), text, &mut found);
     }
     found
 }
@@ -395,23 +406,27 @@ fn modules(sources: &[(&str, &str)]) -> BTreeMap<Path, Module> {
 fn the_surface_lists_every_public_name_and_no_other() {
     let found = modules(&[
         (
-            "",
+            "corpusdb",
             "pub mod a;\nmod b;\npub mod c {\n    pub use crate::b::Taken as Named;\n}\npub use arrow;\npub use b::run;",
         ),
         (
-            "a",
-            "pub use crate::b::Taken;\npub(crate) use crate::b::Kept;\n#[derive(Clone, Debug)]\npub enum Way {\n    /// One.\n    \
+            "corpusdb::a",
+            "pub use crate::b::Taken;\npub use model::Far;\npub(crate) use crate::b::Kept;\n#[derive(Clone, Debug)]\npub enum Way {\n    /// One.\n    \
              In(u8),\n    Out {\n        /// Where.\n        to: u8,\n    },\n}\nstruct Hidden;\n#[cfg(test)]\npub fn tested() {\n}",
         ),
         (
-            "b",
+            "corpusdb::b",
             "pub struct Taken {\n    pub known: u8,\n    secret: u8,\n}\npub struct Kept;\nimpl Taken {\n    /// X.\n    pub fn ask(\n        \
              &self,\n        what: u8,\n    ) -> u8 {\n        1\n    }\n    fn inner(&self) {\n    }\n}\nimpl Iterator for Taken {\n}\n\
              pub fn run(to: &str) -> u8 {\n    1\n}",
         ),
+        (
+            "model",
+            "pub struct Far;\nimpl Far {\n    #[doc(hidden)]\n    pub fn ours(&self) {\n    }\n    pub fn theirs(&self) {\n    }\n}",
+        ),
     ]);
     let expected = "corpusdb\n    arrow\n    fn run\n        pub fn run(to: &str) -> u8\n\n\
-         corpusdb::a\n    struct Taken\n        pub known: u8\n        impl Iterator\n        pub fn ask(&self, what: u8) -> u8\n    \
+         corpusdb::a\n    struct Far\n        pub fn theirs(&self)\n    struct Taken\n        pub known: u8\n        impl Iterator\n        pub fn ask(&self, what: u8) -> u8\n    \
          enum Way\n        derive Clone, Debug\n        In(u8)\n        Out { to: u8, }\n\n\
          corpusdb::c\n    struct Named = corpusdb::a::Taken\n";
     assert_eq!(surface(&found), expected);
@@ -457,7 +472,7 @@ fn is_riddle(name: &str) -> bool {
 
 #[test]
 fn names_of_tests_are_short_and_say_behaviour() {
-    let all = files(&["src", "tests/it"]);
+    let all = files(&["src", "crates", "tests/it"]);
     let named = all
         .iter()
         .flat_map(|File { path, text }| tests(text).into_iter().map(move |of| (path, of)));

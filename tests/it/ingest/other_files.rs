@@ -576,7 +576,7 @@ const CASES: [(&str, &str, &str); 22] = [
     ("with an ending", HERE, "a_file_is_recognised_behind_a_bad_first_record"),
     (
         "with the first bytes",
-        "src/input/arrow_tests.rs",
+        "crates/files/src/input/arrow_tests.rs",
         "arrow_files_feather_and_streams_give_their_rows",
     ),
     ("with objects on", HERE, "a_file_is_recognised_behind_a_bad_first_record"),
@@ -588,7 +588,7 @@ const CASES: [(&str, &str, &str); 22] = [
     ),
     (
         "concatenated gzip members",
-        "src/input/tests.rs",
+        "crates/files/src/input/tests.rs",
         "compression_is_recognised_by_content_in_members_and_frames",
     ),
     ("with zeros", HERE, "padding_behind_frames_is_ignored_and_other_bytes_warned_of"),
@@ -598,13 +598,21 @@ const CASES: [(&str, &str, &str); 22] = [
     ("in UTF-16", HERE, "unread_files_are_named_with_the_way_out"),
     ("a table with carriage", HERE, "a_file_is_recognised_behind_a_bad_first_record"),
     ("ARC", HERE, "unread_files_are_named_with_the_way_out"),
-    ("a web archive", "src/input/warc_reader.rs", "chunked_bodies_are_joined_and_others_left"),
+    (
+        "a web archive",
+        "crates/files/src/input/warc_reader.rs",
+        "chunked_bodies_are_joined_and_others_left",
+    ),
     ("a folder that Spark", HERE, "files_of_a_folder_are_read_or_skipped_with_a_reason"),
     ("copies and parts", HERE, "copies_and_parts_of_a_file_are_left_and_named"),
     ("a folder of Iceberg", HERE, "a_table_format_is_refused_with_the_way_out"),
     ("folders of partitions", HERE, "folders_of_partitions_are_fields_of_their_records"),
     ("a clone", HERE, "records_are_data_and_texts_beside_them_are_not"),
-    ("a dataset", "src/input/format_tests.rs", "folders_of_datasets_give_their_records_alone"),
+    (
+        "a dataset",
+        "crates/files/src/input/format_tests.rs",
+        "folders_of_datasets_give_their_records_alone",
+    ),
     (
         "a prefix of a bucket",
         "tests/it/ingest/remote.rs",

@@ -166,18 +166,32 @@ fn tree(
     at
 }
 
-/// The module a file is; none for what starts the command.
+/// The packages of `crates/`, as other packages name them.
+pub const PACKAGES: [&str; 6] = ["model", "text", "tokenizer", "files", "store", "testing"];
+
+/// The module that a file is, its package first; none for what starts the command, and for files of no library.
 pub fn module(path: &str) -> Option<Vec<String>> {
-    let path = match path.strip_prefix("migrations/") {
-        Some(step) => format!("store/migrate/migrations/{step}"),
-        None => path.strip_prefix("src/")?.to_owned(),
+    let path = match path.strip_prefix("crates/") {
+        Some(path) if path.starts_with("store/migrations/") => {
+            path.replace("store/migrations", "store/migrate/migrations")
+        }
+        Some(path) => path.replacen("/src/", "/", 1),
+        None => format!("corpusdb/{}", path.strip_prefix("src/")?),
     };
-    if path == "main.rs" {
+    if path == "corpusdb/main.rs" {
         return None;
     }
     let path = path.strip_suffix(".rs")?;
-    let path = path.strip_suffix("/mod").unwrap_or(path);
-    Some(if path == "lib" { Vec::new() } else { path.split('/').map(str::to_owned).collect() })
+    let path = path.strip_suffix("/mod").or(path.strip_suffix("/lib")).unwrap_or(path);
+    Some(path.split('/').map(str::to_owned).collect())
+}
+
+/// The paths of a file that begin at its package, its parent or another package, as it writes them. A module of its own
+/// that has the name of a package hides it.
+pub fn imports(tokens: &[String]) -> Vec<Vec<String>> {
+    let is_own = |name: &&str| tokens.windows(2).any(|pair| pair == ["mod", *name]);
+    let starts = PACKAGES.into_iter().filter(|name| !is_own(name)).chain(["crate", "super"]);
+    paths(tokens, &starts.collect::<Vec<_>>())
 }
 
 /// Whether a file is one of the command, which sees the library as its users do.

@@ -339,9 +339,10 @@ corpusdb_test!(partial_tokenizers_are_refused_on_add, |scratch, corpus| {
 // SentencePiece models: their ids, what is stored of them, and what becomes of those that older releases registered.
 
 /// Models that sentencepiece 0.2.3 trained, texts, and the ids that it gave.
-const BPE: &[u8] = include_bytes!("../../../src/tokenizer/convert/vectors/bpe.model");
-const UNIGRAM: &[u8] = include_bytes!("../../../src/tokenizer/convert/vectors/unigram.model");
-const IDS: &str = include_str!("../../../src/tokenizer/convert/vectors/ids.json");
+const BPE: &[u8] = include_bytes!("../../../crates/tokenizer/src/convert/vectors/bpe.model");
+const UNIGRAM: &[u8] =
+    include_bytes!("../../../crates/tokenizer/src/convert/vectors/unigram.model");
+const IDS: &str = include_str!("../../../crates/tokenizer/src/convert/vectors/ids.json");
 
 #[test]
 fn a_model_has_the_ids_of_sentencepiece() {

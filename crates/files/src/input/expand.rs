@@ -89,7 +89,10 @@ fn unreachable_object(address: &str, path: String) -> LeftFile {
 }
 
 /// The files of paths alone.
-#[cfg(test)]
+///
+/// # Errors
+/// As of [`expand`].
+#[doc(hidden)]
 pub fn expand_local(paths: &[String]) -> Result<Vec<InputFile>, ReadError> {
     Ok(expand(paths, &ReadOptions::default(), &Interrupt::default())?.files)
 }

@@ -249,6 +249,7 @@ impl ReadOptions {
     /// [`ReadOptions::id_field`] and [`ReadOptions::source_field`], any other name is given to the field.
     ///
     /// ```
+    /// # mod corpusdb { pub use files::input as ingest; }
     /// use corpusdb::ingest::ReadOptions;
     ///
     /// let mut read = ReadOptions::default();

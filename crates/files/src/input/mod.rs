@@ -62,7 +62,7 @@ pub use csv_rows::CsvOddities;
 pub use decompress::without_compression;
 pub use error::ReadError;
 pub use expand::expand;
-#[cfg(test)]
+#[doc(hidden)]
 pub use expand::expand_local;
 pub use folders::{LeftFile, LeftRole, path_fields};
 pub use input_reader::InputReader;
@@ -74,8 +74,8 @@ pub use item::{
 pub use json_record::may_have_half_pairs;
 pub use parquet_footer::{ParquetDecoding, ParquetFooter};
 pub use records::{Record, Records};
-#[cfg(test)]
-pub(crate) use stream::HASHED_AGAIN;
+#[doc(hidden)]
+pub use stream::HASHED_AGAIN;
 pub use warc_reader::{CAPTURE_DATE, CAPTURE_FIELDS};
 
 #[cfg(test)]

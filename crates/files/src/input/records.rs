@@ -19,6 +19,7 @@ type SupplyError = Box<dyn std::error::Error + Send + Sync>;
 /// A record to ingest: what one line of a JSON lines file says.
 ///
 /// ```
+/// # mod corpusdb { pub use files::input as ingest; }
 /// use corpusdb::ingest::Record;
 ///
 /// let page = Record::new("A page.").with_key("https://a.example/1").with_field("lang", "en");

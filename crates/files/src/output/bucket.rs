@@ -26,7 +26,7 @@ use std::sync::{Mutex, PoisonError};
 const READ_AHEAD: u64 = 16 << 20;
 
 /// An output in a bucket, before anything is written.
-pub(crate) struct BucketDestination {
+pub struct BucketDestination {
     folder: RemoteFolder,
     given: PathBuf,
     /// The name of the only file, where there is but one.

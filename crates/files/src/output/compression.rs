@@ -62,8 +62,11 @@ impl OutputCompression {
 
 /// Where the bytes of a file go: a file that is hashed, or a stream of the caller.
 pub enum FileOutput<'a> {
+    /// A file.
     File(HashedFile),
+    /// A stream of the caller.
     Stream {
+        /// It.
         out: &'a mut (dyn Write + Send),
         /// Bytes written so far.
         bytes: u64,
@@ -71,6 +74,7 @@ pub enum FileOutput<'a> {
 }
 
 impl<'a> FileOutput<'a> {
+    /// An output to a stream of the caller.
     pub fn stream(out: &'a mut (dyn Write + Send)) -> Self {
         Self::Stream { out, bytes: 0 }
     }

@@ -43,6 +43,7 @@ pub struct OutputMaker {
 /// Where an output is asked for.
 #[derive(Clone, Copy)]
 pub struct OutputRequest<'a> {
+    /// The path or address.
     pub to: &'a Path,
     /// How objects of stores are reached.
     pub stores: Option<&'a ObjectStores>,
@@ -50,6 +51,7 @@ pub struct OutputRequest<'a> {
     pub is_directory: bool,
     /// Whether it may replace what an earlier one left.
     pub force: bool,
+    /// Who makes it.
     pub maker: &'static OutputMaker,
 }
 
@@ -67,7 +69,9 @@ pub struct ShardRecord<P> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileRename {
+    /// The name that it had.
     pub from: String,
+    /// The name that it has.
     pub to: String,
 }
 

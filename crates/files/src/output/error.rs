@@ -113,6 +113,7 @@ impl OutputError {
         }
     }
 
+    /// What it means to programs.
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::Taken { .. }
@@ -137,7 +138,14 @@ pub enum WriteError {
     /// The file system.
     Io(IoError),
     /// The library that writes a format.
-    Library { action: &'static str, path: PathBuf, source: Box<dyn Error + Send + Sync> },
+    Library {
+        /// What it was doing.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Its own error.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// The stream written to.
     Stream(io::Error),
     /// What the format cannot hold, in words for the user.

@@ -31,7 +31,7 @@ pub struct ManifestFile {
 }
 
 /// What a file is written to: it is there when it is finished.
-pub(crate) trait FileTarget: Write + Send {
+pub trait FileTarget: Write + Send {
     /// All is written, and came to this.
     fn finish(self: Box<Self>, digest: &FileDigest) -> io::Result<()>;
 }
@@ -92,6 +92,7 @@ impl HashedFile {
         })
     }
 
+    /// Where it is made.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -101,6 +102,10 @@ impl HashedFile {
         self.sent + self.buffer.len() as u64
     }
 
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// [`WriteError::Io`].
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
         Ok(self.write_all(bytes).map_err(IoError::of("writing", &self.path))?)
     }

@@ -53,6 +53,7 @@ pub enum TableColumns {
 pub struct FileSpec {
     /// The columns.
     pub schema: SchemaRef,
+    /// How the file, or what is in it, is compressed.
     pub compression: OutputCompression,
     /// The text after each row, for formats of texts alone.
     pub separator: String,
@@ -96,7 +97,7 @@ pub struct EncodedGroup {
 }
 
 /// A group as its format appends it.
-pub(crate) enum GroupContent {
+pub enum GroupContent {
     /// Bytes in order.
     Bytes(Vec<Vec<u8>>),
     /// Column chunks of a row group of Parquet.

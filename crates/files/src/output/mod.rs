@@ -36,8 +36,8 @@ pub use files::HashedFile;
 pub use files::ManifestFile;
 pub use format::{FileSpec, OutputFormat, ShardFile, TableColumns, TableFormat};
 pub use formats::FormatName;
-#[cfg(test)]
-pub(crate) use formats::python_json;
+#[doc(hidden)]
+pub use formats::python_json;
 pub use formats::{
     StreamRowNumber, csv_header, csv_rows, json_rows, jsonl_columns, put_row, row_format,
     signed_columns, signed_fields, table_columns,

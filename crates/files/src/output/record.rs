@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 const VERSION: u32 = 1;
 
 /// Where the work goes on behind a finished shard.
-pub(crate) trait Position:
+pub trait Position:
     Clone + PartialEq + Send + Sync + Serialize + DeserializeOwned + 'static
 {
 }

@@ -21,9 +21,11 @@ use std::path::{Path, PathBuf};
 pub struct RowSpec {
     /// Columns besides ids and segments, ascending.
     pub columns: Vec<RowColumn>,
+    /// How shards are compressed.
     pub compression: OutputCompression,
     /// Largest size of a shard in bytes.
     pub shard_bytes: u64,
+    /// The type of ids in files.
     pub id_type: IdType,
     /// Vocabulary size of the tokenizer.
     pub vocab: u32,
@@ -54,7 +56,9 @@ impl RowSpec {
 /// The size of a row, in what formats count.
 #[derive(Clone, Copy, Debug)]
 pub struct RowSize {
+    /// Its tokens.
     pub tokens: usize,
+    /// Its segments.
     pub segments: usize,
     /// Bytes of the name of its source.
     pub source: usize,
@@ -77,7 +81,9 @@ pub struct BareIdLayout {
 
 /// Rows ready to be appended: the rows, and what was made of them on any thread.
 pub struct EncodedRows {
+    /// The rows.
     pub rows: TokenBatch,
+    /// Their bytes, where the format makes them ahead.
     pub bytes: Buffer,
     /// Bytes of each row in `bytes`, where a format needs them.
     pub sizes: Vec<usize>,

@@ -24,6 +24,7 @@ pub struct GroupSize {
 
 /// Rows, and for each the position behind it: the point at which an interrupted run continues.
 pub struct PositionedRows {
+    /// The rows.
     pub rows: RecordBatch,
     /// One for each row; none where nothing is continued.
     pub behind: Vec<u64>,

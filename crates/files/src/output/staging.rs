@@ -29,7 +29,9 @@ const OLD_RECORD: &str = "progress.json";
 
 /// What an output is to become, before anything is written.
 pub enum Destination {
+    /// On a disk.
     Local(LocalDestination),
+    /// In a store.
     Bucket(Box<BucketDestination>),
 }
 
@@ -45,6 +47,7 @@ impl Destination {
         Ok(Self::Local(refuse_occupied(request)?))
     }
 
+    /// Whether it is on a disk.
     pub const fn is_local(&self) -> bool {
         matches!(self, Self::Local(_))
     }

@@ -166,6 +166,7 @@ impl TokenBatch {
         &self.batch
     }
 
+    /// How many rows it has.
     pub fn len(&self) -> usize {
         self.batch.num_rows()
     }
@@ -219,6 +220,7 @@ impl TokenBatch {
         TokenRow { batch: self, row }
     }
 
+    /// Its rows in order.
     pub fn rows(&self) -> impl Iterator<Item = TokenRow<'_>> {
         (0..self.len()).map(|row| self.row(row))
     }
@@ -305,8 +307,11 @@ pub struct TokenRow<'a> {
 /// The values of a row in a column that recipes name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ViewValues<'a> {
+    /// Small whole numbers.
     I8(&'a [i8]),
+    /// Whole numbers.
     I32(&'a [i32]),
+    /// Floats.
     F32(&'a [f32]),
 }
 
@@ -316,22 +321,27 @@ impl<'a> TokenRow<'a> {
         self.batch.numbers.as_ref().and_then(|numbers| numbers.get(self.row).copied())
     }
 
+    /// Its token ids.
     pub fn ids(self) -> &'a [u32] {
         self.batch.ids.row(self.row)
     }
 
+    /// The name of its source; empty where rows have none.
     pub fn source(self) -> &'a str {
         if self.row < self.batch.sources.len() { self.batch.sources.value(self.row) } else { "" }
     }
 
+    /// The tokens of each segment.
     pub fn seq_lengths(self) -> &'a [i32] {
         self.batch.seq_lengths.row(self.row)
     }
 
+    /// The document of each segment.
     pub fn doc_ids(self) -> &'a [i64] {
         self.batch.doc_ids.row(self.row)
     }
 
+    /// The token of its document at which each segment begins.
     pub fn doc_offsets(self) -> &'a [i64] {
         self.batch.doc_offsets.row(self.row)
     }

@@ -43,6 +43,7 @@ pub struct RemoteFolder {
 pub struct RemoteEntry {
     /// Its name in the folder.
     pub name: String,
+    /// Its size.
     pub bytes: u64,
     /// Its version.
     pub(crate) tag: Option<String>,

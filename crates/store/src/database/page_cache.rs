@@ -6,6 +6,7 @@
 
 use model::ColumnId;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bytes that a block takes beside its own.
@@ -23,9 +24,8 @@ pub(crate) struct PageCache(Arc<Mutex<CacheState>>);
 pub(crate) struct MomentPages {
     all: PageCache,
     moment: u64,
-    /// Blocks that were put together for it.
-    #[cfg(test)]
-    merged: std::sync::atomic::AtomicU64,
+    /// Blocks that were put together for it: what tests of cost count.
+    merged: AtomicU64,
 }
 
 #[derive(Default)]
@@ -55,12 +55,7 @@ impl PageCache {
         let mut kept = self.kept();
         kept.moments += 1;
         let (all, moment) = (self.clone(), kept.moments);
-        MomentPages {
-            all,
-            moment,
-            #[cfg(test)]
-            merged: Default::default(),
-        }
+        MomentPages { all, moment, merged: AtomicU64::new(0) }
     }
 
     fn kept(&self) -> MutexGuard<'_, CacheState> {
@@ -76,15 +71,13 @@ impl MomentPages {
 
     /// Keeps a block that was put together for this moment, if there is room for it.
     pub(crate) fn keep(&self, column: ColumnId, block: u64, bytes: &Arc<[u8]>) {
-        #[cfg(test)]
-        self.merged.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.merged.fetch_add(1, Relaxed);
         self.all.kept().put((self.moment, column, block), Arc::clone(bytes));
     }
 
     /// How often a block was put together for this moment.
-    #[cfg(test)]
     pub(crate) fn merged(&self) -> u64 {
-        self.merged.load(std::sync::atomic::Ordering::Relaxed)
+        self.merged.load(Relaxed)
     }
 }
 

@@ -131,8 +131,9 @@ impl View {
     }
 
     /// How often a block of a column was put together from patches for this moment.
-    #[cfg(test)]
-    pub(crate) fn columns_merged(&self) -> u64 {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn columns_merged(&self) -> u64 {
         self.moment.pages.merged()
     }
 }

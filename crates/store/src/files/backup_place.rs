@@ -53,6 +53,7 @@ pub struct BackupFolder {
 }
 
 impl BackupFolder {
+    /// The backups in a directory.
     pub fn at(root: &Path) -> Self {
         Self { root: root.to_path_buf() }
     }

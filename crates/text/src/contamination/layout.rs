@@ -155,6 +155,7 @@ pub struct LayoutNotes {
 }
 
 impl<'f> SuiteLayout<'f> {
+    /// Reads items by these fields.
     pub const fn new(fields: &'f SuiteFields) -> Self {
         Self {
             fields,

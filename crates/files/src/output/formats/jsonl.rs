@@ -251,6 +251,7 @@ impl RowShard for JsonlRowShard {
 pub struct StreamRowNumber {
     /// The row in the epoch; none: the batch has no row.
     pub row: Option<u64>,
+    /// The batch, counted from 0.
     pub batch: u64,
 }
 

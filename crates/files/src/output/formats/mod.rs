@@ -29,8 +29,7 @@ mod token_file;
 pub use csv::{csv_header, csv_rows};
 pub use jsonl::{StreamRowNumber, json_rows, jsonl_columns, put_row};
 pub use parquet::{signed_columns, signed_fields, table_columns};
-#[cfg(test)]
-pub(crate) use spelling::python_json;
+pub use spelling::python_json;
 
 use super::compression::OutputCompression;
 use super::format::{OutputFormat, TableColumns};

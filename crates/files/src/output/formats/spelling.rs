@@ -363,7 +363,8 @@ const fn line_end_marks(bytes: u64) -> u64 {
 }
 
 /// JSON as Python's `json.dump` spaces it, which the reference writers use: a space after every comma and colon.
-pub(crate) fn python_json(value: &Value) -> String {
+#[must_use]
+pub fn python_json(value: &Value) -> String {
     let mut out = Vec::new();
     // Writing to memory cannot fail, and a `Value` has no other keys than strings.
     let _ = value.serialize(&mut Serializer::with_formatter(&mut out, PythonSpacing));
