@@ -85,6 +85,7 @@ mod epoch {
 /// The walls of the sources, the public surface, and what builds them.
 mod house {
     mod layers;
+    mod packages;
     mod setup;
     mod surface;
     mod workflows;

@@ -22,13 +22,17 @@ static NEVER: LazyLock<Interrupt> = LazyLock::new(Interrupt::default);
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Receives progress.
+    #[doc(hidden)]
     pub progress: &'a dyn Progress,
     /// Asks for a stop.
+    #[doc(hidden)]
     pub interrupt: &'a Interrupt,
     /// Threads of the pool that an ingest or an export starts for itself; 0: those of
     /// the handle. Everything else runs on the pool of its caller.
+    #[doc(hidden)]
     pub threads: usize,
     /// Bytes that work in memory may take: a handle puts in what it was opened with.
+    #[doc(hidden)]
     pub memory: u64,
 }
 
@@ -67,12 +71,14 @@ impl<'a> Context<'a> {
     }
 
     /// This context with a handle's memory, and with its threads where the context names none.
+    #[doc(hidden)]
     pub fn within(self, memory: u64, threads: usize) -> Self {
         let threads = if self.threads == 0 { threads } else { self.threads };
         Self { memory, threads, ..self }
     }
 
     /// This context with so many bytes of memory.
+    #[doc(hidden)]
     pub fn with_memory(self, memory: u64) -> Self {
         Self { memory, ..self }
     }
@@ -90,6 +96,7 @@ impl<'a> Context<'a> {
     }
 
     /// An error once a stop was requested.
+    #[doc(hidden)]
     pub fn check_interrupt(&self) -> Result<(), Interrupted> {
         self.interrupt.check()
     }
@@ -158,6 +165,7 @@ impl Interrupt {
     }
 
     /// An error once a stop was requested.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.is_raised() { Err(Interrupted::default()) } else { Ok(()) }
     }

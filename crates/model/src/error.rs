@@ -135,22 +135,26 @@ pub struct Error {
 
 impl Error {
     /// The error of a room, of that kind.
+    #[doc(hidden)]
     pub fn new(kind: ErrorKind, error: impl StdError + Send + Sync + 'static) -> Self {
         Self { kind, hint: None, details: None, attempt: None, error: Box::new(error) }
     }
 
     /// This error with the way out.
+    #[doc(hidden)]
     pub fn with_hint(self, hint: Option<Hint>) -> Self {
         Self { hint, ..self }
     }
 
     /// This error with what it is about.
+    #[doc(hidden)]
     pub fn with_details(self, details: ErrorDetails) -> Self {
         Self { details: Some(Box::new(details)), ..self }
     }
 
     /// This error with what was attempted, which stands before its message.
     #[must_use]
+    #[doc(hidden)]
     pub fn attempting(self, attempt: String) -> Self {
         Self { attempt: Some(attempt), ..self }
     }
@@ -236,6 +240,7 @@ pub struct IoError {
 
 impl IoError {
     /// The error of doing so to a path, for `map_err`.
+    #[doc(hidden)]
     pub fn of(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self { doing, path, source }
@@ -349,17 +354,20 @@ pub struct Hint {
 
 impl Hint {
     /// What to do, in words.
+    #[doc(hidden)]
     pub fn text(text: impl Into<Cow<'static, str>>) -> Self {
         Self { text: text.into(), command: None }
     }
 
     /// The way out of a row that is not as it was written.
+    #[doc(hidden)]
     pub fn deep_check() -> Self {
         Self::text("a deep check finds out what else is damaged")
             .with_command("corpusdb check --deep")
     }
 
     /// This hint with the command that does it in a shell.
+    #[doc(hidden)]
     pub fn with_command(self, command: impl Into<Cow<'static, str>>) -> Self {
         Self { command: Some(command.into()), ..self }
     }

@@ -34,8 +34,10 @@ pub use directories::{
     corpus_around, derived_name, find_manifest, is_corpus, manifest_beside, manifest_name,
 };
 pub use disk::{note_little_room, refuse_without_room};
-pub use error::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, error_words};
-pub use error::{sync_directory, system_way_out};
+pub use error::{
+    Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, error_words, sync_directory,
+    system_way_out,
+};
 pub use field_value::{FieldValue, Misfit, earlier_column_numbers, value_excerpt};
 pub use hash::{
     BucketKey, BucketMap, GOLDEN, MersenneTwister, PremixedState, bucket_keys, hexadecimal, mix32,
@@ -73,8 +75,7 @@ pub use suite::{
     ByteSpan, GramPlace, GramRun, ItemText, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
     SuitePiece, SuiteVerdict, WholeItem,
 };
-pub use timestamp::timestamp_of_text;
-pub use timestamp::{TimeUnit, shown_moment, shown_timestamp};
+pub use timestamp::{TimeUnit, shown_moment, shown_timestamp, timestamp_of_text};
 pub use values::NamedKind;
 pub use values::{parse_bytes, parse_share};
 #[cfg(feature = "cli")]

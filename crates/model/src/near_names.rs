@@ -60,11 +60,13 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// That question, or else the first ten names that there are.
+#[doc(hidden)]
 pub fn way_out(name: &str, known: &[impl AsRef<str>]) -> String {
     did_you_mean(name, known.iter().map(AsRef::as_ref)).unwrap_or_else(|| there_are(known))
 }
 
 /// The first ten of some names: ``there are `a`, `b` and 7 more``.
+#[doc(hidden)]
 pub fn there_are(known: &[impl AsRef<str>]) -> String {
     let told: Vec<String> =
         known.iter().take(TOLD).map(|name| format!("`{}`", name.as_ref())).collect();

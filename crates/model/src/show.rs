@@ -4,12 +4,14 @@ pub use super::timestamp::shown_timestamp;
 use std::borrow::Cow;
 
 /// A text as SQL spells it.
+#[doc(hidden)]
 pub fn sql_literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
 /// Whether a count is left out of reports, where it is mostly zero.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+#[doc(hidden)]
 pub const fn is_zero(count: &u64) -> bool {
     *count == 0
 }

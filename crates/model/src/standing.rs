@@ -151,6 +151,7 @@ pub fn jaccard(shared: u32, left: u32, right: u32) -> f64 {
 impl Match {
     /// Whether the other document is its witness, not its successor.
     #[must_use]
+    #[doc(hidden)]
     pub const fn is_duplicate(&self) -> bool {
         !matches!(self.kind, MatchKind::Superseded)
     }

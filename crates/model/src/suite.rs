@@ -55,11 +55,13 @@ impl ItemText {
     }
 
     /// What it is stored as: the first of a part as that part, as earlier releases have it.
+    #[doc(hidden)]
     pub const fn code(self) -> u32 {
         self.number.saturating_mul(Self::PARTS).saturating_add(self.part as u32)
     }
 
     /// The text that is stored as this.
+    #[doc(hidden)]
     pub const fn from_code(code: u32) -> Self {
         let part = match code % Self::PARTS {
             0 => SuitePart::Question,

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn lineages_follow_supersession_displacement_and_the_loss_of_a_witness() {
+    fn lineages_follow_supersession_displacement_and_lost_witnesses() {
         let mut lineages = LineageReplay::default();
         // 10 supersedes 1, which was kept; 12 displaces 10 and 2; 2 had the duplicate 3.
         lineages.replay(5, &[event(1, 1, None, Some((SUPERSEDED, 10)))]);

@@ -402,6 +402,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError::Interrupted`].
+    #[doc(hidden)]
     pub fn gone_beside_damage(
         &self,
         context: &Context<'_>,

@@ -2,7 +2,8 @@
 
 use model::near_names::{UnknownName, there_are};
 use model::{
-    Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, manifest_beside, system_way_out,
+    DocId, Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, manifest_beside,
+    system_way_out,
 };
 use std::path::{Path, PathBuf};
 
@@ -181,7 +182,7 @@ pub enum StoreError {
     )]
     ComparedFields {
         /// The document.
-        document: model::DocId,
+        document: DocId,
         /// The members of its metadata that were to be set.
         fields: Vec<String>,
     },
@@ -338,6 +339,7 @@ impl StoreError {
     }
 
     /// That a tokenizer of that name is registered, and another one is not.
+    #[doc(hidden)]
     pub fn tokenizer_taken(name: &str) -> Self {
         Self::Name(format!("tokenizer `{name}` exists already; choose another name"))
     }

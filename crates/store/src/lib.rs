@@ -33,13 +33,14 @@ pub use bytes::key::{BlockKind, TextKind};
 pub use bytes::number_block::{NumberBlock, NumberBlockRef, NumberOffsets};
 pub use bytes::output::{OutputBatches, OutputKind, OutputRecord};
 pub use bytes::record::{
-    CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
-    SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
+    CommitRecord, EpochRecord, FieldRecord, FieldState, FileRecord, OriginalFile, REDACTED,
+    RedoRecord, RejectRecord, RepairRecord, SnapshotRecord, SourceRecord, StoreState, SuiteRecord,
+    TokenizerRecord, VerbRecord,
 };
-pub use bytes::record::{FileRecord, REDACTED, RedoRecord, RepairRecord, VerbRecord};
 pub use check::walk::AnyRow as StoredRow;
-pub use check::{CheckDepth, CheckFault, LostRows};
-pub use check::{RepairStart, begin_repair, check, digest, ranges};
+pub use check::{
+    CheckDepth, CheckFault, LostRows, RepairStart, begin_repair, check, digest, ranges,
+};
 pub use damaged::{DamagedCorpus, mend_files, read_damaged};
 #[doc(hidden)]
 pub use database::counted;
@@ -52,8 +53,7 @@ pub use documents::erase::Erasure;
 pub use documents::fields::{
     check_column_name, check_keep_order, declaration, declare_field, declare_fields,
 };
-pub use documents::headers::DocumentRecord;
-pub use documents::headers::{NewDocument, key_at};
+pub use documents::headers::{DocumentRecord, NewDocument, key_at};
 pub use documents::indexed_values::{IndexedValues, indexed};
 pub use documents::metadata::with_fields;
 pub use documents::numbers::NumberBlockHandle;
@@ -72,10 +72,8 @@ pub use reading::{OpenedJournal, journal_bytes, read};
 pub use records::commits::TemplateRecord;
 pub use records::contamination::VerdictSubject;
 pub use records::plans::MarksRecord;
-pub use records::rejects::RejectIter;
-pub use records::rejects::RejectNovelty;
-pub use records::removals::PendingPurge;
-pub use records::removals::{PurgeTrace, TracePart, TraceRun};
+pub use records::rejects::{RejectIter, RejectNovelty};
+pub use records::removals::{PendingPurge, PurgeTrace, TracePart, TraceRun};
 pub use records::sources::lost_name;
 pub use records::tokenizers::TokenizerFiles;
 pub use view::View;

@@ -129,6 +129,7 @@ impl View {
     }
 
     /// The derived families that are being made again, by name, with how far each is.
+    #[doc(hidden)]
     pub fn repairs(&self) -> Result<BTreeMap<String, RepairRecord>, StoreError> {
         self.pinned().repairs()
     }
@@ -155,6 +156,7 @@ impl View {
     ///
     /// # Errors
     /// The error of `make`, which is asked again the next time.
+    #[doc(hidden)]
     pub fn cached<T: Any + Send + Sync, E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,

@@ -160,6 +160,7 @@ impl Tokenizer {
     }
 
     /// Loads a SentencePiece model with the `tokenizer.json` that was made of it.
+    #[doc(hidden)]
     pub fn load_sentencepiece(json: &[u8], model: &[u8]) -> Result<Self, TokenizerError> {
         let model = SentencePiece::load(model)?;
         let vocabulary = Vocabulary::of_file(&TokenizerFile::read_tokens(json)?);
@@ -275,6 +276,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`TokenizerError::AddedTokenId`] with the first such token.
+    #[doc(hidden)]
     pub fn prove_added_ids(&self) -> Result<(), TokenizerError> {
         let file = TokenizerFile::read_tokens(&self.json)?;
         for token in file.added_tokens().filter(|token| !token.content.is_empty()) {
@@ -293,6 +295,7 @@ impl Tokenizer {
     }
 
     /// What is to be stored of the engine, if this process compared it with the reference.
+    #[doc(hidden)]
     pub fn new_verdict(&self) -> Option<String> {
         self.is_proven_here.then(|| self.backend().verdict())
     }
@@ -686,6 +689,7 @@ const ORACLE: &str = "oracle";
 
 impl EncoderBackend {
     /// The encoder in words, with its library or with the reason that there is none: what is stored.
+    #[doc(hidden)]
     pub fn verdict(&self) -> String {
         match self {
             Self::SentencePiece => self.name().to_owned(),
@@ -702,6 +706,7 @@ impl Tokenizer {
     /// Loads a file by the verdict that is stored with it, and the reference library that the verdict is of. By
     /// another pair of libraries nothing is proven yet: then it is proven here. A reader goes by a verdict for the
     /// reference whatever release it is of; with `is_writer` the fast engine of this release is tried.
+    #[doc(hidden)]
     pub fn load_stored(
         json: &[u8],
         (verdict, reference): (&str, &str),
@@ -743,6 +748,7 @@ pub struct TokenizerRegistration<'a> {
 
 impl<'a> TokenizerRegistration<'a> {
     /// The SentencePiece model whose ids are right: the one that `json` was made of.
+    #[doc(hidden)]
     pub fn model(&self) -> Result<Option<&'a [u8]>, TokenizerError> {
         let Some(model) = original_model(self.originals) else { return Ok(None) };
         let converted = convert(TokenizerInput::SentencePiece(model))?;

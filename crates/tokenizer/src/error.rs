@@ -218,6 +218,7 @@ impl TokenizerError {
     }
 
     /// A tokenizer asked for that is not among the registered ones.
+    #[doc(hidden)]
     pub fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         Self::Unknown(UnknownName::new("tokenizer", name, known))
     }

@@ -25,36 +25,32 @@ mod vocabulary;
 #[cfg(test)]
 mod tests;
 
-pub use check::{CheckCase, CheckVerdict, EncoderLibrary, TokenizerCheck};
-pub use check::{CheckSubject, check, library_difference};
-pub use convert::original_model;
-pub use convert::to_sentencepiece::WrittenModel;
-pub use convert::to_sentencepiece::to_sentencepiece;
-pub use convert::{ConvertedTokenizer, TokenizerInput, convert, from_vocab_and_merges};
-pub use encode::token_pieces;
+pub use check::{
+    CheckCase, CheckSubject, CheckVerdict, EncoderLibrary, TokenizerCheck, check,
+    library_difference,
+};
+pub use convert::to_sentencepiece::{WrittenModel, to_sentencepiece};
+pub use convert::{
+    ConvertedTokenizer, TokenizerInput, convert, from_vocab_and_merges, original_model,
+};
 pub use encode::{
     Encoder, EncoderBackend, EngineTexts, TokenPiece, Tokenizer, TokenizerRegistration,
+    is_sentencepiece_reference, stored_vocabulary, token_pieces,
 };
-pub use encode::{is_sentencepiece_reference, stored_vocabulary};
 pub use engine::splitter::PretokenSplitter;
 pub use error::{ExtendError, TokenizerError};
 pub use extend::{
-    EmbeddingMap, EmbeddingRow, FormReport, GrowthOptions, TermCounts, TermForms, TermOptions,
-    TermOutcome, TermReport, TokenOrigin, TokenizerExtension, VocabularyDiff,
-};
-pub use extend::{
-    ReencodeFilter, ReencodeScratch, extend_by_growth, extend_by_terms, vocabulary_diff,
+    EmbeddingMap, EmbeddingRow, FormReport, GrowthOptions, ReencodeFilter, ReencodeScratch,
+    TermCounts, TermForms, TermOptions, TermOutcome, TermReport, TokenOrigin, TokenizerExtension,
+    VocabularyDiff, extend_by_growth, extend_by_terms, vocabulary_diff,
 };
 pub use file::pattern::{NAMED_PATTERNS, PretokenPattern};
 pub use train::{
-    DigitSplit, ModelKind, RoundTrip, TextTotals, TrainGroupReport, TrainOptions, TrainReport,
-    UnicodeForm,
+    DigitSplit, ModelKind, PretokenCounter, PretokenTable, RoundTrip, TextTotals, TrainGroupReport,
+    TrainOptions, TrainReport, TrainingOutput, UnicodeForm, pretokenizer_file, tokens_by_group,
+    train,
 };
-pub use train::{
-    PretokenCounter, PretokenTable, TrainingOutput, pretokenizer_file, tokens_by_group, train,
-};
-pub use vocabulary::TokenOffsets;
-pub use vocabulary::Vocabulary;
+pub use vocabulary::{TokenOffsets, Vocabulary};
 
 /// The reference library of a `tokenizer.json` and its version: ids are right when they are its.
 pub const REFERENCE: &str = "tokenizers 0.23.2";

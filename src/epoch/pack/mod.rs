@@ -15,6 +15,7 @@ pub use items::{PackItem, PackItems};
 pub use policy::{PackLosses, PackPolicy};
 
 use crate::epoch::recipe::SpecialIds;
+use model::DocId;
 
 /// Documents by effective length (tokens with BOS and EOS).
 pub type LengthHistogram = std::collections::BTreeMap<u32, u64>;
@@ -23,7 +24,7 @@ pub type LengthHistogram = std::collections::BTreeMap<u32, u64>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Segment {
     /// The document that it is cut from.
-    pub document: model::DocId,
+    pub document: DocId,
     /// First token of the segment within the document's effective sequence.
     pub offset: u32,
     /// Tokens of the segment, at least 1. In a row of a plan with `pack.cut_eos` the last one is EOS, where the document

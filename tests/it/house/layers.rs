@@ -13,6 +13,9 @@ const LAYERS: &[(&str, &str)] = &[
     ("contamination", "model dedup"),
     ("kernel", "model dedup"),
     ("signals", "model dedup"),
+    // What the database gives on of packages that are one room.
+    ("tokenizer", ""),
+    ("store", ""),
     ("remote", "model"),
     ("output", "model remote"),
     ("corpus", "model store remote"),
@@ -353,7 +356,7 @@ fn no_cycles() {
     let graphs = graphs(&files(&["src", "crates"]));
     assert!(graphs[""].len() >= HOUSES.len(), "edges between packages: {:?}", graphs[""]);
     let rooms = graphs.get("corpusdb").map_or(0, Edges::len);
-    assert!(rooms > LAYERS.len() / 2, "edges between rooms: {:?}", graphs["corpusdb"]);
+    assert!(rooms > LAYERS.len() / 3, "edges between rooms: {:?}", graphs["corpusdb"]);
     let knots = graphs.iter().flat_map(|(folder, edges)| {
         let tied = |knot: Vec<String>| format!("{folder}: {} import each other", knot.join(", "));
         knots(edges).into_iter().map(tied).collect::<Vec<_>>()

@@ -1,6 +1,7 @@
 //! What builds the crate: the set-up step with its libclang, and RocksDB compiled once, outside cargo.
 #![cfg(target_os = "linux")]
 
+use crate::support::sources::PACKAGES;
 use crate::support::{TestDir, corpusdb_test, repository};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -176,20 +177,24 @@ fn features(of: &[&str], edges: &str) -> BTreeSet<String> {
 /// One feature more in the workspace or in a test, and a test of the package by itself compiles DataFusion again: 20
 /// minutes.
 #[test]
-fn tests_of_the_package_take_the_dependencies_of_the_workspace() {
-    let alone = features(&["--package", "corpusdb"], "normal,build,dev");
+fn tests_of_a_package_take_the_dependencies_of_the_workspace() {
     let together = features(&["--workspace"], "normal,build,dev");
-    assert!(alone.iter().any(|line| line.starts_with("datafusion v")), "{alone:?}");
-    let other: Vec<&String> = alone.difference(&together).collect();
-    assert!(other.is_empty(), "Cargo.toml must turn on what the workspace does: {other:?}");
-
     // What is built to be run has no dependencies of tests: none may change how another is compiled.
     let run = features(&["--workspace"], "normal,build");
     let package = |line: &str| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
-    let of_tests: BTreeSet<String> = alone.iter().map(|line| package(line)).collect();
-    let changed: Vec<&String> =
-        run.difference(&alone).filter(|line| of_tests.contains(&package(line))).collect();
-    assert!(changed.is_empty(), "a dependency of tests changes the features of: {changed:?}");
+    for name in ["corpusdb"].into_iter().chain(PACKAGES.into_iter().filter(|it| *it != "testing")) {
+        let name = if name == "corpusdb" { name.to_owned() } else { format!("corpusdb-{name}") };
+        let cli = format!("{name}/cli");
+        let alone = features(&["--package", &name, "--features", &cli], "normal,build,dev");
+        assert!(alone.iter().any(|line| line.starts_with("datafusion v")), "{name}: {alone:?}");
+        let other: Vec<&String> = alone.difference(&together).collect();
+        assert!(other.is_empty(), "crates/testing must turn on what the workspace does: {other:?}");
+
+        let of_tests: BTreeSet<String> = alone.iter().map(|line| package(line)).collect();
+        let changed: Vec<&String> =
+            run.difference(&together).filter(|line| of_tests.contains(&package(line))).collect();
+        assert!(changed.is_empty(), "a dependency of tests changes the features of: {changed:?}");
+    }
 }
 
 // ----

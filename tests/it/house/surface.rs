@@ -74,6 +74,7 @@ fn read(path: &Path, text: &str, found: &mut BTreeMap<Path, Module>) {
     let lines: Vec<&str> = text.lines().collect();
     let (mut at, mut derived, mut hidden) = (0, Vec::new(), false);
     while let Some(line) = lines.get(at) {
+        let is_interface = !is_hidden(&lines, at);
         let block = || at + lines[at..].iter().position(|line| *line == "}").unwrap_or(0);
         if let Some(traits) = line.strip_prefix("#[derive(") {
             let mut text = traits.to_owned();
@@ -92,6 +93,7 @@ fn read(path: &Path, text: &str, found: &mut BTreeMap<Path, Module>) {
             (hidden, derived) = (false, Vec::new());
         } else {
             let given = line.strip_prefix("pub ");
+            let is_given = given.is_some() && is_interface;
             let bare = given.or(line.strip_prefix("pub(crate) "));
             let bare = bare.or(line.strip_prefix("pub(super) ")).unwrap_or(line);
             let (word, rest) = bare.split_once(' ').unwrap_or((bare, ""));
@@ -103,7 +105,7 @@ fn read(path: &Path, text: &str, found: &mut BTreeMap<Path, Module>) {
                     let tree = joined(&lines, &mut at, |line| line.ends_with(';'));
                     let tree = tree.split_once("use ").map_or("", |(_, tree)| tree);
                     for (name, from) in uses(tree.trim_end_matches(';')) {
-                        module.uses.push((given.is_some(), name, from));
+                        module.uses.push((is_given, name, from));
                     }
                 }
                 "mod" => {
@@ -130,8 +132,7 @@ fn read(path: &Path, text: &str, found: &mut BTreeMap<Path, Module>) {
                     let name = rest.strip_prefix("fn ").unwrap_or(rest);
                     let name = name[..end(name)].to_owned();
                     let kind = if rest.starts_with("fn ") { "fn" } else { word };
-                    let (is_given, parts) =
-                        (given.is_some(), declaration(kind, &lines, &mut at, &derived));
+                    let parts = declaration(kind, &lines, &mut at, &derived);
                     module.items.insert(name, Item { is_given, kind: kind.to_owned(), parts });
                 }
                 _ if line.ends_with('{') => at = block(),
@@ -293,16 +294,15 @@ fn home(modules: &BTreeMap<Path, Module>, from: &Path, path: &[String]) -> Optio
         }
     }
     let module = modules.get(&at)?;
-    if module.items.contains_key(name)
-        || modules.contains_key(&[at.clone(), vec![name.clone()]].concat())
-    {
+    let is_module = modules.contains_key(&[at.clone(), vec![name.clone()]].concat());
+    let mut taken = module.uses.iter();
+    let taken = taken.find(|(_, known, way)| known == name && (way.len() > 1 || way[0] != *name));
+    // A private module may have the name of what it gives on.
+    let hides = taken.is_some() && !module.open.contains(name) && at != *from;
+    if module.items.contains_key(name) || is_module && !hides {
         return Some((at, name.clone()));
     }
-    let taken = module
-        .uses
-        .iter()
-        .find(|(_, known, way)| known == name && (way.len() > 1 || way[0] != *name))?;
-    home(modules, &at, &taken.2)
+    home(modules, &at, &taken?.2)
 }
 
 /// Everything that programs can name, a module and an item at a time.

@@ -212,6 +212,7 @@ impl ReadError {
 
     /// What is wrong with a file that is named beside it: its words and those of what is behind it, without its path.
     #[must_use]
+    #[doc(hidden)]
     pub fn words_of(&self, path: &str) -> String {
         let words = error_words(self);
         words

@@ -227,12 +227,14 @@ impl ReadOptions {
     }
 
     /// The name that a field of the records is given.
+    #[doc(hidden)]
     pub fn name_of<'n>(&'n self, theirs: &'n str) -> &'n str {
         let renamed = self.renamed.iter().find(|(_, other)| other == theirs);
         renamed.map_or(theirs, |(ours, _)| ours)
     }
 
     /// What becomes of a record that was read and found bad afterwards, with all that it had under the names of its file.
+    #[doc(hidden)]
     pub fn reject(&self, record: ReadRecord, reason: RejectReason) -> Reject {
         let id_field = self.id_field.as_deref().filter(|_| !self.verbatim);
         Reject::of(record, id_field, self.text_field.as_deref(), reason)

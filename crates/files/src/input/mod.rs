@@ -66,8 +66,7 @@ pub use expand::expand;
 pub use expand::expand_local;
 pub use folders::{LeftFile, LeftRole, path_fields};
 pub use input_reader::InputReader;
-pub use inputs::InputFile;
-pub use inputs::path_on_record;
+pub use inputs::{InputFile, path_on_record};
 pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
 };

@@ -142,6 +142,7 @@ impl<'m> Records<'m> {
     }
 
     /// What stands for the file: like a pipe it has no size and no time.
+    #[doc(hidden)]
     pub fn input(&self) -> Result<InputFile, ReadError> {
         if self.name.is_empty() {
             return Err(ReadError::NoName);

@@ -51,6 +51,7 @@ impl OutputCompression {
     }
 
     /// What it adds to the name of a file that is compressed as a whole.
+    #[doc(hidden)]
     pub const fn ending(self) -> &'static str {
         match self {
             Self::Zstd => ".zst",
@@ -187,7 +188,7 @@ impl<'a> CompressedFile<'a> {
     }
 
     /// Whether what is put is compressed.
-    pub const fn is_compressed(&self) -> bool {
+    pub(crate) const fn is_compressed(&self) -> bool {
         !matches!(self.0, Compressor::Plain(_))
     }
 
@@ -207,7 +208,7 @@ impl<'a> CompressedFile<'a> {
     }
 
     /// Appends content that nobody else needs any more.
-    pub fn put_owned(&mut self, content: Vec<u8>) -> Result<(), WriteError> {
+    pub(crate) fn put_owned(&mut self, content: Vec<u8>) -> Result<(), WriteError> {
         match &mut self.0 {
             Compressor::Plain(FileOutput::File(file)) => file.put_owned(content),
             _ => self.put(&content),
@@ -226,7 +227,7 @@ impl<'a> CompressedFile<'a> {
     }
 
     /// As [`CompressedFile::finish`], of what is known to be a file.
-    pub fn finish_file(self, rows: u64) -> Result<ManifestFile, WriteError> {
+    pub(crate) fn finish_file(self, rows: u64) -> Result<ManifestFile, WriteError> {
         self.finish(rows)?.ok_or_else(|| WriteError::Bug("a stream in place of a file".to_owned()))
     }
 }

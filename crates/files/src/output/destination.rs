@@ -134,7 +134,7 @@ pub(super) enum Occupant {
 
 impl Occupant {
     /// What of an occupant that was moved to `path` is not as it was when the name was judged.
-    pub fn changed_at(&self, path: &Path) -> Result<Option<PathBuf>, IoError> {
+    pub(crate) fn changed_at(&self, path: &Path) -> Result<Option<PathBuf>, IoError> {
         match self {
             Self::File(identity) => {
                 Ok((FileIdentity::at(path) != Some(*identity)).then(PathBuf::new))

@@ -112,7 +112,7 @@ impl HashedFile {
 
     /// Appends bytes that nobody else needs any more: as many as a buffer has, and not so many that those which wait
     /// would take much memory, are handed on as they are.
-    pub fn put_owned(&mut self, bytes: Vec<u8>) -> Result<(), WriteError> {
+    pub(crate) fn put_owned(&mut self, bytes: Vec<u8>) -> Result<(), WriteError> {
         if !(BUFFER..=MOST_HANDED_ON).contains(&bytes.len()) {
             return self.put(&bytes);
         }

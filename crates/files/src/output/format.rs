@@ -108,7 +108,7 @@ pub enum GroupContent {
 
 impl EncodedGroup {
     /// The error of a group that another format encoded.
-    pub fn mismatch() -> WriteError {
+    pub(crate) fn mismatch() -> WriteError {
         WriteError::Bug("a group in the form of another format".to_owned())
     }
 }

@@ -25,15 +25,12 @@ mod shards;
 mod staging;
 mod token_batch;
 
-pub use compression::FileOutput;
-pub use compression::OutputCompression;
+pub use compression::{FileOutput, OutputCompression};
 pub use destination::{
     FileRename, LocalDestination, OutputMaker, OutputRequest, ShardRecord, Staging, refuse_occupied,
 };
-pub use error::OutputError;
-pub use error::WriteError;
-pub use files::HashedFile;
-pub use files::ManifestFile;
+pub use error::{OutputError, WriteError};
+pub use files::{HashedFile, ManifestFile};
 pub use format::{FileSpec, OutputFormat, ShardFile, TableColumns, TableFormat};
 pub use formats::FormatName;
 #[doc(hidden)]
@@ -47,8 +44,7 @@ pub use row_format::{
     DirectoryReader, EncodedRows, RowFormat, RowShard, RowSize, RowSpec, ShardReadError,
     ShardReader,
 };
-pub use rows::{BatchColumn, LossLevel, list_column, list_field};
-pub use rows::{IdType, RowColumn};
+pub use rows::{BatchColumn, IdType, LossLevel, RowColumn, list_column, list_field};
 pub use shards::{GroupSize, PositionedRows, ShardOutcome, ShardWriter};
 pub use staging::{Destination, LocalStaging};
 pub use token_batch::{TokenBatch, TokenRow, ViewValues, row_batch};

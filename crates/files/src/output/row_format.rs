@@ -48,7 +48,7 @@ pub struct RowSpec {
 
 impl RowSpec {
     /// Tokens of every row in formats that need rows of one length, where the rows are packed.
-    pub fn equal_row_tokens(&self) -> Option<usize> {
+    pub(crate) fn equal_row_tokens(&self) -> Option<usize> {
         self.is_packed.then_some(self.capacity as usize)
     }
 }

@@ -247,7 +247,7 @@ impl BatchColumn {
     }
 
     /// Its field in files that have ids as i32.
-    pub fn signed_field(self) -> Field {
+    pub(crate) fn signed_field(self) -> Field {
         match self {
             Self::Ids => list_field(self.name(), DataType::Int32),
             other => other.field(),

@@ -368,7 +368,7 @@ impl<'a> TokenRow<'a> {
     }
 
     /// As [`TokenRow::view`], of a column of i32.
-    pub fn i32s(self, column: RowColumn) -> Option<&'a [i32]> {
+    pub(crate) fn i32s(self, column: RowColumn) -> Option<&'a [i32]> {
         match self.view(column)? {
             ViewValues::I32(values) => Some(values),
             ViewValues::I8(_) | ViewValues::F32(_) => None,
@@ -501,7 +501,7 @@ impl TokenBatchBuilder {
     }
 
     /// Ends a row of so many tokens.
-    pub const fn end_row(&mut self, tokens: usize) {
+    pub(crate) const fn end_row(&mut self, tokens: usize) {
         self.rows += 1;
         self.tokens += tokens;
     }

@@ -91,6 +91,7 @@ pub enum RemoteError {
 
 impl RemoteError {
     /// One that an input or output error carries, through decoders and others who pass it on.
+    #[doc(hidden)]
     pub fn within(error: &std::io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref::<Self>()
     }

@@ -17,11 +17,14 @@ mod request;
 mod stores;
 mod web;
 
-pub use address::{check_address, is_remote, without_secrets};
+pub(crate) use address::check_address;
+pub use address::{is_remote, without_secrets};
 pub use error::RemoteError;
-pub use folder::{RemoteEntry, RemoteFolder, RemoteWriter};
+pub use folder::RemoteFolder;
+pub(crate) use folder::{RemoteEntry, RemoteWriter};
 pub(crate) use object::RemoteObject;
-pub use reader::{RemoteCursor, RemoteReader};
+pub use reader::RemoteCursor;
+pub(crate) use reader::RemoteReader;
 pub use stores::ObjectStores;
 
 /// Tells which names of objects are meant.

@@ -43,6 +43,7 @@ pub struct RemoteCursor {
 
 impl RemoteCursor {
     /// Opens an object; about `ahead` bytes of it may be in memory. Nothing is asked for yet.
+    #[doc(hidden)]
     pub fn new(object: &RemoteObject, ahead: u64) -> Self {
         Self {
             object: object.clone(),

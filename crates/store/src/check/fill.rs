@@ -21,6 +21,7 @@ use std::ops::Range;
 
 impl View {
     /// How many lengths in tokens the repair under way could not read.
+    #[doc(hidden)]
     pub fn lost_lengths(&self) -> Result<u64, StoreError> {
         let repairs = self.repairs()?;
         let lost = repairs.get(Tokens::NAME).into_iter().flat_map(|record| &record.lost);

@@ -22,8 +22,7 @@ mod tests;
 pub(crate) mod walk;
 
 pub use digest::digest;
-pub use lost::LostRows;
-pub use lost::ranges;
+pub use lost::{LostRows, ranges};
 pub use repair::{RepairStart, begin_repair};
 
 use super::database::family::{FamilyVisitor, StoreFamily, check_row};

@@ -38,6 +38,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when these cannot be read; [`StoreError::Interrupted`].
+    #[doc(hidden)]
     pub fn rebuild_block(
         &self,
         block: u64,

@@ -36,6 +36,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read; the error of `each`.
+    #[doc(hidden)]
     pub fn for_each_row(
         &self,
         each: &mut dyn FnMut(&AnyRow<'_>) -> Result<(), StoreError>,
@@ -46,6 +47,7 @@ impl View {
     }
 
     /// The document that a row is of, or one that has its value; none where it is of no document.
+    #[doc(hidden)]
     pub fn document_of(&self, row: &AnyRow<'_>) -> Result<Option<DocId>, StoreError> {
         match row.family {
             Documents::NAME | Metadata::NAME | Texts::NAME | Sketches::NAME => {

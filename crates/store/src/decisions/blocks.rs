@@ -35,6 +35,7 @@ pub fn block_hashes(
 impl View {
     /// What a stored document can be blocked by, as [`block_hashes`] has it.
     #[must_use]
+    #[doc(hidden)]
     pub fn block_hashes(&self, record: &DocumentRecord) -> [(BlockKind, Option<[u8; 16]>); 3] {
         let key = record.key.as_ref();
         let identity = key.map(|key| key_identity(self.source_name(record.source), key));

@@ -108,6 +108,7 @@ impl View {
     }
 
     /// Why a document was not kept at `commit`, when `generation` was current.
+    #[doc(hidden)]
     pub fn match_at(
         &self,
         (generation, commit): (Generation, CommitSeq),
@@ -131,6 +132,7 @@ impl View {
     }
 
     /// The match of every one of `documents` that had one at `commit`, when `generation` was current: ascending.
+    #[doc(hidden)]
     pub fn matched_at(
         &self,
         (generation, until): (Generation, CommitSeq),

@@ -31,16 +31,19 @@ impl View {
     }
 
     /// The record of a field that was added; none of one that the corpus was made with.
+    #[doc(hidden)]
     pub fn added_field(&self, field: FieldId) -> Option<&FieldRecord> {
         self.added_fields().iter().find(|(id, _)| *id == field).map(|(_, record)| record)
     }
 
     /// The declared field of that name.
+    #[doc(hidden)]
     pub fn field_named(&self, name: &str) -> Option<&FieldDeclaration> {
         self.fields().iter().find(|field| field.name == name)
     }
 
     /// The field whose numbers rank documents, where the keep order goes by one.
+    #[doc(hidden)]
     pub fn order_field(&self) -> Option<FieldId> {
         match &self.policy().keep {
             KeepOrder::Field(name) => self.field_named(name).map(|field| field.id),
@@ -49,16 +52,19 @@ impl View {
     }
 
     /// The field of that name that is being filled, and is not declared before it is.
+    #[doc(hidden)]
     pub fn filling_field(&self, name: &str) -> Option<&(FieldId, FieldRecord)> {
         self.filling_fields().find(|(_, record)| record.name == name)
     }
 
     /// Fields that are being filled.
+    #[doc(hidden)]
     pub fn filling_fields(&self) -> impl Iterator<Item = &(FieldId, FieldRecord)> {
         self.added_fields().iter().filter(|(_, record)| record.state == FieldState::Filling)
     }
 
     /// Declared fields whose values every document that comes is given, each with the expression that has them.
+    #[doc(hidden)]
     pub fn fed_fields(&self) -> impl Iterator<Item = (&FieldDeclaration, &str)> {
         self.fields().iter().filter_map(|field| {
             let record = self.added_field(field.id)?;
@@ -68,12 +74,14 @@ impl View {
     }
 
     /// The expression whose value every document that comes is given in a declared field, where there is one.
+    #[doc(hidden)]
     pub fn fed_by(&self, name: &str) -> Option<&str> {
         let mut fed = self.fed_fields();
         fed.find_map(|(field, expression)| (field.name == name).then_some(expression))
     }
 
     /// Declared fields, and those that are being filled: what a change of metadata must keep right.
+    #[doc(hidden)]
     pub fn indexed_fields(&self) -> Result<Cow<'_, [FieldDeclaration]>, StoreError> {
         // Asked for with every document that changes, and nearly always none is being filled.
         let mut fields = Cow::Borrowed(self.fields());
@@ -100,6 +108,7 @@ impl View {
 
     /// Values of a range that the types of their fields cannot hold, in one scan: ascending documents that have some,
     /// each with their fields and their beginnings, as JSON spells them.
+    #[doc(hidden)]
     pub fn misfits_in(
         &self,
         fields: &[FieldDeclaration],

@@ -62,6 +62,7 @@ impl NumberBlockHandle<'_> {
 impl View {
     /// One block of a column as it is stored. One that lies there in patches is put together once, and kept while there
     /// is room; see [`page_cache`](crate::database::page_cache).
+    #[doc(hidden)]
     pub fn column(
         &self,
         column: ColumnId,
@@ -108,6 +109,7 @@ impl View {
     }
 
     /// The value of one document; none where it has none. Nothing else of its block is decoded.
+    #[doc(hidden)]
     pub fn column_value(
         &self,
         column: ColumnId,

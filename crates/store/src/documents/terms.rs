@@ -79,6 +79,7 @@ impl View {
     }
 
     /// As [`View::terms`], of a field with at most `most` values; none when it has more.
+    #[doc(hidden)]
     pub fn terms_up_to(
         &self,
         field: FieldId,
@@ -98,6 +99,7 @@ impl View {
 
     /// The first `most` values from a term on that no document has any more, and the term to continue from, where there
     /// are more.
+    #[doc(hidden)]
     pub fn unused_terms(
         &self,
         from: TermId,

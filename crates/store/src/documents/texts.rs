@@ -113,6 +113,7 @@ impl View {
     }
 
     /// The dictionaries that texts are compressed with, ascending by number.
+    #[doc(hidden)]
     pub fn dictionaries(&self) -> Result<Vec<(u16, Vec<u8>)>, StoreError> {
         let rows = self.pinned().scan::<Dictionaries>(&[], None)?;
         let number = |key: NumberKey| u16::try_from(key.number.0).ok();
@@ -123,6 +124,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    #[doc(hidden)]
     pub fn compressed_with<'a>(
         &'a self,
         dictionaries: &'a [u16],

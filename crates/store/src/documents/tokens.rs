@@ -90,6 +90,7 @@ impl View {
     }
 
     /// A document's token ids as they are stored; none when it was never encoded.
+    #[doc(hidden)]
     pub fn token_bytes(
         &self,
         tokenizer: TokenizerId,
@@ -257,6 +258,7 @@ impl<'a> TokenIdsRef<'a> {
     }
 
     /// Puts them into `place`, as far as there is room.
+    #[doc(hidden)]
     pub fn copy_to(self, place: &mut [u32]) {
         if self.wide {
             for (to, bytes) in place.iter_mut().zip(self.bytes.as_chunks().0) {

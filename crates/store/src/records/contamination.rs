@@ -174,6 +174,7 @@ pub(crate) fn decode_verdict(bytes: &[u8]) -> Result<SuiteVerdict, DecodeError> 
 
 impl View {
     /// What a stored text has of a suite; none where it has nothing.
+    #[doc(hidden)]
     pub fn sightings(
         &self,
         suite: SuiteId,
@@ -187,6 +188,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    #[doc(hidden)]
     pub fn all_sightings(
         &self,
         suite: SuiteId,
@@ -211,6 +213,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    #[doc(hidden)]
     pub fn verdicts(
         &self,
         suite: SuiteId,
@@ -222,6 +225,7 @@ impl View {
 
     /// The verdicts of a suite of whose text nothing is known any more: no document has it that has anything of the
     /// suite.
+    #[doc(hidden)]
     pub fn orphaned_verdicts(&self, suite: SuiteId) -> Result<Vec<VerdictSubject>, StoreError> {
         let all: Vec<VerdictSubject> = self
             .verdicts(suite)?

@@ -31,6 +31,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when rows or the folder cannot be read; the error of `each`.
+    #[doc(hidden)]
     pub fn each_output<E: From<StoreError>>(
         &self,
         each: &mut dyn FnMut(u32, Result<OutputRecord, StoreError>) -> Result<(), E>,
@@ -94,6 +95,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] where nobody may write to the corpus.
+    #[doc(hidden)]
     pub fn leave_output(&self, record: &OutputRecord) -> Result<u32, StoreError> {
         let folder = self.writable_folder()?;
         self.add_output(&folder, &folder.hold()?, record)
@@ -114,6 +116,7 @@ impl View {
 
     /// Puts a stream on record. One that goes on where it was stopped extends its entry. Answers the number, the entry,
     /// and what it was before.
+    #[doc(hidden)]
     pub fn leave_stream(
         &self,
         record: OutputRecord,
@@ -140,11 +143,13 @@ impl View {
     }
 
     /// Writes an entry again that has a number.
+    #[doc(hidden)]
     pub fn extend_output(&self, number: u32, record: &OutputRecord) -> Result<(), StoreError> {
         self.writable_folder()?.hold()?.replace(number, &record.encode()?)
     }
 
     /// What writers took in, by number.
+    #[doc(hidden)]
     pub fn stored_outputs(
         &self,
     ) -> Result<impl Iterator<Item = Result<(u32, OutputRecord), StoreError>> + use<'_>, StoreError>

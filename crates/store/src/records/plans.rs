@@ -149,6 +149,7 @@ store_family! {
 impl View {
     /// The numbers of the stored plans that draw from the snapshot of that name, ascending. No other snapshot ever gets
     /// the name while there are some.
+    #[doc(hidden)]
     pub fn plans_from(&self, snapshot: &str) -> Result<Vec<u32>, StoreError> {
         let plans = self.epochs()?.into_iter().filter(|plan| plan.snapshot == snapshot);
         Ok(plans.map(|plan| plan.number).collect())
@@ -180,11 +181,13 @@ impl View {
 
     /// The marks that are stored of an epoch of a plan; none where there are none, or another release wrote them in
     /// a form of its own.
+    #[doc(hidden)]
     pub fn epoch_marks(&self, number: u32, epoch: u64) -> Result<Option<MarksRecord>, StoreError> {
         Ok(self.pinned().read::<PlanMarks, _>(&(number, epoch))?.flatten())
     }
 
     /// The last epoch of a plan before `epoch` that has stored marks.
+    #[doc(hidden)]
     pub fn marked_before(&self, number: u32, epoch: u64) -> Result<Option<u64>, StoreError> {
         let Some(last) = epoch.checked_sub(1) else { return Ok(None) };
         let mut rows =
@@ -198,6 +201,7 @@ impl View {
     }
 
     /// The epochs of a plan with stored marks, ascending.
+    #[doc(hidden)]
     pub fn marked_epochs(&self, number: u32) -> Result<Vec<u64>, StoreError> {
         let [from, to] = [0, u64::MAX].map(|epoch| PlanMarks::key_bytes(&(number, epoch)));
         let mut rows = self.pinned().scan::<PlanMarks>(&from, Some(to))?;

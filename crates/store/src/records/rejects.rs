@@ -86,6 +86,7 @@ impl View {
     }
 
     /// Every rejected record with the hash that it stands under.
+    #[doc(hidden)]
     pub fn keyed_rejects(
         &self,
     ) -> Result<impl Iterator<Item = Result<([u8; 16], RejectRecord), StoreError>>, StoreError>

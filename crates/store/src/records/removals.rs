@@ -167,6 +167,7 @@ impl View {
 
     /// Documents that ingests brought which were undone, and not brought back since: their records are unknown to later
     /// ingests.
+    #[doc(hidden)]
     pub fn undone(&self) -> Result<RoaringTreemap, StoreError> {
         let mut undone = RoaringTreemap::new();
         for row in self.removals()? {
@@ -181,6 +182,7 @@ impl View {
     }
 
     /// The traces of purged documents, one commit after the other.
+    #[doc(hidden)]
     pub fn traces(
         &self,
     ) -> Result<

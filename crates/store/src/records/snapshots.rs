@@ -63,6 +63,7 @@ impl View {
 
     /// The generations whose decisions are shown, by the present or by a snapshot: ascending, each with the last commit
     /// that counts.
+    #[doc(hidden)]
     pub fn shown_generations(&self) -> Result<BTreeMap<Generation, CommitSeq>, StoreError> {
         let mut shown = BTreeMap::new();
         for snapshot in self.snapshots()? {
@@ -77,6 +78,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError::Unknown`], with those that there are.
+    #[doc(hidden)]
     pub fn expect_snapshot(&self, name: &str) -> Result<SnapshotRecord, StoreError> {
         if let Some(record) = self.snapshot(name)? {
             return Ok(record);
@@ -104,6 +106,7 @@ impl View {
 
     /// The name of a snapshot that shows what is stored now, and whether there is one: else it is a name that a new one
     /// may have.
+    #[doc(hidden)]
     pub fn snapshot_of_now(&self) -> Result<(String, bool), StoreError> {
         let (documents, generation) = (self.documents(), self.generation().0);
         let kept = self.kept()?;

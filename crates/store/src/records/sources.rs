@@ -84,6 +84,7 @@ impl View {
     /// The numbers of files: of those `paths`, which ascend, under every source that has them, or under `only` one. Each
     /// comes with the place of its path. What is read grows with what is found and with the sources, not with the files
     /// times the sources.
+    #[doc(hidden)]
     pub fn file_numbers(
         &self,
         paths: &[&[u8]],
@@ -113,6 +114,7 @@ impl View {
 
     /// The files of a source whose path is shown so: the one of those bytes, and where something in it stands for bytes
     /// that are no UTF-8, all that look like it.
+    #[doc(hidden)]
     pub fn files_shown_as(
         &self,
         source: SourceId,
@@ -128,6 +130,7 @@ impl View {
     }
 
     /// The absolute path of a file of a source, as its bytes are.
+    #[doc(hidden)]
     pub fn file_bytes(
         &self,
         source: SourceId,

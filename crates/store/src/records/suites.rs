@@ -212,6 +212,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError::Unknown`], with those that there are.
+    #[doc(hidden)]
     pub fn expect_suite(&self, name: &str) -> Result<(SuiteId, SuiteRecord), StoreError> {
         if let Some(found) = self.suite(name)? {
             return Ok(found.clone());
@@ -243,6 +244,7 @@ impl View {
     }
 
     /// The error of a row of n-grams that contradicts the others of its suite.
+    #[doc(hidden)]
     pub fn corrupt_gram(suite: SuiteId, hash: u64, why: String) -> StoreError {
         let key = SuiteGramKey { suite, hash: hash_bytes(hash) };
         let what = "n-gram of a suite";
@@ -254,6 +256,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    #[doc(hidden)]
     pub fn suite_grams(
         &self,
         suite: SuiteId,

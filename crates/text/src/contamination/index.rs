@@ -264,7 +264,7 @@ impl CommonGrams {
     }
 
     /// Whether a short question, by its item and turn, counts for nothing.
-    pub fn has_whole(&self, short: (u32, u32)) -> bool {
+    pub(crate) fn has_whole(&self, short: (u32, u32)) -> bool {
         self.whole.get(&short).is_some_and(|count| self.is_common(count))
     }
 

@@ -156,6 +156,7 @@ pub struct LayoutNotes {
 
 impl<'f> SuiteLayout<'f> {
     /// Reads items by these fields.
+    #[doc(hidden)]
     pub const fn new(fields: &'f SuiteFields) -> Self {
         Self {
             fields,

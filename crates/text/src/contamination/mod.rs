@@ -24,10 +24,8 @@ mod tests;
 
 pub use evidence::{ContaminationRule, Evidence};
 pub use index::{CommonGrams, SuiteIndex};
-pub use layout::{ITEM_RULE, LayoutNotes, SuiteLayout};
-pub use layout::{SuiteFields, UnsearchedField};
-pub use review::excerpts;
-pub use review::{Excerpt, RulePrecision};
+pub use layout::{ITEM_RULE, LayoutNotes, SuiteFields, SuiteLayout, UnsearchedField};
+pub use review::{Excerpt, RulePrecision, excerpts};
 pub use scanner::{SeedIndex, SeedScratch, TextTokens};
 pub use suite::{SuiteNgrams, suite_ngrams};
 

@@ -120,6 +120,7 @@ impl Fingerprinter {
     }
 
     /// Hashes of the tokens of the text that was asked about last; none when it was unusually long.
+    #[doc(hidden)]
     pub fn last_tokens(&self) -> &[u64] {
         &self.tokens
     }

@@ -44,9 +44,8 @@ pub use model::{
 };
 pub(crate) use normalise::is_decimal;
 pub use normalise::words;
-pub use rank::Rank;
-pub use rank::Ranker;
-pub use similarity::RemovedText;
-pub use similarity::{Overlap, estimate_floor, reaches, shared, shared_at_least};
+pub use rank::{Rank, Ranker};
+pub use similarity::{Overlap, RemovedText, estimate_floor, reaches, shared, shared_at_least};
 pub use sketch::Sketch;
-pub use token_places::{TokenHashes, TokenPlaces};
+pub(crate) use token_places::TokenHashes;
+pub use token_places::TokenPlaces;

@@ -36,6 +36,5 @@ pub use lines::{
 pub use pii::pii;
 pub use presets::SignalRule;
 pub use repetition::{compression_ratio, dup_ngram_fraction, top_ngram_fraction};
-pub use scores::{ScoreValue, Signal, SignalSet, scores};
-pub use scores::{pii_kinds, scores_json};
+pub use scores::{ScoreValue, Signal, SignalSet, pii_kinds, scores, scores_json};
 pub use words::{alpha_ratio, mean_word_length, newline_ratio, symbol_ratio, word_count};

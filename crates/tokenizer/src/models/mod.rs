@@ -14,5 +14,6 @@ pub(crate) mod viterbi;
 #[cfg(test)]
 mod tests;
 
-pub use growth::{GrowthOptions, PairOutcome, grow};
-pub use merges::{CountedWords, MergeScratch, MergeTable, replay};
+pub use growth::GrowthOptions;
+pub(crate) use growth::{PairOutcome, grow};
+pub(crate) use merges::{CountedWords, MergeScratch, MergeTable, replay};

@@ -102,6 +102,7 @@ impl FormatName {
     }
 
     /// What the name of a file says of its format and its compression.
+    #[doc(hidden)]
     pub fn of_file(name: &str) -> (Option<Self>, Option<OutputCompression>) {
         let name = name.to_ascii_lowercase();
         let compressed = |compression: OutputCompression| {
@@ -116,6 +117,7 @@ impl FormatName {
     }
 
     /// The names of all formats of documents that `is` true of, as a sentence lists them.
+    #[doc(hidden)]
     pub fn list(is: impl Fn(&OutputFormat) -> bool) -> String {
         let names =
             Self::all().filter(|format| is(format.0)).map(|format| format.name().to_owned());
@@ -123,6 +125,7 @@ impl FormatName {
     }
 
     /// The endings of those that have columns, as a sentence lists them.
+    #[doc(hidden)]
     pub fn list_endings() -> String {
         let ending = |format: Self| format.0.endings.first().map(|ending| format!(".{ending}"));
         let with_columns = Self::all().filter(|format| format.has_columns());
@@ -143,6 +146,7 @@ impl FormatName {
     }
 
     /// What the format is.
+    #[doc(hidden)]
     pub const fn format(self) -> &'static OutputFormat {
         self.0
     }

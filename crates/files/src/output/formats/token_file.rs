@@ -154,7 +154,7 @@ impl TokenFileReader {
     }
 
     /// With ids of so many bytes, where a file says it itself.
-    pub fn with_id_bytes(self, id_bytes: usize) -> Self {
+    pub(crate) fn with_id_bytes(self, id_bytes: usize) -> Self {
         Self { id_bytes, ..self }
     }
 
