@@ -1,5 +1,10 @@
 //! Values of a handle that still read the corpus, such as iterators: closing a writing handle drops them, so that the
 //! lock is released even if the program still holds them.
+//!
+//! An unread table or iterator holds a view of the database, and with it the lock: an answer that a notebook still
+//! shows would block other writers. A table belongs to its commit: reading it again runs its statement again, on a
+//! reader of the same commit if its corpus is closed, and raises `Stale` if there are newer commits. Keeping all rows
+//! would cost memory; the newest commit would change the answer silently.
 
 use crate::error::named;
 use pyo3::prelude::*;

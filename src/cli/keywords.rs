@@ -1,4 +1,9 @@
 //! Keywords of Python become arguments of the same clap command: one parser, one set of checks, one set of defaults.
+//!
+//! So conflicts, requirements, ranges, defaults and texts hold in both; before, an option stood in four files and three
+//! generated ones, in three wordings. serde as a second reader was rejected: with `flatten` its errors name no key, it
+//! knows neither conflicts nor ranges, and it suggests no similar names. clap costs 16 us a call and 1.7 us a value of
+//! a list; long lists of ids bypass it.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};

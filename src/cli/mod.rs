@@ -5,6 +5,12 @@
 //!
 //! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages
 //! (`pages`).
+//!
+//! A verb is a struct of its arguments that implements `Verb`, in `verbs/`, and a row of the table `VERBS`: help,
+//! completions, `reference`, `--dry-run`, the handle to open, JSON and its schema, and Python's `keywords` follow from
+//! the row. Options of the library are declared in the room that uses them, with `clap::Args` behind the feature `cli`,
+//! and flattened. `output` is the only writer to the terminal, `spelling` writes names as each face has them, `find`
+//! finds documents as users name them, `session` has the flags of all verbs and opens corpora.
 
 mod bar;
 mod files;

@@ -3,6 +3,9 @@
 //! A verb that reports does all of its work first; its answer is text by then, and is printed whole. Only verbs that
 //! stream rows write while they work, by [`stdout`]. What strangers wrote is shown and not obeyed: text that is made for
 //! people goes through [`show::terminal_safe`] here, and what streams to a terminal, too.
+//!
+//! An answer is a value that prints itself and has the exit status: a closed pipe changes neither, and a full disk is
+//! an error after the work.
 
 use corpusdb::query::PolicySetting;
 use corpusdb::show;

@@ -1,5 +1,9 @@
 //! Undoing an ingest, and taking that back: its documents go as if they had not come, what they superseded comes back,
 //! and their records and files are unknown to the next ingest.
+//!
+//! An ingest needs more than the verbs there are: commits of the kind `undo` remove its documents and readmit what they
+//! superseded; rows of `keys` lead to that or go; its files are overtaken by file 0, so that the next ingest reads them
+//! as it reads one that another file overtook. What no row tells afterwards is noted with the commit.
 
 use super::erase::identity_of;
 use super::error::CurateError;

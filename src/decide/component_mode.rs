@@ -4,6 +4,10 @@
 //! similarity reaches the threshold. A cluster is a component: its kept document stands for it, so a
 //! newcomer is linked to whole clusters. Links are not stored: when a member leaves, its cluster is
 //! dissolved and put together again from buckets and texts, which is all that the links depend on.
+//!
+//! Storing the verified pairs would cost every cluster, and storing a spanning tree would depend on the order of
+//! arrival; putting together costs the size of the cluster. A cluster has no alias: when two join, the matches of the
+//! lower-ranked one are rewritten, so that every removed document names a kept one.
 
 use super::buckets::look_up;
 use super::candidates::Verifier;

@@ -1,5 +1,9 @@
 //! Fingerprints of stored documents as the policy of a view has them: those that are stored or, while a corpus is decided
 //! again by another part of its documents or under the other version of its normaliser, those of that policy.
+//!
+//! Rows of a generation's own would be a second family of headers and sketches, 300 bytes a document, for one run. They
+//! are written once the policy is current. Until then a record blocks other commits, since the rows of neither policy
+//! are valid, and look-ups compute what is not written yet.
 
 use super::error::DecideError;
 use model::DocId;

@@ -6,6 +6,9 @@
 //!
 //! Nothing is given about stored documents whose witness goes: these are decided here, as ever. So while a load comes
 //! in a document may be kept that is to go, because a better one is not back yet; whoever loads looks at the end.
+//!
+//! Only the store knows which documents were ever kept and can be a witness, so the same code decides those as in an
+//! ingest.
 
 use super::decision::{Decision, ImportContext, ImportedDecision, check_removal};
 use super::error::{DecideError, InvalidDecision};

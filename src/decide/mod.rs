@@ -18,6 +18,10 @@
 //! * `apply`: what was decided, into the batch; `marks`: of decisions that left candidates out;
 //! * `blocklist`: what removals by the user keep out;
 //! * `encode`: ids and trained tokens, of newcomers and of what is kept again.
+//!
+//! A session is made of parts (`Overlay`, `Agenda`, `CandidateFinder`, `TextLeaders`, `OpenMarks`, `ImportState`,
+//! counts), and a method belongs to the part that it changes. `CommitDecisions` can be read and not changed; applying
+//! consumes it and gives `AppliedDecisions` for reports.
 
 mod apply;
 mod blocklist;

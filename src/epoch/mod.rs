@@ -45,10 +45,15 @@
 //!
 //! A row's way through the rooms: [`Recipe`] (`recipe`) -> documents and their tokens (`planning`, `lengths`) -> what
 //! each pass holds ([`Coverage`], [`Plan`]) -> rows (`pack`, `permutation`, `rows`) -> the run of all sources (`mix`,
-//! `run`) -> ids and batches (`stream`, as `tensors`) or files (`build`). Rows are packed and put in order within their
+//! `run`) -> ids and batches (`stream`, as `tensors`) or files (`write`). Rows are packed and put in order within their
 //! source, then interleaved by what they count. Token ids are read only while rows are given, written and verified;
 //! planning knows lengths. `plan_store` keeps plans in the corpus; what a run has left after some rows (`run`) is the
 //! beginning of the next plan.
+//!
+//! A row of the run is a `RowRef` (its source, pass and place), that of a batch a `BatchedRow`, one with ids an
+//! `EpochRow`. `DocumentCursor`, `PassCursor`, `SourceCursor`, `RunCursor` and `BatchCursor` give them, each from any
+//! state. A `RunPosition` that was counted has the totals of its sources; one that was found by arithmetic has none, so
+//! that nobody counts by it.
 
 mod coverage;
 mod error;

@@ -33,6 +33,17 @@
 //!
 //! `field_join` gives stored documents values from outside, `suite_reader` reads evaluation suites: both decide nothing and
 //! run by themselves.
+//!
+//! What is independent runs in parallel: encoders are built while the first chunk is read, texts are compressed while
+//! their documents are decided, ids of the first tokenizer are made while decisions go into the batch, buckets of even
+//! and of odd bands are changed, the filter learns of a commit beside its write, and families are flushed. One thread
+//! alone decides, in the order of ranks, and writes. On two cores an ingest of 38,000 short documents with GPT-2 ids
+//! takes 1/1.4 of the time of one thread: some 0.2 s of decisions, and the first and the last chunk, use one core.
+//!
+//! At most five chunks are in memory. A chunk of one very long record goes through alone and takes some eight times its
+//! text while it is fingerprinted. If a bad record ends the ingest, its chunk is cut before it, and its place in the
+//! file is found by reading up to there again. A last record without a line end is stored at once and replaced when it
+//! is complete: to wait would lose the last row of every table that is written without one.
 
 mod alarm_words;
 mod chat;

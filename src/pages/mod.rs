@@ -8,6 +8,10 @@
 //! corpus. A page is read in light and dark, on paper and on a phone.
 //!
 //! `croissant` and `eu_summary` are descriptions that a person continues with: what was filled in stays.
+//!
+//! `figures` has what several pages draw as HTML. A whole page and a fragment, for a notebook, differ in `layout.html`
+//! alone. The formatter also formats counts for people and refuses a decimal number without a filter for its digits;
+//! only `SafeHtml` passes unescaped, and only this room makes it.
 
 mod card;
 mod chart;

@@ -1,4 +1,8 @@
 //! The text by which a document is compared with others: its own, the content of a conversation's turns, or its prompt.
+//!
+//! Prompts are equal by their words alone, also in mode `exact`; the raw text is no key of them. A text whose answers
+//! begin in other places has several prompts, and who follows a copy of its text would be removed for the sake of a
+//! prompt that it does not have.
 
 use super::json::parse_object;
 use super::policy::ComparedPart;

@@ -1,4 +1,9 @@
 //! Identity of records: the hashes under which a later ingest recognises them.
+//!
+//! A record whose only change is a field is a new document, also where the field is declared: one hash is over its text
+//! and all its original metadata, and which field changed cannot be found, since `field set` may have changed the
+//! stored ones meanwhile. A change in place would make ids depend on the fields declared when a crawl is ingested
+//! again, and would rewrite headers, which nothing else does.
 
 use super::record::{ReadRecord, RecordKey, Reject};
 use std::os::unix::ffi::OsStrExt;

@@ -2,6 +2,10 @@
 //!
 //! The moment is held by links to the tables, and by copies of the logs as far as they were written then: opened as it
 //! is, it says which commit it ends with.
+//!
+//! A backup has no journal: a restore writes one of a single record, since only the last acknowledged commit matters.
+//! RocksDB's own backup engine needs the database open, so it cannot run beside a writer of another process. A table
+//! with the name, length and end of one in an earlier backup is not read again: tables never change.
 
 use crate::database::PinnedMoment;
 use crate::error::StoreError;

@@ -4,6 +4,11 @@
 //! and places, `index` the index of buckets, `view` reading, `batch` one commit; `documents`, `decisions` and `records`
 //! have a file for each family, which [`table`] lists (`docs/reference/format.md` has their bytes); `opening` makes a
 //! corpus and its writer, `damaged` opens what is whole of one, `backup` takes a moment and makes a corpus of one, `check` proves it all.
+//!
+//! A family is declared in its own file, which also adds the reading and writing of its rows to `View` and
+//! `CommitBatch`: these name no family themselves. Reads are by kind of row (`RowKind`), a type with its key and its
+//! value; a family with several kinds lists them where it is declared. `meta` is the family of charter and state,
+//! `migrate` climbs the steps of `migrations/`, and `reading` opens a reader beside a writer.
 
 pub mod backup;
 mod batch;

@@ -1,5 +1,9 @@
 //! Creates a corpus, and opens its database: to write to it, to try an ingest on a copy, or to look at it beside
 //! damage.
+//!
+//! A trial works on a twin of hard links, so that it runs the code of the real run and leaves the corpus as it is, its
+//! format too. In a program that writes it works on a checkpoint of RocksDB, under the lock that the program has: for a
+//! twin the program would have to close the corpus, and another process could take the lock.
 
 use crate::bytes::key::{CommitKey, StoreKey};
 use crate::bytes::record::{self, CharterRecord, CommitRecord, StoreState};

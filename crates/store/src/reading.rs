@@ -1,4 +1,8 @@
 //! Opens a corpus for reading while another process may write to it: its files come and go while they are opened.
+//!
+//! Opening takes time for each table. Where a log or table goes meanwhile, the reader tries again with the newer
+//! manifest, four times; then it links tables and logs, copies the manifest, and opens these. To pause the writer would
+//! let a reader disturb it, and a secondary instance of RocksDB sees families at different moments.
 
 use crate::database::Database;
 use crate::database::family::is_damage;

@@ -1,4 +1,9 @@
 //! The one process that writes: its flushes, foldings and compactions, and what the layers above keep between commits.
+//!
+//! A small commit makes no tables, also when a writer opens the corpus: for one document they would be some 16 files,
+//! each written and synced, for every such commit. Tables are made when the logs are long or many beside them, since a
+//! reader replays the logs; by `compact`; and before anything is rewritten. After a kill, commits that the journal has
+//! not acknowledged become tables at once, since nobody noted where they end.
 
 use crate::bytes::record::CommitRecord;
 use crate::bytes::text::TextEncoder;

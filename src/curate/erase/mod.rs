@@ -13,6 +13,16 @@
 //! * the files of the families are rewritten, and checkpoints of earlier formats removed
 //!
 //! `certificate` searches every row and every file for what was erased, and tells what it found.
+//!
+//! A purged document stays as an empty one, with a text row of no bytes: a new mark in headers would need support in
+//! every reader, while standings and empty texts are known to all. A text that it blocks is not stored at all when it
+//! comes again, since storing it as `blocked` would bring it back to the disk.
+//!
+//! RocksDB writes its list of files, which has the first and last key of every table, from scratch only when it opens:
+//! so after a purge the writer closes the database and opens it again under its lock. Tables cannot be read as tables
+//! without RocksDB's own reader, which its C interface lacks: the proof rewrites families that may hide rows, counts
+//! entries against rows, and names tables that are not live. Runs that occur in a document that was not purged too are
+//! ignored, except in the purged one's own rows.
 
 mod certificate;
 mod copies;

@@ -3,6 +3,8 @@
 //!
 //! Passes that hold the same come as one [`PassRun`]. The first pass of an extended plan begins with what its parent
 //! left, and later ones hold only the documents whose passes are not used up.
+//!
+//! Plans that the first stored form can say are written in it, so that their bytes and hashes stay.
 
 use super::{CopyLayers, Coverage, TokenSpans};
 use crate::epoch::error::EpochError;

@@ -1,4 +1,7 @@
 //! The engine as every statement over one moment has it: its functions, its rules, its settings.
+//!
+//! Functions and rules are made once for a view; tables, the clock and limits of memory belong to each statement. A
+//! statement that may read files has an engine of its own, whose caches of files end with it.
 
 use super::coded::GroupsByCode;
 use super::limits::Limits;

@@ -1,4 +1,6 @@
 //! Evaluates a predicate on one block of documents: bitmap algebra, and column scans where min and max allow.
+//!
+//! Ranges of numbers are compared in the width in which a block stores them; a key is looked up, not scanned for.
 
 use super::predicate::Predicate;
 use super::ranges::Ranges;

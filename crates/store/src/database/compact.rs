@@ -1,4 +1,8 @@
 //! Compacts whole families, a range of keys after the other, so that a request to stop is heard between them.
+//!
+//! A compaction is believed when its tables are new. RocksDB's call has no result, and for want of room it gives a
+//! compaction up while it takes later writes: so the live tables of before and after are compared, and the commit that
+//! ends a purge is not made while an old one is live.
 
 use crate::error::StoreError;
 use model::Context;

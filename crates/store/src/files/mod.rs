@@ -1,5 +1,10 @@
 //! The files of a corpus beside RocksDB's own tables: the paths of its directory, the journal and the logs that it
 //! names, scratch directories, the folder of outputs, and backups.
+//!
+//! `directory` has the paths, the format line and the writer's lock; `held_folder` is the folder as its writer opened
+//! it. `journal`, `wal`, `record_log` and `manifest_note` notice what was lost. `backups` are files under their hashes
+//! with a manifest for each moment (`backup_manifest`) in a `backup_place`: a directory, or a bucket, which the package
+//! above hands in and the store does not know.
 
 pub(crate) mod backup_manifest;
 pub(crate) mod backup_place;

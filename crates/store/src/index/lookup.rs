@@ -1,6 +1,9 @@
 //! Looks up sorted buckets: in the filter, then in the runs not folded yet, then in the families.
 //!
 //! An [`IndexReader`] is what a view has for it: the counters, the runs and the filter of its moment.
+//!
+//! Hashes are spread evenly, so the share of the key space that a scan passes over tells how many rows it passes: one
+//! scan along the keys is taken where these cost less than looking each key up.
 
 use crate::bytes::key::{self, BandMemberKey, BandRunKey, StoreKey};
 use crate::database::PinnedMoment;

@@ -1,6 +1,10 @@
 //! Folds the band index: merges committed runs into tables of the families.
 //!
 //! Folding is idempotent: a kill anywhere leaves the runs, the tables, or both, and the answers are the same.
+//!
+//! RocksDB takes the tables in under a newer sequence number, so views that are older go on seeing the runs. A reader
+//! that has the manifest of before a folding and the log of after it would miss both: it finds the mark of the last
+//! folded commit behind its counters, and opens again.
 
 use crate::bytes::key::{BandRunKey, StoreKey};
 use crate::database::family::{StoreFamily, family_handle};

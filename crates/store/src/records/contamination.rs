@@ -2,6 +2,10 @@
 //! decided about them.
 //!
 //! A verdict is of a text, whichever documents have it.
+//!
+//! A document with any n-gram of a suite has a row, mostly of one run: so evidence, verdicts and conditions read a few
+//! rows per thousand documents. Scores are not stored: they depend on the n-grams common among kept documents, which
+//! every commit may change, so a stored one would depend on when its document came.
 
 use crate::batch::CommitBatch;
 use crate::bytes::cursor::{ByteCursor, put_varint};

@@ -1,5 +1,11 @@
 //! The encoders: the reference, whose ids are right by definition, and the fast engine, which is used where a proof
 //! finds no difference.
+//!
+//! `reference` and `pipeline` are the two for a `tokenizer.json`. `proof` compares them, on `hostile_texts` and on a
+//! sample; its verdict is stored with a tokenizer, so later openings do not repeat it (`tokenizer check` does). Texts
+//! with characters that the two editions of Unicode class differently (`unicode`) go to the reference. `cuts` finds
+//! where a long text may be encoded in parts with the same ids, so that one very long text takes little memory;
+//! `splitter` gives the pre-tokens of any tokenizer, `spaces` removes extra spaces as SentencePiece's files ask.
 
 pub(crate) mod cuts;
 pub(crate) mod hostile_texts;

