@@ -93,19 +93,28 @@ test-python: rocksdb ## Build, install and test the Python package alone
 	$(call WHEEL_OF_TESTS,$(VENV_TEST),$(WITH_SAIL))
 	$(TEST_PYTHON)
 
-# A test of the library, of tests/it, or of both, by the file or folder that its path begins with.
+# By what the path of the test begins with: a package of crates/ (store::batch) or a room of one (dedup::family) has its
+# unit tests run, `it` those of tests/it (it::store::check), anything else those of the database, of tests/it, or of both.
 quick: rocksdb ## Run one test of what you change, compiled in seconds: TEST=epoch::mix
-	@first="$(TEST)"; first="$${first%%::*}"; targets=""; \
-	if [ -n "$$first" ] && { [ -e "tests/it/$$first.rs" ] || [ -e "tests/it/$$first" ]; }; then targets="--test it"; fi; \
-	if [ -n "$$first" ] && { [ -e "src/$$first.rs" ] || [ -e "src/$$first" ]; }; then targets="$$targets --lib"; fi; \
-	$(CARGO_TEST) --package corpusdb $${targets:---lib --test it} -- $(TEST)
+	@test="$(TEST)"; first="$${test%%::*}"; rest="$${test#$$first}"; rest="$${rest#::}"; of=corpusdb; targets=""; \
+	room="$$(ls -d crates/*/src/$$first crates/*/src/$$first.rs 2>/dev/null | head -n 1)"; \
+	if [ -z "$$first" ]; then :; \
+	elif [ "$$first" = it ]; then targets="--test it"; test="$$rest"; \
+	elif [ -d "crates/$$first" ]; then of="corpusdb-$$first"; test="$$rest"; \
+	elif [ -n "$$room" ] && [ ! -d "src/$$first" ]; then of="corpusdb-$$(cut -d / -f 2 <<<"$$room")"; \
+	else \
+		if [ -e "tests/it/$$first.rs" ] || [ -e "tests/it/$$first" ]; then targets="--test it"; fi; \
+		if [ -e "src/$$first" ]; then targets="$$targets --lib"; fi; \
+	fi; \
+	if [ "$$of" != corpusdb ]; then targets="--lib --features $$of/cli"; fi; \
+	$(CARGO_TEST) --package "$$of" $${targets:---lib --test it} -- $$test
 
 # Every random search takes SEEDS times the cases that it takes in `test`, each by a seed of its own; those that give
 # proptest no number take its default of 256.
 SEEDS ?= 34
 
 soak: rocksdb ## Search long: the random tests with SEEDS times their cases
-	CORPUSDB_SEEDS=$(SEEDS) PROPTEST_CASES=$$((256 * $(SEEDS))) $(CARGO_TEST) --package corpusdb --lib --test it
+	CORPUSDB_SEEDS=$(SEEDS) PROPTEST_CASES=$$((256 * $(SEEDS))) $(CARGO_TEST) $(TESTS)
 
 # torch from PyPI brings some 5 GB: an environment of its own, made once, and no part of `test` or `check`.
 INTEGRATIONS ?= $(HOME)/.cache/corpusdb/venv-integrations
