@@ -26,7 +26,7 @@ pub(super) struct CandidateLimits {
 impl CandidateLimits {
     /// What a commit spends on a document. Skipped members are reported.
     pub(super) const BOUNDED: Self = Self { read: 512, verified: 128 };
-    /// Everything: what memory does not hold is passed part by part.
+    /// Everything: buckets that memory does not hold are scanned part by part (`scan_buckets`).
     pub(super) const ALL: Self = Self { read: usize::MAX, verified: usize::MAX };
 
     /// Whether nothing is skipped.
@@ -47,8 +47,8 @@ pub(super) struct KeptBuckets {
     pub(super) places: Vec<Vec<u32>>,
     /// Places of crowded buckets that are not whole in the crowd.
     pub(super) beyond: BTreeSet<u32>,
-    /// These buckets, when they are passed part by part: then nothing of them was read.
-    pub(super) partial: Vec<BucketKey>,
+    /// The keys of the buckets at these places, if they are to be scanned: then no member of them was read.
+    pub(super) too_large: Vec<BucketKey>,
 }
 
 pub(super) fn look_up_kept(
@@ -105,7 +105,7 @@ pub(super) fn look_up_kept(
         }
     }
     if reach.is_all() {
-        return Ok(KeptBuckets { buckets, places, beyond, partial: unheld });
+        return Ok(KeptBuckets { buckets, places, beyond, too_large: unheld });
     }
     if !unheld.is_empty() {
         let read = overlay.view.buckets_bulk(&unheld, reach.read, &is_kept)?;
@@ -115,7 +115,7 @@ pub(super) fn look_up_kept(
             }
         }
     }
-    Ok(KeptBuckets { buckets, places, beyond, partial: Vec::new() })
+    Ok(KeptBuckets { buckets, places, beyond, too_large: Vec::new() })
 }
 
 /// Looks sorted buckets up: the members of those that the crowd does not know, and of the others whether

@@ -3,7 +3,7 @@
 use super::buckets::{CandidateLimits, FollowerCache, look_up_kept};
 use super::crowd::{CrowdIndex, CrowdMember};
 use super::crowd_search::{
-    CrowdSearch, PartialSearch, SketchedDocument, SkippedCandidates, closest, pass,
+    BucketScans, CrowdSearch, SketchedDocument, SkippedCandidates, closest, scan_buckets,
 };
 use super::decision::DecisionCounts;
 use super::error::DecideError;
@@ -22,7 +22,7 @@ pub(super) struct CandidateLookup {
     /// What the store holds of each bucket: first member, and whether it is marked as having more.
     pub(super) buckets: Vec<Option<(DocId, bool)>>,
     /// Kept members the store has in each bucket that is not in the crowd: all were examined.
-    pub(super) taken: Vec<usize>,
+    pub(super) stored_counts: Vec<usize>,
     /// The best-ranked kept document of these that is similar and outranks this one.
     pub(super) nearest: Option<Match>,
     /// When there is none: similar kept documents of these that this one outranks.
@@ -30,7 +30,7 @@ pub(super) struct CandidateLookup {
     /// Buckets with skipped members.
     pub(super) capped: u64,
     /// Candidates skipped though their sketches are close enough.
-    pub(super) passed: SkippedCandidates,
+    pub(super) skipped: SkippedCandidates,
     /// Candidates that were compared.
     pub(super) counts: DecisionCounts,
 }
@@ -40,8 +40,8 @@ pub(super) struct CandidateFinder {
     pub(super) craft: Fingerprinter,
     pub(super) prefetched: HashMap<DocId, CandidateLookup>,
     pub(super) crowd: CrowdIndex,
-    /// What was looked through because memory does not hold it.
-    partial: PartialSearch,
+    /// Scans of buckets that memory does not hold.
+    scans: BucketScans,
     pub(super) followers: FollowerCache,
     pub(super) limits: CandidateLimits,
     /// Candidates that the decision being made skipped.
@@ -55,7 +55,7 @@ impl CandidateFinder {
             craft: Fingerprinter::new(policy),
             prefetched: HashMap::new(),
             crowd,
-            partial: PartialSearch::default(),
+            scans: BucketScans::default(),
             followers: FollowerCache::default(),
             limits: CandidateLimits::BOUNDED,
             skipped: SkippedCandidates::default(),
@@ -77,10 +77,9 @@ impl CandidateFinder {
         wanted: Vec<SketchedDocument>,
         interrupt: &Interrupt,
     ) -> Result<DecisionCounts, DecideError> {
-        let (crowd, partial) = (&mut self.crowd, &mut self.partial);
+        let (crowd, scans) = (&mut self.crowd, &mut self.scans);
         let mut counts = DecisionCounts::default();
-        for (document, answer) in prefetch(overlay, crowd, self.limits, wanted, partial, interrupt)?
-        {
+        for (document, answer) in prefetch(overlay, crowd, self.limits, wanted, scans, interrupt)? {
             counts += answer.counts;
             self.prefetched.insert(document, answer);
         }
@@ -131,14 +130,14 @@ fn prefetch(
     crowd: &mut CrowdIndex,
     reach: CandidateLimits,
     wanted: Vec<SketchedDocument>,
-    passed_by: &mut PartialSearch,
+    scans: &mut BucketScans,
     interrupt: &Interrupt,
 ) -> Result<Vec<(DocId, CandidateLookup)>, DecideError> {
     let policy = overlay.view.policy();
     let keys: Vec<&[u64]> = wanted.iter().map(|wanted| wanted.bands.as_slice()).collect();
     let found = look_up_kept(overlay, crowd, reach, &keys)?;
-    pass(overlay, crowd, &found.partial, &wanted, passed_by, interrupt)?;
-    let passed_by = &*passed_by;
+    scan_buckets(overlay, crowd, &found.too_large, &wanted, scans, interrupt)?;
+    let scans = &*scans;
     let crowd = &*crowd;
     wanted
         .into_par_iter()
@@ -158,29 +157,29 @@ fn prefetch(
                     answer.buckets.push(bucket.map(|bucket| (bucket.first, bucket.more)));
                     let is_beyond = found.beyond.contains(&place);
                     let Some(bucket) = bucket else {
-                        answer.taken.push(0);
+                        answer.stored_counts.push(0);
                         continue;
                     };
-                    answer.taken.push(if is_beyond { 0 } else { bucket.members.len() });
+                    answer.stored_counts.push(if is_beyond { 0 } else { bucket.members.len() });
                     let into = if is_beyond { &mut beyond } else { &mut candidates };
                     let is_open = |other: &&DocId| {
                         **other != document
                             && !crowd.tells_of(&asked, **other)
-                            && !passed_by.tells(document, **other)
+                            && !scans.was_scanned_for(**other, document)
                     };
                     for member in bucket.members.iter().filter(is_open) {
                         into.insert(overlay.rank(*member)?);
                     }
                     answer.capped += u64::from(is_beyond && bucket.capped);
                 }
-                for member in passed_by.found(document).iter().filter(|one| overlay.is_kept(**one))
+                for member in scans.candidates(document).iter().filter(|one| overlay.is_kept(**one))
                 {
                     candidates.insert(overlay.rank(*member)?);
                 }
                 if !beyond.is_empty() {
-                    let (close, passed) = closest(overlay, &sketch, beyond, reach.verified)?;
+                    let (close, skipped) = closest(overlay, &sketch, beyond, reach.verified)?;
                     candidates.extend(close);
-                    answer.passed = passed;
+                    answer.skipped = skipped;
                 }
                 let mut verifier = Verifier::new(overlay, document, &sketch);
                 // Those that outrank the document come first.

@@ -55,7 +55,7 @@ pub(super) struct CrowdIndex {
     /// Where members stand for their clusters: who is of one, and which are here in part only.
     pub(super) labels: ClusterLabels,
     pub(super) shallow: PartialClusters,
-    /// Of this commit: those that joined buckets that are not whole, when these are passed in parts.
+    /// Documents that joined buckets in this commit that are not whole, while such buckets are scanned.
     late: Option<FamilyIndex>,
     /// Of this commit: the kept members of large buckets with few kept members, as they were read. They are not crowd:
     /// a family of so few would be in no good order for those that come.

@@ -1,5 +1,9 @@
-//! Candidates of crowded buckets: asked of the crowd; where memory does not hold their members, by looking through them
-//! part by part, each part a family of its own; or, where that is too much, the closest by their sketches.
+//! Candidates of a document from crowded buckets: those with more kept members than are compared one by one.
+//!
+//! [`CrowdIndex`] holds the members of most crowded buckets in memory and answers at once ([`CrowdSearch::ask`]). For a
+//! bucket that it has no room for, limits decide. Without limits [`scan_buckets`] reads the members part by part, makes
+//! a [`FamilyIndex`] of each part and asks it for all waiting documents: a bucket is read once for many of them. With
+//! limits [`closest`] takes the members whose sketches agree best; decisions that leave others out are marked (`marks`).
 
 use super::buckets::CandidateLimits;
 use super::crowd::{CROWDED, CrowdIndex, CrowdMember, WHOLE, gather, share_a_bucket};
@@ -11,8 +15,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use text::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, Rank, Sketch, estimate_floor};
 
-/// Documents read at once; the first of a part give it its order.
-const READ: usize = 256;
+/// Documents read at once; the first of a part give its family the order.
+const READ_AT_ONCE: usize = 256;
 
 /// A sketched document to look up.
 pub(super) struct SketchedDocument {
@@ -21,81 +25,81 @@ pub(super) struct SketchedDocument {
     pub(super) bands: Vec<u64>,
 }
 
-/// What was found by looking through crowded buckets in this commit.
+/// Results of the scans of a commit. No bucket is scanned twice for a document: members that join later come by
+/// [`CrowdSearch::ask`], and who reads the candidates leaves out members that departed.
 #[derive(Default)]
-pub(super) struct PartialSearch {
-    /// Those who were examined last, and those who asked then.
+pub(super) struct BucketScans {
+    /// The members that the last scan read, and the documents that it was made for.
     members: RoaringTreemap,
-    asking: HashSet<DocId>,
-    /// Of each document that ever asked the bands of the buckets that were looked through for it, and the members that
-    /// may be similar to it. Documents that joined since are found elsewhere, and departed ones are marked: so nothing
-    /// is looked through twice for a document.
-    found: HashMap<DocId, (Vec<u8>, Vec<DocId>)>,
+    documents: HashSet<DocId>,
+    /// By document: the bands of the buckets scanned for it, and the members that may be similar.
+    candidates: HashMap<DocId, (Vec<u8>, Vec<DocId>)>,
 }
 
-impl PartialSearch {
-    /// The members that may be similar to a document, if it asked.
-    pub(super) fn found(&self, document: DocId) -> &[DocId] {
-        self.found.get(&document).map_or(&[], |(_, found)| found.as_slice())
+impl BucketScans {
+    /// The members of scanned buckets that may be similar to a document.
+    pub(super) fn candidates(&self, document: DocId) -> &[DocId] {
+        self.candidates.get(&document).map_or(&[], |(_, members)| members.as_slice())
     }
 
-    /// Whether a document asked last, and so gets the other one if they are similar.
-    pub(super) fn tells(&self, document: DocId, other: DocId) -> bool {
-        self.members.contains(other.0) && self.asking.contains(&document)
+    /// Whether the last scan looked at a member for a document: if the two may be similar, the document has it as a
+    /// candidate.
+    pub(super) fn was_scanned_for(&self, member: DocId, document: DocId) -> bool {
+        self.members.contains(member.0) && self.documents.contains(&document)
     }
 }
 
-/// Looks through the kept members of these buckets, sorted by key, for those of `wanted` that are in any and did not
-/// ask before, but for those that the crowd tells of. Each part is read once, and takes as much room as the crowd has.
-pub(super) fn pass(
+/// Scans the buckets `too_large`, sorted by key, for those of the `waiting` documents that they were not scanned for
+/// before. Members that the crowd tells of are left out. A part takes as much room as the crowd has.
+pub(super) fn scan_buckets(
     overlay: &Overlay,
     crowd: &mut CrowdIndex,
-    partial: &[BucketKey],
-    wanted: &[SketchedDocument],
-    passed: &mut PartialSearch,
+    too_large: &[BucketKey],
+    waiting: &[SketchedDocument],
+    scans: &mut BucketScans,
     interrupt: &Interrupt,
 ) -> Result<(), DecideError> {
-    passed.members.clear();
-    passed.asking.clear();
+    scans.members.clear();
+    scans.documents.clear();
     let policy = overlay.view.policy();
     let floor = estimate_floor(policy);
     let mut craft = Fingerprinter::new(policy);
-    let is_partial: HashSet<&BucketKey> = partial.iter().collect();
-    let mut asking: Vec<&SketchedDocument> = Vec::new();
-    for one in wanted {
+    let is_too_large: HashSet<&BucketKey> = too_large.iter().collect();
+    let mut new: Vec<&SketchedDocument> = Vec::new();
+    for one in waiting {
         let keys = bucket_keys(&one.bands);
         let bands: Vec<u8> =
-            keys.filter(|key| is_partial.contains(key)).map(|(band, _)| band).collect();
-        let known = passed.found.get(&one.document).map_or(&[][..], |(bands, _)| bands);
-        if !bands.iter().all(|band| known.contains(band)) {
-            passed.found.insert(one.document, (bands, Vec::new()));
-            passed.asking.insert(one.document);
-            asking.push(one);
+            keys.filter(|key| is_too_large.contains(key)).map(|(band, _)| band).collect();
+        let scanned = scans.candidates.get(&one.document).map_or(&[][..], |(bands, _)| bands);
+        if !bands.iter().all(|band| scanned.contains(band)) {
+            scans.candidates.insert(one.document, (bands, Vec::new()));
+            scans.documents.insert(one.document);
+            new.push(one);
         }
     }
-    if asking.is_empty() {
+    if new.is_empty() {
         return Ok(());
     }
     let mut sample: Vec<Arc<[u64]>> = Vec::new();
-    for one in asking.iter().take(READ) {
+    for one in new.iter().take(READ_AT_ONCE) {
         sample.push(overlay.shingles(one.document, &mut craft)?);
     }
-    // Those that are decided now are those that join.
+    // The documents that are decided now are the ones that will join.
     crowd.await_late(&sample);
-    passed.members = members(overlay, crowd, partial)?;
-    let mut members = passed.members.iter().map(DocId);
+    scans.members = unheld_members(overlay, crowd, too_large)?;
+    let mut members = scans.members.iter().map(DocId);
     while let Some(mut part) = read_part(overlay, crowd, &mut members, policy.threshold, interrupt)?
     {
-        for one in &asking {
+        for one in &new {
             let shingles = overlay.shingles(one.document, &mut craft)?;
             let sought = FamilyQuery { shingles: &shingles, sketch: &one.sketch, floor };
-            for other in part.find(sought, |other| other != one.document) {
-                let Some(sketch) = part.sketch(other) else { continue };
-                let theirs = overlay.band_keys(other, sketch)?;
-                if share_a_bucket(&theirs, &one.bands)
-                    && let Some((_, found)) = passed.found.get_mut(&one.document)
+            for member in part.find(sought, |member| member != one.document) {
+                let Some(sketch) = part.sketch(member) else { continue };
+                let bands = overlay.band_keys(member, sketch)?;
+                if share_a_bucket(&bands, &one.bands)
+                    && let Some((_, candidates)) = scans.candidates.get_mut(&one.document)
                 {
-                    found.push(other);
+                    candidates.push(member);
                 }
             }
         }
@@ -103,26 +107,26 @@ pub(super) fn pass(
     Ok(())
 }
 
-/// The kept members of the buckets that the crowd does not report to any of their look-ups.
-fn members(
+/// The kept members of these buckets that the crowd does not report to a look-up of the bucket.
+fn unheld_members(
     overlay: &Overlay,
     crowd: &CrowdIndex,
-    partial: &[BucketKey],
+    too_large: &[BucketKey],
 ) -> Result<RoaringTreemap, DecideError> {
-    let mut members = RoaringTreemap::new();
-    for keys in partial.chunks(WHOLE) {
+    let mut unheld = RoaringTreemap::new();
+    for keys in too_large.chunks(WHOLE) {
         let is_kept = |other| overlay.is_kept(other);
         let read = overlay.view.buckets_bulk(keys, usize::MAX, &is_kept)?;
         for (key, bucket) in keys.iter().zip(read) {
             let all = bucket.map(|bucket| bucket.members).unwrap_or_default();
-            let told = |member: &DocId| crowd.has(key, *member);
-            members.extend(all.into_iter().filter(|member| !told(member)).map(|member| member.0));
+            let is_held = |member: &DocId| crowd.has(key, *member);
+            unheld.extend(all.into_iter().filter(|member| !is_held(member)).map(|member| member.0));
         }
     }
-    Ok(members)
+    Ok(unheld)
 }
 
-/// The next members, as many as there is room for; none when there are no more.
+/// The family of the next members, as many as there is room for; none when there are no more.
 fn read_part(
     overlay: &Overlay,
     crowd: &CrowdIndex,
@@ -132,7 +136,7 @@ fn read_part(
 ) -> Result<Option<FamilyIndex>, DecideError> {
     gather(threshold, crowd.budget(), || {
         interrupt.check()?;
-        let next: Vec<DocId> = members.by_ref().take(READ).collect();
+        let next: Vec<DocId> = members.by_ref().take(READ_AT_ONCE).collect();
         (!next.is_empty()).then(|| overlay.entrants(&next)).transpose()
     })
 }
@@ -141,11 +145,11 @@ fn read_part(
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SkippedCandidates {
     pub(super) count: u64,
-    /// The closest of them.
+    /// The one whose sketch agrees best.
     pub(super) example: Option<DocId>,
 }
 
-/// The `most` of these whose sketches agree best, of those that are close enough to be compared; and those skipped.
+/// The `most` candidates whose sketches agree best, of those close enough to be compared; and how many are skipped.
 pub(super) fn closest(
     overlay: &Overlay,
     sketch: &Sketch,
@@ -161,56 +165,56 @@ pub(super) fn closest(
         }
     }
     close.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let passed = SkippedCandidates {
+    let skipped = SkippedCandidates {
         count: close.len().saturating_sub(most) as u64,
         example: close.get(most).map(|(_, candidate)| candidate.document),
     };
     close.truncate(most);
-    Ok((close.into_iter().map(|(_, candidate)| candidate).collect(), passed))
+    Ok((close.into_iter().map(|(_, candidate)| candidate).collect(), skipped))
 }
 
-/// Asks the crowd for one document, and tells it of those that join.
+/// Asks the crowd for the candidates of one document, and puts documents into it as they join buckets.
 pub(super) struct CrowdSearch<'s> {
     pub(super) overlay: &'s Overlay,
     pub(super) crowd: &'s mut CrowdIndex,
     pub(super) craft: &'s mut Fingerprinter,
     pub(super) limits: CandidateLimits,
-    /// Candidates that are skipped, added to those so far.
+    /// Candidates skipped so far: the count grows.
     pub(super) skipped: &'s mut SkippedCandidates,
-    /// Buckets that are read in part, added to those so far.
+    /// Buckets read in part so far: the count grows.
     pub(super) capped: &'s mut u64,
 }
 
 impl CrowdSearch<'_> {
-    /// Kept documents that joined buckets of these in this commit, where all of them are examined. `taken` tells how
-    /// many members the store has in each; with these too many, the bucket comes into the crowd.
+    /// Documents that joined these buckets earlier in this commit, but for buckets in the crowd; a bucket that has
+    /// become crowded by them comes into it. `stored_counts`: kept members that the store has in each bucket.
     pub(super) fn joined_before(
         &mut self,
         keys: &[BucketKey],
-        taken: &[usize],
+        stored_counts: &[usize],
     ) -> Result<BTreeSet<DocId>, DecideError> {
-        let mut found = BTreeSet::new();
-        let mut filled = Vec::new();
-        for (key, taken) in keys.iter().zip(taken) {
+        let mut documents = BTreeSet::new();
+        let mut newly_crowded = Vec::new();
+        for (key, stored) in keys.iter().zip(stored_counts) {
             let joined = self.overlay.local(*key);
             if joined.is_empty() || self.crowd.held(*key).is_some() {
                 continue;
             }
-            if taken + joined.len() > CROWDED {
-                filled.push(*key);
+            if stored + joined.len() > CROWDED {
+                newly_crowded.push(*key);
             } else {
-                found.extend(joined.iter().copied());
+                documents.extend(joined.iter().copied());
             }
         }
-        if !filled.is_empty() {
-            self.absorb(&filled)?;
+        if !newly_crowded.is_empty() {
+            self.absorb(&newly_crowded)?;
         }
-        Ok(found)
+        Ok(documents)
     }
 
-    /// Takes these buckets into the crowd, with those that joined them in this commit.
-    fn absorb(&mut self, filled: &[BucketKey]) -> Result<(), DecideError> {
-        for part in filled.chunks(WHOLE) {
+    /// Takes buckets into the crowd, with the documents that joined them in this commit.
+    fn absorb(&mut self, newly_crowded: &[BucketKey]) -> Result<(), DecideError> {
+        for part in newly_crowded.chunks(WHOLE) {
             let overlay = self.overlay;
             let stored = overlay.view.buckets(part, usize::MAX, |other| overlay.is_kept(other))?;
             for (key, bucket) in part.iter().zip(stored) {
@@ -224,8 +228,8 @@ impl CrowdSearch<'_> {
         Ok(())
     }
 
-    /// Members of the crowd that share one of these buckets and may be similar, of those that `admit` lets
-    /// pass; and of buckets that it has no room for, the closest that joined in this commit.
+    /// The members of the document's buckets `keys` that may be similar to it and that `admit` lets pass: those in the
+    /// crowd, and of buckets that it has no room for the closest that joined in this commit.
     pub(super) fn ask(
         &mut self,
         document: DocId,
@@ -250,26 +254,26 @@ impl CrowdSearch<'_> {
                 // An error counts as yes: it shows when the candidate is examined.
                 && overlay.rank(other).map_or(true, &admit)
         };
-        let own: Vec<u64> = keys.iter().map(|(_, hash)| *hash).collect();
-        let mut found = self.crowd.find(&held, sought, admitted);
-        found.extend(self.crowd.find_late(sought, admitted));
+        let own_bands: Vec<u64> = keys.iter().map(|(_, hash)| *hash).collect();
+        let mut similar = self.crowd.find(&held, sought, admitted);
+        similar.extend(self.crowd.find_late(sought, admitted));
         let mut candidates = BTreeSet::new();
-        for other in found {
-            let Some(theirs) = self.overlay.sketch(other)? else { continue };
-            let theirs = self.overlay.band_keys(other, &theirs)?;
-            if share_a_bucket(&theirs, &own) {
+        for other in similar {
+            let Some(sketch) = self.overlay.sketch(other)? else { continue };
+            let bands = self.overlay.band_keys(other, &sketch)?;
+            if share_a_bucket(&bands, &own_bands) {
                 candidates.insert(self.overlay.rank(other)?);
             }
         }
-        candidates.extend(self.joined_beyond(document, sketch, &held, &admit)?);
+        candidates.extend(self.closest_joined(document, sketch, &held, &admit)?);
         let overlay = self.overlay;
         let is_kept = |other| overlay.is_kept(other);
         self.crowd.freshen(&held, is_kept, |_| None, &|part| overlay.entrants(part))?;
         Ok(candidates)
     }
 
-    /// The closest of those that joined, in this commit, buckets that the crowd has no room for.
-    fn joined_beyond(
+    /// Of the documents that joined buckets in this commit that the crowd has no room for, the closest.
+    fn closest_joined(
         &mut self,
         document: DocId,
         sketch: &Sketch,
@@ -290,13 +294,13 @@ impl CrowdSearch<'_> {
         if joined.is_empty() {
             return Ok(Vec::new());
         }
-        let (close, passed) = closest(self.overlay, sketch, joined, self.limits.verified)?;
-        self.skipped.count += passed.count;
-        self.skipped.example = self.skipped.example.or(passed.example);
+        let (close, skipped) = closest(self.overlay, sketch, joined, self.limits.verified)?;
+        self.skipped.count += skipped.count;
+        self.skipped.example = self.skipped.example.or(skipped.example);
         Ok(close)
     }
 
-    /// The document is kept and in its buckets from now on.
+    /// Notes that a document is kept, and a member of its buckets from now on.
     pub(super) fn join(
         &mut self,
         document: DocId,

@@ -167,7 +167,7 @@ impl DecisionSession {
             self.take_in(vec![SketchedDocument { document: id, sketch: sketch.clone(), bands }])?;
         }
         let Some(found) = self.finder.prefetched.remove(&id) else { return Ok(None) };
-        self.finder.skipped = found.passed;
+        self.finder.skipped = found.skipped;
         self.counts.capped += found.capped;
         let capped = self.counts.capped;
         let nearest = found.nearest;
@@ -178,7 +178,7 @@ impl DecisionSession {
         let joined = self
             .finder
             .crowd_search(&self.overlay, &mut self.counts.capped)
-            .joined_before(&keys, &found.taken)?;
+            .joined_before(&keys, &found.stored_counts)?;
         let asked = self.finder.crowd.families_of(keys.iter().copied());
         let asks_crowd = keys.iter().any(|key| self.finder.crowd.held(*key).is_some());
         for other in joined {
