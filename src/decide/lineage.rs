@@ -1,7 +1,7 @@
 //! Whose place each document took: what keeps a document on its side of a holdout through re-crawls.
 //!
 //! A document takes the place of the one it supersedes, of those it displaces as witness, of its own
-//! witness when that goes, and of those it is like that leave in the commit it comes in (`successors`). It then
+//! witness when that goes, and of those it is like that depart in the commit it comes in (`successors`). It then
 //! has their roots instead of, or beside, itself. A duplicate that was never anything else has its
 //! witness's roots, without rows; a newcomer that is like nothing has its own.
 
@@ -143,12 +143,12 @@ impl CommitDecisions {
     pub(super) fn write_lineage(
         &self,
         batch: &mut CommitBatch<'_>,
-        gone: &[DocId],
+        departing: &[DocId],
     ) -> Result<u64, DecideError> {
         let overlay = &self.0.overlay;
         let view = overlay.view.clone();
         let mut lineages = Lineages::new(&view)?;
-        let mut leavers = self.leavers(gone, batch.carry_over_budget())?;
+        let mut departures = self.departures(departing, batch.carry_over_budget())?;
         let before = |lineages: &Lineages<'_>, document| self.roots_before(lineages, document);
         // In the order of ids, so that a newcomer which another one supersedes has its own by then.
         for (new, old) in &self.0.agenda.superseded {
@@ -178,8 +178,8 @@ impl CommitDecisions {
             let own = before(&lineages, next)?;
             lineages.join(next, own, &takes);
         }
-        if let Some(leavers) = &mut leavers {
-            self.pass_lineages_on(leavers, &mut lineages, true)?;
+        if let Some(departures) = &mut departures {
+            self.pass_lineages_on(departures, &mut lineages, true)?;
         }
         for (document, change) in overlay.match_changes() {
             let Some(was) = change.before else { continue };
@@ -198,12 +198,12 @@ impl CommitDecisions {
                 lineages.join(document, own, &LineageRoots::default());
             }
         }
-        if let Some(leavers) = &mut leavers {
-            self.pass_lineages_on(leavers, &mut lineages, false)?;
+        if let Some(departures) = &mut departures {
+            self.pass_lineages_on(departures, &mut lineages, false)?;
         }
         for (document, roots) in lineages.rows()? {
             batch.add_roots(document, &roots)?;
         }
-        Ok(leavers.map_or(0, |leavers| leavers.verified))
+        Ok(departures.map_or(0, |departures| departures.verified))
     }
 }

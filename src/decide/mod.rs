@@ -14,7 +14,7 @@
 //!   hold; `candidates`: all of them, with estimate and verification;
 //! * `session`: what comes and goes; `witness_mode`: modes `witness` and `exact`; `component_mode`: modes `components`
 //!   and `lsh`, with `cluster_links` through crowded buckets; `import`: decisions that were made elsewhere;
-//! * `lineage`: whose place each document took; `successors`: of those that leave as it comes;
+//! * `lineage`: whose place each document took; `successors`: of those that depart as it comes;
 //! * `apply`: what was decided, into the batch; `marks`: of decisions that left candidates out;
 //! * `blocklist`: what removals by the user keep out;
 //! * `encode`: ids and trained tokens, of newcomers and of what is kept again.

@@ -1,8 +1,8 @@
-//! Passes the lineage of documents that leave in a commit to similar documents that come in it.
+//! Lineage within one commit: a document that departs hands its lineage to similar ones that come in that commit.
 //!
-//! Had the newcomer come in a commit before, it would have met the one that leaves, which would have been its
-//! witness. So the side of a holdout that a text is on does not depend on how much goes into one commit. What
-//! left in an earlier commit is met by nobody.
+//! Without this rule the outcome would depend on how inputs are cut into commits: a newcomer of a later commit would
+//! have met the old document as its witness, and a holdout that follows lineage would have put both on one side. What
+//! departed in an earlier commit is met by nobody.
 
 use super::candidates::Verifier;
 use super::crowd::{gather, share_a_bucket};
@@ -16,116 +16,122 @@ use std::collections::{BTreeSet, HashMap};
 use store::{LineageRoots, TextKind};
 use text::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, estimate_floor};
 
-/// Documents whose candidates are held at once.
-const PART: usize = 512;
-/// Members of a bucket from which they are found by a join: fewer are compared one by one.
-const FEW: usize = 16;
-/// Documents read at once to be put in; the first of them give the family its order.
-const READ: usize = 1024;
+/// Heirs whose predecessors are held at once.
+const HEIRS_AT_ONCE: usize = 512;
+/// Members of a bucket, at most, that are compared one by one; of more a family is made, which is asked.
+const COMPARED_ONE_BY_ONE: usize = 16;
+/// Documents read at once into the family; the first of them give it its order.
+const READ_AT_ONCE: usize = 1024;
 
-/// Documents that were kept before this commit and are not any more, by what others meet them under.
+/// Documents that were kept before this commit and are not after it, by what similar documents share with them; and
+/// their possible heirs.
 #[derive(Default)]
 pub(super) struct Departures {
-    texts: HashMap<(TextKind, [u8; 16]), DocId>,
-    buckets: BucketMap<Vec<DocId>>,
-    /// Those of full buckets, joined by what is rare among them.
-    family: Option<FamilyIndex>,
-    /// The buckets of each that has any.
+    by_text: HashMap<(TextKind, [u8; 16]), DocId>,
+    by_bucket: BucketMap<Vec<DocId>>,
+    /// Members of buckets with more than [`COMPARED_ONE_BY_ONE`], as far as memory allows.
+    crowded: Option<FamilyIndex>,
+    /// Bucket keys by band, of each departing document that has any.
     bands: HashMap<DocId, Vec<u64>>,
     roots: HashMap<DocId, LineageRoots>,
-    /// Documents that may be like them: kept ones, and duplicates.
+    /// Possible heirs: kept documents, and duplicates.
     kept: Vec<DocId>,
     duplicates: Vec<DocId>,
     /// Texts compared.
     pub(super) verified: u64,
 }
 
-/// A document with those that it may be like.
-type SuccessorCandidates = (DocId, Vec<DocId>);
+/// A possible heir, and the departing documents that it may be similar to.
+type Predecessors = (DocId, Vec<DocId>);
 
 impl CommitDecisions {
-    /// The documents that are not kept any more, when there are others that may continue with their lineages.
-    pub(super) fn leavers(
+    /// The departing documents, when there are others that may take over their lineages.
+    pub(super) fn departures(
         &self,
-        gone: &[DocId],
+        departing: &[DocId],
         budget: usize,
     ) -> Result<Option<Departures>, DecideError> {
-        // Of a load, what is kept until its witness is there was not kept.
-        let gone = gone.iter().copied().filter(|document| !self.0.imports.is_imported(*document));
-        let gone: Vec<DocId> = gone.collect();
-        if gone.is_empty() || self.0.overlay.mode() == DedupMode::None {
+        // What a load keeps only until its witness is there was never kept.
+        let is_imported = |document: &DocId| self.0.imports.is_imported(*document);
+        let departing: Vec<DocId> =
+            departing.iter().copied().filter(|document| !is_imported(document)).collect();
+        if departing.is_empty() || self.0.overlay.mode() == DedupMode::None {
             return Ok(None);
         }
-        let mut leavers = Departures::default();
+        let mut departures = Departures::default();
         for (id, change) in self.0.overlay.standing_changes() {
             let was_kept = change.before == Some(Standing::Kept);
             if was_kept
                 || !change.now.is_some_and(Standing::is_eligible)
-                || self.is_like_before(id)?
+                || self.has_the_text_it_supersedes(id)?
             {
                 continue;
             }
             let is_kept = change.now == Some(Standing::Kept);
-            if is_kept { &mut leavers.kept } else { &mut leavers.duplicates }.push(id);
+            if is_kept { &mut departures.kept } else { &mut departures.duplicates }.push(id);
         }
-        leavers.kept.extend(self.came_before(&gone)?);
-        if leavers.kept.is_empty() && leavers.duplicates.is_empty() {
+        departures.kept.extend(self.imported_that_would_return(&departing)?);
+        if departures.kept.is_empty() && departures.duplicates.is_empty() {
             return Ok(None);
         }
-        for document in &gone {
+        for document in &departing {
             let header = self.0.overlay.header(*document)?;
             for form in self.0.overlay.forms() {
-                leavers.texts.insert((*form, self.0.overlay.text_hash(*form, &header)), *document);
+                let hash = self.0.overlay.text_hash(*form, &header);
+                departures.by_text.insert((*form, hash), *document);
             }
         }
         if self.0.overlay.mode().is_near() {
-            let bands = gone.par_iter().with_min_len(64).map(|id| self.buckets_of(*id));
+            let bands = departing.par_iter().with_min_len(64).map(|id| self.buckets_of(*id));
             let bands = bands.collect::<Result<Vec<_>, DecideError>>()?;
-            for (document, bands) in gone.iter().copied().zip(bands) {
+            for (document, bands) in departing.iter().copied().zip(bands) {
                 for key in bucket_keys(&bands) {
-                    leavers.buckets.entry(key).or_default().push(document);
+                    departures.by_bucket.entry(key).or_default().push(document);
                 }
-                leavers.bands.insert(document, bands);
+                departures.bands.insert(document, bands);
             }
-            self.join_full(&mut leavers, budget)?;
+            self.index_crowded(&mut departures, budget)?;
         }
-        Ok(Some(leavers))
+        Ok(Some(departures))
     }
 
-    /// Documents that came decided in an earlier commit and share a text or a bucket with one that leaves now. Decided
-    /// here, they would have been removed for its sake, and would come back with this commit.
-    fn came_before(&self, gone: &[DocId]) -> Result<BTreeSet<DocId>, DecideError> {
+    /// Documents that an earlier commit imported as kept, and that share a text or a bucket with one that departs now.
+    /// Decided here, they would have been duplicates of it, and would return in this commit.
+    fn imported_that_would_return(
+        &self,
+        departing: &[DocId],
+    ) -> Result<BTreeSet<DocId>, DecideError> {
         let overlay = &self.0.overlay;
-        let is_one = |document: DocId| {
+        let returns = |document: DocId| {
             let stays = !overlay.is_new(document) && overlay.standing_change(document).is_none();
             stays && self.0.imports.is_imported(document) && overlay.is_kept(document)
         };
-        let mut found = BTreeSet::new();
+        let mut imported = BTreeSet::new();
         if self.0.imports.context.is_none() {
-            return Ok(found);
+            return Ok(imported);
         }
-        for document in gone {
+        for document in departing {
             let header = overlay.header(*document)?;
             for form in self.0.overlay.forms() {
                 let leader = overlay.exact(*form, overlay.text_hash(*form, &header))?;
-                found.extend(leader.filter(|leader| is_one(*leader)));
+                imported.extend(leader.filter(|leader| returns(*leader)));
             }
         }
         if self.0.overlay.mode().is_near() {
             let mut keys = Vec::new();
-            for document in gone {
+            for document in departing {
                 keys.extend(bucket_keys(&self.buckets_of(*document)?));
             }
             keys.par_sort_unstable();
             keys.dedup();
-            let buckets = overlay.view.buckets_bulk(&keys, self.0.finder.limits.read, &is_one)?;
-            found.extend(buckets.into_iter().flatten().flat_map(|bucket| bucket.members));
+            let buckets = overlay.view.buckets_bulk(&keys, self.0.finder.limits.read, &returns)?;
+            imported.extend(buckets.into_iter().flatten().flat_map(|bucket| bucket.members));
         }
-        Ok(found)
+        Ok(imported)
     }
 
-    /// Whether a document has the text of what it supersedes: then it is like nothing that this was not like.
-    fn is_like_before(&self, document: DocId) -> Result<bool, DecideError> {
+    /// Whether a document has the text of the one that it supersedes: then it is like nothing that the old one was not.
+    fn has_the_text_it_supersedes(&self, document: DocId) -> Result<bool, DecideError> {
         let Some(old) = self.0.agenda.superseded.get(&document) else { return Ok(false) };
         let was = self.0.overlay.standing_change(*old).and_then(|change| change.before);
         if !was.is_some_and(Standing::is_eligible) {
@@ -135,25 +141,26 @@ impl CommitDecisions {
         Ok(own.source == other.source && own.normalised == other.normalised)
     }
 
-    /// Members of buckets that are too full to compare with all of them are found by a join instead: of
-    /// those that somebody meets, as many as `budget` bytes hold.
-    fn join_full(&self, leavers: &mut Departures, budget: usize) -> Result<(), DecideError> {
+    /// Makes a family of the members of buckets that are too large to compare one by one: of the buckets that an heir
+    /// shares, as many members as `budget` bytes hold.
+    fn index_crowded(&self, departures: &mut Departures, budget: usize) -> Result<(), DecideError> {
         if self.0.overlay.mode() == DedupMode::Lsh {
             return Ok(());
         }
         let mut members = BTreeSet::new();
-        let mut met: BucketMap<()> = BucketMap::default();
-        for document in leavers.kept.iter().chain(&leavers.duplicates) {
+        let mut shared: BucketMap<()> = BucketMap::default();
+        for document in departures.kept.iter().chain(&departures.duplicates) {
             for key in bucket_keys(&self.bands_of(*document)?) {
-                if let Some(full) = leavers.buckets.get(&key).filter(|full| full.len() > FEW)
-                    && met.insert(key, ()).is_none()
+                if let Some(bucket) = departures.by_bucket.get(&key)
+                    && bucket.len() > COMPARED_ONE_BY_ONE
+                    && shared.insert(key, ()).is_none()
                 {
-                    members.extend(full.iter().copied());
+                    members.extend(bucket.iter().copied());
                 }
             }
         }
         let members: Vec<DocId> = members.into_iter().collect();
-        let mut parts = members.chunks(READ);
+        let mut parts = members.chunks(READ_AT_ONCE);
         let threshold = self.0.overlay.view.policy().threshold;
         let mut family = gather(threshold, budget, || {
             parts.next().map(|part| self.0.overlay.entrants(part)).transpose()
@@ -161,92 +168,90 @@ impl CommitDecisions {
         if let Some(family) = &mut family {
             family.settle();
         }
-        leavers.family = family;
+        departures.crowded = family;
         Ok(())
     }
 
-    /// Gives the lineages of those that leave to what is like them: to kept documents, or to duplicates. Nothing is
-    /// compared whose roots a document has already.
+    /// Gives the lineages of departing documents to the heirs that are similar: to kept ones, or to duplicates. An
+    /// heir is not compared with predecessors whose roots it has already.
     pub(super) fn pass_lineages_on(
         &self,
-        leavers: &mut Departures,
+        departures: &mut Departures,
         lineages: &mut Lineages<'_>,
         to_kept: bool,
     ) -> Result<(), DecideError> {
-        let heirs = if to_kept { &mut leavers.kept } else { &mut leavers.duplicates };
+        let heirs = if to_kept { &mut departures.kept } else { &mut departures.duplicates };
         let heirs = std::mem::take(heirs);
         let mut craft = Fingerprinter::new(self.0.overlay.view.policy());
-        for part in heirs.chunks(PART) {
-            let mut open = Vec::new();
-            for document in part {
-                let (equal, met) = self.met(leavers, *document, &mut craft)?;
-                if equal.is_empty() && met.is_empty() {
+        for part in heirs.chunks(HEIRS_AT_ONCE) {
+            let mut open: Vec<Predecessors> = Vec::new();
+            for heir in part {
+                let (equal, maybe_similar) = self.predecessors(departures, *heir, &mut craft)?;
+                if equal.is_empty() && maybe_similar.is_empty() {
                     continue;
                 }
-                let own = self.own_roots(lineages, *document)?;
+                let own = self.own_roots(lineages, *heir)?;
                 let mut held = own.clone();
-                held.join(&self.roots_of_witness(lineages, *document)?);
-                for leaver in equal {
-                    let roots = self.roots_of_leaver(leavers, lineages, leaver)?;
+                held.join(&self.roots_of_witness(lineages, *heir)?);
+                for departed in equal {
+                    let roots = self.roots_of_departed(departures, lineages, departed)?;
                     if !held.holds(&roots) {
-                        lineages.join(*document, own.clone(), &roots);
+                        lineages.join(*heir, own.clone(), &roots);
                         held.join(&roots);
                     }
                 }
-                let mut candidates = Vec::new();
-                for leaver in met {
-                    if !held.holds(&self.roots_of_leaver(leavers, lineages, leaver)?) {
-                        candidates.push(leaver);
+                let mut unrelated = Vec::new();
+                for departed in maybe_similar {
+                    if !held.holds(&self.roots_of_departed(departures, lineages, departed)?) {
+                        unrelated.push(departed);
                     }
                 }
-                if !candidates.is_empty() {
-                    open.push((*document, candidates));
+                if !unrelated.is_empty() {
+                    open.push((*heir, unrelated));
                 }
             }
-            for (document, similar, verified) in self.compared_with(open)? {
-                leavers.verified += verified;
-                let own = self.own_roots(lineages, document)?;
-                for leaver in similar {
-                    let roots = self.roots_of_leaver(leavers, lineages, leaver)?;
-                    lineages.join(document, own.clone(), &roots);
+            for (heir, similar, verified) in self.similar_predecessors(open)? {
+                departures.verified += verified;
+                let own = self.own_roots(lineages, heir)?;
+                for departed in similar {
+                    let roots = self.roots_of_departed(departures, lineages, departed)?;
+                    lineages.join(heir, own.clone(), &roots);
                 }
             }
         }
         Ok(())
     }
 
-    /// Those that leave and have the document's text, and those that share a bucket with it.
-    fn met(
+    /// The departing documents that have the text of this one, and others that share a bucket with it.
+    fn predecessors(
         &self,
-        leavers: &mut Departures,
+        departures: &mut Departures,
         document: DocId,
         craft: &mut Fingerprinter,
     ) -> Result<(Vec<DocId>, Vec<DocId>), DecideError> {
         let header = self.0.overlay.header(document)?;
-        let texts = self
-            .0
-            .overlay
-            .forms()
-            .iter()
-            .map(|form| (*form, self.0.overlay.text_hash(*form, &header)));
-        let equal: Vec<DocId> =
-            texts.filter_map(|text| leavers.texts.get(&text).copied()).collect();
-        if leavers.buckets.is_empty() {
+        let mut equal: Vec<DocId> = Vec::new();
+        for form in self.0.overlay.forms() {
+            let hash = self.0.overlay.text_hash(*form, &header);
+            equal.extend(departures.by_text.get(&(*form, hash)));
+        }
+        if departures.by_bucket.is_empty() {
             return Ok((equal, Vec::new()));
         }
         let bands = self.bands_of(document)?;
         let keys = bucket_keys(&bands);
-        let met: Vec<&Vec<DocId>> = keys.filter_map(|key| leavers.buckets.get(&key)).collect();
-        let is_full = met.iter().any(|members| members.len() > FEW);
-        let family = leavers.family.as_mut().filter(|_| is_full);
-        let is_told = |other: DocId| family.as_ref().is_some_and(|family| family.contains(other));
+        let shared: Vec<&Vec<DocId>> =
+            keys.filter_map(|key| departures.by_bucket.get(&key)).collect();
+        let is_crowded = shared.iter().any(|members| members.len() > COMPARED_ONE_BY_ONE);
+        let family = departures.crowded.as_mut().filter(|_| is_crowded);
+        let is_indexed = |one: DocId| family.as_ref().is_some_and(|family| family.contains(one));
         let mut candidates: BTreeSet<DocId> = BTreeSet::new();
-        for members in met {
+        for members in shared {
             candidates.extend(
-                members.iter().filter(|one| !is_told(**one)).take(self.0.finder.limits.read),
+                members.iter().filter(|one| !is_indexed(**one)).take(self.0.finder.limits.read),
             );
         }
-        if is_full && let Some(sketch) = self.0.overlay.sketch(document)? {
+        if is_crowded && let Some(sketch) = self.0.overlay.sketch(document)? {
             if candidates.len() > self.0.finder.limits.verified
                 && self.0.overlay.mode() != DedupMode::Lsh
             {
@@ -260,50 +265,50 @@ impl CommitDecisions {
                 let shingles = self.0.overlay.shingles(document, craft)?;
                 let floor = estimate_floor(self.0.overlay.view.policy());
                 let sought = FamilyQuery { shingles: &shingles, sketch: &sketch, floor };
-                let shares = |other: &DocId| {
-                    leavers.bands.get(other).is_some_and(|theirs| share_a_bucket(&bands, theirs))
+                let shares_bucket = |other: &DocId| {
+                    departures.bands.get(other).is_some_and(|theirs| share_a_bucket(&bands, theirs))
                 };
-                candidates.extend(family.find(sought, |_| true).into_iter().filter(shares));
+                candidates.extend(family.find(sought, |_| true).into_iter().filter(shares_bucket));
             }
         }
         candidates.retain(|other| !equal.contains(other));
         Ok((equal, candidates.into_iter().collect()))
     }
 
-    /// Of each its candidates that are similar, and how many texts that took.
-    fn compared_with(
+    /// Of each heir the predecessors that are similar, and how many texts were compared.
+    fn similar_predecessors(
         &self,
-        heirs: Vec<SuccessorCandidates>,
+        heirs: Vec<Predecessors>,
     ) -> Result<Vec<(DocId, Vec<DocId>, u64)>, DecideError> {
         let overlay = &self.0.overlay;
         if self.0.overlay.mode() == DedupMode::Lsh {
-            return Ok(heirs.into_iter().map(|(heir, met)| (heir, met, 0)).collect());
+            return Ok(heirs.into_iter().map(|(heir, old)| (heir, old, 0)).collect());
         }
         heirs
             .into_par_iter()
             .with_min_len(8)
             .map_init(
                 || Fingerprinter::new(overlay.view.policy()),
-                |craft, (document, candidates)| {
+                |craft, (heir, old)| {
                     let mut similar = Vec::new();
-                    let Some(sketch) = overlay.sketch(document)? else {
-                        return Ok((document, similar, 0));
+                    let Some(sketch) = overlay.sketch(heir)? else {
+                        return Ok((heir, similar, 0));
                     };
-                    let mut verifier = Verifier::new(overlay, document, &sketch);
-                    for candidate in candidates {
-                        if verifier.verify(candidate, craft)?.is_some() {
-                            similar.push(candidate);
+                    let mut verifier = Verifier::new(overlay, heir, &sketch);
+                    for predecessor in old {
+                        if verifier.verify(predecessor, craft)?.is_some() {
+                            similar.push(predecessor);
                         }
                     }
-                    Ok((document, similar, verifier.counts.verified))
+                    Ok((heir, similar, verifier.counts.verified))
                 },
             )
             .collect()
     }
 
     fn bands_of(&self, document: DocId) -> Result<Vec<u64>, DecideError> {
-        if let Some(found) = self.0.finder.prefetched.get(&document) {
-            return Ok(found.bands.clone());
+        if let Some(lookup) = self.0.finder.prefetched.get(&document) {
+            return Ok(lookup.bands.clone());
         }
         match self.0.overlay.joined_buckets(document) {
             Some(bands) => Ok(bands.to_vec()),
@@ -322,17 +327,17 @@ impl CommitDecisions {
         }
     }
 
-    fn roots_of_leaver(
+    fn roots_of_departed(
         &self,
-        leavers: &mut Departures,
+        departures: &mut Departures,
         lineages: &Lineages<'_>,
-        leaver: DocId,
+        departed: DocId,
     ) -> Result<LineageRoots, DecideError> {
-        if let Some(roots) = leavers.roots.get(&leaver) {
+        if let Some(roots) = departures.roots.get(&departed) {
             return Ok(roots.clone());
         }
-        let roots = self.roots_before(lineages, leaver)?;
-        leavers.roots.insert(leaver, roots.clone());
+        let roots = self.roots_before(lineages, departed)?;
+        departures.roots.insert(departed, roots.clone());
         Ok(roots)
     }
 }
