@@ -2,9 +2,10 @@
 //!
 //! One batch is held, and as many of its rows as records as memory should hold.
 
-use super::error::ReadError;
+use super::error::{ReadError, field_names_for_message};
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
-use super::{arrow_json, arrow_types, keys, roles};
+use super::text_field::guess_text_field;
+use super::{arrow_json, arrow_types, keys};
 use arrow::array::{Array, ArrayRef, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, LargeBinaryType, Schema, SchemaRef};
@@ -86,11 +87,11 @@ impl RecordColumns {
                 let fields = schema.fields().iter();
                 let fields = fields
                     .map(|field| (field.name().as_str(), holds(value_type(field.data_type()))));
-                let guess = roles::guess_text_field(fields);
+                let guess = guess_text_field(fields);
                 Some(guess.ok_or_else(|| ReadError::NoTextField {
                     path: path.to_path_buf(),
                     record: None,
-                    found: roles::field_names_for_message(names.clone()),
+                    found: field_names_for_message(names.clone()),
                 })?)
             }
         };

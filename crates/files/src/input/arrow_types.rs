@@ -1,6 +1,6 @@
 //! Columns of Arrow in another type, at any depth: bytes as the texts that they are, UUIDs as their 36 characters.
 
-use super::roles::one_of_each_name;
+use super::csv_header::distinct_names;
 use arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeListArray, GenericListArray, GenericStringArray,
     LargeStringArray, MapArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, StructArray,
@@ -83,7 +83,7 @@ fn uuids_as_texts(fields: &Fields) -> Fields {
 
 /// The columns as they are given: a UUID is a text, a name that was there has its number behind it.
 pub(super) fn given_columns(columns: &Fields) -> Fields {
-    let names = one_of_each_name(columns.iter().map(|column| column.name().clone()));
+    let names = distinct_names(columns.iter().map(|column| column.name().clone()));
     let columns = uuids_as_texts(columns);
     let column = |(column, name): (&FieldRef, String)| match *column.name() == name {
         true => Arc::clone(column),

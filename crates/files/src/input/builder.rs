@@ -4,10 +4,10 @@
 //! writes them. Here is also decided in which form they are stored, and how long key and fields may be.
 
 use super::block::RawRecord;
+use super::field_roles::FieldRoles;
 use super::folders::path_fields;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::json_record::{self, JsonRecordSeed, ParsedRecord};
-use super::roles::FieldRoles;
 use model::{
     CanonicalJson, JsonMembers, JsonObject, ReadRecord, RecordKey, RejectReason, SpelledMetadata,
     canonical, canonical_but_numbers, json_string, without_null_members,

@@ -1,9 +1,10 @@
 //! The header of a table of separated values: the names of its columns, and the records that its rows make under them.
 
 use super::csv_rows::{CsvCell, CsvDialect, is_whole};
-use super::error::ReadError;
+use super::error::{ReadError, field_names_for_message};
 use super::item::{CsvOptions, ReadOptions, byte_len};
-use super::{keys, roles};
+use super::keys;
+use super::text_field::guess_text_field;
 use model::near_names::UnknownName;
 use model::text_file::bytes_without_mark;
 use model::{
@@ -11,6 +12,7 @@ use model::{
     is_number, json_string,
 };
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The row of names.
@@ -62,11 +64,11 @@ impl CsvHeader {
             _ if options.whole => None,
             Some(name) => Some(find(name)?),
             None => {
-                let guess = roles::guess_text_field(listed().map(|name| (name, true)));
+                let guess = guess_text_field(listed().map(|name| (name, true)));
                 let found = guess.ok_or_else(|| ReadError::NoTextField {
                     path: path.to_path_buf(),
                     record: None,
-                    found: roles::field_names_for_message(listed()),
+                    found: field_names_for_message(listed()),
                 })?;
                 Some(find(found)?)
             }
@@ -319,5 +321,21 @@ fn names(cells: &[CsvCell<'_>]) -> Vec<String> {
         name if name.is_empty() => format!("column_{}", at + 1),
         name => name.into_owned(),
     });
-    roles::one_of_each_name(given)
+    distinct_names(given)
+}
+
+/// Distinct names for the columns of a table: a name that was there has the number of its column behind it, from 1.
+pub(super) fn distinct_names(given: impl Iterator<Item = String>) -> Vec<String> {
+    let (mut names, mut taken) = (Vec::new(), BTreeSet::new());
+    for (at, given) in given.enumerate() {
+        let mut name = given.clone();
+        for number in at + 1.. {
+            if taken.insert(name.clone()) {
+                break;
+            }
+            name = format!("{given}_{number}");
+        }
+        names.push(name);
+    }
+    names
 }

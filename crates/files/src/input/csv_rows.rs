@@ -4,7 +4,7 @@
 //! A list of JSON objects has separators, too, so it is recognised here before a table is searched for.
 
 use super::item::{CsvOptions, byte_len};
-use super::roles;
+use super::text_field::guess_text_field;
 use memchr::memmem::find;
 use memchr::{memchr, memchr_iter, memchr2};
 use std::borrow::Cow;
@@ -489,7 +489,7 @@ pub(super) fn is_table(text: &str, is_all: bool, options: CsvOptions) -> bool {
     let Some(names) = next_row(&mut rest, dialect, true) else { return false };
     let names: Vec<Cow<'_, str>> = dialect.cells(names).map(|cell| cell.text()).collect();
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    let has_text = roles::guess_text_field(names.iter().map(|name| (*name, true))).is_some();
+    let has_text = guess_text_field(names.iter().map(|name| (*name, true))).is_some();
     if !are_names(&names) || (names.len() == 1 && !has_text) {
         return false;
     }

@@ -15,8 +15,8 @@ use super::item::{InputFormat, ReadOptions};
 use super::json_reader::JsonLinesReader;
 use super::json_reader::JsonValuesReader;
 use super::json_record;
-use super::roles::{VOTE_BYTES, VOTES};
 use super::stream::ByteStream;
+use super::text_field::{VOTE_BYTES, VOTERS};
 use super::text_reader::{foreign_reader, sequence};
 use super::warc_reader;
 use super::warc_reader::WarcReader;
@@ -177,7 +177,7 @@ fn json_lines_win(stream: &mut ByteStream) -> Result<bool, ReadError> {
     }
     let mut bytes = TABLE_HEAD;
     let mut whole = 0;
-    while whole < VOTES && bytes < VOTE_BYTES {
+    while whole < VOTERS && bytes < VOTE_BYTES {
         bytes *= 2;
         let ahead = stream.peek(bytes)?;
         whole = ahead.iter().filter(|byte| **byte == b'\n').count();
@@ -190,7 +190,7 @@ fn json_lines_win(stream: &mut ByteStream) -> Result<bool, ReadError> {
     let is_cut = |at: usize| !is_all && at == whole;
     let (mut objects, mut others) = (0_usize, 0_usize);
     let lines = ahead.split(|byte| *byte == b'\n').map(bytes_without_mark).enumerate();
-    for (at, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()).take(VOTES) {
+    for (at, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()).take(VOTERS) {
         let line = line.trim_ascii();
         match is_cut(at) {
             true if at > 0 => break,

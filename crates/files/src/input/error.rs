@@ -293,3 +293,18 @@ impl From<ReadError> for Error {
         Self::new(kind, error).with_details(details)
     }
 }
+
+/// The names of fields, as an error lists them.
+pub(super) fn field_names_for_message<'a>(fields: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 40;
+    let mut names: Vec<String> = fields.map(|field| format!("`{field}`")).collect();
+    if names.is_empty() {
+        return "no fields at all".to_owned();
+    }
+    if names.len() > SHOWN {
+        let more = names.len() - SHOWN;
+        names.truncate(SHOWN);
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
+}

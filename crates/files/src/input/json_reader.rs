@@ -7,8 +7,8 @@ use super::error::{ReadError, way_to_text};
 use super::foreign::SEPARATOR;
 use super::item::{ReadOptions, byte_len, line_limit, reject};
 use super::json_record::guess_field;
-use super::roles;
 use super::stream::{BoundedBytes, ByteStream, line_end};
+use super::text_field::vote_text_field;
 use memchr::{memchr, memchr2};
 use model::{RecordOrigin, Reject, RejectReason};
 use std::borrow::Cow;
@@ -290,7 +290,7 @@ impl JsonObjects {
         }
         self.has_voted = true;
         let guess = |object: &[u8]| guess_field(object).ok().and_then(Result::ok);
-        self.text_field = roles::vote_text_field(stream, object_in, guess)?.map(Arc::from);
+        self.text_field = vote_text_field(stream, object_in, guess)?.map(Arc::from);
         Ok(())
     }
 

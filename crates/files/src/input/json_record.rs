@@ -1,7 +1,9 @@
 //! Parses one JSON object into the parts of a record, in one pass over it.
 
+use super::error::field_names_for_message;
 use super::item::byte_len;
-use super::{keys, roles};
+use super::keys;
+use super::text_field::guess_text_field;
 use memchr::memmem;
 use model::text_file::without_byte_order_mark;
 use model::{
@@ -89,7 +91,7 @@ pub(super) fn guess_field(object: &[u8]) -> Result<Result<&'static str, String>,
         members.map_err(|error| not_json(json, &error)).map(|JsonMembers(members)| {
             let names = members.iter().map(|(name, _)| name.as_ref());
             let fields = members.iter().map(|(name, value)| (name.as_ref(), has_text(value)));
-            roles::guess_text_field(fields).ok_or_else(|| roles::field_names_for_message(names))
+            guess_text_field(fields).ok_or_else(|| field_names_for_message(names))
         })
     };
     vote(json).or_else(|reason| match without_not_finite(json) {

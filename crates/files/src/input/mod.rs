@@ -14,7 +14,8 @@
 //! * `ipc` the messages of Arrow files and streams; `arrow_rows` rows of record batches as records, by `arrow_json`,
 //!   their columns in the types of `arrow_types`
 //! * `records` records that a program hands over, one by one or as record batches
-//! * `roles` which field is the text when none is named, other names for fields, the source that a record names
+//! * `text_field` which field is the text where none is named; `field_roles` new names of fields, and the source that
+//!   a record names
 //! * `keys` what identifies a record: one rule for all of them
 //! * `builder` makes records of what readers cut out, by `json_record` and `csv_header`: keeps the fields that are asked for, in canonical form
 
@@ -32,6 +33,7 @@ mod decompress;
 mod detect;
 mod error;
 mod expand;
+mod field_roles;
 mod file_names;
 mod folders;
 mod foreign;
@@ -46,9 +48,9 @@ mod leftovers;
 mod parquet_footer;
 mod pipe;
 mod records;
-mod roles;
 mod stream;
 mod table_formats;
+mod text_field;
 mod text_reader;
 mod warc_reader;
 
