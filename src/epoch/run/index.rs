@@ -1,9 +1,9 @@
-//! Where the epochs of a run begin and end, and how to get into them: what random access and resuming need and nothing
-//! else. It follows from the plan; where it is stored (`index_store`), that is a cache.
+//! Where each epoch of a run begins and ends, and points from which any row of it is reached quickly.
 //!
-//! Two kinds of places lead into an epoch. A [`Checkpoint`] was walked to, and its totals are exact. A place that is
-//! found by arithmetic has no totals, so that nobody can count by it. [`EpochIndex::next_start`] is the only rule for
-//! where an epoch begins that cannot be told by arithmetic.
+//! An index follows from the plan; what `index_store` keeps of it is a cache. An epoch that was walked has checkpoints,
+//! whose totals are exact. Whole passes of one source need no walk: their points are found by arithmetic and have no
+//! totals, so that nobody can count by them. Where arithmetic does not know the start of an epoch,
+//! [`EpochIndex::next_start`] of the epoch before it is the only rule.
 
 #[cfg(test)]
 #[path = "index_tests.rs"]
@@ -21,36 +21,36 @@ use model::Interrupt;
 /// Rows between two checkpoints at first, rounded to whole windows.
 const STRIDE: u64 = 1 << 10;
 
-/// Checkpoints of a walk, at most; with one more, every second is dropped. So an epoch is reached anywhere by replaying
-/// a few thousandths of it, or a thousand rows, and its index takes a few megabytes.
-const CHECKPOINTS: usize = 1 << 13;
+/// With more checkpoints than this, every second is dropped. So any row of an epoch is reached by replaying a few
+/// thousandths of it, or a thousand rows, and its index takes a few megabytes.
+const MOST_CHECKPOINTS: usize = 1 << 13;
 
-/// Where an epoch begins and ends, and how to get into it.
+/// Where an epoch begins and ends, and how to reach its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::epoch) struct EpochIndex {
-    /// Which epoch.
+    /// Its number, from 0.
     pub epoch: u64,
-    /// Where its first row is.
+    /// Before its first row.
     pub start: RunPosition,
-    /// Where its last row has been given.
+    /// Behind its last row, and behind the rows that it carries to the next epoch or leaves out.
     pub end: RunPosition,
     /// Rows given, without rows of pads.
     pub rows: u64,
     /// Rows of pads at the end.
     pub pads: u64,
-    /// Batches; rows where there are none.
+    /// Batches; rows where the plan has no batches.
     pub batches: u64,
-    /// Rows that fill no batch and are left out.
+    /// Rows that fill no batch and that no epoch gives.
     pub left_out: u64,
     pub(super) checkpoints: Checkpoints,
 }
 
-/// How places within an epoch are known.
+/// The points between two windows of an epoch from which its rows can be given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Checkpoints {
-    /// By walking the epoch: ascending; the first is the start.
+    /// Noted on a walk over the epoch: ascending; the first is the start.
     Walked(Vec<Checkpoint>),
-    /// By arithmetic: one source gives its rows pass after pass.
+    /// Any window, by arithmetic: one source gives its rows pass after pass.
     ByNumber {
         /// Rows of a window, and of a batch.
         window: u64,
@@ -61,11 +61,11 @@ pub(super) enum Checkpoints {
     },
 }
 
-/// A place of an epoch between two windows.
+/// A point between two windows of an epoch, with the exact totals of the run so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::epoch) struct Checkpoint {
     pub position: RunPosition,
-    /// Batches given before it in the epoch.
+    /// Batches of the epoch before it.
     pub batches: u64,
 }
 
@@ -77,8 +77,8 @@ pub(super) struct PlacedCursor {
 }
 
 impl EpochIndex {
-    /// The index of `epoch`: at once where one source gives whole passes, or where it is stored with the plan; else as
-    /// [`EpochIndex::walked`], from the nearest epoch before it whose index is stored.
+    /// The index of `epoch`: by arithmetic or as it is stored with the plan; else by a walk from the nearest epoch
+    /// before it whose index is stored.
     ///
     /// # Errors
     /// As [`EpochIndex::walked`]; [`EpochError::Store`] too when a stored index is damaged.
@@ -95,11 +95,11 @@ impl EpochIndex {
         }
     }
 
-    /// The index of the first epoch with rows: where rows are carried, those of the epochs before it may be too few for a
-    /// batch. It begins with the run.
+    /// The index of the first epoch that gives rows: where rows are carried, the first epochs may have too few for a
+    /// batch. It begins where the run begins.
     ///
     /// # Errors
-    /// [`EpochError::NoRows`] of epoch 0 when there is none; those of [`EpochIndex::of`].
+    /// [`EpochError::NoRows`] of epoch 0 when no epoch gives any; the errors of [`EpochIndex::of`].
     pub fn first_with_rows(
         opened: &OpenPlan,
         sampler: &BatchSampler,
@@ -117,7 +117,7 @@ impl EpochIndex {
         if index.emptiness(plan).is_some() { first.map(|()| index) } else { Ok(index) }
     }
 
-    /// The index of `epoch`, by walking the lengths of its rows, and of those before it where they tell where it begins.
+    /// The index of `epoch`, by walking the lengths of its rows, and of earlier epochs where its start depends on them.
     ///
     /// # Errors
     /// [`EpochError::Infeasible`] when `max_repeats` does not reach that far; [`EpochError::Interrupted`];
@@ -130,12 +130,12 @@ impl EpochIndex {
     ) -> Result<Self, EpochError> {
         opened.plan.check_feasible(epoch)?;
         let mut index = match start_by_number(opened, sampler, epoch)? {
-            Some(start) => Self::from(opened, sampler, epoch, start, interrupt)?,
+            Some(start) => Self::walk(opened, sampler, epoch, start, interrupt)?,
             None => match Self::stored_before(opened, sampler, epoch)? {
                 Some(index) => index,
                 None => {
                     let start = RunPosition::start(opened.sources.len());
-                    Self::from(opened, sampler, 0, start, interrupt)?
+                    Self::walk(opened, sampler, 0, start, interrupt)?
                 }
             },
         };
@@ -162,25 +162,25 @@ impl EpochIndex {
             return Ok(index);
         }
         let start = self.next_start(opened, sampler)?;
-        Self::from(opened, sampler, epoch, start, interrupt)
+        Self::walk(opened, sampler, epoch, start, interrupt)
     }
 
-    /// Epochs from this one on that have as many rows, pads and batches as it, each beginning as many rows of the run behind
-    /// the one before it: as far as that is known by arithmetic, and an epoch comes behind them, at least this one.
+    /// How many epochs from this one on are alike, as far as arithmetic tells: equal in rows, pads and batches, and
+    /// beginning at equal distances. At least 1; the last epoch of the plan is not counted.
     pub fn alike(&self, opened: &OpenPlan) -> u64 {
         let (Checkpoints::ByNumber { .. }, [source]) = (&self.checkpoints, &*opened.sources) else {
             return 1;
         };
         let pass = |at: &RunPosition| at.sources.first().map_or(0, |source| source.pass);
         let (first, end) = (pass(&self.start), pass(&self.end));
-        // Passes of one run hold the same.
+        // Passes of one run of passes hold equal rows.
         let passes = source.by_run(first, source.rules().max_repeats);
         let passes = passes.first().map_or(0, |(_, passes)| *passes);
         let last = opened.plan.feasible_epochs().saturating_sub(1).saturating_sub(self.epoch);
         u64::from(passes / (end - first).max(1)).min(last).max(1)
     }
 
-    /// The index of the epoch `epochs` behind this one, which are [`EpochIndex::alike`].
+    /// The index of the epoch that comes `epochs` after this one, where these are [`EpochIndex::alike`].
     ///
     /// # Errors
     /// As [`EpochIndex::of`].
@@ -197,7 +197,7 @@ impl EpochIndex {
         }
     }
 
-    /// The index of `epoch`, where it needs no walk.
+    /// The index of `epoch` where it is known without a walk: by arithmetic, or stored.
     fn known(
         opened: &OpenPlan,
         sampler: &BatchSampler,
@@ -222,7 +222,7 @@ impl EpochIndex {
         let ([source], Some(batch)) = (opened.sources.as_slice(), sampler.batch_rows()) else {
             return Ok(None);
         };
-        // Rows that count nothing could come after the moment at which an epoch ends.
+        // In other units rows may count nothing, and come after the row that ends the epoch.
         let counts = matches!(source.rules().unit, MixUnit::Tokens | MixUnit::Rows);
         if source.strata() != 1 || !counts || batch == 0 || !sampler.window.is_multiple_of(batch) {
             return Ok(None);
@@ -248,14 +248,15 @@ impl EpochIndex {
         Ok(Some(Self { epoch, start, end, rows, pads, batches, left_out, checkpoints }))
     }
 
-    fn from(
+    /// Walks the rows of `epoch` from its start.
+    fn walk(
         opened: &OpenPlan,
         sampler: &BatchSampler,
         epoch: u64,
         start: RunPosition,
         interrupt: &Interrupt,
     ) -> Result<Self, EpochError> {
-        // Feasible, so the product fits.
+        // The plan is feasible so far, so the product fits.
         let until = opened.plan.budget.saturating_mul(epoch + 1);
         let mut stride = sampler.window.saturating_mul((STRIDE / sampler.window).max(1));
         let mut ahead = stride;
@@ -282,8 +283,8 @@ impl EpochIndex {
                 let before = sampler.batch_rows().map_or(batches, |rows| given / rows);
                 let position = cursor.counted_position()?;
                 checkpoints.push(Checkpoint { position, batches: before });
-                // One more than an even number, with the start: the last one stays.
-                if checkpoints.len() > CHECKPOINTS {
+                // Their number is odd, so that both the start and the last one stay.
+                if checkpoints.len() > MOST_CHECKPOINTS {
                     let mut even = [true, false].into_iter().cycle();
                     checkpoints.retain(|_| even.next().unwrap_or(true));
                     stride = stride.saturating_mul(2);
@@ -306,7 +307,7 @@ impl EpochIndex {
         Ok(Self { epoch, start, end, rows, pads, batches, left_out, checkpoints })
     }
 
-    /// Where the next epoch begins: at the end, or where the rows begin that are carried to it.
+    /// Where the next epoch begins: before the rows that this one carries to it, else at the end.
     ///
     /// # Errors
     /// [`EpochError::Store`].
@@ -324,7 +325,7 @@ impl EpochIndex {
         if let Some(position) = cursor.position() {
             return Ok(position);
         }
-        // Its totals are those of the end without the rows between.
+        // The totals there are those of the end without the rows between the two.
         let (row, sources) = (cursor.row(), cursor.sources());
         let mut position = RunPosition { row, sources, ..self.end.clone() };
         while cursor.row() < self.end.row {
@@ -334,8 +335,8 @@ impl EpochIndex {
         Ok(position)
     }
 
-    /// The same epoch that ends where the rows begin which it carries to the next one: what is counted between its start
-    /// and its end is then what it gives, and what it leaves out.
+    /// This index with its end before the rows that are carried to the next epoch. Counts between `start` and `end` are
+    /// then those of the rows that the epoch gives or leaves out.
     ///
     /// # Errors
     /// [`EpochError::Store`].
@@ -350,8 +351,8 @@ impl EpochIndex {
         Ok(Self { end, ..self })
     }
 
-    /// Whether the next epoch begins where this one ends, where its beginning is known without a walk: then no row is
-    /// between them.
+    /// Whether [`EpochIndex::next_start`] agrees with arithmetic, so that no row is lost between two epochs; true where
+    /// arithmetic does not know the next start.
     ///
     /// # Errors
     /// [`EpochError::Store`].
@@ -366,13 +367,13 @@ impl EpochIndex {
         self.next_start(opened, sampler)?.is_same_place(&next, opened)
     }
 
-    /// The row of the run before which its rows come: those carried come with the next epoch. Of those left out the
-    /// batches decide, which may be any of the last window.
+    /// The row of the run at which a cursor over this epoch stops: before rows that are carried to the next one, and
+    /// behind rows that are left out, since any rows of the last window may be those.
     pub fn last_run_row(&self, sampler: &BatchSampler) -> u64 {
         if sampler.carries() { self.start.row + self.rows } else { self.end.row }
     }
 
-    /// Why nobody gets a row of it; none where there are rows.
+    /// Why the epoch gives no rows; none where it gives some.
     pub fn emptiness(&self, plan: &PlanHeader) -> Option<EmptyEpoch> {
         if self.rows + self.pads > 0 {
             return None;
@@ -426,7 +427,7 @@ impl EpochIndex {
         Ok(cursor.counted_position()?.emitted)
     }
 
-    /// The rows of the run from a place at or before row `row` of the epoch.
+    /// A cursor at the last point that is not behind row `row` of the epoch.
     pub(super) fn cursor_before_row(
         &self,
         opened: &OpenPlan,
@@ -434,26 +435,26 @@ impl EpochIndex {
     ) -> Result<PlacedCursor, EpochError> {
         let at = self.start.row.saturating_add(row);
         match &self.checkpoints {
-            Checkpoints::Walked(all) => from_last(opened, all, |place| place.position.row <= at),
+            Checkpoints::Walked(all) => from_last(opened, all, |point| point.position.row <= at),
             Checkpoints::ByNumber { .. } => self.cursor_by_number(opened, row),
         }
     }
 
-    /// The rows of the run from a place at or before batch `batch` of the epoch.
+    /// A cursor at the last point that is not behind batch `batch` of the epoch.
     pub(super) fn cursor_before_batch(
         &self,
         opened: &OpenPlan,
         batch: u64,
     ) -> Result<PlacedCursor, EpochError> {
         match &self.checkpoints {
-            Checkpoints::Walked(all) => from_last(opened, all, |place| place.batches <= batch),
+            Checkpoints::Walked(all) => from_last(opened, all, |point| point.batches <= batch),
             Checkpoints::ByNumber { batch: rows, .. } => {
                 self.cursor_by_number(opened, batch.saturating_mul(*rows))
             }
         }
     }
 
-    /// The rows of the run from the window of row `row` of the epoch on.
+    /// A cursor at the beginning of the window that row `row` of the epoch is in.
     fn cursor_by_number(&self, opened: &OpenPlan, row: u64) -> Result<PlacedCursor, EpochError> {
         let Checkpoints::ByNumber { window, batch, first, later } = self.checkpoints else {
             return Err(EpochError::bug("an epoch whose places are not found by number"));
@@ -475,13 +476,13 @@ impl EpochIndex {
     }
 }
 
-/// How many of the rows that fill no batch nobody gets: those carried open the next epoch, if there is one.
+/// How many of the `rows` that fill no batch are left out: none where they are carried and there is a next epoch.
 pub(super) fn left_out(plan: &PlanHeader, sampler: &BatchSampler, epoch: u64, rows: u64) -> u64 {
     let carried = sampler.carries() && plan.check_feasible(epoch.saturating_add(1)).is_ok();
     if carried { 0 } else { rows }
 }
 
-/// From the last of the checkpoints that are `before`.
+/// A cursor at the last of the checkpoints that are `before` a row or batch.
 fn from_last(
     opened: &OpenPlan,
     all: &[Checkpoint],
@@ -493,9 +494,8 @@ fn from_last(
     Ok(PlacedCursor { cursor: RunCursor::at(opened, position)?, batches: *batches })
 }
 
-/// The beginning of an epoch when it is known without a walk: at time `epoch` budgets every source has just ended a
-/// pass. No source can have begun another before, since it is not eligible beyond its share, so that all stand there
-/// exactly.
+/// Where an epoch begins, if every source has just ended a pass when `epoch` budgets are given. No source has begun
+/// another pass by then, since it gives no row beyond its share: so the position is exact without a walk. Else none.
 fn start_by_number(
     opened: &OpenPlan,
     sampler: &BatchSampler,
