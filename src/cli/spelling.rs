@@ -1,10 +1,16 @@
-//! Names of options and verbs, as a face has them.
+//! Spells names of options and verbs as each face writes them.
 //!
-//! Texts of options, which hold no names of users, have an option by its field (`` `id_field` ``) and a verb by its path
-//! (`` `dedup settle` ``). Messages, which quote names of users in backticks, have them in forms that are no such names:
-//! `` `id_field=` ``, with a value `` `chat=messages` ``, and `` `corpusdb dedup settle` ``. Where messages are stored, as
-//! reasons of rejects are, they have `--id-field`. The command spells them `--id-field`, `--chat messages` and
-//! `` `corpusdb dedup settle` ``, Python `` `id_field=` ``, `` `chat="messages"` `` and `` `Writer.settle()` ``.
+//! | where | a text of ours has | the command shows | Python shows |
+//! |---|---|---|---|
+//! | help ([`spell`]) | `` `id_field` `` | `--id-field` | `` `id_field=` `` |
+//! | help | `` `dedup settle` `` | `` `corpusdb dedup settle` `` | `` `Writer.settle()` `` |
+//! | messages ([`spell_message`]) | `` `id_field=` `` | `--id-field` | `` `id_field=` `` |
+//! | messages | `` `chat=messages` `` | `--chat messages` | `` `chat="messages"` `` |
+//! | messages | `` `corpusdb dedup settle` `` | as it is | `` `Writer.settle()` `` |
+//! | stored messages (reasons of rejects) | `--chat messages` | as it is | `chat="messages"` |
+//!
+//! Help holds no names of users. Messages quote them in backticks, so names of ours have forms there that users' names
+//! hardly have: [`OptionSpelling::may_have`] says which values are ours, and what the user typed stays.
 
 use super::session::GlobalArgs;
 use super::verbs::{VERBS, find_verb};
@@ -14,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::{LazyLock, OnceLock};
 
-/// Who reads it.
+/// Who reads a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Face {
     /// At a shell.
@@ -23,21 +29,21 @@ pub enum Face {
     Python,
 }
 
-/// Writes each name in backticks as the face has it; what is not a name of the verb's options, nor of a verb, stays.
+/// Spells each name in backticks of a help text; what names neither an option of this command nor a verb stays.
 pub fn spell(text: &str, face: Face, command: &Command) -> String {
     spell_quoted(text, |name| spell_name(name, face, command))
 }
 
-/// Writes the options and verbs that a message names as the face has them; all else stays.
+/// Spells the options and verbs that a message names; all else stays.
 pub fn spell_message(text: &str, face: Face) -> String {
     let text = match face {
         Face::Command => text.to_owned(),
         Face::Python => flags_as_keywords(text),
     };
-    spell_quoted(&text, |name| spell_marked(name, face))
+    spell_quoted(&text, |name| spell_in_message(name, face))
 }
 
-/// Writes what stands in backticks as `spell` has it, without them; what that does not know stays as it is.
+/// Replaces each text in backticks, and the backticks, by what `spell` makes of it; where it makes none, they stay.
 fn spell_quoted(text: &str, spell: impl Fn(&str) -> Option<String>) -> String {
     let mut parts = text.split('`');
     let mut spelt = parts.next().unwrap_or_default().to_owned();
@@ -55,8 +61,8 @@ fn spell_quoted(text: &str, spell: impl Fn(&str) -> Option<String>) -> String {
     spelt
 }
 
-/// An option, with a value or without one; for Python a verb, too.
-fn spell_marked(name: &str, face: Face) -> Option<String> {
+/// Spells what a message has in backticks: an option, with or without a value; for Python a verb, too.
+fn spell_in_message(name: &str, face: Face) -> Option<String> {
     if let Some((field, value)) = name.split_once('=')
         && let Some(option) = OPTIONS.get(field)
         && option.may_have(value)
@@ -72,7 +78,7 @@ fn spell_marked(name: &str, face: Face) -> Option<String> {
     let is_given = |option: &str| {
         keywords.iter().any(|keyword| keyword.split_once('=').is_some_and(|(id, _)| id == option))
     };
-    let other = CHECKS.iter().find(|(option, _)| verb.path == "check" && is_given(option));
+    let other = CHECK_CALLS.iter().find(|(option, _)| verb.path == "check" && is_given(option));
     match other {
         Some((_, call)) => Some(format!("`{call}`")),
         None if verb.python.is_empty() => None,
@@ -80,13 +86,13 @@ fn spell_marked(name: &str, face: Face) -> Option<String> {
     }
 }
 
-/// What `check` with an option is in Python.
-const CHECKS: [(&str, &str); 3] =
+/// The calls in Python for `check` with one of these options.
+const CHECK_CALLS: [(&str, &str); 3] =
     [("deep", "Corpus.check(\"deep\")"), ("repair", "repair()"), ("salvage", "salvage()")];
 
 /// The keywords with values of a command line whose flags are keywords: `CORPUS where="a > 1"` has one.
 fn keywords(line: &str) -> Vec<&str> {
-    let mut found = Vec::new();
+    let mut keywords = Vec::new();
     let mut rest = line;
     while let Some((_, from)) = rest.split_once(' ') {
         let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
@@ -100,14 +106,14 @@ fn keywords(line: &str) -> Vec<&str> {
             }
             _ => None,
         };
-        found.extend(end.and_then(|end| from.get(..end)));
+        keywords.extend(end.and_then(|end| from.get(..end)));
         rest = end.and_then(|end| from.get(end..)).unwrap_or(from);
     }
-    found
+    keywords
 }
 
-fn spell_option(field: &str, value: &str, option: &MarkedOption, face: Face) -> String {
-    let MarkedOption { flag, takes_value, .. } = option;
+fn spell_option(field: &str, value: &str, option: &OptionSpelling, face: Face) -> String {
+    let OptionSpelling { flag, takes_value, .. } = option;
     match (face, value) {
         (Face::Command, "" | "true") => format!("--{flag}"),
         // The flag of an option that is on by default has the `no` in it.
@@ -123,19 +129,19 @@ fn spell_option(field: &str, value: &str, option: &MarkedOption, face: Face) -> 
     }
 }
 
-/// What an option of some verb may have as its value.
+/// How an option is typed and which values it may have, in all verbs that have one of this name.
 #[derive(Default)]
-struct MarkedOption {
+struct OptionSpelling {
     /// As it is typed, without its hyphens.
     flag: String,
     takes_value: bool,
-    /// The words of a verb whose option has no others.
-    words: Vec<String>,
-    /// Whether a verb has it with values of any kind.
-    is_free: bool,
+    /// The values of a verb that lists them.
+    choices: Vec<String>,
+    /// Whether a verb lists no values, so that any may come.
+    takes_any: bool,
 }
 
-impl MarkedOption {
+impl OptionSpelling {
     /// Whether a message of ours can name it with this value. What users quote may have an equals sign in it, too: a
     /// condition (`source = 'web'` without the spaces), the name of a snapshot.
     fn may_have(&self, value: &str) -> bool {
@@ -145,40 +151,40 @@ impl MarkedOption {
             "true" | "false" => !self.takes_value,
             value if !self.takes_value => value == "True" || value == "False",
             value => {
-                self.words.iter().any(|word| word == value)
-                    || (self.is_free && value.chars().all(is_plain))
+                self.choices.iter().any(|choice| choice == value)
+                    || (self.takes_any && value.chars().all(is_plain))
             }
         }
     }
 }
 
-/// The options of all verbs, by their names; what has no flag is in no message.
-static OPTIONS: LazyLock<BTreeMap<String, MarkedOption>> = LazyLock::new(|| {
-    let mut found = BTreeMap::new();
-    add_options(&GlobalArgs::augment_args(Command::new("globals")), &mut found);
-    VERBS.iter().for_each(|row| add_options(&row.arguments(), &mut found));
-    found
+/// The options of all verbs by their names. Arguments without a flag are in no message.
+static OPTIONS: LazyLock<BTreeMap<String, OptionSpelling>> = LazyLock::new(|| {
+    let mut options = BTreeMap::new();
+    add_options(&GlobalArgs::augment_args(Command::new("globals")), &mut options);
+    VERBS.iter().for_each(|row| add_options(&row.arguments(), &mut options));
+    options
 });
 
-fn add_options(command: &Command, found: &mut BTreeMap<String, MarkedOption>) {
+fn add_options(command: &Command, options: &mut BTreeMap<String, OptionSpelling>) {
     for arg in command.get_arguments() {
         let Some(flag) = arg.get_long() else { continue };
-        let option = found.entry(arg.get_id().to_string()).or_default();
+        let option = options.entry(arg.get_id().to_string()).or_default();
         if option.flag.is_empty() {
             flag.clone_into(&mut option.flag);
         }
-        let words = arg.get_possible_values();
+        let choices = arg.get_possible_values();
         let takes_value = arg.get_action().takes_values();
         option.takes_value |= takes_value;
-        option.is_free |= takes_value && words.is_empty();
-        option.words.extend(words.iter().map(|word| word.get_name().to_owned()));
+        option.takes_any |= takes_value && choices.is_empty();
+        option.choices.extend(choices.iter().map(|choice| choice.get_name().to_owned()));
     }
 }
 
-/// What the user typed at the shell.
+/// The words that the user typed at the shell.
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Keeps what the user typed: where a message quotes a part of it, that is no name of ours.
+/// Remembers what the user typed: a part of it that a message quotes is no name of ours.
 pub fn remember_typed(arguments: &[OsString]) {
     let words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
     TYPED.get_or_init(|| words.collect());
@@ -189,7 +195,8 @@ fn is_typed(name: &str) -> bool {
         && TYPED.get().is_some_and(|words| words.iter().any(|word| word.contains(name)))
 }
 
-/// `--text-field body` as `text_field="body"`, where it is an option of a verb; what only looks like one stays.
+/// Writes flags of verbs as keywords of Python, `--text-field body` as `text_field="body"`; what only looks like a flag
+/// stays.
 fn flags_as_keywords(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -209,17 +216,17 @@ fn flags_as_keywords(text: &str) -> String {
                 rest = behind;
             }
             Some((id, takes_value)) => {
-                out.push_str(&format!("{id}={}", value(behind, *takes_value)));
-                rest = if *takes_value { behind_value(behind) } else { behind };
+                out.push_str(&format!("{id}={}", keyword_value(behind, *takes_value)));
+                rest = if *takes_value { text_behind_value(behind) } else { behind };
             }
         }
     }
     out + rest
 }
 
-/// The value behind a flag, as Python has it.
-fn value(behind: &str, takes_value: bool) -> String {
-    match (takes_value, word(behind)) {
+/// The value behind a flag as Python writes it.
+fn keyword_value(behind: &str, takes_value: bool) -> String {
+    match (takes_value, value_word(behind)) {
         (false, _) => "True".to_owned(),
         (true, Some(word)) if word.parse::<f64>().is_ok() => word.to_owned(),
         (true, Some(word)) if word.starts_with('"') => word.to_owned(),
@@ -228,18 +235,18 @@ fn value(behind: &str, takes_value: bool) -> String {
     }
 }
 
-/// What stands behind a flag's value, or behind a flag without one.
-fn behind_value(behind: &str) -> &str {
-    match word(behind) {
+/// The text behind a flag's value, or behind a flag without one.
+fn text_behind_value(behind: &str) -> &str {
+    match value_word(behind) {
         Some(word) => behind.get(word.len() + 1..).unwrap_or_default(),
         None => behind,
     }
 }
 
-/// The word behind one space that is a value: a word of a list of words, a number, a size, a pair, a text in quotes.
-fn word(behind: &str) -> Option<&str> {
-    /// Words of a sentence that come behind a flag.
-    const OF_SENTENCES: [&str; 18] = [
+/// The word behind a flag and one space, if it is a value: a choice, a number, a size, a pair, a text in quotes.
+fn value_word(behind: &str) -> Option<&str> {
+    /// Words that go on with the sentence behind a flag.
+    const SENTENCE_WORDS: [&str; 18] = [
         "and", "or", "is", "are", "says", "gives", "goes", "has", "was", "for", "to", "with", "of",
         "where", "in", "leaves", "names", "the",
     ];
@@ -250,24 +257,24 @@ fn word(behind: &str) -> Option<&str> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '=' | '@' | '.' | '/');
     let end = from.find(|c: char| !is_part(c)).unwrap_or(from.len());
     let word = from.get(..end)?.trim_end_matches('.');
-    (!word.is_empty() && !OF_SENTENCES.contains(&word)).then_some(word)
+    (!word.is_empty() && !SENTENCE_WORDS.contains(&word)).then_some(word)
 }
 
-/// The options of verbs that Python has, by their flags: the id, and whether it takes a value.
+/// The options of the verbs that Python has: by flag the keyword, and whether it takes a value.
 static PYTHON_OPTIONS: LazyLock<BTreeMap<String, (String, bool)>> = LazyLock::new(|| {
     let globals = ["memory", "threads"].map(|name| (name.to_owned(), (name.to_owned(), true)));
-    let mut found = BTreeMap::from(globals);
+    let mut options = BTreeMap::from(globals);
     for row in VERBS.iter().filter(|row| !row.python.is_empty()) {
         for arg in row.arguments().get_arguments() {
             let Some(long) = arg.get_long() else { continue };
             let option = (arg.get_id().to_string(), arg.get_action().takes_values());
-            found.entry(long.to_owned()).or_insert(option);
+            options.entry(long.to_owned()).or_insert(option);
         }
     }
-    found
+    options
 });
 
-/// A name as the face has it, if it is an option of this verb or a verb.
+/// Spells a name of a help text, if it is an option of this command or a verb.
 pub fn spell_name(name: &str, face: Face, command: &Command) -> Option<String> {
     if let Some(arg) = command.get_arguments().find(|arg| arg.get_id() == name) {
         return Some(match (face, arg.get_long()) {
@@ -289,7 +296,7 @@ fn value_name(arg: &clap::Arg) -> String {
     named.unwrap_or_else(|| arg.get_id().as_str().to_uppercase())
 }
 
-/// All texts of a command, spelt. Only those with names in them are written again: every start does this for all verbs.
+/// Spells all texts of a command. Texts without names are left alone: every start does this for all verbs.
 pub fn spell_command(command: Command, face: Face) -> Command {
     let names = command.clone();
     let spelt = |text: Option<&StyledStr>| {
