@@ -1,9 +1,8 @@
-//! Undecoded records to documents-to-be: decoded, filtered, converted to text, hashed, fingerprinted, their values indexed.
-//! Parallel; looks at nothing stored.
+//! Turns the raw records of a chunk into fingerprinted ones, in parallel: all that follows from a record alone.
 //!
-//! Fields that every document is given a value of: scores of its text, put into its metadata as it comes.
-//!
-//! What the text of a record has of suites, by the tokens that its fingerprint was made of.
+//! A record is decoded, filtered and converted to a text. Then come shingles and sketch, what the text has of suites
+//! ([`SuiteScanner`]), the identities by which a record is recognised ([`RecordIdentifier`]), the scores of signals,
+//! which go into its metadata ([`SignalFields`]), and its indexed values. Nothing stored is read.
 
 use super::converter::{ConvertedText, EarlierText, RecordConverter};
 use super::error::IngestError;
@@ -30,7 +29,7 @@ use text::contamination::{SeedIndex, SeedScratch, TextTokens};
 use text::dedup::{Fingerprint, Fingerprinter};
 use text::signals::{Signal, scores, scores_json};
 
-/// A record with everything that is known of it alone.
+/// A record with all that follows from it alone.
 pub(super) struct FingerprintedRecord {
     pub(super) record: ReadRecord,
     /// How its text is encoded; none: it is plain.
@@ -43,6 +42,7 @@ pub(super) struct FingerprintedRecord {
     pub(super) left_out: Vec<String>,
     /// What was decided about it elsewhere.
     pub(super) decided: Option<ImportedRow>,
+    /// Hash of its text.
     pub(super) raw: [u8; 16],
     pub(super) content: [u8; 16],
     /// When it was captured ([`Capture::moment`](model::Capture)).
@@ -60,13 +60,13 @@ pub(super) struct FingerprintedRecord {
 }
 
 impl FingerprintedRecord {
-    /// What is wrong with it as a row of a load.
+    /// The error of a record that cannot be a row of a load.
     pub(super) fn load_row(&self, why: impl Into<String>) -> IngestError {
         let origin = &self.record.origin;
         IngestError::load_row(&origin.path, origin.number, why)
     }
 
-    /// What of it a removal can have blocked; `with_sketch` when similarity matters.
+    /// The keys by which a removal may keep it out; `with_sketch` when similarity matters.
     pub(super) fn block_keys(&self, with_sketch: bool) -> BlockKeys {
         let Fingerprint { tokens, normalised, sketch, .. } = &self.fingerprint;
         let is_keyed = matches!(self.record.key, RecordKey::Given(_));
@@ -77,8 +77,8 @@ impl FingerprintedRecord {
     }
 }
 
-/// Shingles of a record, more than its text where words are short: whoever decides takes them, and lets go of
-/// them before the text is encoded.
+/// Shingles of a record. They take more memory than its text where words are short, so whoever decides takes them out,
+/// and drops them before the text is encoded.
 pub(super) struct RecordShingles {
     count: u32,
     hashes: Mutex<Arc<[u64]>>,
@@ -90,17 +90,17 @@ impl RecordShingles {
         Self { count, hashes: Mutex::new(hashes.into()) }
     }
 
-    /// How many they are, taken or not.
+    /// How many shingles the record has, also when they are taken out.
     pub(super) const fn count(&self) -> u32 {
         self.count
     }
 
-    /// They stay here.
+    /// The shingles, which stay here.
     pub(super) fn shared(&self) -> Arc<[u64]> {
         Arc::clone(&self.hashes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// They are gone from here.
+    /// Takes the shingles out.
     pub(super) fn take(&self) -> Arc<[u64]> {
         std::mem::take(&mut *self.hashes.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -124,7 +124,7 @@ impl FingerprintedChunk {
     }
 }
 
-/// What records are fingerprinted with.
+/// The settings of an ingest by which records are fingerprinted.
 pub(super) struct FingerprintContext<'a> {
     /// The source of records that name none.
     pub(super) source: &'a str,
@@ -132,7 +132,7 @@ pub(super) struct FingerprintContext<'a> {
     pub(super) signals: &'a SignalFields,
     pub(super) converter: &'a RecordConverter,
     pub(super) on_error: OnError,
-    /// The threads that do it.
+    /// The threads of the work.
     pub(super) pool: &'a ThreadPool,
 }
 
@@ -193,7 +193,7 @@ pub(super) fn fingerprint_chunk(
     FingerprintedChunk { chunk, items }
 }
 
-/// Finds out what a record was stored as that had no end when it was read before.
+/// Finds the identities under which the torn record of a part, which had no end when it was read before, was stored.
 fn find_torn(part: &mut InputPart, chunk: &mut IngestChunk, context: &FingerprintContext<'_>) {
     let Some(torn) = &mut part.torn else { return };
     let was = fingerprint_records(torn.raw.take().into_iter().collect(), context).pop();
@@ -202,7 +202,7 @@ fn find_torn(part: &mut InputPart, chunk: &mut IngestChunk, context: &Fingerprin
         let own = RecordIdentity { identity, content, is_other_key: false };
         torn.stored = std::iter::once(own).chain(earlier).collect();
         if part.kind == PartKind::Next {
-            // It was counted among those that are not read again.
+            // The record was counted among those that are not read again.
             chunk.unchanged = chunk.unchanged.saturating_sub(1);
         }
     }
@@ -240,7 +240,7 @@ fn fingerprint_piece(
     let tools = || (Fingerprinter::new(policy), SuiteScanner::new(converter.seeds(), policy));
     let read = read.into_par_iter().with_min_len(8);
     read.map_init(tools, |tools, item| match item {
-        // The chunk will not be written: the rest of it need not be made.
+        // The chunk will not be written, so its other records need not be made.
         ReadItem::Record(record) if converter.is_interrupted() => {
             rejected(Reject::of(record, None, None, RejectReason::Form(String::new())), source)
         }
@@ -267,8 +267,8 @@ fn fingerprint_record(
     formed: ConvertedText,
     identifier: &RecordIdentifier<'_>,
     compared: ComparedPart,
-    feed: &SignalFields,
-    (craft, sighter): &mut (Fingerprinter, SuiteScanner<'_>),
+    signals: &SignalFields,
+    (craft, scanner): &mut (Fingerprinter, SuiteScanner<'_>),
 ) -> Result<FingerprintedRecord, Box<Reject>> {
     let ConvertedText { mut record, form, given, decided, earlier, .. } = formed;
     let (has_quoted_arguments, left_out) = (formed.has_quoted_arguments, formed.left_out);
@@ -276,7 +276,7 @@ fn fingerprint_record(
     let mut fingerprint =
         craft.fingerprint(&compared_text(compared, &record.text, &record.metadata, form.as_ref()));
     let shingles = RecordShingles::new(std::mem::take(&mut fingerprint.shingles));
-    let sightings = sighter.scan(&record.text, &fingerprint, craft);
+    let sightings = scanner.scan(&record.text, &fingerprint, craft);
     let raw = text_hash(&record.text);
     let forms = (form.as_ref(), given.as_ref());
     let identities = identifier.identities(&record, raw, forms, &earlier);
@@ -286,8 +286,8 @@ fn fingerprint_record(
             return Err(Box::new(Reject::of(record, None, None, RejectReason::Form(why))));
         }
     };
-    // A record is recognised by what it came with.
-    match feed.with_signals(&record.text, std::mem::take(&mut record.metadata)) {
+    // Scores are added behind the identities, which do not cover them.
+    match signals.with_signals(&record.text, std::mem::take(&mut record.metadata)) {
         Ok(metadata) => record.metadata = metadata,
         Err(why) => return Err(Box::new(Reject::of(record, None, None, RejectReason::Form(why)))),
     }
@@ -305,14 +305,14 @@ fn fingerprint_record(
         fingerprint,
         shingles,
         chars: record.text.chars().count() as u64,
-        indexed: indexed(&record.metadata, &feed.fields)
-            .with_not_finite(&record.not_finite.fields, &feed.fields),
+        indexed: indexed(&record.metadata, &signals.fields)
+            .with_not_finite(&record.not_finite.fields, &signals.fields),
         sightings,
         record,
     })
 }
 
-/// Says what records are known by, now and to earlier releases.
+/// Makes the identities by which records are recognised, those of earlier releases among them.
 struct RecordIdentifier<'a> {
     /// The source of records that name none.
     source: &'a str,
@@ -320,10 +320,11 @@ struct RecordIdentifier<'a> {
     typed: &'a [(String, FieldKind)],
     /// Members of a capture that are not its content, by the names that the options give them.
     capture_fields: [String; CAPTURE_FIELDS.len()],
-    /// Records are kept as they came: numbers as they are spelled, and among the fields the id, whose name this is.
+    /// Whether records are kept as they came, numbers as they are spelled.
     verbatim: bool,
+    /// The id field, where it is kept among the fields because of that.
     kept_id: Option<String>,
-    /// Documents are stored already, perhaps by an earlier release.
+    /// Whether documents are stored already, perhaps by an earlier release.
     has_stored: bool,
 }
 
@@ -341,7 +342,7 @@ impl<'a> RecordIdentifier<'a> {
         }
     }
 
-    /// The fields that a record was known by to releases that did not keep its id among them.
+    /// The fields without the id: earlier releases did not keep it among them.
     ///
     /// # Errors
     /// In words, for fields that are not JSON.
@@ -388,7 +389,7 @@ impl<'a> RecordIdentifier<'a> {
             }
         };
         if !self.typed.is_empty() {
-            // As before a field was declared.
+            // The content before a field was declared.
             let untyped = ContentFields { typed: &[], ..content_fields };
             add(&raw, &content_form(&record.metadata, untyped)?, form);
         }
@@ -418,7 +419,8 @@ impl<'a> RecordIdentifier<'a> {
     }
 }
 
-/// Plain text: of text and the content of the fields. Else also of what is trained on and of the ids that came along.
+/// The hash of a record's content: of its text and fields; where the text is not plain, also of what is trained on and
+/// of the ids that came along.
 fn content_hash(
     raw: &[u8; 16],
     fields: &str,
@@ -430,7 +432,7 @@ fn content_hash(
     hasher.update(fields.as_bytes());
     if let Some(form) = form {
         hasher.update(&[0, u8::from(form.specials), u8::from(form.spans.is_some())]);
-        spans(&mut hasher, form.spans.as_deref().unwrap_or_default());
+        hash_spans(&mut hasher, form.spans.as_deref().unwrap_or_default());
         for plain in &form.plain {
             hasher.update(&[2]);
             hasher.update(&plain.start.to_le_bytes());
@@ -439,7 +441,7 @@ fn content_hash(
     }
     if let Some(given) = given {
         hasher.update(&[1, u8::from(given.spans.is_some())]);
-        spans(&mut hasher, given.spans.as_deref().unwrap_or_default());
+        hash_spans(&mut hasher, given.spans.as_deref().unwrap_or_default());
         for id in &given.ids {
             hasher.update(&id.to_le_bytes());
         }
@@ -447,7 +449,7 @@ fn content_hash(
     hash128(&hasher.finalize())
 }
 
-fn spans(hasher: &mut blake3::Hasher, spans: &[LossSpan]) {
+fn hash_spans(hasher: &mut blake3::Hasher, spans: &[LossSpan]) {
     for span in spans {
         hasher.update(&span.start.to_le_bytes());
         hasher.update(&span.end.to_le_bytes());
@@ -455,17 +457,16 @@ fn spans(hasher: &mut blake3::Hasher, spans: &[LossSpan]) {
     }
 }
 
-/// What documents are given as they come, and what is indexed of them.
+/// The declared fields, and the stored signals whose scores every new document gets.
 pub(super) struct SignalFields {
-    /// The declared fields.
     pub(super) fields: Vec<FieldDeclaration>,
     signals: Vec<Signal>,
-    /// Where in the metadata the value of each signal stands.
+    /// The member of the metadata that has the score of each signal.
     members: Vec<String>,
 }
 
 impl SignalFields {
-    /// What the corpus says that documents are given.
+    /// The fields and signals of a corpus.
     ///
     /// # Errors
     /// [`IngestError::Signal`] for a signal of another release.
@@ -484,7 +485,7 @@ impl SignalFields {
         Ok(Self { fields: view.fields().to_vec(), signals, members })
     }
 
-    /// The metadata of a record with the scores of its text. What the record is recognised by was found before.
+    /// The metadata of a record with the scores of its text.
     ///
     /// # Errors
     /// In words, for metadata that are not an object.
@@ -500,11 +501,11 @@ impl SignalFields {
     }
 }
 
-/// Looks for suites. Holds scratch memory; have one per thread.
+/// Finds in texts what they have of suites. Each thread has its own, for its scratch memory.
 struct SuiteScanner<'a> {
     seeds: &'a SeedIndex,
     scratch: SeedScratch,
-    /// What makes the tokens of fingerprints, where these are of the text and no others.
+    /// The normaliser of the fingerprints, where their tokens are those of the text, so that a scan can use them.
     shared: Option<Normaliser>,
 }
 
@@ -516,7 +517,7 @@ impl<'a> SuiteScanner<'a> {
         Self { seeds, scratch: SeedScratch::default(), shared }
     }
 
-    /// What the text has whose fingerprint `craft` made last.
+    /// What a text has of suites; its `fingerprint` is the last that `craft` made.
     pub(super) fn scan(
         &mut self,
         text: &str,
@@ -527,7 +528,7 @@ impl<'a> SuiteScanner<'a> {
             return Vec::new();
         }
         let hashes = craft.last_tokens();
-        // Those of an unusually long text are gone.
+        // `craft` keeps none of an unusually long text.
         let is_made = hashes.len() as u64 == u64::from(fingerprint.tokens);
         let made = self.shared.filter(|_| is_made);
         let made = made.map(|normaliser| TextTokens { normaliser, hashes });
