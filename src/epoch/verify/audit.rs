@@ -209,10 +209,10 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// CheckList the passes that are over, at the end of a window.
+    /// Checks the passes that are over, at the end of a window.
     fn settle(&mut self, number: u64, checks: &mut CheckList) {
         for (passes, rows) in self.passes.iter_mut().zip(&self.opened.sources) {
-            if let Err(why) = passes.settle(rows) {
+            if let Err(why) = passes.end_window(rows) {
                 checks.fail(Property::Conservation, format!("up to row {number}: {why}"));
             }
         }
@@ -236,8 +236,8 @@ impl<'a> Audit<'a> {
         let sources = self.opened.sources.iter().zip(&self.opened.plan.sources);
         for (at, (passes, (rows, source))) in self.passes.iter_mut().zip(sources).enumerate() {
             let ended = self.ends.as_ref().and_then(|ends| ends.get(at));
-            let pass_over = ended.is_some_and(|ended| passes.pass() < *ended);
-            if let Err(why) = passes.end(rows, pass_over) {
+            let is_last_over = ended.is_some_and(|ended| passes.last_pass() < *ended);
+            if let Err(why) = passes.end(rows, is_last_over) {
                 checks.fail(Property::Conservation, format!("source `{}`: {why}", source.name));
             }
         }
