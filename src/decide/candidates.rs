@@ -23,9 +23,9 @@ pub(super) struct CandidateLookup {
     pub(super) buckets: Vec<Option<(DocId, bool)>>,
     /// Kept members the store has in each bucket that is not in the crowd: all were examined.
     pub(super) stored_counts: Vec<usize>,
-    /// The best-ranked kept document of these that is similar and outranks this one.
+    /// The best-ranked kept member of these buckets that is similar and outranks this document.
     pub(super) nearest: Option<Match>,
-    /// When there is none: similar kept documents of these that this one outranks.
+    /// Where no document is nearest: similar kept members that this one outranks.
     pub(super) outranked: Vec<DocId>,
     /// Buckets with skipped members.
     pub(super) capped: u64,

@@ -41,7 +41,7 @@ pub(super) struct CrowdIndex {
     generation: Generation,
     threshold: f64,
     budget: usize,
-    /// It was made with more room than a commit has otherwise.
+    /// Whether the crowd was made with more room than a commit has otherwise.
     is_wide: bool,
     pub(super) families: Vec<FamilyIndex>,
     pub(super) buckets: BucketMap<CrowdBucket>,
@@ -160,7 +160,7 @@ impl CrowdIndex {
         self.buckets.get(&bucket).copied()
     }
 
-    /// Those of the buckets that are here.
+    /// The buckets among these that the crowd has, with all members or in part.
     pub(super) fn held_of(&self, buckets: impl IntoIterator<Item = BucketKey>) -> Vec<BucketKey> {
         buckets.into_iter().filter(|bucket| self.buckets.contains_key(bucket)).collect()
     }
@@ -342,7 +342,7 @@ impl CrowdIndex {
         self.late.as_ref().is_some_and(|late| late.contains(document))
     }
 
-    /// Those that joined buckets that are not whole, that `admit` lets pass and that may be similar.
+    /// Of the documents that joined buckets that are not whole, those that `admit` lets pass and that may be similar.
     pub(super) fn find_late(
         &mut self,
         sought: FamilyQuery<'_>,

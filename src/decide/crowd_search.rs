@@ -25,8 +25,8 @@ pub(super) struct SketchedDocument {
     pub(super) bands: Vec<u64>,
 }
 
-/// Results of the scans of a commit. No bucket is scanned twice for a document: members that join later come by
-/// [`CrowdSearch::ask`], and who reads the candidates leaves out members that departed.
+/// Results of the scans of a commit. Buckets are scanned once for a document, unless more of its buckets become too
+/// large: members that join later come by [`CrowdSearch::ask`], and who reads the candidates leaves departed ones out.
 #[derive(Default)]
 pub(super) struct BucketScans {
     /// The members that the last scan read, and the documents that it was made for.

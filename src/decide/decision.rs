@@ -10,11 +10,11 @@ use text::dedup::{Overlap, Rank, Sketch};
 /// What was decided about a document.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ImportedDecision {
-    /// It is kept.
+    /// The document is kept.
     Kept,
-    /// It is removed for the sake of its witness.
+    /// The document is removed for the sake of its witness.
     Removed(Match),
-    /// It is removed for the sake of a document that comes later: it is kept until that is there.
+    /// The document is removed for the sake of one that comes later: it is kept until that is there.
     Later,
 }
 
@@ -23,18 +23,18 @@ pub enum ImportedDecision {
 pub struct ImportContext {
     /// The first document that came with its decision, in this commit or an earlier one.
     pub first: DocId,
-    /// Documents before it stand otherwise in the end, so that a witness may not be kept yet.
+    /// Whether documents before the first stand otherwise in the end, so that a witness may not be kept yet.
     pub changes: bool,
-    /// Those of them that are superseded in the end.
+    /// Documents before the first that are superseded in the end.
     pub leaving: Arc<RoaringTreemap>,
 }
 
-/// What a commit takes over; nothing, where all is decided here.
+/// The decisions that a commit takes over; nothing, where all is decided here.
 #[derive(Default)]
 pub(super) struct ImportState {
     /// Whose decisions they are.
     pub(super) context: Option<ImportContext>,
-    /// Those that are not taken over yet.
+    /// Decisions that are not taken over yet.
     pub(super) given: BTreeMap<DocId, ImportedDecision>,
 }
 
@@ -78,7 +78,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// It is kept.
+    /// That a document is kept.
     pub(super) const KEPT: Self = Self { standing: Standing::Kept, matched: None };
 }
 

@@ -19,7 +19,7 @@ pub struct Lineages<'v> {
 }
 
 impl<'v> Lineages<'v> {
-    /// Those of a view.
+    /// The lineages of a view.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
@@ -116,7 +116,7 @@ impl CommitDecisions {
         self.0.overlay.is_new(document) || self.0.imports.is_imported(document)
     }
 
-    /// What a document has by now, or has without this commit.
+    /// The roots of a document as this commit has them so far, else as they were before it.
     pub(super) fn own_roots(
         &self,
         lineages: &Lineages<'_>,
@@ -128,7 +128,7 @@ impl CommitDecisions {
         }
     }
 
-    /// The same; of a newcomer that has none so far, itself.
+    /// The roots of a document so far; a newcomer that has none is its own root.
     pub(super) fn roots_or_itself(
         &self,
         lineages: &Lineages<'_>,

@@ -10,7 +10,7 @@ use store::CommitBatch;
 /// Documents whose decision is open: it left candidates out.
 #[derive(Default)]
 pub(super) struct OpenMarks {
-    /// Those of this commit, each with a candidate that was left out, if one is known.
+    /// Documents of this commit's open decisions, each with a candidate that was left out, if one is known.
     noted: BTreeMap<DocId, Option<DocId>>,
     /// The marked documents of the store, once they were asked for.
     stored: Option<RoaringTreemap>,

@@ -88,7 +88,7 @@ impl Overlay {
 
     // ---- what this commit changes ----
 
-    /// Those of newcomers go: nothing is compared with them any more.
+    /// Drops the shingles of newcomers: nothing is compared with them any more.
     pub(super) fn release_shingles(&mut self) {
         self.newcomers.values_mut().for_each(|newcomer| newcomer.shingles = None);
     }
@@ -219,7 +219,7 @@ impl Overlay {
     }
 
     /// Whether links may lead to a document by now: it is eligible as the commit has it, or else as the store does.
-    /// Those that are to be decided meet each other; counted here, they would crowd the decided ones out.
+    /// Documents that are to be decided meet each other; counted here, they would crowd the decided ones out.
     pub(super) fn is_met(&self, document: DocId) -> bool {
         match self.standings.get(&document) {
             Some(change) => change.now.is_some_and(Standing::is_eligible),

@@ -385,7 +385,7 @@ impl CommitDecisions {
 #[derive(Debug, Default)]
 pub struct Orphans {
     clusters: HashMap<DocId, Vec<DocId>>,
-    /// Of these, the members that stay.
+    /// Members of these clusters that stay.
     count: usize,
 }
 
@@ -393,7 +393,7 @@ impl Orphans {
     /// Orphans that no commit waits for, however little it brings: they cost about what the commit itself does.
     const FEW: usize = 128;
 
-    /// Those that the commit makes that supersedes these documents, newcomers of its own among them.
+    /// The orphans of a commit that supersedes these documents, which may be newcomers of its own.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.

@@ -207,7 +207,7 @@ impl TextLeaders {
         Ok(heirs)
     }
 
-    /// The same by reading the cluster, which is remembered if it is to be and is large.
+    /// The next leaders of these texts, by reading the cluster; it is remembered if `is_to_be_known` and it is large.
     fn read_heirs(
         &mut self,
         overlay: &Overlay,

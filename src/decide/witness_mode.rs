@@ -59,7 +59,7 @@ impl DecisionSession {
         Ok(())
     }
 
-    /// Those whose witness left are decided again.
+    /// Queues the documents whose witness departed, to be decided again.
     fn queue_orphans(&mut self) -> Result<(), DecideError> {
         let gone: Vec<DocId> = self
             .agenda
@@ -71,7 +71,7 @@ impl DecisionSession {
         gone.into_iter().try_for_each(|witness| self.queue_members(witness))
     }
 
-    /// Those that a document was the witness of are decided again.
+    /// Queues the documents that one was the witness of, to be decided again.
     pub(super) fn queue_members(&mut self, witness: DocId) -> Result<(), DecideError> {
         for member in self.overlay.members(witness)? {
             let rank = self.overlay.rank(member)?;
@@ -340,7 +340,7 @@ impl DecisionSession {
         Ok(())
     }
 
-    /// These removed members of a bucket, each with the rank of its witness: the worst-ranked first.
+    /// The removed ones among the members of a bucket, each with the rank of its witness: the worst-ranked first.
     fn removed_members(
         &self,
         members: Vec<DocId>,

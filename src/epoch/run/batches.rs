@@ -123,7 +123,7 @@ impl BatchSampler {
         }
     }
 
-    /// The same batches of rows as they come, one after the other.
+    /// This sampler with batches of rows as they come, one after the other.
     pub fn ungrouped(&self) -> Self {
         Self { grouping: WindowOrder::Kept, ..self.clone() }
     }

@@ -223,7 +223,7 @@ impl Remainder {
         self.max_repeats.get(name).copied()
     }
 
-    /// The same where documents have other special tokens.
+    /// This remainder for a sequence whose documents have other special tokens.
     #[must_use]
     pub fn convert(self, to: EffectiveSequence) -> Self {
         Self { left: self.left.convert(self.sequence, to), sequence: to, ..self }
@@ -324,7 +324,7 @@ impl GivenPasses {
     }
 }
 
-/// An epoch of which rows are given.
+/// An epoch whose rows are given.
 struct GivenEpoch {
     start: RunPosition,
     /// The row of the run before which its rows come.
