@@ -30,9 +30,9 @@ use store::{
 
 /// What became of a chunk.
 pub(super) enum ChunkOutcome {
-    /// It is committed, with the fate of every record in order.
+    /// The chunk is committed, with the fate of every record in order.
     Committed(Vec<RecordOutcome>),
-    /// It should wait for more documents.
+    /// The chunk should wait for more documents.
     Waits(MinBatch),
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Committer<'a> {
 pub(super) struct FileProgress {
     path: Vec<u8>,
     records: u64,
-    /// Of these, those that were rejected.
+    /// Records among them that were rejected.
     rejected: u64,
 }
 
@@ -422,11 +422,11 @@ impl ChunkCounts {
 #[derive(Clone, Copy, Debug, Default)]
 struct RejectChanges {
     new: u64,
-    /// Those that were stored before.
+    /// Rejects that were stored before.
     before: u64,
-    /// Of these, those with another reason or position.
+    /// Rejects that were stored before with another reason or position.
     changed: u64,
-    /// Those that their files do not give any more.
+    /// Stored rejects that their files do not give any more.
     settled: u64,
 }
 

@@ -82,7 +82,8 @@ fn unknown_markers_of(
     Ok(unknown)
 }
 
-/// The same of every chat template that wrote stored texts, without repetition.
+/// The markers that a tokenizer reads as several tokens, each with how many, of all chat templates that wrote stored
+/// texts, without repetition.
 ///
 /// # Errors
 /// [`IngestError`] when a template cannot be read or the tokenizer cannot be used.
@@ -214,7 +215,7 @@ impl RecordConverter {
         })
     }
 
-    /// The same, of records that a filter lets in.
+    /// Lets in the records that a filter admits, and no others.
     pub(super) fn with_filter(
         mut self,
         filter: Option<Arc<dyn IncomingFilter>>,
@@ -224,7 +225,7 @@ impl RecordConverter {
         self
     }
 
-    /// The same, of texts that come with decisions and with token ids in these columns, if they do.
+    /// Converts texts that come with decisions and with token ids in these columns, if any are given.
     pub(super) fn with_decisions(mut self, ids: Option<Vec<TokenIdsColumn>>) -> Self {
         if let Some(ids) = ids {
             self.kind = ConverterKind::Decided(ids);
@@ -234,14 +235,14 @@ impl RecordConverter {
         self
     }
 
-    /// The same, of records that are compared with what is stored.
+    /// Has records compared with the stored documents, if there are any: also as earlier releases read them.
     pub(super) const fn with_stored(mut self, documents: u64) -> Self {
         self.has_stored = documents > 0;
         self.read.earlier = self.has_stored;
         self
     }
 
-    /// The same, of records whose fields are declared so.
+    /// Reads fields as they are declared.
     pub(super) fn with_declared(mut self, fields: &[FieldDeclaration]) -> Self {
         self.read.declared = declared_kinds(fields.iter().map(|field| (field.member(), field)));
         self
@@ -257,7 +258,7 @@ impl RecordConverter {
         &self.read
     }
 
-    /// The same, of records whose texts are searched.
+    /// Has the texts searched for suites.
     pub(super) fn with_seeds(mut self, seeds: SeedIndex) -> Self {
         self.seeds = seeds;
         self

@@ -41,13 +41,13 @@ pub(super) struct EncodedDocuments {
     pub(super) tokens: u64,
     /// How many documents spell each special token as text.
     pub(super) spelled: BTreeMap<String, u64>,
-    /// Those that have no ids.
+    /// Texts that have no ids.
     pub(super) refused: RefusedTexts,
-    /// Those whose ids came with a load.
+    /// Documents whose ids came with a load.
     pub(super) brought: u64,
     /// By which engines the texts were encoded.
     pub(super) engines: EngineTexts,
-    /// Those that are trained on, but in no token of their own.
+    /// Documents that are trained on, but in no token of their own.
     pub(super) untrained: BTreeSet<DocId>,
 }
 

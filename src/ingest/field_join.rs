@@ -130,7 +130,7 @@ fn or_stopped(error: IngestError, report: &JoinReport) -> IngestError {
 /// A join under way.
 struct FieldJoin<'a> {
     options: &'a JoinOptions,
-    /// Those of `options.columns`, in their order.
+    /// The fields of `options.columns`, in their order.
     fields: &'a [FieldDeclaration],
     tokenizers: &'a [LoadedTokenizer],
     interrupt: &'a Interrupt,

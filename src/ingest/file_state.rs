@@ -42,7 +42,7 @@ impl FileNumbers {
         Ok(numbers)
     }
 
-    /// Those of a file.
+    /// The sources of a file, and its number in each.
     pub(super) fn of_file(&self, path: &[u8]) -> &[(SourceId, FileId)] {
         self.by_path.get(path).map_or(&[], Vec::as_slice)
     }

@@ -68,19 +68,19 @@ pub struct FileTally {
     roles: BTreeMap<LeftRole, RoleTally>,
 }
 
-/// Files that are left as the same.
+/// Files of one role that are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct RoleTally {
     files: u64,
     bytes: u64,
-    /// Of these, those that are a reject, too.
+    /// Files among them that are a reject, too.
     rejected: u64,
-    /// The first of the others.
+    /// The first that is no reject.
     first: Option<LeftFile>,
 }
 
 impl FileTally {
-    /// Those that were left before anything was read.
+    /// The tally of files that were left out before anything was read.
     pub(super) fn of_left(left: Vec<LeftFile>) -> Self {
         let mut tally = Self::default();
         left.into_iter().for_each(|file| tally.leave(file));

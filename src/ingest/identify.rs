@@ -21,9 +21,9 @@ use store::{CommitBatch, DocumentRecord, View};
 /// What became of one record.
 #[derive(Clone, Debug)]
 pub(super) enum RecordOutcome {
-    /// It is this document, new or known before.
+    /// The record is this document, new or known before.
     Document(DocId),
-    /// It could not be read.
+    /// The record could not be read.
     Rejected(Reject),
     /// What it says was purged, with the key it came under: it is not stored.
     Purged(Option<String>),
@@ -290,7 +290,7 @@ pub(super) struct ChunkSources {
 }
 
 impl ChunkSources {
-    /// Those of a chunk; new ones get their numbers in the order of the records.
+    /// The sources of a chunk; new ones get their numbers in the order of the records.
     pub(super) fn of(
         batch: &mut CommitBatch<'_>,
         chunk: &FingerprintedChunk,

@@ -62,9 +62,9 @@ pub struct ImportedMatch {
     pub id: Option<u64>,
     /// Distinct shingles that the two share.
     pub shared: u32,
-    /// Those of the removed document.
+    /// Distinct shingles of the removed document.
     pub removed_shingles: u32,
-    /// Those of the witness.
+    /// Distinct shingles of the witness.
     pub witness_shingles: u32,
     /// The similarity that these give, if the row has it.
     pub jaccard: Option<f64>,

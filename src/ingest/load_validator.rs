@@ -27,9 +27,9 @@ pub struct LoadValidator {
     pub(super) source: String,
     /// Documents that the corpus had before the load: those that it was decided against.
     pub(super) before: u64,
-    /// Some of these stand otherwise in the end.
+    /// Whether some of these stand otherwise in the end.
     pub(super) changes: bool,
-    /// Those of them that documents of the load supersede.
+    /// Documents that the corpus had before and that documents of the load supersede.
     pub(super) superseded: Arc<RoaringTreemap>,
     /// The columns that have token ids.
     pub(super) ids: Vec<TokenIdsColumn>,
@@ -44,7 +44,7 @@ pub struct LoadValidator {
 }
 
 impl LoadValidator {
-    /// One of documents that were decided alone.
+    /// A validator of documents that were decided alone.
     pub(super) fn new(source: String, ids: Vec<TokenIdsColumn>, checks_all: bool) -> Self {
         Self {
             checks_all,
@@ -60,8 +60,8 @@ impl LoadValidator {
         }
     }
 
-    /// The same, of documents that were decided against `before` others. Of these `superseded` go, and if anything
-    /// `changes` about them, that is taken into account.
+    /// A validator of documents that were decided against `before` stored ones. `superseded` of the stored ones go, and
+    /// with `changes` some stand otherwise in the end.
     pub(super) fn against(self, before: u64, changes: bool, superseded: RoaringTreemap) -> Self {
         Self { before, changes, superseded: Arc::new(superseded), ..self }
     }

@@ -34,7 +34,7 @@ const COUNTED: usize = 1024;
 const LEFT_OUT: usize = 64;
 /// Updates of the same text before they are worth a word, if half of the updates are such.
 const SAME_TEXT: u64 = 100;
-/// Of these, so many are compared field by field.
+/// Updates of the same text that are compared field by field.
 const PAIRS: usize = 16;
 /// Characters shown of an example's text.
 const SHOWN: usize = 160;
@@ -59,7 +59,7 @@ pub(super) struct IngestMonitor {
     rejected: RejectTally,
     /// Conversations come in.
     is_chat: bool,
-    /// They do, and their whole text is compared.
+    /// Conversations come in, and their whole text is compared.
     are_whole_chats: bool,
     /// Of the removed, those removed for similarity, and the last of them.
     similar: (u64, Option<DocId>),
@@ -389,7 +389,7 @@ impl IngestMonitor {
         Ok(earlier.map(|earlier| Alarm::OtherTemplate { source, added, earlier: earlier.hash }))
     }
 
-    /// The same of the records that could not be read.
+    /// The alarms about records that could not be read.
     fn reject_alarms(&self, records: u64, unchanged: u64) -> Vec<Alarm> {
         let mut alarms = Vec::new();
         let tally = &self.rejected;

@@ -142,7 +142,7 @@ impl IngestOptions {
         read
     }
 
-    /// The same with fields that are not kept: of a load these say what was decided.
+    /// How files are read with all fields, also those that are not kept: of a load they say what was decided.
     pub(super) fn reads_all(&self) -> ReadOptions {
         ReadOptions { drop_fields: Vec::new(), ..self.reads() }
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// Fields that are read, beside those that say something of the ids; the others stay as they are.
 const OWN: [&str; 2] = ["input_ids", "text"];
-/// Those that releases read which left masks and boundaries among the others.
+/// Fields that earlier releases read, which left masks and boundaries among the others.
 const EARLIER_OWN: [&str; 3] = ["input_ids", "labels", "text"];
 
 /// Ids that came with a record.

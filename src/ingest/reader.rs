@@ -59,11 +59,11 @@ pub(super) struct TornRecord {
 /// What the store has of the records of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartKind {
-    /// Nothing: they are the first of their input, which replaces what was read of it before, if anything was.
+    /// Nothing: these are the first records of their input, which replaces what was read of it before, if anything was.
     First { replaces: bool },
-    /// Those before them.
+    /// The records before these.
     Next,
-    /// These: an earlier ingest consumed them, so they are looked up and not decided.
+    /// All of them: an earlier ingest consumed them, so they are looked up and not decided.
     Known,
     /// Surely the first so many records of the input, which is read from its start once more.
     Reread { stored: u64 },
@@ -211,7 +211,7 @@ pub(super) struct InputState<'m> {
     records: Option<Records<'m>>,
     /// How far it was read, in the same way as now.
     record: Option<FileRecord>,
-    /// It was read before, in whatever way.
+    /// Whether the input was read before, in whatever way.
     was_read: bool,
     /// A file that is not an input of this ingest superseded some of its documents since.
     is_overtaken: bool,

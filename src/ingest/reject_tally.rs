@@ -17,11 +17,11 @@ pub(super) struct RejectTally {
     id_field: Option<String>,
     /// Records read, whatever became of them.
     pub(super) records: u64,
-    /// Of these, rejected.
+    /// Rejected records.
     pub(super) rejected: u64,
-    /// The first of them: file and number, and why.
+    /// The first rejected record: file and number, and why.
     pub(super) first: Option<String>,
-    /// Of these, files that are not text.
+    /// Rejects that are whole files which are not text.
     pub(super) files: u64,
     pub(super) first_file: Option<String>,
     kinds: BTreeMap<&'static str, RejectsOfKind>,

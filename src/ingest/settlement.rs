@@ -24,7 +24,7 @@ pub(super) struct RejectSettlement {
     source: String,
     /// Files that may have some, by the bytes of their paths.
     places: BTreeMap<Vec<u8>, usize>,
-    /// The same by their paths as rejects have them: several look alike where bytes are no UTF-8.
+    /// The paths of these files, by the spelling that rejects have: several look alike where bytes are no UTF-8.
     shown: BTreeMap<String, Vec<Vec<u8>>>,
     window: BTreeSet<Entry>,
     /// Where the store has those that come behind the window; none when it has no more.

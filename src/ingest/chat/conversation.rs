@@ -17,7 +17,7 @@ pub(super) struct Conversation {
     pub(super) weights: Vec<f32>,
     /// What the template may name besides: tools, documents.
     pub(super) context: Members,
-    /// The same without a template, if the form has one: what is read, and what is trained on.
+    /// The conversation as plain texts, if its form has them: what is read, and what is trained on.
     pub(super) plain: Option<(String, String)>,
 }
 

@@ -65,7 +65,7 @@ impl ForgedTokens {
         }
     }
 
-    /// The same with tokenizers, of which those count that find special tokens behind other spellings.
+    /// Adds the special tokens of tokenizers that find these behind other spellings; other tokenizers add nothing.
     pub(super) fn with_tokenizers(mut self, tokenizers: &[LoadedTokenizer]) -> Self {
         for known in tokenizers.iter().filter(|known| known.tokenizer.normalises_specials()) {
             let specials: BTreeMap<u32, String> = known.tokenizer.specials().into_iter().collect();

@@ -118,12 +118,12 @@ impl ForbiddenSpellings {
         Self(by_first)
     }
 
-    /// All of them.
+    /// All spellings.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.values().flatten().map(String::as_str)
     }
 
-    /// Those that a text spells, in their order, each with its first byte; the longest where several begin.
+    /// The spellings in a text, in their order, each with its first byte; the longest where several begin.
     pub(super) fn all_in(&self, text: &str) -> Vec<(&str, usize)> {
         let (mut found, mut rest) = (Vec::new(), text.as_bytes());
         while let Some((_, behind)) = rest.split_first() {

@@ -60,7 +60,7 @@ impl ChatRenderer {
         }
     }
 
-    /// The same for these tokenizers, of which some find special tokens behind other spellings.
+    /// Has the texts checked for special tokens that one of these tokenizers finds behind other spellings.
     pub(in crate::ingest) fn with_tokenizers(self, tokenizers: &[LoadedTokenizer]) -> Self {
         let forged = self.forged.map(|forged| forged.with_tokenizers(tokenizers));
         Self { forged, ..self }

@@ -244,9 +244,9 @@ pub(super) fn unknown(name: &str) -> Error {
 /// What bounds a filter.
 #[derive(Clone, Copy)]
 enum FilterRule {
-    /// It gets the number of bytes in advance.
+    /// An estimate of the bytes that it would give, made in advance.
     Estimate(fn(&[Value]) -> Result<usize, Error>),
-    /// It is called by a function here, with its name.
+    /// A function here that calls it, and is given its name.
     Function(fn(&State<'_, '_>, &'static str, &[Value]) -> Result<Value, Error>),
 }
 

@@ -64,11 +64,11 @@ pub(super) fn writes_unasked(source: &str, name: &str) -> bool {
 /// What one tag does with a name.
 enum NameUse {
     None,
-    /// It gives it a value.
+    /// Gives the name a value.
     Set,
-    /// What is written depends on it.
+    /// What is written depends on the name.
     Condition,
-    /// It takes its value, without asking for it there.
+    /// Takes the value of the name, in a tag that does not ask whether there is one.
     Value,
 }
 

@@ -315,7 +315,7 @@ fn special_markers(source: &str) -> Vec<String> {
     sorted(found)
 }
 
-/// These, and what older templates set turns apart with in plain text: `[INST]`, `<<SYS>>`.
+/// Special markers, and what older templates set turns apart with in plain text: `[INST]`, `<<SYS>>`.
 fn turn_markers(source: &str) -> Vec<String> {
     let mut found = special_markers(source);
     let is_upper = |name: &str| {

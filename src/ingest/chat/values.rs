@@ -100,7 +100,7 @@ fn parse_number(spelled: &str) -> Value {
 pub(super) struct Members(Vec<(String, Value)>);
 
 impl Members {
-    /// Those of a record or a message, if it is an object.
+    /// The members of a record or a message, if it is an object.
     pub(super) fn of(value: &Value) -> Option<Self> {
         if value.kind() != ValueKind::Map {
             return None;
@@ -142,7 +142,7 @@ impl Members {
         }
     }
 
-    /// The same with other texts, where `other` gives one for a text.
+    /// These members with other texts, where `other` gives one for a text.
     pub(super) fn with_texts(&self, other: &dyn Fn(&str) -> Option<String>) -> Self {
         Self(self.iter().map(|(name, value)| (name.clone(), with_texts(value, other))).collect())
     }

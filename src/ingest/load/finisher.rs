@@ -235,7 +235,7 @@ fn explain_difference(one: &ExpectedStatus, found: Standing) -> String {
     }
 }
 
-/// The files of these documents.
+/// The files of a load that list documents of the corpus whose standing changes.
 pub(super) struct StatusChangeFiles {
     files: Vec<InputFile>,
     read: ReadOptions,
@@ -244,7 +244,7 @@ pub(super) struct StatusChangeFiles {
 }
 
 impl StatusChangeFiles {
-    /// Those of a load.
+    /// The files of a load.
     ///
     /// # Errors
     /// [`IngestError`] when the files are not there or cannot be looked up.
