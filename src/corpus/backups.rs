@@ -74,9 +74,9 @@ impl Backups {
     /// backups is not written again; after an error or an interrupt these are whole.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError): no corpus, lost commits, a place that holds other things, somebody
+    /// [`StoreError`](crate::store::StoreError): no corpus, lost commits, a place that holds other things, somebody
     /// who drops backups there, what
-    /// the disk refuses; [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
+    /// the disk refuses; [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn create(
         &self,
         corpus: impl AsRef<Path>,
@@ -88,8 +88,8 @@ impl Backups {
     /// The backups, in order of their commits.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when there are none, or a manifest is damaged;
-    /// [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
+    /// [`StoreError`](crate::store::StoreError) when there are none, or a manifest is damaged;
+    /// [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn list(&self, context: &Context<'_>) -> Result<Vec<BackupRecord>, Error> {
         self.with(context, backup::list_backups)
     }
@@ -97,8 +97,8 @@ impl Backups {
     /// Reads every byte of every backup; what is wrong is in the answer, by backup and file.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when there are none, or the directory cannot be read;
-    /// [`RemoteError`](files::remote::RemoteError);
+    /// [`StoreError`](crate::store::StoreError) when there are none, or the directory cannot be read;
+    /// [`RemoteError`](crate::remote::RemoteError);
     /// [`Interrupted`](crate::Interrupted).
     pub fn verify(&self, context: &Context<'_>) -> Result<VerifyBackupsReport, Error> {
         self.with(context, |place| backup::verify_backups(place, context))
@@ -109,9 +109,9 @@ impl Backups {
     /// every byte compared on the way. It has the same digest, and an identity of its own.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError): something stands at `target`, no such backup, a file that is
+    /// [`StoreError`](crate::store::StoreError): something stands at `target`, no such backup, a file that is
     /// damaged, which is named;
-    /// [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
+    /// [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn restore(
         &self,
         target: impl AsRef<Path>,
@@ -138,8 +138,8 @@ impl Backups {
     /// Drops the backup of a commit, and the files that no other one has.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when there is none, somebody adds or drops others, or the disk
-    /// refuses; [`RemoteError`](files::remote::RemoteError);
+    /// [`StoreError`](crate::store::StoreError) when there is none, somebody adds or drops others, or the disk
+    /// refuses; [`RemoteError`](crate::remote::RemoteError);
     /// [`Interrupted`](crate::Interrupted): then the backup is gone, and what is left of its files goes with the next
     /// one.
     pub fn drop_backup(
@@ -154,8 +154,8 @@ impl Backups {
     /// backups: how many. Only when none of them lives. A directory has none: its lock goes with its process.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when there are no backups;
-    /// [`RemoteError`](files::remote::RemoteError); [`Interrupted`](crate::Interrupted).
+    /// [`StoreError`](crate::store::StoreError) when there are no backups;
+    /// [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn unlock(&self, context: &Context<'_>) -> Result<u64, Error> {
         self.with(context, backup::unlock_backups)
     }

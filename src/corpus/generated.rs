@@ -11,7 +11,7 @@ impl CorpusWriter {
     /// it is of; an empty block ends it. Tables are written to `folder`, on the disk of the corpus.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when the corpus has documents, the tokenizer does not exist or the
+    /// [`StoreError`](crate::store::StoreError) when the corpus has documents, the tokenizer does not exist or the
     /// disk refuses.
     pub fn generate(
         &mut self,

@@ -46,9 +46,9 @@ impl Corpus {
     /// Makes a new corpus at `path`, which must be absent or an empty directory.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when the directory is in use, or a field's name is taken or
+    /// [`StoreError`](crate::store::StoreError) when the directory is in use, or a field's name is taken or
     /// malformed, or the
-    /// keep order needs a field that is not declared as a number; [`PolicyError`](text::dedup::PolicyError) when
+    /// keep order needs a field that is not declared as a number; [`PolicyError`](crate::dedup::PolicyError) when
     /// settings do not
     /// go together.
     pub fn init(
@@ -70,7 +70,7 @@ impl Corpus {
     /// Opens the corpus at `path` for reading, as [`CorpusOptions::open`] does with all defaults.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError): no corpus, another format, lost commits, corruption.
+    /// [`StoreError`](crate::store::StoreError): no corpus, another format, lost commits, corruption.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::options().open(path)
     }
@@ -92,7 +92,7 @@ impl Corpus {
     /// file.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when that cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when that cannot be read.
     pub fn is_current(&self) -> Result<bool, Error> {
         Ok(self.journal.ends_with(&self.path, self.view.commit())?)
     }
@@ -101,7 +101,7 @@ impl Corpus {
     /// another corpus.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when nobody can look.
+    /// [`StoreError`](crate::store::StoreError) when nobody can look.
     pub fn is_in_place(&self) -> Result<bool, Error> {
         for one in std::iter::once(self).chain(self.others.iter()) {
             if !one.journal.is_at(&one.path)? {
@@ -120,7 +120,7 @@ impl Corpus {
     /// committed while their sum stays the same: the cheapest look that there is.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when a journal cannot be looked at.
+    /// [`StoreError`](crate::store::StoreError) when a journal cannot be looked at.
     pub fn journal_bytes(paths: &[impl AsRef<Path>]) -> Result<u64, Error> {
         let mut bytes = 0_u64;
         for path in paths {
@@ -132,7 +132,7 @@ impl Corpus {
     /// The stored plans.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when they cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when they cannot be read.
     pub fn epochs(&self) -> Result<Vec<EpochRecord>, Error> {
         Ok(self.view.epochs()?)
     }
@@ -140,7 +140,7 @@ impl Corpus {
     /// The first `limit` records that could not be read, by source, path and number.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
     pub fn rejects(&self, limit: usize) -> Result<RejectIter<'_>, Error> {
         Ok(self.view.rejects(limit)?)
     }
@@ -148,7 +148,7 @@ impl Corpus {
     /// One hash over what the corpus means; equal for equal input, however it was split or interrupted.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when a row cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when a row cannot be read.
     pub fn digest(&self, context: &Context<'_>) -> Result<String, Error> {
         let answer = store::digest(&self.view, context)?;
         context.progress.end();
@@ -183,8 +183,8 @@ impl CorpusWriter {
     /// Opens the corpus at `path` for writing, as [`CorpusOptions::open_writer`] does with all defaults.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError): no corpus, a newer format, another writer, lost commits, corruption;
-    /// [`PolicyError`](text::dedup::PolicyError): sketches that this release does not make.
+    /// [`StoreError`](crate::store::StoreError): no corpus, a newer format, another writer, lost commits, corruption;
+    /// [`PolicyError`](crate::dedup::PolicyError): sketches that this release does not make.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Corpus::options().open_writer(path)
     }
@@ -218,7 +218,7 @@ impl CorpusWriter {
     /// that this writer gave out may be alive.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when it cannot be opened; then the lock is free.
+    /// [`StoreError`](crate::store::StoreError) when it cannot be opened; then the lock is free.
     pub fn reopen(self) -> Result<Self, Error> {
         let Self { writer, threads, .. } = self;
         let writer = writer.reopen(threads)?;
@@ -228,7 +228,7 @@ impl CorpusWriter {
     /// A throw-away copy of what is committed, to try things on; this writer keeps its lock.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError): what the file system and RocksDB say.
+    /// [`StoreError`](crate::store::StoreError): what the file system and RocksDB say.
     pub fn dry_run_copy(&mut self) -> Result<DryRunCorpus, Error> {
         Ok(self.writer.dry_run_copy()?)
     }
@@ -236,7 +236,7 @@ impl CorpusWriter {
     /// Names this moment, durably.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when the name is taken or malformed.
+    /// [`StoreError`](crate::store::StoreError) when the name is taken or malformed.
     pub fn create_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, Error> {
         Ok(self.store().create_snapshot(name)?)
     }
@@ -244,7 +244,7 @@ impl CorpusWriter {
     /// Gives a snapshot another name.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when there is no such snapshot, a stored plan draws from it, or the
+    /// [`StoreError`](crate::store::StoreError) when there is no such snapshot, a stored plan draws from it, or the
     /// new name is taken or
     /// malformed.
     pub fn rename_snapshot(&mut self, old: &str, new: &str) -> Result<SnapshotRecord, Error> {
@@ -257,7 +257,7 @@ impl CorpusWriter {
     /// while there are any.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when there is no such snapshot, or plans draw from it.
+    /// [`StoreError`](crate::store::StoreError) when there is no such snapshot, or plans draw from it.
     pub fn drop_snapshot(
         &mut self,
         name: &str,
@@ -270,7 +270,7 @@ impl CorpusWriter {
     /// interrupt, which is heard between pieces of some 256 MiB of tables: those before stay compact.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when the disk refuses, or for an interrupt.
+    /// [`StoreError`](crate::store::StoreError) when the disk refuses, or for an interrupt.
     pub fn compact(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let context = self.within(context);
         // The tables that a family is rewritten from go when the new ones are there.

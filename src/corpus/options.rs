@@ -47,7 +47,7 @@ impl CorpusOptions {
     /// one file for some 64 MB, so the process's limit of open files is raised towards its hard limit.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError): no corpus, another format, lost commits, corruption.
+    /// [`StoreError`](crate::store::StoreError): no corpus, another format, lost commits, corruption.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Corpus, Error> {
         let (path, memory) = (path.as_ref(), self.memory_bytes());
         let journal = Arc::new(OpenedJournal::hold(path));
@@ -75,8 +75,8 @@ impl CorpusOptions {
     /// raised as by [`CorpusOptions::open`].
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError): no corpus, a newer format, another writer, lost commits, corruption;
-    /// [`PolicyError`](text::dedup::PolicyError): sketches that this release does not make.
+    /// [`StoreError`](crate::store::StoreError): no corpus, a newer format, another writer, lost commits, corruption;
+    /// [`PolicyError`](crate::dedup::PolicyError): sketches that this release does not make.
     pub fn open_writer(self, path: impl AsRef<Path>) -> Result<CorpusWriter, Error> {
         let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());
         let journal = Arc::new(OpenedJournal::hold(path));

@@ -11,7 +11,7 @@ impl Corpus {
     /// `outputs`.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) where nobody may write to the corpus: the output is not on record.
+    /// [`StoreError`](crate::store::StoreError) where nobody may write to the corpus: the output is not on record.
     pub(crate) fn put_on_record(&self, record: &OutputRecord) -> Result<u32, Error> {
         Ok(self.view().leave_output(record)?)
     }
@@ -20,7 +20,7 @@ impl Corpus {
     /// microseconds since 1970. Answers its number in the table `outputs`.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) where nobody may write to the corpus: the backup is not on record.
+    /// [`StoreError`](crate::store::StoreError) where nobody may write to the corpus: the backup is not on record.
     pub fn record_backup(
         &self,
         place: &Path,

@@ -438,7 +438,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when its corpus is not among these;
-    /// [`StoreError`](store::StoreError) when there is no such document.
+    /// [`StoreError`](crate::store::StoreError) when there is no such document.
     pub fn key_of(&self, document: DocId) -> Result<String, Error> {
         let (view, inside) = self.corpora().find(document)?;
         Ok(view.display_key(inside, &view.expect_header(inside)?)?)

@@ -120,7 +120,7 @@ impl CorpusWriter {
     /// rejected counts as contaminated nowhere.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when there is no such suite;
+    /// [`StoreError`](crate::store::StoreError) when there is no such suite;
     /// [`CurateError`](crate::curate::CurateError) for an item or a document that there is not, or
     /// that have nothing in common.
     pub fn judge(&mut self, judgements: &[Judgement]) -> Result<JudgeReport, Error> {
@@ -130,7 +130,7 @@ impl CorpusWriter {
     /// Forgets a suite, what stored texts have of it, and what was decided about that.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when there is no such suite.
+    /// [`StoreError`](crate::store::StoreError) when there is no such suite.
     pub fn drop_suite(&mut self, name: &str) -> Result<(), Error> {
         Ok(drop_suite(self.store(), name)?)
     }

@@ -83,8 +83,8 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`CurateError`](crate::curate::CurateError) when the policy wants other sketches than the stored ones,
-    /// [`PolicyError`](text::dedup::PolicyError)
-    /// when its settings do not go together, [`StoreError`](store::StoreError) when it ranks by a field that
+    /// [`PolicyError`](crate::dedup::PolicyError)
+    /// when its settings do not go together, [`StoreError`](crate::store::StoreError) when it ranks by a field that
     /// is not
     /// declared as a number.
     pub fn redo(&mut self, policy: &Policy, context: &Context<'_>) -> Result<RedoReport, Error> {

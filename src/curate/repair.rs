@@ -32,7 +32,7 @@ use text::dedup::{Rank, band_keys};
 /// Documents whose rows are made again in one commit.
 const CHUNK: u64 = 1 << 13;
 
-/// Fills the families that [`begin_repair`](store::begin_repair) made empty, and opens the corpus to others.
+/// Fills the families that [`begin_repair`](crate::store::begin_repair) made empty, and opens the corpus to others.
 ///
 /// # Errors
 /// [`CurateError::Interrupted`]: the same call continues. [`CurateError`] when rows cannot be read or written.

@@ -22,7 +22,7 @@ impl Corpus {
     /// The tokenizer of that name, or the first, with its encoder.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when its file is damaged.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when its file is damaged.
     pub fn tokenizer(&self, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
         Ok(load(self.view(), name)?)
     }
@@ -38,7 +38,7 @@ impl Corpus {
     /// The bytes of a tokenizer's `tokenizer.json`.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`StoreError`](store::StoreError) when it cannot be read.
+    /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when it cannot be read.
     pub fn tokenizer_json(&self, name: &str) -> Result<Vec<u8>, Error> {
         Ok(self.view().tokenizer_file(find(self.view(), name)?.0)?)
     }
@@ -47,7 +47,7 @@ impl Corpus {
     /// registered from a SentencePiece model has such texts.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`StoreError`](store::StoreError) when a file cannot be read.
+    /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when a file cannot be read.
     pub fn tokenizer_json_difference(&self, name: &str) -> Result<Option<String>, Error> {
         let (id, record) = find(self.view(), name)?;
         if !is_sentencepiece_reference(&record.reference) {
@@ -61,7 +61,7 @@ impl Corpus {
     /// The files that a tokenizer was registered with, by name; its `tokenizer.json` when that is all.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`StoreError`](store::StoreError) when one cannot be read.
+    /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when one cannot be read.
     pub fn tokenizer_originals(&self, name: &str) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let (id, record) = find(self.view(), name)?;
         let files = self.view().tokenizer_originals(id, record)?;
@@ -74,7 +74,7 @@ impl Corpus {
     /// A tokenizer as a SentencePiece model: the one that it was registered with, when SentencePiece is its reference.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when no such model can do
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when no such model can do
     /// what it does.
     pub fn sentencepiece_model(&self, name: &str) -> Result<WrittenModel, Error> {
         let (id, record) = find(self.view(), name)?;
@@ -88,7 +88,7 @@ impl Corpus {
     /// What differs between two tokenizers.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when a file is damaged.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when a file is damaged.
     pub fn diff_tokenizers(&self, a: &str, b: &str) -> Result<VocabularyDiff, Error> {
         Ok(tokenizer::vocabulary_diff(&self.tokenizer_json(a)?, &self.tokenizer_json(b)?)?)
     }
@@ -96,7 +96,7 @@ impl Corpus {
     /// The tokens of a text. With `specials`, special tokens spelled in it are special tokens.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when the text is refused.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when the text is refused.
     pub fn encode(
         &self,
         tokenizer: Option<&str>,
@@ -110,7 +110,7 @@ impl Corpus {
     /// The text of ids, special tokens spelled out.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when an id is not in the
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when an id is not in the
     /// vocabulary.
     pub fn decode(&self, tokenizer: Option<&str>, ids: &[u32]) -> Result<String, Error> {
         let loaded = self.tokenizer(tokenizer)?;
@@ -145,8 +145,8 @@ impl CorpusWriter {
     /// the same name is registered once.
     ///
     /// # Errors
-    /// [`TokenizerError`](tokenizer::TokenizerError) when the file is not a tokenizer or one that has no ids for
-    /// some texts, [`StoreError`](store::StoreError) when the name is taken by another.
+    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is not a tokenizer or one that has no ids for
+    /// some texts, [`StoreError`](crate::store::StoreError) when the name is taken by another.
     pub fn register(&mut self, new: &TokenizerRegistration<'_>) -> Result<TokenizerRecord, Error> {
         Ok(register(self.store(), new)?.0)
     }
@@ -154,7 +154,7 @@ impl CorpusWriter {
     /// A registered tokenizer extended so that terms are single tokens; not registered yet.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](tokenizer::TokenizerError) when it cannot be extended.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when it cannot be extended.
     pub fn extend_by_terms(
         &self,
         base: &str,

@@ -42,7 +42,7 @@ impl Corpus {
     /// tokenizer of the corpus is meant.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`](tokenizer::TokenizerError::Unknown); [`QueryError::NoDocument`];
+    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown); [`QueryError::NoDocument`];
     /// [`CurateError`](crate::curate::CurateError) when it was never encoded.
     pub fn tokens_of(
         &self,

@@ -105,7 +105,7 @@ pub struct BlockKeys {
 }
 
 impl BlockKeys {
-    /// Of what has these hashes, as [`block_hashes`](store::block_hashes) gives them, and this sketch, when
+    /// Of what has these hashes, as [`block_hashes`](crate::store::block_hashes) gives them, and this sketch, when
     /// similarity matters.
     #[must_use]
     pub const fn new(hashes: [(BlockKind, Option<[u8; 16]>); 3], sketch: Option<Sketch>) -> Self {

@@ -122,7 +122,7 @@ impl Corpus {
     /// same rank was stopped extends its entry. `to` says where its batches go.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) where nobody may write to the corpus: the stream is not on record.
+    /// [`StoreError`](crate::store::StoreError) where nobody may write to the corpus: the stream is not on record.
     pub fn record_stream(
         &self,
         planned: &Plan,
@@ -190,7 +190,7 @@ impl StreamEntry {
     /// The stream has ended, or was closed, before the global batch `next`.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) where the entry cannot be written: it then says more than was given.
+    /// [`StoreError`](crate::store::StoreError) where the entry cannot be written: it then says more than was given.
     pub fn end(self, next: u64) -> Result<(), Error> {
         let Self { view, number, mut record, before } = self;
         if let Some(batches) = &mut record.batches {

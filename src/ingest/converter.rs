@@ -66,7 +66,7 @@ impl EarlierText {
 /// What a template sets turns apart with that a tokenizer reads as several ordinary tokens: each with how many.
 ///
 /// # Errors
-/// [`TokenizerError`](tokenizer::TokenizerError) when the tokenizer cannot be used.
+/// [`TokenizerError`](crate::tokenizer::TokenizerError) when the tokenizer cannot be used.
 fn unknown_markers_of(
     template: &ChatTemplate,
     tokenizer: &LoadedTokenizer,

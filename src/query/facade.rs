@@ -291,7 +291,7 @@ impl Corpus {
     /// The item of a suite with that id; the first, where several have it.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when there is no such suite, or rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when there is no such suite, or rows cannot be read.
     pub fn suite_item(&self, suite: &str, id: &str) -> Result<Option<SuiteItem>, Error> {
         let (suite, _) = self.view().expect_suite(suite)?;
         for item in self.view().suite_items(suite)? {
@@ -306,7 +306,7 @@ impl Corpus {
     /// How much of each suite, or of the one named, is in the corpus by a rule, with at most `limit` examples of each.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when there is no such suite; [`QueryError`](crate::query::QueryError)
+    /// [`StoreError`](crate::store::StoreError) when there is no such suite; [`QueryError`](crate::query::QueryError)
     /// when rows cannot be read.
     pub fn contamination(
         &self,

@@ -30,7 +30,7 @@
 //! (both count by `groups`); `contamination` is what of suites is in there; `stats` is a corpus in numbers, `domains`
 //! and `timeline` are where its documents are from and how they came; `selection` is what a condition takes; `show`,
 //! `sample` and `info` look at one document, some, and all; `format` prints. Nothing here writes, and all of it reads
-//! one [`View`](store::View).
+//! one [`View`](crate::store::View).
 //!
 //! Not for ingest or dedup: they read the store's indexes themselves.
 

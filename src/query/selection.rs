@@ -17,7 +17,7 @@ pub struct Selection {
     #[serde(serialize_with = "len")]
     #[cfg_attr(feature = "cli", schemars(with = "u64"))]
     pub documents: RoaringTreemap,
-    /// How many are of each standing that any has, in the order of [`Standing::ALL`](text::dedup::Standing::ALL).
+    /// How many are of each standing that any has, in the order of [`Standing::ALL`](crate::dedup::Standing::ALL).
     pub standings: Vec<StandingCount>,
     /// Documents for which the condition is null, because a compared value is.
     pub left_out_null: u64,

@@ -31,7 +31,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) for rows of another plan;
-    /// [`TokenizerError`](tokenizer::TokenizerError) when ids cannot be decoded.
+    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when ids cannot be decoded.
     pub fn row_reports(
         &self,
         planned: &Plan,

@@ -76,7 +76,7 @@ impl CorpusWriter {
     /// # Errors
     /// [`IngestError`](crate::ingest::IngestError): among them the error of an iterator, as
     /// [`ReadError::Records`](crate::ingest::ReadError::Records);
-    /// [`TokenizerError::Unknown`](tokenizer::TokenizerError::Unknown) for one of [`IngestOptions::tokenizers`]
+    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown) for one of [`IngestOptions::tokenizers`]
     /// that the corpus has not. Earlier commits stay.
     pub fn ingest<'m>(
         &mut self,
@@ -192,7 +192,7 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`IngestError`](crate::ingest::IngestError) for a file or record that is not an item;
-    /// [`StoreError`](store::StoreError) when another suite has the name;
+    /// [`StoreError`](crate::store::StoreError) when another suite has the name;
     /// [`CurateError`](crate::curate::CurateError) when it does not fit into memory, or after an interrupt: earlier
     /// commits stay.
     pub fn add_suite(

@@ -72,7 +72,7 @@ impl Corpus {
     /// The snapshots and stored plans that show any of these documents: what a purge of them takes something from.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) or [`EpochError`](crate::epoch::EpochError) when they cannot be read.
+    /// [`StoreError`](crate::store::StoreError) or [`EpochError`](crate::epoch::EpochError) when they cannot be read.
     pub fn shown_by(&self, documents: &RoaringTreemap) -> Result<Dependents, Error> {
         let quoted_by = curate::quoting(self.view(), documents, self.memory())?;
         Ok(Dependents { quoted_by, ..shown_by(self.view(), documents)? })
@@ -133,7 +133,7 @@ impl CorpusWriter {
     /// their keys, which are not stored any more.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when there is no such source, or the new name is taken or malformed;
+    /// [`StoreError`](crate::store::StoreError) when there is no such source, or the new name is taken or malformed;
     /// [`CurateError`](crate::curate::CurateError) when something depends on the name. Then nothing is changed.
     pub fn rename_source(
         &mut self,

@@ -57,7 +57,7 @@ impl CorpusOptions {
     /// ```
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError): no corpus, another writer, an older format, lost commits, what the
+    /// [`StoreError`](crate::store::StoreError): no corpus, another writer, an older format, lost commits, what the
     /// disk refuses;
     /// [`Interrupted`](crate::Interrupted). What is beyond repair is in the report.
     pub fn repair(

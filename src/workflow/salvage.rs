@@ -90,7 +90,7 @@ impl CorpusOptions {
     /// is decided again. What cannot be read is listed. Texts and headers are enough; a failure leaves no target.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError): no corpus, another writer, a target that is taken;
+    /// [`StoreError`](crate::store::StoreError): no corpus, another writer, a target that is taken;
     /// [`IngestError`](crate::ingest::IngestError); [`Interrupted`](crate::Interrupted).
     pub fn salvage(
         self,

@@ -18,8 +18,8 @@ impl CorpusWriter {
     /// Registers a tokenizer under `name` and encodes all kept documents; see [`CorpusWriter::register`].
     ///
     /// # Errors
-    /// [`TokenizerError`](tokenizer::TokenizerError) when the file is not a tokenizer,
-    /// [`StoreError`](store::StoreError) when the name is taken.
+    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is not a tokenizer,
+    /// [`StoreError`](crate::store::StoreError) when the name is taken.
     pub fn add_tokenizer(
         &mut self,
         name: &str,

@@ -110,7 +110,7 @@ impl Corpus {
     /// trained on a built epoch.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when rows cannot be read; after an interrupt.
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read; after an interrupt.
     pub fn who(
         &self,
         documents: &RoaringTreemap,

@@ -7,4 +7,4 @@ pub mod remote;
 /// The example of the README is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+mod readme {}

@@ -84,4 +84,4 @@ pub use values::{parse_disk_path, parse_pair};
 /// The example of the README is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+mod readme {}

@@ -87,4 +87,4 @@ pub use writer::{LiveTable, StoreWriter};
 /// The example of the README is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+mod readme {}

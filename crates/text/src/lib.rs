@@ -8,4 +8,4 @@ pub mod signals;
 /// The example of the README is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+mod readme {}

@@ -171,7 +171,7 @@ impl Corpus {
     /// Other documents that hold the texts of these: a purge of all of them erases the text, not only some documents.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when rows cannot be read; after an interrupt.
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read; after an interrupt.
     pub fn copies_of(
         &self,
         documents: &RoaringTreemap,
@@ -184,7 +184,7 @@ impl Corpus {
     /// asked for, unless they are restored.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
     pub fn unended_purge(&self) -> Result<RoaringTreemap, Error> {
         let view = self.view();
         let Some(unended) = view.unended_purge()? else { return Ok(RoaringTreemap::new()) };
@@ -196,7 +196,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) for a key that no document has or had;
-    /// [`StoreError`](store::StoreError) when rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
     pub fn keys_to_purge<'k>(
         &self,
         keys: impl IntoIterator<Item = &'k str>,
@@ -217,7 +217,7 @@ impl Corpus {
     /// The purged documents that keep records of this key from coming in, in any source: the key itself is not stored.
     ///
     /// # Errors
-    /// [`StoreError`](store::StoreError) when rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
     pub fn purged_under(&self, key: &str) -> Result<RoaringTreemap, Error> {
         let view = self.view();
         let mut purged = RoaringTreemap::new();

@@ -37,7 +37,7 @@ struct LoadManifestFile {
 #[serde(deny_unknown_fields)]
 struct LoadBase {
     documents: u64,
-    /// Their [`StandingsDigest`](text::dedup::StandingsDigest).
+    /// Their [`StandingsDigest`](crate::dedup::StandingsDigest).
     #[serde(default)]
     standings: Option<String>,
     /// How many of them stand otherwise with the load.

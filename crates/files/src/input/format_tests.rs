@@ -9,11 +9,10 @@ use model::{FieldKind, RecordKey, Reject, RejectReason};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 use std::io::Write;
-use std::path::Path;
 
 /// Files that reference libraries wrote, and what they were made of.
 pub(super) fn golden(name: &str) -> Vec<InputFile> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpora/inputs");
+    let folder = testing::repository("tests/corpora/inputs");
     expand_local(&[folder.join(name).to_string_lossy().into_owned()]).expect("expands")
 }
 
@@ -388,7 +387,7 @@ fn folders_of_datasets_give_their_records_alone() {
     // What is listed must be there; what is not a list is a file like others.
     let dir = Dir::new();
     for file in ["state.json", "dataset_info.json", "data-00000-of-00002.arrow"] {
-        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpora/inputs/dataset");
+        let from = testing::repository("tests/corpora/inputs/dataset");
         dir.write(&format!("d/{file}"), std::fs::read(from.join(file)).expect("reads"));
     }
     let folder = dir.path("d").to_string_lossy().into_owned();

@@ -86,7 +86,7 @@ impl BucketDestination {
 
     /// Begins the output with that identity, or goes on with it: gives the shards whose files are there in the versions
     /// that they had, up to the first that is not.
-    pub fn begin_or_resume<P: Position>(
+    pub(crate) fn begin_or_resume<P: Position>(
         self,
         identity: &str,
     ) -> Result<(BucketStaging<P>, Vec<ShardRecord<P>>), OutputError> {

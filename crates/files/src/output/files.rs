@@ -62,7 +62,7 @@ struct Worker {
 
 /// What was written to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileDigest {
+pub struct FileDigest {
     pub bytes: u64,
     pub blake3: blake3::Hash,
 }
