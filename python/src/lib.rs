@@ -24,6 +24,7 @@ mod parameters;
 mod plan;
 mod policy;
 mod process;
+mod remaining;
 mod rows;
 mod snapshots;
 mod stream;

@@ -10,10 +10,11 @@ use crate::error::named;
 use crate::loan::Loan;
 use crate::parameters::parameters;
 use crate::process::ProcessOwned;
+use crate::remaining::{RemainingRows, first, there};
 use crate::stream::RowStream;
 use corpusdb::arrow::array::{Array, RecordBatch};
 use corpusdb::arrow::datatypes::SchemaRef;
-use corpusdb::query::{PrintFormat, Printer, QueryError, SqlQuery};
+use corpusdb::query::{PrintFormat, Printer, SqlQuery};
 use corpusdb::{Corpus, CorpusOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -24,40 +25,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The name of the remaining rows in errors.
 const WHAT: &str = "the rows of this table";
-
-/// The remaining rows: batches that were read ahead, then the rest.
-pub(crate) struct RemainingRows {
-    ahead: VecDeque<RecordBatch>,
-    rows: Option<corpusdb::query::Rows>,
-    /// Keeps the database open until the rows are read or dropped. Dropped last.
-    _corpus: Option<Arc<Corpus>>,
-}
-
-impl RemainingRows {
-    pub(crate) fn pull(&mut self) -> Result<Option<RecordBatch>, QueryError> {
-        if let Some(batch) = self.ahead.pop_front() {
-            return Ok(Some(batch));
-        }
-        let Some(rows) = &mut self.rows else { return Ok(None) };
-        let next = rows.next().transpose();
-        if !matches!(next, Ok(Some(_))) {
-            self.rows = None;
-        }
-        next
-    }
-
-    /// The next batch. Ctrl-C ends the wait for it.
-    pub(crate) fn next(self, py: Python<'_>) -> PyResult<(Option<RecordBatch>, Self)> {
-        let mut left = self;
-        if let Some(batch) = left.ahead.pop_front() {
-            return Ok((Some(batch), left));
-        }
-        if left.rows.is_none() {
-            return Ok((None, left));
-        }
-        run_detached(py, None, move |_| Ok((left.pull()?, left)))
-    }
-}
 
 /// The source of rows.
 enum RowSource {
@@ -203,20 +170,6 @@ impl PyRows {
         *self.unread.get(py)?.lock().unwrap_or_else(PoisonError::into_inner) = self.lend(left);
         Ok((found, is_all))
     }
-}
-
-fn there(batch: RecordBatch) -> RemainingRows {
-    RemainingRows { ahead: VecDeque::from([batch]), rows: None, _corpus: None }
-}
-
-/// The first `count` rows of batches.
-fn first(batches: &[RecordBatch], count: usize) -> impl Iterator<Item = RecordBatch> + '_ {
-    let mut left = count;
-    batches.iter().map(move |batch| {
-        let rows = batch.num_rows().min(left);
-        left -= rows;
-        batch.slice(0, rows)
-    })
 }
 
 #[pymethods]

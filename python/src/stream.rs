@@ -3,7 +3,7 @@
 use crate::error::named;
 use crate::loan::{Loan, LoanUnavailable};
 use crate::process::ProcessOwned;
-use crate::rows::RemainingRows;
+use crate::remaining::RemainingRows;
 use corpusdb::arrow::array::{RecordBatch, RecordBatchReader};
 use corpusdb::arrow::datatypes::SchemaRef;
 use corpusdb::arrow::error::ArrowError;
