@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from corpusdb import _native
-    from corpusdb._corpus import Corpus
     from corpusdb._document import Document
+    from corpusdb._types import OpenCorpus
 
 __all__ = ["DuplicatePair", "Duplicates", "Witness"]
 
@@ -24,7 +24,7 @@ class Witness:
     id: int
     key: str
     source: str
-    _corpus: Corpus = field(repr=False, compare=False)
+    _corpus: OpenCorpus = field(repr=False, compare=False)
 
     def document(self) -> Document:
         """The witness as a `Document`."""
@@ -46,7 +46,7 @@ class DuplicatePair:
     #: The share of its shingles that the witness has, too, and the share of the witness's shingles that it has.
     containment_removed: float
     containment_witness: float
-    _corpus: Corpus = field(repr=False, compare=False)
+    _corpus: OpenCorpus = field(repr=False, compare=False)
 
     def document(self) -> Document:
         """The removed document as a `Document`."""
@@ -62,7 +62,7 @@ class Duplicates:
 
     __slots__ = ("_corpus", "_ready", "_pairs", "_count")
 
-    def __init__(self, corpus: Corpus, pairs: _native.Pairs) -> None:
+    def __init__(self, corpus: OpenCorpus, pairs: _native.Pairs) -> None:
         self._corpus = corpus
         self._pairs = pairs
         self._ready: Iterator[tuple[int, str, str, int, str, str, str, float, float, float]] = iter(())

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import datasets
     import pyarrow as pa
 
-    from corpusdb._plan import Plan
+    from corpusdb._types import PlanRows
 
 __all__ = ["dataset", "streamed"]
 
@@ -20,7 +20,7 @@ _SHARD = 64
 
 
 def dataset(
-    plan: Plan, epoch: int, views: Sequence[str] | None, directory: str | os.PathLike[str] | None
+    plan: PlanRows, epoch: int, views: Sequence[str] | None, directory: str | os.PathLike[str] | None
 ) -> datasets.Dataset:
     """A `Dataset` over the Arrow batches of an epoch."""
     import datasets
@@ -43,7 +43,7 @@ def dataset(
     return datasets.Dataset.from_file(str(file))
 
 
-def streamed(plan: Plan, epoch: int, views: Sequence[str] | None) -> datasets.IterableDataset:
+def streamed(plan: PlanRows, epoch: int, views: Sequence[str] | None) -> datasets.IterableDataset:
     """An `IterableDataset` that reads the batches as the trainer asks for them, in shards of `_SHARD` batches."""
     import datasets
 
@@ -61,7 +61,7 @@ def streamed(plan: Plan, epoch: int, views: Sequence[str] | None) -> datasets.It
 
 
 def _examples(
-    plan: Plan, epoch: int, views: Sequence[str] | None, shards: list[tuple[int, int]]
+    plan: PlanRows, epoch: int, views: Sequence[str] | None, shards: list[tuple[int, int]]
 ) -> Iterator[dict[str, Any]]:
     with plan.loader(epoch=epoch, rank=0, world=1, views=views, as_="arrow") as loader:
         for first, end in shards:
@@ -74,12 +74,12 @@ def _examples(
                     break
 
 
-def _record_batches(plan: Plan, epoch: int, views: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+def _record_batches(plan: PlanRows, epoch: int, views: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
     with plan.loader(epoch=epoch, rank=0, world=1, views=views, as_="arrow") as loader:
         for batch in loader:
             yield batch.to_pyarrow()
 
 
-def _schema(plan: Plan, epoch: int, views: Sequence[str] | None) -> pa.Schema:
+def _schema(plan: PlanRows, epoch: int, views: Sequence[str] | None) -> pa.Schema:
     with plan.loader(epoch=epoch, rank=0, world=1, views=views, as_="arrow", prefetch=1) as loader:
         return next(loader).to_pyarrow().schema

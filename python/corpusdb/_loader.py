@@ -17,8 +17,10 @@ import numpy as np
 
 from corpusdb import _native
 from corpusdb._batch import ArrowBatch, Batch, State, rebuilt_batch
+from corpusdb._calls import trainer_epoch
+from corpusdb._ranks import placed, refuse_other_plan
 from corpusdb._states import VERSION, checked_state
-from corpusdb._trainers import LoaderAttributes, placed, refuse_other_plan, trainer_epoch
+from corpusdb._steps import LoaderAttributes
 from corpusdb.errors import BadInput, Closed, CorpusError, EpochsOver, Forked, Infeasible, OutOfRange, WrongState
 
 __all__ = ["As", "Contract", "Ids", "Layout", "Loader"]
@@ -204,6 +206,11 @@ class Loader(LoaderAttributes):
         """The epoch of the next batch."""
         return self._epoch
 
+    @property
+    def is_chosen(self) -> bool:
+        """Whether an epoch or a state was ever chosen: only then steps of it can be skipped by number."""
+        return self._is_chosen
+
     def state_dict(self) -> State:
         """The position of the loader. It counts batches that were given, not those read ahead; same on every rank.
 
@@ -288,8 +295,8 @@ class Loader(LoaderAttributes):
         self._refuse_over(reader, first)
         return range(first, first + self._epochs)
 
-    def _rows_to_come(self) -> int:
-        """Rows of that iteration on all ranks, those of pads included."""
+    def rows_to_come(self) -> int:
+        """Rows of the iteration on all ranks, those of pads included."""
         with self._entered() as reader:
             return sum(reader.counts(epoch)[0] for epoch in self._to_come(reader))
 
@@ -502,7 +509,7 @@ class Loader(LoaderAttributes):
             return batch, batch.pop("labels")
         return batch
 
-    def _take_step(self, number: int) -> Any:
+    def take_step(self, number: int) -> Any:
         """The batch of a step of the iteration, by its number. Steps in order are read ahead."""
         with self._entered() as reader:
             if self._step != number:

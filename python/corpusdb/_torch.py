@@ -7,20 +7,18 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
 
 from corpusdb._batch import Batch, State, rebuilt_batch
+from corpusdb._calls import refuse_collating, refuse_splitting, trainer_epoch
 from corpusdb._loader import Loader
 from corpusdb._shared import SharedPosition, SharedTurn
 from corpusdb._states import STEPS, WORKER, checked_state
-from corpusdb._trainers import refuse_collating, refuse_splitting, trainer_epoch
+from corpusdb._types import PlanRows
 from corpusdb.errors import OutOfRange, WrongState
-
-if TYPE_CHECKING:
-    from corpusdb._plan import Plan
 
 __all__ = ["EpochBatches", "EpochRows", "flattened"]
 
@@ -33,7 +31,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
     were given, otherwise where it began. Workers that live on share the position.
     """
 
-    def __init__(self, plan: Plan, *, epoch: int = 0, **options: Any) -> None:
+    def __init__(self, plan: PlanRows, *, epoch: int = 0, **options: Any) -> None:
         super().__init__()
         self._loader: Loader = plan.loader(epoch=epoch, **options)
         self._position = SharedPosition(epoch)
@@ -289,7 +287,7 @@ class EpochRows(Dataset[Batch]):  # type: ignore[misc, unused-ignore]
     epoch after the dataset's `epoch`.
     """
 
-    def __init__(self, plan: Plan, *, epoch: int = 0, views: Sequence[str] | None = None) -> None:
+    def __init__(self, plan: PlanRows, *, epoch: int = 0, views: Sequence[str] | None = None) -> None:
         self._plan, self._base = plan, epoch
         self._views = None if views is None else list(views)
         #: The epoch, and that of the sampler when it was asked last: shared with workers that live on.

@@ -551,16 +551,16 @@ def test_ranks_with_two_plans_of_one_recipe_are_told(tmp_path: Path, monkeypatch
     second = Opened(path, write=False).plan(PACKED)
     assert first.number is None and first.hash != second.hash
     told: dict[str, bytes] = {}
-    monkeypatch.setattr("corpusdb._trainers._planned_here", {})
+    monkeypatch.setattr("corpusdb._ranks._planned_here", {})
 
     def of_rank(rank: int, plan: Plan) -> Loader:
         monkeypatch.setitem(sys.modules, "torch.distributed", Met(rank, told))
         return plan.loader(as_="numpy")
 
     next(of_rank(0, first))
-    monkeypatch.setattr("corpusdb._trainers._planned_here", {})
+    monkeypatch.setattr("corpusdb._ranks._planned_here", {})
     next(of_rank(1, first))
-    monkeypatch.setattr("corpusdb._trainers._planned_here", {})
+    monkeypatch.setattr("corpusdb._ranks._planned_here", {})
     words = f"rank 2 has plan {second.hash[:12]} .* another rank has {first.hash[:12]}"
     with pytest.raises(errors.BadInput, match=words):
         next(of_rank(2, second))
