@@ -15,9 +15,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from corpusdb import _native
+from corpusdb import _accelerate, _native
 from corpusdb._batch import ArrowBatch, Batch, State, rebuilt_batch
-from corpusdb._calls import trainer_epoch
 from corpusdb._ranks import placed, refuse_other_plan
 from corpusdb._states import VERSION, checked_state
 from corpusdb._steps import LoaderAttributes
@@ -269,6 +268,16 @@ class Loader(LoaderAttributes):
             elif self._ended:
                 self._stand(self._epoch, 0)
 
+    def begin_at(self, epoch: int) -> None:
+        """The first iteration is this epoch, counted from the loader's `epoch`; a loader that has begun stays.
+
+        `Loader.batch_sampler.sampler.set_epoch` calls it: so Lightning says where a run goes on.
+        """
+        self._owned()
+        with self._lock:
+            if not self._evaluation and self._is_untouched():
+                self._stand(self._base + epoch * self._epochs, 0)
+
     def _warn_of_rest(self, epoch: int) -> None:
         """Warns if going on to the next epoch leaves batches of the present one: its trainer counts on fewer."""
         if self._ended or not self._next or epoch != self._epoch + 1:
@@ -370,9 +379,6 @@ class Loader(LoaderAttributes):
                 if self._next or self._ended or self._batches is not None:
                     self._stop()
                     self._stand(self._first, 0)
-            elif self._is_untouched() and (ahead := trainer_epoch()):
-                self._stand(self._base + ahead * self._epochs, 0)
-                self._refuse_over(self._opened(), self._epoch)
             elif self._ended or (self._next == 0 and self._epoch == self._first != self._base and not self._batches):
                 reader = self._opened()
                 if self._endless and not self._ended and self._epoch >= reader.epochs():
@@ -416,7 +422,7 @@ class Loader(LoaderAttributes):
                 else:
                     self._pass_epoch(reader)
             if self._is_shown:
-                self._hide_accelerate()
+                _accelerate.hide(self)
         raise StopIteration
 
     def _started(self, reader: _native.Reader) -> _native.Batches:
@@ -502,7 +508,7 @@ class Loader(LoaderAttributes):
         if is_last:
             self._pass_epoch(reader)
         if self._is_shown:
-            self._show_accelerate(is_last=is_last)
+            _accelerate.show(self, is_last=is_last)
         batch.state = self._state(self._epoch, self._next)
         if self._contract == "torchtitan":
             assert isinstance(batch, Batch)
@@ -586,7 +592,7 @@ class Loader(LoaderAttributes):
         self._owned()
         with self._lock:
             self._closed = True
-            self._hide_accelerate()
+            _accelerate.hide(self)
             self._stop()
             if self._reader is not None:
                 self._reader.close()

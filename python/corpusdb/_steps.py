@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from corpusdb.errors import BadInput
 
-__all__ = ["LoaderAttributes", "SkippableSteps", "StepNumbers", "StepSource", "only_batch"]
+__all__ = ["LoaderAttributes", "SkippableSteps", "StepNumbers", "StepSource", "TrainerEpoch", "only_batch"]
 
 
 class StepSource(Protocol):
@@ -29,6 +28,9 @@ class StepSource(Protocol):
 
     def set_epoch(self, epoch: int) -> None:
         """Chooses the epoch of the next iteration."""
+
+    def begin_at(self, epoch: int) -> None:
+        """Chooses the epoch of the first iteration."""
 
 
 class LoaderAttributes:
@@ -51,24 +53,6 @@ class LoaderAttributes:
     end_of_dataloader = False
     #: Rows of the last batch that are there twice: none.
     remainder = 0
-
-    def _show_accelerate(self: Any, *, is_last: bool) -> None:
-        """Shows accelerate the loader that gives batches, as its own loaders do: it accumulates over no epoch's end."""
-        accelerate = sys.modules.get("accelerate.state")
-        if accelerate is None:
-            return
-        state = accelerate.GradientState()
-        if all(known is not self for known in state.dataloader_references):
-            state._add_dataloader(self)
-        self.end_of_dataloader = is_last
-
-    def _hide_accelerate(self: Any) -> None:
-        """Takes the loader from accelerate, once an iteration has ended."""
-        accelerate = sys.modules.get("accelerate.state")
-        state = None if accelerate is None else accelerate.GradientState()
-        if state is not None and any(known is self for known in state.dataloader_references):
-            state._remove_dataloader(self)
-            self.end_of_dataloader = False
 
     @property
     def dataset(self: Any) -> SkippableSteps:
@@ -119,9 +103,29 @@ class StepNumbers:
     def __len__(self) -> int:
         return len(self._loader)
 
+    @property
+    def sampler(self) -> TrainerEpoch:
+        """What Lightning tells its epoch, as it tells samplers of a `DataLoader`."""
+        return TrainerEpoch(self._loader)
+
     def set_epoch(self, epoch: int) -> None:
         """Chooses the epoch, as `Loader.set_epoch` does."""
         self._loader.set_epoch(epoch)
+
+
+class TrainerEpoch:
+    """The epoch of a trainer whose loops may be shorter than epochs of the plan: only the first one is followed.
+
+    Lightning tells it before it begins an iteration, also where a run goes on with a new loader. Under
+    `limit_train_batches` its next epoch goes on within that of the plan.
+    """
+
+    def __init__(self, loader: StepSource) -> None:
+        self._loader = loader
+
+    def set_epoch(self, epoch: int) -> None:
+        """Begins a loader of which nothing was taken at this epoch."""
+        self._loader.begin_at(epoch)
 
 
 def only_batch(batches: Sequence[Any]) -> Any:

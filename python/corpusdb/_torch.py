@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.utils.data import Dataset, IterableDataset, Sampler, get_worker_info
+from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
-from corpusdb._batch import Batch, State, rebuilt_batch
-from corpusdb._calls import refuse_collating, refuse_splitting, trainer_epoch
+from corpusdb._accelerate import COLLATING, refuse_dividing, sampler_epoch
+from corpusdb._batch import ArrowBatch, Batch, State, rebuilt_batch
+from corpusdb._calls import epoch_under_way
 from corpusdb._loader import Loader
+from corpusdb._ranks import placed
 from corpusdb._shared import SharedPosition, SharedTurn
 from corpusdb._states import STEPS, WORKER, checked_state
 from corpusdb._types import PlanRows
-from corpusdb.errors import OutOfRange, WrongState
+from corpusdb.errors import BadInput, OutOfRange, WrongState
 
-__all__ = ["EpochBatches", "EpochRows", "flattened"]
+__all__ = ["EpochBatches", "EpochRows", "EpochSampler", "flattened"]
 
 
 class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
@@ -47,8 +50,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         self._under_way: _EpochIterator | None = None
 
     def __iter__(self) -> Iterator[Batch]:
-        refuse_collating()
-        self._refuse_splitting()
+        self._refuse_dividing()
         if self._under_way is not None:
             self._under_way.close()
         info = get_worker_info()
@@ -113,7 +115,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         """Where the next iteration begins."""
         position = self._position.get(self._after)
         if self._position.is_untouched(worker) and position[0] == self._loader._base and self._plan_epochs is None:
-            epoch = position[0] + trainer_epoch() * self._loader._epochs
+            epoch = position[0] + epoch_under_way() * self._loader._epochs
             position = epoch, 0, epoch
         return position
 
@@ -135,9 +137,9 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         loader._ended = not loader._endless and state["epoch"] >= first + loader._epochs
         return first, 0, first
 
-    def _refuse_splitting(self) -> None:
+    def _refuse_dividing(self) -> None:
         self._loader._place()
-        refuse_splitting(self._loader.world, self._position.is_set)
+        refuse_dividing(self, self._loader.world, self._position.is_set)
 
     def __len__(self) -> int:
         """The number of batches of this rank in the next iteration; in the last one, if there is no other."""
@@ -155,7 +157,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         A loaded state of the same epoch stays in force. An evaluation dataset stays at its epoch. With `epochs` or
         `endless` it is refused: these datasets count their epochs themselves.
         """
-        self._refuse_splitting()
+        self._refuse_dividing()
         if self._loader._evaluation:
             return
         loader = self._loader._copy()
@@ -192,7 +194,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
 
     def __getstate__(self) -> dict[str, Any]:
         # A worker that is started gets a pickled dataset: the calls that iterate are those of this process.
-        self._refuse_splitting()
+        self._refuse_dividing()
         kept = dict(self.__dict__)
         kept["_under_way"] = None
         return kept
@@ -283,15 +285,16 @@ class _EpochIterator(Iterator[Batch]):
 class EpochRows(Dataset[Batch]):  # type: ignore[misc, unused-ignore]
     """The rows of an epoch by number, as dictionaries of tensors of one dimension.
 
-    A sampler that counts epochs takes the dataset along: when it goes on to its epoch 1, these are the rows of the
-    epoch after the dataset's `epoch`.
+    The epoch is that of `set_epoch`, and of `sampler`. A seeded sampler of accelerate takes the dataset along: when it
+    goes on to its epoch 1, these are the rows of the epoch after the dataset's `epoch`.
     """
 
     def __init__(self, plan: PlanRows, *, epoch: int = 0, views: Sequence[str] | None = None) -> None:
         self._plan, self._base = plan, epoch
         self._views = None if views is None else list(views)
-        #: The epoch, and that of the sampler when it was asked last: shared with workers that live on.
-        self._present = torch.tensor([epoch, 0], dtype=torch.int64).share_memory_()
+        #: The epoch, and that of accelerate's sampler when it was seen last; how many rows were given, -1 once the
+        #: epoch was set, and the first of them. Shared with workers that live on.
+        self._present = torch.tensor([epoch, 0, 0, 0], dtype=torch.int64).share_memory_()
         plan.rows(epoch)
 
     @property
@@ -299,38 +302,82 @@ class EpochRows(Dataset[Batch]):  # type: ignore[misc, unused-ignore]
         """The epoch whose rows these are."""
         return int(self._present[0])
 
-    def __len__(self) -> int:
-        self._follow(sys._getframe(1).f_locals.get("self"))
-        return self._plan.rows(self.epoch)
+    def sampler(self, *, shuffle: bool = True, seed: int = 0) -> EpochSampler:
+        """Numbers of all rows, in another order each epoch; its `set_epoch` sets that of these rows too."""
+        return EpochSampler(self, shuffle=shuffle, seed=seed)
 
-    def _follow(self, sampler: object) -> None:
-        # accelerate and transformers set the epoch of a seeded sampler, but not that of the dataset, when they resume.
+    def __len__(self) -> int:
         # A sampler asks for the length when it begins an epoch.
-        epoch = getattr(sampler, "epoch", None)
-        if isinstance(sampler, Sampler) and isinstance(epoch, int) and epoch != int(self._present[1]):
+        epoch = sampler_epoch(self)
+        if epoch is not None and epoch != int(self._present[1]):
             self._present[1] = epoch
-            self._present[0] = self._base + epoch
+            self.set_epoch(epoch)
+        return self._plan.rows(self.epoch)
 
     def __getitem__(self, number: int) -> Batch:
         count = self._plan.rows(self.epoch)
         if not -count <= number < count:
             raise IndexError(f"row {number} is out of range: the epoch has {count} rows")
-        return self.__getitems__([number % count])[0]
+        return self._rows_at([number % count])[0]
 
     def __getitems__(self, numbers: Sequence[int]) -> list[Batch]:
         """Several rows at once; a `DataLoader` calls it."""
+        self._warn_of_same_epoch(numbers)
+        return self._rows_at(numbers)
+
+    def _rows_at(self, numbers: Sequence[int]) -> list[Batch]:
         return self._plan.rows_at(numbers, epoch=self.epoch, views=self._views, as_="torch")
+
+    def _warn_of_same_epoch(self, numbers: Sequence[int]) -> None:
+        """Warns once where a second pass over the rows has begun, and nobody has ever set the epoch."""
+        given = int(self._present[2])
+        if given < 0 or not len(numbers):
+            return
+        if given == 0:
+            self._present[3] = numbers[0]
+        # A sampler of several ranks may repeat its first rows at the end of a pass.
+        elif given * placed(None, None)[1] >= self._plan.rows(self.epoch) and int(self._present[3]) in numbers:
+            self._present[2] = -1
+            warnings.warn(
+                f"rows of epoch {self.epoch} come again: call dataset.set_epoch(epoch) before each pass, or take "
+                "dataset.sampler() and call its set_epoch, as trainers do; dataset.set_epoch(0) before the first pass "
+                "says that the rows are to stay",
+                stacklevel=3,
+            )
+            return
+        self._present[2] += len(numbers)
 
     def set_epoch(self, epoch: int) -> None:
         """Switches to the rows of another epoch, counted from the dataset's `epoch`."""
         if epoch < 0:
             raise OutOfRange(f"epoch {epoch} is out of range: epochs start at 0")
-        self._present[0] = self._base + epoch
+        self._present[0], self._present[2] = self._base + epoch, -1
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         # A plain pickle is a copy: the workers of this process share its memory again.
         self._present.share_memory_()
+
+
+class EpochSampler(Sampler[int]):  # type: ignore[misc, unused-ignore]
+    """Numbers of the rows of an epoch. `EpochRows.sampler` makes it; trainers call its `set_epoch`."""
+
+    def __init__(self, rows: EpochRows, *, shuffle: bool, seed: int) -> None:
+        self._rows, self._shuffle, self._seed = rows, shuffle, seed
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[int]:
+        count = len(self._rows)
+        if not self._shuffle:
+            return iter(range(count))
+        order = torch.Generator().manual_seed(self._seed + self._rows.epoch)
+        return iter(torch.randperm(count, generator=order).tolist())
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next pass is over the rows of this epoch, counted from the dataset's `epoch`."""
+        self._rows.set_epoch(epoch)
 
 
 def flattened(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -364,4 +411,14 @@ def flattened(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
+def _collated(batches: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
+    """What torch's own collate function makes of batches: of single rows a batch of them, of whole batches an error."""
+    if isinstance(batches[0], ArrowBatch) or any(batch.state is not None for batch in batches):
+        raise BadInput(COLLATING)
+    made = copy.copy(batches[0])
+    made.update(collate([dict(row) for row in batches], collate_fn_map=collate_fn_map))
+    return made
+
+
 torch.serialization.add_safe_globals([rebuilt_batch])
+default_collate_fn_map.update({Batch: _collated, ArrowBatch: _collated})

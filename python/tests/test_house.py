@@ -12,7 +12,7 @@ PACKAGE = Path(corpusdb.__file__).parent
 
 
 def test_files_import_one_another_without_a_circle() -> None:
-    """Imports for types alone and those inside functions count too: who reads one file needs the others of its circle."""
+    """Imports for types alone and those inside functions count too."""
     files = {".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): file
              for file in PACKAGE.rglob("*.py*") if file.suffix in (".py", ".pyi")}
     imports: dict[str, set[str]] = {}

@@ -7,14 +7,21 @@ import os
 import socket
 import subprocess
 import sys
+import warnings
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import accelerate
+import accelerate.data_loader
+import accelerate.state
 import pytest
 from epochs import PACKED, planned, texts
 
+from corpusdb import _accelerate, errors
 from corpusdb._plan import Plan
+from corpusdb._versions import is_tried
 
 #: What a process is given in each way: of each step the rows, or the error.
 WAYS = """
@@ -88,10 +95,19 @@ def dispatched(**options):
     given = process.prepare(DataLoader(whole, batch_size=None, **options))
     return [[rows(batch) for batch in given] for _ in range(3)]
 
-def by_rows():
-    process = accelerator()
-    given = process.prepare(DataLoader(plan.torch_dataset(map_style=True, views=["labels"]), batch_size=12))
-    return [[rows(batch) for batch in given] for _ in range(2)]
+def by_rows(resumed=False):
+    # Of a seeded sampler and of one that is not, and of the rows' own; resumed in the second epoch.
+    process, told = accelerator(use_seedable_sampler=True), []
+    held = plan.torch_dataset(map_style=True, views=["labels"])
+    for options in ({{}}, {{"shuffle": True}}, {{"sampler": held.sampler()}}):
+        held.set_epoch(0)
+        given = process.prepare(DataLoader(held, batch_size=12, **options))
+        if resumed and options:
+            given.set_epoch(1)
+            told.append([rows(batch) for batch in process.skip_first_batches(given, 1)])
+        else:
+            told.append([[rows(batch) for batch in given] for _ in range(2)])
+    return told
 
 told_of("loader", loader)
 told_of("resumed", resumed)
@@ -101,6 +117,7 @@ told_of("dataset", dataset)
 told_of("undispatched", lambda: dataset(dispatch_batches=False))
 told_of("dispatched", dispatched)
 told_of("by_rows", by_rows)
+told_of("by_rows_resumed", lambda: by_rows(resumed=True))
 print("TOLD" + json.dumps(told))
 """
 
@@ -202,6 +219,48 @@ def test_process_zero_may_read_for_both(plan: Plan, pair: list[dict[str, Any]]) 
 
 
 def test_rows_by_number_are_divided_by_accelerate(plan: Plan, pair: list[dict[str, Any]]) -> None:
-    for epoch in range(2):
-        given = {tuple(row) for rank in pair for step in rank["by_rows"][epoch] for row in step}
-        assert given == {tuple(row) for step in steps_of(plan, epoch) for row in step}
+    for way in range(3):
+        for epoch in range(2):
+            given = {tuple(row) for rank in pair for step in rank["by_rows"][way][epoch] for row in step}
+            assert given == {tuple(row) for step in steps_of(plan, epoch) for row in step}, (way, epoch)
+
+
+@pytest.mark.parametrize("way", [1, 2])
+def test_rows_by_number_resume_in_the_second_epoch(
+    plan: Plan, alone: dict[str, Any], pair: list[dict[str, Any]], way: int
+) -> None:
+    second = {tuple(row) for step in steps_of(plan, 1) for row in step}
+    for processes in ([alone], pair):
+        given = [tuple(row) for one in processes for step in one["by_rows_resumed"][way] for row in step]
+        assert set(given) <= second and len(set(given)) >= len(second) - 12 * len(processes), way
+
+
+def test_the_names_that_are_read_are_those_of_the_installed_release() -> None:
+    """A class or an attribute that gets another name would turn the checks off without a word."""
+    for name in (_accelerate._DISPATCHER, _accelerate._SHARD, _accelerate._SKIPPER):
+        assert isinstance(getattr(accelerate.data_loader, name), type), name
+    state = accelerate.state.GradientState()
+    assert state.dataloader_references == [None] and state._add_dataloader and state._remove_dataloader
+    assert "num_processes" in accelerate.data_loader.IterableDatasetShard([]).__dict__
+    assert is_tried("accelerate", _accelerate.TRIED, "nothing")
+
+
+def test_a_release_that_was_not_tried_is_warned_of_once(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = plan.torch_dataset(rank=0, world=1, views=["labels"])
+    collating = SimpleNamespace(dataset=dataset, batch_size=4)
+    references = [None, collating]
+    state = SimpleNamespace(dataloader_references=references, _remove_dataloader=references.remove)
+    monkeypatch.setattr(_accelerate, "_state", lambda: state)
+    monkeypatch.setattr("corpusdb._versions._warned", set())
+    monkeypatch.setattr(accelerate, "__version__", "2.0.0")
+    with pytest.warns(UserWarning, match="accelerate 2.0.0 was not tried, but 1.15 and later before 2"):
+        iter(dataset)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        iter(dataset)
+    monkeypatch.undo()
+    monkeypatch.setattr(_accelerate, "_state", lambda: state)
+    with pytest.raises(errors.BadInput, match="would collate several of them into one"):
+        iter(dataset)
+    assert references == [None], "the loader gives nothing, and is not under way"
+    iter(dataset)

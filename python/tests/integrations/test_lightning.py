@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import lightning
+import lightning.pytorch.loops.evaluation_loop
 import pytest
 import torch
 from counted import Steps, model, steps_of
 from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
 
+from corpusdb import _calls
 from corpusdb._plan import Plan
+from corpusdb._versions import is_tried
 
 OPTIONS: dict[str, Any] = {"rank": 0, "world": 1}
 
@@ -93,6 +96,15 @@ def test_a_run_goes_on_behind_a_finished_epoch(plan: Plan, wanted: Steps, tmp_pa
     counted = Counted()
     trainer(tmp_path).fit(counted, way(plan), ckpt_path=str(tmp_path / "last.ckpt"), weights_only=True)
     assert counted.llama.steps == wanted[len(steps_of(plan, 0)) :]
+
+
+def test_the_names_that_are_read_are_those_of_the_installed_release() -> None:
+    """A name that changes would begin a run that goes on with epoch 0 again."""
+    loop = trainer(Path()).fit_loop
+    assert type(loop).__module__.endswith(".loops.fit_loop") and "self" in loop.setup_data.__code__.co_varnames
+    assert loop.epoch_progress.current.processed == 0
+    assert hasattr(lightning.pytorch.loops.evaluation_loop, _calls._EVALUATOR)
+    assert is_tried("lightning", _calls.TRIED["lightning"], "nothing")
 
 
 def test_loaders_made_for_each_epoch_are_those_of_the_plan(plan: Plan, wanted: Steps, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import sys
 import warnings
 from itertools import islice
 from pathlib import Path
@@ -284,11 +285,26 @@ def test_arrow_batches_come_from_workers(plan: Plan) -> None:
     assert all(pa.record_batch(batch).equals(one) for batch, one in zip(loader, wanted, strict=True))
 
 
-def test_a_data_loader_that_would_collate_batches_is_refused(plan: Plan) -> None:
+@pytest.mark.parametrize("form", [{}, {"as_": "arrow"}, {"contract": "torchtitan", "views": None}])
+def test_a_data_loader_that_would_collate_batches_is_refused(plan: Plan, form: dict[str, Any]) -> None:
     for workers in (0, 1):
-        loader = DataLoader(plan.torch_dataset(**OPTIONS), batch_size=4, num_workers=workers)
+        loader = DataLoader(plan.torch_dataset(**OPTIONS | form), batch_size=4, num_workers=workers)
         with pytest.raises(errors.BadInput, match=r"write DataLoader\(dataset, batch_size=None\)"):
             next(iter(loader))
+
+
+def test_a_release_that_was_not_tried_is_warned_of_once(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    module: dict[str, Any] = {"__name__": "transformers.trainer"}
+    exec("def _run_epoch(dataset, epoch): return next(iter(dataset)).epoch", module)
+    monkeypatch.setattr("corpusdb._versions._warned", set())
+    for version, epoch in (("5.24.0", 2), ("5.99.1", 2), ("6.0.0.dev0", 0), ("5.23.4", 0)):
+        monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(__version__=version))
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            assert module["_run_epoch"](plan.torch_dataset(**OPTIONS), 2) == epoch
+        told = [str(one.message) for one in warned]
+        first = "transformers 6.0.0.dev0 was not tried, but 5.24 and later before 6: dataset.set_epoch(epoch) tells"
+        assert [one[: len(first)] for one in told] == ([first] if version == "6.0.0.dev0" else []), version
 
 
 # ---- rows by number ----
@@ -306,19 +322,41 @@ def test_rows_of_a_set_epoch_reach_workers_that_live_on(plan: Plan) -> None:
         assert torch.equal(given, torch.cat(wanted))
 
 
-def test_rows_follow_a_sampler_that_counts_epochs(plan: Plan) -> None:
+@pytest.mark.parametrize("workers", WORKERS[:3])
+def test_rows_go_on_with_their_own_sampler(plan: Plan, workers: dict[str, Any]) -> None:
     dataset = plan.torch_dataset(map_style=True, epoch=1, views=[])
-    sampler: DistributedSampler[Any] = DistributedSampler(dataset, num_replicas=2, rank=0, shuffle=False)
-    loader = DataLoader(dataset, batch_size=60, sampler=sampler)
-    for epoch in (0, 1):
-        sampler.set_epoch(epoch)
-        given = torch.cat([batch["input_ids"] for batch in loader])
-        whole = torch.cat([batch["input_ids"] for batch in plan.loader(**OPTIONS | {"epoch": 1 + epoch})])
-        assert torch.equal(given, whole[::2])
-    # One that does not count leaves the dataset where it was set.
-    dataset.set_epoch(2)
-    next(iter(DataLoader(dataset, batch_size=60, shuffle=True)))
-    assert dataset.epoch == 3
+    assert isinstance(dataset, EpochRows)
+    for sampler in (dataset.sampler(shuffle=False), dataset.sampler(seed=3)):
+        loader = DataLoader(dataset, batch_size=60, sampler=sampler, **workers)
+        for epoch in (0, 1):
+            sampler.set_epoch(epoch)
+            given = [row for batch in loader for row in batch["input_ids"].tolist()]
+            batches = plan.loader(**OPTIONS | {"epoch": 1 + epoch})
+            whole = [row for batch in batches for row in batch["input_ids"].tolist()]
+            assert sorted(given) == sorted(whole) and len(loader) == -(-len(whole) // 60)
+            assert (given == whole) == (list(sampler) == list(range(len(dataset))))
+    assert list(dataset.sampler(seed=3)) != list(dataset.sampler(seed=4))
+
+
+@pytest.mark.parametrize("workers", WORKERS[:3])
+def test_rows_that_come_again_are_warned_of_once(plan: Plan, workers: dict[str, Any]) -> None:
+    def passes(dataset: Any, count: int) -> None:
+        # torch's own sampler of ranks does not set the epoch of a dataset.
+        sampler: DistributedSampler[Any] = DistributedSampler(dataset, num_replicas=1, rank=0)
+        loader = DataLoader(dataset, batch_size=7, sampler=sampler, **workers)
+        for epoch in range(count):
+            sampler.set_epoch(epoch)
+            assert sum(len(batch["input_ids"]) for batch in loader) == plan.rows()
+
+    if not workers["num_workers"]:
+        with pytest.warns(UserWarning, match=r"rows of epoch 0 come again: call dataset.set_epoch\(epoch\)"):
+            passes(plan.torch_dataset(map_style=True, views=[]), 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        passes(plan.torch_dataset(map_style=True, views=[]), 1)
+        stays = plan.torch_dataset(map_style=True, views=[])
+        stays.set_epoch(0)
+        passes(stays, 2)
 
 
 def test_rows_are_flattened_to_the_batch_of_a_loader(corpus: Path) -> None:

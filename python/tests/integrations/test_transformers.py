@@ -12,8 +12,9 @@ from counted import Counting, Steps, model, steps_of
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainingArguments
 
-from corpusdb import errors
+from corpusdb import _calls, errors
 from corpusdb._plan import Plan
+from corpusdb._versions import is_tried
 from corpusdb.torch import Collator, flattened
 
 OPTIONS: dict[str, Any] = {"rank": 0, "world": 1}
@@ -142,6 +143,14 @@ def test_a_loader_at_a_later_epoch_is_where_a_trainer_counts_from(plan: Plan, wa
 def test_more_epochs_than_the_plan_has_are_told(plan: Plan, wanted: Steps, tmp_path: Path) -> None:
     with pytest.raises(errors.EpochsOver, match="has 3 epochs.*max_repeats"):
         trained(OfLoader, plan, tmp_path, num_train_epochs=4)
+
+
+def test_the_names_that_are_read_are_those_of_the_installed_release() -> None:
+    """A local that gets another name would begin a run that goes on with epoch 0 again."""
+    assert Trainer._run_epoch.__module__ == "transformers.trainer"
+    assert "epoch" in Trainer._run_epoch.__code__.co_varnames
+    assert all(callable(getattr(Trainer, name)) for name in _calls._EVALUATIONS)
+    assert is_tried("transformers", _calls.TRIED["transformers"], "nothing")
 
 
 # ---- rows by their numbers ----
