@@ -63,7 +63,7 @@ impl CorpusWriter {
     /// After an interrupt the same call continues. `time` (microseconds since 1970) goes on record.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError): [`CurateError::NoUndo`] when a later verb stands on it, or nothing
+    /// [`CurateError`](crate::curate::CurateError): `CurateError::NoUndo` when a later verb stands on it, or nothing
     /// leads back. Earlier commits stay.
     pub fn undo(
         &mut self,

@@ -38,7 +38,7 @@ impl FieldValue {
     /// * int: a whole number of 64 bits in any spelling (`7`, `7.0`, `1e3`), or a text of such or of its digits;
     /// * float: a number that a double can hold, or a text that spells one as JSON does;
     /// * bool: `true` and `false`, or a text of these words in any case;
-    /// * timestamp: a text that [`timestamp_of_text`] reads, or a number, as [`timestamp_of_number`], of nine digits or
+    /// * timestamp: a text that [`timestamp_of_text`] reads, or a number, as `timestamp_of_number`, of nine digits or
     ///   more also as a text.
     ///
     /// # Errors

@@ -138,7 +138,7 @@ pub struct CanonicalJson {
 /// The canonical form of a value that is proved to be JSON.
 ///
 /// # Errors
-/// In words, for half of a surrogate pair and for more than [`MAX_DEPTH`] levels.
+/// In words, for half of a surrogate pair and for more than `MAX_DEPTH` levels.
 pub fn canonical(json: &str) -> Result<CanonicalJson, String> {
     rewritten(json, false)
 }

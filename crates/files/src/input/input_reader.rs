@@ -91,7 +91,7 @@ impl<'m> InputReader<'m> {
     /// can be resumed; of anything else the answer is `false`.
     ///
     /// # Errors
-    /// As [`Reader::next`], when the part before the point cannot be read again.
+    /// As [`InputReader::next`], when the part before the point cannot be read again.
     pub fn resume(&mut self, point: &ResumePoint) -> Result<bool, ReadError> {
         let is_memory = matches!(self.body, ReaderBody::Memory(_));
         if is_memory || !self.input.is_file() {

@@ -143,7 +143,7 @@ impl NumberBlock {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// [`DecodeError`] for bytes no release wrote.
+    /// `DecodeError` for bytes no release wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let stored = NumberBlockRef::read(bytes)?;
         let words = stored.len.div_ceil(64);

@@ -319,7 +319,7 @@ pub struct NewDocument {
     pub sketch: Option<Vec<u8>>,
     /// The user's other fields as one JSON object.
     pub metadata: String,
-    /// Its indexed values, from [`super::indexed_values`].
+    /// Its indexed values, from `indexed_values`.
     pub indexed: IndexedValues,
 }
 

@@ -32,7 +32,7 @@ pub struct TrainingOutput {
     pub report: TrainReport,
 }
 
-/// Trains on a table whose pre-tokens were split by the [`pipeline`] of the same options. `groups` names the groups of
+/// Trains on a table whose pre-tokens were split by the `pipeline` of the same options. `groups` names the groups of
 /// the table. The same input gives the same bytes. The phases are reported to progress: the counts are made ready, the
 /// trainer runs; the stock trainers do not tell how far they are.
 ///
