@@ -334,10 +334,9 @@ impl DocumentChecker<'_> {
         let spans = form.spans.iter().flatten().map(|span| (span.start, span.end));
         let plain = form.plain.iter().map(|range| (range.start, range.end));
         let is_within = |(start, end): (u32, u32)| is_border(start) && is_border(end);
-        for (what, is_whole) in [
-            ("trained", spans.map(is_within).all(|is| is)),
-            ("plain", plain.map(is_within).all(|is| is)),
-        ] {
+        for (what, is_whole) in
+            [("trained", { spans }.all(is_within)), ("plain", { plain }.all(is_within))]
+        {
             if !is_whole {
                 let what = format!("document {document}: {what} bytes are outside its text");
                 self.fault("loss", what);

@@ -266,14 +266,13 @@ impl History<'_> {
         if all.is_empty() {
             return Ok(Err("it restored no document".to_owned().into()));
         }
-        for refusal in [
+        let refusals = [
             self.purged(&all)?,
             self.superseded(&own, verb.last)?,
             self.touched(&all, verb.last, |_| Ok(false))?,
-        ] {
-            if let Some(refusal) = refusal {
-                return Ok(Err(refusal));
-            }
+        ];
+        if let Some(refusal) = refusals.into_iter().flatten().next() {
+            return Ok(Err(refusal));
         }
         Ok(Ok(UndoWay::Restoration(parts, blocks)))
     }

@@ -97,6 +97,7 @@ impl NewestVersion {
 }
 
 /// Tells new records from known ones, in order; what is new gets the next ids. Captures have their moment in `date_field`.
+#[expect(clippy::too_many_lines, reason = "the rules in their order: each needs those before it")]
 pub(super) fn identify<'a>(
     batch: &CommitBatch<'_>,
     chunk: &'a FingerprintedChunk,

@@ -7,6 +7,7 @@ use model::{Context, DocId, Error, Standing, shown_timestamp};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use store::{OutputBatches, OutputKind, OutputRecord, StoreError, View};
 
 /// Documents, and rows, that are listed of an output; all are counted.
@@ -282,7 +283,7 @@ fn ranked(epoch: &Epoch, world: u64, places: &mut [RowPlace]) -> Result<(), Epoc
         if world == 1 {
             continue;
         }
-        if !known.contains_key(&place.step) {
+        if let Entry::Vacant(unknown) = known.entry(place.step) {
             let mut of_step = BTreeMap::new();
             for rank in 0..world {
                 let from_batch = place.step * each;
@@ -290,7 +291,7 @@ fn ranked(epoch: &Epoch, world: u64, places: &mut [RowPlace]) -> Result<(), Epoc
                 let rows = steps.next_without_ids()?.map(|batch| batch.rows).unwrap_or_default();
                 of_step.extend(rows.iter().map(|row| (row.number(), rank)));
             }
-            known.insert(place.step, of_step);
+            unknown.insert(of_step);
         }
         let rank = known.get(&place.step).and_then(|rows| rows.get(&place.row));
         place.rank = rank.copied().unwrap_or_default();

@@ -9,8 +9,7 @@ pub fn sql_literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Whether a count is left out of reports, where it is mostly zero.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
+/// Whether a count is left out of reports, where it is mostly zero: serde calls it with a reference.
 #[doc(hidden)]
 pub const fn is_zero(count: &u64) -> bool {
     *count == 0

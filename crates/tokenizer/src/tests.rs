@@ -334,8 +334,10 @@ fn plain_ones_of_sentencepiece_are_text_and_of_a_filter_refused() {
     let bytes = include_bytes!("convert/vectors/bpe.model");
     let json = super::convert(super::TokenizerInput::SentencePiece(bytes)).expect("converts").json;
     let tokenizer = Tokenizer::load_sentencepiece(&json, bytes).expect("loads");
-    let (ids, offsets) =
-        tokenizer.encoder().encode_beside_plain("<s>a</s><s>b", &[8..11]).expect("encodes");
+    let (ids, offsets) = tokenizer
+        .encoder()
+        .encode_beside_plain("<s>a</s><s>b", std::slice::from_ref(&(8..11)))
+        .expect("encodes");
     let special = |name: &str| tokenizer.token_to_id(name).expect("is known");
     assert_eq!((ids[0], offsets[0]), (special("<s>"), (0, 3)));
     let end = ids.iter().position(|id| *id == special("</s>")).expect("is the template's");
@@ -347,6 +349,9 @@ fn plain_ones_of_sentencepiece_are_text_and_of_a_filter_refused() {
     let filter = json!({"normalizer": {"type": "Replace", "pattern": {"Regex": "[\\x{fdd0}-\\x{fdef}\\x{f0000}-\\x{ffffd}]"}, "content": ""}});
     let json = with_specials(TURNS, &filter, &json!({"normalized": true}));
     let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
-    let refused = tokenizer.encoder().encode_beside_plain("<s>a<s>", &[4..7]).unwrap_err();
+    let refused = tokenizer
+        .encoder()
+        .encode_beside_plain("<s>a<s>", std::slice::from_ref(&(4..7)))
+        .unwrap_err();
     assert!(refused.refusal().expect("is of the text").contains("the normaliser leaves out"));
 }

@@ -13,6 +13,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use store::{DocumentRecord, TracePart, TraceRun, View};
 
+/// Calls what it is given with each of many words.
+type Words<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&[u8])) -> Result<(), CurateError>;
+
 /// Runs of a value: its beginning and its end.
 const RUNS: usize = 2;
 /// Runs of all values of a document that are searched for.
@@ -72,7 +75,7 @@ impl ValueQuotes {
         documents: &mut impl Iterator<Item = DocId>,
         erased: &RoaringTreemap,
         most: usize,
-        words: &mut dyn FnMut(&mut dyn FnMut(&[u8])) -> Result<(), CurateError>,
+        words: Words<'_>,
     ) -> Result<Self, CurateError> {
         let mut literals = BTreeSet::new();
         words(&mut |words| literals.extend(sql_literals(words)))?;

@@ -9,6 +9,7 @@ use std::fmt;
 const NAMED: usize = 24;
 
 impl fmt::Display for Explanation {
+    #[expect(clippy::too_many_lines, reason = "one page, from its top to its end")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

@@ -107,11 +107,14 @@ pub(super) fn resolve(
     Ok(Resolution { recipe, tokenizer, pinned_tokenizer, sources })
 }
 
+/// The documents that a source is cut down to, where it is.
+type FewOf<'a, 'f> = &'a dyn Fn(&SourceRecipe) -> Option<&'f RoaringTreemap>;
+
 fn select_sources<'f>(
     against: &PlanInputs<'_>,
     recipe: &Recipe,
     origins: &[SourceOrigins],
-    (tokenizer, few): (TokenizerId, &dyn Fn(&SourceRecipe) -> Option<&'f RoaringTreemap>),
+    (tokenizer, few): (TokenizerId, FewOf<'_, 'f>),
     context: &Context<'_>,
 ) -> Result<SourceSelections, EpochError> {
     let corpora = against.corpora;

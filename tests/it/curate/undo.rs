@@ -89,7 +89,7 @@ impl Twins {
                 let (source, path, pages) = &self.files[*file];
                 let options =
                     corpusdb::IngestOptions { reread: *reread, ..options(source, *batch, pages) };
-                pour(writer, &[path.clone()], &options);
+                pour(writer, std::slice::from_ref(path), &options);
             }
             Change::Remove(ids, reach) => drop(writer.remove(&of(ids), *reach, &context).unwrap()),
             Change::Restore(ids) => drop(writer.restore(&of(ids), &context).unwrap()),

@@ -24,7 +24,7 @@ fn field(random: &mut Random, depth: usize) -> (String, String) {
         1 => (format!("{number}.50"), format!("{number}5e-1")),
         2 => same(&format!("\"word {number}\"")),
         3 => same(
-            *random.pick::<&str>(&["true", "false", "[]", "[null,1]", "\"7\"", "\"2024\"", "0.1"]),
+            random.pick::<&str>(&["true", "false", "[]", "[null,1]", "\"7\"", "\"2024\"", "0.1"]),
         ),
         4 => (
             format!("\"2024-03-{:02}T01:30:00Z\"", 1 + number % 31),
@@ -155,7 +155,7 @@ corpusdb_test!(a_table_of_other_types_has_the_same_contents, |scratch| {
     for file in
         [parquet("june.parquet", june.to_vec()), scratch.write("july.jsonl", lines.join("\n"))]
     {
-        let report = pour(&mut writer, &[file.clone()], &options);
+        let report = pour(&mut writer, std::slice::from_ref(&file), &options);
         assert_eq!((report.unchanged, report.added), (3, 0), "{file}");
     }
 });

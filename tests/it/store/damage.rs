@@ -131,7 +131,7 @@ impl Damage {
 fn texts(corpus: &Path, standing: &str) -> BTreeSet<String> {
     let corpus = reader(corpus);
     let view = corpus.view();
-    let found = corpus.select(&format!("standing = '{standing}'")).unwrap();
+    let found = corpus.select(format!("standing = '{standing}'")).unwrap();
     found.iter().map(|id| view.text(corpusdb::DocId(id)).unwrap()).collect()
 }
 

@@ -95,7 +95,7 @@ proptest! {
         let after = left(&with);
         prop_assert!(left(&before).iter().all(|name| after.contains(name)), "{before:?} {more}");
         let is_read = |name: &&str| leftover(name).is_none() && named(name) == SeenContent::Records;
-        prop_assert!(!after.iter().any(|name| is_read(name)), "{with:?}: {after:?}");
+        prop_assert!(!after.iter().any(is_read), "{with:?}: {after:?}");
     }
 }
 

@@ -167,6 +167,7 @@ impl<'m> InputReader<'m> {
     ///
     /// # Errors
     /// As [`InputReader::next_raw`].
+    #[expect(clippy::should_implement_trait, reason = "an error ends nothing, and `?` is wanted")]
     pub fn next(&mut self) -> Result<Option<ReadItem>, ReadError> {
         let raw = self.next_raw()?.map(RawRecord::into_owned);
         Ok(raw.map(|raw| self.builder.build(raw)))

@@ -314,6 +314,7 @@ pub mod counted {
     /// # Panics
     ///
     /// Where nothing is counted: a test of cost that could not fail must not pass.
+    #[expect(clippy::assertions_on_constants, reason = "another constant in what is shipped")]
     pub fn during<T>(work: impl FnOnce() -> T) -> (T, BTreeMap<&'static str, u64>) {
         assert!(IS_ON, "built without counters: `make test` and plain `cargo test` turn them on");
         ROWS.take();

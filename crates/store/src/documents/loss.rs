@@ -81,6 +81,7 @@ fn expect_format(cursor: &mut ByteCursor<'_>) -> Result<(), DecodeError> {
     }
 }
 
+#[expect(clippy::expect_used, reason = "what ingests read is bounded: a text has at most 4 GiB")]
 pub(crate) fn encode_form(form: &TextForm) -> Vec<u8> {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     let mut out = vec![FORMAT];

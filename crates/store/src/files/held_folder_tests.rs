@@ -1,4 +1,5 @@
 //! What RocksDB writes of its own accord, and what errors say, after a folder was exchanged.
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use crate::bytes::record::CommitRecord;
 use crate::database::compact::{PIECE, compact};
