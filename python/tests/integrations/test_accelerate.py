@@ -240,7 +240,7 @@ def test_the_names_that_are_read_are_those_of_the_installed_release() -> None:
     for name in (_accelerate._DISPATCHER, _accelerate._SHARD, _accelerate._SKIPPER):
         assert isinstance(getattr(accelerate.data_loader, name), type), name
     state = accelerate.state.GradientState()
-    assert state.dataloader_references == [None] and state._add_dataloader and state._remove_dataloader
+    assert state.dataloader_references[0] is None and state._add_dataloader and state._remove_dataloader
     assert "num_processes" in accelerate.data_loader.IterableDatasetShard([]).__dict__
     assert is_tried("accelerate", _accelerate.TRIED, "nothing")
 
