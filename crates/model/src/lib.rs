@@ -76,10 +76,7 @@ pub use suite::{
     SuitePiece, SuiteVerdict, WholeItem,
 };
 pub use timestamp::{TimeUnit, shown_moment, shown_timestamp, timestamp_of_text};
-pub use values::NamedKind;
-pub use values::{parse_bytes, parse_share};
-#[cfg(feature = "cli")]
-pub use values::{parse_disk_path, parse_pair};
+pub use values::{NamedKind, parse_bytes, parse_disk_path, parse_pair, parse_share};
 
 /// The example of the README is a test.
 #[cfg(doctest)]
