@@ -13,6 +13,7 @@ from counted import Steps, model, steps_of
 from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
 
+import corpusdb.torch
 from corpusdb import _calls
 from corpusdb._plan import Plan
 from corpusdb._versions import is_tried
@@ -72,6 +73,21 @@ def test_three_epochs_are_those_of_the_plan(plan: Plan, wanted: Steps, tmp_path:
     counted = Counted()
     trainer(tmp_path).fit(counted, way(plan))
     assert counted.llama.steps == wanted
+
+
+def test_rows_by_number_follow_the_epochs_of_their_sampler(plan: Plan, tmp_path: Path) -> None:
+    rows = plan.torch_dataset(map_style=True, views=["labels"])
+    counted = Counted()
+    loader = DataLoader(rows, batch_size=12, sampler=rows.sampler(), collate_fn=corpusdb.torch.flattened)
+    trainer(tmp_path).fit(counted, loader)
+    sampler, expected = plan.torch_dataset(map_style=True).sampler(), []
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        numbers = list(sampler)
+        for first in range(0, len(numbers), 12):
+            given = plan.rows_at(numbers[first : first + 12], epoch=epoch)
+            expected.append([token for row in given for token in row["input_ids"].tolist()])
+    assert counted.llama.steps == expected
 
 
 @pytest.mark.parametrize("way", [of_loader, of_stateful, of_stateful_workers])
