@@ -1,8 +1,8 @@
 //! Tokenizers: text to token ids and back, and how they are loaded, converted, trained, extended and measured.
 //!
-//! Use it to encode without a corpus ([`Tokenizer`]), to read what others
-//! published ([`convert`]), and to say what is trained, extended and registered ([`TrainOptions`], [`TermOptions`],
-//! [`GrowthOptions`], [`TokenizerRegistration`]). [`analyse`] measures tokenizers against each other.
+//! Use it to encode without a corpus ([`Tokenizer`]), to read what others published ([`convert`]), and to say what is
+//! trained, extended and registered ([`TrainOptions`], [`TermOptions`], [`GrowthOptions`], [`TokenizerRegistration`]).
+//! [`analyse`] measures tokenizers against each other.
 //!
 //! ```
 //! use corpusdb::tokenizer::Tokenizer;
@@ -17,11 +17,6 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! Encoders stand behind one type (`engine`). The reference is right by definition: of a `tokenizer.json` the
-//! `tokenizers` library (0.23), of a `.model` SentencePiece's algorithm (`sentencepiece`). The fast engine (tokenizers
-//! 1.0, a release candidate) is much faster than the first and is used only after it gave the reference's ids on
-//! hostile texts and on the caller's sample.
 
 #[doc(inline)]
 pub use tokenizer::{

@@ -15,13 +15,17 @@ pub fn cases(few: u32) -> u32 {
     few.saturating_mul(times)
 }
 
-/// A file of the repository, such as `tests/corpora/inputs`, whichever package asks.
+/// A file or directory of the repository in which the tests run, whichever package asks. The place is asked for at run
+/// time: clones share a target directory, so a test may have been compiled in a clone that is gone.
 ///
 /// # Panics
 ///
-/// Where this package was moved out of the repository.
+/// Where no folder above the package is a workspace.
 #[must_use]
-#[expect(clippy::unwrap_used, reason = "the folder of this package lies two below the root")]
-pub fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join(path)
+#[expect(clippy::unwrap_used, reason = "a test that runs outside the repository must fail")]
+pub fn repository(path: impl AsRef<Path>) -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into());
+    let package = std::path::absolute(package).unwrap();
+    let root = package.ancestors().find(|folder| folder.join("Cargo.lock").is_file());
+    root.unwrap().join(path)
 }

@@ -170,13 +170,6 @@ pub fn with_corpus(more: &[&str]) -> (TestDir, String) {
     (scratch, corpus)
 }
 
-/// A file or directory of the repository in which the tests run. The place is asked for at run time: clones
-/// share a target directory, so these tests may have been compiled in a clone that is gone.
-pub fn repository(path: impl AsRef<Path>) -> PathBuf {
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into());
-    std::path::absolute(root).unwrap().join(path)
-}
-
 /// The files below a directory, in order.
 pub fn paths_below(directory: &Path) -> Vec<PathBuf> {
     let entries = walkdir::WalkDir::new(directory).sort_by_file_name().into_iter();

@@ -32,6 +32,7 @@ pub mod world;
 pub use command::*;
 pub use corpus::*;
 pub use pages::*;
+pub use testing::repository;
 
 /// A test with a directory in which its commands run, one with a corpus there, or one with another fixture:
 /// * `corpusdb_test!(an_empty_corpus_counts_zero, |t| { t.run("init c"); t.run("count c").is("0"); });`
@@ -62,8 +63,7 @@ pub fn assert_none(faults: &[String]) {
 
 /// How many seeds a random search takes: `few`, as many times as `CORPUSDB_SEEDS` says (`make soak SEEDS=25`).
 pub fn seeds(few: u64) -> u64 {
-    let times = std::env::var("CORPUSDB_SEEDS").map_or(1, |text| text.parse().unwrap());
-    few * times
+    few * u64::from(testing::cases(1))
 }
 
 /// Every `of`-th entry of a table, one further on with each time that `CORPUSDB_SEEDS` says: so many times, and it is all.

@@ -167,7 +167,7 @@ impl TokenBatch {
     }
 
     /// How many rows it has.
-    #[expect(clippy::len_without_is_empty, reason = "nobody makes a batch without rows")]
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
         self.batch.num_rows()
     }

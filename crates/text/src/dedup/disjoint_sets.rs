@@ -79,7 +79,7 @@ impl<N: Copy + Ord> DisjointSets<N> {
     }
 
     /// Members that were added.
-    #[expect(clippy::len_without_is_empty, reason = "a count, of no collection")]
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
     pub const fn len(&self) -> usize {
         self.parents.len()
     }

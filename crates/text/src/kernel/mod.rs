@@ -1,9 +1,5 @@
 //! The decisions of a corpus as pure functions, for engines that spread documents over many machines.
 //!
-//! Use it where documents are more than one machine holds: each step is a function of what it is given, keeps nothing,
-//! and runs wherever its rows are. What it answers is what an ingest of the same documents would have decided, because
-//! texts, ranks and overlaps are made by the same code.
-//!
 //! `print` makes what is compared of one text, `pairs` compares two or searches a crowded bucket, `graph` decides once
 //! similarities are known. The keep order (`dedup/rank`) and linked sets (`dedup/disjoint_sets`) are those of the
 //! database, and `tests/it/decide/contract.rs` holds both ways to decide against each other, row for row.
