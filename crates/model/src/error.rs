@@ -140,10 +140,17 @@ impl Error {
         Self { kind, hint: None, details: None, attempt: None, error: Box::new(error) }
     }
 
-    /// This error with the way out.
+    /// An error of that kind that its message says whole, made where the check is.
     #[doc(hidden)]
-    pub fn with_hint(self, hint: Option<Hint>) -> Self {
-        Self { hint, ..self }
+    pub fn of(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self::new(kind, Message(message.into()))
+    }
+
+    /// This error with the way out.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn with_hint(self, hint: impl Into<Option<Hint>>) -> Self {
+        Self { hint: hint.into(), ..self }
     }
 
     /// This error with what it is about.
@@ -224,6 +231,11 @@ impl From<io::Error> for Error {
         Self::new(kind, error).with_hint(hint)
     }
 }
+
+/// An error that is its words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Message(String);
 
 /// What the system refused to do to a file or directory.
 #[derive(Debug, thiserror::Error)]

@@ -11,6 +11,7 @@ mod field_value;
 mod hash;
 mod id;
 mod identity;
+pub mod invariant;
 mod json;
 mod json_number;
 pub mod near_names;

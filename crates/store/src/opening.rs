@@ -384,6 +384,7 @@ impl DryRunCorpus {
 mod tests {
     use super::super::read;
     use super::*;
+    use crate::files::manifest_note::ManifestLength;
     use model::DedupMode;
 
     #[test]
@@ -412,5 +413,31 @@ mod tests {
         drop(StoreWriter::open(&path, memory, 2).unwrap());
         assert!(before.exists());
         assert_eq!(read(&path, memory).unwrap().commit().0, 1);
+    }
+    /// A compaction in the background may lengthen the manifest before RocksDB's checkpoint knows of it.
+    #[test]
+    fn a_copy_of_an_earlier_moment_is_no_loss_of_tables() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("corpus");
+        let policy = Policy::new(DedupMode::Exact, 0.8).unwrap();
+        create(&path, &policy, &[]).unwrap();
+        let memory = MemoryBudget::within(16 << 20);
+        let mut writer = StoreWriter::open(&path, memory, 2).unwrap();
+        writer.write_tables().unwrap();
+        writer.flush().unwrap();
+        let earlier = directory.path().join("earlier");
+        let checkpoint = Checkpoint::new(&**writer.db).unwrap();
+        checkpoint.create_checkpoint_with_log_size(&earlier, u64::MAX).unwrap();
+        for family in FAMILIES {
+            let family = writer.db.cf_handle(family.name).unwrap();
+            writer.db.compact_range_cf(&family, None::<&[u8]>, None::<&[u8]>);
+        }
+        writer.flush().unwrap();
+        assert!(ManifestLength::now(&earlier) < ManifestLength::now(&writer.place.database()));
+        let copy = DryRunCorpus::beside(&writer.place, |database| {
+            std::fs::rename(&earlier, database).map_err(IoError::of("renaming", database))?;
+            Ok(())
+        });
+        drop(StoreWriter::open(copy.unwrap().path(), memory, 2).unwrap());
     }
 }

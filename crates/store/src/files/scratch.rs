@@ -9,7 +9,7 @@
 
 use crate::error::StoreError;
 use crate::files::directory::CorpusDirectory;
-use crate::files::manifest_note::{ManifestLength, refuse_lost_tables};
+use crate::files::manifest_note::{ManifestLength, ManifestNote, refuse_lost_tables};
 use crate::files::outputs::OutputFolder;
 use model::IoError;
 use std::fs::{File, OpenOptions};
@@ -289,10 +289,8 @@ impl DryRunCorpus {
         let scratch = ScratchDirectory::make(place, DRY_RUN)?;
         let copy = Self { path: scratch.named(), scratch };
         let target = CorpusDirectory::new(copy.scratch.path());
-        // The note before the manifest, which may only have grown since.
         for (from, to) in [
             (place.journal(), target.journal()),
-            (place.manifest_note(), target.manifest_note()),
             (place.band_filter(), target.band_filter()),
             (place.format(), target.format()),
         ] {
@@ -301,7 +299,11 @@ impl DryRunCorpus {
             }
         }
         OutputFolder::of(place.name()).copy_to(copy.scratch.path())?;
+        let noted = ManifestNote::read(place)?;
         copy_database(&target.database())?;
+        // Of the copy, not of the original: RocksDB's checkpoint has the manifest as long as a compaction in the
+        // background has acknowledged it, and what is noted was measured on the disk, where it is written before that.
+        ManifestNote::update(None, &target, noted.map_or(0, |note| note.oldest_log))?;
         Ok(copy)
     }
 
