@@ -5,6 +5,7 @@
 
 use super::json::json_string;
 use super::timestamp::shown_moment;
+use crate::invariant::at;
 use arrow::array::timezone::Tz;
 use arrow::array::{Array, AsArray, StringArray};
 use arrow::buffer::ScalarBuffer;
@@ -113,7 +114,7 @@ struct DecimalEncoder {
 
 impl Encoder for DecimalEncoder {
     fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
-        let number = self.numbers.get(row).copied().unwrap_or_default();
+        let number = *at(&self.numbers, row);
         let text = Decimal256Type::format_decimal(number, DECIMAL256_MAX_PRECISION, self.scale);
         out.extend_from_slice(text.as_bytes());
     }

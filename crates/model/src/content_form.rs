@@ -14,6 +14,7 @@ use super::id::FieldKind;
 use super::json::{JsonCursor, JsonFault};
 use super::json_number::number_by_value;
 use super::timestamp::{moment_by_value, shown_timestamp};
+use crate::invariant::text_part;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -122,7 +123,7 @@ impl ContentWriter<'_> {
             Some(b'[') => self.list(depth, with_nulls)?,
             Some(b'"') => {
                 let spelled = self.from.string()?;
-                let text = spelled.get(1..spelled.len() - 1).unwrap_or_default();
+                let text = text_part(spelled, 1..spelled.len() - 1);
                 let is_cell = depth == 1 && self.content.is_some_and(|fields| fields.is_row);
                 match self.content.and_then(|_| moment_by_value(text)) {
                     Some(moment) => self.out.extend(["\"", &moment, "\""]),
@@ -217,7 +218,7 @@ impl ContentWriter<'_> {
 
     /// Puts the members of the object that begins at a byte of the text into the order of their names.
     fn sort(&mut self, begin: usize, members: &mut [ObjectMember]) {
-        let written = |range: Range<usize>| self.out.get(range).unwrap_or_default();
+        let written = |range: Range<usize>| text_part(&self.out, range);
         if members.is_sorted_by_key(|member| written(member.name.clone())) {
             return;
         }

@@ -1,5 +1,6 @@
 //! Recognises a corpus, or an output that has a manifest, by what is in and beside a directory, and names manifests.
 
+use crate::invariant::part;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read as _;
@@ -26,7 +27,7 @@ pub fn derived_name(before: &str, name: &OsStr, behind: &str) -> OsString {
         let is_within = |end: &usize| bytes.get(*end).is_some_and(|byte| byte & 0xc0 == 0x80);
         let end = (most.saturating_sub(3)..=most).rev().find(|end| !is_within(end));
         let end = end.unwrap_or(most);
-        derived.extend(bytes.get(..end).unwrap_or_default());
+        derived.extend(part(bytes, ..end));
         derived.extend(mark.as_bytes());
     }
     derived.extend(behind.as_bytes());

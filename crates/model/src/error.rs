@@ -143,7 +143,7 @@ impl Error {
     /// An error of that kind that its message says whole, made where the check is.
     #[doc(hidden)]
     pub fn of(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self::new(kind, Message(message.into()))
+        Self::new(kind, PlainError(message.into()))
     }
 
     /// This error with the way out.
@@ -235,7 +235,7 @@ impl From<io::Error> for Error {
 /// An error that is its words.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Message(String);
+struct PlainError(String);
 
 /// What the system refused to do to a file or directory.
 #[derive(Debug, thiserror::Error)]

@@ -6,6 +6,7 @@ use super::timestamp::{
     is_day_of_digits, rfc3339, seconds_since_1970, timestamp_by_size, timestamp_of_number,
     timestamp_of_text,
 };
+use crate::invariant::text_part;
 use serde::Deserialize;
 use serde_json::Deserializer;
 
@@ -118,7 +119,7 @@ pub fn earlier_column_numbers(raw: &str, kind: FieldKind) -> [Option<i64>; 2] {
 pub fn value_excerpt(raw: &str) -> String {
     match raw.char_indices().nth(SHOWN) {
         None => raw.to_owned(),
-        Some((end, _)) => format!("{}\u{2026}", raw.get(..end).unwrap_or_default()),
+        Some((end, _)) => format!("{}\u{2026}", text_part(raw, ..end)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Frozen bit mixers, hash maps for keys that are hashes already, and the random generator of numpy and torch.
 
+use crate::invariant::at;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -99,7 +100,7 @@ impl MersenneTwister {
             self.twist();
             self.next = 0;
         }
-        let mut word = self.state.get(self.next).copied().unwrap_or_default();
+        let mut word = *at(&self.state, self.next);
         self.next += 1;
         word ^= word >> 11;
         word ^= (word << 7) & 0x9d2c_5680;

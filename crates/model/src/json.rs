@@ -11,6 +11,7 @@
 //! differs.
 
 use super::json_number::number;
+use crate::invariant::text_part;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -215,7 +216,7 @@ impl<'l> JsonCursor<'l> {
         let rest = self.rest();
         let end = rest.bytes().position(|byte| !is_part(byte)).unwrap_or(rest.len());
         self.at += end;
-        rest.get(..end).unwrap_or_default()
+        text_part(rest, ..end)
     }
 
     pub(super) fn number(&mut self) -> &'l str {
@@ -578,11 +579,11 @@ fn replace_not_finite(json: &str, with: impl Fn(&str) -> String) -> (String, u64
                 let escaped = rest.chars().nth(1).filter(|_| is_escape).map_or(0, char::len_utf8);
                 let taken = first.len_utf8() + escaped;
                 in_string ^= first == '"';
-                out.push_str(rest.get(..taken).unwrap_or(rest));
+                out.push_str(text_part(rest, ..taken));
                 taken
             }
         };
-        rest = rest.get(taken..).unwrap_or_default();
+        rest = text_part(rest, taken..);
     }
     (out, count)
 }

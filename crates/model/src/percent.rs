@@ -1,5 +1,7 @@
 //! Decodes the percent escapes of URLs.
 
+use crate::invariant::part;
+
 /// The bytes that `%2F` and its like stand for; what is not an escape stays.
 #[must_use]
 pub fn percent_decoded(spelled: &[u8]) -> Vec<u8> {
@@ -11,7 +13,7 @@ pub fn percent_decoded(spelled: &[u8]) -> Vec<u8> {
         match coded.and_then(|coded| u8::try_from(coded).ok()) {
             Some(coded) => {
                 bytes.push(coded);
-                rest = behind.get(2..).unwrap_or_default();
+                rest = part(behind, 2..);
             }
             None => {
                 bytes.push(*first);

@@ -16,6 +16,7 @@ use crate::index::BandBatch;
 use crate::meta::{Meta, MetaKey};
 use crate::view::View;
 use crate::writer::{CommitCarryOver, StoreWriter, synced};
+use model::invariant::part;
 use model::{ColumnId, CommitSeq, DocId, FieldId, FileId, SourceId, Standing, TermId, TokenizerId};
 use roaring::RoaringTreemap;
 use rocksdb::{AsColumnFamilyRef, WriteBatch};
@@ -340,11 +341,11 @@ impl SortedRows {
 
     pub(crate) fn write(mut self, family: &impl AsColumnFamilyRef, batch: &mut WriteBatch) {
         let Self { bytes, rows } = &mut self;
-        let key = |row: &HeldRow| bytes.get(row.start..row.start + row.key).unwrap_or_default();
+        let key = |row: &HeldRow| part(bytes, row.start..row.start + row.key);
         rows.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.start.cmp(&b.start)));
         for row in rows.iter() {
             let value = row.start + row.key;
-            batch.put_cf(family, key(row), bytes.get(value..value + row.value).unwrap_or_default());
+            batch.put_cf(family, key(row), part(bytes, value..value + row.value));
         }
     }
 }

@@ -385,7 +385,7 @@ mod tests {
     use super::super::read;
     use super::*;
     use crate::files::manifest_note::ManifestLength;
-    use model::DedupMode;
+    use model::{DedupMode, IoError};
 
     #[test]
     fn lost_commits_are_refused_before_the_corpus_is_migrated() {
@@ -426,8 +426,9 @@ mod tests {
         writer.write_tables().unwrap();
         writer.flush().unwrap();
         let earlier = directory.path().join("earlier");
-        let checkpoint = Checkpoint::new(&**writer.db).unwrap();
-        checkpoint.create_checkpoint_with_log_size(&earlier, u64::MAX).unwrap();
+        let checkpoint =
+            |db| Checkpoint::new(db)?.create_checkpoint_with_log_size(&earlier, u64::MAX);
+        checkpoint(&**writer.db).unwrap();
         for family in FAMILIES {
             let family = writer.db.cf_handle(family.name).unwrap();
             writer.db.compact_range_cf(&family, None::<&[u8]>, None::<&[u8]>);

@@ -20,6 +20,7 @@ use crate::migrate;
 use crate::opening::{is_family_missing, open_beside_damage, refuse_lost};
 use crate::table::FAMILIES;
 use crate::view::View;
+use model::invariant::part;
 use model::{CommitSeq, IoError};
 use rocksdb::DB;
 use std::fs::File;
@@ -81,7 +82,7 @@ impl OpenedJournal {
             if read == 0 {
                 return Ok(JournalContents::of(&bytes));
             }
-            bytes.extend_from_slice(block.get(..read).unwrap_or_default());
+            bytes.extend_from_slice(part(&block, ..read));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Numbers of the system fields and columns, and the byte forms of term values.
 
+use model::invariant::text_part;
 use model::{ColumnId, FieldId, Generation, SourceId, Standing, TokenizerId};
 
 /// Standing under a generation: every document has exactly one.
@@ -70,11 +71,10 @@ pub fn keyword_value(keyword: &str) -> Vec<u8> {
     if keyword.len() <= VALUE_MAX && !is_shortened(keyword.as_bytes()) {
         return keyword.as_bytes().to_vec();
     }
-    let head = (0..=HEAD_MAX).rev().find(|end| keyword.is_char_boundary(*end)).unwrap_or(0);
-    let mut value = keyword.as_bytes().get(..head).unwrap_or_default().to_vec();
+    let mut value = text_part(keyword, ..keyword.floor_char_boundary(HEAD_MAX)).as_bytes().to_vec();
     value.extend_from_slice(CUT.as_bytes());
     value.extend_from_slice(
-        blake3::hash(keyword.as_bytes()).to_hex().get(..DIGITS).unwrap_or_default().as_bytes(),
+        text_part(&blake3::hash(keyword.as_bytes()).to_hex(), ..DIGITS).as_bytes(),
     );
     value
 }

@@ -14,6 +14,7 @@ use super::sentencepiece::{SentencePiece, SentencePieceScratch};
 use super::vocabulary::{IdPlaces, TokenBytes, TokenOffsets, Vocabulary};
 use super::{FAST, REFERENCE, SENTENCEPIECE};
 use aho_corasick::{AhoCorasick, Match, MatchKind};
+use model::invariant::text_part;
 use model::{is_zero, overlaps_any};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -505,7 +506,7 @@ fn encode_around(
     let end = (None, text.len()..text.len());
     let specials = specials.iter().map(|(id, place)| (Some(*id), place.clone()));
     for (special, place) in specials.chain([end]) {
-        let part = text.get(start..place.start).unwrap_or_default();
+        let part = text_part(text, start..place.start);
         let (part_ids, part_places) = model.encode_with_places(part)?;
         ids.extend(part_ids.into_iter().chain(special));
         places.extend(part_places.into_iter().map(|(a, b)| (start + a, start + b)));

@@ -12,6 +12,7 @@ use crate::remote::RemoteError;
 use arrow::buffer::MutableBuffer;
 use arrow_ipc::{Block, root_as_footer, root_as_message};
 use model::RecordOrigin;
+use model::invariant::part;
 use parquet::file::reader::ChunkReader;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -100,13 +101,13 @@ impl ArrowBlock {
 impl ArrowContents {
     /// The table of contents that stands last in `end`, with its length and the mark behind it.
     pub(super) fn parse(end: &[u8]) -> Result<Self, String> {
-        let mark = FILE_MARK.get(..6).unwrap_or_default();
+        let mark = part(FILE_MARK, ..6);
         let cut = || "the table of contents at its end is cut off".to_owned();
         let sized = end.strip_suffix(mark).and_then(|rest| rest.split_last_chunk::<4>());
         let (contents, bytes) = sized.ok_or_else(cut)?;
         let bytes = to_usize(u64::from(u32::from_le_bytes(*bytes)));
         let from = contents.len().checked_sub(bytes).ok_or_else(cut)?;
-        let footer = root_as_footer(contents.get(from..).unwrap_or_default())
+        let footer = root_as_footer(part(contents, from..))
             .map_err(|error| format!("the table of contents at its end cannot be read: {error}"))?;
         let dictionaries = footer.dictionaries().into_iter().flatten().map(ArrowBlock::new);
         let batches = footer.recordBatches().into_iter().flatten().map(ArrowBlock::new);

@@ -12,6 +12,7 @@ use super::inputs::{InputFile, path_on_record};
 use super::item::{InputFormat, ReadItem, ReadOptions, TextUnit};
 use super::table_formats::table_around;
 use crate::remote::{NameMatcher, RemoteCursor, RemoteObject, is_remote, without_secrets};
+use model::invariant::part;
 use model::{Interrupt, is_corpus};
 use std::collections::HashSet;
 use std::fs::File;
@@ -240,7 +241,7 @@ impl InputFinder<'_> {
         let of_rules = contents.left.iter();
         self.list.left.extend(of_rules.map(|(entry, role, why)| left(&entry.item, *role, why)));
         if contents.data.is_empty() {
-            let why = self.list.left.get(before..).unwrap_or_default();
+            let why = part(&self.list.left, before..);
             let why = why.first().map(|file| format!(", such as {}: {}", file.path, file.why));
             let (path, why) = (given.to_path_buf(), why.unwrap_or_default());
             return Err(ReadError::EmptyDirectory { path, why });

@@ -4,6 +4,8 @@
 //! Other formats are told by their first bytes, and by their name where a format has no mark. Annotated texts have
 //! marks of another program between their lines: dumps of a wiki, mailboxes, columns of tagged words.
 
+use model::invariant::part;
+
 /// What a file is that would make no training text, and the way out; none: it is a text. `head` is its
 /// beginning, decompressed; `name` its name in lower case, without the end that says the compression.
 pub(super) fn describe_foreign(head: &[u8], name: &str) -> Option<String> {
@@ -160,8 +162,7 @@ pub(super) fn begins_as_object(bytes: &[u8]) -> bool {
         is_escape = *byte == b'\\' && !is_escape;
         is_end
     });
-    let behind = end.and_then(|end| rest.get(end + 1..)).unwrap_or_default();
-    behind.trim_ascii_start().starts_with(b":")
+    end.is_some_and(|end| part(rest, end + 1..).trim_ascii_start().starts_with(b":"))
 }
 
 /// Whether records begin that each have a separator in front (RFC 7464), as `jq --seq` writes them.

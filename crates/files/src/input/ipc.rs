@@ -27,6 +27,7 @@ use arrow_ipc::{
     CompressionType, Endianness, Field as FieldTable, Message, MetadataVersion,
     RecordBatch as BatchHeader, Type, root_as_message,
 };
+use model::invariant::part;
 use model::{RecordOrigin, catch_panic};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
@@ -118,7 +119,7 @@ impl MessageStream {
         let marks =
             ahead.chunks_exact(8).enumerate().filter(|(_, eight)| eight.starts_with(&CONTINUATION));
         let bytes = marks.map(|(at, _)| at * 8).take(TRIED_MARKS).find(|bytes| {
-            let schema = root_as_message(ahead.get(..*bytes).unwrap_or_default());
+            let schema = root_as_message(part(ahead, ..*bytes));
             schema.is_ok_and(|message| message.header_as_schema().is_some())
         });
         let Some(bytes) = bytes else { return Ok(None) };

@@ -4,6 +4,7 @@
 
 use crate::remote::RemoteError;
 use model::Interrupt;
+use model::invariant::part;
 use std::io::{self, ErrorKind, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
@@ -72,7 +73,7 @@ impl Read for PipeReader {
                 }
             }
         }
-        let read = self.block.get(self.taken..).unwrap_or_default().read(buffer)?;
+        let read = part(&self.block, self.taken..).read(buffer)?;
         self.taken += read;
         Ok(read)
     }

@@ -5,6 +5,7 @@ use super::error::ReadError;
 use super::item::{byte_len, to_usize};
 use crate::remote::RemoteError;
 use memchr::memchr;
+use model::invariant::part;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -122,7 +123,7 @@ impl ByteStream {
     }
 
     fn prefix_to(&self, end: usize) -> [u8; 32] {
-        let consumed = self.buffer.get(..end).unwrap_or_default();
+        let consumed = part(&self.buffer, ..end);
         HASHED_AGAIN.with(|bytes| bytes.set(bytes.get() + byte_len(consumed.len())));
         let Some(mut hasher) = self.hasher.clone() else { return [0; 32] };
         hasher.update(consumed);
@@ -170,7 +171,7 @@ impl ByteStream {
     pub(super) fn peek_line(&mut self, limit: usize) -> Result<Option<&[u8]>, ReadError> {
         loop {
             let blank = self.ahead().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-            let rest = self.ahead().get(blank..).unwrap_or_default();
+            let rest = part(self.ahead(), blank..);
             if let Some(end) =
                 line_end(rest).or((self.ended && !rest.is_empty()).then_some(rest.len()))
             {
@@ -203,7 +204,7 @@ impl ByteStream {
             let mut scanned = 0;
             let end = loop {
                 let ahead = self.ahead();
-                if let Some(at) = line_end(ahead.get(scanned..).unwrap_or_default()) {
+                if let Some(at) = line_end(part(ahead, scanned..)) {
                     break scanned + at;
                 }
                 scanned = ahead.len();
@@ -223,7 +224,7 @@ impl ByteStream {
             let at = self.offset();
             let from = self.start;
             self.start += end;
-            let line = self.buffer.get(from..self.start).unwrap_or_default();
+            let line = part(&self.buffer, from..self.start);
             let line = line.strip_suffix(b"\n").unwrap_or(line);
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.iter().all(u8::is_ascii_whitespace) {
@@ -246,7 +247,7 @@ impl ByteStream {
 
     /// The last so many bytes of those that were consumed, as long as nothing was asked of the stream since.
     pub(super) fn consumed(&self, length: usize) -> &[u8] {
-        self.buffer.get(self.start.saturating_sub(length)..self.start).unwrap_or_default()
+        part(&self.buffer, self.start.saturating_sub(length)..self.start)
     }
 
     /// What comes next up to the end that `find` sees, or all that is left; `None` at the end of the input. `find`
@@ -262,7 +263,7 @@ impl ByteStream {
         let mut scanned = 0;
         let end = loop {
             let ahead = self.ahead();
-            if let Some(end) = find(ahead.get(scanned..).unwrap_or_default()) {
+            if let Some(end) = find(part(ahead, scanned..)) {
                 break Some(scanned + end);
             }
             scanned = ahead.len();
@@ -282,7 +283,7 @@ impl ByteStream {
         }
         let from = self.start;
         self.start += taken;
-        let bytes = self.buffer.get(from..self.start).unwrap_or_default();
+        let bytes = part(&self.buffer, from..self.start);
         let bytes = if bytes.len() > limit {
             let head = bytes.get(..keep).unwrap_or(bytes);
             BoundedBytes::TooLong { head, bytes: byte_len(bytes.len()) }
@@ -304,9 +305,9 @@ impl ByteStream {
         let mut end = None;
         let mut taken = scanned;
         loop {
-            let stretch = self.buffer.get(self.start..self.start + taken).unwrap_or_default();
+            let stretch = part(&self.buffer, self.start..self.start + taken);
             let room = keep.saturating_sub(self.head.len()).min(stretch.len());
-            self.head.extend_from_slice(stretch.get(..room).unwrap_or_default());
+            self.head.extend_from_slice(part(stretch, ..room));
             bytes += byte_len(taken);
             self.start += taken;
             if end.is_some() || self.ended {
@@ -347,7 +348,7 @@ impl ByteStream {
         }
         let from = self.start;
         self.start = self.buffer.len();
-        Ok(BoundedBytes::Whole(self.buffer.get(from..).unwrap_or_default()))
+        Ok(BoundedBytes::Whole(part(&self.buffer, from..)))
     }
 
     fn skip_line(&mut self, keep: usize) -> Result<u64, ReadError> {
@@ -364,11 +365,11 @@ impl ByteStream {
         self.head.clear();
         let mut bytes = 0;
         loop {
-            let ahead = self.buffer.get(self.start..).unwrap_or_default();
+            let ahead = part(&self.buffer, self.start..);
             let end = find(ahead);
             let taken = ahead.get(..end.unwrap_or(ahead.len())).unwrap_or_default();
             let room = keep.saturating_sub(self.head.len()).min(taken.len());
-            self.head.extend_from_slice(taken.get(..room).unwrap_or_default());
+            self.head.extend_from_slice(part(taken, ..room));
             bytes += byte_len(taken.len());
             self.start += taken.len();
             if end.is_some() {
@@ -383,7 +384,7 @@ impl ByteStream {
     }
 
     fn ahead(&self) -> &[u8] {
-        self.buffer.get(self.start..).unwrap_or_default()
+        part(&self.buffer, self.start..)
     }
 
     /// Reads one more chunk behind what is ahead, after dropping what is consumed.
@@ -395,7 +396,7 @@ impl ByteStream {
             self.marked = self.marked();
             self.marked_at = None;
             if let Some(hasher) = &mut self.hasher {
-                hasher.update(self.buffer.get(..self.start).unwrap_or_default());
+                hasher.update(part(&self.buffer, ..self.start));
             }
             self.base += byte_len(self.start);
             self.buffer.drain(..self.start);

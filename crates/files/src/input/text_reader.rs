@@ -5,6 +5,7 @@ use super::error::ReadError;
 use super::foreign::is_html;
 use super::item::{InputFormat, ReadItem, ReadOptions, TextUnit, byte_len, reject, to_usize};
 use super::stream::{BoundedBytes, ByteStream};
+use model::invariant::part;
 use model::text_file::without_byte_order_mark;
 use model::{ReadRecord, RecordKey, RecordOrigin, Reject, RejectReason};
 
@@ -156,7 +157,7 @@ fn without_line_ends(text: &[u8]) -> &[u8] {
     let last = text.iter().rposition(|byte| !byte.is_ascii_whitespace());
     let Some(last) = last else { return b"" };
     // What space stands behind the last word of the last line belongs to it.
-    let rest = text.get(last..).unwrap_or_default();
+    let rest = part(text, last..);
     let line = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
     let text = text.get(..last + line).unwrap_or(text);
     text.strip_suffix(b"\r").unwrap_or(text)

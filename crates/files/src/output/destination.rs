@@ -11,6 +11,7 @@ use super::files::{HashedFile, ManifestFile};
 use super::naming::{is_plain, is_short_identity};
 use super::output_file::followed_outside_corpora;
 use crate::remote::ObjectStores;
+use model::invariant::part;
 use model::{Context, IoError, derived_name, manifest_beside};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -186,7 +187,7 @@ impl LocalDestination {
     pub(super) fn stagings(&self) -> Vec<PathBuf> {
         let any = self.staging("000000000000");
         let any = any.file_name().unwrap_or_default().as_bytes();
-        let before = any.get(..any.len().saturating_sub(12)).unwrap_or_default();
+        let before = part(any, ..any.len() - 12);
         let entries = fs::read_dir(self.parent()).into_iter().flatten().flatten();
         let of_it = entries.filter(|entry| {
             let name = entry.file_name();

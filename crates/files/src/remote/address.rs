@@ -2,6 +2,7 @@
 //! messages.
 
 use super::error::RemoteError;
+use model::invariant::text_part;
 use model::percent_decoded;
 
 /// Kinds of stores, by what addresses begin with.
@@ -297,7 +298,7 @@ impl ObjectAddress {
     /// The folder above whatever a pattern matches, with the stroke behind it; empty at the top.
     pub(super) fn literal(&self) -> &str {
         let end = self.path.find(['*', '?', '[']).unwrap_or(self.path.len());
-        let before = self.path.get(..end).unwrap_or_default();
+        let before = text_part(&self.path, ..end);
         before.rfind('/').and_then(|stroke| before.get(..=stroke)).unwrap_or_default()
     }
 }

@@ -9,6 +9,7 @@ use super::error::RemoteError;
 use bytes::Bytes;
 use futures::channel::oneshot;
 use futures::stream::BoxStream;
+use model::invariant::text_part;
 use model::{Interrupt, error_words};
 use object_store::Error;
 use std::future::Future;
@@ -296,7 +297,7 @@ pub(super) fn public_words(told: &str, secrets: &[String]) -> String {
                 let server = authority.rsplit('@').next().unwrap_or_default();
                 shown.push_str(&format!("{scheme}://{server}{path}"));
                 let end = behind.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
-                shown.push_str(behind.get(end..).unwrap_or_default());
+                shown.push_str(text_part(behind, end..));
             }
             None => shown.push_str(word),
         }

@@ -3,6 +3,7 @@
 
 use crate::bytes::cursor::ByteCursor;
 use crate::error::{DecodeError, StoreError};
+use model::invariant::part;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 /// Members up to which a block is a raw list: below it roaring's own header is the larger part.
@@ -141,7 +142,7 @@ pub fn decode(bytes: &[u8]) -> Result<RoaringBitmap, DecodeError> {
 pub fn decode_at(bytes: &[u8], low: u16) -> Result<RoaringBitmap, DecodeError> {
     let block = decode(bytes)?;
     let base = u32::from(low) << 16;
-    let mut moved = bytes.get(1..).unwrap_or_default().to_vec();
+    let mut moved = part(bytes, 1..).to_vec();
     // Portable format: the key of the only container follows cookie and count, or the cookie with runs
     // (12347) and one byte that says which containers are runs.
     let at = if moved.first_chunk::<2>() == Some(&12347_u16.to_le_bytes()) { 5 } else { 8 };

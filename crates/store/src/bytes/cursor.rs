@@ -1,6 +1,7 @@
 //! A bounds-checked reader of stored bytes, little-endian with LEB128 integers, and the writer of such integers.
 
 use crate::error::DecodeError;
+use model::invariant::part;
 
 /// Reads hand-packed values; every read is checked.
 pub(crate) struct ByteCursor<'a> {
@@ -82,7 +83,7 @@ impl<'a> ByteCursor<'a> {
     }
 
     pub(crate) fn rest(&mut self) -> &'a [u8] {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = part(self.bytes, self.at..);
         self.at = self.bytes.len();
         rest
     }

@@ -8,6 +8,7 @@
 )]
 
 use crate::error::{DecodeError, StoreError};
+use model::invariant::part;
 use model::{
     ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, SuiteId, TermId, TokenizerId,
 };
@@ -201,7 +202,7 @@ impl StoreKey for TermKey {
             Some((0, rest)) => {
                 let field = rest.get(..2).and_then(FieldId::get);
                 let field = field.ok_or_else(|| DecodeError::at(1, "key lacks field"))?;
-                Ok(Self::Value(field, rest.get(2..).unwrap_or_default().to_vec()))
+                Ok(Self::Value(field, part(rest, 2..).to_vec()))
             }
             Some((1, rest)) => {
                 TermId::get(rest).map(Self::Id).ok_or_else(|| DecodeError::at(1, "key lacks term"))
@@ -228,7 +229,7 @@ impl StoreKey for FileKey {
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let source = bytes.get(..4).and_then(SourceId::get);
         let source = source.ok_or_else(|| DecodeError::at(0, "key lacks source"))?;
-        Ok(Self { source, path: bytes.get(4..).unwrap_or_default().to_vec() })
+        Ok(Self { source, path: part(bytes, 4..).to_vec() })
     }
 }
 
@@ -323,7 +324,7 @@ pub struct BlockNumber(pub u64);
 impl KeyPart for BlockNumber {
     const WIDTH: usize = 6;
     fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.to_be_bytes().get(2..).unwrap_or_default());
+        out.extend_from_slice(part(&self.0.to_be_bytes(), 2..));
     }
     fn get(bytes: &[u8]) -> Option<Self> {
         let mut wide = [0_u8; 8];
@@ -339,7 +340,7 @@ pub struct BandHashPart(pub u64);
 impl KeyPart for BandHashPart {
     const WIDTH: usize = 5;
     fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.to_be_bytes().get(3..).unwrap_or_default());
+        out.extend_from_slice(part(&self.0.to_be_bytes(), 3..));
     }
     fn get(bytes: &[u8]) -> Option<Self> {
         let mut wide = [0_u8; 8];

@@ -2,6 +2,7 @@
 
 use crate::bytes::cursor::ByteCursor;
 use crate::error::{DecodeError, StoreError};
+use model::invariant::text_part;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use zstd::bulk::{Compressor, Decompressor};
@@ -23,8 +24,7 @@ pub(crate) fn train<'a>(samples: impl Iterator<Item = &'a str>) -> Option<Vec<u8
     let mut bytes = 0;
     for sample in samples {
         // The head of a long text is enough, and lets more texts in.
-        let end = (0..=sample.len().min(16 << 10)).rev().find(|end| sample.is_char_boundary(*end));
-        let head = sample.get(..end.unwrap_or(0)).unwrap_or_default();
+        let head = text_part(sample, ..sample.floor_char_boundary(16 << 10));
         if head.len() < 8 {
             continue;
         }

@@ -9,6 +9,7 @@ use crate::bytes::key::{LineageKey, StoreKey, generation_prefix};
 use crate::database::family::{corrupt_row, store_family};
 use crate::error::StoreError;
 use crate::view::View;
+use model::invariant::part;
 use model::{CommitSeq, DocId, Generation};
 use std::collections::BTreeSet;
 
@@ -102,8 +103,7 @@ impl View {
         for generation in generations {
             let (commit, root) = (CommitSeq(0), DocId(0));
             let from = LineageKey { generation: *generation, document, commit, root }.to_bytes();
-            let prefix = from.get(..12).unwrap_or_default();
-            let mut rows = self.pinned().scan_prefix::<Lineage>(prefix)?;
+            let mut rows = self.pinned().scan_prefix::<Lineage>(part(&from, ..12))?;
             while let Some((key, ())) = rows.next()? {
                 roots.insert(key.root);
             }

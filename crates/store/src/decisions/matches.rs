@@ -9,6 +9,7 @@ use crate::database::family::store_family;
 use crate::decisions::hashes::Exact;
 use crate::error::{DecodeError, StoreError};
 use crate::view::View;
+use model::invariant::part;
 use model::{CommitSeq, DocId, Generation, Match, MatchKind};
 use std::ops::Range;
 
@@ -115,8 +116,7 @@ impl View {
         removed: DocId,
     ) -> Result<Option<Match>, StoreError> {
         let from = MatchKey { generation, removed, commit: CommitSeq(0) }.to_bytes();
-        let prefix = from.get(..12).unwrap_or_default();
-        let rows = self.pinned().scan_prefix::<Matches>(prefix)?;
+        let rows = self.pinned().scan_prefix::<Matches>(part(&from, ..12))?;
         let rows = rows.filter_map(|key, found| Some((key.commit, found)));
         let is_until = |row: &Result<_, _>| row.as_ref().map_or(true, |(at, _)| *at <= commit);
         let rows = rows.take_while(is_until).map(|row| row.map(|(_, found)| (removed, found)));
@@ -171,7 +171,7 @@ impl View {
             commit: CommitSeq(0),
         };
         let key = key.to_bytes();
-        let rows = self.pinned().scan_prefix::<Members>(key.get(..12).unwrap_or_default())?;
+        let rows = self.pinned().scan_prefix::<Members>(part(&key, ..12))?;
         let rows = rows.filter_map(|key, joined| Some((key.removed, joined)));
         joined(newest(rows)).collect()
     }

@@ -18,6 +18,7 @@ use crate::error::{DecodeError, StoreError};
 use crate::meta::{Meta, MetaField, MetaKey};
 use crate::system_fields;
 use crate::view::View;
+use model::invariant::part;
 use model::{DocId, FieldDeclaration, FieldId, FieldKind, KeepOrder, TermId};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -277,7 +278,7 @@ impl CommitBatch<'_> {
         self.writer.terms.retain(|(other, _), _| *other != field);
         let from =
             ColumnKey { column: system_fields::column_of(field), block: BlockNumber(0) }.to_bytes();
-        let end = after_prefix(from.get(..2).unwrap_or_default()).unwrap_or_default();
+        let end = after_prefix(part(&from, ..2)).unwrap_or_default();
         self.delete_range::<Columns>(from, end)?;
         Ok(None)
     }
@@ -285,7 +286,7 @@ impl CommitBatch<'_> {
     fn erase_bitmaps(&mut self, term: TermId) -> Result<(), StoreError> {
         let view = self.view().clone();
         let first = PostingKey { term, block: BlockNumber(0) }.to_bytes();
-        let mut rows = view.pinned().scan_prefix::<Postings>(first.get(..4).unwrap_or_default())?;
+        let mut rows = view.pinned().scan_prefix::<Postings>(part(&first, ..4))?;
         while let Some((key, _)) = rows.advance()? {
             let key = PostingKey::decode(key)
                 .map_err(|why| corrupt_row::<Postings>("bitmap", key, why))?;

@@ -6,6 +6,7 @@ use crate::bytes::key::{StoreKey, TokensKey};
 use crate::database::family::store_family;
 use crate::error::{DecodeError, StoreError};
 use crate::view::View;
+use model::invariant::part;
 use model::{DocId, LossSpan, TextForm, TokenizerId};
 use std::ops::Range;
 
@@ -155,8 +156,7 @@ impl View {
     /// [`StoreError`] when the family cannot be read.
     pub fn has_loss(&self, tokenizer: TokenizerId) -> Result<bool, StoreError> {
         let key = TokensKey { tokenizer, document: DocId(0) }.to_bytes();
-        let prefix = key.get(..2).unwrap_or_default();
-        Ok(self.pinned().scan_prefix::<Loss>(prefix)?.advance()?.is_some())
+        Ok(self.pinned().scan_prefix::<Loss>(part(&key, ..2))?.advance()?.is_some())
     }
 
     /// The documents encoded by `tokenizer` that say which tokens are trained on, each with these, ascending by
@@ -169,7 +169,7 @@ impl View {
         tokenizer: TokenizerId,
     ) -> Result<impl Iterator<Item = Result<(DocId, Vec<LossSpan>), StoreError>>, StoreError> {
         let prefix = TokensKey { tokenizer, document: DocId(0) }.to_bytes();
-        let rows = self.pinned().scan_prefix::<TokenLoss>(prefix.get(..2).unwrap_or_default())?;
+        let rows = self.pinned().scan_prefix::<TokenLoss>(part(&prefix, ..2))?;
         Ok(rows.filter_map(|(_, document), spans| Some((document, spans))))
     }
 
@@ -189,7 +189,7 @@ impl View {
         &self,
     ) -> Result<impl Iterator<Item = Result<(DocId, TextForm), StoreError>>, StoreError> {
         let prefix = TokensKey { tokenizer: TEXT, document: DocId(0) }.to_bytes();
-        let rows = self.pinned().scan_prefix::<TextLoss>(prefix.get(..2).unwrap_or_default())?;
+        let rows = self.pinned().scan_prefix::<TextLoss>(part(&prefix, ..2))?;
         Ok(rows.filter_map(|document, form| Some((document, form))))
     }
 
@@ -199,7 +199,7 @@ impl View {
     /// [`StoreError`] when the family cannot be read.
     pub fn count_imported_ids(&self, tokenizer: TokenizerId) -> Result<u64, StoreError> {
         let key = TokensKey { tokenizer: TEXT, document: DocId(0) }.to_bytes();
-        let mut rows = self.pinned().scan_prefix::<TextLoss>(key.get(..2).unwrap_or_default())?;
+        let mut rows = self.pinned().scan_prefix::<TextLoss>(part(&key, ..2))?;
         let mut documents = 0;
         while let Some((_, form)) = rows.next()? {
             documents += u64::from(form.given == Some(tokenizer));

@@ -10,6 +10,7 @@ use crate::documents::tokens::add_tokens;
 use crate::error::StoreError;
 use crate::system_fields;
 use crate::view::View;
+use model::invariant::part;
 use model::{DocId, FieldId, Standing, TermId, TokenizerId};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::BTreeMap;
@@ -140,7 +141,7 @@ impl View {
 
 fn term_prefix(term: TermId) -> Vec<u8> {
     let key = PostingKey { term, block: BlockNumber(0) }.to_bytes();
-    key.get(..4).unwrap_or_default().to_vec()
+    part(&key, ..4).to_vec()
 }
 
 /// The standings of the documents of one block, as a view has them: at most 57 kB.

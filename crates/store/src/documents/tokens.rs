@@ -7,6 +7,7 @@ use crate::database::family::{StoreFamily, corrupt_row, store_family};
 use crate::error::{DecodeError, StoreError};
 use crate::system_fields;
 use crate::view::View;
+use model::invariant::part;
 use model::{DocId, SourceId, TokenizerId};
 use std::ops::Range;
 
@@ -248,7 +249,7 @@ impl<'a> TokenIdsRef<'a> {
     pub fn slice(self, range: Range<usize>) -> Self {
         let end = range.end.min(self.len()) * self.width();
         let start = range.start.saturating_mul(self.width()).min(end);
-        Self { bytes: self.bytes.get(start..end).unwrap_or_default(), wide: self.wide }
+        Self { bytes: part(self.bytes, start..end), wide: self.wide }
     }
 
     /// Appends the ids to `out`.

@@ -23,6 +23,7 @@ use crate::files::backup_manifest::{
 };
 use crate::files::backup_place::BackupPlace;
 use crate::files::directory::WriterLock;
+use model::invariant::part;
 use model::{Context, Interrupted, IoError, corpus_around};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
@@ -545,7 +546,7 @@ fn pass(
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => return Err(PassError::Read(error)),
         };
-        let part = piece.get(..read).unwrap_or_default();
+        let part = part(&piece, ..read);
         if part.is_empty() {
             return Ok((bytes, hasher.finalize().to_hex().to_string()));
         }

@@ -8,6 +8,7 @@ use crate::bytes::cursor::empty;
 use crate::bytes::key::{BandKey, BandMemberKey};
 use crate::database::family::store_family;
 use crate::error::DecodeError;
+use model::invariant::part;
 use model::{DocId, Generation};
 
 const MORE: u8 = 1;
@@ -51,7 +52,7 @@ pub(crate) fn member_key_of(generation: Generation, bucket: u64, document: u64) 
 }
 
 pub(crate) fn encode_first(first: DocId, more: bool) -> Vec<u8> {
-    let mut out = first.0.to_be_bytes().get(3..).unwrap_or_default().to_vec();
+    let mut out = part(&first.0.to_be_bytes(), 3..).to_vec();
     if more {
         out.push(MORE);
     }

@@ -15,6 +15,7 @@ use crate::index::filter_cache::FilterCache;
 use crate::index::run::{
     BandCounters, Extent, FirstMember, IndexRun, IndexRunCursor, IndexRuns, RunCounters,
 };
+use model::invariant::part;
 use model::{CommitSeq, DocId, Generation};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -82,7 +83,7 @@ pub(crate) fn look_up(
     for candidate in candidates {
         let Some(Some((first, more))) = candidate.first else { continue };
         let mut bucket = BandBucket { first, more, members: Vec::new(), capped: false };
-        let stated = members.get(candidate.members).unwrap_or_default();
+        let stated = part(&members, candidate.members);
         if more {
             let key = key_of(ask.generation, candidate.bucket);
             read_members(ask.pinned, &key, stated, cap, &mut keep, &mut bucket)?;

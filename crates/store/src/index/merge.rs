@@ -13,6 +13,7 @@ use crate::error::StoreError;
 use crate::index::bucket::{Bands, BandsMore, encode_first, fold_mark, key_of, member_key_of};
 use crate::index::lookup::newest;
 use crate::index::run::{BandCounters, BandRuns, IndexEntry, IndexRun};
+use model::invariant::part;
 use model::{DocId, Generation, IoError};
 use rayon::prelude::*;
 use rocksdb::{DB, IngestExternalFileOptions, SstFileWriter, WriteBatch};
@@ -154,8 +155,7 @@ impl<'r> RunMerge<'r> {
             let place = |limit: Start| {
                 entries.partition_point(|entry| (run.generation, entry.bucket()) < limit)
             };
-            let range = place(start)..end.map_or(entries.len(), place);
-            let entries = entries.get(range).unwrap_or_default();
+            let entries = part(entries, place(start)..end.map_or(entries.len(), place));
             let source = merged.sources.len();
             if let Some(first) = entries.first() {
                 merged.heap.push(Reverse((run.generation, first.bucket(), Reverse(source))));

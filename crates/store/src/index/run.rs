@@ -6,6 +6,7 @@ use crate::bytes::cursor::ByteCursor;
 use crate::bytes::key::BandRunKey;
 use crate::database::family::store_family;
 use crate::error::DecodeError;
+use model::invariant::{at, part};
 use model::{CommitSeq, DocId, Generation};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -204,9 +205,9 @@ impl<'r> IndexRunCursor<'r> {
             low += step;
             step *= 2;
         }
-        let window = self.0.get(low..(low + step).min(self.0.len())).unwrap_or_default();
+        let window = part(self.0, low..(low + step).min(self.0.len()));
         let skip = low + window.partition_point(|entry| entry.bucket() < bucket);
-        self.0 = self.0.get(skip..).unwrap_or_default();
+        self.0 = part(self.0, skip..);
         self.0
     }
 }
@@ -239,7 +240,7 @@ impl BandCounters {
 
     pub(crate) fn extent(&self, generation: Generation) -> Extent {
         match self.generations.binary_search_by_key(&generation, |(id, _)| *id) {
-            Ok(at) => self.generations.get(at).map(|(_, extent)| *extent).unwrap_or_default(),
+            Ok(place) => at(&self.generations, place).1,
             Err(_) => Extent::default(),
         }
     }

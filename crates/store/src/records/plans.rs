@@ -10,6 +10,7 @@ use crate::bytes::record::{self, EpochRecord};
 use crate::database::family::{RowKind, corrupt_row, store_family};
 use crate::error::{DecodeError, StoreError};
 use crate::view::View;
+use model::invariant::part;
 
 /// What earlier releases wrote: the same lists.
 const FIRST_FORM: u8 = 1;
@@ -76,7 +77,7 @@ impl MarksRecord {
         }
         let stored: [u8; DIGEST] = cursor.array()?;
         let plan = cursor.array()?;
-        let body = bytes.get(cursor.offset()..).unwrap_or_default();
+        let body = part(bytes, cursor.offset()..);
         if digest(&plan, body) != stored {
             let why = "damaged marks; `corpusdb epoch mark` computes them again";
             return Err(DecodeError::at(1, why));

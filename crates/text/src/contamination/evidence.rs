@@ -4,6 +4,7 @@
 
 use super::index::SuiteIndex;
 use super::{GAP, SEED, SHORT, VERDICT};
+use model::invariant::part;
 use model::{ByteSpan, GramPlace, ItemText, Sightings, SuitePart, SuitePiece, WholeItem};
 
 /// How much of a text of an item, called its part here, stands in a text.
@@ -89,7 +90,7 @@ impl SuiteIndex {
     /// The evidence of hits of one part that stand together.
     fn of_hits(&self, hits: &[EvidenceHit]) -> Option<Evidence> {
         let first = hits.first()?;
-        let part = self.part(first.item, first.text)?;
+        let weights = self.part(first.item, first.text)?;
         let mut runs: Vec<(u32, u32)> = hits.iter().map(|hit| (hit.position, hit.tokens)).collect();
         runs.sort_unstable();
         runs.dedup();
@@ -99,7 +100,7 @@ impl SuiteIndex {
         for (position, of_run) in &runs {
             let end = position.saturating_add(*of_run);
             let start = next.max(*position as usize);
-            let new = part.tokens.get(start..end as usize).unwrap_or_default();
+            let new = part(&weights.tokens, start.min(end as usize)..end as usize);
             weight += new.iter().sum::<f64>();
             tokens += new.len();
             next = next.max(end as usize);
@@ -113,11 +114,11 @@ impl SuiteIndex {
         Some(Evidence {
             item: first.item,
             text: first.text,
-            score: if part.whole > 0.0 { (weight / part.whole).min(1.0) } else { 0.0 },
+            score: if weights.whole > 0.0 { (weight / weights.whole).min(1.0) } else { 0.0 },
             tokens: u32::try_from(tokens).unwrap_or(u32::MAX),
             longest_run: longest(hits),
             matched: u32::try_from(matched).unwrap_or(u32::MAX),
-            grams: u32::try_from(part.grams.len()).unwrap_or(u32::MAX),
+            grams: u32::try_from(weights.grams.len()).unwrap_or(u32::MAX),
             is_whole: false,
             covered,
             spans,

@@ -2,7 +2,8 @@
 //!
 //! An n-gram is common where many texts of several sources have it: it is no evidence, and is ignored.
 
-use super::{MOST_ITEMS, SEED};
+use super::{MOST_ITEMS, PIECE, SEED};
+use model::invariant::{at, run};
 use model::{GramPlace, ItemText, ShortItem, Sightings, SourceId, SuiteGram, SuitePiece};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,13 +64,16 @@ impl SuiteIndex {
                     let of = |item: &ShortItem| ((item.item, item.turn), tokens(&item.question));
                     short.extend(items.iter().map(of));
                 }
-                (_, SuiteGram::Piece(_)) => {}
+                (hash, SuiteGram::Piece(places)) => {
+                    for place in &places {
+                        let extent = extents.entry((place.item, place.text)).or_default();
+                        extent.piece = extent.piece.max((place.position, hash));
+                    }
+                }
             }
         }
-        if let Some((_, last)) = extents.iter().find(|(_, extent)| !extent.is_whole()) {
-            let PartExtent { places, last, row } = last;
-            let why = format!("position {last} in a part that has {places} n-grams");
-            return Err(corrupt(*row, why));
+        if let Some((why, row)) = extents.values().find_map(PartExtent::damage) {
+            return Err(corrupt(row, why));
         }
         placed.sort_unstable();
         let mut index = Self { short, ..Self::default() };
@@ -113,7 +117,7 @@ impl SuiteIndex {
         for part in self.parts.values_mut() {
             part.tokens = vec![0.0; part.grams.len() + SEED - 1];
             for (position, gram) in part.grams.iter().enumerate() {
-                let weight = weights.get(*gram as usize).copied().unwrap_or_default();
+                let weight = *at(weights, *gram as usize);
                 for token in part.tokens.iter_mut().skip(position).take(SEED) {
                     *token = token.max(weight);
                 }
@@ -128,9 +132,7 @@ impl SuiteIndex {
         if self.weights.get(gram).is_none_or(|weight| *weight <= 0.0) {
             return &[];
         }
-        let end = self.ends.get(gram).copied().unwrap_or_default();
-        let start = gram.checked_sub(1).and_then(|before| self.ends.get(before).copied());
-        self.places.get(start.unwrap_or_default()..end).unwrap_or_default()
+        run(&self.places, &self.ends, gram)
     }
 
     /// Whether a piece says anything: no token of it is common, by itself or with the n-grams that have it.
@@ -155,6 +157,8 @@ struct PartExtent {
     /// The furthest position, and the hash of the n-gram that stands there.
     last: u32,
     row: u64,
+    /// The furthest position of a piece, and its hash.
+    piece: (u32, u64),
 }
 
 impl PartExtent {
@@ -165,9 +169,19 @@ impl PartExtent {
         }
     }
 
-    /// Whether the last n-gram stands where as many stand before it.
-    const fn is_whole(&self) -> bool {
-        self.last < self.places
+    /// What is wrong, and the hash of the row that shows it: an n-gram stands at every position up to the last, and the
+    /// pieces end where the last n-gram does.
+    fn damage(&self) -> Option<(String, u64)> {
+        let Self { places, last, row, piece } = *self;
+        let tokens = places as usize + SEED - 1;
+        let (position, row) = if places > 0 && last >= places {
+            (last, row)
+        } else if places == 0 || piece.0 as usize + PIECE > tokens {
+            piece
+        } else {
+            return None;
+        };
+        Some((format!("position {position} in a part that has {places} n-grams"), row))
     }
 }
 

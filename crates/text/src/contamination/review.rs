@@ -1,6 +1,7 @@
 //! Human review of findings: excerpts of a text around its matches, and the precision of a rule by reviewers' verdicts.
 
 use model::ByteSpan;
+use model::invariant::text_part;
 use serde::Serialize;
 
 /// A piece of a text, with the places in it that are marked.
@@ -79,7 +80,7 @@ pub fn excerpts(text: &str, marks: &[ByteSpan], around: usize, most: usize) -> V
             let (start, end) = ((*start).max(from), (*end).min(to));
             (start < end).then(|| ((start - from) as u64, (end - from) as u64))
         };
-        let piece = text.get(from..to).unwrap_or_default().to_owned();
+        let piece = text_part(text, from..to).to_owned();
         let marks = snapped.iter().filter_map(inside).collect();
         all.push(Excerpt { from: from as u64, text: piece, marks, more: to < text.len() });
     }

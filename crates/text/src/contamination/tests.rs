@@ -117,6 +117,20 @@ fn rows_that_contradict_their_suite_are_named() {
     let (row, why) = damaged(&|_, places| places[0].position = u32::MAX - 1);
     assert_eq!(row, *hash);
     assert!(why.starts_with("position 4294967294 in a part that has "), "{why}");
+    // A piece behind the end, and n-grams at the end that are lost: their pieces show it.
+    let is_piece = |gram: &SuiteGram| matches!(gram, SuiteGram::Piece(..));
+    let (piece, _) = built.grams.iter().find(|(_, gram)| is_piece(gram)).unwrap();
+    let mut grams = built.grams.clone();
+    let Some(SuiteGram::Piece(places)) = grams.get_mut(piece) else { panic!() };
+    places[0].position = 1_000;
+    let (row, why) = index(&grams).unwrap();
+    assert_eq!(row, *piece);
+    assert!(why.starts_with("position 1000 in a part that has "), "{why}");
+    let mut grams = built.grams.clone();
+    grams
+        .retain(|_, gram| !matches!(gram, SuiteGram::Seed(number, _) if number + 1 == built.seeds));
+    let (row, why) = index(&grams).unwrap();
+    assert!(is_piece(&grams[&row]), "{why}");
     // What texts have of it may be damaged too: it costs no more than the suite has n-grams.
     let run = GramRun { token: 0, gram: 0, count: u32::MAX, span: (0, 1) };
     let found = Sightings { runs: vec![run], ..Sightings::default() };

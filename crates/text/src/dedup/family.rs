@@ -9,6 +9,7 @@
 use super::rarity::{CommonBits, CommonShingles, PrefixPostings, RarityOrder};
 use super::similarity::{largest_similar, least_shared, smallest_similar};
 use super::sketch::Sketch;
+use model::invariant::{at, run};
 use model::{DocId, PremixedState};
 use std::collections::{BTreeMap, HashMap};
 
@@ -395,12 +396,9 @@ impl RequiredOverlap {
 }
 
 fn size_of(sizes: &[u32], member: u32) -> u32 {
-    sizes.get(member as usize).copied().unwrap_or(0)
+    *at(sizes, member as usize)
 }
 
 fn keys_of<'k>(ends: &[usize], keys: &'k [u32], member: u32) -> &'k [u32] {
-    let at = member as usize;
-    let start = at.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
-    let end = ends.get(at).copied().unwrap_or(start);
-    keys.get(start..end).unwrap_or_default()
+    run(keys, ends, member as usize)
 }

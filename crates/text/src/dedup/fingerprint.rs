@@ -3,6 +3,7 @@
 use super::normalise::{NormaliserBuffers, tokens};
 use super::shingle::{shingle, sorted_distinct};
 use super::sketch::{Permutations, Sketch};
+use model::invariant::part;
 use model::{Normaliser, Policy, Signature};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -179,10 +180,7 @@ impl NgramBuffer {
     /// Every run of `length` tokens in order; nothing if there are fewer.
     pub(super) fn runs(&self, length: usize) -> impl Iterator<Item = &[u8]> {
         let lasts = self.places.iter().skip(length.max(1) - 1);
-        self.places
-            .iter()
-            .zip(lasts)
-            .map(|((start, _), (_, end))| self.bytes.get(*start..*end).unwrap_or_default())
+        self.places.iter().zip(lasts).map(|((start, _), (_, end))| part(&self.bytes, *start..*end))
     }
 
     pub(super) fn clear(&mut self) {

@@ -2,6 +2,7 @@
 //! posting lists by rare key.
 
 use model::PremixedState;
+use model::invariant::{at, part};
 use std::collections::{BTreeMap, HashMap};
 
 /// Shingles as keys of 32 bits that sort the rarest first, by their shares in a sample of sets. What is in none or one
@@ -165,9 +166,9 @@ impl CommonShingles {
 
     /// How many shingles a member shares with a set, at most.
     pub(super) fn shared_at_most(&self, of: &CommonBits, member: u32) -> usize {
-        let at = member as usize;
-        let rare = self.rare.get(at).map_or(0, |rare| of.rare.min(*rare));
-        let theirs = self.words.get(at * self.width..(at + 1) * self.width).unwrap_or_default();
+        let member = member as usize;
+        let rare = of.rare.min(*at(&self.rare, member));
+        let theirs = part(&self.words, member * self.width..(member + 1) * self.width);
         common(&of.words, theirs) + rare as usize
     }
 

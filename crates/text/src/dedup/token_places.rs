@@ -3,6 +3,7 @@
 use super::fingerprint::MOST_TOKENS;
 use super::normalise::{NormaliserBuffers, word_tokens};
 use super::shingle::shingle;
+use model::invariant::text_part;
 use model::{ByteSpan, Normaliser};
 use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64;
@@ -66,9 +67,9 @@ impl TokenPlaces {
         let mut asked = asked.iter().copied().peekable();
         let (mut number, mut start) = (0_u64, 0);
         while start < text.len() && asked.peek().is_some() {
-            let rest = text.get(start..).unwrap_or_default();
+            let rest = text_part(text, start..);
             let end = rest.bytes().skip(1).position(is_space);
-            let piece = rest.get(..end.map_or(rest.len(), |end| end + 1)).unwrap_or(rest);
+            let piece = text_part(rest, ..end.map_or(rest.len(), |end| end + 1));
             hash(piece, self.normaliser, &mut self.scratch, &mut self.piece);
             let behind = number + self.piece.len() as u64;
             if asked.peek().is_some_and(|next| *next < behind) {

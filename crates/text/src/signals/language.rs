@@ -3,6 +3,7 @@
 use super::characters::{is_letter, is_space};
 use super::han;
 use super::words::words;
+use model::invariant::text_part;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use unicode_script::{Script, UnicodeScript};
@@ -242,7 +243,7 @@ fn is_prose(word: &str) -> bool {
 }
 
 fn head(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(SAMPLE.min(text.len()))).unwrap_or_default()
+    text_part(text, ..text.floor_char_boundary(SAMPLE))
 }
 
 #[cfg(test)]

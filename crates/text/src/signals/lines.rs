@@ -2,6 +2,7 @@
 
 use super::characters::{is_line_end, is_space, is_terminal};
 use super::words::share;
+use model::invariant::part;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -179,7 +180,7 @@ fn cut(text: &str, least: usize) -> impl Iterator<Item = &str> {
         let mut at = 0;
         while let Some(found) = bytes.get(at..).and_then(|b| b.iter().position(|b| *b == b'\n')) {
             let start = at + found;
-            let tail = bytes.get(start..).unwrap_or_default();
+            let tail = part(bytes, start..);
             let run = tail.iter().take_while(|byte| **byte == b'\n').count();
             if run >= least {
                 rest = from.get(start + run..);

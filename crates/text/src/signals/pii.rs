@@ -6,6 +6,7 @@
 //! an underscore. Between the groups of a number stands one space or hyphen of any kind.
 
 use super::top_domains::is_top_domain;
+use model::invariant::{part, text_part};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 use unicode_script::{Script, UnicodeScript};
@@ -217,7 +218,7 @@ impl DigitGroups {
                 return groups;
             };
             groups.signs.push(sign);
-            rest = after.get(sign.len_utf8()..).unwrap_or_default();
+            rest = text_part(after, sign.len_utf8()..);
         }
     }
 
@@ -331,7 +332,7 @@ fn international(text: &str, at: usize) -> Option<usize> {
         });
     }
     // A full stop alone is a decimal point: `+48.8566140, ..`, and not `+1.212.555.0123`.
-    let signs = groups.signs.get(..groups.ends.len().saturating_sub(1)).unwrap_or_default();
+    let signs = part(&groups.signs, ..groups.ends.len() - 1);
     if matches!(signs, ['.'] | ['.', ' ' | '\u{a0}', ..]) {
         return None;
     }
@@ -457,7 +458,7 @@ fn is_code(domain: &str, behind: &str) -> bool {
 /// `ann@host:/srv`. Of any other word behind a colon nobody knows that it is none of a list of logins.
 fn is_before_path(local: &str, behind: &str) -> bool {
     let Some(path) = behind.strip_prefix(':') else { return false };
-    let path = path.get(..path.floor_char_boundary(BESIDE)).unwrap_or_default();
+    let path = text_part(path, ..path.floor_char_boundary(BESIDE));
     let is_end = |sign: char| sign.is_whitespace() || "\"'`<>()[]{},;".contains(sign);
     let path = path.split(is_end).next().unwrap_or_default().trim_end_matches('.');
     path.starts_with(['/', '~'])
@@ -617,7 +618,7 @@ fn is_index(text: &str, at: usize, run: &str) -> bool {
     if !is_step {
         return false;
     }
-    let before = near(text.get(..at).unwrap_or_default());
+    let before = near(text_part(text, ..at));
     let open = before.rfind(['[', ']', '\n']).and_then(|place| before.get(..=place));
     let name = open.and_then(|open| open.strip_suffix('['));
     name.is_some_and(|name| name.ends_with(|sign: char| is_word(sign) || ")]".contains(sign)))
@@ -626,5 +627,5 @@ fn is_index(text: &str, at: usize, run: &str) -> bool {
 /// The end of a text, which is beside what follows.
 fn near(before: &str) -> &str {
     let from = before.ceil_char_boundary(before.len().saturating_sub(BESIDE));
-    before.get(from..).unwrap_or_default()
+    text_part(before, from..)
 }

@@ -3,6 +3,7 @@
 
 use super::lines::length;
 use super::words::{share, words};
+use model::invariant::{at, part};
 use std::io::{self, Write};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -53,8 +54,7 @@ impl Ngrams {
     }
 
     fn bytes(&self, from: usize, n: usize) -> &[u8] {
-        let place = |at: usize| self.starts.get(at).copied().unwrap_or(self.joined.len());
-        self.joined.get(place(from)..place(from + n)).unwrap_or_default()
+        part(&self.joined, *at(&self.starts, from)..*at(&self.starts, from + n))
     }
 
     /// Characters of a run, without what stands between its words.
@@ -106,7 +106,7 @@ impl Ngrams {
 
     /// A hash of the words of a run, which tells where one ends.
     fn sequence(&self, from: usize, n: usize) -> u64 {
-        let words = self.hashes.get(from..from + n).unwrap_or_default();
+        let words = part(&self.hashes, from..from + n);
         words.iter().fold(0, |hash: u64, word| {
             (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         })
@@ -172,7 +172,7 @@ impl HashCounts {
 
     /// How often a hash came.
     pub(super) fn counted(&self, hash: u64) -> u64 {
-        self.slots.get(self.place(hash)).map_or(0, |slot| slot.1)
+        at(&self.slots, self.place(hash)).1
     }
 
     /// Where a hash stands, or would: a third of the slots at least are free.

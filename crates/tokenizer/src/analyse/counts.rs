@@ -2,6 +2,7 @@
 
 use super::subject::AnalysedTokenizer;
 use crate::error::TokenizerError;
+use model::invariant::part;
 use serde::Serialize;
 use std::cmp::Ordering;
 use unicode_segmentation::UnicodeSegmentation;
@@ -238,7 +239,7 @@ pub(super) fn align(words: &[(usize, usize)], places: &[(usize, usize)]) -> Alig
     let mut owned = 0;
     for (start, end) in words {
         let before = rest.iter().take_while(|(_, ends)| ends <= start).count();
-        rest = rest.get(before..).unwrap_or_default();
+        rest = part(rest, before..);
         let first = places.len() - rest.len();
         let mut within = 0u64;
         for (at, (begins, ends)) in rest.iter().enumerate() {

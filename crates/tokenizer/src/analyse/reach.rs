@@ -3,6 +3,7 @@
 use super::subject::{AnalysedTokenizer, VocabularyToken};
 use crate::engine::reference::model_ids;
 use crate::error::TokenizerError;
+use model::invariant::part;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tokenizers::Model;
@@ -142,7 +143,7 @@ fn is_given_by_model(
 pub(super) fn is_within_utf8(bytes: &[u8]) -> bool {
     let goes_on = |byte: &u8| (0x80..0xc0).contains(byte);
     let rest_at = bytes.iter().take_while(|byte| goes_on(byte)).count();
-    let rest = bytes.get(rest_at..).unwrap_or_default();
+    let rest = part(bytes, rest_at..);
     let is_text = match std::str::from_utf8(rest) {
         Ok(_) => true,
         // No length: the text ends within a character.

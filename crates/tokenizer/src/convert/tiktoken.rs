@@ -9,6 +9,7 @@ use crate::file::write::{BpeSettings, FileParts, added_token, bpe, byte_level, s
 use crate::vocabulary::byte_characters;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use model::invariant::text_part;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -84,7 +85,7 @@ fn regex(pattern: &str) -> Result<&str, TokenizerError> {
 /// Whether a counted repetition such as `{1,3}` is followed by a plus.
 fn has_possessive_count(regex: &str) -> bool {
     regex.match_indices("}+").any(|(end, _)| {
-        let before = regex.get(..end).unwrap_or_default();
+        let before = text_part(regex, ..end);
         let counts = before.rfind('{').and_then(|start| before.get(start + 1..));
         counts.is_some_and(|counts| {
             !counts.is_empty() && counts.bytes().all(|byte| byte.is_ascii_digit() || byte == b',')

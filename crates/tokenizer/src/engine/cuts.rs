@@ -15,6 +15,7 @@ use super::spaces::space_rule;
 use crate::error::{TokenizerError, guard};
 use crate::file::write::byte_token;
 use crate::file::{AddedTokenEntry, SPACE_MARKER, TokenizerFile, step_type};
+use model::invariant::{at, part};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use tokenizers_fast::pipeline::Span;
@@ -285,7 +286,8 @@ impl MergeBoundaries {
     }
 
     fn may_cut(&self, left: usize, right: usize) -> bool {
-        self.is_safe.get(left).and_then(|row| row.get(right)).copied().unwrap_or(false)
+        let row = at(&self.is_safe, left);
+        *at(row, right)
     }
 
     /// Whether a text may be cut before a `▁` that stands behind this byte of ASCII.
@@ -302,7 +304,7 @@ impl MergeBoundaries {
         // The class of the character before, if it has one.
         let mut left: Option<usize> = None;
         while at < length {
-            let rest = bytes.get(at as usize..).unwrap_or_default();
+            let rest = part(bytes, at as usize..);
             let (right, width) = match rest.first() {
                 Some(byte) if byte.is_ascii() => (Some(usize::from(*byte)), 1),
                 Some(_) if rest.starts_with(MARKER_BYTES) => (Some(MARKER_BYTE), 3),

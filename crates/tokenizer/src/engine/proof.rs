@@ -7,6 +7,7 @@ use super::pipeline::{DeclineReason, PipelineEngine, PipelineScratch};
 use super::reference::LibraryReference;
 use crate::sentencepiece::{SentencePiece, SentencePieceScratch};
 use crate::vocabulary::Vocabulary;
+use model::invariant::{at, text_part};
 use rayon::prelude::*;
 
 /// Bytes of the caller's sample that are compared: half a second of the reference.
@@ -115,8 +116,8 @@ pub(crate) fn prove_with_specials(
     let specials: Vec<&str> =
         vocabulary.specials().take(MOST_ADDED).map(|(_, special)| special).collect();
     let mut texts = hostile_texts();
-    for (at, special) in specials.iter().enumerate() {
-        let next = specials.get((at + 1) % specials.len()).copied().unwrap_or_default();
+    for (place, special) in specials.iter().enumerate() {
+        let next = *at(&specials, (place + 1) % specials.len());
         let cut = text_prefix(special, special.len().saturating_sub(1));
         texts.push(format!(
             "a{special}b {special} \n{special}\n{special}{next}é{special}語{special}"
@@ -151,7 +152,7 @@ pub(crate) fn cut_sample(sample: &[&str], limit: usize) -> impl Iterator<Item = 
 }
 
 pub(crate) fn text_prefix(text: &str, limit: usize) -> &str {
-    text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
+    text_part(text, ..text.floor_char_boundary(limit))
 }
 
 pub(crate) fn excerpt(text: &str) -> String {

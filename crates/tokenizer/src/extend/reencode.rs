@@ -7,6 +7,7 @@ use crate::error::{ExtendError, TokenizerError};
 use crate::file::ModelType;
 use crate::models::MergeTable;
 use aho_corasick::AhoCorasick;
+use model::invariant::part;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
@@ -242,7 +243,7 @@ impl MergePairs {
     }
 
     fn begins(&self, ids: &[u32], at: usize, id: u32) -> bool {
-        let rest = ids.get(at..).unwrap_or_default();
+        let rest = part(ids, at..);
         rest.get(1).is_some_and(|next| self.pairs.get(id, *next).is_some())
             || self.others.get(&id).is_some_and(|runs| runs.iter().any(|run| rest.starts_with(run)))
     }

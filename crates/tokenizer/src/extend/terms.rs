@@ -9,6 +9,7 @@ use super::report::{FormReport, TermOutcome, TermReport};
 use crate::error::{ExtendError, TokenizerError};
 use crate::file::ModelType;
 use crate::models::PairOutcome;
+use model::invariant::part;
 use std::collections::BTreeMap;
 
 /// How terms are added.
@@ -246,8 +247,7 @@ fn add_merged(
         return Ok(TermOutcome::Refused { reason });
     }
     while ids.len() > 1 {
-        let standing = |start: usize, end: usize| match bpe
-            .standing_of_all(ids.get(start..end).unwrap_or_default())
+        let standing = |start: usize, end: usize| match bpe.standing_of_all(part(&ids, start..end))
         {
             PairOutcome::Existing(_) => JoinState::Exists,
             PairOutcome::New => JoinState::Missing,

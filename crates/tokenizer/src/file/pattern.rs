@@ -1,6 +1,7 @@
 //! The published split patterns by name, and the split pattern that a user gave.
 
 use crate::error::{TokenizerError, guard};
+use model::invariant::text_part;
 use serde::{Deserialize, Serialize};
 use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
 use tokenizers::tokenizer::normalizer::SplitDelimiterBehavior;
@@ -136,13 +137,13 @@ fn alternatives(regex: &str) -> Vec<&str> {
             '(' if classes == 0 => groups += 1,
             ')' if classes == 0 => groups = groups.saturating_sub(1),
             '|' if classes == 0 && groups == 0 => {
-                parts.push(regex.get(start..at).unwrap_or_default());
+                parts.push(text_part(regex, start..at));
                 start = at + 1;
             }
             _ => {}
         }
     }
-    parts.push(regex.get(start..).unwrap_or_default());
+    parts.push(text_part(regex, start..));
     parts
 }
 

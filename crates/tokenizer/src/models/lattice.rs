@@ -6,6 +6,7 @@
 use super::trie::PieceTrie;
 use super::viterbi::{BestPrefix, Reach, UNKNOWN_PENALTY, best_prefixes};
 use dary_heap::QuaternaryHeap;
+use model::invariant::{at, part};
 use std::cmp::Ordering;
 
 /// A piece with its log probability.
@@ -46,7 +47,7 @@ impl UnigramSegmenter {
     ) -> u64 {
         let pieces_at = |rest: &str, reach: &mut Reach<'_>| {
             self.trie.prefixes(rest.as_bytes(), |length, piece| {
-                let score = self.scores.get(piece as usize).copied().unwrap_or_default();
+                let score = *at(&self.scores, piece as usize);
                 reach.piece(length, score);
             });
         };
@@ -113,10 +114,10 @@ impl UnigramLattice {
                     *count += 1;
                 }
             };
-            let (mut has_character, rest) = (false, word.as_bytes().get(begin..));
-            cutter.trie.prefixes(rest.unwrap_or_default(), |length, piece| {
+            let (mut has_character, rest) = (false, part(word.as_bytes(), begin..));
+            cutter.trie.prefixes(rest, |length, piece| {
                 has_character |= length == character.len_utf8();
-                add(length, piece, cutter.scores.get(piece as usize).copied().unwrap_or_default());
+                add(length, piece, *at(&cutter.scores, piece as usize));
             });
             if !has_character {
                 add(character.len_utf8(), 0, cutter.unknown);
@@ -143,14 +144,13 @@ impl UnigramLattice {
     }
 
     fn beginning_at(&self, place: usize) -> &[LatticeArc] {
-        let bound = |at: usize| self.begins.get(at).copied().unwrap_or_default();
-        self.arcs.get(bound(place)..bound(place + 1)).unwrap_or_default()
+        part(&self.arcs, place_range(&self.begins, place))
     }
 
     fn ending_at(&self, place: usize) -> impl Iterator<Item = (u32, &LatticeArc)> {
-        let bound = |at: usize| self.ends.get(at).copied().unwrap_or_default();
-        let arcs = self.by_end.get(bound(place)..bound(place + 1)).unwrap_or_default();
-        arcs.iter().filter_map(|at| Some((*at, self.arcs.get(*at as usize)?)))
+        part(&self.by_end, place_range(&self.ends, place))
+            .iter()
+            .filter_map(|at| Some((*at, self.arcs.get(*at as usize)?)))
     }
 
     /// Calls `each` with every piece and its share of `count` over all cuts, weighed by their probability.
@@ -269,8 +269,7 @@ impl UnigramLattice {
 }
 
 fn place_range(bounds: &[usize], place: usize) -> std::ops::Range<usize> {
-    let bound = |at: usize| bounds.get(at).copied().unwrap_or_default();
-    bound(place)..bound(place + 1)
+    *at(bounds, place)..*at(bounds, place + 1)
 }
 
 #[derive(Clone, Copy)]

@@ -1,5 +1,7 @@
 //! The best segmentation of a word into scored pieces.
 
+use model::invariant::text_part;
+
 /// What an unknown character costs below the worst piece.
 pub(crate) const UNKNOWN_PENALTY: f64 = 10.0;
 
@@ -60,7 +62,7 @@ pub(crate) fn best_prefixes(
         };
         let character = character.len_utf8();
         let mut reach = Reach { bests, begin, so_far, character, is_known: false };
-        pieces_at(word.get(begin..).unwrap_or_default(), &mut reach);
+        pieces_at(text_part(word, begin..), &mut reach);
         if let Some(score) = unknown.filter(|_| !reach.is_known) {
             reach.reach(character, score, true);
         }

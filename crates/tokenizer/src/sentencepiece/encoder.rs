@@ -9,6 +9,7 @@ use super::segment::{PieceSpan, SegmentScratch, Segmenter};
 use super::word_cache::WordCache;
 use crate::TokenizerError;
 use crate::models::trie::PieceTrie;
+use model::invariant::part;
 use prost::Message as _;
 
 /// A `.model`, ready to encode.
@@ -141,7 +142,7 @@ impl SentencePiece {
             let place = |at: usize| places.get(at).copied().unwrap_or(text.len());
             let span = (place(at), place(end));
             one.clear();
-            self.push_ids(piece, bytes.as_bytes().get(at..end).unwrap_or_default(), &mut one);
+            self.push_ids(piece, part(bytes.as_bytes(), at..end), &mut one);
             at = end;
             let is_run = one.first() == Some(&self.unknown) && ids.last() == Some(&self.unknown);
             match spans.last_mut().filter(|_| is_run) {

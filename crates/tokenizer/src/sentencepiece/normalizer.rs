@@ -9,6 +9,7 @@ use crate::TokenizerError;
 use crate::file::SPACE_MARKER;
 use crate::models::trie::PieceTrie;
 use crate::sentencepiece::fail;
+use model::invariant::text_part;
 
 /// How many user symbols that begin one another SentencePiece looks at.
 pub(super) const MOST_SYMBOLS: usize = 64;
@@ -142,7 +143,7 @@ impl SentencePieceNormalizer {
         out.clear();
         let mut at = 0;
         if self.spaces.removes_extra {
-            while let (" ", length) = self.prefix(text.get(at..).unwrap_or_default())? {
+            while let (" ", length) = self.prefix(text_part(text, at..))? {
                 at += length;
             }
         }
@@ -154,10 +155,10 @@ impl SentencePieceNormalizer {
         }
         let mut is_behind_space = self.spaces.removes_extra;
         while at < text.len() {
-            let rest = text.get(at..).unwrap_or_default();
+            let rest = text_part(text, at..);
             let run = self.plain_run(rest.as_bytes());
             if run > 0 {
-                out.copy(rest.get(..run).unwrap_or_default(), at);
+                out.copy(text_part(rest, ..run), at);
                 is_behind_space = false;
                 at += run;
                 continue;
@@ -230,7 +231,7 @@ impl SentencePieceNormalizer {
             return Ok((target.ok_or_else(what)?, length));
         }
         let length = text.chars().next().map_or(0, char::len_utf8);
-        Ok((text.get(..length).unwrap_or_default(), length))
+        Ok((text_part(text, ..length), length))
     }
 }
 

@@ -12,6 +12,7 @@ use super::pieces::{PieceTable, SegmentAlgorithm};
 use super::proto::SentencePieceKind;
 use crate::file::SPACE_MARKER;
 use crate::models::trie::{PieceTrie, TriePlace};
+use model::invariant::{part, text_part};
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 /// What an unknown character costs beyond the worst piece.
@@ -172,7 +173,7 @@ impl Segmenter {
             SegmentAlgorithm::Word => {
                 let mut rest = part;
                 while let Some(first) = rest.chars().next() {
-                    let behind = rest.get(first.len_utf8()..).unwrap_or_default();
+                    let behind = text_part(rest, first.len_utf8()..);
                     let end =
                         behind.find(SPACE_MARKER).map_or(rest.len(), |at| at + first.len_utf8());
                     let (word, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
@@ -282,7 +283,7 @@ impl Segmenter {
         {
             let symbol = self.symbol(rest);
             let length = symbol.map_or(first.len_utf8(), |(length, _)| length);
-            let bytes = rest.as_bytes().get(..length).unwrap_or_default();
+            let bytes = part(rest.as_bytes(), ..length);
             let place = self.texts.walk(PieceTrie::ROOT, bytes);
             let previous = index.checked_sub(1).unwrap_or(NONE);
             at += length;
@@ -438,7 +439,7 @@ impl Segmenter {
                 here = 0.0;
             }
             let mut has_character = false;
-            self.texts.prefixes(bytes.get(at..).unwrap_or_default(), |length, id| {
+            self.texts.prefixes(part(bytes, at..), |length, id| {
                 let rule = self.rule(id);
                 if rule.is_unused {
                     return;

@@ -18,6 +18,7 @@ use crate::models::lattice::UnigramLattice;
 pub(super) use crate::models::lattice::{ScoredPiece, UnigramSegmenter};
 use crate::models::viterbi::BestPrefix;
 use model::Interrupt;
+use model::invariant::at;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tokenizers::models::unigram::{Unigram, UnigramTrainer};
@@ -220,7 +221,7 @@ impl PruningOrder {
         let found = PieceCounts::of(&cutter, pieces.len(), words);
         let sum: f64 = found.counts.iter().sum();
         let whole = sum.ln();
-        let count = |at: usize| found.counts.get(at).copied().unwrap_or_default();
+        let count = |piece: usize| *at(&found.counts, piece);
         // Not the pieces of one way but all there are: the trainer's slip, which is followed.
         let more = u32::try_from(pieces.len().saturating_sub(1)).map_or(f64::MAX, f64::from);
         let (mut kept, mut others) = (vec![0], Vec::new());

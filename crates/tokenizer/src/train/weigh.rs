@@ -4,6 +4,7 @@ use super::count::PretokenTable;
 use super::options::{ModelLayout, TrainOptions};
 use crate::error::TokenizerError;
 use crate::file::SPACE_MARKER;
+use model::invariant::at;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Pre-tokens of all groups together.
@@ -203,7 +204,7 @@ pub(super) fn prune(words: &mut BTreeMap<String, u64>, most: usize) -> (u64, f64
     let mut counts: Vec<u64> = words.values().copied().collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
     // The first that has no place; all like it go.
-    let bound = counts.get(most).copied().unwrap_or(0);
+    let bound = *at(&counts, most);
     let total: u128 = counts.iter().map(|count| u128::from(*count)).sum();
     let before = words.len();
     words.retain(|_, count| *count > bound);

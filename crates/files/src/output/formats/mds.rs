@@ -23,6 +23,7 @@ use crate::output::token_batch::{
 use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
 use model::IoError;
+use model::invariant::part;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -203,7 +204,7 @@ impl RowFormat for MdsFormat {
         let (mut sizes, mut at) = (Vec::with_capacity(rows.len()), 0);
         for row in rows.rows() {
             let (start, end) = (bytes.len(), at + row.ids().len() * spec.id_type.bytes());
-            let ids = ids.get(at..end).unwrap_or_default();
+            let ids = part(&ids, at..end);
             put_sample(&columns, row, ids, &mut bytes)?;
             sizes.push(bytes.len() - start);
             at = end;
@@ -502,8 +503,10 @@ fn take_sample(bytes: &[u8], id_bytes: usize, rows: &mut TokenBatchBuilder) -> O
             TokenColumnBuilder::U32s(list) => {
                 let before = list.values.len();
                 take_array(field, list, u32::from_le_bytes)?;
-                let ids = list.values.get(before..).unwrap_or_default();
-                ids.iter().all(|id| *id <= IdType::I32.max()).then_some(())?;
+                part(&list.values, before..)
+                    .iter()
+                    .all(|id| *id <= IdType::I32.max())
+                    .then_some(())?;
             }
             TokenColumnBuilder::I32s(list) => take_array(field, list, i32::from_le_bytes)?,
             TokenColumnBuilder::I64s(list) => take_array(field, list, i64::from_le_bytes)?,

@@ -20,6 +20,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncoder, make_encoder};
 use arrow::temporal_conversions::as_datetime;
+use model::invariant::part;
 use model::{decimal_encoder, map_encoder, moment_encoder, shown_moment};
 use serde::Serialize;
 use serde_json::Value;
@@ -326,15 +327,15 @@ fn copy_escaping(
         while marks != 0 {
             let special = at + marks.trailing_zeros() as usize / 8;
             marks &= marks - 1;
-            let from = bytes.get(special..).unwrap_or_default();
+            let from = part(bytes, special..);
             if is_letter(from) {
                 continue;
             }
-            out.extend_from_slice(bytes.get(start..special).unwrap_or_default());
+            out.extend_from_slice(part(bytes, start..special));
             start = special + escape(from, out);
         }
     }
-    out.extend_from_slice(bytes.get(start..).unwrap_or_default());
+    out.extend_from_slice(part(bytes, start..));
 }
 
 /// Whether bytes begin with a character that begins as U+0085 or U+2028 do, and is neither these nor U+2029.

@@ -8,6 +8,7 @@ use crate::output::format::{
     EncodedGroup, FileSpec, OutputFormat, ShardFile, TableColumns, TableFormat,
 };
 use arrow::array::RecordBatch;
+use model::invariant::part;
 
 pub(super) static TEXT: OutputFormat = OutputFormat {
     name: "text",
@@ -63,7 +64,7 @@ impl TableFormat for Text {
 fn ends_at_its_end(text: &str, separator: &str) -> bool {
     let Some((_, before)) = separator.as_bytes().split_last() else { return true };
     // The end of the text may begin what the separator ends.
-    let tail = text.as_bytes().get(text.len().saturating_sub(before.len())..).unwrap_or_default();
+    let tail = part(text.as_bytes(), text.len().saturating_sub(before.len())..);
     let end = [tail, before].concat();
     let is_separator = |window: &[u8]| window == separator.as_bytes();
     !text.contains(separator) && !end.windows(separator.len()).any(is_separator)

@@ -35,6 +35,7 @@ mod tests;
 pub(crate) use categories::is_decimal;
 
 use model::Normaliser;
+use model::invariant::part;
 
 /// Buffers that one text leaves to the next.
 #[derive(Clone, Debug, Default)]
@@ -173,18 +174,18 @@ impl<'t> Iterator for TextStretches<'t> {
         let Some(first) = first_general(bytes) else {
             return Some(TextStretch::Ascii(self.cut(bytes.len()).as_bytes()));
         };
-        let before = bytes.get(..first).unwrap_or_default();
+        let before = part(bytes, ..first);
         let open = before.iter().rposition(is_space).unwrap_or(0);
         if open > 0 {
             return Some(TextStretch::Ascii(self.cut(open).as_bytes()));
         }
         let mut end = first;
         loop {
-            let tail = bytes.get(end..).unwrap_or_default();
+            let tail = part(bytes, end..);
             let Some(space) = tail.iter().position(is_space) else {
                 return Some(TextStretch::General(self.cut(bytes.len())));
             };
-            let after = tail.get(space..).unwrap_or_default();
+            let after = part(tail, space..);
             // In a text of another script most words begin with one of its letters.
             if after.get(1).is_some_and(|byte| !byte.is_ascii()) {
                 end += space + 1;
