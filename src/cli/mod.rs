@@ -173,7 +173,7 @@ fn escape_names(arguments: &[OsString], command: &Command) -> Vec<OsString> {
     words
 }
 
-/// What is wrong where a flag stands in the place of a value. Options that take text or SQL take values that begin with a
+/// The message on a flag in the place of a value. Options that take text or SQL take values that begin with a
 /// hyphen (`--where "-1 < id"`), so clap would search for the text `--all`.
 fn forgotten_value(row: &VerbEntry, arguments: &[OsString]) -> Option<String> {
     let flag = |word: &OsString| word.to_str()?.strip_prefix("--").map(str::to_owned);
@@ -202,9 +202,9 @@ fn forgotten_value(row: &VerbEntry, arguments: &[OsString]) -> Option<String> {
 enum VerbDetail {
     /// With its arguments.
     Whole,
-    /// What a list of verbs says of it.
+    /// Its name and the line about it in a list of verbs.
     About,
-    /// What must be known to say that another word is no verb.
+    /// Its name, without which another word could not be refused.
     Name,
 }
 
@@ -269,7 +269,7 @@ fn command_with(detail: impl Fn(&str) -> VerbDetail) -> Command {
     root
 }
 
-/// What leads to the verbs of a family, with the first example of each.
+/// The command above the verbs of a family, with the first example of each.
 fn family_command(family: &'static str) -> Command {
     let text = family_text(family);
     let rows = verbs::VERBS.iter().filter(|row| row.path.split(' ').next() == Some(family));
@@ -279,7 +279,7 @@ fn family_command(family: &'static str) -> Command {
     made.subcommand_required(true).arg_required_else_help(true)
 }
 
-/// What stands above the verbs of a family.
+/// The text above the verbs of a family.
 fn family_text(family: &str) -> &'static str {
     let text = verbs::FAMILIES.iter().find(|(name, _)| *name == family);
     text.map_or("", |(_, text)| *text)
@@ -307,7 +307,7 @@ fn run_row(
         Err(error) => return refused(&error),
     };
     let verbs = WrittenFromVerbs { command, page: |page| reference::page(page, command()) };
-    let session = match CommandSession::new(globals, row.stops, program, verbs) {
+    let session = match CommandSession::new(globals, row.manners.stops, program, verbs) {
         Ok(session) => session,
         Err(error) => return failed(&error),
     };
@@ -366,7 +366,7 @@ fn work(
         }
         HandleKind::Writer => {
             let mut writer =
-                if row.waits { session.write_soon(path)? } else { session.write(path)? };
+                if row.manners.waits { session.write_soon(path)? } else { session.write(path)? };
             (row.run)(inner, OpenHandle::Writer(&mut writer), &call, form)
         }
     }

@@ -11,14 +11,14 @@ use corpusdb::query::PolicySetting;
 use corpusdb::show;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use unicode_width::UnicodeWidthStr;
 
 /// Whether messages on stderr are JSON, too.
 static AS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// Whether whoever read stdout has gone away.
+/// Whether the reader of stdout has closed it.
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Columns of a name or a reason in a table.
@@ -34,7 +34,7 @@ pub(super) fn is_json() -> bool {
     AS_JSON.load(Ordering::Relaxed)
 }
 
-/// Whether a write found that whoever read stdout has gone away.
+/// Whether a write found that the reader of stdout has closed it.
 pub(super) fn is_stdout_closed() -> bool {
     STDOUT_CLOSED.load(Ordering::Relaxed)
 }
@@ -79,12 +79,12 @@ fn say(line: &str) {
     let _ = writeln!(stderr.lock(), "{line}");
 }
 
-/// A report as one JSON object: `type` first, then its members, then whether nothing was changed because the verb was
-/// only tried.
+/// A report as a line with one JSON object: `type` first, then its members, then whether nothing was changed because
+/// the verb was only tried.
 ///
 /// # Errors
 /// None that a report gives cause for: its keys are text.
-pub(super) fn json_of<T: Serialize>(
+pub(super) fn json_line<T: Serialize>(
     name: &'static str,
     report: &T,
     dry_run: Option<bool>,
@@ -97,7 +97,18 @@ pub(super) fn json_of<T: Serialize>(
         #[serde(skip_serializing_if = "Option::is_none")]
         dry_run: Option<bool>,
     }
-    serde_json::to_string(&TaggedReport { r#type: name, report, dry_run })
+    Ok(serde_json::to_string(&TaggedReport { r#type: name, report, dry_run })? + "\n")
+}
+
+/// Each of several reports as a line with one JSON object.
+///
+/// # Errors
+/// As [`json_line`].
+pub(super) fn json_lines<T: Serialize>(
+    name: &'static str,
+    reports: &[T],
+) -> serde_json::Result<String> {
+    reports.iter().map(|report| json_line(name, report, None)).collect()
 }
 
 /// Prints an answer that is whole. A reader that went away is neither a failure nor a success: the work is done, and
@@ -119,6 +130,34 @@ pub(super) fn print(answer: &str) -> io::Result<()> {
 /// Standard output, for rows that are written while the work continues.
 pub(super) fn stdout() -> Stdout {
     Stdout { shows: io::stdout().is_terminal(), rest: Vec::new() }
+}
+
+/// Writes rows to standard output as they come, as JSON with `name` as their type or as `print` prints them. Returns
+/// how many there were.
+///
+/// # Errors
+/// Those of the rows, and of standard output.
+pub(super) fn stream_rows<T: Serialize>(
+    (name, is_json): (&'static str, bool),
+    rows: impl Iterator<Item = anyhow::Result<T>>,
+    print: impl Fn(&T, &mut Output),
+) -> anyhow::Result<u64> {
+    let (mut written, mut out) = (0, BufWriter::new(stdout()));
+    for row in rows {
+        let row = row?;
+        let text = match is_json {
+            true => json_line(name, &row, None)?,
+            false => {
+                let mut text = Output::new(false);
+                print(&row, &mut text);
+                text.into_parts().0
+            }
+        };
+        out.write_all(text.as_bytes())?;
+        written += 1;
+    }
+    out.flush()?;
+    Ok(written)
 }
 
 /// Standard output as [`stdout`] gives it. What goes to a terminal is text there, and is not obeyed; into a pipe or a
@@ -255,11 +294,12 @@ impl Output {
     }
 
     /// A table: first column to the left, the others to the right, by the columns that a terminal gives a character.
-    pub(super) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) {
+    pub(super) fn table(&mut self, head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
         let head = head.iter().map(|cell| (*cell).to_owned()).collect();
         let cells =
-            |row: &Vec<String>| row.iter().map(|cell| show::one_line(cell).into_owned()).collect();
-        let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
+            |row: Vec<String>| row.iter().map(|cell| show::one_line(cell).into_owned()).collect();
+        let rows = std::iter::once(head).chain(rows.into_iter().map(cells));
+        let rows: Vec<Vec<String>> = rows.collect();
         let columns = rows.first().map_or(0, Vec::len);
         let widest =
             |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max();
@@ -310,8 +350,8 @@ impl Output {
                 shown.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect()
             };
             let head = part(head);
-            let rows: Vec<Vec<String>> = rows.iter().map(|row| part(row)).collect();
-            self.table(&head.iter().map(String::as_str).collect::<Vec<_>>(), &rows);
+            let head: Vec<&str> = head.iter().map(String::as_str).collect();
+            self.table(&head, rows.iter().map(|row| part(row)));
         }
     }
 
@@ -339,17 +379,17 @@ impl Output {
 /// The colour of a part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paint {
-    /// As it is.
+    /// No colour.
     Plain,
     /// What is examined.
     Highlight,
-    /// What went.
+    /// Text that only the earlier one of two has.
     Removed,
-    /// What came.
+    /// Text that only the later one of two has.
     Added,
-    /// What a model is trained on.
+    /// Tokens that a model is trained on.
     Trained,
-    /// What it is not trained on.
+    /// Tokens that it is not trained on.
     Untrained,
 }
 
@@ -410,7 +450,7 @@ mod tests {
         let row = |name: &str, n: &str| vec![name.to_owned(), n.to_owned()];
         out.table(
             &["source", "kept"],
-            &[row("日本語", "7"), row("web", "1,200"), row("a\x1b[2Jb\nc", "1")],
+            [row("日本語", "7"), row("web", "1,200"), row("a\x1b[2Jb\nc", "1")],
         );
         let text = out.into_parts().0;
         let lines: Vec<&str> = text.lines().collect();

@@ -1,10 +1,10 @@
-//! What is written from the rows of the table of verbs: the reference of the command, the schema of the reports, and the
-//! keywords and reports of the Python package.
+//! Pages generated from the table of verbs: the reference of the command, the schema of the reports, and the keywords
+//! and reports of the Python package.
 
 use super::keywords::{ValueKind, is_list, kind};
 use super::session::ReferencePage;
 use super::spelling::{Face, spell};
-use super::verb::{ALL_BY_HAND, DryRun};
+use super::verb::DryRun;
 use super::verbs::VERBS;
 use clap::{Arg, Command};
 use corpusdb::curate::Certificate;
@@ -102,8 +102,8 @@ pub fn schema() -> Value {
             add_dry_run(report, &mut definitions);
         }
     }
-    let in_python = VERBS.iter().filter(|row| !row.python.is_empty());
-    let python: BTreeMap<&str, &str> = in_python.map(|row| (row.path, row.python)).collect();
+    let in_python = VERBS.iter().filter_map(|row| Some((row.path, row.python.name()?)));
+    let python: BTreeMap<&str, &str> = in_python.collect();
     serde_json::json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "verbs": verbs,
@@ -141,14 +141,12 @@ pub fn python_options() -> anyhow::Result<String> {
          from __future__ import annotations\n\n\
          import os\nfrom collections.abc import Iterable, Mapping\nfrom typing import Literal, TypedDict\n",
     );
-    for row in VERBS.iter().filter(|row| !row.python.is_empty()) {
+    for row in VERBS {
+        let Some(method) = row.python.name() else { continue };
         let command = row.arguments();
-        let is_own = |arg: &&Arg| {
-            let by_hand = row.python_by_hand;
-            by_hand != ALL_BY_HAND && !by_hand.contains(&arg.get_id().as_str())
-        };
+        let is_keyword = |arg: &&Arg| row.python.has_keyword(arg.get_id().as_str());
         let (mut texts, mut types) = (String::new(), String::new());
-        for arg in command.get_arguments().filter(is_own) {
+        for arg in command.get_arguments().filter(is_keyword) {
             let text = arg.get_long_help().or(arg.get_help()).map(ToString::to_string);
             let text = spell(&text.unwrap_or_default(), Face::Python, &command);
             texts.push_str(&list_item(arg.get_id().as_str(), &text));
@@ -156,9 +154,8 @@ pub fn python_options() -> anyhow::Result<String> {
         }
         if !types.is_empty() {
             file.push_str(&format!(
-                "\n\nclass {}Options(TypedDict, total=False):\n    \"\"\"Options of `{}`.\n\n{texts}    \"\"\"\n\n{types}",
-                row.class_name(),
-                row.python
+                "\n\nclass {}Options(TypedDict, total=False):\n    \"\"\"Options of `{method}`.\n\n{texts}    \"\"\"\n\n{types}",
+                camel(row.path)
             ));
         }
     }
@@ -474,7 +471,7 @@ fn branch_name(name: &str, number: usize, branch: &Value) -> String {
     }
 }
 
-/// `added-token` -> `AddedToken`.
+/// `added-token` -> `AddedToken`, `dedup redo` -> `DedupRedo`.
 fn camel(word: &str) -> String {
     let part = |part: &str| {
         let mut characters = part.chars();

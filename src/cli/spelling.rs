@@ -81,8 +81,7 @@ fn spell_in_message(name: &str, face: Face) -> Option<String> {
     let other = CHECK_CALLS.iter().find(|(option, _)| verb.path == "check" && is_given(option));
     match other {
         Some((_, call)) => Some(format!("`{call}`")),
-        None if verb.python.is_empty() => None,
-        None => Some(format!("`{}({})`", verb.python, keywords.join(", "))),
+        None => verb.python.name().map(|name| format!("`{name}({})`", keywords.join(", "))),
     }
 }
 
@@ -264,7 +263,7 @@ fn value_word(behind: &str) -> Option<&str> {
 static PYTHON_OPTIONS: LazyLock<BTreeMap<String, (String, bool)>> = LazyLock::new(|| {
     let globals = ["memory", "threads"].map(|name| (name.to_owned(), (name.to_owned(), true)));
     let mut options = BTreeMap::from(globals);
-    for row in VERBS.iter().filter(|row| !row.python.is_empty()) {
+    for row in VERBS.iter().filter(|row| row.python.name().is_some()) {
         for arg in row.arguments().get_arguments() {
             let Some(long) = arg.get_long() else { continue };
             let option = (arg.get_id().to_string(), arg.get_action().takes_values());
@@ -283,12 +282,8 @@ pub fn spell_name(name: &str, face: Face, command: &Command) -> Option<String> {
             (Face::Python, _) => format!("`{name}=`"),
         });
     }
-    let verb = find_verb(name)?;
-    match face {
-        Face::Command => Some(format!("`corpusdb {name}`")),
-        Face::Python if verb.python.is_empty() => Some(format!("`corpusdb {name}`")),
-        Face::Python => Some(format!("`{}()`", verb.python)),
-    }
+    let method = find_verb(name)?.python.name().filter(|_| face == Face::Python);
+    Some(method.map_or_else(|| format!("`corpusdb {name}`"), |method| format!("`{method}()`")))
 }
 
 fn value_name(arg: &clap::Arg) -> String {

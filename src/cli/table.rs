@@ -1,5 +1,4 @@
-//! Rows of the table of verbs as the faces use them: their texts, spelt as the command has them, and a verb with its
-//! arguments, ready to run.
+//! What the command and Python make of a row of the table: its help, and the verb with its arguments, ready to run.
 
 use super::keywords;
 use super::spelling::{Face, spell, spell_command};
@@ -15,7 +14,7 @@ use serde_json::{Map, Value};
 use std::io;
 use std::path::PathBuf;
 
-/// What a list of verbs says of one.
+/// The line about a verb in a list of verbs.
 pub fn about(row: &VerbEntry) -> String {
     let whole = row.arguments();
     let text = whole.get_about().map(|text| text.ansi().to_string());
@@ -121,7 +120,7 @@ impl PreparedVerb {
 
     /// Whether it looks for a stop itself, to end where nothing is lost: then it is waited for.
     pub fn stops(&self) -> bool {
-        self.row.stops
+        self.row.manners.stops
     }
 
     /// Whether a dry run is asked for.

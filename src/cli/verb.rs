@@ -1,8 +1,8 @@
 //! A verb of the command: the trait, what it works on, and its row in the table.
 //!
-//! A verb's arguments are the type that implements [`Verb`]: what only a request has, and the options struct of the room
-//! that does the work, flattened. Everything else follows from the row: help, completions, the reference, `--dry-run`,
-//! what is opened, JSON, and for Python keywords, types and texts.
+//! A verb's arguments are the type that implements [`Verb`]: what only a request has, and the options struct of the
+//! room that does the work, flattened. Everything else follows from the row: help, completions, the reference,
+//! `--dry-run`, what is opened, JSON, and for Python keywords, types and texts.
 
 use super::output::{self, Output};
 use super::session::CommandSession;
@@ -22,6 +22,13 @@ pub enum ExitStatus {
     BadAnswer = 1,
 }
 
+impl ExitStatus {
+    /// The status of an answer that is good or bad.
+    pub const fn of(is_good: bool) -> Self {
+        if is_good { Self::Done } else { Self::BadAnswer }
+    }
+}
+
 /// Whether a verb can be tried out, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DryRun {
@@ -29,7 +36,7 @@ pub enum DryRun {
     No,
     /// It works on a copy of the corpus that is removed.
     Copy,
-    /// It only looks, by itself.
+    /// The verb itself computes what it would write, and writes nothing.
     Looks,
 }
 
@@ -64,14 +71,14 @@ pub enum OpenHandle<'a> {
 #[derive(Debug)]
 pub enum CorpusPath {}
 
-/// What a verb asks for by a type: one that asks for the writer cannot be given a reader.
+/// A handle as a type, so that a verb that needs the writer cannot be given a reader.
 pub trait VerbHandle {
-    /// What is opened.
+    /// The kind of handle that is opened.
     const KIND: HandleKind;
-    /// What the verb is given.
+    /// The reference that the verb gets.
     type Ref<'a>;
 
-    /// It, when it is what is open.
+    /// The reference, if the open handle is of this kind.
     fn of(open: OpenHandle<'_>) -> Option<Self::Ref<'_>>;
 }
 
@@ -130,7 +137,7 @@ pub struct VerbCall<'a> {
     pub context: Context<'a>,
     /// Memory and threads, for what the verb opens itself.
     pub options: CorpusOptions,
-    /// Whether nothing is to be changed. Of a verb that works on a copy the copy is what it was given.
+    /// Whether nothing is to be changed. A verb of [`DryRun::Copy`] has the copy as its handle then.
     pub dry_run: bool,
     /// Says at once what a person should read beside the answer; names in backticks are spelt for the face.
     pub note: &'a dyn Fn(&str),
@@ -157,41 +164,83 @@ impl<'a> VerbCall<'a> {
     /// The command, for what streams or asks.
     ///
     /// # Errors
-    /// That nobody is there: a Python program has calls of its own for that.
+    /// The verb was called by a Python program, which has calls of its own for that.
     pub(super) fn session(&self) -> anyhow::Result<&CommandSession> {
         self.session.context("this is of the command alone")
     }
 }
 
-/// [`Verb::PYTHON_BY_HAND`] of a verb that has a method with other parameters than the command's.
-pub const ALL_BY_HAND: &[&str] = &["*"];
+/// The method or function of Python that does what a verb does, and who writes its parameters.
+#[derive(Clone, Copy)]
+pub enum PythonMethod {
+    /// There is none: the verb is of the command alone.
+    None,
+    /// The parameters are keywords generated from the arguments of the verb.
+    Generated(&'static str),
+    /// The method itself names these parameters; keywords are generated from the other arguments.
+    Mixed(&'static str, &'static [&'static str]),
+    /// The method itself names all of its parameters.
+    ByHand(&'static str),
+}
 
-/// One verb: its arguments are the type that implements it.
+impl PythonMethod {
+    /// Its name, such as `Corpus.export`.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Generated(name) | Self::Mixed(name, _) | Self::ByHand(name) => Some(name),
+        }
+    }
+
+    /// Whether a keyword is generated from this argument of the verb.
+    pub fn has_keyword(self, argument: &str) -> bool {
+        match self {
+            Self::Generated(_) => true,
+            Self::Mixed(_, by_hand) => !by_hand.contains(&argument),
+            Self::None | Self::ByHand(_) => false,
+        }
+    }
+}
+
+/// What a verb does on a Ctrl-C, and while another process writes to the corpus.
+#[derive(Clone, Copy)]
+pub struct Manners {
+    /// Whether it looks for a Ctrl-C itself, to stop where nothing is lost; else it ends there and then.
+    pub stops: bool,
+    /// Whether it waits a minute for another writer to end, as what is written in moments does; else it fails.
+    pub waits: bool,
+}
+
+impl Manners {
+    pub const NONE: Self = Self { stops: false, waits: false };
+    pub const STOPS: Self = Self { stops: true, waits: false };
+    pub const WAITS: Self = Self { stops: false, waits: true };
+    pub const STOPS_AND_WAITS: Self = Self { stops: true, waits: true };
+}
+
+/// One verb: its arguments are the type that implements it. Each says the first four; the others have defaults.
 pub trait Verb: clap::Args + Sized + 'static {
     /// As it is typed: `export`, `dedup redo`.
     const PATH: &'static str;
     /// Command lines that the tests of the documents run.
     const EXAMPLES: &'static [&'static str];
+    /// What it works on.
+    type On: VerbHandle;
+    /// What it answers.
+    type Report: Report;
     /// The text below the examples.
     const NOTES: &'static str = "";
-    /// The Python method or function, such as `Corpus.export`; empty for a verb of the command alone.
-    const PYTHON: &'static str = "";
-    /// Parameters that the Python method names itself: the generated keywords leave them out.
-    const PYTHON_BY_HAND: &'static [&'static str] = &[];
-    /// Whether no list of verbs has it.
+    /// The method of Python that does the same.
+    const PYTHON: PythonMethod = PythonMethod::None;
+    /// Whether help and reference leave it out.
     const IS_HIDDEN: bool = false;
     /// Whether it can be tried out.
     const DRY_RUN: DryRun = DryRun::No;
-    /// Whether it looks for a Ctrl-C itself, to stop where nothing is lost.
-    const STOPS: bool = matches!(Self::On::KIND, HandleKind::Writer);
-    /// Whether it waits a minute for another writer to end: what is written in moments does.
-    const WAITS: bool = false;
-    /// What it works on.
-    type On: VerbHandle;
-    /// The options of the room, for the test of the defaults.
-    type Options: clap::Args + Default + PartialEq + std::fmt::Debug;
-    /// What it answers.
-    type Report: Report;
+    /// What it does on a Ctrl-C, and while another process writes.
+    const MANNERS: Manners = match Self::On::KIND {
+        HandleKind::Writer => Manners::STOPS,
+        _ => Manners::NONE,
+    };
 
     /// Does the work.
     ///
@@ -204,10 +253,6 @@ pub trait Verb: clap::Args + Sized + 'static {
     ) -> anyhow::Result<Self::Report>;
 }
 
-/// The options of a verb that has none.
-#[derive(clap::Args, Debug, Default, PartialEq)]
-pub struct NoOptions {}
-
 /// What a verb answers.
 pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
     /// The `type` of its JSON.
@@ -216,12 +261,13 @@ pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
     /// Prints it for people.
     fn print(&self, out: &mut Output);
 
-    /// It as JSON, an object a line; `tried` says whether a verb that can be tried out was.
+    /// The report as JSON, an object a line; `tried` says whether `--dry-run` was given, and is `None` for a verb that
+    /// does not have it.
     ///
     /// # Errors
     /// None that a report gives cause for.
     fn json(&self, tried: Option<bool>) -> serde_json::Result<String> {
-        Ok(output::json_of(Self::TYPE, self, tried)? + "\n")
+        output::json_line(Self::TYPE, self, tried)
     }
 
     /// How the command ends.
@@ -258,7 +304,7 @@ impl<T: ListRow> Report for ListReport<T> {
     }
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
-        self.0.iter().map(|one| Ok(output::json_of(T::TYPE, one, None)? + "\n")).collect()
+        output::json_lines(T::TYPE, &self.0)
     }
 }
 
@@ -290,7 +336,7 @@ impl Report for Streamed {
     }
 }
 
-/// A report whose type is forgotten: whole before the first byte is printed.
+/// A report in the form that was asked for: whole before the first byte is printed.
 pub struct VerbAnswer {
     /// JSON, or text for people; each line ends.
     pub text: String,
@@ -317,16 +363,12 @@ pub struct VerbEntry {
     pub examples: &'static [&'static str],
     pub notes: &'static str,
     is_hidden: bool,
-    /// The Python method.
-    pub python: &'static str,
-    /// Parameters that the method names itself.
-    pub python_by_hand: &'static [&'static str],
+    /// The method of Python that does the same.
+    pub python: PythonMethod,
     /// Whether it can be tried out.
     pub dry_run: DryRun,
-    /// Whether it looks for a Ctrl-C itself.
-    pub stops: bool,
-    /// Whether it waits for another writer.
-    pub waits: bool,
+    /// What it does on a Ctrl-C, and while another process writes.
+    pub manners: Manners,
     /// What it works on.
     pub on: HandleKind,
     augment: fn(Command) -> Command,
@@ -334,7 +376,7 @@ pub struct VerbEntry {
     pub run: RunVerb,
     /// The schema of its report.
     pub schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
-    /// Whether no argument comes to the defaults of the library.
+    /// Fails if its options of the library differ, without arguments, from their defaults.
     #[cfg(test)]
     pub check_defaults: fn() -> Result<(), String>,
 }
@@ -351,16 +393,14 @@ pub const fn entry<V: Verb>() -> VerbEntry {
         notes: V::NOTES,
         is_hidden: V::IS_HIDDEN,
         python: V::PYTHON,
-        python_by_hand: V::PYTHON_BY_HAND,
         dry_run: V::DRY_RUN,
-        stops: V::STOPS,
-        waits: V::WAITS,
+        manners: V::MANNERS,
         on: V::On::KIND,
         augment: V::augment_args,
         run: run::<V>,
         schema: schemars::SchemaGenerator::subschema_for::<V::Report>,
         #[cfg(test)]
-        check_defaults: check_defaults::<V::Options>,
+        check_defaults: || Ok(()),
     }
 }
 
@@ -404,19 +444,19 @@ fn check_defaults<O: clap::Args + Default + PartialEq + std::fmt::Debug>() -> Re
 }
 
 impl VerbEntry {
+    /// This row of a verb with the options `O` of the library; a test compares them, without arguments, with their
+    /// defaults.
+    pub const fn defaults_of<O: clap::Args + Default + PartialEq + std::fmt::Debug>(self) -> Self {
+        Self {
+            #[cfg(test)]
+            check_defaults: check_defaults::<O>,
+            ..self
+        }
+    }
+
     /// The last word of the path.
     pub fn name(&self) -> &'static str {
         self.path.rsplit(' ').next().unwrap_or(self.path)
-    }
-
-    /// `export` -> `Export`, `dedup redo` -> `DedupRedo`.
-    pub fn class_name(&self) -> String {
-        let word = |word: &str| {
-            let mut characters = word.chars();
-            let first = characters.next().map(|first| first.to_ascii_uppercase());
-            first.into_iter().chain(characters).collect::<String>()
-        };
-        self.path.split([' ', '-']).map(word).collect()
     }
 
     /// The arguments alone, as Python has them: texts as they were written, no corpus.

@@ -5,13 +5,13 @@ use super::output::Output;
 use super::reference;
 use super::spelling::{Face, spell, spell_message, spell_name};
 use super::table::{PreparedVerb, VerbError};
-use super::verb::{OpenHandle, Report, Verb, VerbCall};
+use super::verb::{OpenHandle, PythonMethod, Report, Verb, VerbCall};
 use super::verbs::{FAMILIES, VERBS, find_verb};
 use clap::Command;
 use std::collections::BTreeSet;
 
 /// Look at a probe that only the tests have.
-#[derive(clap::Args, Debug, Default, PartialEq)]
+#[derive(clap::Args)]
 pub(super) struct ProbeArgs {
     /// How deep the probe goes.
     #[arg(long, default_value_t)]
@@ -27,13 +27,12 @@ pub(super) struct ProbeReport {
 
 impl Verb for ProbeArgs {
     const PATH: &str = "dedup probe";
-    const PYTHON: &str = "Corpus.probe";
+    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.probe");
     const EXAMPLES: &[&str] = &["corpusdb dedup probe"];
     type On = ();
-    type Options = Self;
     type Report = ProbeReport;
 
-    fn run(self, (): (), _: &VerbCall<'_>) -> anyhow::Result<ProbeReport> {
+    fn run(self, (): (), _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(ProbeReport { depth: self.depth })
     }
 }
@@ -156,7 +155,7 @@ fn the_command_is_well_formed_and_every_family_is_said() {
 /// `epoch plan` was ended there and then by the first Ctrl-C, and left the snapshot that it had made.
 #[test]
 fn whoever_looks_for_ctrl_c_is_left_to_stop_and_nobody_else() {
-    let stops = |path: &str| find_verb(path).unwrap_or_else(|| panic!("{path}")).stops;
+    let stops = |path: &str| find_verb(path).unwrap_or_else(|| panic!("{path}")).manners.stops;
     for path in [
         "epoch plan",
         "epoch mark",

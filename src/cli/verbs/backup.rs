@@ -4,7 +4,7 @@ use crate::cli::output::Output;
 use crate::cli::record::{OnRecord, RecordArgs};
 use crate::cli::session::{now, on_disk, stores};
 use crate::cli::verb::{
-    CorpusPath, ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
+    CorpusPath, ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
 };
 use corpusdb::Backups;
 use corpusdb::show::{count, number, size};
@@ -43,18 +43,16 @@ pub(super) struct BackupTaken {
 
 impl Verb for BackupCreateArgs {
     const PATH: &str = "backup create";
-    const PYTHON: &str = "Backups.create";
-    const PYTHON_BY_HAND: &[&str] = &["directory", "record"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Backups.create", &["directory", "record"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb backup create crawl /backups/crawl",
         "corpusdb backup create crawl s3://bucket/backups/crawl",
     ];
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = BackupTaken;
 
-    fn run(self, corpus: &Path, call: &VerbCall<'_>) -> anyhow::Result<BackupTaken> {
+    fn run(self, corpus: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let report = backups_at(self.directory.clone()).create(corpus, &call.context)?;
         let on_record = match self.record.record {
             true => {
@@ -130,15 +128,13 @@ impl BackupRow {
 
 impl Verb for BackupListArgs {
     const PATH: &str = "backup list";
-    const PYTHON: &str = "Backups.list";
-    const PYTHON_BY_HAND: &[&str] = &["directory"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Backups.list", &["directory"]);
     const EXAMPLES: &[&str] =
         &["corpusdb backup list /backups/crawl", "corpusdb backup list /backups/crawl --json"];
     type On = ();
-    type Options = NoOptions;
     type Report = ListReport<BackupRow>;
 
-    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<ListReport<BackupRow>> {
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let records = backups_at(self.directory).list(&call.context)?;
         let row =
             |record: &BackupRecord| BackupRow::of(record, record.purged_since(&records).len());
@@ -157,9 +153,11 @@ impl ListRow for BackupRow {
             row.extend(has_purged.then(|| number(*purged_since)));
             row
         };
-        let rows: Vec<Vec<String>> = backups.iter().map(row).collect();
         let head = ["commit", "documents", "size", "taken by", "purged since"];
-        out.table(head.get(..4 + usize::from(has_purged)).unwrap_or_default(), &rows);
+        out.table(
+            head.get(..4 + usize::from(has_purged)).unwrap_or_default(),
+            backups.iter().map(row),
+        );
     }
 }
 
@@ -172,16 +170,14 @@ pub(super) struct BackupVerifyArgs {
 
 impl Verb for BackupVerifyArgs {
     const PATH: &str = "backup verify";
-    const PYTHON: &str = "Backups.verify";
-    const PYTHON_BY_HAND: &[&str] = &["directory"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Backups.verify", &["directory"]);
     const EXAMPLES: &[&str] = &["corpusdb backup verify /backups/crawl"];
     const NOTES: &str = "Exit code 1 when a file is damaged.";
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = ();
-    type Options = NoOptions;
     type Report = VerifyBackupsReport;
 
-    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<VerifyBackupsReport> {
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(backups_at(self.directory).verify(&call.context)?)
     }
 }
@@ -199,7 +195,7 @@ impl Report for VerifyBackupsReport {
     }
 
     fn status(&self) -> ExitStatus {
-        if self.faults.is_empty() { ExitStatus::Done } else { ExitStatus::BadAnswer }
+        ExitStatus::of(self.faults.is_empty())
     }
 }
 
@@ -235,19 +231,18 @@ pub(super) struct RestoredBackup {
 
 impl Verb for BackupRestoreArgs {
     const PATH: &str = "backup restore";
-    const PYTHON: &str = "Backups.restore";
-    const PYTHON_BY_HAND: &[&str] = &["directory", "target", "id", "repeat_purges"];
+    const PYTHON: PythonMethod =
+        PythonMethod::Mixed("Backups.restore", &["directory", "target", "id", "repeat_purges"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb backup restore /backups/crawl crawl-again",
         "corpusdb backup restore /backups/crawl crawl-in-june --id 412",
         "corpusdb backup restore /backups/crawl crawl-in-june --id 412 --repeat-purges",
     ];
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = ();
-    type Options = NoOptions;
     type Report = RestoredBackup;
 
-    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<RestoredBackup> {
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let backups = backups_at(self.directory);
         let record = backups.restore(&self.target, self.id, &call.context)?;
         let others = backups.list(&call.context)?;
@@ -303,15 +298,13 @@ pub(super) struct BackupDropArgs {
 
 impl Verb for BackupDropArgs {
     const PATH: &str = "backup drop";
-    const PYTHON: &str = "Backups.drop";
-    const PYTHON_BY_HAND: &[&str] = &["directory", "id"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Backups.drop", &["directory", "id"]);
     const EXAMPLES: &[&str] = &["corpusdb backup drop /backups/crawl 412"];
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = ();
-    type Options = NoOptions;
     type Report = DropBackupReport;
 
-    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<DropBackupReport> {
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(backups_at(self.directory).drop_backup(self.id, &call.context)?)
     }
 }
@@ -343,14 +336,12 @@ pub(super) struct UnlockReport {
 
 impl Verb for BackupUnlockArgs {
     const PATH: &str = "backup unlock";
-    const PYTHON: &str = "Backups.unlock";
-    const PYTHON_BY_HAND: &[&str] = &["directory"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Backups.unlock", &["directory"]);
     const EXAMPLES: &[&str] = &["corpusdb backup unlock s3://bucket/backups/crawl"];
     type On = ();
-    type Options = NoOptions;
     type Report = UnlockReport;
 
-    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<UnlockReport> {
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(UnlockReport { marks: backups_at(self.directory).unlock(&call.context)? })
     }
 }

@@ -1,7 +1,7 @@
 //! `corpusdb check`, `compact` and `migrate`: is everything as it must be, and the files of the store.
 
 use crate::cli::output::{self, Output};
-use crate::cli::verb::{ALL_BY_HAND, CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{CorpusPath, ExitStatus, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::show::{number, size};
 use corpusdb::store::{CheckDepth, CheckFault};
 use corpusdb::{CorpusWriter, RepairReport, SalvageReport};
@@ -71,8 +71,7 @@ pub(super) struct DigestReport {
 
 impl Verb for CheckArgs {
     const PATH: &str = "check";
-    const PYTHON: &str = "Corpus.check";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.check");
     const EXAMPLES: &[&str] = &[
         "corpusdb check crawl",
         "corpusdb check crawl --deep",
@@ -81,12 +80,11 @@ impl Verb for CheckArgs {
         "corpusdb check crawl --salvage rescued",
     ];
     const NOTES: &str = "Exit code 1 when faults are found, or documents are lost.";
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = CheckAnswer;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<CheckAnswer> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         if self.repair {
             return Ok(CheckAnswer::Repaired(call.options.repair(path, &call.context)?));
         }
@@ -128,23 +126,21 @@ impl Report for CheckAnswer {
     }
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
-        let line = match self {
-            Self::Checked(report) => output::json_of(Self::TYPE, report, None),
-            Self::Digest(report) => output::json_of("digest", report, None),
-            Self::Repaired(report) => output::json_of("repair", report, None),
-            Self::Salvaged(report) => output::json_of("salvage", report, None),
-        };
-        Ok(line? + "\n")
+        match self {
+            Self::Checked(report) => output::json_line(Self::TYPE, report, None),
+            Self::Digest(report) => output::json_line("digest", report, None),
+            Self::Repaired(report) => output::json_line("repair", report, None),
+            Self::Salvaged(report) => output::json_line("salvage", report, None),
+        }
     }
 
     fn status(&self) -> ExitStatus {
-        let is_good = match self {
+        ExitStatus::of(match self {
             Self::Checked(report) => report.faults.is_empty(),
             Self::Digest(_) => true,
             Self::Repaired(report) => report.is_sound(),
             Self::Salvaged(report) => report.is_whole(),
-        };
-        if is_good { ExitStatus::Done } else { ExitStatus::BadAnswer }
+        })
     }
 }
 
@@ -257,13 +253,12 @@ pub(super) struct CompactReport {
 
 impl Verb for CompactArgs {
     const PATH: &str = "compact";
-    const PYTHON: &str = "Writer.compact";
+    const PYTHON: PythonMethod = PythonMethod::Generated("Writer.compact");
     const EXAMPLES: &[&str] = &["corpusdb compact crawl"];
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = CompactReport;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<CompactReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let size = |writer: &CorpusWriter| -> anyhow::Result<u64> {
             let usage = writer.view().disk_usage().map_err(corpusdb::Error::from)?;
             Ok(usage.iter().map(|(_, bytes)| bytes).sum())
@@ -303,12 +298,11 @@ pub(super) struct MigrateReport {
 impl Verb for MigrateArgs {
     const PATH: &str = "migrate";
     const EXAMPLES: &[&str] = &["corpusdb migrate crawl"];
-    const STOPS: bool = false;
+    const MANNERS: Manners = Manners::NONE;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = MigrateReport;
 
-    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<MigrateReport> {
+    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let (format, documents) = (corpusdb::store::format_version(), writer.view().documents());
         Ok(MigrateReport { format, documents, corpus: writer.corpus().path().to_path_buf() })
     }

@@ -4,7 +4,9 @@ use super::contamination_evidence::{ShownEvidence, print_table};
 use crate::cli::find::DocumentName;
 use crate::cli::output::{self, Output};
 use crate::cli::session::stores;
-use crate::cli::verb::{ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{
+    ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
+};
 use corpusdb::contamination::{ContaminationRule, SuiteFields, UnsearchedField};
 use corpusdb::curate::SuiteReport;
 use corpusdb::ingest::ReadOptions;
@@ -19,7 +21,7 @@ use std::io::{self, Write};
 
 /// Fields that are not searched for, of which the names are shown.
 const LISTED: usize = 24;
-/// What is said of suites whose items an earlier release read.
+/// The note on suites whose items an earlier release read.
 pub(super) const EARLIER_ITEMS: &str = "items as an earlier release read them; `corpusdb contamination add` with the same files reads them anew";
 /// The message when there is nothing to search for.
 const NO_SUITE: &str = "there is no suite; `corpusdb contamination add` adds one";
@@ -45,18 +47,17 @@ pub(super) struct ContaminationAddArgs {
 
 impl Verb for ContaminationAddArgs {
     const PATH: &str = "contamination add";
-    const PYTHON: &str = "Writer.contamination.add";
-    const PYTHON_BY_HAND: &[&str] = &["name", "files"];
+    const PYTHON: PythonMethod =
+        PythonMethod::Mixed("Writer.contamination.add", &["name", "files"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb contamination add crawl gsm8k gsm8k-test.jsonl",
         "corpusdb contamination add crawl mmlu mmlu/*.parquet",
         "corpusdb contamination add crawl ours held-out.csv --question ask --answer gold",
     ];
     type On = CorpusWriter;
-    type Options = SuiteFields;
     type Report = SuiteReport;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<SuiteReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let read = ReadOptions { stores: stores(), ..ReadOptions::default() };
         Ok(writer.add_suite(&self.name, &self.files, &read, &self.fields, &call.context)?)
     }
@@ -137,19 +138,17 @@ pub(super) struct ContaminationCheckArgs {
 
 impl Verb for ContaminationCheckArgs {
     const PATH: &str = "contamination check";
-    const PYTHON: &str = "Corpus.contamination.check";
-    const PYTHON_BY_HAND: &[&str] = &["files"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.contamination.check", &["files"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb contamination check crawl new-pages.jsonl.zst",
         "curl -s https://example.org/page.txt | corpusdb contamination check crawl - --json",
     ];
     const NOTES: &str = "Exit code 1 when a text is contaminated.";
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = Corpus;
-    type Options = ContaminationRule;
     type Report = ContaminationAnswer;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<ContaminationAnswer> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         anyhow::ensure!(
             !corpus.suites()?.is_empty(),
             "there is no suite to check against; `corpusdb contamination add` adds one"
@@ -180,24 +179,19 @@ impl Verb for ContaminationCheckArgs {
         let counts =
             corpus.check_contamination(&self.files, &read, &self.rule, &mut each, &call.context)?;
         let last = match is_json {
-            true => output::json_of("contamination_check", &counts, None)?,
+            true => output::json_line("contamination_check", &counts, None)?,
             false => format!(
-                "{} of {} texts are contaminated",
+                "{} of {} texts are contaminated\n",
                 number(counts.contaminated),
                 number(counts.texts)
             ),
         };
         // Whoever wants no more rows still hears by the exit status what was found.
-        match written.and_then(|()| write(&(last + "\n"))) {
+        match written.and_then(|()| write(&last)) {
             Err(error) if !is_closed_pipe(&error) => return Err(error),
             _ => {}
         }
-        Ok(ContaminationAnswer::Streamed {
-            status: match counts.contaminated {
-                0 => ExitStatus::Done,
-                _ => ExitStatus::BadAnswer,
-            },
-        })
+        Ok(ContaminationAnswer::Streamed { status: ExitStatus::of(counts.contaminated == 0) })
     }
 }
 
@@ -222,10 +216,7 @@ impl Report for ContaminationAnswer {
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
         match self {
-            Self::Texts(texts) => texts
-                .iter()
-                .map(|text| Ok(output::json_of(Self::TYPE, text, None)? + "\n"))
-                .collect(),
+            Self::Texts(texts) => output::json_lines(Self::TYPE, texts),
             Self::Streamed { .. } => Ok(String::new()),
         }
     }
@@ -244,7 +235,7 @@ impl Report for ContaminationAnswer {
 
 fn checked_lines(checked: &CheckedText, corpus: &Corpus, is_json: bool) -> anyhow::Result<String> {
     if is_json {
-        return Ok(output::json_of("checked", checked, None)? + "\n");
+        return Ok(output::json_line("checked", checked, None)?);
     }
     let mut out = Output::new(false);
     out.line(&checked.text);
@@ -271,14 +262,13 @@ pub(super) struct ContaminationListArgs {}
 
 impl Verb for ContaminationListArgs {
     const PATH: &str = "contamination list";
-    const PYTHON: &str = "Corpus.contamination.list";
+    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.contamination.list");
     const EXAMPLES: &[&str] =
         &["corpusdb contamination list crawl", "corpusdb contamination list crawl --json"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = ListReport<SuiteSummary>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<SuiteSummary>> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(ListReport(corpus.suites()?))
     }
 }
@@ -299,10 +289,9 @@ impl ListRow for SuiteSummary {
             let last = vec![suite.normaliser.to_owned(), searched];
             [vec![suite.suite.clone()], counts.to_vec(), last].concat()
         };
-        let rows: Vec<Vec<String>> = suites.iter().map(row).collect();
         let head =
             ["suite", "items", "weak", "too short", "n-grams", "words", "documents searched"];
-        out.table(&head, &rows);
+        out.table(&head, suites.iter().map(row));
         let outdated: Vec<&str> = outdated_names(suites);
         if !outdated.is_empty() {
             out.note(format!("{}: {EARLIER_ITEMS}", outdated.join(", ")));
@@ -335,18 +324,16 @@ pub(super) struct EvidenceAnswer(Vec<ShownEvidence>);
 
 impl Verb for ContaminationShowArgs {
     const PATH: &str = "contamination show";
-    const PYTHON: &str = "Corpus.contamination.show";
-    const PYTHON_BY_HAND: &[&str] = &["what"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.contamination.show", &["what"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb contamination show crawl gsm8k --limit 3",
         "corpusdb contamination show crawl 42",
     ];
     const NOTES: &str = "Exit code 1 when there is no evidence.";
     type On = Corpus;
-    type Options = ContaminationRule;
     type Report = EvidenceAnswer;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<EvidenceAnswer> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let Self { what, limit, rule } = self;
         let (name, suites) = (DocumentName::of(&what), corpus.suites()?);
         let is_suite = suites.iter().any(|suite| suite.suite == what);
@@ -377,11 +364,11 @@ impl Report for EvidenceAnswer {
     }
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
-        self.0.iter().map(|one| Ok(output::json_of(Self::TYPE, one, None)? + "\n")).collect()
+        output::json_lines(Self::TYPE, &self.0)
     }
 
     fn status(&self) -> ExitStatus {
-        if self.0.is_empty() { ExitStatus::BadAnswer } else { ExitStatus::Done }
+        ExitStatus::of(!self.0.is_empty())
     }
 }
 
@@ -401,16 +388,13 @@ pub(super) struct SuiteDropReport {
 
 impl Verb for ContaminationDropArgs {
     const PATH: &str = "contamination drop";
-    const PYTHON: &str = "Writer.contamination.drop";
-    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Writer.contamination.drop", &["name"]);
     const EXAMPLES: &[&str] = &["corpusdb contamination drop crawl gsm8k"];
-    const STOPS: bool = false;
-    const WAITS: bool = true;
+    const MANNERS: Manners = Manners::WAITS;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = SuiteDropReport;
 
-    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<SuiteDropReport> {
+    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         writer.drop_suite(&self.name)?;
         Ok(SuiteDropReport { suite: self.name })
     }
@@ -442,21 +426,15 @@ pub(super) struct ContaminationReportArgs {
 
 impl Verb for ContaminationReportArgs {
     const PATH: &str = "contamination report";
-    const PYTHON: &str = "Corpus.contamination.report";
-    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.contamination.report", &["name"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb contamination report crawl",
         "corpusdb contamination report crawl gsm8k --score 0.8 --limit 20",
     ];
     type On = Corpus;
-    type Options = ContaminationRule;
     type Report = ListReport<SuiteContamination>;
 
-    fn run(
-        self,
-        corpus: &Corpus,
-        _: &VerbCall<'_>,
-    ) -> anyhow::Result<ListReport<SuiteContamination>> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(ListReport(corpus.contamination(self.name.as_deref(), &self.rule, self.limit)?))
     }
 }

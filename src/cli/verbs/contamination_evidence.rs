@@ -26,7 +26,7 @@ impl ShownEvidence {
         Ok(Self { evidence, item })
     }
 
-    /// One line, then the item, then what stands in the document.
+    /// Prints a line of figures, then the item, then what the document has of it.
     pub(super) fn print(&self, out: &mut Output) {
         let Self { evidence: one, item } = self;
         let place = one.document.map_or_else(String::new, |id| format!(" in document {id}"));
@@ -51,7 +51,7 @@ impl ShownEvidence {
     }
 }
 
-/// One after another, a line each.
+/// Prints evidence as a table, a row each.
 pub(super) fn print_table(found: &[ItemEvidence], out: &mut Output) {
     if found.is_empty() {
         return;
@@ -67,8 +67,8 @@ pub(super) fn print_table(found: &[ItemEvidence], out: &mut Output) {
             verdict(one).to_owned(),
         ]
     };
-    let rows: Vec<Vec<String>> = found.iter().map(row).collect();
-    out.table(&["item", "part", "document", "score", "tokens", "longest run", "verdict"], &rows);
+    let head = ["item", "part", "document", "score", "tokens", "longest run", "verdict"];
+    out.table(&head, found.iter().map(row));
 }
 
 fn verdict(one: &ItemEvidence) -> &'static str {
@@ -81,7 +81,7 @@ fn verdict(one: &ItemEvidence) -> &'static str {
     }
 }
 
-/// On one line, cut.
+/// The beginning of a text, on one line.
 fn shown(text: &str) -> String {
     let plain = |character: char| if character.is_whitespace() { ' ' } else { character };
     let head: String = text.chars().take(SHOWN).map(plain).collect();

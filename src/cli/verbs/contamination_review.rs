@@ -5,7 +5,7 @@ use super::review_verdicts;
 use crate::cli::find;
 use crate::cli::output::{self, Output};
 use crate::cli::session::on_disk;
-use crate::cli::verb::{CorpusPath, Report, Verb, VerbCall};
+use crate::cli::verb::{CorpusPath, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::contamination::{RulePrecision, SuiteVerdict};
 use corpusdb::curate::{JudgeReport, Judgement};
 use corpusdb::pages::{self, ReviewPage, corpus_title, precision_sentence};
@@ -89,8 +89,10 @@ enum ShownPairs {
 
 impl Verb for ContaminationReviewArgs {
     const PATH: &str = "contamination review";
-    const PYTHON: &str = "Corpus.contamination.review";
-    const PYTHON_BY_HAND: &[&str] = &["suite", "accept", "reject", "verdicts", "html"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed(
+        "Corpus.contamination.review",
+        &["suite", "accept", "reject", "verdicts", "html"],
+    );
     const EXAMPLES: &[&str] = &[
         "corpusdb contamination review crawl gsm8k",
         "corpusdb contamination review crawl --sample 1 --limit 50 --html review.html",
@@ -103,10 +105,9 @@ impl Verb for ContaminationReviewArgs {
 A line of verdicts is one that --json prints, or {\"suite\", \"item\", \"document\": ID, \"verdict\"} (or \"key\" instead of
 \"document\"). A verdict is accepted, rejected, none (deletes a verdict) or null (leaves the pair open).";
     type On = CorpusPath;
-    type Options = ReviewOptions;
     type Report = ReviewAnswer;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<ReviewAnswer> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         if !self.accept.is_empty() || !self.reject.is_empty() || self.verdicts.is_some() {
             return Ok(ReviewAnswer::Judged(self.store_verdicts(path, call)?));
         }
@@ -136,7 +137,7 @@ A line of verdicts is one that --json prints, or {\"suite\", \"item\", \"documen
     }
 }
 
-/// Whether somebody is there to be asked.
+/// Whether a person at a terminal can be asked.
 fn is_asked(call: &VerbCall<'_>) -> bool {
     let is_person = call.session.is_some_and(|session| !session.json);
     is_person && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
@@ -265,18 +266,13 @@ impl Report for ReviewAnswer {
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
         match self {
-            Self::Judged(judged) => {
-                Ok(output::json_of("contamination_review", judged, None)? + "\n")
-            }
-            Self::Pairs(answer) => {
-                let line = |pair| Ok(output::json_of(Self::TYPE, pair, None)? + "\n");
-                answer.pairs.iter().map(line).collect()
-            }
+            Self::Judged(judged) => output::json_line("contamination_review", judged, None),
+            Self::Pairs(answer) => output::json_lines(Self::TYPE, &answer.pairs),
         }
     }
 }
 
-/// What is typed.
+/// What a person answers for a pair.
 enum TypedAnswer {
     Verdict(SuiteVerdict),
     Skip,

@@ -1,7 +1,7 @@
 //! `corpusdb dedup`: what a dedup policy comes to, and deciding again under another one.
 
 use crate::cli::output::Output;
-use crate::cli::verb::{DryRun, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{DryRun, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::{RedoReport, SettleReport};
 use corpusdb::dedup::{DecisionOptions, PolicySettings};
 use corpusdb::duplicates::{DedupExplanation, explain_policy};
@@ -22,7 +22,7 @@ pub(super) struct DedupRedoArgs {
 
 impl Verb for DedupRedoArgs {
     const PATH: &str = "dedup redo";
-    const PYTHON: &str = "Writer.dedup.redo";
+    const PYTHON: PythonMethod = PythonMethod::Generated("Writer.dedup.redo");
     const EXAMPLES: &[&str] = &[
         "corpusdb dedup redo crawl --threshold 0.7 --dry-run",
         "corpusdb dedup redo crawl --threshold 0.7",
@@ -33,10 +33,9 @@ impl Verb for DedupRedoArgs {
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
-    type Options = DecisionOptions;
     type Report = RedoReport;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<RedoReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let policy = self.decision.changed(writer.view().policy()).map_err(Error::from)?;
         for remark in self.decision.remarks(&policy) {
             call.note(&remark);
@@ -62,22 +61,18 @@ impl Report for RedoReport {
             number(self.documents),
             number(self.kept_before)
         ));
-        let rows: Vec<Vec<String>> = self
-            .sources
-            .iter()
-            .map(|source| {
-                vec![
-                    source.name.clone(),
-                    number(source.kept_before),
-                    number(source.kept_after),
-                    number(source.newly_removed),
-                    number(source.newly_kept),
-                    size(source.bytes_before),
-                    size(source.bytes_after),
-                ]
-            })
-            .collect();
-        out.table(&["source", "kept", "then", "removed now", "kept now", "text", "then"], &rows);
+        let rows = self.sources.iter().map(|source| {
+            vec![
+                source.name.clone(),
+                number(source.kept_before),
+                number(source.kept_after),
+                number(source.newly_removed),
+                number(source.newly_kept),
+                size(source.bytes_before),
+                size(source.bytes_after),
+            ]
+        });
+        out.table(&["source", "kept", "then", "removed now", "kept now", "text", "then"], rows);
         out.capped(self.capped);
     }
 }
@@ -92,8 +87,7 @@ pub(super) struct DedupSettleArgs {}
 
 impl Verb for DedupSettleArgs {
     const PATH: &str = "dedup settle";
-    const PYTHON: &str = "Writer.dedup.settle";
-    const PYTHON_BY_HAND: &[&str] = &["dry_run"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Writer.dedup.settle", &["dry_run"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb dedup settle crawl --memory 16GB",
         "corpusdb dedup settle crawl --dry-run",
@@ -101,10 +95,9 @@ impl Verb for DedupSettleArgs {
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = SettleReport;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<SettleReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(writer.settle(&call.context)?)
     }
 }
@@ -139,7 +132,7 @@ pub(super) struct DedupExplainArgs {
 
 impl Verb for DedupExplainArgs {
     const PATH: &str = "dedup explain";
-    const PYTHON: &str = "explain_dedup";
+    const PYTHON: PythonMethod = PythonMethod::Generated("explain_dedup");
     const EXAMPLES: &[&str] = &[
         "corpusdb dedup explain --profile fineweb",
         "corpusdb dedup explain --threshold 0.7",
@@ -148,10 +141,9 @@ impl Verb for DedupExplainArgs {
         "corpusdb dedup explain crawl --threshold 0.7",
     ];
     type On = Option<Corpus>;
-    type Options = PolicySettings;
     type Report = DedupExplanation;
 
-    fn run(self, corpus: Option<&Corpus>, call: &VerbCall<'_>) -> anyhow::Result<DedupExplanation> {
+    fn run(self, corpus: Option<&Corpus>, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let explanation = match corpus {
             None => explain_policy(&self.policy.policy().map_err(Error::from)?),
             Some(corpus) => {
@@ -193,22 +185,18 @@ fn print_detection(found: &DedupExplanation, out: &mut Output) {
             found.estimate_floor
         ));
     }
-    let rows: Vec<Vec<String>> = found
-        .detection
-        .iter()
-        .map(|line| {
-            let mark = if line.jaccard == found.policy_settings.threshold { " = T" } else { "" };
-            let mut row = vec![
-                format!("{}{mark}", (line.jaccard * 1e4).round() / 1e4),
-                probability(line.found),
-                number(line.candidates_per_million.round() as u64),
-            ];
-            row.extend(verifies.then(|| probability(line.verified)));
-            row
-        })
-        .collect();
+    let rows = found.detection.iter().map(|line| {
+        let mark = if line.jaccard == found.policy_settings.threshold { " = T" } else { "" };
+        let mut row = vec![
+            format!("{}{mark}", (line.jaccard * 1e4).round() / 1e4),
+            probability(line.found),
+            number(line.candidates_per_million.round() as u64),
+        ];
+        row.extend(verifies.then(|| probability(line.verified)));
+        row
+    });
     let head = ["similarity", "found with", "candidates in a million pairs", "compared"];
-    out.table(head.get(..if verifies { 4 } else { 3 }).unwrap_or(&head), &rows);
+    out.table(head.get(..if verifies { 4 } else { 3 }).unwrap_or(&head), rows);
 }
 
 fn print_bytes(found: &DedupExplanation, out: &mut Output) {

@@ -1,7 +1,7 @@
 //! `corpusdb demo`: puts a script and the texts that the command carries into a directory, and runs the script.
 
 use crate::cli::session::{CommandSession, on_disk};
-use crate::cli::verb::{ExitStatus, NoOptions, Streamed, Verb, VerbCall};
+use crate::cli::verb::{ExitStatus, Manners, Streamed, Verb, VerbCall};
 use anyhow::{Context as _, bail};
 use corpusdb::{Corpus, Error, ErrorKind, Interrupted};
 use std::collections::BTreeMap;
@@ -43,12 +43,11 @@ impl Verb for DemoArgs {
     const NOTES: &str = "\
 It takes about a minute, and leaves the corpus for your own experiments.
 Exit code 1 when the written epoch does not verify.";
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = ();
-    type Options = NoOptions;
     type Report = Streamed;
 
-    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(run(self, call.session()?)?.into())
     }
 }
@@ -131,7 +130,7 @@ fn unpack_texts(directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How this command was started, in words of the shell, with what every verb of the script is to share.
+/// The words of the shell that start this command again, with the options that every verb of the script gets.
 fn command_words(session: &CommandSession) -> String {
     let quoted = |word: &OsString| format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"));
     let mut words: Vec<String> = session.program.iter().map(quoted).collect();

@@ -1,17 +1,17 @@
-//! Verbs that look at documents: `count`, `sample`, `show`, and `rejects` for what became none.
+//! `corpusdb count`, `sample` and `show`: documents; `rejects` and `rejects drop`: records that could not be read.
 
 use crate::cli::find;
 use crate::cli::output::{self, Output, Paint};
 use crate::cli::session::parse_document;
 use crate::cli::verb::{
-    ALL_BY_HAND, DryRun, ExitStatus, NoOptions, Report, Streamed, Verb, VerbCall,
+    DryRun, ExitStatus, Manners, PythonMethod, Report, Streamed, Verb, VerbCall,
 };
 use corpusdb::curate::{DropRejectsReport, RejectSelection, ShownTokens};
 use corpusdb::query::{DocumentFilter, Shown};
 use corpusdb::show::{number, one_line, size};
+use corpusdb::store::RejectRecord;
 use corpusdb::{Corpus, CorpusWriter};
 use serde::Serialize;
-use std::io::{BufWriter, Write};
 
 /// Characters of a text that `sample` shows.
 const SAMPLE: usize = 400;
@@ -44,18 +44,16 @@ pub(super) struct CountReport {
 
 impl Verb for CountArgs {
     const PATH: &str = "count";
-    const PYTHON: &str = "Corpus.count";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.count");
     const EXAMPLES: &[&str] = &[
         "corpusdb count crawl",
         "corpusdb count crawl --where \"kept AND language = 'en' AND tokens > 1000\"",
         "corpusdb count crawl --snapshot june --where \"source = 'web'\"",
     ];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = CountReport;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<CountReport> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let (condition, snapshot) = (self.condition.clone(), self.snapshot.clone());
         let documents =
             corpus.count(DocumentFilter { condition, snapshot, ..DocumentFilter::default() })?;
@@ -91,45 +89,33 @@ pub(super) struct SampleArgs {
 
 impl Verb for SampleArgs {
     const PATH: &str = "sample";
-    const PYTHON: &str = "Corpus.sample";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.sample");
     const EXAMPLES: &[&str] = &[
         "corpusdb sample crawl -n 3 --where \"kept AND source = 'web'\"",
         "corpusdb sample crawl -n 1000 --seed 7 --json > sample.jsonl",
         "corpusdb sample crawl --snapshot june",
     ];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = Streamed;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let is_json = call.session()?.json;
         let snapshot = self.snapshot;
         let condition = self.condition.or_else(|| snapshot.is_none().then(|| "kept".to_owned()));
         let filter = DocumentFilter { condition, snapshot, ..DocumentFilter::default() };
-        let drawn = corpus.sample(filter, self.n, self.seed)?;
+        let drawn = corpus.sample(filter, self.n, self.seed)?.into_iter();
         // A thousand long documents are not held at once.
-        let mut out = BufWriter::new(output::stdout());
-        for document in drawn {
-            let shown = corpus.show(document)?;
-            let text = match is_json {
-                true => output::json_of("document", &shown, None)? + "\n",
-                false => sampled(&shown),
-            };
-            out.write_all(text.as_bytes())?;
-        }
-        out.flush()?;
+        let documents = drawn.map(|document| Ok(corpus.show(document)?));
+        output::stream_rows(("document", is_json), documents, print_sampled)?;
         Ok(ExitStatus::Done.into())
     }
 }
 
-fn sampled(shown: &Shown) -> String {
-    let mut out = Output::new(false);
+fn print_sampled(shown: &Shown, out: &mut Output) {
     out.line(format!("--- {} {} ({}, {} bytes)", shown.id, shown.key, shown.source, shown.bytes));
     let head: String = shown.text.chars().take(SAMPLE).collect();
     let cut = if head.len() < shown.text.len() { " …" } else { "" };
     out.text(&format!("{}{cut}\n", head.trim_end()));
-    out.into_parts().0
 }
 
 /// Show everything known about one document, including why it was removed.
@@ -169,8 +155,7 @@ pub(super) enum ShowAnswer {
 
 impl Verb for ShowArgs {
     const PATH: &str = "show";
-    const PYTHON: &str = "Corpus.document";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.document");
     const EXAMPLES: &[&str] = &[
         "corpusdb show crawl 42",
         "corpusdb show crawl https://example.org/page",
@@ -179,10 +164,9 @@ impl Verb for ShowArgs {
     ];
     const NOTES: &str = "Exit code 1 when no document has the key.";
     type On = Corpus;
-    type Options = NoOptions;
     type Report = ShowAnswer;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<ShowAnswer> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let found =
             find::documents(corpus, self.document.as_deref(), self.key.as_deref(), call.note)?;
         let tokenizer = self.tokenizer.as_deref();
@@ -211,21 +195,17 @@ impl Report for ShowAnswer {
     }
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
-        fn lines<T: Serialize>(name: &'static str, all: &[T]) -> serde_json::Result<String> {
-            all.iter().map(|one| Ok(output::json_of(name, one, None)? + "\n")).collect()
-        }
         match self {
-            Self::Documents(documents) => lines("document", documents),
-            Self::Tokens(documents) => lines("tokens", documents),
+            Self::Documents(documents) => output::json_lines("document", documents),
+            Self::Tokens(documents) => output::json_lines("tokens", documents),
         }
     }
 
     fn status(&self) -> ExitStatus {
-        let is_empty = match self {
-            Self::Documents(documents) => documents.is_empty(),
-            Self::Tokens(documents) => documents.is_empty(),
-        };
-        if is_empty { ExitStatus::BadAnswer } else { ExitStatus::Done }
+        ExitStatus::of(match self {
+            Self::Documents(documents) => !documents.is_empty(),
+            Self::Tokens(documents) => !documents.is_empty(),
+        })
     }
 }
 
@@ -338,54 +318,45 @@ pub(super) struct RejectsArgs {
 }
 
 #[derive(Serialize)]
-struct RejectLine<'a> {
-    source: &'a str,
-    path: &'a str,
+struct RejectLine {
+    source: String,
+    path: String,
     number: u64,
     offset: u64,
-    reason: &'a str,
+    reason: String,
     bytes: u64,
-    raw: &'a str,
+    raw: String,
+}
+
+impl From<RejectRecord> for RejectLine {
+    fn from(reject: RejectRecord) -> Self {
+        let RejectRecord { source, path, number, offset, reason, bytes, raw } = reject;
+        let raw = String::from_utf8_lossy(&raw).into_owned();
+        Self { source, path, number, offset, reason, bytes, raw }
+    }
+}
+
+fn print_reject(reject: &RejectLine, out: &mut Output) {
+    let RejectLine { source, path, number, offset, reason, raw, .. } = reject;
+    let head: String = raw.chars().take(RAW).collect();
+    out.line(one_line(&format!(
+        "{path}: record {number} (counted from 0, byte {offset}, source {source}): {reason}: {head}"
+    )));
 }
 
 impl Verb for RejectsArgs {
     const PATH: &str = "rejects";
-    const PYTHON: &str = "Corpus.rejects";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.rejects");
     const EXAMPLES: &[&str] =
         &["corpusdb rejects crawl", "corpusdb rejects crawl --json | jq -r .raw"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = Streamed;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let is_json = call.session()?.json;
         let total = corpus.view().state().rejects;
-        let (mut shown, mut out) = (0_u64, BufWriter::new(output::stdout()));
-        for reject in corpus.rejects(self.limit)? {
-            let reject = reject?;
-            shown += 1;
-            let raw = String::from_utf8_lossy(&reject.raw);
-            let line = match is_json {
-                true => {
-                    let (source, path, reason) = (&reject.source, &reject.path, &reject.reason);
-                    let (number, offset, bytes) = (reject.number, reject.offset, reject.bytes);
-                    let line =
-                        RejectLine { source, path, number, offset, reason, bytes, raw: &raw };
-                    output::json_of("reject", &line, None)?
-                }
-                false => {
-                    let head: String = raw.chars().take(RAW).collect();
-                    let line = format!(
-                        "{}: record {} (counted from 0, byte {}, source {}): {}: {head}",
-                        reject.path, reject.number, reject.offset, reject.source, reject.reason
-                    );
-                    one_line(&line).into_owned()
-                }
-            };
-            writeln!(out, "{line}")?;
-        }
-        out.flush()?;
+        let rejects = corpus.rejects(self.limit)?.map(|reject| Ok(RejectLine::from(reject?)));
+        let shown = output::stream_rows(("reject", is_json), rejects, print_reject)?;
         if shown < total {
             call.note(&format!("{shown} of {total} shown; `limit=` shows more"));
         } else if total == 0 && !is_json {
@@ -412,24 +383,18 @@ pub(super) struct RejectsDropArgs {
 
 impl Verb for RejectsDropArgs {
     const PATH: &str = "rejects drop";
-    const PYTHON: &str = "Writer.drop_rejects";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.drop_rejects");
     const EXAMPLES: &[&str] = &[
         "corpusdb rejects drop crawl --dry-run",
         "corpusdb rejects drop crawl --source web",
         "corpusdb rejects drop crawl --path /data/2024",
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
-    const WAITS: bool = true;
+    const MANNERS: Manners = Manners::STOPS_AND_WAITS;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = DropRejectsReport;
 
-    fn run(
-        self,
-        writer: &mut CorpusWriter,
-        call: &VerbCall<'_>,
-    ) -> anyhow::Result<DropRejectsReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let selection = RejectSelection { source: self.source, path: self.path };
         Ok(writer.drop_rejects(&selection, &call.context)?)
     }

@@ -4,7 +4,7 @@ use super::duplicates_text::{pair_line, print_diff, print_document, print_matrix
 use crate::cli::find;
 use crate::cli::output::{self, Output};
 use crate::cli::session::{on_disk, parse_document};
-use crate::cli::verb::{ALL_BY_HAND, ExitStatus, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use anyhow::ensure;
 use corpusdb::duplicates::{
     DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesMatrix, DuplicatesOptions,
@@ -14,7 +14,6 @@ use corpusdb::pages::{self, DuplicatesPage, corpus_title};
 use corpusdb::report::ReportOptions;
 use corpusdb::{Corpus, DocId};
 use serde::Serialize;
-use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 /// Largest clusters that a page shows.
@@ -76,8 +75,7 @@ pub(super) enum DuplicatesAnswer {
 
 impl Verb for DuplicatesArgs {
     const PATH: &str = "duplicates";
-    const PYTHON: &str = "Corpus.duplicates";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.duplicates");
     const EXAMPLES: &[&str] = &[
         "corpusdb duplicates crawl",
         "corpusdb duplicates crawl --list --limit 20",
@@ -91,10 +89,9 @@ impl Verb for DuplicatesArgs {
 In modes components and lsh the similarity shown is that to the kept document of the cluster. It may be below the
 threshold: a chain of similar documents connects the two. Exit code 1 when no document has the key.";
     type On = Corpus;
-    type Options = NoOptions;
     type Report = DuplicatesAnswer;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<DuplicatesAnswer> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         if self.list {
             self.stream(corpus, call)?;
             return Ok(DuplicatesAnswer::Streamed {});
@@ -130,9 +127,9 @@ impl DuplicatesArgs {
     /// Writes every pair as it comes.
     fn stream(&self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<()> {
         #[derive(Serialize)]
-        struct PairLine<'a> {
+        struct PairLine {
             #[serde(flatten)]
-            pair: &'a DuplicatePair,
+            pair: DuplicatePair,
             #[serde(skip_serializing_if = "Option::is_none")]
             diff: Option<Vec<DiffPart>>,
         }
@@ -140,33 +137,21 @@ impl DuplicatesArgs {
         if let Some(name) = &self.source {
             corpus.view().expect_source(name).map_err(corpusdb::Error::from)?;
         }
-        let mut left = self.limit.unwrap_or(u64::MAX);
-        let (mut any, mut out) = (false, BufWriter::new(output::stdout()));
-        for pair in corpus.duplicates(None)? {
+        let is_other = |pair: &DuplicatePair| {
+            self.source.as_ref().is_some_and(|source| *source != pair.source)
+        };
+        let pairs = corpus.duplicates(None)?.filter(|pair| !pair.as_ref().is_ok_and(is_other));
+        let most = self.limit.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        let lines = pairs.take(most).map(|pair| {
             let pair = pair?;
-            if self.source.as_ref().is_some_and(|source| *source != pair.source) {
-                continue;
-            }
-            if left == 0 {
-                break;
-            }
-            left -= 1;
-            any = true;
             let diff = self.diff.then(|| corpus.diff(DocId(pair.witness), DocId(pair.id)));
-            let diff = diff.transpose()?;
-            let text = match is_json {
-                true => output::json_of("duplicate", &PairLine { pair: &pair, diff }, None)? + "\n",
-                false => {
-                    let mut text = Output::new(false);
-                    text.line(pair_line(&pair));
-                    diff.iter().for_each(|parts| print_diff(parts, &mut text));
-                    text.into_parts().0
-                }
-            };
-            out.write_all(text.as_bytes())?;
-        }
-        out.flush()?;
-        if !any && !is_json {
+            Ok(PairLine { diff: diff.transpose()?, pair })
+        });
+        let written = output::stream_rows(("duplicate", is_json), lines, |line, out| {
+            out.line(pair_line(&line.pair));
+            line.diff.iter().for_each(|parts| print_diff(parts, out));
+        })?;
+        if written == 0 && !is_json {
             call.note("no duplicates");
         }
         Ok(())
@@ -186,23 +171,16 @@ impl Report for DuplicatesAnswer {
     }
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
-        let line = |json: serde_json::Result<String>| Ok(json? + "\n");
         match self {
-            Self::Summary(summary) => line(output::json_of(Self::TYPE, summary, None)),
-            Self::Matrix(matrix) => line(output::json_of("duplicates_matrix", matrix, None)),
-            Self::Documents(documents) => documents
-                .iter()
-                .map(|one| line(output::json_of("document_duplicates", one, None)))
-                .collect(),
+            Self::Summary(summary) => output::json_line(Self::TYPE, summary, None),
+            Self::Matrix(matrix) => output::json_line("duplicates_matrix", matrix, None),
+            Self::Documents(documents) => output::json_lines("document_duplicates", documents),
             Self::Streamed {} => Ok(String::new()),
         }
     }
 
     fn status(&self) -> ExitStatus {
-        match self {
-            Self::Documents(documents) if documents.is_empty() => ExitStatus::BadAnswer,
-            _ => ExitStatus::Done,
-        }
+        ExitStatus::of(!matches!(self, Self::Documents(documents) if documents.is_empty()))
     }
 
     fn is_streamed(&self) -> bool {

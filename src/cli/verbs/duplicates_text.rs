@@ -50,37 +50,29 @@ pub(super) fn print_summary(found: &DuplicatesSummary, out: &mut Output) {
     }
     let by = found.by.as_str();
     out.line(format!("duplicates by {by}:"));
-    let rows: Vec<Vec<String>> = found
-        .sources
-        .iter()
-        .map(|source| {
-            vec![
-                source.source.clone(),
-                number(source.documents),
-                number(source.removed),
-                percent(source.share),
-                size(source.removed_bytes),
-                percent(source.share_bytes),
-            ]
-        })
-        .collect();
-    out.table(&[by, "documents", "removed", "share", "text removed", "share"], &rows);
+    let rows = found.sources.iter().map(|source| {
+        vec![
+            source.source.clone(),
+            number(source.documents),
+            number(source.removed),
+            percent(source.share),
+            size(source.removed_bytes),
+            percent(source.share_bytes),
+        ]
+    });
+    out.table(&[by, "documents", "removed", "share", "text removed", "share"], rows);
     print_pairs(found, out);
     print_similarities(&found.similarity, out);
     out.line(format!("clusters: {}", number(found.clusters)));
-    let rows: Vec<Vec<String>> = found
-        .cluster_sizes
-        .iter()
-        .map(|bin| {
-            let sizes = if bin.from == bin.to {
-                number(bin.to)
-            } else {
-                format!("{}-{}", number(bin.from), number(bin.to))
-            };
-            vec![sizes, number(bin.clusters), number(bin.documents)]
-        })
-        .collect();
-    out.table(&["size", "clusters", "documents"], &rows);
+    let rows = found.cluster_sizes.iter().map(|bin| {
+        let sizes = if bin.from == bin.to {
+            number(bin.to)
+        } else {
+            format!("{}-{}", number(bin.from), number(bin.to))
+        };
+        vec![sizes, number(bin.clusters), number(bin.documents)]
+    });
+    out.table(&["size", "clusters", "documents"], rows);
     if !found.largest.is_empty() {
         out.line("largest clusters, each with its least similar pair:");
     }
@@ -90,24 +82,19 @@ pub(super) fn print_summary(found: &DuplicatesSummary, out: &mut Output) {
 /// The most frequent pairs of sources, one a line.
 fn print_pairs(found: &DuplicatesSummary, out: &mut Output) {
     out.line(format!("duplicates by {0} and {0} of the witness:", found.by));
-    let rows: Vec<Vec<String>> = found
-        .source_pairs
-        .iter()
-        .take(PAIRS)
-        .map(|pair| {
-            vec![
-                format!("{} <- {}", pair.witness_source, pair.source),
-                number(pair.documents),
-                number(pair.exact),
-                size(pair.bytes),
-                percent(pair.share),
-                percent(pair.share_bytes),
-            ]
-        })
-        .collect();
+    let rows = found.source_pairs.iter().take(PAIRS).map(|pair| {
+        vec![
+            format!("{} <- {}", pair.witness_source, pair.source),
+            number(pair.documents),
+            number(pair.exact),
+            size(pair.bytes),
+            percent(pair.share),
+            percent(pair.share_bytes),
+        ]
+    });
     let of_its = format!("of its {}", found.by);
     let head = ["witness <- removed", "removed", "exact", "text", &of_its, "of its text"];
-    out.table(&head, &rows);
+    out.table(&head, rows);
     match found.source_pairs.get(PAIRS..).unwrap_or_default() {
         [] => {}
         more => {
@@ -130,15 +117,12 @@ fn print_similarities(found: &Similarities, out: &mut Output) {
     rows.push(("1, other bytes".to_owned(), found.same_shingles));
     rows.push(("1, equal bytes".to_owned(), found.exact));
     let most = rows.iter().map(|(_, documents)| *documents).max().unwrap_or(0).max(1);
-    let rows: Vec<Vec<String>> = rows
-        .into_iter()
-        .map(|(bin, documents)| {
-            // At least one mark where there is anything.
-            let marks = usize::try_from((documents * 30).div_ceil(most)).unwrap_or(30);
-            vec![bin, number(documents), format!("{:<30}", "#".repeat(marks))]
-        })
-        .collect();
-    out.table(&["similarity", "documents", ""], &rows)
+    let rows = rows.into_iter().map(|(bin, documents)| {
+        // At least one mark where there is anything.
+        let marks = usize::try_from((documents * 30).div_ceil(most)).unwrap_or(30);
+        vec![bin, number(documents), format!("{:<30}", "#".repeat(marks))]
+    });
+    out.table(&["similarity", "documents", ""], rows)
 }
 
 fn print_cluster(cluster: &LargeCluster, out: &mut Output) {
@@ -191,7 +175,7 @@ pub(super) fn print_matrix(found: &DuplicatesMatrix, out: &mut Output) {
     }
 }
 
-/// What stands over the columns: the names of the groups, or numbers that are explained before.
+/// The heads of the columns: the names of the groups, or numbers that lines above explain if a name is long.
 fn heads(found: &DuplicatesMatrix, out: &mut Output) -> Vec<String> {
     let names: Vec<String> = found.witness_groups.iter().map(|group| label(group)).collect();
     if names.iter().all(|name| name.chars().count() <= LONGEST) {

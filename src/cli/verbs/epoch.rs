@@ -3,7 +3,7 @@
 use crate::cli::files::read_text;
 use crate::cli::output::Output;
 use crate::cli::verb::{
-    ALL_BY_HAND, CorpusPath, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
+    CorpusPath, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
 };
 use anyhow::Context as _;
 use corpusdb::epoch::{Plan, PlanHeader};
@@ -134,19 +134,17 @@ impl PlanAnswer {
 
 impl Verb for EpochPlanArgs {
     const PATH: &str = "epoch plan";
-    const PYTHON: &str = "Corpus.plan";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.plan");
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch plan crawl recipe.toml",
         "corpusdb epoch plan crawl-0 recipe.toml --shards crawl-1 crawl-2 crawl-3",
     ];
     const NOTES: &str = "RECIPE is a TOML file (docs/reference/recipe.md).";
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = PlanAnswer;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<PlanAnswer> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let recipe = read_recipe(&self.recipe)?;
         if self.strict {
             let corpus = self.shards.open(path, call)?;
@@ -206,15 +204,13 @@ pub(super) struct MarkReport {
 
 impl Verb for EpochMarkArgs {
     const PATH: &str = "epoch mark";
-    const PYTHON: &str = "Corpus.plan";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.plan");
     const EXAMPLES: &[&str] = &["corpusdb epoch mark crawl 1 --epochs 4"];
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = MarkReport;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<MarkReport> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let Self { plan: number, epochs, shards } = self;
         let mut writer = shards.open_writer(path, call)?;
         let marked = writer.mark_epochs(number, epochs, &call.context)?;
@@ -283,13 +279,12 @@ impl PlanRow {
 
 impl Verb for EpochListArgs {
     const PATH: &str = "epoch list";
-    const PYTHON: &str = "Corpus.plans";
+    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.plans");
     const EXAMPLES: &[&str] = &["corpusdb epoch list crawl", "corpusdb epoch list crawl --json"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = ListReport<PlanRow>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<PlanRow>> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let rows = corpus.epochs()?.into_iter().map(PlanRow::of);
         Ok(ListReport(rows.collect::<anyhow::Result<_>>()?))
     }
@@ -318,11 +313,9 @@ impl ListRow for PlanRow {
                 short(&word(&plan.parent)),
             ]
         };
-        let rows: Vec<Vec<String>> = plans.iter().map(row).collect();
-        out.table(
-            &["plan", "hash", "snapshot", "sources", "budget", "row", "pack", "order", "parent"],
-            &rows,
-        );
+        let head =
+            ["plan", "hash", "snapshot", "sources", "budget", "row", "pack", "order", "parent"];
+        out.table(&head, plans.iter().map(row));
     }
 }
 
@@ -349,15 +342,13 @@ pub(super) struct EpochExtendArgs {
 
 impl Verb for EpochExtendArgs {
     const PATH: &str = "epoch extend";
-    const PYTHON: &str = "Plan.extend";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Plan.extend");
     const EXAMPLES: &[&str] = &["corpusdb epoch extend crawl 1 --consumed 614400 new-weights.toml"];
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = PlanAnswer;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<PlanAnswer> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let recipe = self.recipe.as_deref().map(read_recipe).transpose()?;
         let reader = self.shards.open(path, call)?;
         let parent = reader.stored_plan(self.plan)?;
@@ -389,16 +380,13 @@ pub(super) struct PlanDropReport {
 
 impl Verb for EpochDropArgs {
     const PATH: &str = "epoch drop";
-    const PYTHON: &str = "Plan.drop";
-    const PYTHON_BY_HAND: &[&str] = &["plan"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Plan.drop", &["plan"]);
     const EXAMPLES: &[&str] = &["corpusdb epoch drop crawl 1"];
-    const STOPS: bool = false;
-    const WAITS: bool = true;
+    const MANNERS: Manners = Manners::WAITS;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = PlanDropReport;
 
-    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<PlanDropReport> {
+    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         writer.drop_plan(self.plan)?;
         Ok(PlanDropReport { number: self.plan })
     }

@@ -6,7 +6,7 @@ use super::epoch::{
 use crate::cli::output::Output;
 use crate::cli::record::{OnRecord, RecordArgs};
 use crate::cli::session::{now, on_disk};
-use crate::cli::verb::{ALL_BY_HAND, CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{CorpusPath, ExitStatus, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::epoch::{BuildJob, Explanation, Manifest, Plan, Verification};
 use corpusdb::pages::{self, PlanPage, corpus_title};
@@ -30,19 +30,17 @@ pub(super) struct EpochExplainArgs {
 
 impl Verb for EpochExplainArgs {
     const PATH: &str = "epoch explain";
-    const PYTHON: &str = "Plan.explain";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Plan.explain");
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch explain crawl recipe.toml",
         "corpusdb epoch explain crawl 1 --html plan.html",
     ];
     const NOTES: &str = RECIPE_OR_PLAN;
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = Explanation;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Explanation> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let corpus = self.shards.open(path, call)?;
         let explanation = corpus.explain(&planned(&corpus, &self.what, call)?, &call.context)?;
         if let Some(file) = &self.html {
@@ -102,19 +100,17 @@ pub(super) struct BuildReport {
 
 impl Verb for EpochBuildArgs {
     const PATH: &str = "epoch build";
-    const PYTHON: &str = "Plan.build";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Plan.build");
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch build crawl 1 --out epoch-0",
         "corpusdb epoch build crawl recipe.toml --out epoch-0 --strict",
     ];
     const NOTES: &str = RECIPE_OR_PLAN;
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = BuildReport;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<BuildReport> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let job = BuildJob { epoch: self.epoch, out: &self.out };
         // Before the recipe is planned: what is refused leaves no plan behind.
         job.refuse_taken().map_err(corpusdb::Error::from)?;
@@ -180,10 +176,7 @@ impl Report for BuildReport {
                 number(source.unused_tokens),
             ]
         });
-        out.table(
-            &["source", "documents", "rows", "tokens", "asked", "achieved", "unused"],
-            &rows.collect::<Vec<_>>(),
-        );
+        out.table(&["source", "documents", "rows", "tokens", "asked", "achieved", "unused"], rows);
     }
 }
 
@@ -203,16 +196,14 @@ pub(super) struct EpochVerifyArgs {
 
 impl Verb for EpochVerifyArgs {
     const PATH: &str = "epoch verify";
-    const PYTHON: &str = "Plan.verify";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Plan.verify");
     const EXAMPLES: &[&str] = &["corpusdb epoch verify crawl epoch-0"];
     const NOTES: &str = "Exit code 1 when a check fails.";
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = Verification;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Verification> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let corpus = self.shards.open(path, call)?;
         let planned = plan_of_manifest(&corpus, &self.directory)?;
         Ok(corpus.verify(&planned, &self.directory, &call.context)?)
@@ -244,6 +235,6 @@ impl Report for Verification {
     }
 
     fn status(&self) -> ExitStatus {
-        if self.passed() { ExitStatus::Done } else { ExitStatus::BadAnswer }
+        ExitStatus::of(self.passed())
     }
 }

@@ -3,7 +3,7 @@
 use super::epoch::{EpochShards, RECIPE_OR_PLAN, planned};
 use crate::cli::output::{Output, Paint};
 use crate::cli::session::on_disk;
-use crate::cli::verb::{ALL_BY_HAND, CorpusPath, ListReport, ListRow, NoOptions, Verb, VerbCall};
+use crate::cli::verb::{CorpusPath, ListReport, ListRow, PythonMethod, Verb, VerbCall};
 use corpusdb::epoch::{Epoch, EpochRow, RowPart, RowReport, RowSegment, StreamOptions};
 use corpusdb::pages::{self, RowsPage, corpus_title};
 use corpusdb::show::{count, number};
@@ -63,8 +63,7 @@ pub(super) struct EpochRowArgs {
 
 impl Verb for EpochRowArgs {
     const PATH: &str = "epoch row";
-    const PYTHON: &str = "Plan.row";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Plan.row");
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch row crawl 1 4711",
         "corpusdb epoch row crawl 1 0 1 2 --text",
@@ -73,10 +72,9 @@ impl Verb for EpochRowArgs {
     ];
     const NOTES: &str = RECIPE_OR_PLAN;
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = ListReport<RowReport>;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<ListReport<RowReport>> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let corpus = self.shards.open(path, call)?;
         let planned = planned(&corpus, &self.what, call)?;
         let epoch = corpus.epoch(&planned, self.epoch, &call.context)?;
@@ -102,7 +100,7 @@ impl Verb for EpochRowArgs {
 }
 
 impl EpochRowArgs {
-    /// What one rank has of a step, or all ranks one after the other.
+    /// The rows that one rank has of a step, or those of all ranks in their order.
     fn rows_of_step(
         &self,
         epoch: &Epoch,
@@ -181,12 +179,11 @@ fn print_row(report: &RowReport, out: &mut Output) {
         line.push(segment.source.clone());
         line
     };
-    let lines: Vec<Vec<String>> = segments.iter().map(line).collect();
     let is_sharded = segments.iter().any(|segment| segment.shard.is_some());
     let mut head = vec!["key"];
     head.extend(is_sharded.then_some("shard"));
     head.extend(["document", "at", "tokens", "from", "of", "source"]);
-    out.table(&head, &lines);
+    out.table(&head, segments.iter().map(line));
     let parts = report.parts.as_deref().unwrap_or_default();
     for parts in parts.chunk_by(|a, b| a.segment == b.segment) {
         let segment = parts.first().and_then(|part| part.segment);

@@ -4,7 +4,7 @@ use super::epoch::{EpochShards, RECIPE_OR_PLAN, planned};
 use crate::cli::output;
 use crate::cli::record::RecordArgs;
 use crate::cli::session::now;
-use crate::cli::verb::{ALL_BY_HAND, CorpusPath, ExitStatus, Streamed, Verb, VerbCall};
+use crate::cli::verb::{CorpusPath, ExitStatus, PythonMethod, Streamed, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::epoch::{
     Epoch, EpochError, Plan, StreamEntry, StreamFormat, StreamOptions, StreamViews,
@@ -56,18 +56,16 @@ pub(super) struct EpochStreamArgs {
 
 impl Verb for EpochStreamArgs {
     const PATH: &str = "epoch stream";
-    const PYTHON: &str = "Plan.loader";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Plan.loader");
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch stream crawl 1 | head -1",
         "corpusdb epoch stream crawl 1 --rank 0 --world 8 --from-batch 1200 --format arrow > batches.arrow",
     ];
     const NOTES: &str = RECIPE_OR_PLAN;
     type On = CorpusPath;
-    type Options = StreamViews;
     type Report = Streamed;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         call.session()?;
         let corpus = self.shards.open(path, call)?;
         let planned = planned(&corpus, &self.what, call)?;

@@ -3,7 +3,7 @@
 use crate::cli::output::{self, Output};
 use crate::cli::record::{OnRecord, RecordArgs};
 use crate::cli::session::{now, stores};
-use crate::cli::verb::{DryRun, Report, Verb, VerbCall};
+use crate::cli::verb::{DryRun, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::export::{ExportEstimate, ExportJob, ExportManifest, ExportOptions};
 use corpusdb::show;
@@ -57,8 +57,8 @@ pub(super) struct WrittenExport {
 
 impl Verb for ExportArgs {
     const PATH: &str = "export";
-    const PYTHON: &str = "Corpus.export";
-    const PYTHON_BY_HAND: &[&str] = &["to", "where", "force", "record", "dry_run"];
+    const PYTHON: PythonMethod =
+        PythonMethod::Mixed("Corpus.export", &["to", "where", "force", "record", "dry_run"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb export crawl --to kept.jsonl.zst",
         "corpusdb export crawl --where \"language = 'en' AND quality > 0.5\" --to english.parquet",
@@ -73,12 +73,11 @@ impl Verb for ExportArgs {
 The same corpus and options give the same bytes. After an interrupt run the same command again: it
 continues after the last finished file.";
     const DRY_RUN: DryRun = DryRun::Looks;
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = Corpus;
-    type Options = ExportOptions;
     type Report = ExportAnswer;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<ExportAnswer> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         if call.dry_run {
             return Ok(ExportAnswer::Estimated(corpus.export_estimate(&self.options)?));
         }

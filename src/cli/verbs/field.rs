@@ -4,7 +4,7 @@ use super::ingest::{print_misfits, print_name_rows};
 use crate::cli::output::Output;
 use crate::cli::session::stores;
 use crate::cli::verb::{
-    ALL_BY_HAND, DryRun, ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
+    DryRun, ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
 };
 use corpusdb::curate::{ComputedField, FieldReport, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, JoinReport, ReadOptions, misfit_words};
@@ -45,8 +45,7 @@ pub(super) struct FieldAdded(FieldReport);
 
 impl Verb for FieldAddArgs {
     const PATH: &str = "field add";
-    const PYTHON: &str = "Writer.fields.add";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.fields.add");
     const EXAMPLES: &[&str] = &[
         "corpusdb field add crawl quality:float",
         "corpusdb field add crawl score:float --from-meta scores.edu",
@@ -55,10 +54,9 @@ impl Verb for FieldAddArgs {
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = FieldAdded;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<FieldAdded> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let NamedKind(name, kind) = self.field;
         let field = NewField { name, kind, path: self.from_meta, batch: self.batch_rows };
         Ok(FieldAdded(writer.add_field(&field, &call.context)?))
@@ -106,8 +104,7 @@ pub(super) struct FieldComputed(FieldReport);
 
 impl Verb for FieldComputeArgs {
     const PATH: &str = "field compute";
-    const PYTHON: &str = "Writer.fields.compute";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.fields.compute");
     const EXAMPLES: &[&str] = &[
         "corpusdb field compute crawl density '1.0 * tokens / chars'",
         "corpusdb field compute crawl site \"split_part(key, '/', 3)\"",
@@ -115,10 +112,9 @@ impl Verb for FieldComputeArgs {
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = FieldComputed;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<FieldComputed> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let (name, expression) = (self.name, self.expression);
         let field = ComputedField { name, expression, kind: self.kind, batch: self.batch_rows };
         Ok(FieldComputed(writer.compute_field(&field, &call.context)?))
@@ -263,8 +259,7 @@ impl FieldSetSettings {
 
 impl Verb for FieldSetArgs {
     const PATH: &str = "field set";
-    const PYTHON: &str = "Writer.fields.set";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.fields.set");
     const EXAMPLES: &[&str] = &[
         "corpusdb field set crawl --from scores.parquet --on id --columns perplexity,toxicity",
         "corpusdb field set crawl --from scores.parquet --on key=url --columns quality=score --source web",
@@ -275,10 +270,9 @@ impl Verb for FieldSetArgs {
     const NOTES: &str = "Exit code 1 when no value could be set.";
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = JoinReport;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<JoinReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let options = self.settings.options(self.field)?;
         Ok(writer.set_field(&self.files, &options, &call.context)?)
     }
@@ -317,10 +311,7 @@ impl Report for JoinReport {
     }
 
     fn status(&self) -> ExitStatus {
-        match self.records > 0 && self.changed + self.unchanged == 0 {
-            true => ExitStatus::BadAnswer,
-            false => ExitStatus::Done,
-        }
+        ExitStatus::of(self.records == 0 || self.changed + self.unchanged > 0)
     }
 }
 
@@ -351,9 +342,9 @@ pub(super) struct FieldDropReport {
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct PlanNaming {
     /// Its number.
-    pub(super) plan: u32,
+    plan: u32,
     /// The snapshot that it draws from.
-    pub(super) snapshot: String,
+    snapshot: String,
 }
 
 impl From<EpochRecord> for PlanNaming {
@@ -364,19 +355,13 @@ impl From<EpochRecord> for PlanNaming {
 
 impl Verb for FieldDropArgs {
     const PATH: &str = "field drop";
-    const PYTHON: &str = "Writer.fields.drop";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.fields.drop");
     const EXAMPLES: &[&str] = &["corpusdb field drop crawl quality"];
-    const WAITS: bool = true;
+    const MANNERS: Manners = Manners::STOPS_AND_WAITS;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = FieldDropReport;
 
-    fn run(
-        self,
-        writer: &mut CorpusWriter,
-        call: &VerbCall<'_>,
-    ) -> anyhow::Result<FieldDropReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let plans = writer.drop_field(&self.name, self.force, &call.context)?;
         let plans = plans.into_iter().map(PlanNaming::from).collect();
         Ok(FieldDropReport { field: self.name, plans })
@@ -387,12 +372,17 @@ impl Report for FieldDropReport {
     const TYPE: &'static str = "field_drop";
 
     fn print(&self, out: &mut Output) {
-        out.line(format!("dropped {}", self.field));
-        for PlanNaming { plan, snapshot } in &self.plans {
-            out.line(format!(
-                "  plan {plan} (snapshot {snapshot}) is unchanged; its recipe uses the field"
-            ));
-        }
+        print_dropped(&self.field, "the field", &self.plans, out);
+    }
+}
+
+/// Prints what was dropped, and the stored plans whose recipes use it; `one` is what a recipe uses.
+pub(super) fn print_dropped(name: &str, one: &str, plans: &[PlanNaming], out: &mut Output) {
+    out.line(format!("dropped {name}"));
+    for PlanNaming { plan, snapshot } in plans {
+        out.line(format!(
+            "  plan {plan} (snapshot {snapshot}) is unchanged; its recipe uses {one}"
+        ));
     }
 }
 
@@ -402,13 +392,12 @@ pub(super) struct FieldListArgs {}
 
 impl Verb for FieldListArgs {
     const PATH: &str = "field list";
-    const PYTHON: &str = "Corpus.fields.list";
+    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.fields.list");
     const EXAMPLES: &[&str] = &["corpusdb field list crawl", "corpusdb field list crawl --json"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = ListReport<FieldSummary>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<FieldSummary>> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(ListReport(corpus.fields()?))
     }
 }
@@ -433,8 +422,7 @@ impl ListRow for FieldSummary {
             let distinct = field.distinct.map(number).unwrap_or_default();
             vec![field.name.clone(), kind, number(field.documents), distinct, from]
         };
-        let rows: Vec<Vec<String>> = fields.iter().map(row).collect();
-        out.table(&["field", "type", "documents", "distinct", "from"], &rows);
+        out.table(&["field", "type", "documents", "distinct", "from"], fields.iter().map(row));
         for field in fields {
             if let Some(MisfitExample { document, value, .. }) = &field.misfit {
                 let values = field.documents + field.misfits;

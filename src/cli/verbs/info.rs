@@ -2,7 +2,7 @@
 
 use super::contamination::EARLIER_ITEMS;
 use crate::cli::output::Output;
-use crate::cli::verb::{NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::query::Info;
 use corpusdb::show::{number, size};
@@ -25,13 +25,12 @@ pub(super) struct InfoAnswer {
 
 impl Verb for InfoArgs {
     const PATH: &str = "info";
-    const PYTHON: &str = "Corpus.info";
+    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.info");
     const EXAMPLES: &[&str] = &["corpusdb info crawl", "corpusdb info crawl --json | jq .sources"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = InfoAnswer;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<InfoAnswer> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(InfoAnswer { info: corpus.info()?, corpus: corpus.path().to_path_buf() })
     }
 }
@@ -56,7 +55,7 @@ impl Report for InfoAnswer {
     }
 }
 
-/// How many documents there are, by what became of them.
+/// Prints the numbers of documents by standing.
 fn print_documents(info: &Info, out: &mut Output) {
     let n = number;
     let kept = format!("{} kept ({})", n(info.kept), size(info.kept_bytes));
@@ -73,7 +72,7 @@ fn print_documents(info: &Info, out: &mut Output) {
     }
 }
 
-/// The sources, a row each.
+/// Prints the sources, a row each.
 fn print_sources(info: &Info, out: &mut Output) {
     let n = number;
     if !info.sources.is_empty() {
@@ -98,11 +97,11 @@ fn print_sources(info: &Info, out: &mut Output) {
             );
             row
         });
-        out.table(&head, &rows.collect::<Vec<_>>());
+        out.table(&head, rows);
     }
 }
 
-/// What is taken on disk, by family.
+/// Prints the bytes on disk by family.
 fn print_disk(info: &Info, out: &mut Output) {
     let disk: u64 = info.disk.iter().map(|family| family.bytes).sum();
     let mut families: Vec<_> = info.disk.iter().filter(|family| family.bytes * 50 > disk).collect();
@@ -120,7 +119,7 @@ fn print_disk(info: &Info, out: &mut Output) {
     }
 }
 
-/// What has a name or a number: tokenizers, fields, snapshots, plans.
+/// Prints what has a name or a number: tokenizers, fields, snapshots, plans.
 fn print_named(info: &Info, out: &mut Output) {
     let n = number;
     for tokenizer in &info.tokenizers {

@@ -2,7 +2,7 @@
 
 use crate::cli::output::Output;
 use crate::cli::session::stores;
-use crate::cli::verb::{DryRun, ExitStatus, Report, Verb, VerbCall};
+use crate::cli::verb::{DryRun, ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::RefusedTexts;
 use corpusdb::ingest::{
     Alarm, FieldMisfits, FileTally, LeftRole, LoadOptions, LoadReport, ReadOptions,
@@ -81,8 +81,8 @@ pub(in crate::cli) struct IngestAnswer {
 
 impl Verb for IngestArgs {
     const PATH: &str = "ingest";
-    const PYTHON: &str = "Writer.ingest";
-    const PYTHON_BY_HAND: &[&str] = &["paths", "strict", "dry_run", "source"];
+    const PYTHON: PythonMethod =
+        PythonMethod::Mixed("Writer.ingest", &["paths", "strict", "dry_run", "source"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb ingest crawl pages.jsonl.zst --source web",
         "corpusdb ingest crawl 'dump/*.parquet' --source books --text-field body --id-field isbn",
@@ -102,10 +102,9 @@ The content ingested last under an id wins, even if an old file is ingested agai
 Exit code 1 when nothing could be read, or a file is damaged, and with --strict when there is an alarm.";
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
-    type Options = RecordFormOptions;
     type Report = IngestAnswer;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<IngestAnswer> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let options = self.settings.options(call)?;
         let report = writer.ingest(&self.paths, &options, &call.context)?;
         Ok(IngestAnswer { report, strict: self.strict })
@@ -123,10 +122,7 @@ impl Report for IngestAnswer {
         let is_bad = |alarm: &Alarm| {
             self.strict || matches!(alarm, Alarm::AllRejected { .. } | Alarm::DamagedFiles { .. })
         };
-        match self.report.alarms.iter().any(is_bad) {
-            true => ExitStatus::BadAnswer,
-            false => ExitStatus::Done,
-        }
+        ExitStatus::of(!self.report.alarms.iter().any(is_bad))
     }
 }
 
@@ -150,8 +146,7 @@ pub(in crate::cli) struct BulkLoadArgs {
 
 impl Verb for BulkLoadArgs {
     const PATH: &str = "bulk-load";
-    const PYTHON: &str = "Writer.bulk_load";
-    const PYTHON_BY_HAND: &[&str] = &["directory", "check"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Writer.bulk_load", &["directory", "check"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb bulk-load crawl s3://crawl/load-2026",
         "corpusdb bulk-load crawl load-2026 --check",
@@ -163,10 +158,9 @@ documents were decided, and no other documents than those against which they wer
 interrupt run the same command again: it continues where it stopped.";
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
-    type Options = crate::cli::verb::NoOptions;
     type Report = LoadReport;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<LoadReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let memory = call.options.memory_bytes();
         let options = LoadOptions {
             batch_bytes: self
@@ -277,7 +271,7 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
     out.capped(report.dedup.capped);
 }
 
-/// What of web archives is not text.
+/// Prints the numbers of records of web archives that were skipped.
 fn print_skipped(passed: SkippedContent, out: &mut Output) {
     let n = number;
     let SkippedContent { html, gone, older, partial, other } = passed;
@@ -316,7 +310,7 @@ pub(in crate::cli) fn print_name_rows(rows: u64, first: Option<&str>, out: &mut 
     }
 }
 
-/// How many files were read, and by reason those that were not. What is damaged is an alarm.
+/// Prints the numbers of files that were read and, by reason, skipped. Damaged ones are an alarm besides.
 fn print_left_files(files: &FileTally, out: &mut Output) {
     let n = number;
     if files.left == 0 {
@@ -350,7 +344,7 @@ pub(in crate::cli) fn print_misfits(misfits: &BTreeMap<String, FieldMisfits>, ou
     }
 }
 
-/// Says which texts the slow encoder took; nothing where the fast one took all.
+/// Prints how many texts the slow encoder took, and why; nothing if the fast one took all.
 pub(in crate::cli) fn print_engines(engines: &EngineTexts, out: &mut Output) {
     let (slow, all) = (engines.reference, engines.reference + engines.fast);
     if slow > 0 {
@@ -364,7 +358,7 @@ pub(in crate::cli) fn print_engines(engines: &EngineTexts, out: &mut Output) {
     }
 }
 
-/// Says that documents have no ids of a tokenizer, when some have none.
+/// Prints how many documents have no ids of a tokenizer, if some have none.
 pub(in crate::cli) fn print_refused(tokenizer: &str, refused: &RefusedTexts, out: &mut Output) {
     let Some(first) = refused.first else { return };
     out.line(format!(

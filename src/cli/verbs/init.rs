@@ -2,7 +2,7 @@
 
 use crate::cli::output::Output;
 use crate::cli::session::on_disk;
-use crate::cli::verb::{Report, Verb, VerbCall};
+use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::dedup::PolicySettings;
 use corpusdb::{Corpus, FieldKind, NamedKind, Policy};
 use serde::Serialize;
@@ -34,8 +34,7 @@ pub(super) struct InitReport {
 
 impl Verb for InitArgs {
     const PATH: &str = "init";
-    const PYTHON: &str = "create";
-    const PYTHON_BY_HAND: &[&str] = &["corpus", "fields"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("create", &["corpus", "fields"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb init crawl",
         "corpusdb init crawl --threshold 0.7 --field url:keyword --field quality:float",
@@ -46,10 +45,9 @@ impl Verb for InitArgs {
     ];
     const NOTES: &str = "`corpusdb dedup explain` with the same flags shows what the policy finds, stores and costs.";
     type On = ();
-    type Options = PolicySettings;
     type Report = InitReport;
 
-    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<InitReport> {
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let policy = self.policy.policy().map_err(corpusdb::Error::from)?;
         let fields: Vec<(String, FieldKind)> =
             self.fields.into_iter().map(|NamedKind(name, kind)| (name, kind)).collect();

@@ -2,9 +2,7 @@
 
 use crate::cli::output::Output;
 use crate::cli::session::now;
-use crate::cli::verb::{
-    ALL_BY_HAND, DryRun, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
-};
+use crate::cli::verb::{DryRun, ListReport, ListRow, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::LogEntry;
 use corpusdb::show::{count, number, shown_timestamp};
 use corpusdb::{Corpus, CorpusWriter, UndoReport};
@@ -22,15 +20,13 @@ pub(super) struct LogArgs {
 
 impl Verb for LogArgs {
     const PATH: &str = "log";
-    const PYTHON: &str = "Corpus.log";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.log");
     const EXAMPLES: &[&str] =
         &["corpusdb log crawl", "corpusdb log crawl --limit 1000 --json | jq -r .undo"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = ListReport<LogEntry>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<LogEntry>> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(ListReport(corpus.log(self.limit)?))
     }
 }
@@ -99,17 +95,14 @@ pub(super) struct UndoArgs {
 
 impl Verb for UndoArgs {
     const PATH: &str = "undo";
-    const PYTHON: &str = "Writer.undo";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.undo");
     const EXAMPLES: &[&str] =
         &["corpusdb undo crawl --dry-run", "corpusdb undo crawl", "corpusdb undo crawl 12"];
     const DRY_RUN: DryRun = DryRun::Copy;
-    const STOPS: bool = true;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = UndoReport;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<UndoReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(writer.undo(self.commit, now(), &call.context)?)
     }
 }

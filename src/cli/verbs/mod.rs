@@ -38,29 +38,39 @@ mod sql_answer;
 mod stats;
 mod tokenizer;
 mod tokenizer_analyse;
+mod tokenizer_text;
 mod tokenizer_train;
 mod who;
 
 use super::verb::{VerbEntry, entry};
+use corpusdb::contamination::{ContaminationRule, SuiteFields};
+use corpusdb::curate::AnalyseOptions;
+use corpusdb::dedup::{DecisionOptions, PolicySettings};
+use corpusdb::epoch::StreamViews;
+use corpusdb::export::ExportOptions;
+use corpusdb::ingest::RecordFormOptions;
+use corpusdb::query::{DocumentFilter, QualityOptions, ReviewOptions};
+use corpusdb::report::ReportOptions;
+use corpusdb::tokenizer::TermOptions;
 
 /// All verbs, in the order of the help.
 pub static VERBS: &[VerbEntry] = &[
-    entry::<init::InitArgs>(),
-    entry::<ingest::IngestArgs>(),
+    entry::<init::InitArgs>().defaults_of::<PolicySettings>(),
+    entry::<ingest::IngestArgs>().defaults_of::<RecordFormOptions>(),
     entry::<ingest::BulkLoadArgs>(),
     entry::<documents::RejectsArgs>(),
     entry::<documents::RejectsDropArgs>(),
     entry::<info::InfoArgs>(),
-    entry::<stats::StatsArgs>(),
-    entry::<report::ReportArgs>(),
+    entry::<stats::StatsArgs>().defaults_of::<DocumentFilter>(),
+    entry::<report::ReportArgs>().defaults_of::<ReportOptions>(),
     entry::<documents::CountArgs>(),
     entry::<sql::SqlArgs>(),
     entry::<documents::SampleArgs>(),
     entry::<documents::ShowArgs>(),
     entry::<duplicates::DuplicatesArgs>(),
     entry::<similar::SimilarArgs>(),
-    entry::<dedup::DedupExplainArgs>(),
-    entry::<dedup::DedupRedoArgs>(),
+    entry::<dedup::DedupExplainArgs>().defaults_of::<PolicySettings>(),
+    entry::<dedup::DedupRedoArgs>().defaults_of::<DecisionOptions>(),
     entry::<dedup::DedupSettleArgs>(),
     #[cfg(test)]
     entry::<super::verb_tests::ProbeArgs>(),
@@ -71,34 +81,34 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<log::UndoArgs>(),
     entry::<source::SourceRenameArgs>(),
     entry::<tokenizer::TokenizerAddArgs>(),
-    entry::<tokenizer_train::TokenizerTrainArgs>(),
-    entry::<tokenizer_train::TokenizerExtendArgs>(),
+    entry::<tokenizer_train::TokenizerTrainArgs>().defaults_of::<tokenizer_train::TrainingChoice>(),
+    entry::<tokenizer_train::TokenizerExtendArgs>().defaults_of::<TermOptions>(),
     entry::<tokenizer::TokenizerDiffArgs>(),
-    entry::<tokenizer_analyse::TokenizerAnalyseArgs>(),
+    entry::<tokenizer_analyse::TokenizerAnalyseArgs>().defaults_of::<AnalyseOptions>(),
     entry::<tokenizer::TokenizerCheckArgs>(),
     entry::<tokenizer::TokenizerExportArgs>(),
     entry::<tokenizer::TokenizerBackfillArgs>(),
     entry::<tokenizer::TokenizerDropArgs>(),
     entry::<tokenizer::TokenizerListArgs>(),
     entry::<tokenizer::TokenizerShowArgs>(),
-    entry::<tokenizer::TokenizerEncodeArgs>(),
-    entry::<tokenizer::TokenizerDecodeArgs>(),
+    entry::<tokenizer_text::TokenizerEncodeArgs>(),
+    entry::<tokenizer_text::TokenizerDecodeArgs>(),
     entry::<field::FieldAddArgs>(),
     entry::<field::FieldSetArgs>(),
     entry::<field::FieldComputeArgs>(),
     entry::<field::FieldDropArgs>(),
     entry::<field::FieldListArgs>(),
-    entry::<contamination::ContaminationAddArgs>(),
-    entry::<contamination::ContaminationCheckArgs>(),
+    entry::<contamination::ContaminationAddArgs>().defaults_of::<SuiteFields>(),
+    entry::<contamination::ContaminationCheckArgs>().defaults_of::<ContaminationRule>(),
     entry::<contamination::ContaminationListArgs>(),
-    entry::<contamination::ContaminationShowArgs>(),
-    entry::<contamination_review::ContaminationReviewArgs>(),
+    entry::<contamination::ContaminationShowArgs>().defaults_of::<ContaminationRule>(),
+    entry::<contamination_review::ContaminationReviewArgs>().defaults_of::<ReviewOptions>(),
     entry::<contamination::ContaminationDropArgs>(),
-    entry::<contamination::ContaminationReportArgs>(),
+    entry::<contamination::ContaminationReportArgs>().defaults_of::<ContaminationRule>(),
     entry::<signals::SignalsAddArgs>(),
     entry::<signals::SignalsListArgs>(),
     entry::<signals::SignalsShowArgs>(),
-    entry::<signals_report::SignalsReportArgs>(),
+    entry::<signals_report::SignalsReportArgs>().defaults_of::<QualityOptions>(),
     entry::<signals::SignalsDropArgs>(),
     entry::<snapshot::SnapshotCreateArgs>(),
     entry::<snapshot::SnapshotListArgs>(),
@@ -111,12 +121,12 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<epoch::EpochListArgs>(),
     entry::<epoch_build::EpochExplainArgs>(),
     entry::<epoch_build::EpochBuildArgs>(),
-    entry::<epoch_stream::EpochStreamArgs>(),
+    entry::<epoch_stream::EpochStreamArgs>().defaults_of::<StreamViews>(),
     entry::<epoch_row::EpochRowArgs>(),
     entry::<epoch::EpochExtendArgs>(),
     entry::<epoch::EpochDropArgs>(),
     entry::<epoch_build::EpochVerifyArgs>(),
-    entry::<export::ExportArgs>(),
+    entry::<export::ExportArgs>().defaults_of::<ExportOptions>(),
     entry::<who::WhoArgs>(),
     entry::<backup::BackupCreateArgs>(),
     entry::<backup::BackupListArgs>(),
@@ -132,7 +142,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<reference::ReferenceArgs>(),
 ];
 
-/// What stands above the verbs of a family.
+/// The families of verbs, each with the text above its verbs.
 pub const FAMILIES: &[(&str, &str)] = &[
     ("epoch", "Plan, explain, stream, build, extend and verify packed, source-mixed epochs"),
     (

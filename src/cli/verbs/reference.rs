@@ -2,7 +2,7 @@
 
 use crate::cli::output;
 use crate::cli::session::ReferencePage;
-use crate::cli::verb::{ExitStatus, NoOptions, Streamed, Verb, VerbCall};
+use crate::cli::verb::{ExitStatus, Streamed, Verb, VerbCall};
 use std::io::Write as _;
 
 /// Print a completion script.
@@ -20,10 +20,9 @@ impl Verb for CompletionsArgs {
         "corpusdb completions zsh",
     ];
     type On = ();
-    type Options = NoOptions;
     type Report = Streamed;
 
-    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let (mut script, mut command) = (Vec::new(), (call.session()?.verbs.command)());
         clap_complete::generate(self.shell, &mut command, "corpusdb", &mut script);
         print(&String::from_utf8_lossy(&script))
@@ -43,10 +42,9 @@ impl Verb for ReferenceArgs {
     const IS_HIDDEN: bool = true;
     const EXAMPLES: &[&str] = &["corpusdb reference", "corpusdb reference schema"];
     type On = ();
-    type Options = NoOptions;
     type Report = Streamed;
 
-    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         print(&(call.session()?.verbs.page)(self.page)?)
     }
 }

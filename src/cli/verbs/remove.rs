@@ -2,10 +2,10 @@
 
 use super::shell_editor::history_file;
 use crate::cli::find::{self, DocumentArgs, DocumentName};
-use crate::cli::output::Output;
+use crate::cli::output::{self, Output};
 use crate::cli::session::{now, on_disk, parse_document};
 use crate::cli::verb::{
-    ALL_BY_HAND, CorpusPath, DryRun, ExitStatus, NoOptions, Report, Verb, VerbCall,
+    CorpusPath, DryRun, ExitStatus, Manners, PythonMethod, Report, Verb, VerbCall,
 };
 use corpusdb::curate::{
     BlockReach, Certificate, PurgeReport, PurgeSelection, RemovalReport, RemovalRequest,
@@ -95,8 +95,7 @@ pub(super) struct RemovalOutcome {
 
 impl Verb for RemoveArgs {
     const PATH: &str = "remove";
-    const PYTHON: &str = "Writer.remove";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.remove");
     const EXAMPLES: &[&str] = &[
         "corpusdb remove crawl 17 42",
         "corpusdb remove crawl https://example.org/page --reason \"asked for by its author\"",
@@ -105,12 +104,11 @@ impl Verb for RemoveArgs {
         "corpusdb remove crawl 17 --block similar",
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = RemoveAnswer;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<RemoveAnswer> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         if self.purge {
             let (documents, condition) = (self.which.documents, self.which.condition);
             let (removal, force, prove) = (self.removal, self.force, self.prove);
@@ -137,11 +135,10 @@ impl Report for RemoveAnswer {
     }
 
     fn json(&self, tried: Option<bool>) -> serde_json::Result<String> {
-        let line = match self {
-            Self::Removed(changed) => crate::cli::output::json_of(Self::TYPE, changed, tried)?,
-            Self::Purged(purged) => return purged.json(tried),
-        };
-        Ok(line + "\n")
+        match self {
+            Self::Removed(changed) => output::json_line(Self::TYPE, changed, tried),
+            Self::Purged(purged) => purged.json(tried),
+        }
     }
 
     fn status(&self) -> ExitStatus {
@@ -167,22 +164,16 @@ pub(super) struct RestoredDocuments(RemovalOutcome);
 
 impl Verb for RestoreArgs {
     const PATH: &str = "restore";
-    const PYTHON: &str = "Writer.restore";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.restore");
     const EXAMPLES: &[&str] = &[
         "corpusdb restore crawl 17",
         "corpusdb restore crawl --where \"standing = 'removed' AND source = 'web'\"",
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = RestoredDocuments;
 
-    fn run(
-        self,
-        writer: &mut CorpusWriter,
-        call: &VerbCall<'_>,
-    ) -> anyhow::Result<RestoredDocuments> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let (documents, selection) = self.which.select(&writer.corpus(), call)?;
         let report = writer.restore(&documents, &call.context)?;
         Ok(RestoredDocuments(RemovalOutcome { report, selection }))
@@ -319,8 +310,7 @@ struct ProofSummary {
 
 impl Verb for PurgeArgs {
     const PATH: &str = "purge";
-    const PYTHON: &str = "Writer.purge";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.purge");
     const EXAMPLES: &[&str] = &[
         "corpusdb purge crawl https://example.org/page --reason \"request 2026-117\" --prove proof.json",
         "corpusdb purge crawl https://example.org/page --copies --dry-run",
@@ -328,12 +318,11 @@ impl Verb for PurgeArgs {
         "corpusdb purge crawl --prove proof.json",
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = PurgeAnswer;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<PurgeAnswer> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let mut writer = call.options.open_writer(path)?;
         let corpus = writer.corpus();
         let (mut documents, selection) = self.select(&corpus, call)?;
@@ -396,7 +385,7 @@ impl PurgeArgs {
 /// Documents named of a purge that was stopped.
 const NAMED: usize = 5;
 
-/// What is finished first, whatever is asked for, while its documents still have keys.
+/// The note on an interrupted purge, which is finished first; its documents have keys only until then.
 fn unended(corpus: &Corpus) -> anyhow::Result<Option<String>> {
     let documents = corpus.unended_purge()?;
     let (view, mut keys) = (corpus.view(), Vec::new());
@@ -440,10 +429,7 @@ impl Report for PurgeAnswer {
     }
 
     fn status(&self) -> ExitStatus {
-        match self.certificate.as_ref().is_none_or(|found| found.clean) {
-            true => ExitStatus::Done,
-            false => ExitStatus::BadAnswer,
-        }
+        ExitStatus::of(self.certificate.as_ref().is_none_or(|found| found.clean))
     }
 }
 

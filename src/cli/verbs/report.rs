@@ -2,7 +2,7 @@
 
 use crate::cli::output::{self, Output};
 use crate::cli::session::on_disk;
-use crate::cli::verb::{Report, Verb, VerbCall};
+use crate::cli::verb::{Manners, PythonMethod, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Corpus;
 use corpusdb::pages::{self, CardPage};
@@ -48,8 +48,7 @@ pub(super) struct ReportAnswer {
 
 impl Verb for ReportArgs {
     const PATH: &str = "report";
-    const PYTHON: &str = "Corpus.report";
-    const PYTHON_BY_HAND: &[&str] = &["shards"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.report", &["shards"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb report crawl -o card.html",
         "corpusdb report crawl --plan 1 -o card.html",
@@ -62,12 +61,11 @@ shows excerpts of some documents, as examples of duplicates. Without -o, JSON is
 
 The Croissant description and the EU summary contain what the corpus knows. What only a person knows is listed on stderr,
 or left blank. Fields filled in by hand stay when the file is written again.";
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = Corpus;
-    type Options = ReportOptions;
     type Report = ReportAnswer;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<ReportAnswer> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let options = ReportOptions { domains_by_text: self.eu_summary.is_some(), ..self.options };
         // What may be refused comes before the work.
         let describing = |file: &Path| format!("describing the corpus in {}", file.display());
@@ -119,8 +117,8 @@ impl Report for ReportAnswer {
             return;
         }
         // The figures are for programs: people have the page.
-        match output::json_of(Self::TYPE, self, None) {
-            Ok(json) => out.text(&json),
+        match output::json_line(Self::TYPE, self, None) {
+            Ok(json) => out.text(json.trim_end()),
             Err(error) => out.line(error.to_string()),
         }
     }

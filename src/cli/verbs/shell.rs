@@ -151,7 +151,7 @@ impl SqlShell<'_> {
     fn write(&self, to: &AnswerFile, statement: &str, context: &Context<'_>) -> anyhow::Result<()> {
         let report = to.write(self.scope(), statement, context)?;
         let text = match self.session.json {
-            true => output::json_of("sql", &report, None)? + "\n",
+            true => output::json_line("sql", &report, None)?,
             false => {
                 let mut out = Output::new(false);
                 report.print(&mut out);

@@ -1,9 +1,9 @@
 //! `corpusdb signals`: scores of texts, stored, listed and given up, and the published thresholds as conditions.
 
-use super::field::PlanNaming;
+use super::field::{PlanNaming, print_dropped};
 use crate::cli::output::Output;
 use crate::cli::verb::{
-    ALL_BY_HAND, DryRun, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
+    DryRun, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use corpusdb::curate::{NewField, NewSignals, SignalsReport};
@@ -66,8 +66,7 @@ pub(super) struct SignalsAddArgs {
 
 impl Verb for SignalsAddArgs {
     const PATH: &str = "signals add";
-    const PYTHON: &str = "Writer.signals.add";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.signals.add");
     const EXAMPLES: &[&str] = &[
         "corpusdb signals add crawl --set gopher",
         "corpusdb signals add crawl --set all",
@@ -75,10 +74,9 @@ impl Verb for SignalsAddArgs {
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = SignalsReport;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<SignalsReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let new = NewSignals { signals: self.selection.signals(), batch: self.batch_rows };
         Ok(writer.add_signals(&new, &call.context)?)
     }
@@ -111,14 +109,13 @@ pub(super) struct SignalsListArgs {}
 
 impl Verb for SignalsListArgs {
     const PATH: &str = "signals list";
-    const PYTHON: &str = "Corpus.signals.list";
+    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.signals.list");
     const EXAMPLES: &[&str] =
         &["corpusdb signals list crawl", "corpusdb signals list crawl --json"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = ListReport<SignalSummary>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<SignalSummary>> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(ListReport(corpus.signals()?))
     }
 }
@@ -134,8 +131,10 @@ impl ListRow for SignalSummary {
             row.extend([documents, signal.expression.to_owned()]);
             row
         };
-        let rows: Vec<Vec<String>> = signals.iter().map(row).collect();
-        out.table(&["signal", "set", "type", "state", "documents", "function"], &rows);
+        out.table(
+            &["signal", "set", "type", "state", "documents", "function"],
+            signals.iter().map(row),
+        );
         let is_outdated = |signal: &&Self| signal.state == "outdated";
         let outdated: Vec<&str> =
             signals.iter().filter(is_outdated).map(|signal| signal.name).collect();
@@ -175,18 +174,16 @@ pub(super) struct PresetReport {
 
 impl Verb for SignalsShowArgs {
     const PATH: &str = "signals show";
-    const PYTHON: &str = "preset";
-    const PYTHON_BY_HAND: &[&str] = &["set", "on_text"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("preset", &["set", "on_text"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb signals show gopher",
         "corpusdb count crawl --where \"preset('gopher')\"",
         "corpusdb ingest crawl new.jsonl --source web --where \"preset('fineweb')\"",
     ];
     type On = ();
-    type Options = NoOptions;
     type Report = PresetReport;
 
-    fn run(self, (): (), _: &VerbCall<'_>) -> anyhow::Result<PresetReport> {
+    fn run(self, (): (), _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let Self { set, on_text } = self;
         Ok(PresetReport { set: set.name(), on_text, r#where: set.condition(on_text) })
     }
@@ -224,20 +221,14 @@ pub(super) struct SignalsDropReport {
 
 impl Verb for SignalsDropArgs {
     const PATH: &str = "signals drop";
-    const PYTHON: &str = "Writer.signals.drop";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.signals.drop");
     const EXAMPLES: &[&str] =
         &["corpusdb signals drop crawl word_count", "corpusdb signals drop crawl --set gopher"];
-    const WAITS: bool = true;
+    const MANNERS: Manners = Manners::STOPS_AND_WAITS;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = SignalsDropReport;
 
-    fn run(
-        self,
-        writer: &mut CorpusWriter,
-        call: &VerbCall<'_>,
-    ) -> anyhow::Result<SignalsDropReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let mut signals = self.selection.signals();
         // Of a set, what is stored; one that was named must be.
         let stored = writer.corpus().signals()?;
@@ -261,11 +252,6 @@ impl Report for SignalsDropReport {
     const TYPE: &'static str = "signals_drop";
 
     fn print(&self, out: &mut Output) {
-        out.line(format!("dropped {}", self.signals.join(", ")));
-        for PlanNaming { plan, snapshot } in &self.plans {
-            out.line(format!(
-                "  plan {plan} (snapshot {snapshot}) is unchanged; its recipe uses one of them"
-            ));
-        }
+        print_dropped(&self.signals.join(", "), "one of them", &self.plans, out);
     }
 }

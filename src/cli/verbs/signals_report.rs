@@ -3,7 +3,7 @@
 use super::stats::value;
 use crate::cli::output::{Output, cut};
 use crate::cli::session::on_disk;
-use crate::cli::verb::{Report, Verb, VerbCall};
+use crate::cli::verb::{Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::pages::{self, SignalsPage, corpus_title};
 use corpusdb::query::{
@@ -28,8 +28,7 @@ pub(super) struct SignalsReportArgs {
 
 impl Verb for SignalsReportArgs {
     const PATH: &str = "signals report";
-    const PYTHON: &str = "Corpus.signals.report";
-    const PYTHON_BY_HAND: &[&str] = &["set", "where"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.signals.report", &["set", "where"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb signals report crawl --set gopher",
         "corpusdb signals report crawl --set fineweb --source web --examples 5",
@@ -37,12 +36,11 @@ impl Verb for SignalsReportArgs {
         "corpusdb signals report crawl --json | jq '.rules[] | {signal, n: .only.documents}'",
     ];
     const NOTES: &str = "Counts are exact. Quantiles are observed values: exact for counts below 512, otherwise at most one part in 256 too low.";
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = Corpus;
-    type Options = QualityOptions;
     type Report = QualityReport;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<QualityReport> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let report = corpus.signals_report(&self.options, &call.context)?;
         if let Some(file) = &self.html {
             let page = SignalsPage::new(&report, &corpus_title(corpus.path()));
@@ -56,32 +54,28 @@ impl Report for QualityReport {
     const TYPE: &'static str = "signals_report";
 
     fn print(&self, out: &mut Output) {
-        print_quality(self, out);
+        let Self { documents, removes, .. } = self;
+        out.line(format!(
+            "{}: of {} kept documents with {} of text, its rules would remove {} ({}) with {}",
+            self.set,
+            number(documents.documents),
+            size(documents.bytes),
+            number(removes.documents),
+            share(removes, documents),
+            size(removes.bytes)
+        ));
+        let of_texts: Vec<&str> =
+            self.scores.iter().filter(|it| it.origin == "text").map(|it| it.signal).collect();
+        if of_texts.len() == self.scores.len() {
+            out.line("no signal of it is stored: all were computed from the texts");
+        } else if !of_texts.is_empty() {
+            out.line(format!("not stored, computed from the texts: {}", of_texts.join(", ")));
+        }
+        print_sources(self, out);
+        print_rules(self, out);
+        print_spreads(&self.scores, out);
+        print_borders(self, out);
     }
-}
-
-fn print_quality(report: &QualityReport, out: &mut Output) {
-    let QualityReport { documents, removes, .. } = report;
-    out.line(format!(
-        "{}: of {} kept documents with {} of text, its rules would remove {} ({}) with {}",
-        report.set,
-        number(documents.documents),
-        size(documents.bytes),
-        number(removes.documents),
-        share(removes, documents),
-        size(removes.bytes)
-    ));
-    let of_texts: Vec<&str> =
-        report.scores.iter().filter(|it| it.origin == "text").map(|it| it.signal).collect();
-    if of_texts.len() == report.scores.len() {
-        out.line("no signal of it is stored: all were computed from the texts");
-    } else if !of_texts.is_empty() {
-        out.line(format!("not stored, computed from the texts: {}", of_texts.join(", ")));
-    }
-    print_sources(report, out);
-    print_rules(report, out);
-    print_spreads(&report.scores, out);
-    print_borders(report, out);
 }
 
 fn share(part: &DocumentCounts, whole: &DocumentCounts) -> String {

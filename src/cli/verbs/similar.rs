@@ -1,9 +1,9 @@
 //! `corpusdb similar`: stored documents similar to a text, without ingesting it.
 
 use crate::cli::find;
-use crate::cli::output::Output;
+use crate::cli::output::{self, Output};
 use crate::cli::session::parse_document;
-use crate::cli::verb::{ExitStatus, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use anyhow::{Context as _, ensure};
 use corpusdb::Corpus;
 use corpusdb::duplicates::{SimilarDocument, SimilarOptions, SimilarReport, SimilarTo};
@@ -56,8 +56,8 @@ pub(super) struct SimilarAnswer {
 
 impl Verb for SimilarArgs {
     const PATH: &str = "similar";
-    const PYTHON: &str = "Corpus.similar";
-    const PYTHON_BY_HAND: &[&str] = &["document", "key", "text", "file", "k"];
+    const PYTHON: PythonMethod =
+        PythonMethod::Mixed("Corpus.similar", &["document", "key", "text", "file", "k"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb similar crawl 42",
         "corpusdb similar crawl --file page.txt -k 3",
@@ -68,10 +68,9 @@ impl Verb for SimilarArgs {
 A text with fewer tokens than a shingle has no sketch: only documents with exactly these tokens are found.
 Exit code 1 when nothing is found.";
     type On = Corpus;
-    type Options = NoOptions;
     type Report = SimilarAnswer;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<SimilarAnswer> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         ensure!(
             self.document.is_some()
                 || self.key.is_some()
@@ -170,16 +169,13 @@ impl Report for SimilarAnswer {
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
         match &self.report {
-            Some(report) => Ok(crate::cli::output::json_of(Self::TYPE, report, None)? + "\n"),
+            Some(report) => output::json_line(Self::TYPE, report, None),
             None => Ok(String::new()),
         }
     }
 
     fn status(&self) -> ExitStatus {
-        match self.report.as_ref().is_none_or(|report| report.found.is_empty()) {
-            true => ExitStatus::BadAnswer,
-            false => ExitStatus::Done,
-        }
+        ExitStatus::of(self.report.as_ref().is_some_and(|report| !report.found.is_empty()))
     }
 }
 

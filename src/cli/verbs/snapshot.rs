@@ -1,7 +1,7 @@
 //! `corpusdb snapshot`: durable names for moments, what they hold, and what changed between them.
 
 use crate::cli::output::{self, Output};
-use crate::cli::verb::{ALL_BY_HAND, ListReport, ListRow, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::query::{
     ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges, SnapshotDetails, SnapshotDiff,
     SnapshotMoment,
@@ -11,7 +11,6 @@ use corpusdb::store::SnapshotRecord;
 use corpusdb::{Corpus, CorpusWriter};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::{BufWriter, Write};
 
 /// Create a snapshot of the last commit.
 ///
@@ -54,16 +53,13 @@ impl From<SnapshotRecord> for SnapshotRow {
 
 impl Verb for SnapshotCreateArgs {
     const PATH: &str = "snapshot create";
-    const PYTHON: &str = "Writer.snapshots.create";
-    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Writer.snapshots.create", &["name"]);
     const EXAMPLES: &[&str] = &["corpusdb snapshot create crawl june"];
-    const STOPS: bool = false;
-    const WAITS: bool = true;
+    const MANNERS: Manners = Manners::WAITS;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = SnapshotRow;
 
-    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<SnapshotRow> {
+    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(writer.create_snapshot(&self.name)?.into())
     }
 }
@@ -88,14 +84,13 @@ pub(super) struct SnapshotListArgs {}
 
 impl Verb for SnapshotListArgs {
     const PATH: &str = "snapshot list";
-    const PYTHON: &str = "Corpus.snapshots.list";
+    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.snapshots.list");
     const EXAMPLES: &[&str] =
         &["corpusdb snapshot list crawl", "corpusdb snapshot list crawl --json"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = ListReport<SnapshotRow>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<SnapshotRow>> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let records = corpus.view().snapshots().map_err(corpusdb::Error::from)?;
         Ok(ListReport(records.into_iter().map(SnapshotRow::from).collect()))
     }
@@ -121,14 +116,12 @@ pub(super) struct SnapshotShowArgs {
 
 impl Verb for SnapshotShowArgs {
     const PATH: &str = "snapshot show";
-    const PYTHON: &str = "Corpus.snapshots.show";
-    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.snapshots.show", &["name"]);
     const EXAMPLES: &[&str] = &["corpusdb snapshot show crawl june"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = SnapshotDetails;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<SnapshotDetails> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(corpus.show_snapshot(&self.name)?)
     }
 }
@@ -142,7 +135,7 @@ impl Report for SnapshotDetails {
         out.line(format!("{name}: commit {commit}, {kept} kept of {documents} documents, {bytes}"));
         if !self.sources.is_empty() {
             let rows = self.sources.iter().map(|source| row(&source.source, &source.kept));
-            print_table(["source", "kept"], &self.tokens, &rows.collect::<Vec<_>>(), out);
+            print_table(["source", "kept"], &self.tokens, rows, out);
         }
         let plans: Vec<String> = self.plans.iter().map(u32::to_string).collect();
         out.line(match plans.as_slice() {
@@ -193,8 +186,8 @@ struct ChangesInAll<'a> {
 
 impl Verb for SnapshotDiffArgs {
     const PATH: &str = "snapshot diff";
-    const PYTHON: &str = "Corpus.snapshots.diff";
-    const PYTHON_BY_HAND: &[&str] = &["earlier", "later", "by", "list"];
+    const PYTHON: PythonMethod =
+        PythonMethod::Mixed("Corpus.snapshots.diff", &["earlier", "later", "by", "list"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb snapshot diff crawl june",
         "corpusdb snapshot diff crawl june july --by language",
@@ -216,10 +209,9 @@ With --json: a `snapshot_diff` in total, then a `snapshot_diff_group` for each g
 `added`, `kept_again`, `removed`, `removed_by`, `not_kept`, `not_kept_by`; with --list a
 `snapshot_diff_document` for each document.";
     type On = Corpus;
-    type Options = NoOptions;
     type Report = SnapshotDiffAnswer;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<SnapshotDiffAnswer> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let Self { earlier, later, by, list } = self;
         if list {
             stream_changes(corpus, &earlier, later.as_deref(), call)?;
@@ -238,24 +230,16 @@ fn stream_changes(
     call: &VerbCall<'_>,
 ) -> anyhow::Result<()> {
     let is_json = call.session()?.json;
-    let (mut is_any, mut out) = (false, BufWriter::new(output::stdout()));
-    for document in corpus.snapshot_changes(earlier, later)? {
-        let document = document.map_err(corpusdb::Error::from)?;
-        is_any = true;
-        let line = match is_json {
-            true => output::json_of("snapshot_diff_document", &document, None)? + "\n",
-            false => changed_line(&document),
-        };
-        out.write_all(line.as_bytes())?;
-    }
-    out.flush()?;
-    if !is_any && !is_json {
+    let changed = corpus.snapshot_changes(earlier, later)?;
+    let changed = changed.map(|document| Ok(document.map_err(corpusdb::Error::from)?));
+    let written = output::stream_rows(("snapshot_diff_document", is_json), changed, print_changed)?;
+    if written == 0 && !is_json {
         call.note("no document changed");
     }
     Ok(())
 }
 
-fn changed_line(document: &ChangedDocument) -> String {
+fn print_changed(document: &ChangedDocument, out: &mut Output) {
     let change = spelled(document.change);
     let what = match document.reason {
         Some(reason) => format!("{change}: {reason}"),
@@ -267,9 +251,7 @@ fn changed_line(document: &ChangedDocument) -> String {
         _ => String::new(),
     };
     let (id, key, source) = (document.id, &document.key, &document.source);
-    let mut out = Output::new(false);
     out.line(format!("{what:20}  {id} {key} ({source}){other}"));
-    out.into_parts().0
 }
 
 impl Report for SnapshotDiffAnswer {
@@ -300,12 +282,8 @@ impl Report for SnapshotDiffAnswer {
         let Self::Counted(found) = self else { return Ok(String::new()) };
         let SnapshotDiff { earlier, later, by, all, groups, .. } = &**found;
         let first = ChangesInAll { earlier, later, by, all };
-        let mut lines = output::json_of(Self::TYPE, &first, None)? + "\n";
-        for group in groups {
-            lines.push_str(&output::json_of("snapshot_diff_group", group, None)?);
-            lines.push('\n');
-        }
-        Ok(lines)
+        let first = output::json_line(Self::TYPE, &first, None)?;
+        Ok(first + &output::json_lines("snapshot_diff_group", groups)?)
     }
 
     fn is_streamed(&self) -> bool {
@@ -327,8 +305,8 @@ fn print_changes(name: &str, of: &SnapshotChanges, out: &mut Output) {
     all.extend(lost(spelled("removed"), &of.removed_by));
     all.extend(lost(spelled("not_kept"), &of.not_kept_by));
     all.retain(|(_, counts)| counts.documents > 0);
-    let rows: Vec<Vec<String>> = all.iter().map(|(name, counts)| row(name, counts)).collect();
-    print_table(["change", "documents"], &of.added.tokens, &rows, out);
+    let rows = all.iter().map(|(name, counts)| row(name, counts));
+    print_table(["change", "documents"], &of.added.tokens, rows, out);
 }
 
 fn spelled(change: &'static str) -> &'static str {
@@ -348,7 +326,7 @@ fn row(name: &str, of: &DocumentCounts) -> Vec<String> {
 fn print_table(
     [first, documents]: [&str; 2],
     tokenizers: &BTreeMap<String, u64>,
-    rows: &[Vec<String>],
+    rows: impl Iterator<Item = Vec<String>>,
     out: &mut Output,
 ) {
     let tokens: Vec<String> = tokenizers.keys().map(|name| format!("tokens {name}")).collect();
@@ -368,16 +346,13 @@ pub(super) struct SnapshotRenameArgs {
 
 impl Verb for SnapshotRenameArgs {
     const PATH: &str = "snapshot rename";
-    const PYTHON: &str = "Writer.snapshots.rename";
-    const PYTHON_BY_HAND: &[&str] = &["old", "new"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Writer.snapshots.rename", &["old", "new"]);
     const EXAMPLES: &[&str] = &["corpusdb snapshot rename crawl june 2025-06"];
-    const STOPS: bool = false;
-    const WAITS: bool = true;
+    const MANNERS: Manners = Manners::WAITS;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = SnapshotRow;
 
-    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<SnapshotRow> {
+    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(writer.rename_snapshot(&self.old, &self.new)?.into())
     }
 }
@@ -407,20 +382,13 @@ pub(super) struct SnapshotDropReport {
 
 impl Verb for SnapshotDropArgs {
     const PATH: &str = "snapshot drop";
-    const PYTHON: &str = "Writer.snapshots.drop";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.snapshots.drop");
     const EXAMPLES: &[&str] = &["corpusdb snapshot drop crawl 2025-06"];
-    const STOPS: bool = false;
-    const WAITS: bool = true;
+    const MANNERS: Manners = Manners::WAITS;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = SnapshotDropReport;
 
-    fn run(
-        self,
-        writer: &mut CorpusWriter,
-        _: &VerbCall<'_>,
-    ) -> anyhow::Result<SnapshotDropReport> {
+    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let (_, plans) = writer.drop_snapshot(&self.name, self.force)?;
         Ok(SnapshotDropReport { name: self.name, plans })
     }

@@ -1,7 +1,7 @@
 //! `corpusdb source`: sources by their names.
 
 use crate::cli::output::Output;
-use crate::cli::verb::{ALL_BY_HAND, DryRun, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{DryRun, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::CorpusWriter;
 use corpusdb::curate::SourceRenameReport;
 use corpusdb::show::{count, number};
@@ -24,20 +24,14 @@ pub(super) struct SourceRenameArgs {
 
 impl Verb for SourceRenameArgs {
     const PATH: &str = "source rename";
-    const PYTHON: &str = "Writer.rename_source";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.rename_source");
     const EXAMPLES: &[&str] = &["corpusdb source rename crawl web web-2024 --dry-run"];
     const DRY_RUN: DryRun = DryRun::Copy;
-    const WAITS: bool = true;
+    const MANNERS: Manners = Manners::STOPS_AND_WAITS;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = SourceRenameReport;
 
-    fn run(
-        self,
-        writer: &mut CorpusWriter,
-        call: &VerbCall<'_>,
-    ) -> anyhow::Result<SourceRenameReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(writer.rename_source(&self.old, &self.new, self.force, &call.context)?)
     }
 }

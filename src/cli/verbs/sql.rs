@@ -4,7 +4,7 @@ use super::shell;
 use super::sql_answer::{AnswerFile, AnswerFormat, SqlFileReport, StatementScope, print_answer};
 use crate::cli::output::{self, Output};
 use crate::cli::record::RecordArgs;
-use crate::cli::verb::{ALL_BY_HAND, CorpusPath, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{CorpusPath, PythonMethod, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Context;
 use corpusdb::query::{PrintFormat, Script, ScriptEnd, ScriptStatement, SqlQuery};
@@ -59,8 +59,7 @@ pub(super) enum SqlAnswer {
 
 impl Verb for SqlArgs {
     const PATH: &str = "sql";
-    const PYTHON: &str = "Corpus.sql";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.sql");
     const EXAMPLES: &[&str] = &[
         "corpusdb sql crawl \"SELECT source, sum(tokens) FROM documents WHERE kept GROUP BY source\"",
         "corpusdb sql crawl \"SELECT key, jaccard FROM documents WHERE dup_of = 42\" --format csv",
@@ -78,10 +77,9 @@ The statements of a file or of standard input run in order until one fails; the 
 
 docs/reference/sql.md lists every table and column.";
     type On = CorpusPath;
-    type Options = NoOptions;
     type Report = SqlAnswer;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<SqlAnswer> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let session = call.session()?;
         // Whoever runs the command may read its files.
         let mut query = SqlQuery::default().files(true);
@@ -155,7 +153,7 @@ enum ScriptSource {
 
 /// Statements, at least one.
 struct ScriptFile {
-    /// What stands before the place of a statement in a message.
+    /// Their name in a message, before line and column.
     name: String,
     statements: Vec<ScriptStatement>,
 }

@@ -1,7 +1,7 @@
 //! `corpusdb stats`: the corpus in numbers.
 
 use crate::cli::output::{Output, cut};
-use crate::cli::verb::{ALL_BY_HAND, Report, Verb, VerbCall};
+use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::query::{
     ColumnStats, DocumentCounts, DocumentFilter, GroupStats, LossStats, MisfitStats, RejectStats,
@@ -18,8 +18,7 @@ pub(super) struct StatsArgs {
 
 impl Verb for StatsArgs {
     const PATH: &str = "stats";
-    const PYTHON: &str = "Corpus.stats";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.stats");
     const EXAMPLES: &[&str] = &[
         "corpusdb stats crawl",
         "corpusdb stats crawl --where \"language = 'en' AND quality > 0.5\"",
@@ -28,10 +27,9 @@ impl Verb for StatsArgs {
     ];
     const NOTES: &str = "All numbers are exact. A quantile is an observed value: the least one that this share of the values does not exceed.";
     type On = Corpus;
-    type Options = DocumentFilter;
     type Report = Stats;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Stats> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(corpus.stats(self.filter)?)
     }
 }
@@ -40,7 +38,29 @@ impl Report for Stats {
     const TYPE: &'static str = "stats";
 
     fn print(&self, out: &mut Output) {
-        print_stats(self, out);
+        let Self { moment, all, kept, .. } = self;
+        out.line(format!(
+            "{} (commit {}): {} documents with {} of text, {} kept with {}",
+            moment.name,
+            moment.commit,
+            number(all.documents),
+            size(all.bytes),
+            number(kept.documents),
+            size(kept.bytes)
+        ));
+        print_groups(self, out);
+        for (of_kept, title) in [(true, "kept documents:"), (false, "all documents:")] {
+            // Where all are kept, twice the same would be told.
+            let columns = self.columns.iter().filter(|it| it.of_kept == of_kept && it.count > 0);
+            let columns: Vec<&ColumnStats> = columns.collect();
+            if !columns.is_empty() && (of_kept || all != kept) {
+                out.line(title);
+                print_spreads(&columns, out);
+            }
+        }
+        print_misfits(&self.misfits, out);
+        print_losses(&self.losses, out);
+        print_rejects(&self.rejects, out);
     }
 }
 
@@ -51,32 +71,6 @@ pub(super) fn value(value: StatsValue) -> String {
         StatsValue::Float(value) => decimals(value),
         other => other.to_string(),
     }
-}
-
-fn print_stats(stats: &Stats, out: &mut Output) {
-    let Stats { moment, all, kept, .. } = stats;
-    out.line(format!(
-        "{} (commit {}): {} documents with {} of text, {} kept with {}",
-        moment.name,
-        moment.commit,
-        number(all.documents),
-        size(all.bytes),
-        number(kept.documents),
-        size(kept.bytes)
-    ));
-    print_groups(stats, out);
-    for (of_kept, title) in [(true, "kept documents:"), (false, "all documents:")] {
-        // Where all are kept, twice the same would be told.
-        let columns = stats.columns.iter().filter(|it| it.of_kept == of_kept && it.count > 0);
-        let columns: Vec<&ColumnStats> = columns.collect();
-        if !columns.is_empty() && (of_kept || all != kept) {
-            out.line(title);
-            print_spreads(&columns, out);
-        }
-    }
-    print_misfits(&stats.misfits, out);
-    print_losses(&stats.losses, out);
-    print_rejects(&stats.rejects, out);
 }
 
 /// Documents, bytes and tokens by source and language, as many tokenizers as the terminal is wide for.

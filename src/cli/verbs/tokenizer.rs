@@ -1,24 +1,23 @@
-//! `corpusdb tokenizer`: registered, encoded by, asked, compared, checked, written to files and given up.
+//! `corpusdb tokenizer`: registers tokenizers, encodes by them, shows, compares, checks, exports and drops them.
 
 use super::ingest::{print_engines, print_refused};
 use crate::cli::files::{read_bytes, write_file};
 use crate::cli::output::{self, Output};
 use crate::cli::session::on_disk;
 use crate::cli::verb::{
-    ALL_BY_HAND, ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
+    ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
 };
 use anyhow::Context as _;
 use corpusdb::curate::{TokenizerDetails, TokenizerReport};
 use corpusdb::export::OutputFile;
 use corpusdb::show::{count, number, size};
 use corpusdb::tokenizer::{
-    CheckVerdict, TokenPiece, TokenizerCheck, TokenizerInput, TokenizerRegistration,
-    VocabularyDiff, convert,
+    CheckVerdict, TokenizerCheck, TokenizerInput, TokenizerRegistration, VocabularyDiff, convert,
 };
 use corpusdb::{Corpus, CorpusWriter};
 use serde::Serialize;
 use serde_json::Value;
-use std::io::{Read, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Register a tokenizer and encode the kept documents.
@@ -50,8 +49,7 @@ pub(super) struct TokenizerAddArgs {
 
 impl Verb for TokenizerAddArgs {
     const PATH: &str = "tokenizer add";
-    const PYTHON: &str = "Writer.tokenizers.add";
-    const PYTHON_BY_HAND: &[&str] = &["name", "file"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Writer.tokenizers.add", &["name", "file"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer add crawl llama tokenizer.json",
         "corpusdb tokenizer add crawl gpt2 --vocab vocab.json --merges merges.txt",
@@ -59,14 +57,9 @@ impl Verb for TokenizerAddArgs {
         "corpusdb tokenizer add crawl gpt4 cl100k_base.tiktoken --pattern cl100k \\\n      --special '<|endoftext|>=100257'",
     ];
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = TokenizerReport;
 
-    fn run(
-        self,
-        writer: &mut CorpusWriter,
-        call: &VerbCall<'_>,
-    ) -> anyhow::Result<TokenizerReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let (converted, lineage) = match (&self.file, &self.vocab, &self.merges) {
             (Some(file), _, _) if file.is_dir() => anyhow::bail!("{}", folder_words(file)),
             (Some(file), _, _) => {
@@ -106,7 +99,7 @@ impl Verb for TokenizerAddArgs {
     }
 }
 
-/// That a directory is no file of a tokenizer, and which of its files is.
+/// The message on a directory in place of a file: which of its files to give.
 fn folder_words(folder: &Path) -> String {
     let files = ["tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt"];
     let [json, model, vocab, merges] =
@@ -130,8 +123,8 @@ fn parse_special(text: &str) -> Result<(String, u32), String> {
     Ok((token.to_owned(), id))
 }
 
-/// Says what of the templates of stored conversations the tokenizer reads as ordinary text, and what of their messages as
-/// special tokens.
+/// Notes the turn markers of stored chat templates that the tokenizer encodes as ordinary text, and the special tokens
+/// that messages spell.
 pub(super) fn note_markers(report: &TokenizerReport, call: &VerbCall<'_>) {
     for (marker, tokens) in &report.ordinary_markers {
         call.note(&format!(
@@ -209,18 +202,12 @@ pub(super) struct TokenizerBackfillArgs {
 
 impl Verb for TokenizerBackfillArgs {
     const PATH: &str = "tokenizer backfill";
-    const PYTHON: &str = "Writer.tokenizers.backfill";
-    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Writer.tokenizers.backfill", &["name"]);
     const EXAMPLES: &[&str] = &["corpusdb tokenizer backfill crawl llama"];
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = TokenizerReport;
 
-    fn run(
-        self,
-        writer: &mut CorpusWriter,
-        call: &VerbCall<'_>,
-    ) -> anyhow::Result<TokenizerReport> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let report = writer.backfill(&self.name, &call.context)?;
         note_markers(&report, call);
         Ok(report)
@@ -248,20 +235,13 @@ pub(super) struct TokenizerDropReport {
 
 impl Verb for TokenizerDropArgs {
     const PATH: &str = "tokenizer drop";
-    const PYTHON: &str = "Writer.tokenizers.drop";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.tokenizers.drop");
     const EXAMPLES: &[&str] = &["corpusdb tokenizer drop crawl old"];
-    const STOPS: bool = false;
-    const WAITS: bool = true;
+    const MANNERS: Manners = Manners::WAITS;
     type On = CorpusWriter;
-    type Options = NoOptions;
     type Report = TokenizerDropReport;
 
-    fn run(
-        self,
-        writer: &mut CorpusWriter,
-        _: &VerbCall<'_>,
-    ) -> anyhow::Result<TokenizerDropReport> {
+    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let broken_plans = writer.drop_tokenizer(&self.name, self.force)?;
         Ok(TokenizerDropReport { name: self.name, broken_plans })
     }
@@ -286,13 +266,12 @@ pub(super) struct TokenizerListArgs {}
 
 impl Verb for TokenizerListArgs {
     const PATH: &str = "tokenizer list";
-    const PYTHON: &str = "Corpus.tokenizers.list";
+    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.tokenizers.list");
     const EXAMPLES: &[&str] = &["corpusdb tokenizer list crawl"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = ListReport<TokenizerReport>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<TokenizerReport>> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(ListReport(corpus.tokenizer_reports()))
     }
 }
@@ -306,14 +285,12 @@ pub(super) struct TokenizerShowArgs {
 
 impl Verb for TokenizerShowArgs {
     const PATH: &str = "tokenizer show";
-    const PYTHON: &str = "Corpus.tokenizers.show";
-    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.tokenizers.show", &["name"]);
     const EXAMPLES: &[&str] = &["corpusdb tokenizer show crawl own-32k"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = TokenizerDetails;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<TokenizerDetails> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(corpus.tokenizer_details(&self.name)?)
     }
 }
@@ -388,14 +365,12 @@ pub(super) struct TokenizerDiffArgs {
 
 impl Verb for TokenizerDiffArgs {
     const PATH: &str = "tokenizer diff";
-    const PYTHON: &str = "Corpus.tokenizers.diff";
-    const PYTHON_BY_HAND: &[&str] = &["a", "b"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.tokenizers.diff", &["a", "b"]);
     const EXAMPLES: &[&str] = &["corpusdb tokenizer diff crawl gpt2 gpt2-med"];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = VocabularyDiff;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<VocabularyDiff> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         Ok(corpus.diff_tokenizers(&self.a, &self.b)?)
     }
 }
@@ -415,7 +390,7 @@ impl Report for VocabularyDiff {
             ("merges added", self.merges_added),
         ];
         let rows = rows.map(|(name, count)| vec![name.to_owned(), number(count)]);
-        out.table(&["ids", "count"], &rows);
+        out.table(&["ids", "count"], rows);
         for (token, from, to) in self.moved.iter().take(MOST) {
             out.line(format!("moved {token:?}: {from} -> {to}"));
         }
@@ -463,17 +438,15 @@ pub(super) struct CheckedTokenizer {
 
 impl Verb for TokenizerCheckArgs {
     const PATH: &str = "tokenizer check";
-    const PYTHON: &str = "Corpus.tokenizers.check";
-    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.tokenizers.check", &["name"]);
     const EXAMPLES: &[&str] =
         &["corpusdb tokenizer check crawl", "corpusdb tokenizer check crawl llama --json"];
     const NOTES: &str =
         "Exit code 1 when a case fails or stored ids differ from those of the text.";
     type On = Corpus;
-    type Options = NoOptions;
     type Report = TokenizerChecks;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<TokenizerChecks> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let names = match self.name {
             Some(name) => vec![name],
             None => corpus.view().tokenizers().map(|(_, record)| record.name.clone()).collect(),
@@ -496,12 +469,11 @@ impl Report for TokenizerChecks {
     }
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
-        self.0.iter().map(|one| Ok(output::json_of(Self::TYPE, one, None)? + "\n")).collect()
+        output::json_lines(Self::TYPE, &self.0)
     }
 
     fn status(&self) -> ExitStatus {
-        let is_good = self.0.iter().all(|checked| checked.good);
-        if is_good { ExitStatus::Done } else { ExitStatus::BadAnswer }
+        ExitStatus::of(self.0.iter().all(|checked| checked.good))
     }
 }
 
@@ -557,18 +529,16 @@ pub(super) struct TokenizerExportReport {
 
 impl Verb for TokenizerExportArgs {
     const PATH: &str = "tokenizer export";
-    const PYTHON: &str = "Corpus.tokenizers.export";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.tokenizers.export");
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer export crawl own-32k tokenizer.json",
         "corpusdb tokenizer export crawl multi multi.model",
         "corpusdb tokenizer export crawl gpt2 files/ --originals",
     ];
     type On = Corpus;
-    type Options = NoOptions;
     type Report = TokenizerExportReport;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<TokenizerExportReport> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let (file, mut is_streamed) = (&self.file, false);
         let bytes = if self.originals {
             let files = corpus.tokenizer_originals(&self.name)?;
@@ -620,115 +590,4 @@ impl Report for TokenizerExportReport {
     fn is_streamed(&self) -> bool {
         self.is_streamed
     }
-}
-
-/// Show the tokens of a text: ids and pieces.
-#[derive(clap::Args)]
-pub(super) struct TokenizerEncodeArgs {
-    /// The tokenizer.
-    name: String,
-    /// The text. By default standard input is read.
-    #[arg(long, allow_hyphen_values = true)]
-    text: Option<String>,
-    /// Whether special tokens spelled in the text become special tokens. By default they are plain text.
-    #[arg(long)]
-    specials: bool,
-}
-
-/// Show the text of ids, piece by piece.
-#[derive(clap::Args)]
-pub(super) struct TokenizerDecodeArgs {
-    /// The tokenizer.
-    name: String,
-    /// The ids.
-    #[arg(value_name = "ID")]
-    ids: Vec<u32>,
-    /// The ids as one text, separated by spaces or commas. By default standard input is read.
-    #[arg(long, conflicts_with = "ids", value_name = "IDS")]
-    text: Option<String>,
-}
-
-/// A text and its tokens.
-#[derive(Serialize, schemars::JsonSchema)]
-pub(super) struct TokenizedText {
-    /// The tokenizer.
-    tokenizer: String,
-    /// The text.
-    text: String,
-    /// Its tokens, each with its text.
-    tokens: Vec<TokenPiece>,
-}
-
-impl Verb for TokenizerEncodeArgs {
-    const PATH: &str = "tokenizer encode";
-    const PYTHON: &str = "Corpus.tokenizers.encode";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
-    const EXAMPLES: &[&str] = &[
-        "corpusdb tokenizer encode crawl gpt2 --text 'Hello, world'",
-        "corpusdb tokenizer encode crawl gpt2 --json < page.txt",
-    ];
-    type On = Corpus;
-    type Options = NoOptions;
-    type Report = TokenizedText;
-
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<TokenizedText> {
-        let text = text_or_stdin(self.text, call)?;
-        let tokens = corpus.encode(Some(&self.name), &text, self.specials)?;
-        Ok(TokenizedText { tokenizer: self.name, text, tokens })
-    }
-}
-
-impl Verb for TokenizerDecodeArgs {
-    const PATH: &str = "tokenizer decode";
-    const PYTHON: &str = "Corpus.tokenizers.decode";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
-    const EXAMPLES: &[&str] = &["corpusdb tokenizer decode crawl gpt2 15496 11 995"];
-    type On = Corpus;
-    type Options = NoOptions;
-    type Report = TokenizedText;
-
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<TokenizedText> {
-        let ids = match self.ids.is_empty() {
-            true => parse_ids(&text_or_stdin(self.text, call)?)?,
-            false => self.ids,
-        };
-        let text = corpus.decode(Some(&self.name), &ids)?;
-        let loaded = corpus.tokenizer(Some(&self.name))?;
-        let piece = |id: u32| -> anyhow::Result<TokenPiece> {
-            let text = loaded.tokenizer.decode(&[id]).map_err(corpusdb::Error::from)?;
-            Ok(TokenPiece { id, text })
-        };
-        let tokens = ids.iter().map(|id| piece(*id)).collect::<Result<_, _>>()?;
-        Ok(TokenizedText { tokenizer: self.name, text, tokens })
-    }
-}
-
-impl Report for TokenizedText {
-    const TYPE: &'static str = "tokens";
-
-    fn print(&self, out: &mut Output) {
-        let row = |piece: &TokenPiece| vec![piece.id.to_string(), format!("{:?}", piece.text)];
-        out.table(&["id", "piece"], &self.tokens.iter().map(row).collect::<Vec<_>>());
-        let (tokens, bytes) = (self.tokens.len(), self.text.len());
-        out.line(format!("{tokens} tokens, {bytes} bytes: {:?}", self.text));
-    }
-}
-
-/// What was given, or what standard input has.
-fn text_or_stdin(text: Option<String>, call: &VerbCall<'_>) -> anyhow::Result<String> {
-    if let Some(text) = text {
-        return Ok(text);
-    }
-    anyhow::ensure!(call.session.is_some(), "give `text=`: standard input is for the command");
-    let mut read = String::new();
-    std::io::stdin().read_to_string(&mut read).context("reading standard input")?;
-    Ok(read)
-}
-
-fn parse_ids(text: &str) -> anyhow::Result<Vec<u32>> {
-    let words = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']'));
-    words
-        .filter(|word| !word.is_empty())
-        .map(|word| word.parse().with_context(|| format!("`{word}` is not an id")))
-        .collect()
 }

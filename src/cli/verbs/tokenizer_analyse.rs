@@ -2,7 +2,7 @@
 
 use crate::cli::output::Output;
 use crate::cli::session::on_disk;
-use crate::cli::verb::{Report, Verb, VerbCall};
+use crate::cli::verb::{Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::curate::AnalyseOptions;
 use corpusdb::pages::{self, TokenizerPage, corpus_title};
@@ -32,19 +32,17 @@ pub(super) struct TokenizerAnalyseArgs {
 
 impl Verb for TokenizerAnalyseArgs {
     const PATH: &str = "tokenizer analyse";
-    const PYTHON: &str = "Corpus.tokenizers.analyse";
-    const PYTHON_BY_HAND: &[&str] = &["names"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.tokenizers.analyse", &["names"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer analyse crawl gpt2 own-32k --by language",
         "corpusdb tokenizer analyse crawl own-32k --by source --html own-32k.html",
         "corpusdb tokenizer analyse crawl own-32k --json | jq .tokenizers[0].curve.knee",
     ];
-    const STOPS: bool = true;
+    const MANNERS: Manners = Manners::STOPS;
     type On = Corpus;
-    type Options = AnalyseOptions;
     type Report = AnalysisReport;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<AnalysisReport> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let report = corpus.analyse(&self.names, &self.options, &call.context)?;
         if let Some(file) = &self.html {
             let page = TokenizerPage::new(&report, &corpus_title(corpus.path()));
@@ -69,7 +67,7 @@ impl Report for AnalysisReport {
         let relative = format!("length / {}", self.reference);
         let mut head = head("tokenizer");
         head.push(&relative);
-        out.table(&head, &self.tokenizers.iter().map(row).collect::<Vec<_>>());
+        out.table(&head, self.tokenizers.iter().map(row));
         for analysis in &self.tokenizers {
             out.line("");
             print_tokenizer(analysis, out);
@@ -99,7 +97,7 @@ fn cells(name: &str, metrics: &GroupMetrics) -> Vec<String> {
     ]
 }
 
-/// What is used of the vocabulary.
+/// Prints how much of the vocabulary is used.
 fn print_tokenizer(analysis: &TokenizerAnalysis, out: &mut Output) {
     let usage = &analysis.vocabulary_use;
     out.line(format!(
@@ -130,10 +128,9 @@ fn print_groups(analysis: &TokenizerAnalysis, out: &mut Output) {
         row.push(decimals(group.parity));
         row
     };
-    let rows: Vec<Vec<String>> = analysis.groups.iter().take(MOST_GROUPS).map(row).collect();
     let mut head = head("group");
     head.extend(["length", "parity"]);
-    out.table(&head, &rows);
+    out.table(&head, analysis.groups.iter().take(MOST_GROUPS).map(row));
     let more = analysis.groups.len().saturating_sub(MOST_GROUPS);
     if more > 0 {
         out.line(format!("and {} more: `--json` has them", number(more as u64)));
@@ -151,24 +148,20 @@ fn print_curve(analysis: &TokenizerAnalysis, out: &mut Output) {
         }
         return;
     };
-    let rows: Vec<Vec<String>> = curve
-        .prices
-        .iter()
-        .map(|price| {
-            vec![
-                number(price.vocab_size),
-                number(price.tokens),
-                decimals(price.bytes_per_token),
-                decimals(price.length_ratio),
-                price.next_thousand.map_or("-".to_owned(), percent),
-                number(price.parameters_tied),
-                number(price.parameters_untied),
-            ]
-        })
-        .collect();
+    let rows = curve.prices.iter().map(|price| {
+        vec![
+            number(price.vocab_size),
+            number(price.tokens),
+            decimals(price.bytes_per_token),
+            decimals(price.length_ratio),
+            price.next_thousand.map_or("-".to_owned(), percent),
+            number(price.parameters_tied),
+            number(price.parameters_untied),
+        ]
+    });
     let head =
         ["ids", "tokens", "bytes/token", "length", "next 1,000 save", "parameters", "untied"];
-    out.table(&head, &rows);
+    out.table(&head, rows);
     if let (Some(knee), Some(price)) = (&curve.knee, &curve.price_knee) {
         out.line(format!(
             "knee at {} ids over the logarithm of the size, at {} over the size itself, to which cost is proportional (embedding width {})",

@@ -4,7 +4,7 @@ use super::tokenizer::{note_markers, print_tokenizer};
 use crate::cli::files::{read_text, write_file};
 use crate::cli::output::{self, Output};
 use crate::cli::session::on_disk;
-use crate::cli::verb::{ExitStatus, Report, Verb, VerbCall};
+use crate::cli::verb::{ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::CorpusWriter;
 use corpusdb::curate::{
@@ -66,22 +66,16 @@ pub(super) struct TrainingChoice {
 
 impl Verb for TokenizerTrainArgs {
     const PATH: &str = "tokenizer train";
-    const PYTHON: &str = "Writer.tokenizers.train";
-    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Writer.tokenizers.train", &["name"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer train crawl own-32k --vocab-size 32768 --pattern llama3",
         "corpusdb tokenizer train crawl multi --model unigram --byte-fallback --by language --alpha 0.3",
         "corpusdb tokenizer train crawl code --where \"source = 'code'\" --digits single --reserve 64",
     ];
     type On = CorpusWriter;
-    type Options = TrainingChoice;
     type Report = TrainedTokenizer;
 
-    fn run(
-        self,
-        writer: &mut CorpusWriter,
-        call: &VerbCall<'_>,
-    ) -> anyhow::Result<TrainedTokenizer> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let TrainingChoice { texts, mut options } = self.training;
         if let Some(file) = &self.weights_file {
             let weights: BTreeMap<String, f64> = serde_json::from_str(&read_text(file)?)
@@ -136,20 +130,16 @@ fn print_groups(decisions: &TrainingRecord, out: &mut Output) {
     let mut groups: Vec<_> =
         decisions.report.groups.iter().zip(&decisions.bytes_per_token).collect();
     groups.sort_by_key(|(group, _)| std::cmp::Reverse(group.mass.bytes));
-    let rows: Vec<Vec<String>> = groups
-        .iter()
-        .take(MOST_GROUPS)
-        .map(|(group, bytes_per_token)| {
-            vec![
-                group.name.clone(),
-                size(group.mass.bytes),
-                decimals(group.weight),
-                probability(group.character_coverage),
-                bytes_per_token.map_or("-".to_owned(), decimals),
-            ]
-        })
-        .collect();
-    out.table(&["group", "text", "weight", "characters covered", "bytes a token"], &rows);
+    let rows = groups.iter().take(MOST_GROUPS).map(|(group, bytes_per_token)| {
+        vec![
+            group.name.clone(),
+            size(group.mass.bytes),
+            decimals(group.weight),
+            probability(group.character_coverage),
+            bytes_per_token.map_or("-".to_owned(), decimals),
+        ]
+    });
+    out.table(&["group", "text", "weight", "characters covered", "bytes a token"], rows);
     let more = groups.len().saturating_sub(MOST_GROUPS);
     if more > 0 {
         out.line(format!("and {} more: `corpusdb tokenizer show`", number(more as u64)));
@@ -250,22 +240,16 @@ pub(super) struct NothingAdded {
 
 impl Verb for TokenizerExtendArgs {
     const PATH: &str = "tokenizer extend";
-    const PYTHON: &str = "Writer.tokenizers.extend";
-    const PYTHON_BY_HAND: &[&str] = &["base", "name"];
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Writer.tokenizers.extend", &["base", "name"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer extend crawl gpt2 gpt2-med --terms terms.txt --out gpt2-med",
         "corpusdb tokenizer extend crawl gpt2 gpt2-cov --terms terms.txt --added-tokens --out gpt2-cov",
         "corpusdb tokenizer extend crawl gpt2 gpt2-code --grow 4000 \\\n      --where \"source = 'code'\" --out gpt2-code",
     ];
     type On = CorpusWriter;
-    type Options = TermOptions;
     type Report = TokenizerExtendAnswer;
 
-    fn run(
-        self,
-        writer: &mut CorpusWriter,
-        call: &VerbCall<'_>,
-    ) -> anyhow::Result<TokenizerExtendAnswer> {
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         // What may be refused comes before the work.
         let out = self.out.as_deref().map(NewDirectory::judge).transpose()?;
         let terms = self.terms()?;
@@ -396,11 +380,10 @@ impl Report for TokenizerExtendAnswer {
     }
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
-        let line = match self {
-            Self::Extended(report) => output::json_of(Self::TYPE, report, None)?,
-            Self::NothingAdded(report) => output::json_of("nothing_added", report, None)?,
-        };
-        Ok(line + "\n")
+        match self {
+            Self::Extended(report) => output::json_line(Self::TYPE, report, None),
+            Self::NothingAdded(report) => output::json_line("nothing_added", report, None),
+        }
     }
 
     fn status(&self) -> ExitStatus {
@@ -408,10 +391,7 @@ impl Report for TokenizerExtendAnswer {
             Self::Extended(_) => ExitStatus::Done,
             Self::NothingAdded(report) => {
                 let counts = TermCounts::of(&report.terms);
-                match counts.forms_existed > 0 && counts.forms_refused == 0 {
-                    true => ExitStatus::Done,
-                    false => ExitStatus::BadAnswer,
-                }
+                ExitStatus::of(counts.forms_existed > 0 && counts.forms_refused == 0)
             }
         }
     }

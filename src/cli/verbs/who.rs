@@ -3,7 +3,7 @@
 use crate::cli::find::{self, DocumentName};
 use crate::cli::output::Output;
 use crate::cli::session::parse_document;
-use crate::cli::verb::{ALL_BY_HAND, ExitStatus, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use anyhow::ensure;
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::show::{count, number};
@@ -37,8 +37,7 @@ pub(super) struct WhoArgs {
 
 impl Verb for WhoArgs {
     const PATH: &str = "who";
-    const PYTHON: &str = "Corpus.who";
-    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.who");
     const EXAMPLES: &[&str] = &[
         "corpusdb who crawl https://example.org/page",
         "corpusdb who crawl 17 42 --world 8 --json",
@@ -48,10 +47,9 @@ impl Verb for WhoArgs {
 Outputs of `--no-record`, and of a corpus that could not be written to, have no entry.
 Exit code 1 when no output and no snapshot had one of the documents.";
     type On = Corpus;
-    type Options = NoOptions;
     type Report = WhoReport;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<WhoReport> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let documents = match &self.condition {
             Some(condition) => find::selection(corpus, condition, call)?.documents,
             None => self.named(corpus, call)?,
@@ -100,10 +98,9 @@ impl Report for WhoReport {
     }
 
     fn status(&self) -> ExitStatus {
-        match self.outputs.is_empty() && self.snapshots.is_empty() && self.damaged.is_empty() {
-            true => ExitStatus::BadAnswer,
-            false => ExitStatus::Done,
-        }
+        let is_empty =
+            self.outputs.is_empty() && self.snapshots.is_empty() && self.damaged.is_empty();
+        ExitStatus::of(!is_empty)
     }
 }
 

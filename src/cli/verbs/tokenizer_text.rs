@@ -1,0 +1,116 @@
+//! `corpusdb tokenizer encode` and `decode`: the tokens of a text, and the text of ids.
+
+use crate::cli::output::Output;
+use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
+use anyhow::Context as _;
+use corpusdb::Corpus;
+use corpusdb::tokenizer::TokenPiece;
+use serde::Serialize;
+use std::io::Read;
+
+/// Show the tokens of a text: ids and pieces.
+#[derive(clap::Args)]
+pub(super) struct TokenizerEncodeArgs {
+    /// The tokenizer.
+    name: String,
+    /// The text. By default standard input is read.
+    #[arg(long, allow_hyphen_values = true)]
+    text: Option<String>,
+    /// Whether special tokens spelled in the text become special tokens. By default they are plain text.
+    #[arg(long)]
+    specials: bool,
+}
+
+/// Show the text of ids, piece by piece.
+#[derive(clap::Args)]
+pub(super) struct TokenizerDecodeArgs {
+    /// The tokenizer.
+    name: String,
+    /// The ids.
+    #[arg(value_name = "ID")]
+    ids: Vec<u32>,
+    /// The ids as one text, separated by spaces or commas. By default standard input is read.
+    #[arg(long, conflicts_with = "ids", value_name = "IDS")]
+    text: Option<String>,
+}
+
+/// A text and its tokens.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct TokenizedText {
+    /// The tokenizer.
+    tokenizer: String,
+    /// The text.
+    text: String,
+    /// Its tokens, each with its text.
+    tokens: Vec<TokenPiece>,
+}
+
+impl Verb for TokenizerEncodeArgs {
+    const PATH: &str = "tokenizer encode";
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.tokenizers.encode");
+    const EXAMPLES: &[&str] = &[
+        "corpusdb tokenizer encode crawl gpt2 --text 'Hello, world'",
+        "corpusdb tokenizer encode crawl gpt2 --json < page.txt",
+    ];
+    type On = Corpus;
+    type Report = TokenizedText;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
+        let text = text_or_stdin(self.text, call)?;
+        let tokens = corpus.encode(Some(&self.name), &text, self.specials)?;
+        Ok(TokenizedText { tokenizer: self.name, text, tokens })
+    }
+}
+
+impl Verb for TokenizerDecodeArgs {
+    const PATH: &str = "tokenizer decode";
+    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.tokenizers.decode");
+    const EXAMPLES: &[&str] = &["corpusdb tokenizer decode crawl gpt2 15496 11 995"];
+    type On = Corpus;
+    type Report = TokenizedText;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
+        let ids = match self.ids.is_empty() {
+            true => parse_ids(&text_or_stdin(self.text, call)?)?,
+            false => self.ids,
+        };
+        let text = corpus.decode(Some(&self.name), &ids)?;
+        let loaded = corpus.tokenizer(Some(&self.name))?;
+        let piece = |id: u32| -> anyhow::Result<TokenPiece> {
+            let text = loaded.tokenizer.decode(&[id]).map_err(corpusdb::Error::from)?;
+            Ok(TokenPiece { id, text })
+        };
+        let tokens = ids.iter().map(|id| piece(*id)).collect::<Result<_, _>>()?;
+        Ok(TokenizedText { tokenizer: self.name, text, tokens })
+    }
+}
+
+impl Report for TokenizedText {
+    const TYPE: &'static str = "tokens";
+
+    fn print(&self, out: &mut Output) {
+        let row = |piece: &TokenPiece| vec![piece.id.to_string(), format!("{:?}", piece.text)];
+        out.table(&["id", "piece"], self.tokens.iter().map(row));
+        let (tokens, bytes) = (self.tokens.len(), self.text.len());
+        out.line(format!("{tokens} tokens, {bytes} bytes: {:?}", self.text));
+    }
+}
+
+/// The text of the argument, else of standard input.
+fn text_or_stdin(text: Option<String>, call: &VerbCall<'_>) -> anyhow::Result<String> {
+    if let Some(text) = text {
+        return Ok(text);
+    }
+    anyhow::ensure!(call.session.is_some(), "give `text=`: standard input is for the command");
+    let mut read = String::new();
+    std::io::stdin().read_to_string(&mut read).context("reading standard input")?;
+    Ok(read)
+}
+
+fn parse_ids(text: &str) -> anyhow::Result<Vec<u32>> {
+    let words = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']'));
+    words
+        .filter(|word| !word.is_empty())
+        .map(|word| word.parse().with_context(|| format!("`{word}` is not an id")))
+        .collect()
+}
