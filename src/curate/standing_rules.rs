@@ -3,7 +3,7 @@
 
 use super::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
-use model::{BLOCK_SIZE, CommitSeq, DocId, Generation, MatchKind, Standing};
+use model::{BLOCK_SIZE, CommitSeq, DocId, Generation, Standing};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -163,11 +163,7 @@ fn matched(
     document: DocId,
 ) -> Result<Option<Standing>, CurateError> {
     let found = view.match_at((view.generation(), shown.until), document)?;
-    Ok(found.map(|found| match found.kind {
-        MatchKind::Exact => Standing::Exact,
-        MatchKind::Near => Standing::Near,
-        MatchKind::Superseded => Standing::Superseded,
-    }))
+    Ok(found.map(|found| found.kind.standing()))
 }
 
 /// The standing of a document that nothing keeps out.

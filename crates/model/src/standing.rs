@@ -106,10 +106,17 @@ impl MatchKind {
     /// The word used in queries, reports and JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
+        self.standing().name()
+    }
+
+    /// The standing of a document that is matched so.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn standing(self) -> Standing {
         match self {
-            Self::Exact => "exact",
-            Self::Near => "near",
-            Self::Superseded => "superseded",
+            Self::Exact => Standing::Exact,
+            Self::Near => Standing::Near,
+            Self::Superseded => Standing::Superseded,
         }
     }
 

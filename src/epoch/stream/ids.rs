@@ -4,7 +4,7 @@ use super::{Epoch, StreamOptions};
 use crate::epoch::error::EpochError;
 use crate::epoch::run::RankSharing;
 use crate::epoch::stream::{EpochFiles, IdFileReader, PIECE_BYTES, consecutive_runs};
-use crate::epoch::views::TensorInteger;
+use crate::epoch::views::TensorElement;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ impl IdBatch {
     }
 
     /// The ids of all rows, row after row.
-    pub(in crate::epoch) fn ids<T: TensorInteger>(&self) -> Vec<T> {
+    pub(in crate::epoch) fn ids<T: TensorElement>(&self) -> Vec<T> {
         let mut ids = Vec::with_capacity(self.rows.len() * self.width());
         let bytes = self.read.get(self.place.clone());
         self.files.append(bytes.unwrap_or_default(), T::id, &mut ids);

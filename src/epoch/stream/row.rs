@@ -2,7 +2,7 @@
 
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::PadView;
-use crate::epoch::views::RowShape;
+use crate::epoch::views::{PlacedRow, RowShape};
 use model::LossSpan;
 use std::sync::Arc;
 
@@ -101,6 +101,17 @@ impl EpochRow {
     /// How many of its ids are neither pads nor of the row before.
     pub(in crate::epoch) const fn own(&self) -> usize {
         self.real - self.repeated
+    }
+
+    /// Its shape, its ids, and what of it is trained.
+    pub(in crate::epoch) fn as_parts(&self) -> (&RowShape, &[u32], Option<&[LossSpan]>) {
+        (&self.shape, &self.ids, self.trained())
+    }
+
+    /// A row of no source that was made of others.
+    pub(in crate::epoch) fn placed(row: PlacedRow<u32>) -> Self {
+        let PlacedRow { shape, ids, trained } = row;
+        Self { shape, ids, trained, ..Self::none() }
     }
 
     /// A row that is not there: of no source, without a token.

@@ -99,36 +99,7 @@ impl BatchField {
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::AttentionMask => "attention_mask",
-            Self::BlockCausalMask => "block_causal_mask",
-            Self::CuSeqLensK => "cu_seq_lens_k",
-            Self::CuSeqLensQ => "cu_seq_lens_q",
-            Self::CuSeqlens => "cu_seqlens",
-            Self::CuSeqlensPadded => "cu_seqlens_padded",
-            Self::CuSeqlensRows => "cu_seqlens_rows",
-            Self::DocLens => "doc_lens",
-            Self::DocLensPadded => "doc_lens_padded",
-            Self::DocumentId => "document_id",
-            Self::Indices => "indices",
-            Self::LabelMask => "label_mask",
-            Self::Labels => "labels",
-            Self::Lengths => "lengths",
-            Self::LossMask => "loss_mask",
-            Self::LossWeights => "loss_weights",
-            Self::MaxDocLens => "max_doc_lens",
-            Self::MaxLengthK => "max_length_k",
-            Self::MaxLengthQ => "max_length_q",
-            Self::MaxSeqlen => "max_seqlen",
-            Self::MaxSeqlenRows => "max_seqlen_rows",
-            Self::NextIds => "next_ids",
-            Self::PositionIds => "position_ids",
-            Self::PositionIdsRows => "position_ids_rows",
-            Self::SegmentIds => "segment_ids",
-            Self::SeqIdx => "seq_idx",
-            Self::ShiftedLabels => "shifted_labels",
-            Self::ShiftedLossWeights => "shifted_loss_weights",
-        }
+        self.view().name
     }
 
     /// The view of that name.
@@ -140,19 +111,7 @@ impl BatchField {
     /// Whether batches have it that are flat, or else those of rows.
     #[must_use]
     pub const fn is_of(self, flat: bool) -> bool {
-        match self {
-            // What names the tokens of rows with their pads.
-            Self::AttentionMask
-            | Self::BlockCausalMask
-            | Self::CuSeqlensPadded
-            | Self::CuSeqlensRows
-            | Self::DocLensPadded
-            | Self::MaxDocLens
-            | Self::MaxSeqlenRows
-            | Self::NextIds
-            | Self::PositionIdsRows => !flat,
-            Self::Indices => flat,
-            _ => true,
-        }
+        let view = self.view();
+        if flat { view.in_flat } else { view.in_rows }
     }
 }

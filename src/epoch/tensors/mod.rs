@@ -1,23 +1,26 @@
 //! Batches as flat tensors that a training framework takes over without a copy: one buffer a view for all rows.
 //!
-//! Use it where a trainer wants `[rows, length]` or, without pads, `[1, tokens]`. `view` names the columns, `padded`
-//! and `flat` fill the two forms, each view in one pass over the rows and in its last type.
+//! Use it where a trainer wants `[rows, length]` or, without pads, `[1, tokens]`. `table` has a row a view; `tokens`
+//! makes those with a value a token in one pass over the rows and in their last type, `batch` the others.
 
+mod batch;
 mod contract;
 mod field;
-mod flat;
-mod rows;
+mod table;
 #[cfg(test)]
 mod tests;
+mod tokens;
 
 pub use contract::Contract;
 pub use field::BatchField;
+pub(in crate::epoch) use tokens::TokenView;
 
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::masks;
 use crate::epoch::recipe::{Format, OutputRecipe, PadSide, PadView, RowColumn, SpecialIds};
 use crate::epoch::stream::{Epoch, EpochBatch, EpochRow, IdBatch};
 use crate::epoch::views::{IGNORED, RowShape, Span};
+use batch::PlacedBatch;
 use contract::BatchKey;
 
 /// How batches become tensors. By default they are rows of ids of eight bytes, with what models of transformers need to
@@ -333,10 +336,26 @@ impl TensorMaker {
     pub fn tensors(&self, batch: &EpochBatch) -> Result<Vec<Tensor>, EpochError> {
         let lone = self.lone_pad(&batch.rows);
         let rows = lone.as_ref().map_or(batch.rows.as_slice(), std::slice::from_ref);
-        let mut tensors = match self.flat {
-            false => rows::tensors(self, rows)?,
-            true => flat::tensors(self, rows)?,
+        let batch = match self.flat {
+            true => PlacedBatch::flat(self, rows)?,
+            false => PlacedBatch::padded(self, rows)?,
         };
+        let values = match self.ids {
+            TensorIds::I64 => batch.ids::<i64>(self).into(),
+            TensorIds::I32 => batch.ids::<i32>(self).into(),
+            TensorIds::U16 => batch.ids::<u16>(self).into(),
+        };
+        let mut tensors = vec![Tensor { name: self.ids_name, dims: batch.square(), values }];
+        for key in &self.keys {
+            let (dims, values) = key.field.view().parts(&batch)?;
+            let values = match values {
+                TensorValues::I8(values) if key.float => {
+                    TensorValues::F32(values.into_iter().map(f32::from).collect())
+                }
+                values => values,
+            };
+            tensors.push(Tensor { name: key.name, dims, values });
+        }
         if self.is_transformers && tensors.iter().any(Tensor::is_without_label) {
             // The mean over no label is no number; the sum over it, by this divisor, is 0.
             let values = TensorValues::I32(vec![1]);

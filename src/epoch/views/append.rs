@@ -1,33 +1,39 @@
 //! Views of a row at the end of a tensor of many rows: one pass, in the type of the tensor, and no memory of their own.
 
-use super::loss::for_each_target;
-use super::shape::{RowShape, size};
-use super::{IGNORED, LossSpan};
+use super::shape::{RowShape, ShapeRun, size};
+use model::LossSpan;
+use std::ops::Range;
 
-/// A type that ids, labels and positions are given as.
-pub(in crate::epoch) trait TensorInteger: Copy + Send + Sync + 'static {
+/// The label that losses ignore.
+pub const IGNORED: i32 = -100;
+
+/// A type that ids and views are given as.
+pub(in crate::epoch) trait TensorElement: Copy + Send + Sync + 'static {
     /// A label, or anything else that views know as i32.
     fn of(value: i32) -> Self;
     /// A token id.
     fn id(id: u32) -> Self {
         Self::of(id.cast_signed())
     }
-}
-
-impl TensorInteger for i32 {
-    fn of(value: i32) -> Self {
-        value
+    /// The weight of a target; that it is one, in types without fractions.
+    fn weight(_weight: f32) -> Self {
+        Self::of(1)
     }
 }
 
-/// Token ids alone are given as such.
-impl TensorInteger for u16 {
-    fn of(value: i32) -> Self {
-        value as Self
-    }
+macro_rules! elements {
+    ($($element:ty)*) => {
+        $(impl TensorElement for $element {
+            fn of(value: i32) -> Self {
+                value as Self
+            }
+        })*
+    };
 }
 
-impl TensorInteger for i64 {
+elements! { i8 u8 u16 i32 }
+
+impl TensorElement for i64 {
     fn of(value: i32) -> Self {
         Self::from(value)
     }
@@ -36,11 +42,64 @@ impl TensorInteger for i64 {
     }
 }
 
-/// Appends [`labels`](super::labels), or with `shift` 1 [`shifted_labels`](super::shifted_labels). Where trained
-/// positions do not ascend, those out of order are left out.
-pub(in crate::epoch) fn append_labels<T: TensorInteger>(
+impl TensorElement for f32 {
+    fn of(value: i32) -> Self {
+        value as Self
+    }
+    fn weight(weight: f32) -> Self {
+        weight
+    }
+}
+
+impl TensorElement for bool {
+    fn of(value: i32) -> Self {
+        value != 0
+    }
+}
+
+/// Targets that follow each other in one segment.
+pub(in crate::epoch) struct TargetRun {
+    /// Positions, at least one; none is 0.
+    pub place: Range<usize>,
+    pub weight: f32,
+    /// First position of the segment.
+    pub segment: u32,
+}
+
+/// The targets of a row one after another, without memory for them where all is trained. No position 0 is one, so all
+/// can be shifted by one.
+pub(super) fn for_each_target(
     shape: &RowShape,
-    ids: &[u32],
+    trained: Option<&[LossSpan]>,
+    mut given: impl FnMut(TargetRun),
+) {
+    let Some(trained) = trained else {
+        return shape.for_each_run(|run| {
+            if !run.pads && run.length > 1 {
+                let place = size(run.start + 1)..size(run.start + run.length);
+                given(TargetRun { place, weight: 1.0, segment: run.start });
+            }
+        });
+    };
+    let segments: Vec<ShapeRun> = shape.runs().into_iter().filter(|run| !run.pads).collect();
+    for span in trained.iter().filter(|span| span.weight > 0.0) {
+        let first = segments.partition_point(|run| run.start + run.length <= span.start);
+        for run in segments.iter().skip(first).take_while(|run| run.start < span.end) {
+            let start = span.start.max(run.start.saturating_add(1));
+            let end = span.end.min(run.start + run.length);
+            if start < end {
+                let place = size(start)..size(end);
+                given(TargetRun { place, weight: span.weight, segment: run.start });
+            }
+        }
+    }
+}
+
+/// Appends [`labels`](super::labels), or with `shift` 1 [`shifted_labels`](super::shifted_labels), of ids that become
+/// labels by `label`.
+pub(in crate::epoch) fn append_labels<I: Copy, T: TensorElement>(
+    shape: &RowShape,
+    (ids, label): (&[I], impl Fn(I) -> T),
     trained: Option<&[LossSpan]>,
     shift: usize,
     out: &mut Vec<T>,
@@ -48,9 +107,8 @@ pub(in crate::epoch) fn append_labels<T: TensorInteger>(
     let (begin, ignored) = (out.len(), T::of(IGNORED));
     for_each_target(shape, trained, |target| {
         let start = begin + target.place.start - shift;
-        if let Some(ids) = ids.get(target.place).filter(|_| start >= out.len()) {
-            out.resize(start, ignored);
-            out.extend(ids.iter().map(|id| T::id(*id)));
+        if let Some(ids) = ids.get(target.place) {
+            put(start, ignored, ids.iter().map(|id| label(*id)), out);
         }
     });
     out.resize(begin + size(shape.width), ignored);
@@ -62,23 +120,31 @@ pub(in crate::epoch) fn append_loss<T: Copy>(
     trained: Option<&[LossSpan]>,
     shift: usize,
     nothing: T,
-    value: impl Fn(f32) -> T,
+    value: impl Fn(&TargetRun) -> T,
     out: &mut Vec<T>,
 ) {
     let begin = out.len();
     for_each_target(shape, trained, |target| {
-        let (start, end) = (target.place.start - shift, target.place.end - shift);
-        if begin + start >= out.len() {
-            out.resize(begin + start, nothing);
-            out.resize(begin + end, value(target.weight));
-        }
+        let values = std::iter::repeat_n(value(&target), target.place.len());
+        put(begin + target.place.start - shift, nothing, values, out);
     });
     out.resize(begin + size(shape.width), nothing);
 }
 
-/// Appends [`position_ids`](super::position_ids).
-pub(in crate::epoch) fn append_positions<T: TensorInteger>(shape: &RowShape, out: &mut Vec<T>) {
-    shape.for_each_run(|run| out.extend((0..run.length).map(T::id)));
+/// Puts values at a position, and `nothing` before them where there is none yet.
+fn put<T: Copy>(
+    start: usize,
+    nothing: T,
+    values: impl ExactSizeIterator<Item = T>,
+    out: &mut Vec<T>,
+) {
+    if start >= out.len() {
+        out.resize(start, nothing);
+        return out.extend(values);
+    }
+    // Trained positions that do not ascend.
+    out.resize(out.len().max(start + values.len()), nothing);
+    out.iter_mut().skip(start).zip(values).for_each(|(place, value)| *place = value);
 }
 
 /// Appends where each run ends, of a segment or of pads; together they cover the row.
@@ -99,58 +165,4 @@ pub(in crate::epoch) fn append_runs<T: Copy>(
     shape.for_each_run(|run| {
         out.resize(out.len() + size(run.length), value(run.segment, run.pads));
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::*;
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// What is appended is what the view makes, whatever stands before it.
-        #[test]
-        fn appended_views_are_the_views(
-            lengths in proptest::collection::vec(1_u32..6, 0..5),
-            pads in 0_u32..4,
-            each: bool,
-            cuts in proptest::collection::vec(0_u32..30, 0..6),
-        ) {
-            let width = lengths.iter().sum::<u32>() + pads;
-            let view = if each { PadView::Each } else { PadView::Suffix };
-            let shape = RowShape::packed(lengths, width).with_pads(view);
-            let mut cuts: Vec<u32> = cuts.into_iter().map(|cut| cut.min(width)).collect();
-            cuts.sort_unstable();
-            let spans: Vec<LossSpan> = cuts.chunks_exact(2).map(|two| LossSpan {
-                start: two[0], end: two[1], weight: 0.5 * (two[0] % 3) as f32,
-            }).collect();
-            let ids: Vec<i32> = (100..).take(width as usize).collect();
-            let unsigned: Vec<u32> = ids.iter().map(|id| id.cast_unsigned()).collect();
-            for trained in [None, Some(spans.as_slice())] {
-                for shift in [0, 1] {
-                    let mut out = vec![7_i64];
-                    append_labels(&shape, &unsigned, trained, shift, &mut out);
-                    let wanted = if shift == 0 { labels(&shape, &ids, trained) } else { shifted_labels(&shape, &ids, trained) };
-                    prop_assert_eq!(&out[1..], wanted.into_iter().map(i64::from).collect::<Vec<_>>());
-                    let mut out = vec![7.0];
-                    append_loss(&shape, trained, shift, 0.0, |weight| weight, &mut out);
-                    let wanted = if shift == 0 {
-                        loss_weights(&shape, trained, LossWeighting::Tokens)
-                    } else {
-                        shifted_loss_weights(&shape, trained, LossWeighting::Tokens)
-                    };
-                    prop_assert_eq!(&out[1..], wanted);
-                }
-                let mut out = vec![7_i8];
-                append_loss(&shape, trained, 1, 0, |_| 1, &mut out);
-                prop_assert_eq!(&out[1..], loss_mask(&shape, trained));
-            }
-            let mut out = vec![7_i32];
-            append_positions(&shape, &mut out);
-            prop_assert_eq!(&out[1..], position_ids(&shape));
-            let mut out = vec![7_i32];
-            append_runs(&shape, |segment, _| segment.map_or(-1, u32::cast_signed), &mut out);
-            prop_assert_eq!(&out[1..], seq_idx(&shape));
-        }
-    }
 }

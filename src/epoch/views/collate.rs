@@ -1,9 +1,10 @@
 //! Batches of rows: padded to the longest, without their pads, or end to end; and any 0/1 mask to the tokens it keeps.
 
+use super::PadSide;
 use super::loss::{LossWeighting, labels, loss_mask, loss_weights};
+use super::placed::{PlacedRow, end_to_end, indices, widened};
 use super::shape::{RowShape, ViewError, signed, size, wide};
-use super::tokens::{attention_mask, position_ids};
-use super::{PadSide, max_seqlen};
+use super::tokens::{attention_mask, cu_seqlens, max_seqlen, position_ids, segment_ids, seq_idx};
 use model::LossSpan;
 
 /// A batch padded to its longest row: tensors of B x T, row after row.
@@ -35,14 +36,8 @@ pub fn collate(rows: &[PackedRow<'_>], pad: i32, side: PadSide) -> Result<Padded
     let width = rows.iter().map(|row| row.shape.width).max().unwrap_or(0);
     let mut batch = PaddedBatch { rows: rows.len(), width: size(width), ..PaddedBatch::default() };
     for row in rows {
-        let shape = widened(row.shape, width, side);
-        let added = size(width - row.shape.width);
-        let before = if side == PadSide::Left { added } else { 0 };
-        let mut ids = vec![pad; size(width)];
-        if let Some(place) = ids.get_mut(before..before + row.ids.len()) {
-            place.copy_from_slice(row.ids);
-        }
-        let trained = row.trained.map(|spans| moved(spans, before));
+        let PlacedRow { shape, ids, trained } =
+            widened((row.shape, row.ids, row.trained), width, side, pad);
         batch.labels.extend(labels(&shape, &ids, trained.as_deref()));
         batch.attention_mask.extend(attention_mask(&shape));
         batch.position_ids.extend(position_ids(&shape));
@@ -88,40 +83,25 @@ pub struct UnpaddedBatch {
 /// As [`collate`]; more tokens than an i32 can name.
 pub fn unpad_batch(rows: &[PackedRow<'_>], side: PadSide) -> Result<UnpaddedBatch, ViewError> {
     check(rows)?;
-    let width = rows.iter().map(|row| row.shape.width).max().unwrap_or(0);
-    let mut batch = UnpaddedBatch {
+    let shapes = rows.iter().map(|row| row.shape);
+    let width = shapes.clone().map(|shape| shape.width).max().unwrap_or(0);
+    let PlacedRow { shape, ids, trained } =
+        end_to_end(rows.iter().map(|row| (row.shape, row.ids, row.trained)))?;
+    let trained = trained.as_deref();
+    Ok(UnpaddedBatch {
         rows: rows.len(),
         width: size(width),
-        cu_seqlens: vec![0],
-        ..UnpaddedBatch::default()
-    };
-    let mut sequence = 0_i32;
-    for (number, row) in rows.iter().enumerate() {
-        let added = size(width - row.shape.width);
-        let before = number * size(width) + if side == PadSide::Left { added } else { 0 };
-        let labels = labels(row.shape, row.ids, row.trained);
-        let mask = loss_mask(row.shape, row.trained);
-        let weights = loss_weights(row.shape, row.trained, LossWeighting::Tokens);
-        for span in &row.shape.spans {
-            let place = size(span.start)..size(span.end());
-            batch.indices.extend(place.clone().map(|at| wide(before + at)));
-            batch.input_ids.extend_from_slice(row.ids.get(place.clone()).unwrap_or_default());
-            batch.labels.extend_from_slice(labels.get(place.clone()).unwrap_or_default());
-            batch.loss_mask.extend_from_slice(mask.get(place.clone()).unwrap_or_default());
-            batch.loss_weights.extend_from_slice(weights.get(place).unwrap_or_default());
-            batch.position_ids.extend(0..signed(span.length));
-            let tokens = batch.input_ids.len();
-            batch.seq_idx.resize(tokens, sequence);
-            sequence = sequence.saturating_add(1);
-            batch.segment_ids.resize(tokens, sequence);
-            let end =
-                i32::try_from(tokens).map_err(|_| ViewError::TooLong { tokens: tokens as u64 })?;
-            batch.cu_seqlens.push(end);
-        }
-        let own = RowShape { pads: super::PadView::Suffix, ..row.shape.clone() };
-        batch.max_seqlen = batch.max_seqlen.max(max_seqlen(&own));
-    }
-    Ok(batch)
+        indices: indices(shapes, side),
+        cu_seqlens: cu_seqlens(&shape),
+        max_seqlen: max_seqlen(&shape),
+        labels: labels(&shape, &ids, trained),
+        loss_mask: loss_mask(&shape, trained),
+        loss_weights: loss_weights(&shape, trained, LossWeighting::Tokens),
+        position_ids: position_ids(&shape),
+        segment_ids: segment_ids(&shape),
+        seq_idx: seq_idx(&shape),
+        input_ids: ids,
+    })
 }
 
 fn check(rows: &[PackedRow<'_>]) -> Result<(), ViewError> {
@@ -134,26 +114,6 @@ fn check(rows: &[PackedRow<'_>]) -> Result<(), ViewError> {
             Err(ViewError::Size { what: "a row of ids", found, wanted })
         }
     })
-}
-
-/// A row with pads added at a side.
-fn widened(shape: &RowShape, width: u32, side: PadSide) -> RowShape {
-    let mut wide = RowShape { width, ..shape.clone() };
-    if side == PadSide::Left {
-        let added = width.saturating_sub(shape.width);
-        wide.spans.iter_mut().for_each(|span| span.start = span.start.saturating_add(added));
-    }
-    wide
-}
-
-fn moved(spans: &[super::LossSpan], by: usize) -> Vec<super::LossSpan> {
-    let by = u32::try_from(by).unwrap_or(u32::MAX);
-    let moved = |span: &super::LossSpan| super::LossSpan {
-        start: span.start.saturating_add(by),
-        end: span.end.saturating_add(by),
-        ..*span
-    };
-    spans.iter().map(moved).collect()
 }
 
 /// A packed row with its ids.
@@ -195,33 +155,18 @@ pub struct FlatBatch {
 /// # Errors
 /// A shape whose check fails, ids of another number than its width, more tokens than an i32 can name.
 pub fn flatten(rows: &[PackedRow<'_>]) -> Result<FlatBatch, ViewError> {
-    let mut batch = FlatBatch { cu_seq_lens_q: vec![0], ..FlatBatch::default() };
-    let mut sequence = 0;
-    for row in rows {
-        row.shape.check()?;
-        let wanted = size(row.shape.width);
-        if row.ids.len() != wanted {
-            return Err(ViewError::Size { what: "a row of ids", found: row.ids.len(), wanted });
-        }
-        let labels = labels(row.shape, row.ids, row.trained);
-        for span in &row.shape.spans {
-            let place = size(span.start)..size(span.end());
-            let part = |values: &[i32]| values.get(place.clone()).unwrap_or_default().to_vec();
-            batch.input_ids.extend(part(row.ids).into_iter().map(i64::from));
-            batch.labels.extend(part(&labels).into_iter().map(i64::from));
-            batch.position_ids.extend(0..i64::from(span.length));
-            batch.seq_idx.extend(std::iter::repeat_n(sequence, size(span.length)));
-            let tokens = batch.input_ids.len();
-            let end =
-                i32::try_from(tokens).map_err(|_| ViewError::TooLong { tokens: tokens as u64 })?;
-            batch.cu_seq_lens_q.push(end);
-            batch.max_length_q = batch.max_length_q.max(span.length);
-            sequence += 1;
-        }
-    }
-    batch.cu_seq_lens_k.clone_from(&batch.cu_seq_lens_q);
-    batch.max_length_k = batch.max_length_q;
-    Ok(batch)
+    let batch = unpad_batch(rows, PadSide::Right)?;
+    let wide = |values: Vec<i32>| values.into_iter().map(i64::from).collect();
+    Ok(FlatBatch {
+        input_ids: wide(batch.input_ids),
+        labels: wide(batch.labels),
+        position_ids: wide(batch.position_ids),
+        seq_idx: batch.seq_idx,
+        cu_seq_lens_q: batch.cu_seqlens.clone(),
+        cu_seq_lens_k: batch.cu_seqlens,
+        max_length_q: batch.max_seqlen,
+        max_length_k: batch.max_seqlen,
+    })
 }
 
 /// What flash-attn's `unpad_input` finds in a mask of B x T: which tokens are kept, and where the rows
@@ -373,15 +318,20 @@ mod tests {
         fn unpadding_is_the_gather_of_the_padded_batch(
             lengths in proptest::collection::vec(proptest::collection::vec(1_u32..6, 1..4), 1..6),
             pads in proptest::collection::vec(0_u32..4, 6),
+            masked in proptest::collection::vec(any::<bool>(), 6),
             left: bool,
         ) {
             let side = if left { PadSide::Left } else { PadSide::Right };
-            let made: Vec<(RowShape, Vec<i32>)> = lengths.iter().zip(pads).map(|(lengths, pads)| {
+            let made: Vec<_> = lengths.iter().zip(pads).zip(masked).map(|((lengths, pads), masked)| {
                 let width = lengths.iter().sum::<u32>() + pads;
-                (RowShape::packed(lengths.iter().copied(), width), (100..).take(width as usize).collect())
+                let span = |start, end, weight| LossSpan { start, end, weight };
+                let spans = vec![span(0, width / 3, 1.0), span(width / 2, width, 0.5)];
+                let ids: Vec<i32> = (100..).take(width as usize).collect();
+                (RowShape::packed(lengths.iter().copied(), width), ids, masked.then_some(spans))
             }).collect();
-            let rows: Vec<PackedRow<'_>> =
-                made.iter().map(|(shape, ids)| PackedRow { shape, ids, trained: None }).collect();
+            let rows: Vec<PackedRow<'_>> = made.iter().map(|(shape, ids, trained)| {
+                PackedRow { shape, ids, trained: trained.as_deref() }
+            }).collect();
             let padded = collate(&rows, -1, side).unwrap();
             let bare = unpad_batch(&rows, side).unwrap();
             let mask: Vec<u8> = padded.attention_mask.iter().map(|one| u8::from(*one == 1)).collect();
@@ -390,7 +340,16 @@ mod tests {
             prop_assert_eq!(by_mask.gather(&padded.input_ids, 1).unwrap(), bare.input_ids.clone());
             prop_assert_eq!(by_mask.gather(&padded.labels, 1).unwrap(), bare.labels.clone());
             prop_assert_eq!(by_mask.gather(&padded.position_ids, 1).unwrap(), bare.position_ids.clone());
-            let shapes: Vec<RowShape> = made.into_iter().map(|(shape, _)| shape).collect();
+            let (mut masks, mut weights) = (Vec::new(), Vec::new());
+            for (shape, _, trained) in &made {
+                let real = shape.spans.iter().map(|span| span.length as usize).sum();
+                masks.extend(loss_mask(shape, trained.as_deref()).into_iter().take(real));
+                let all = loss_weights(shape, trained.as_deref(), LossWeighting::Tokens);
+                weights.extend(all.into_iter().take(real));
+            }
+            prop_assert_eq!(masks, bare.loss_mask.clone());
+            prop_assert_eq!(weights, bare.loss_weights.clone());
+            let shapes: Vec<RowShape> = made.into_iter().map(|(shape, ..)| shape).collect();
             prop_assert_eq!(crate::epoch::views::batch_cu_seqlens(&shapes).unwrap(), bare.cu_seqlens.clone());
             let longest = bare.cu_seqlens.windows(2).map(|two| two[1] - two[0]).max();
             prop_assert_eq!(longest, Some(bare.max_seqlen.cast_signed()));

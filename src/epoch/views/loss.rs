@@ -4,13 +4,10 @@
 //! that), no pad, and trained. Unshifted views have the target at its own position and leave the shift
 //! to the model, as transformers does; shifted ones have it at the position that predicts it.
 
-use super::shape::{RowShape, ShapeRun, size};
+use super::append::{TargetRun, append_labels, append_loss, for_each_target};
+use super::shape::{RowShape, size};
 use model::LossSpan;
 use std::collections::BTreeMap;
-use std::ops::Range;
-
-/// The label that losses ignore.
-pub const IGNORED: i32 = -100;
 
 /// What loss weights add up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,10 +40,8 @@ pub fn shifted_labels(shape: &RowShape, ids: &[i32], trained: Option<&[LossSpan]
 /// Megatron-Bridge's packed Parquet.
 #[must_use]
 pub fn loss_mask(shape: &RowShape, trained: Option<&[LossSpan]>) -> Vec<i8> {
-    let mut mask = vec![0; size(shape.width)];
-    for target in targets(shape, trained) {
-        fill(&mut mask, &target, 1, 1);
-    }
+    let mut mask = Vec::with_capacity(size(shape.width));
+    append_loss(shape, trained, 1, 0, |_| 1, &mut mask);
     mask
 }
 
@@ -71,58 +66,9 @@ pub fn shifted_loss_weights(
     weight_at(shape, trained, normalise, 1)
 }
 
-/// Targets that follow each other in one segment.
-pub(super) struct TargetRun {
-    /// Positions, at least one; none is 0.
-    pub place: Range<usize>,
-    pub weight: f32,
-    /// First position of the segment.
-    segment: u32,
-}
-
-/// The targets of a row. No position 0 is one, so all can be shifted by one.
-fn targets(shape: &RowShape, trained: Option<&[LossSpan]>) -> Vec<TargetRun> {
-    let mut targets = Vec::with_capacity(shape.spans.len());
-    for_each_target(shape, trained, |target| targets.push(target));
-    targets
-}
-
-/// The same, one after another; without memory for them where all is trained.
-pub(super) fn for_each_target(
-    shape: &RowShape,
-    trained: Option<&[LossSpan]>,
-    mut given: impl FnMut(TargetRun),
-) {
-    let Some(trained) = trained else {
-        return shape.for_each_run(|run| {
-            if !run.pads && run.length > 1 {
-                let place = size(run.start + 1)..size(run.start + run.length);
-                given(TargetRun { place, weight: 1.0, segment: run.start });
-            }
-        });
-    };
-    let segments: Vec<ShapeRun> = shape.runs().into_iter().filter(|run| !run.pads).collect();
-    for span in trained.iter().filter(|span| span.weight > 0.0) {
-        let first = segments.partition_point(|run| run.start + run.length <= span.start);
-        for run in segments.iter().skip(first).take_while(|run| run.start < span.end) {
-            let start = span.start.max(run.start.saturating_add(1));
-            let end = span.end.min(run.start + run.length);
-            if start < end {
-                let place = size(start)..size(end);
-                given(TargetRun { place, weight: span.weight, segment: run.start });
-            }
-        }
-    }
-}
-
 fn label_at(shape: &RowShape, ids: &[i32], trained: Option<&[LossSpan]>, shift: usize) -> Vec<i32> {
-    let mut labels = vec![IGNORED; size(shape.width)];
-    for TargetRun { place, .. } in targets(shape, trained) {
-        let shifted = labels.get_mut(place.start - shift..place.end - shift);
-        if let (Some(part), Some(ids)) = (shifted, ids.get(place)) {
-            part.copy_from_slice(ids);
-        }
-    }
+    let mut labels = Vec::with_capacity(size(shape.width));
+    append_labels(shape, (ids, |id| id), trained, shift, &mut labels);
     labels
 }
 
@@ -132,29 +78,19 @@ fn weight_at(
     normalise: LossWeighting,
     shift: usize,
 ) -> Vec<f32> {
-    let targets = targets(shape, trained);
     let mut counts = BTreeMap::<u32, usize>::new();
-    for target in &targets {
-        *counts.entry(target.segment).or_default() += target.place.len();
+    if normalise == LossWeighting::Sequences {
+        for_each_target(shape, trained, |target| {
+            *counts.entry(target.segment).or_default() += target.place.len();
+        });
     }
-    let mut weights = vec![0.0; size(shape.width)];
-    for target in &targets {
-        let weight = match normalise {
-            LossWeighting::Tokens => target.weight,
-            LossWeighting::Sequences => {
-                divided(target.weight, counts.get(&target.segment).copied().unwrap_or(1))
-            }
-        };
-        fill(&mut weights, target, shift, weight);
-    }
+    let weight = |target: &TargetRun| match counts.get(&target.segment) {
+        Some(count) => divided(target.weight, *count),
+        None => target.weight,
+    };
+    let mut weights = Vec::with_capacity(size(shape.width));
+    append_loss(shape, trained, shift, 0.0, weight, &mut weights);
     weights
-}
-
-fn fill<T: Copy>(values: &mut [T], target: &TargetRun, shift: usize, value: T) {
-    let place = target.place.start - shift..target.place.end - shift;
-    if let Some(part) = values.get_mut(place) {
-        part.fill(value);
-    }
 }
 
 #[expect(

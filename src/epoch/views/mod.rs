@@ -10,7 +10,7 @@
 //! * [`collate()`]: rows padded to the longest of them; [`unpad_batch()`]: the same without their pads.
 //! * [`flatten()`]: the batch that `DataCollatorWithFlattening` makes.
 //!
-//! `append` is the same views for tensors of many rows, which are filled in one pass.
+//! `append` fills tensors of many rows with views of tokens, in one pass; `placed` makes rows as they stand in a batch.
 //!
 //! ```
 //! use corpusdb::epoch::views::{RowShape, cu_seqlens, labels, position_ids};
@@ -24,6 +24,7 @@
 mod append;
 mod collate;
 mod loss;
+mod placed;
 mod shape;
 mod tokens;
 
@@ -32,20 +33,23 @@ mod tests;
 
 pub use crate::epoch::recipe::PadSide;
 use crate::epoch::recipe::PadView;
+pub use append::IGNORED;
 pub(in crate::epoch) use append::{
-    TensorInteger, append_labels, append_loss, append_positions, append_run_ends, append_runs,
+    TensorElement, append_labels, append_loss, append_run_ends, append_runs,
 };
 pub use collate::{
     FlatBatch, PackedRow, PaddedBatch, UnpadIndex, UnpaddedBatch, collate, flatten, unpad,
     unpad_batch,
 };
 pub use loss::{
-    IGNORED, LossWeighting, labels, loss_mask, loss_weights, shifted_labels, shifted_loss_weights,
+    LossWeighting, labels, loss_mask, loss_weights, shifted_labels, shifted_loss_weights,
 };
 pub use model::LossSpan;
+pub(in crate::epoch) use placed::{PlacedRow, end_to_end, indices, widened};
 pub use shape::{RowShape, Span, ViewError};
 pub use tokens::{
     attention_mask, batch_block_causal_mask, batch_cu_seqlens, batch_cu_seqlens_padded,
     batch_doc_lens, block_causal_mask, cu_seqlens, cu_seqlens_padded, doc_lens, document_id,
     max_seqlen, position_ids, segment_ids, seq_idx, seq_start_id,
 };
+pub(in crate::epoch) use tokens::{segment_index, segment_number};

@@ -177,6 +177,22 @@ fn views_of_rows() {
 }
 
 #[test]
+fn trained_positions_may_stand_in_any_order() {
+    let shape = RowShape::packed([4, 3], 8);
+    let ids: Vec<i32> = (1..=8).collect();
+    let span = |start, end, weight| LossSpan { start, end, weight };
+    let ordered = [span(0, 2, 0.5), span(3, 5, 1.0), span(6, 7, 2.0)];
+    let views = |trained: &[LossSpan]| {
+        let weights = loss_weights(&shape, Some(trained), LossWeighting::Tokens);
+        (labels(&shape, &ids, Some(trained)), loss_mask(&shape, Some(trained)), weights)
+    };
+    let wanted = views(&ordered);
+    assert_eq!(wanted.0, [-100, 2, -100, 4, -100, -100, 7, -100]);
+    assert_eq!(views(&[ordered[2], ordered[0], ordered[1]]), wanted);
+    assert_eq!(views(&[ordered[1], ordered[2], ordered[0]]), wanted);
+}
+
+#[test]
 fn flattened_batches() {
     let Vectors { rows, flattened, .. } = vectors();
     let rows: Vec<_> = rows.iter().map(|row| (row.shape(), row.trained(), &row.ids)).collect();

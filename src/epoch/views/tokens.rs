@@ -1,7 +1,8 @@
 //! Views of where segments lie: cumulative lengths, lengths and starts; and of each token: positions, numbers of segments,
 //! masks.
 
-use super::shape::{RowShape, ShapeRun, ViewError, signed, size};
+use super::append::append_runs;
+use super::shape::{RowShape, ViewError, signed, size};
 
 /// Positions that restart at 0 in every segment: `position_ids`, Grain's and T5X's `*_positions` (i32, T).
 ///
@@ -20,7 +21,7 @@ pub fn position_ids(shape: &RowShape) -> Vec<i32> {
 /// padded batch (i8, T).
 #[must_use]
 pub fn attention_mask(shape: &RowShape) -> Vec<i8> {
-    per_run(shape, |run| i8::from(!run.pads))
+    per_token(shape, |_, pads| i8::from(!pads))
 }
 
 /// Segment numbers from 1, 0 on pads: `*_segment_ids` of T5X, seqio and Grain (i32, T).
@@ -28,13 +29,13 @@ pub fn attention_mask(shape: &RowShape) -> Vec<i8> {
 /// If every pad is a segment, pads are numbered with the others, in order of the row.
 #[must_use]
 pub fn segment_ids(shape: &RowShape) -> Vec<i32> {
-    per_token(shape, |run| run.segment.map_or(0, |segment| signed(segment).saturating_add(1)))
+    per_token(shape, segment_number)
 }
 
 /// Segment numbers from 0, -1 on pads: `seq_idx` of the Mamba kernels and of transformers (i32, T).
 #[must_use]
 pub fn seq_idx(shape: &RowShape) -> Vec<i32> {
-    per_token(shape, |run| run.segment.map_or(-1, signed))
+    per_token(shape, segment_index)
 }
 
 /// The document of each token, as a FlexAttention mask function reads it: [`seq_idx`] by its name there (i32, T).
@@ -90,15 +91,19 @@ fn paint(shape: &RowShape, mask: &mut [bool]) {
     }
 }
 
-fn per_token(shape: &RowShape, value: impl Fn(ShapeRun) -> i32) -> Vec<i32> {
-    per_run(shape, value)
+/// What [`segment_ids`] has on a token of a segment, or on a pad.
+pub(in crate::epoch) fn segment_number(segment: Option<u32>, _is_pad: bool) -> i32 {
+    segment.map_or(0, |segment| signed(segment).saturating_add(1))
 }
 
-fn per_run<T: Copy>(shape: &RowShape, value: impl Fn(ShapeRun) -> T) -> Vec<T> {
+/// What [`seq_idx`] has there.
+pub(in crate::epoch) fn segment_index(segment: Option<u32>, _is_pad: bool) -> i32 {
+    segment.map_or(-1, signed)
+}
+
+fn per_token<T: Copy>(shape: &RowShape, value: fn(Option<u32>, bool) -> T) -> Vec<T> {
     let mut values = Vec::with_capacity(size(shape.width));
-    for run in shape.runs() {
-        values.resize(values.len().saturating_add(size(run.length)), value(run));
-    }
+    append_runs(shape, value, &mut values);
     values
 }
 

@@ -4,12 +4,13 @@
 use super::spec::RowContext;
 use crate::epoch::error::EpochError;
 use crate::epoch::stream::EpochRow;
+use crate::epoch::tensors::TokenView;
 use crate::epoch::views;
-use crate::epoch::views::{
-    append_labels, append_loss, append_positions, append_run_ends, append_runs,
-};
+use crate::epoch::views::{TensorElement, append_run_ends, append_runs};
 use arrow::array::{ArrayRef, ArrowPrimitiveType, Int32Array, StringArray, UInt64Array};
-use arrow::datatypes::{Float32Type, Int8Type, Int32Type, Int64Type, UInt8Type, UInt32Type};
+use arrow::datatypes::{
+    DataType, Float32Type, Int8Type, Int32Type, Int64Type, UInt8Type, UInt32Type,
+};
 use files::output::{BatchColumn, RowColumn, TokenBatch, list_column, row_batch};
 use model::LossSpan;
 use std::sync::Arc;
@@ -76,45 +77,28 @@ fn array(
         BatchColumn::TrainedTokens => aligned::<UInt8Type>(rows, |row, out| {
             append_trained_tokens(row, context.trained(row), out);
         }),
-        BatchColumn::LabelMask => aligned::<UInt8Type>(rows, |row, out| {
-            append_loss(&row.shape, context.trained(row), 0, 0, |w| u8::from(w > 0.0), out);
-        }),
+        BatchColumn::LabelMask => tokens::<UInt8Type>(TokenView::Loss(0), rows, context),
     })
 }
 
 /// A column that recipes name.
 fn view(column: RowColumn, rows: &[&EpochRow], context: &RowContext) -> ArrayRef {
+    if let Some(view) = TokenView::of_column(column) {
+        return match column.value_type() {
+            DataType::Int8 => tokens::<Int8Type>(view, rows, context),
+            DataType::Float32 => tokens::<Float32Type>(view, rows, context),
+            _ => tokens::<Int32Type>(view, rows, context),
+        };
+    }
     match column {
-        RowColumn::AttentionMask => aligned::<Int8Type>(rows, |row, out| {
-            append_runs(&row.shape, |_, is_pad| i8::from(!is_pad), out);
-        }),
         RowColumn::CuSeqlens => {
             lists::<Int32Type>(rows, |row, out| out.extend(views::cu_seqlens(&row.shape)))
         }
-        RowColumn::Labels => aligned::<Int32Type>(rows, |row, out| {
-            append_labels(&row.shape, &row.ids, context.trained(row), 0, out);
-        }),
-        RowColumn::LossMask => aligned::<Int8Type>(rows, |row, out| {
-            append_loss(&row.shape, context.trained(row), 1, 0, |_| 1, out);
-        }),
-        RowColumn::LossWeights => aligned::<Float32Type>(rows, |row, out| {
-            append_loss(&row.shape, context.trained(row), 0, 0.0, |weight| weight, out);
-        }),
         RowColumn::MaxSeqlen => Arc::new(Int32Array::from_iter_values(
             rows.iter().map(|row| views::max_seqlen(&row.shape).cast_signed()),
         )),
-        RowColumn::PositionIds => {
-            aligned::<Int32Type>(rows, |row, out| append_positions(&row.shape, out))
-        }
-        RowColumn::SegmentIds => aligned::<Int32Type>(rows, |row, out| {
-            let number = |segment: Option<u32>| segment.map_or(0, |at| at.cast_signed() + 1);
-            append_runs(&row.shape, |segment, _| number(segment), out);
-        }),
-        RowColumn::SeqIdx => aligned::<Int32Type>(rows, |row, out| {
-            append_runs(&row.shape, |segment, _| segment.map_or(-1, u32::cast_signed), out);
-        }),
         // Of documents, as the columns beside it, also where every pad is a segment to other views.
-        RowColumn::SeqStartId => lists::<Int32Type>(rows, |row, out| {
+        _ => lists::<Int32Type>(rows, |row, out| {
             out.extend(row.shape.spans.iter().map(|span| span.start.cast_signed()));
         }),
     }
@@ -131,6 +115,15 @@ fn append_trained_tokens(row: &EpochRow, trained: Option<&[LossSpan]>, out: &mut
         let place = begin + span.start as usize..begin + span.end as usize;
         out.get_mut(place).unwrap_or_default().fill(1);
     }
+}
+
+/// A list column of a view with a value a token.
+fn tokens<T: ArrowPrimitiveType<Native: TensorElement>>(
+    view: TokenView,
+    rows: &[&EpochRow],
+    context: &RowContext,
+) -> ArrayRef {
+    aligned::<T>(rows, |row, out| view.append(row, context.trained(row), out))
 }
 
 /// A list column with a value for each position: what `append` appends of each row.

@@ -226,7 +226,7 @@ impl BatchTable {
         let lines = token_batch(&rows, &self.columns, 0, &self.context)?;
         for (line, row) in lines.rows().zip(numbers) {
             let number = StreamRowNumber { row, batch: batch.number };
-            put_row(&self.columns, line, Some(number), out)?;
+            put_row(&self.columns, line, Some(&number), out)?;
         }
         Ok(())
     }
@@ -239,20 +239,16 @@ impl<W: Write> BatchPrinter<W> {
     /// [`EpochError::Output`] when it cannot be written.
     pub fn write(&mut self, batch: &EpochBatch) -> Result<(), EpochError> {
         let table = &self.table;
-        let mut bytes = Vec::new();
-        match (&mut self.out, table.unpadded) {
-            (Out::Lines(out), Some(side)) => {
-                let line = Unpadded::of(batch, side, &table.context)?;
-                serde_json::to_writer(&mut bytes, &line)
-                    .map_err(|error| EpochError::Output(error.into()))?;
-                bytes.push(b'\n');
+        match &mut self.out {
+            Out::Lines(out) => {
+                let mut bytes = Vec::new();
+                match table.unpadded {
+                    Some(side) => Unpadded::of(batch, side, &table.context)?.put(&mut bytes)?,
+                    None => table.put_lines(batch, &mut bytes)?,
+                }
                 out.write_all(&bytes).map_err(EpochError::Output)
             }
-            (Out::Lines(out), None) => {
-                table.put_lines(batch, &mut bytes)?;
-                out.write_all(&bytes).map_err(EpochError::Output)
-            }
-            (Out::Arrow(writer), _) => writer.write(&table.record_batch(batch)?).map_err(failed),
+            Out::Arrow(writer) => writer.write(&table.record_batch(batch)?).map_err(failed),
         }
     }
 

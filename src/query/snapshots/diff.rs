@@ -3,9 +3,10 @@
 use super::changes::{Change, Changes};
 use super::counts::{DocumentCounts, Sizes, Sum};
 use super::moment::{Moment, SnapshotMoment};
-use super::reasons::Reason;
+use super::reasons::{Reason, reason_name};
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups};
+use model::Standing;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use store::View;
@@ -139,11 +140,13 @@ pub fn snapshot_diff(
 impl Sums {
     fn changes(&self, view: &View) -> SnapshotChanges {
         let by = |sums: &BTreeMap<Reason, Sum>| {
-            let of = |(reason, sum): (&Reason, &Sum)| LossCounts {
-                reason: reason.name(),
-                counts: sum.counts(view),
+            // None is the first of the map, and the last that is told.
+            let reasons = Standing::ALL.into_iter().map(Some).chain([None]);
+            let of = |reason| {
+                let counts = sums.get(&reason)?.counts(view);
+                Some(LossCounts { reason: reason_name(reason), counts })
             };
-            sums.iter().map(of).collect()
+            reasons.filter_map(of).collect()
         };
         SnapshotChanges {
             added: self.added.counts(view),

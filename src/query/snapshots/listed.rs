@@ -2,10 +2,10 @@
 
 use super::changes::Changes;
 use super::moment::Moment;
-use super::reasons::Reason;
+use super::reasons::reason_name;
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
-use model::DocId;
+use model::{DocId, Standing};
 use serde::Serialize;
 use store::View;
 
@@ -66,7 +66,7 @@ impl ChangedDocuments<'_> {
         let header = self.view.expect_header(document)?;
         let loss = change.loss();
         let (mut witness, mut successor) = (loss.and_then(|loss| loss.other), None);
-        if loss.is_some_and(|loss| loss.reason == Reason::Superseded) {
+        if loss.is_some_and(|loss| loss.reason == Some(Standing::Superseded)) {
             successor = witness.take();
         }
         let witness_key = witness.map(|witness| self.key(witness)).transpose()?;
@@ -75,7 +75,7 @@ impl ChangedDocuments<'_> {
             key: self.keys.shown(self.view, document, &header)?,
             source: self.view.source_name(header.source).to_owned(),
             change: change.name(),
-            reason: loss.map(|loss| loss.reason.name()),
+            reason: loss.map(|loss| reason_name(loss.reason)),
             witness: witness.map(|witness| witness.0),
             witness_key,
             successor: successor.map(|successor| successor.0),

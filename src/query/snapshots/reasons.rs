@@ -2,36 +2,15 @@
 
 use super::moment::Moment;
 use crate::query::error::QueryError;
-use model::{CommitSeq, DocId, Generation, Match, MatchKind, Standing};
+use model::{CommitSeq, DocId, Generation, Match, Standing};
 use store::{BlockStandings, MatchIter, View};
 
-/// Why a document was not kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::query) enum Reason {
-    Exact,
-    Near,
-    Superseded,
-    Empty,
-    Blocked,
-    Removed,
-    Purged,
-    /// What said it is gone, or was taken back since.
-    Unknown,
-}
+/// The standing for which a document was not kept; none: what said it is gone, or was taken back since.
+pub(in crate::query) type Reason = Option<Standing>;
 
-impl Reason {
-    pub(in crate::query) const fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Near => "near",
-            Self::Superseded => "superseded",
-            Self::Empty => "empty",
-            Self::Blocked => "blocked",
-            Self::Removed => "removed",
-            Self::Purged => "purged",
-            Self::Unknown => "unknown",
-        }
-    }
+/// The word for a reason in reports and JSON.
+pub(super) fn reason_name(reason: Reason) -> &'static str {
+    reason.map_or("unknown", Standing::name)
 }
 
 /// Why a document was not kept, and the witness or successor that is the reason, where one is.
@@ -76,21 +55,13 @@ impl<'a> Reasons<'a> {
             false => self.of_newcomer(document)?,
         };
         if let Some(found) = matched {
-            let reason = match found.kind {
-                MatchKind::Exact => Reason::Exact,
-                MatchKind::Near => Reason::Near,
-                MatchKind::Superseded => Reason::Superseded,
-            };
-            return Ok(Loss { reason, other: Some(found.witness) });
+            return Ok(Loss { reason: Some(found.kind.standing()), other: Some(found.witness) });
         }
-        let reason = match self.standing(document)? {
-            Some(Standing::Removed) => Reason::Removed,
-            Some(Standing::Purged) => Reason::Purged,
-            Some(Standing::Blocked) => Reason::Blocked,
-            Some(Standing::Empty) => Reason::Empty,
-            _ => Reason::Unknown,
+        let is_without_match = |standing: &Standing| {
+            use Standing::{Blocked, Empty, Purged, Removed};
+            matches!(standing, Blocked | Empty | Purged | Removed)
         };
-        Ok(Loss { reason, other: None })
+        Ok(Loss { reason: self.standing(document)?.filter(is_without_match), other: None })
     }
 
     fn of_newcomer(&mut self, document: DocId) -> Result<Option<Match>, QueryError> {

@@ -1,91 +1,60 @@
 //! The rows of the table `contamination`: what documents have of the items of suites.
 
-use super::producer::Sink;
+use super::arrays::{batch, ids, numbers, texts, texts_or_null};
+use super::producer::{Sink, Wanted};
 use crate::query::contamination::{ItemEvidence, each_evidence};
 use crate::query::error::QueryError;
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt32Array, UInt64Array};
-use arrow::datatypes::{DataType, SchemaRef};
-use arrow::record_batch::RecordBatch;
+use arrow::array::{ArrayRef, BooleanArray, Float64Array};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use store::View;
 use text::contamination::ContaminationRule;
 
-/// Name and type of every column.
-pub(in crate::query) const COLUMNS: [(&str, DataType); 14] = [
-    ("document", DataType::UInt64),
-    ("suite", DataType::Utf8),
-    ("item", DataType::Utf8),
-    ("part", DataType::Utf8),
-    ("score", DataType::Float64),
-    ("tokens", DataType::UInt32),
-    ("longest_run", DataType::UInt32),
-    ("matched", DataType::UInt32),
-    ("grams", DataType::UInt32),
-    ("weak", DataType::Boolean),
-    ("contaminated", DataType::Boolean),
-    ("spans", DataType::Utf8),
-    ("verdict", DataType::Utf8),
-    ("turn", DataType::UInt32),
-];
-
-/// What nobody need have decided.
-pub(in crate::query) const NULLABLE: [&str; 1] = ["verdict"];
-
 /// Pushes all evidence, in batches of at most `rows`.
 pub(in crate::query) fn push(
     view: &View,
-    schema: &SchemaRef,
-    rows: usize,
+    wanted: &Wanted<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<(), QueryError> {
     let mut waiting: Vec<ItemEvidence> = Vec::new();
     let mut is_wanted = true;
     each_evidence(view, &ContaminationRule::default(), &mut |evidence| {
         waiting.push(evidence);
-        if waiting.len() < rows {
+        if waiting.len() < wanted.rows {
             return Ok(ControlFlow::Continue(()));
         }
-        let more = sink(batch(schema, &waiting)?);
+        let more = sink(batch(wanted.schema, columns(&waiting))?);
         waiting.clear();
         is_wanted = more.is_continue();
         Ok(more)
     })?;
     if is_wanted && !waiting.is_empty() {
         // Whether more is wanted does not matter: there is no more.
-        let _ = sink(batch(schema, &waiting)?);
+        let _ = sink(batch(wanted.schema, columns(&waiting))?);
     }
     Ok(())
 }
 
-fn batch(schema: &SchemaRef, rows: &[ItemEvidence]) -> Result<RecordBatch, QueryError> {
-    let texts = |value: fn(&ItemEvidence) -> &str| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(rows.iter().map(value)))
-    };
-    let numbers = |value: fn(&ItemEvidence) -> u32| -> ArrayRef {
-        Arc::new(UInt32Array::from_iter_values(rows.iter().map(value)))
-    };
+fn columns(rows: &[ItemEvidence]) -> Vec<ArrayRef> {
     let truths = |value: fn(&ItemEvidence) -> bool| -> ArrayRef {
         Arc::new(rows.iter().map(|row| Some(value(row))).collect::<BooleanArray>())
     };
-    let documents = rows.iter().map(|row| row.document.unwrap_or_default());
-    let arrays: Vec<ArrayRef> = vec![
-        Arc::new(UInt64Array::from_iter_values(documents)),
-        texts(|row| &row.suite),
-        texts(|row| &row.item),
-        texts(|row| row.part),
+    vec![
+        ids(rows.iter().map(|row| row.document.unwrap_or_default())),
+        texts(rows.iter().map(|row| &row.suite)),
+        texts(rows.iter().map(|row| &row.item)),
+        texts(rows.iter().map(|row| row.part)),
         Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| row.score))),
-        numbers(|row| row.tokens),
-        numbers(|row| row.longest_run),
-        numbers(|row| row.matched),
-        numbers(|row| row.grams),
+        numbers(rows.iter().map(|row| row.tokens)),
+        numbers(rows.iter().map(|row| row.longest_run)),
+        numbers(rows.iter().map(|row| row.matched)),
+        numbers(rows.iter().map(|row| row.grams)),
         truths(|row| row.weak),
         truths(|row| row.contaminated),
-        Arc::new(StringArray::from_iter_values(rows.iter().map(spans))),
-        Arc::new(rows.iter().map(|row| row.verdict).collect::<StringArray>()),
-        numbers(|row| row.turn),
-    ];
-    RecordBatch::try_new(Arc::clone(schema), arrays).map_err(QueryError::arrow)
+        texts(rows.iter().map(spans)),
+        texts_or_null(rows.iter().map(|row| row.verdict)),
+        numbers(rows.iter().map(|row| row.turn)),
+    ]
 }
 
 /// The bytes of a text that have it, as a JSON list of lists of two.

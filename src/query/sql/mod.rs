@@ -6,15 +6,17 @@
 //! losing nulls. What the indexes can answer exactly becomes a tree over bitmaps and columns (`predicate`, `ranges`),
 //! evaluated block by block (`evaluate`); the rest is left to the engine. `provider` and `columns` produce the rows of
 //! the table `documents`, `coded` groups them by the codes of keywords, `small_tables`, `rejects` and `removals` produce
-//! those of the others, all through the one plan node of `scan`; `documents` reads columns of documents that are given
-//! by id, without a plan. `parameters` binds the values that a statement is given beside its text.
+//! those of the others, in columns of `arrays`, all through the one plan node of `scan`; `documents` reads columns of
+//! documents that are given by id, without a plan. `parameters` binds the values that a statement is given beside its
+//! text.
 //!
 //! `incoming` is a condition on records that are not documents yet. `json` adds functions over JSON, `quality` those
 //! that tell about texts, `outside` functions that are tables; `options` says what a statement may look at. `limits`,
-//! `pool`, `growing`, `metered` and `expanding` bound what it holds, `stop` ends it early. `catalogue` and `functions`
-//! list tables and columns, `engine_function` is what functions of ours take from the engine's, `names` lists the words,
-//! `script` cuts a text into statements, `faults` says what is wrong with one.
+//! `pool`, `growing`, `metered` and `expanding` bound what it holds, `stop` ends it early. `tables` specifies the small
+//! tables; `catalogue` and `functions` list tables and columns, `engine_function` is what functions of ours take from
+//! the engine's, `names` lists the words, `script` cuts a text into statements, `faults` says what is wrong with one.
 
+mod arrays;
 mod catalogue;
 mod coded;
 mod columns;
@@ -65,6 +67,7 @@ mod session;
 mod small_tables;
 mod statement;
 mod stop;
+mod tables;
 mod texts;
 mod tokens;
 mod values;

@@ -1,6 +1,7 @@
 //! What feeds a scan: functions that push the batches of one partition.
 
 use crate::query::error::QueryError;
+use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,3 +13,13 @@ pub(in crate::query) type Sink<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> +
 /// batch is a question whether to continue.
 pub(in crate::query) type Producer =
     Arc<dyn Fn(usize, &mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
+
+/// What a scan of a small table is asked for.
+pub(in crate::query) struct Wanted<'a> {
+    /// All columns of the table: batches have them all.
+    pub schema: &'a SchemaRef,
+    /// Those of them that are examined. What is long may be left empty in others.
+    pub columns: &'a [usize],
+    /// Rows of a batch, at most.
+    pub rows: usize,
+}

@@ -1,33 +1,20 @@
 //! The rows of the table `rejects`: raw bytes may be long, so they are read a few at a time.
 
+use super::arrays::{batch, counts, ids, texts};
 use super::limits::Limits;
-use super::producer::Sink;
+use super::producer::{Sink, Wanted};
 use crate::query::error::QueryError;
-use arrow::array::{ArrayRef, Int64Array, StringArray, UInt64Array};
-use arrow::datatypes::{DataType, SchemaRef};
-use arrow::record_batch::RecordBatch;
-use std::sync::Arc;
+use arrow::array::ArrayRef;
 use store::{RejectRecord, View};
-
-/// Name and type of every column.
-pub(in crate::query) const COLUMNS: [(&str, DataType); 7] = [
-    ("source", DataType::Utf8),
-    ("path", DataType::Utf8),
-    ("number", DataType::UInt64),
-    ("offset", DataType::UInt64),
-    ("reason", DataType::Utf8),
-    ("bytes", DataType::Int64),
-    ("raw", DataType::Utf8),
-];
 
 /// Pushes all records, in batches of at most `rows`; `raw` is left empty when it is not wanted.
 pub(in crate::query) fn push(
     view: &View,
-    schema: &SchemaRef,
-    rows: usize,
-    with_raw: bool,
+    wanted: &Wanted<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<(), QueryError> {
+    let raw = wanted.schema.index_of("raw").ok();
+    let with_raw = wanted.columns.iter().any(|at| Some(*at) == raw);
     let most = Limits::of(view).texts;
     let mut waiting: Vec<RejectRecord> = Vec::new();
     let mut bytes = 0;
@@ -38,8 +25,8 @@ pub(in crate::query) fn push(
         }
         bytes += record.raw.len() + record.path.len() + record.reason.len();
         waiting.push(record);
-        if waiting.len() == rows || bytes >= most {
-            if sink(batch(schema, &waiting)?).is_break() {
+        if waiting.len() == wanted.rows || bytes >= most {
+            if sink(batch(wanted.schema, columns(&waiting))?).is_break() {
                 return Ok(());
             }
             waiting.clear();
@@ -47,27 +34,18 @@ pub(in crate::query) fn push(
         }
     }
     // Whether more is wanted does not matter: there is no more.
-    let _ = sink(batch(schema, &waiting)?);
+    let _ = sink(batch(wanted.schema, columns(&waiting))?);
     Ok(())
 }
 
-fn batch(schema: &SchemaRef, rows: &[RejectRecord]) -> Result<RecordBatch, QueryError> {
-    let numbers = |of: fn(&RejectRecord) -> u64| -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(rows.iter().map(of)))
-    };
-    let texts = |of: fn(&RejectRecord) -> &str| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(rows.iter().map(of)))
-    };
-    let length = |record: &RejectRecord| i64::try_from(record.bytes).unwrap_or(i64::MAX);
-    let raw = rows.iter().map(|record| String::from_utf8_lossy(&record.raw));
-    let arrays = vec![
-        texts(|record| &record.source),
-        texts(|record| &record.path),
-        numbers(|record| record.number),
-        numbers(|record| record.offset),
-        texts(|record| &record.reason),
-        Arc::new(Int64Array::from_iter_values(rows.iter().map(length))),
-        Arc::new(StringArray::from_iter_values(raw)),
-    ];
-    RecordBatch::try_new(Arc::clone(schema), arrays).map_err(QueryError::arrow)
+fn columns(rows: &[RejectRecord]) -> Vec<ArrayRef> {
+    vec![
+        texts(rows.iter().map(|record| &record.source)),
+        texts(rows.iter().map(|record| &record.path)),
+        ids(rows.iter().map(|record| record.number)),
+        ids(rows.iter().map(|record| record.offset)),
+        texts(rows.iter().map(|record| &record.reason)),
+        counts(rows.iter().map(|record| record.bytes)),
+        texts(rows.iter().map(|record| String::from_utf8_lossy(&record.raw))),
+    ]
 }

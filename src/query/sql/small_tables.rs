@@ -1,15 +1,15 @@
 //! The tables beside `documents`: duplicates, sources, commits, removals, outputs, epochs, rejects, tokenizers, snapshots,
 //! contamination.
 
-use super::producer::{Producer, Sink};
-use super::removals::{texts_or_null, times};
+use super::arrays::{batch, counts, ids, numbers, texts, texts_or_null, times};
+use super::producer::{Producer, Sink, Wanted};
 use super::scan::Scan;
-use super::{contamination, outputs, rejects, removals};
+use super::tables::{ColumnSpec, TableSpec};
+use super::{contamination, outputs, rejects, removals, tables};
 use crate::query::error::QueryError;
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
+use arrow::array::{ArrayRef, Float64Array, UInt64Array};
 use arrow::compute::take_record_batch;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use arrow::record_batch::RecordBatch;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::error::Result;
@@ -22,17 +22,21 @@ use std::sync::Arc;
 use store::View;
 
 type Rows = std::result::Result<(), QueryError>;
-type Push = fn(&View, &Wanted<'_>, &mut Sink<'_>) -> Rows;
+pub(super) type Push = fn(&View, &Wanted<'_>, &mut Sink<'_>) -> Rows;
 
-/// What a scan of a small table is asked for.
-struct Wanted<'a> {
-    /// All columns of the table: batches have them all.
-    schema: &'a SchemaRef,
-    /// Those of them that are examined. What is long may be left empty in others.
-    columns: &'a [usize],
-    /// Rows of a batch, at most.
-    rows: usize,
-}
+/// All of them with what gives their rows, in the order of SHOW TABLES.
+pub(super) const TABLES: [(TableSpec, Push); 10] = [
+    (tables::DUPLICATES, duplicates),
+    (tables::SOURCES, sources),
+    (tables::COMMITS, commits),
+    (tables::REMOVALS, removals::push),
+    (tables::OUTPUTS, outputs::push),
+    (tables::EPOCHS, epochs),
+    (tables::REJECTS, rejects::push),
+    (tables::TOKENIZERS, tokenizers),
+    (tables::SNAPSHOTS, snapshots),
+    (tables::CONTAMINATION, contamination::push),
+];
 
 /// One of the small tables of a view; read when it is scanned, not before.
 pub(in crate::query) struct SmallTable {
@@ -43,39 +47,18 @@ pub(in crate::query) struct SmallTable {
 }
 
 /// All small tables of a view.
-pub(in crate::query) fn all(view: &View) -> Vec<SmallTable> {
-    let tokens = view.tokenizers().map(|(_, record)| format!("tokens_{}", record.name));
-    let counters = ["documents", "kept", "bytes", "kept_bytes"].map(str::to_owned);
-    let mut per_source = vec![("name".to_owned(), DataType::Utf8)];
-    per_source.extend(counters.into_iter().chain(tokens).map(|name| (name, DataType::Int64)));
-    vec![
-        SmallTable::new(view, "duplicates", named(&DUPLICATES), duplicates),
-        SmallTable::new(view, "sources", per_source, sources),
-        SmallTable::new(view, "commits", named(&COMMITS), commits),
-        SmallTable::new(view, "removals", named(&removals::COLUMNS), removed),
-        SmallTable::new(view, "outputs", named(&outputs::COLUMNS), on_record),
-        SmallTable::new(view, "epochs", named(&EPOCHS), epochs),
-        SmallTable::new(view, "rejects", named(&rejects::COLUMNS), rejected),
-        SmallTable::new(view, "tokenizers", named(&TOKENIZERS), tokenizers),
-        SmallTable::new(view, "snapshots", named(&SNAPSHOTS), snapshots),
-        SmallTable::new(view, "contamination", named(&contamination::COLUMNS), contaminated),
-    ]
+pub(in crate::query) fn all(view: &View) -> impl Iterator<Item = SmallTable> {
+    TABLES.into_iter().map(|(spec, push)| SmallTable::new(view, &spec, push))
 }
 
 impl SmallTable {
-    fn new(view: &View, name: &'static str, columns: Vec<(String, DataType)>, push: Push) -> Self {
-        let nullable = match name {
-            "commits" | "removals" => &NULLABLE[..],
-            "contamination" => &contamination::NULLABLE,
-            "outputs" => &outputs::NULLABLE,
-            _ => &[],
-        };
-        let field = |(column, kind): (String, DataType)| {
-            let is_nullable = nullable.contains(&column.as_str());
-            Field::new(column, kind, is_nullable)
-        };
-        let fields: Vec<Field> = columns.into_iter().map(field).collect();
-        Self { view: view.clone(), name, schema: Arc::new(Schema::new(fields)), push }
+    fn new(view: &View, spec: &TableSpec, push: Push) -> Self {
+        let mut fields: Vec<Field> = spec.columns.iter().map(ColumnSpec::field).collect();
+        if spec.name == tables::SOURCES.name {
+            let counted = view.tokenizers().map(|(_, record)| format!("tokens_{}", record.name));
+            fields.extend(counted.map(|name| Field::new(name, DataType::Int64, false)));
+        }
+        Self { view: view.clone(), name: spec.name, schema: Arc::new(Schema::new(fields)), push }
     }
 
     /// Its name in SQL.
@@ -87,10 +70,6 @@ impl SmallTable {
     pub(in crate::query) fn columns(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
-}
-
-fn named(columns: &[(&str, DataType)]) -> Vec<(String, DataType)> {
-    columns.iter().map(|(name, kind)| ((*name).to_owned(), kind.clone())).collect()
 }
 
 impl fmt::Debug for SmallTable {
@@ -145,16 +124,6 @@ impl TableProvider for SmallTable {
     }
 }
 
-const DUPLICATES: [(&str, DataType); 7] = [
-    ("id", DataType::UInt64),
-    ("witness", DataType::UInt64),
-    ("kind", DataType::Utf8),
-    ("jaccard", DataType::Float64),
-    ("containment_removed", DataType::Float64),
-    ("containment_witness", DataType::Float64),
-    ("commit", DataType::UInt64),
-];
-
 fn duplicates(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let mut waiting: Vec<(DocId, CommitSeq, Match)> = Vec::new();
     for matched in view.matched()? {
@@ -204,23 +173,6 @@ fn sources(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     push(wanted, arrays, sink)
 }
 
-/// What is on record of removals only.
-const NULLABLE: [&str; 3] = ["reason", "condition", "time"];
-
-const COMMITS: [(&str, DataType); 11] = [
-    ("commit", DataType::UInt64),
-    ("kind", DataType::Utf8),
-    ("subject", DataType::Utf8),
-    ("first", DataType::UInt64),
-    ("added", DataType::Int64),
-    ("kept", DataType::Int64),
-    ("changed", DataType::Int64),
-    ("rejected", DataType::Int64),
-    ("reason", DataType::Utf8),
-    ("condition", DataType::Utf8),
-    ("time", DataType::Timestamp(TimeUnit::Microsecond, None)),
-];
-
 fn commits(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let all = view.commits()?;
     let rows = || all.iter().map(|(_, record)| record);
@@ -240,25 +192,6 @@ fn commits(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     push(wanted, arrays, sink)
 }
 
-fn removed(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
-    removals::push(view, wanted.schema, wanted.rows, sink)
-}
-
-fn on_record(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
-    outputs::push(view, wanted.schema, wanted.rows, sink)
-}
-
-fn contaminated(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
-    contamination::push(view, wanted.schema, wanted.rows, sink)
-}
-
-const EPOCHS: [(&str, DataType); 4] = [
-    ("number", DataType::UInt32),
-    ("hash", DataType::Utf8),
-    ("snapshot", DataType::Utf8),
-    ("plan", DataType::Utf8),
-];
-
 fn epochs(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let all = view.epochs()?;
     let arrays = vec![
@@ -269,22 +202,6 @@ fn epochs(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     ];
     push(wanted, arrays, sink)
 }
-
-fn rejected(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
-    let raw = rejects::COLUMNS.iter().position(|(name, _)| *name == "raw");
-    let with_raw = wanted.columns.iter().any(|at| Some(*at) == raw);
-    rejects::push(view, wanted.schema, wanted.rows, with_raw, sink)
-}
-
-const TOKENIZERS: [(&str, DataType); 7] = [
-    ("id", DataType::UInt32),
-    ("name", DataType::Utf8),
-    ("vocab_size", DataType::UInt32),
-    ("hash", DataType::Utf8),
-    ("backend", DataType::Utf8),
-    ("lineage", DataType::Utf8),
-    ("encoded_to", DataType::UInt64),
-];
 
 fn tokenizers(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let rows = || view.tokenizers().map(|(_, record)| record);
@@ -300,16 +217,6 @@ fn tokenizers(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     ];
     push(wanted, arrays, sink)
 }
-
-const SNAPSHOTS: [(&str, DataType); 7] = [
-    ("name", DataType::Utf8),
-    ("commit", DataType::UInt64),
-    ("generation", DataType::UInt32),
-    ("documents", DataType::Int64),
-    ("kept", DataType::Int64),
-    ("kept_hash", DataType::Utf8),
-    ("purged", DataType::Int64),
-];
 
 fn snapshots(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let all = view.snapshots()?;
@@ -344,34 +251,10 @@ fn push(wanted: &Wanted<'_>, arrays: Vec<ArrayRef>, sink: &mut Sink<'_>) -> Rows
     Ok(())
 }
 
-fn batch(
-    schema: &SchemaRef,
-    arrays: Vec<ArrayRef>,
-) -> std::result::Result<RecordBatch, QueryError> {
-    RecordBatch::try_new(Arc::clone(schema), arrays).map_err(QueryError::arrow)
-}
-
-fn ids(values: impl Iterator<Item = u64>) -> ArrayRef {
-    Arc::new(UInt64Array::from_iter_values(values))
-}
-
-fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
-    Arc::new(Int64Array::from_iter_values(
-        values.map(|value| i64::try_from(value).unwrap_or(i64::MAX)),
-    ))
-}
-
-fn numbers(values: impl Iterator<Item = u32>) -> ArrayRef {
-    Arc::new(UInt32Array::from_iter_values(values))
-}
-
-fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
-    Arc::new(StringArray::from_iter_values(values))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow::record_batch::RecordBatch;
 
     #[test]
     fn batches_of_a_table_hold_their_own_rows_alone() {

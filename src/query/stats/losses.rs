@@ -4,7 +4,7 @@ use super::scope::{Member, Scope};
 use crate::query::error::QueryError;
 use crate::query::groups::source_of;
 use crate::query::snapshots::{Moment, Reasons};
-use model::{DocId, SourceId};
+use model::{DocId, SourceId, Standing};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use store::system_fields;
@@ -63,9 +63,9 @@ pub(super) fn losses(
             let document = DocId::at(block, slot);
             let loss = match (member, &mut reasons) {
                 (Member::Outside, _) => continue,
-                (Member::Kept, _) => "kept",
-                (Member::Lost, Some(reasons)) => reasons.of(document)?.reason.name(),
-                (Member::Lost, None) => standings.of(slot).map_or("", |standing| standing.name()),
+                (Member::Kept, _) => Some(Standing::Kept),
+                (Member::Lost, Some(reasons)) => reasons.of(document)?.reason,
+                (Member::Lost, None) => standings.of(slot),
             };
             counts.entry(source_of(&sources, document)).or_default().count(loss);
         }
@@ -80,17 +80,17 @@ pub(super) fn losses(
 }
 
 impl LossStats {
-    fn count(&mut self, what: &str) {
+    fn count(&mut self, standing: Option<Standing>) {
         self.documents += 1;
-        let place = match what {
-            "kept" => &mut self.kept,
-            "exact" => &mut self.exact,
-            "near" => &mut self.near,
-            "superseded" => &mut self.superseded,
-            "removed" => &mut self.removed,
-            "blocked" => &mut self.blocked,
-            "empty" => &mut self.empty,
-            _ => &mut self.unknown,
+        let place = match standing {
+            Some(Standing::Kept) => &mut self.kept,
+            Some(Standing::Exact) => &mut self.exact,
+            Some(Standing::Near) => &mut self.near,
+            Some(Standing::Superseded) => &mut self.superseded,
+            Some(Standing::Removed) => &mut self.removed,
+            Some(Standing::Blocked) => &mut self.blocked,
+            Some(Standing::Empty) => &mut self.empty,
+            Some(Standing::Purged) | None => &mut self.unknown,
         };
         *place += 1;
     }

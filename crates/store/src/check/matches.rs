@@ -44,11 +44,7 @@ pub(crate) fn check(view: &View, faults: &mut FaultList) -> Result<(), StoreErro
     let mut homeless = BTreeSet::new();
     for matched in view.matched()? {
         let (document, _, matched) = matched?;
-        let standing = match matched.kind {
-            MatchKind::Exact => Standing::Exact,
-            MatchKind::Near => Standing::Near,
-            MatchKind::Superseded => Standing::Superseded,
-        };
+        let standing = matched.kind.standing();
         // A superseded document that the user removed stays removed and continues naming its successor.
         let is_removed = !matched.is_duplicate() && user_removed.contains(document.0);
         if !is_removed && !unexplained.get_mut(&standing).is_some_and(|set| set.remove(document.0))

@@ -5,7 +5,7 @@
 //! columns where they are asked for; a shard is as it is, or one zstd frame.
 
 use super::lines::{LineFile, in_parallel};
-use super::parquet::asked;
+use super::parquet::{AFTER, AMONG, BEFORE, asked};
 use super::spelling::{Spelled, ValueSpelling, json_on_one_line, json_text};
 use crate::output::compression::{CompressedFile, FileOutput, OutputCompression};
 use crate::output::error::WriteError;
@@ -24,9 +24,9 @@ use crate::output::token_batch::{
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use model::IoError;
-use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -125,17 +125,6 @@ fn put_comma(is_first: &mut bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Columns after `input_ids`, and behind those of segments.
-const BEFORE: [RowColumn; 3] = [RowColumn::Labels, RowColumn::LossMask, RowColumn::PositionIds];
-const AFTER: [RowColumn; 7] = [
-    RowColumn::SeqStartId,
-    RowColumn::LossWeights,
-    RowColumn::AttentionMask,
-    RowColumn::CuSeqlens,
-    RowColumn::MaxSeqlen,
-    RowColumn::SegmentIds,
-    RowColumn::SeqIdx,
-];
 /// Rows that are compressed at a time: how many bytes of a frame are written, by which shards end, follows from it.
 const PIECE_ROWS: usize = 32;
 /// Bytes that a number of a line takes at most, with its comma: those of weights and of ids of documents.
@@ -153,6 +142,7 @@ pub fn jsonl_columns(spec: &RowSpec) -> Vec<BatchColumn> {
         BatchColumn::DocIds,
         BatchColumn::DocOffsets,
     ]);
+    columns.extend(asked(spec, &AMONG));
     columns.extend(asked(spec, &AFTER));
     columns
 }
@@ -188,7 +178,7 @@ impl RowFormat for JsonLines {
                 sizes.push(0);
             }
             let before = bytes.len();
-            put_row(&columns, row, None, &mut bytes)?;
+            put_row(&columns, row, None::<&StreamRowNumber>, &mut bytes)?;
             if let Some(piece) = sizes.last_mut() {
                 *piece += bytes.len() - before;
             }
@@ -247,7 +237,7 @@ impl RowShard for JsonlRowShard {
 }
 
 /// Where a line of a stream stands.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 pub struct StreamRowNumber {
     /// The row in the epoch; none: the batch has no row.
     pub row: Option<u64>,
@@ -255,23 +245,25 @@ pub struct StreamRowNumber {
     pub batch: u64,
 }
 
-/// Appends the line of a row, with its number in a stream.
-///
-/// # Errors
-/// [`WriteError::Bug`] for a row without one of the columns.
-pub fn put_row(
-    columns: &[BatchColumn],
-    row: TokenRow<'_>,
-    number: Option<StreamRowNumber>,
-    out: &mut Vec<u8>,
-) -> Result<(), WriteError> {
-    let mut serializer = serde_json::Serializer::new(&mut *out);
-    let written = serializer.serialize_map(None).and_then(|mut map| {
-        if let Some(StreamRowNumber { row, batch }) = number {
-            map.serialize_entry("row", &row)?;
-            map.serialize_entry("batch", &batch)?;
-        }
-        for column in columns {
+/// A line: the keys of a row, and what stands before them.
+#[derive(Serialize)]
+struct RowLine<'a, N: Serialize> {
+    #[serde(flatten)]
+    numbers: Option<&'a N>,
+    #[serde(flatten)]
+    keys: RowKeys<'a>,
+}
+
+struct RowKeys<'a> {
+    columns: &'a [BatchColumn],
+    row: TokenRow<'a>,
+}
+
+impl Serialize for RowKeys<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let row = self.row;
+        for column in self.columns {
             let name = column.name();
             match column {
                 BatchColumn::Ids => map.serialize_entry(name, row.ids()),
@@ -292,8 +284,21 @@ pub fn put_row(
             }?;
         }
         map.end()
-    });
-    written.map_err(|error| WriteError::Bug(error.to_string()))?;
+    }
+}
+
+/// Appends the line of a row, behind its numbers in a stream.
+///
+/// # Errors
+/// [`WriteError::Bug`] for a row without one of the columns.
+pub fn put_row(
+    columns: &[BatchColumn],
+    row: TokenRow<'_>,
+    numbers: Option<&impl Serialize>,
+    out: &mut Vec<u8>,
+) -> Result<(), WriteError> {
+    let line = RowLine { numbers, keys: RowKeys { columns, row } };
+    serde_json::to_writer(&mut *out, &line).map_err(|error| WriteError::Bug(error.to_string()))?;
     out.push(b'\n');
     Ok(())
 }

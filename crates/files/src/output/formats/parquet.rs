@@ -262,10 +262,11 @@ impl ShardFile for TableFile {
 pub(super) const DEFAULT_COLUMNS: &[RowColumn] =
     &[RowColumn::Labels, RowColumn::LossMask, RowColumn::PositionIds, RowColumn::SeqStartId];
 
-/// Columns that stand before those of segments, among them, and after, where they are asked for.
-const BEFORE: [RowColumn; 3] = [RowColumn::Labels, RowColumn::LossMask, RowColumn::PositionIds];
-const AMONG: [RowColumn; 1] = [RowColumn::SeqStartId];
-const AFTER: [RowColumn; 6] = [
+/// Columns before those of segments, among them (in JSON lines behind them), and after, where they are asked for.
+pub(super) const BEFORE: [RowColumn; 3] =
+    [RowColumn::Labels, RowColumn::LossMask, RowColumn::PositionIds];
+pub(super) const AMONG: [RowColumn; 1] = [RowColumn::SeqStartId];
+pub(super) const AFTER: [RowColumn; 6] = [
     RowColumn::LossWeights,
     RowColumn::AttentionMask,
     RowColumn::CuSeqlens,
