@@ -5,6 +5,7 @@ use super::shape::{RowShape, ViewError, signed, size, wide};
 use super::tokens::{attention_mask, position_ids};
 use super::{PadSide, max_seqlen};
 use model::LossSpan;
+use model::invariant::part;
 
 /// A batch padded to its longest row: tensors of B x T, row after row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,10 +106,10 @@ pub fn unpad_batch(rows: &[PackedRow<'_>], side: PadSide) -> Result<UnpaddedBatc
         for span in &row.shape.spans {
             let place = size(span.start)..size(span.end());
             batch.indices.extend(place.clone().map(|at| wide(before + at)));
-            batch.input_ids.extend_from_slice(row.ids.get(place.clone()).unwrap_or_default());
-            batch.labels.extend_from_slice(labels.get(place.clone()).unwrap_or_default());
-            batch.loss_mask.extend_from_slice(mask.get(place.clone()).unwrap_or_default());
-            batch.loss_weights.extend_from_slice(weights.get(place).unwrap_or_default());
+            batch.input_ids.extend_from_slice(part(row.ids, place.clone()));
+            batch.labels.extend_from_slice(part(&labels, place.clone()));
+            batch.loss_mask.extend_from_slice(part(&mask, place.clone()));
+            batch.loss_weights.extend_from_slice(part(&weights, place));
             batch.position_ids.extend(0..signed(span.length));
             let tokens = batch.input_ids.len();
             batch.seq_idx.resize(tokens, sequence);
@@ -206,9 +207,8 @@ pub fn flatten(rows: &[PackedRow<'_>]) -> Result<FlatBatch, ViewError> {
         let labels = labels(row.shape, row.ids, row.trained);
         for span in &row.shape.spans {
             let place = size(span.start)..size(span.end());
-            let part = |values: &[i32]| values.get(place.clone()).unwrap_or_default().to_vec();
-            batch.input_ids.extend(part(row.ids).into_iter().map(i64::from));
-            batch.labels.extend(part(&labels).into_iter().map(i64::from));
+            batch.input_ids.extend(part(row.ids, place.clone()).iter().copied().map(i64::from));
+            batch.labels.extend(part(&labels, place).iter().copied().map(i64::from));
             batch.position_ids.extend(0..i64::from(span.length));
             batch.seq_idx.extend(std::iter::repeat_n(sequence, size(span.length)));
             let tokens = batch.input_ids.len();
