@@ -159,7 +159,7 @@ impl ListRow for BackupRow {
         };
         let rows: Vec<Vec<String>> = backups.iter().map(row).collect();
         let head = ["commit", "documents", "size", "taken by", "purged since"];
-        out.table(head.get(..4 + usize::from(has_purged)).unwrap_or_default(), &rows);
+        out.table(head.split_at(4 + usize::from(has_purged)).0, &rows);
     }
 }
 
