@@ -105,8 +105,12 @@ fn keywords(line: &str) -> Vec<&str> {
             }
             _ => None,
         };
-        keywords.extend(end.and_then(|end| from.get(..end)));
-        rest = end.and_then(|end| from.get(end..)).unwrap_or(from);
+        rest = from;
+        if let Some(end) = end {
+            let (keyword, behind) = from.split_at(end);
+            keywords.push(keyword);
+            rest = behind;
+        }
     }
     keywords
 }
@@ -210,8 +214,7 @@ fn flags_as_keywords(text: &str) -> String {
         let option = PYTHON_OPTIONS.get(name).filter(|_| is_begin);
         match option.filter(|_| from.starts_with(&format!("--{name}"))) {
             None => {
-                let taken = from.len() - behind.len();
-                out.push_str(from.get(..taken).unwrap_or_default());
+                out.push_str(from.split_at(from.len() - behind.len()).0);
                 rest = behind;
             }
             Some((id, takes_value)) => {
@@ -237,7 +240,7 @@ fn keyword_value(behind: &str, takes_value: bool) -> String {
 /// The text behind a flag's value, or behind a flag without one.
 fn text_behind_value(behind: &str) -> &str {
     match value_word(behind) {
-        Some(word) => behind.get(word.len() + 1..).unwrap_or_default(),
+        Some(word) => behind.split_at(word.len() + 1).1,
         None => behind,
     }
 }

@@ -5,6 +5,7 @@
 //! names, and tokenizers by their names and files.
 
 use super::{Corpus, CorpusWriter};
+use model::invariant::at;
 use model::{BLOCK_SIZE, DocId, Error, LossSpan, SourceId, Standing, TextForm, TokenizerId};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,8 +151,9 @@ impl Corpora {
         self.sources().find(|(_, known)| *known == name).map(|(id, _)| id)
     }
 
+    /// The name of one of these sources.
     pub(crate) fn source_name(&self, source: SourceId) -> &str {
-        self.sources.get(source.0 as usize).map_or("?", String::as_str)
+        at::<String>(&self.sources, source.0 as usize)
     }
 
     /// The corpora that have a source, each with its number of it.

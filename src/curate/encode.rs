@@ -4,6 +4,7 @@
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
+use model::invariant::part;
 use model::{Context, DocId, MaskRule, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -136,7 +137,7 @@ impl BaseIds {
         }
         let start = out.len();
         let is_stored = view.tokens(self.base, document, out)?;
-        let ids = out.get(start..).unwrap_or_default();
+        let ids = part(out, start..);
         // A text that the base refused has none, which says nothing of this one.
         if !is_stored || ids.is_empty() || self.affected.is_affected(ids, affected) {
             return Ok(false);

@@ -360,14 +360,13 @@ pub(super) fn totals(
         let mut slots = documents.iter();
         slots.advance_to(block * BLOCK_SIZE);
         for document in slots.map(DocId).take_while(|document| document.block() == block) {
-            let slot = document.slot();
-            let source = sources.get(slot).and_then(|id| u32::try_from(id).ok()).unwrap_or(0);
-            let sums = totals.entry(SourceId(source)).or_default();
-            let positive = |number: Option<i64>| number.map_or(0, i64::unsigned_abs);
+            let source = sources.expect(system_fields::SOURCE_OF, document)?;
+            let source = SourceId(u32::try_from(source).unwrap_or(u32::MAX));
+            let sums = totals.entry(source).or_default();
             sums.kept += 1;
-            sums.bytes += positive(bytes.get(slot));
+            sums.bytes += bytes.expect(system_fields::BYTES, document)?;
             for (id, counts) in &tokens {
-                if let Some(count) = counts.get(slot) {
+                if let Some(count) = counts.get(document.slot()) {
                     *sums.tokens.entry(*id).or_default() += count.unsigned_abs();
                 }
             }

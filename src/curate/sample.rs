@@ -105,17 +105,17 @@ impl TextGroups {
             TextGrouping::Language => system_fields::column_of(language_field(view)),
             TextGrouping::Source => system_fields::SOURCE_OF,
         };
-        let mut bytes: BTreeMap<Option<i64>, i64> = BTreeMap::new();
+        let mut bytes: BTreeMap<Option<i64>, u64> = BTreeMap::new();
         for_each_block(selected, |block, members| {
             let values = view.column_block(column, block)?;
             let lengths = view.column_block(system_fields::BYTES, block)?;
             for document in members {
-                let length = lengths.get(document.slot()).unwrap_or(0);
+                let length = lengths.expect(system_fields::BYTES, *document)?;
                 *bytes.entry(values.get(document.slot())).or_default() += length;
             }
             Ok(())
         })?;
-        let mut values: Vec<(Option<i64>, i64)> = bytes.into_iter().collect();
+        let mut values: Vec<(Option<i64>, u64)> = bytes.into_iter().collect();
         // Stable, so equal ones stay in the order of their numbers; what has no value comes last.
         values.sort_by_key(|(value, bytes)| (value.is_none(), Reverse(*bytes)));
         let mut groups = Self { names: Vec::new(), column: Some(column), of: BTreeMap::new() };
@@ -175,8 +175,7 @@ fn for_each_length(
     for_each_block(documents, |block, members| {
         let lengths = view.column_block(system_fields::BYTES, block)?;
         for document in members {
-            let bytes = lengths.get(document.slot()).and_then(|bytes| u64::try_from(bytes).ok());
-            each(*document, bytes.unwrap_or(0));
+            each(*document, lengths.expect(system_fields::BYTES, *document)?);
         }
         Ok(())
     })

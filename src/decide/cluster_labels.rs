@@ -1,6 +1,7 @@
 //! Which documents are of one cluster, as far as the links that were found tell: disjoint sets with names; and which
 //! clusters the crowd holds in part.
 
+use model::invariant::at;
 use model::{BucketKey, BucketMap, DocId};
 use std::collections::{BTreeSet, HashMap};
 use text::dedup::DisjointSets;
@@ -48,7 +49,7 @@ impl ClusterLabels {
     pub(super) fn join(&mut self, a: DocId, b: DocId) {
         let (a, b) = (self.note(a), self.note(b));
         let Some((stays, goes)) = self.sets.join(a as usize, b as usize) else { return };
-        let more = self.held.get(goes).copied().unwrap_or(0);
+        let more = *at(&self.held, goes);
         if let Some(held) = self.held.get_mut(stays) {
             *held = held.saturating_add(more);
         }
@@ -84,7 +85,7 @@ impl ClusterLabels {
 
     /// How many documents of a set the crowd holds.
     pub(super) fn held(&self, label: ClusterLabel) -> u32 {
-        self.held.get(self.root(label) as usize).copied().unwrap_or(0)
+        *at(&self.held, self.root(label) as usize)
     }
 
     /// The documents of a set, ascending.

@@ -4,6 +4,7 @@
 //! A document whose text a tokenizer refuses is stored, without ids of it.
 
 use super::error::DecideError;
+use model::invariant::run;
 use model::{DocId, LossSpan, MaskRule, SourceId, TextForm, TokenizerId};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -168,12 +169,9 @@ impl EncodedBatch {
     /// The ids of each document, and the spans of them that are trained on; none: all are.
     pub fn iter(&self) -> impl Iterator<Item = (&[u32], Option<&[LossSpan]>)> {
         let mut spans = self.spans.iter().peekable();
-        let mut start = 0;
-        self.ends.iter().enumerate().map(move |(at, end)| {
-            let ids = self.ids.get(start..*end).unwrap_or_default();
-            start = *end;
+        (0..self.ends.len()).map(move |at| {
             let spans = spans.next_if(|(place, _)| *place == at);
-            (ids, spans.map(|(_, spans)| spans.as_slice()))
+            (run(&self.ids, &self.ends, at), spans.map(|(_, spans)| spans.as_slice()))
         })
     }
 

@@ -97,17 +97,16 @@ impl<'a> DocumentRanges<'a> {
             return Ok(Some(range));
         }
         let Some(block) = self.ids.peek().map(|id| DocId(*id).block()) else { return Ok(None) };
-        if self.block.as_ref().is_none_or(|(known, _)| *known != block) {
-            self.block = Some((block, self.view.column_block(system_fields::BYTES, block)?));
-        }
-        let lengths = self.block.as_ref().map(|(_, lengths)| lengths);
+        let (_, lengths) = match &mut self.block {
+            Some(known) if known.0 == block => known,
+            place => place.insert((block, self.view.column_block(system_fields::BYTES, block)?)),
+        };
         let mut range = DocumentRange { documents: Vec::new(), bytes: 0 };
         while range.documents.len() < RANGE_DOCUMENTS
             && let Some(document) = self.ids.peek().copied().map(DocId)
             && document.block() == block
         {
-            let length = lengths.and_then(|lengths| lengths.get(document.slot())).unwrap_or(0);
-            let length = u64::try_from(length).unwrap_or(0);
+            let length = lengths.expect(system_fields::BYTES, document)?;
             if !range.documents.is_empty() && range.bytes.saturating_add(length) > self.most {
                 break;
             }

@@ -3,7 +3,7 @@
 use super::error::ExportError;
 use super::options::ExportOptions;
 use crate::query::{Dependence, dependence, kept_in, select};
-use model::{BLOCK_SIZE, Standing};
+use model::{BLOCK_SIZE, DocId, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use store::{View, system_fields};
@@ -41,8 +41,7 @@ pub(super) fn text_bytes(view: &View, documents: &RoaringTreemap) -> Result<u64,
         }
         let bytes = view.column_block(system_fields::BYTES, block)?;
         for id in inside {
-            let bytes = bytes.get((id - base) as u16).unwrap_or(0);
-            sum = sum.saturating_add(u64::try_from(bytes).unwrap_or(0));
+            sum = sum.saturating_add(bytes.expect(system_fields::BYTES, DocId(id))?);
         }
     }
     Ok(sum)

@@ -1,6 +1,7 @@
 //! What the records of an ingest have for declared fields: how many values, and which ones their types cannot hold.
 
 use super::report::{Alarm, FieldMisfits};
+use model::invariant::at;
 use model::{DocId, FieldDeclaration, FieldId, RecordOrigin};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
@@ -187,7 +188,6 @@ fn distance(a: &[char], b: &[char]) -> usize {
     for (i, x) in a.iter().enumerate() {
         let mut next = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
-            let at = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
             let replaced = at(&row, j) + usize::from(x != y);
             let mut least = replaced.min(at(&row, j + 1) + 1).min(at(&next, j) + 1);
             let is_swap = i > 0 && j > 0 && a.get(i - 1) == Some(y) && b.get(j - 1) == Some(x);

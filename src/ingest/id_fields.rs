@@ -1,5 +1,6 @@
 //! What the fields beside token ids say of them: which are pads, which are trained on, and whether they are one text.
 
+use model::invariant::part;
 use model::{LossSpan, parse};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -105,8 +106,8 @@ impl IdFields {
                 LABELS => of_labels(value, ids, of, kept)?,
                 _ => {
                     let flags = flags(name, value, of)?;
-                    let flags = flags.get(kept.clone()).unwrap_or_default();
-                    flags.iter().map(|is_trained| f32::from(u8::from(*is_trained))).collect()
+                    let flags = part(&flags, kept.clone()).iter();
+                    flags.map(|is_trained| f32::from(u8::from(*is_trained))).collect()
                 }
             };
             match &trained {
@@ -178,7 +179,7 @@ fn flags(name: &str, value: &Value, ids: usize) -> Result<Vec<bool>, String> {
 fn unpadded(mask: &[bool]) -> Result<Range<usize>, String> {
     let start = mask.iter().position(|is_kept| *is_kept).unwrap_or(mask.len());
     let end = mask.iter().rposition(|is_kept| *is_kept).map_or(start, |last| last + 1);
-    let kept = mask.get(start..end).unwrap_or_default();
+    let kept = part(mask, start..end);
     match kept.iter().position(|is_kept| !is_kept) {
         None => Ok(start..end),
         Some(gap) => Err(format!(
@@ -249,7 +250,7 @@ fn of_labels(
     ids: usize,
     kept: &Range<usize>,
 ) -> Result<Vec<f32>, String> {
-    let labels = list(LABELS, value, ids)?.get(kept.clone()).unwrap_or_default();
+    let labels = part(list(LABELS, value, ids)?, kept.clone());
     let mark = |((at, label), id): ((usize, &Value), &u32)| match label.as_i64() {
         Some(IGNORED) => Ok(0.0),
         Some(label) if label == i64::from(*id) => Ok(1.0),

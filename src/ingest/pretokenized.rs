@@ -3,6 +3,7 @@
 use super::id_fields::IdFields;
 use crate::decide::LoadedTokenizer;
 use files::input::split_members;
+use model::invariant::{part, text_part};
 use model::{LossSpan, TextForm, parse};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ pub(super) fn read_pretokenized(
     let all = all.as_array().ok_or("field `input_ids` is not a list")?;
     let kept = beside.kept(all.len())?;
     let ids: Vec<u32> = (kept.start..)
-        .zip(all.get(kept.clone()).unwrap_or_default())
+        .zip(part(all, kept.clone()))
         .map(|(at, id)| {
             let id = id.as_u64().and_then(|id| u32::try_from(id).ok());
             id.filter(|id| *id < tokenizer.vocab_size).ok_or_else(|| {
@@ -169,14 +170,13 @@ impl SuppliedTokenOffsets<'_> {
         decode: &mut dyn FnMut(&[u32]) -> Result<String, String>,
     ) -> Result<Option<usize>, String> {
         let from = self.id.saturating_sub(CONTEXT);
-        let before = decode(self.ids.get(from..self.id).unwrap_or_default())?;
-        let with = decode(self.ids.get(from..id).unwrap_or_default())?;
+        let before = decode(part(self.ids, from..self.id))?;
+        let with = decode(part(self.ids, from..id))?;
         let known = common_prefix(&before, &with);
-        let rest = self.text.get(self.byte..).unwrap_or_default();
-        let spelled = with.get(known..).unwrap_or_default();
-        let same = common_prefix(spelled, rest);
+        let spelled = text_part(&with, known..);
+        let same = common_prefix(spelled, text_part(self.text, self.byte..));
         // What differs at the end is a character that is cut there, which is spelled otherwise.
-        let is_cut = spelled.get(same..).is_some_and(|tail| tail.chars().all(|c| c == '\u{fffd}'));
+        let is_cut = text_part(spelled, same..).chars().all(|c| c == '\u{fffd}');
         Ok(is_cut.then_some(self.byte + same))
     }
 
@@ -188,7 +188,7 @@ impl SuppliedTokenOffsets<'_> {
         self.left = self.left.checked_sub(id).ok_or(
             "what is trained on changes too often for this tokenizer's decoder to find the end of each id in the text; split the record",
         )?;
-        let spelled = decode(self.ids.get(..id).unwrap_or_default())?;
+        let spelled = decode(part(self.ids, ..id))?;
         // A character that is cut here is spelled otherwise: it belongs to what follows.
         Ok(common_prefix(&spelled, self.text))
     }

@@ -9,6 +9,7 @@
 //! Charts are drawn by hand since plotters has no alternative text, and no script runs.
 
 use super::{COLOURS, SafeHtml, escape};
+use model::invariant::at;
 use model::show;
 use serde::Serialize;
 
@@ -442,15 +443,15 @@ impl<'a> ChartFrame<'a> {
             canvas.text((left - GAP, self.up(*value) + 5.0), "end", "soft", mark);
         }
         let every = x.every(self.length());
-        for (at, (value, mark)) in
-            x.ticks.iter().enumerate().filter(|(at, _)| at.is_multiple_of(every))
+        for (tick, (value, mark)) in
+            x.ticks.iter().enumerate().filter(|(tick, _)| tick.is_multiple_of(every))
         {
             let across = self.across(*value);
             canvas.stroke((across, bottom), (across, bottom + 5.0), "axis");
             canvas.text((across, bottom + FONT + 7.0), "middle", "soft", mark);
             if let Some((_, marks)) = &x.opposite {
                 canvas.stroke((across, top - 5.0), (across, top), "axis");
-                let mark = marks.get(at).map_or("", String::as_str);
+                let mark = at(marks, tick);
                 canvas.text((across, top - GAP - 2.0), "middle", "soft", mark);
             }
         }

@@ -100,14 +100,12 @@ fn each(view: &View, mut take: impl FnMut(&str, u64)) -> Result<(), QueryError> 
         let ids = ids.start..ids.end.min(ids.start + model::BLOCK_SIZE);
         for row in view.headers(ids)? {
             let (document, header) = row?;
-            let slot = document.slot();
             let Some(key) = header.key.as_deref() else { continue };
-            if standings.of(slot) != Some(Standing::Kept) {
+            if standings.of(document.slot()) != Some(Standing::Kept) {
                 continue;
             }
             if let Some(domain) = domain_of(key) {
-                let bytes = lengths.get(slot).and_then(|bytes| u64::try_from(bytes).ok());
-                take(&domain, bytes.unwrap_or(0));
+                take(&domain, lengths.expect(system_fields::BYTES, document)?);
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::query::error::QueryError;
 use model::{ColumnId, DocId, FieldKind, SourceId, TermId, TimeUnit, shown_timestamp};
 use std::collections::BTreeMap;
 use store::system_fields;
-use store::{NumberBlock, View};
+use store::{NumberBlock, StoreError, View};
 
 /// Groups, beyond which nobody reads them, or the pairs of them.
 const MOST: usize = 1000;
@@ -13,9 +13,15 @@ const BETWEEN: &str = " / ";
 const NONE: &str = "(none)";
 
 /// Tells the source of a document of a block.
-pub(in crate::query) fn source_of(sources: &NumberBlock, document: DocId) -> SourceId {
-    let source = sources.get(document.slot()).and_then(|source| u32::try_from(source).ok());
-    SourceId(source.unwrap_or(u32::MAX))
+///
+/// # Errors
+/// [`StoreError::Corrupt`] where the column has none.
+pub(in crate::query) fn source_of(
+    sources: &NumberBlock,
+    document: DocId,
+) -> Result<SourceId, StoreError> {
+    let source = sources.expect(system_fields::SOURCE_OF, document)?;
+    Ok(SourceId(u32::try_from(source).unwrap_or(u32::MAX)))
 }
 
 /// A group, by its number among those that were met.

@@ -57,7 +57,7 @@ impl CountedCorpus {
         self.ingest(writer, &records(numbers));
     }
 
-    fn ingest(&self, writer: &mut CorpusWriter, records: &str) {
+    pub(super) fn ingest(&self, writer: &mut CorpusWriter, records: &str) {
         let file = self.directory.path().join("records.jsonl");
         std::fs::write(&file, records).unwrap();
         let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
@@ -78,7 +78,7 @@ pub(super) fn of(rows: &BTreeMap<&'static str, u64>, family: &str) -> u64 {
 }
 
 /// Pages of one cluster, each with another word than the others.
-fn alike(count: u64) -> String {
+pub(super) fn alike(count: u64) -> String {
     let page = |number: u64| {
         let words = (0..100).map(|at| match at {
             50 => format!("own{number}"),

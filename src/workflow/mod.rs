@@ -10,6 +10,8 @@
 //! * `repair`: damaged rows made again in place; `salvage`: what is whole copied into a new corpus
 
 #[cfg(test)]
+mod column_damage_tests;
+#[cfg(test)]
 mod cost_tests;
 #[cfg(test)]
 mod earlier_rules_tests;

@@ -154,10 +154,7 @@ impl ListRow for BackupRow {
             row
         };
         let head = ["commit", "documents", "size", "taken by", "purged since"];
-        out.table(
-            head.get(..4 + usize::from(has_purged)).unwrap_or_default(),
-            backups.iter().map(row),
-        );
+        out.table(head.split_at(4 + usize::from(has_purged)).0, backups.iter().map(row));
     }
 }
 

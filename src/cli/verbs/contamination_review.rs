@@ -212,8 +212,8 @@ fn parse_judgement(
         );
     };
     for (at, _) in rest.match_indices('=') {
-        let (item, document) = (rest.get(..at), rest.get(at + 1..).unwrap_or_default());
-        let Some(item) = item else { continue };
+        let (item, behind) = rest.split_at(at);
+        let (_, document) = behind.split_at(1);
         if corpus.suite_item(&suite, item)?.is_none() {
             continue;
         }

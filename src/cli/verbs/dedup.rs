@@ -196,7 +196,7 @@ fn print_detection(found: &DedupExplanation, out: &mut Output) {
         row
     });
     let head = ["similarity", "found with", "candidates in a million pairs", "compared"];
-    out.table(head.get(..if verifies { 4 } else { 3 }).unwrap_or(&head), rows);
+    out.table(head.split_at(if verifies { 4 } else { 3 }).0, rows);
 }
 
 fn print_bytes(found: &DedupExplanation, out: &mut Output) {

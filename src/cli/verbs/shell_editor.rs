@@ -132,13 +132,13 @@ fn complete(names: &SqlNames, typed: &str) -> (usize, Vec<String>) {
     // Within a name in quotes the word begins behind these.
     let quote = typed.rfind('"').filter(|_| typed.matches('"').count() % 2 == 1);
     let start = quote.unwrap_or_else(|| begin(typed));
-    let (before, word) = typed.split_at_checked(start).unwrap_or((typed, ""));
+    let (before, word) = typed.split_at(start);
     let word = word.trim_start_matches('"');
     let tables = || names.tables.iter();
     let mut found = Vec::new();
     if let Some(table) = before.strip_suffix('.') {
         // Of the table that is named; of any where it is named by another word.
-        let (_, table) = table.split_at_checked(begin(table)).unwrap_or(("", table));
+        let (_, table) = table.split_at(begin(table));
         let is_known = tables().any(|it| it.name == table);
         let of = tables().filter(|it| !is_known || it.name == table);
         add(&mut found, word, of.flat_map(|it| &it.columns).map(|name| quoted(name)));
@@ -201,9 +201,7 @@ fn add(found: &mut Vec<String>, word: &str, words: impl Iterator<Item = String>)
 
 /// Where the last word begins.
 fn begin(typed: &str) -> usize {
-    typed.rfind(|c: char| !is_of_word(c)).map_or(0, |at| {
-        at + typed.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
-    })
+    typed.trim_end_matches(is_of_word).len()
 }
 
 fn is_of_word(c: char) -> bool {

@@ -5,6 +5,7 @@ use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
 use crate::curate::error::CurateError;
 use files::output::OutputFile;
+use model::invariant::part;
 use model::{
     Context, DocId, FileId, Interrupted, IoError, SourceId, Standing, hexadecimal, shown_timestamp,
 };
@@ -578,7 +579,7 @@ fn search_file(
         if read == 0 {
             break;
         }
-        hasher.update(buffer.get(carried..).unwrap_or_default());
+        hasher.update(part(&buffer, carried..));
         let TraceGroup { search, met, .. } = &mut *group;
         search.within(&buffer, carried, &mut |run, at| {
             let place = || format!("{shown} at byte {}", begins + at as u64);

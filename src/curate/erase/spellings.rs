@@ -2,6 +2,7 @@
 
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{Engine, alphabet};
+use model::invariant::part;
 use model::percent_decoded;
 
 /// Their names, for who reads a certificate.
@@ -47,10 +48,10 @@ fn unescaped(bytes: &[u8]) -> Option<Vec<u8>> {
         };
         if let Some(plain) = plain {
             out.push(plain);
-            rest = behind.get(1..).unwrap_or_default();
+            rest = part(behind, 1..);
         } else if let Some((character, length)) = numbered(rest) {
             out.extend(character.encode_utf8(&mut [0; 4]).bytes());
-            rest = rest.get(length..).unwrap_or_default();
+            rest = part(rest, length..);
         } else {
             out.push(*first);
             rest = behind;
@@ -83,7 +84,7 @@ fn undoubled(bytes: &[u8]) -> Option<Vec<u8>> {
     while let Some((first, behind)) = rest.split_first() {
         out.push(*first);
         let is_doubled = *first == b'"' && behind.first() == Some(&b'"');
-        rest = if is_doubled { behind.get(1..).unwrap_or_default() } else { behind };
+        rest = if is_doubled { part(behind, 1..) } else { behind };
     }
     (out.len() < bytes.len()).then_some(out)
 }
@@ -108,7 +109,7 @@ fn decoded(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for word in bytes.split(|byte| !is_of_word(byte)).filter(|word| word.len() >= WORD) {
         // A last character with too few bits for a byte is ignored.
-        let word = word.get(..word.len() - usize::from(word.len() % 4 == 1)).unwrap_or_default();
+        let word = part(word, ..word.len() - usize::from(word.len() % 4 == 1));
         let engine =
             if word.contains(&b'-') || word.contains(&b'_') { OF_ADDRESSES } else { STANDARD };
         if let Ok(plain) = engine.decode(word) {

@@ -2,6 +2,7 @@
 //!
 //! A polynomial is rolled over the bytes that are searched, and what it meets is hashed.
 
+use model::invariant::{at, part};
 use store::{TracePart, TraceRun};
 
 /// Lengths of runs: the longest that fits is taken. What is shorter than the last is like much else.
@@ -131,13 +132,13 @@ impl TraceSet {
         let mut sum = rolled(window);
         self.meet(sum, bytes, first, found);
         let (leaving, coming) = (bytes.iter().skip(first), bytes.iter().skip(first + self.width));
-        for (at, (leaving, coming)) in (first + 1..).zip(leaving.zip(coming)) {
+        for (place, (leaving, coming)) in (first + 1..).zip(leaving.zip(coming)) {
             let gone = (u64::from(*leaving) + 1).wrapping_mul(self.weight);
             sum = pushed(sum, *coming).wrapping_sub(gone);
             let bit = sum >> (64 - FILTER);
-            let word = self.filter.get((bit >> 6) as usize).copied().unwrap_or_default();
+            let word = *at(&self.filter, (bit >> 6) as usize);
             if word & (1 << (bit & 63)) != 0 {
-                self.meet(sum, bytes, at, found);
+                self.meet(sum, bytes, place, found);
             }
         }
     }
@@ -148,7 +149,7 @@ impl TraceSet {
         if same().next().is_none() {
             return;
         }
-        let hashed = hash(bytes.get(at..at + self.width).unwrap_or_default());
+        let hashed = hash(part(bytes, at..at + self.width));
         for (_, _, run) in same().filter(|(_, hash, _)| *hash == hashed) {
             found(*run, at);
         }

@@ -7,6 +7,7 @@ use super::spellings::any;
 use super::traces::{self, TraceSearch};
 use super::values::ValueQuotes;
 use crate::curate::error::CurateError;
+use model::invariant::part;
 use model::show::sql_literal;
 use model::{DocId, FieldId, Standing, TokenizerId};
 use roaring::RoaringTreemap;
@@ -275,7 +276,7 @@ impl SpelledKeys {
     fn are_in(&self, bytes: &[u8]) -> bool {
         let is_quote = |byte: &u8| *byte == b'\'';
         let starts = bytes.iter().enumerate().filter(|(_, byte)| is_quote(byte));
-        starts.map(|(at, _)| bytes.get(at..).unwrap_or_default()).any(|rest| {
+        starts.map(|(at, _)| part(bytes, at..)).any(|rest| {
             let ends = rest.iter().take(self.longest).enumerate().skip(1);
             ends.filter(|(_, byte)| is_quote(byte))
                 .any(|(end, _)| rest.get(..=end).is_some_and(|part| self.keys.contains(part)))

@@ -2,6 +2,7 @@
 
 use crate::epoch::pack::{EffectiveSequence, PackPolicy, Segment};
 use model::DocId;
+use model::invariant::part;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,8 +44,8 @@ impl TokenSpans {
     #[must_use]
     pub fn of_document(&self, document: DocId) -> &[Segment] {
         let from = self.0.partition_point(|segment| segment.document < document);
-        let rest = self.0.get(from..).unwrap_or_default();
-        rest.get(..rest.partition_point(|segment| segment.document == document)).unwrap_or_default()
+        let rest = part(&self.0, from..);
+        part(rest, ..rest.partition_point(|segment| segment.document == document))
     }
 
     /// Covers what others cover too.

@@ -2,6 +2,7 @@
 
 use super::{Explanation, Padding, SourceExplanation};
 use crate::epoch::planning::LeftOut;
+use model::invariant::text_part;
 use model::show::{count, number, size};
 use std::fmt;
 
@@ -14,7 +15,7 @@ impl fmt::Display for Explanation {
         writeln!(
             f,
             "plan {}  snapshot {}{}  tokenizer {}  rows of {}",
-            self.plan.get(..12).unwrap_or_default(),
+            text_part(&self.plan, ..12),
             self.snapshot,
             if self.snapshot_dropped { " (dropped)" } else { "" },
             self.tokenizer,

@@ -1,6 +1,7 @@
 //! Counts of documents by (length, group of blocks), in some three bytes each, and found by rank.
 
 use crate::epoch::pack::LengthHistogram;
+use model::invariant::part;
 use std::collections::BTreeMap;
 
 /// Counts between two marks: a look goes through as many at most.
@@ -123,7 +124,7 @@ impl LengthRun {
 
     /// (group, documents) from a mark on.
     fn iter(&self, from: SkipMark) -> impl Iterator<Item = (u32, u64)> {
-        let mut rest = self.bytes.get(from.at..).unwrap_or_default();
+        let mut rest = part(&self.bytes, from.at..);
         let mut group = from.group;
         let written = std::iter::from_fn(move || {
             group += u32::try_from(take(&mut rest)?).ok()?;

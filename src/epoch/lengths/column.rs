@@ -4,6 +4,7 @@ use super::counter::{LengthCounter, effective, find};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::LengthHistogram;
+use model::invariant::part;
 use model::{BLOCK_SIZE, DocId, Interrupt, TokenizerId};
 use roaring::RoaringTreemap;
 use std::ops::RangeInclusive;
@@ -179,7 +180,7 @@ pub(in crate::epoch) fn blocks_and_slots(selection: &RoaringTreemap, mut each: i
         bytes.extend_from_slice(&count.to_le_bytes());
         for run in ranges(selection, block) {
             let (from, end) = (2 * usize::from(*run.start()), 2 * usize::from(*run.end()) + 2);
-            bytes.extend_from_slice(every.get(from..end).unwrap_or_default());
+            bytes.extend_from_slice(part(&every, from..end));
         }
         each(&bytes);
     }

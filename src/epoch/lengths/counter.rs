@@ -1,5 +1,6 @@
 //! Counts the lengths of a block straight from where they lie in the store.
 
+use model::invariant::part;
 use std::ops::RangeInclusive;
 use store::{NumberBlockRef, NumberOffsets};
 
@@ -34,15 +35,9 @@ impl LengthCounter {
         match values.offsets() {
             // Arrays of no bytes take no memory.
             NumberOffsets::Zero => self.run(base, vec![[]; end - from].as_slice()),
-            NumberOffsets::One(offsets) => {
-                self.run(base, offsets.get(from..end).unwrap_or_default())
-            }
-            NumberOffsets::Two(offsets) => {
-                self.run(base, offsets.get(from..end).unwrap_or_default())
-            }
-            NumberOffsets::Four(offsets) => {
-                self.run(base, offsets.get(from..end).unwrap_or_default())
-            }
+            NumberOffsets::One(offsets) => self.run(base, part(offsets, from..end)),
+            NumberOffsets::Two(offsets) => self.run(base, part(offsets, from..end)),
+            NumberOffsets::Four(offsets) => self.run(base, part(offsets, from..end)),
             NumberOffsets::Eight(_) => self.add_each(values, slots),
         }
     }
@@ -116,13 +111,13 @@ pub(in crate::epoch) fn find(
         let offset = offset.and_then(|offset| u64::try_from(offset).ok());
         let found = match (offset, values.offsets(), values.has_no_nulls() && end <= values.len()) {
             (Some(offset), NumberOffsets::One(offsets), true) => {
-                nth(offsets.get(from..end).unwrap_or_default(), offset, within - seen)
+                nth(part(offsets, from..end), offset, within - seen)
             }
             (Some(offset), NumberOffsets::Two(offsets), true) => {
-                nth(offsets.get(from..end).unwrap_or_default(), offset, within - seen)
+                nth(part(offsets, from..end), offset, within - seen)
             }
             (Some(offset), NumberOffsets::Four(offsets), true) => {
-                nth(offsets.get(from..end).unwrap_or_default(), offset, within - seen)
+                nth(part(offsets, from..end), offset, within - seen)
             }
             _ => {
                 let equal = |slot: &u16| values.get(*slot) == Some(stored.into());

@@ -5,6 +5,7 @@ use super::column::{LengthReader, blocks_of};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::LengthHistogram;
 use model::DocId;
+use model::invariant::part;
 use roaring::RoaringTreemap;
 use std::sync::OnceLock;
 
@@ -183,7 +184,7 @@ impl SortedBlock {
         let at = self.starts.partition_point(|(of, _)| *of < length);
         let start = self.starts.get(at).filter(|(of, _)| *of == length).map(|(_, start)| *start);
         let end = self.starts.get(at + 1).map_or(self.slots.len(), |(_, start)| *start as usize);
-        start.and_then(|start| self.slots.get(start as usize..end)).unwrap_or_default()
+        start.map_or(&[], |start| part(&self.slots, start as usize..end))
     }
 }
 

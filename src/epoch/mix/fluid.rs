@@ -8,6 +8,7 @@
 //! `slope change * length / (8 n^2)` of the parabola.
 
 use super::shares::{MixError, apportion, bounded};
+use model::invariant::at;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
@@ -462,8 +463,7 @@ impl Parabola {
     }
 
     fn ends(&self, source: usize) -> (u64, u64) {
-        let end = |of: &[u64]| of.get(source).copied().unwrap_or(0);
-        (end(&self.from), end(&self.to))
+        (*at(&self.from, source), *at(&self.to, source))
     }
 
     /// What `source` has at breakpoint `piece`.

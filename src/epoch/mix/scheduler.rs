@@ -17,6 +17,7 @@
 
 use super::fluid::Fluid;
 use super::fluid::{SchedulePart, ShareTime};
+use model::invariant::at;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -98,8 +99,7 @@ impl Scheduler {
             }
             let Some(row) = next(source) else { return Some(source) };
             if lane.row != Some(row) {
-                let emitted = self.emitted.get(source).copied().unwrap_or(0);
-                lane.expect(&self.fluid, source, emitted, row);
+                lane.expect(&self.fluid, source, *at(&self.emitted, source), row);
             }
             // Whole numbers decide nearly always; the exact moments are examined when they tie.
             let floor = lane.due.map_or(u64::MAX, |due| due.floor);

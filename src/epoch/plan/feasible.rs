@@ -3,6 +3,7 @@
 use super::{EPOCHS, PlanHeader, PlannedSource, RowRules, largest_total, narrow};
 use crate::epoch::error::{EpochError, ShortSource};
 use crate::epoch::recipe::{MixMethod, SourceRecipe};
+use model::invariant;
 
 impl PlanHeader {
     /// Whether the passes of every source reach to the end of `epoch`.
@@ -39,7 +40,7 @@ impl PlanHeader {
             // A share is rounded down: it may end before the epoch does.
             let is_enough = fluid.inverse(at, share).is_none_or(|reach| end <= reach);
             let asked = if is_enough { share } else { share.saturating_add(1) };
-            let over = before.and_then(|before| before.get(at)).copied().unwrap_or_default();
+            let over = before.map_or(0, |before| *invariant::at(before, at));
             let needed = source.passes_for(asked, &self.rules(at)).saturating_add(over.into());
             let (name, max_repeats) = (source.name.clone(), source.max_repeats);
             Some(ShortSource { name, asked, max_repeats, available, needed })

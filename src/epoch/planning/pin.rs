@@ -17,6 +17,7 @@ use crate::epoch::permutation::coin;
 use crate::epoch::plan::{PinnedTokenizer, policy};
 use crate::epoch::recipe::{LongDocuments, Recipe, SourceRecipe};
 use crate::epoch::run::OwedPasses;
+use model::invariant::part;
 use model::{DocId, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -283,17 +284,14 @@ fn breaks(text: &str, ends: &[u32], shift: u32) -> Vec<ParagraphBreak> {
     let mut breaks: Vec<ParagraphBreak> = Vec::new();
     let mut token = 0;
     let mut at = 0;
-    while let Some(line) = bytes.get(at..).and_then(|rest| rest.iter().position(|b| *b == b'\n')) {
-        let first = at + line;
-        let run = bytes
-            .get(first..)
-            .map_or(0, |rest| rest.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count());
-        let lines = bytes.get(first..first + run).unwrap_or_default();
+    while let Some(line) = part(bytes, at..).iter().position(|byte| *byte == b'\n') {
+        let rest = part(bytes, at + line..);
+        let run = rest.iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
+        let lines = part(rest, ..run);
         let paragraph = lines.iter().filter(|byte| **byte == b'\n').count() > 1;
-        at = first + run.max(1);
+        at += line + run;
         // The first token that ends at or after the break.
-        token +=
-            ends.get(token..).map_or(0, |rest| rest.partition_point(|end| (*end as usize) < at));
+        token += part(ends, token..).partition_point(|end| (*end as usize) < at);
         let Ok(after) = u32::try_from(token + 1) else { break };
         match breaks.last_mut().filter(|last| last.at == after + shift) {
             Some(last) => last.paragraph |= paragraph,
@@ -310,7 +308,7 @@ fn breaks(text: &str, ends: &[u32], shift: u32) -> Vec<ParagraphBreak> {
 fn cut(breaks: &[ParagraphBreak], offset: u32, capacity: u32) -> u32 {
     let from = breaks.partition_point(|found| found.at <= offset);
     let to = breaks.partition_point(|found| found.at <= offset + capacity);
-    let within = breaks.get(from..to).unwrap_or_default();
+    let within = part(breaks, from..to);
     let paragraph = within.iter().rev().find(|found| found.paragraph);
     paragraph.or(within.last()).map_or(capacity, |found| found.at - offset)
 }

@@ -2,6 +2,7 @@
 
 use super::rows::{LongDocuments, PackKind};
 use crate::epoch::mix::Ramp;
+use model::invariant::{part, text_part};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -206,7 +207,7 @@ impl NamePattern {
                 }
             }
         }
-        self.0.get(piece..).unwrap_or_default().iter().all(|piece| *piece == Piece::Run)
+        part(&self.0, piece..).iter().all(|piece| *piece == Piece::Run)
     }
 }
 
@@ -243,7 +244,7 @@ fn class(text: &str) -> Result<(Piece, &str), String> {
         ranges.push((*from, *to.unwrap_or(from)));
         at += if to.is_some() { 3 } else { 1 };
     }
-    Ok((Piece::Of { ranges, others }, behind.get(1..).unwrap_or_default()))
+    Ok((Piece::Of { ranges, others }, text_part(behind, 1..)))
 }
 
 /// How sources share the epoch.

@@ -5,6 +5,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::SpecialIds;
 use crate::epoch::run::{BatchedRow, OpenPlan};
+use model::invariant::part;
 use model::{DocId, LossSpan};
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
@@ -94,9 +95,10 @@ impl<'a> Gatherer<'a> {
         if few.len() == rows.len() {
             return self.fill_here(rows, few);
         }
-        let rest = rows.get(few.len()..).unwrap_or_default();
-        let rest: Vec<Vec<Segment>> =
-            rest.par_iter().map(|row| self.segments(row)).collect::<Result<_, _>>()?;
+        let rest: Vec<Vec<Segment>> = part(rows, few.len()..)
+            .par_iter()
+            .map(|row| self.segments(row))
+            .collect::<Result<_, _>>()?;
         let segments: Vec<Vec<Segment>> = few.into_iter().chain(rest).collect();
         let mut wanted: Vec<SegmentRead> = segments
             .iter()
@@ -128,7 +130,7 @@ impl<'a> Gatherer<'a> {
             .zip(segments)
             .zip(firsts)
             .map(|((row, segments), first)| {
-                let places = places.get(first..first + segments.len()).unwrap_or_default();
+                let places = part(&places, first..first + segments.len());
                 self.assemble(row, segments, places, &pieces)
             })
             .collect();

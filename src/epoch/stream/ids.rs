@@ -5,6 +5,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::run::RankSharing;
 use crate::epoch::stream::{EpochFiles, IdFileReader, PIECE_BYTES, consecutive_runs};
 use crate::epoch::views::TensorElement;
+use model::invariant::part;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -130,7 +131,7 @@ impl IdSteps {
         let read = Arc::new(bytes);
         let mut start = 0;
         let batches = ends.into_iter().map(|(number, end)| {
-            let rows = numbers.get(start..end).unwrap_or_default().to_vec();
+            let rows = part(&numbers, start..end).to_vec();
             let place = start * row_bytes..end * row_bytes;
             start = end;
             IdBatch { number, rows, read: Arc::clone(&read), place, files: Arc::clone(&self.files) }

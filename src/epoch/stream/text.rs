@@ -2,6 +2,7 @@
 
 use super::EpochRow;
 use crate::epoch::views::{LossWeighting, loss_weights};
+use model::invariant::text_part;
 use serde::Serialize;
 use std::ops::Range;
 
@@ -152,19 +153,19 @@ fn texts<E>(
     let (mut first, mut start) = (0, 0);
     for length in lengths {
         let end = start + length;
-        let left = whole.get(told..).unwrap_or_default();
+        let left = text_part(&whole, told..);
         let next = if end >= ids.len() {
             whole.len()
         } else {
             let here = decode(of(first..end))?;
-            let added = here.get(common(&before, &here)..).unwrap_or_default();
+            let added = text_part(&here, common(&before, &here)..);
             let is_whole = !added.is_empty() && !added.ends_with('\u{fffd}');
             match is_whole && left.starts_with(added) {
                 true => told + added.len(),
                 false => common(&decode(of(0..end))?, &whole).max(told),
             }
         };
-        texts.push(whole.get(told..next).unwrap_or_default().to_owned());
+        texts.push(text_part(&whole, told..next).to_owned());
         before = decode(of(start..end))?;
         (first, start, told) = (start, end, next);
     }

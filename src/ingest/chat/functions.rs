@@ -4,6 +4,7 @@ use super::budget::{BoundedSink, charge_made, charge_written, is_nested, python_
 use super::values::{JsonStyle, write_str};
 use minijinja::value::{Kwargs, Value, ValueKind, from_args};
 use minijinja::{AutoEscape, Error, ErrorKind, Output, State};
+use model::invariant::at;
 use std::borrow::Cow;
 
 /// A calendar day, the only time that a template can ask for.
@@ -49,16 +50,16 @@ impl CalendarDay {
     }
 
     fn month_name(self) -> &'static str {
-        MONTHS.get((self.month - 1) as usize).copied().unwrap_or_default()
+        *at(&MONTHS, (self.month - 1) as usize)
     }
 
     /// Sakamoto's method: 0 is Sunday.
     fn weekday_name(self) -> &'static str {
         let shift = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4];
-        let shift = shift.get((self.month - 1) as usize).copied().unwrap_or(0);
+        let shift = at(&shift, (self.month - 1) as usize);
         let year = if self.month < 3 { self.year - 1 } else { self.year };
-        let at = (year + year / 4 - year / 100 + year / 400 + shift + self.day) % 7;
-        WEEKDAYS.get(at as usize).copied().unwrap_or_default()
+        let day = (year + year / 4 - year / 100 + year / 400 + shift + self.day) % 7;
+        *at(&WEEKDAYS, day as usize)
     }
 
     /// Python's `strftime`, for the parts of a day; its time is midnight.
@@ -191,7 +192,7 @@ fn python_lines(text: &str) -> Vec<&str> {
     ];
     let (mut lines, mut rest) = (Vec::new(), text);
     while let Some(at) = rest.find(ends) {
-        let (line, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        let (line, from) = rest.split_at(at);
         lines.push(line);
         let mut letters = from.strip_prefix("\r\n").unwrap_or(from).chars();
         if !from.starts_with("\r\n") {

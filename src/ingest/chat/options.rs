@@ -5,6 +5,7 @@
 use super::template::ChatTemplate;
 use super::values::Members;
 use minijinja::value::{Value, ValueKind};
+use model::invariant::part;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -129,7 +130,7 @@ impl ForbiddenSpellings {
         while let Some((_, behind)) = rest.split_first() {
             let special = self.at_start(rest);
             found.extend(special.map(|special| (special, text.len() - rest.len())));
-            rest = special.map_or(behind, |special| rest.get(special.len()..).unwrap_or_default());
+            rest = special.map_or(behind, |special| part(rest, special.len()..));
         }
         found
     }

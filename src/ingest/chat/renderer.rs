@@ -12,6 +12,7 @@ use super::trace::{Trace, common};
 use super::values::Members;
 use crate::decide::LoadedTokenizer;
 use minijinja::value::Value;
+use model::invariant::{part, text_part};
 use model::{Interrupt, LossSpan, TextForm, json_string};
 
 const RESERVED: &str = "a character that is reserved for generation marks (U+FDD0, U+FDD1)";
@@ -201,7 +202,7 @@ fn render_by_prefixes(
             continue;
         }
         let is_last = number + 1 == messages.len();
-        let upto = |end: usize| messages.get(..end).unwrap_or_default();
+        let upto = |end: usize| part(&messages, ..end);
         let asked = template.render(upto(number), &turns.context, true, work);
         let asked = asked.map_err(|why| format!("before message {number}: {why}"))?;
         let answered = if is_last {
@@ -255,8 +256,7 @@ fn expect_prefix(shorter: &str, longer: &str, number: usize, what: &str) -> Resu
     }
     let at = shorter.bytes().zip(longer.bytes()).take_while(|(a, b)| a == b).count();
     let from = common(shorter, longer).len();
-    let excerpt =
-        |text: &str| text.get(from..).unwrap_or_default().chars().take(24).collect::<String>();
+    let excerpt = |text: &str| text_part(text, from..).chars().take(24).collect::<String>();
     Err(format!(
         "the template is not prefix-preserving: of message {number}, {what}, from byte {at} ({:?} became {:?}); trained tokens cannot be found; mark them in the template with {{% generation %}} (TRL publishes such templates of many models, named *_training.jinja), or leave that message out with \"train\": false",
         excerpt(shorter),

@@ -10,6 +10,7 @@ use super::conversation::{Conversation, REASONING};
 use super::template::{ChatTemplate, MARKS};
 use super::values::Members;
 use minijinja::value::{Value, ValueKind};
+use model::invariant::{part, text_part};
 
 /// Stand before the number of a text, behind it and before it: noncharacters. The number is a character of a plane for
 /// private use.
@@ -81,7 +82,7 @@ impl Trace {
                 begun = Some((self.text.len(), self.ends.len()));
             } else if letter == close {
                 let Some((start, first)) = begun.take() else { continue };
-                let within = self.ends.get(first..).unwrap_or_default();
+                let within = part(&self.ends, first..);
                 let mut of: Vec<usize> =
                     within.iter().filter_map(|(_, text)| self.message(*text)).collect();
                 of.dedup();
@@ -219,13 +220,13 @@ impl Trace {
 /// What two texts both begin with.
 pub(super) fn common<'a>(one: &'a str, other: &str) -> &'a str {
     let same = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    one.get(..one.floor_char_boundary(same)).unwrap_or_default()
+    text_part(one, ..one.floor_char_boundary(same))
 }
 
 /// The beginning of a text up to its last token or line. The next letters may be those of an answer by chance (`<` of
 /// `<think>`).
 fn whole(part: &str) -> &str {
-    part.rfind(['\n', '>', ']']).and_then(|at| part.get(..=at)).unwrap_or_default()
+    part.rfind(['\n', '>', ']']).map_or("", |at| text_part(part, ..=at))
 }
 
 /// How long the special token is that a text begins with, or what is spelled like one: `<turn|>`, `</s>`, `[INST]`.
@@ -314,8 +315,8 @@ impl Signs {
         self.messages.push(self.message);
         let number = char::from_u32(FIRST + number).unwrap_or(SIGN);
         let said = text.trim();
-        let before = text.get(..text.len() - text.trim_start().len()).unwrap_or_default();
-        let behind = text.get(before.len() + said.len()..).unwrap_or_default();
+        let (before, rest) = text.split_at(text.len() - text.trim_start().len());
+        let behind = text_part(rest, said.len()..);
         let opening =
             if self.is_opened { format!("{OPENING_SIGN}{number}") } else { String::new() };
         Value::from(format!("{before}{opening}{said}{SIGN}{number}{behind}"))

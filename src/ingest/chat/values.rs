@@ -413,7 +413,7 @@ impl JsonStyle {
         };
         let mut rest = text;
         while let Some(at) = rest.find(is_escaped) {
-            let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+            let (before, from) = rest.split_at(at);
             out.write_str(before)?;
             let mut letters = from.chars();
             match letters.next().unwrap_or_default() {
@@ -469,8 +469,7 @@ pub(super) fn printf_values(format: &str, values: &[Value]) -> Vec<Value> {
         let kind = field.find(|letter: char| {
             !matches!(letter, '#' | ' ' | '+' | '-' | '.' | '0'..='9' | 'h' | 'l' | 'L')
         });
-        let (spec, behind) =
-            field.split_at_checked(kind.unwrap_or(field.len())).unwrap_or((field, ""));
+        let (spec, behind) = field.split_at(kind.unwrap_or(field.len()));
         let mut letters = behind.chars();
         match letters.next() {
             Some('%') if spec.is_empty() => {}
@@ -495,11 +494,11 @@ pub(super) fn format_values(format: &str, values: &[Value]) -> (String, Vec<Valu
     }
     let (mut rest, mut place) = (format, 0);
     while let Some(at) = rest.find(['{', '}']) {
-        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        let (before, from) = rest.split_at(at);
         out.push_str(before);
         let is_sign = ["{{", "}}"].iter().any(|sign| from.starts_with(sign));
         let end = if is_sign { 2 } else { from.find('}').map_or(from.len(), |end| end + 1) };
-        let (field, behind) = from.split_at_checked(end).unwrap_or((from, ""));
+        let (field, behind) = from.split_at(end);
         rest = behind;
         let Some(within) =
             field.strip_prefix('{').and_then(|field| field.strip_suffix('}')).filter(|_| !is_sign)

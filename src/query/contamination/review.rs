@@ -200,6 +200,12 @@ fn pair(view: &View, candidate: &Candidate) -> Result<ReviewPair, QueryError> {
     let (text, header) = (view.text(*document)?, view.expect_header(*document)?);
     let item = view.suite_item(*suite, candidate.item)?.unwrap_or_default();
     let enough = evidence.iter().filter(|one| one.is_enough);
+    let parts = evidence.iter().map(|one| {
+        side_by_side(one, (&item, *normaliser), &text).ok_or_else(|| {
+            let why = format!("its text does not have the words that document {document} shares");
+            View::corrupt_item(*suite, candidate.item, why)
+        })
+    });
     Ok(ReviewPair {
         suite: evidence.first().map(|one| one.suite.clone()).unwrap_or_default(),
         document: document.0,
@@ -208,18 +214,19 @@ fn pair(view: &View, candidate: &Candidate) -> Result<ReviewPair, QueryError> {
         score: enough.map(|one| one.score).fold(0.0, f64::max),
         weak: item.is_weak(),
         verdict: evidence.first().and_then(|one| one.verdict),
-        parts: evidence.iter().map(|one| side_by_side(one, (&item, *normaliser), &text)).collect(),
+        parts: parts.collect::<Result<_, _>>()?,
         item: item.id,
     })
 }
 
+/// None where the item does not have the tokens of the evidence.
 fn side_by_side(
     one: &ItemEvidence,
     (item, normaliser): (&SuiteItem, Normaliser),
     text: &str,
-) -> ReviewPart {
+) -> Option<ReviewPart> {
     let asked = item.text(one.of);
-    ReviewPart {
+    Some(ReviewPart {
         part: one.part,
         turn: one.turn,
         score: one.score,
@@ -227,23 +234,35 @@ fn side_by_side(
         longest_run: one.longest_run,
         enough: one.is_enough,
         // All of it, up to where it is cut.
-        asked: excerpts(asked, &marked(asked, normaliser, &one.covered), SHOWN, SHOWN),
+        asked: excerpts(asked, &marked(asked, normaliser, &one.covered)?, SHOWN, SHOWN),
         found: excerpts(text, &one.spans, AROUND, SHOWN),
-    }
+    })
 }
 
-/// The bytes of tokens of a part by a normaliser, from and up to.
-fn marked(text: &str, normaliser: Normaliser, covered: &[(u32, u32)]) -> Vec<ByteSpan> {
+/// The bytes of tokens of a part by a normaliser, from and up to; none where the text has fewer.
+fn marked(text: &str, normaliser: Normaliser, covered: &[(u32, u32)]) -> Option<Vec<ByteSpan>> {
     let ends = |(from, to): &(u32, u32)| [u64::from(*from), u64::from(to.saturating_sub(1))];
     let mut asked: Vec<u64> = covered.iter().flat_map(ends).collect();
     asked.dedup();
     let spans = TokenPlaces::new(normaliser).of(text, &asked);
-    let span = |token: u64| {
-        asked.binary_search(&token).ok().and_then(|at| spans.get(at)).copied().unwrap_or_default()
-    };
-    let between = |ends: [u64; 2]| {
-        let [first, last] = ends.map(span);
-        (first.0, last.1.max(first.0))
+    let span = |token: u64| spans.get(asked.binary_search(&token).ok()?);
+    let between = |[first, last]: [u64; 2]| {
+        let (first, last) = (span(first)?, span(last)?);
+        Some((first.0, last.1.max(first.0)))
     };
     covered.iter().map(ends).map(between).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // They were marked at the beginning of the text.
+    #[test]
+    fn words_that_a_text_does_not_have_are_not_marked() {
+        let marked = |covered| marked("one two three", Normaliser::Web, covered);
+        assert_eq!(marked(&[(0, 1), (1, 3)]), Some(vec![(0, 3), (4, 13)]));
+        assert_eq!(marked(&[(1, 4)]), None);
+        assert_eq!(marked(&[(0, 1), (7, 9)]), None);
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::query::error::QueryError;
 use model::DocId;
+use model::invariant::part;
 use serde::Serialize;
 use store::View;
 
@@ -144,11 +145,11 @@ enum Edit<'a> {
 /// A shortest edit script (Myers 1986), or all removed and all added when it is longer than [`EDITS`].
 fn edits<'a>(a: &[&'a str], b: &[&'a str]) -> Vec<Edit<'a>> {
     let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
-    let (same_head, a) = a.split_at_checked(head).unwrap_or((a, &[]));
-    let b = b.get(head..).unwrap_or_default();
+    let (same_head, a) = a.split_at(head);
+    let b = part(b, head..);
     let tail = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
-    let (a, same_tail) = a.split_at_checked(a.len() - tail).unwrap_or((a, &[]));
-    let b = b.get(..b.len() - tail).unwrap_or_default();
+    let (a, same_tail) = a.split_at(a.len() - tail);
+    let b = part(b, ..b.len() - tail);
     let mut script: Vec<Edit<'a>> = same_head.iter().map(|item| Edit::Same(item)).collect();
     match trace(a, b) {
         Some(trace) => script.extend(replay(a, b, &trace)),

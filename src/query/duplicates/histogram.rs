@@ -1,5 +1,6 @@
 //! Similarities of duplicates to their witnesses, counted between bounds.
 
+use model::invariant::part;
 use model::{DedupMode, Policy};
 use serde::Serialize;
 
@@ -80,7 +81,7 @@ impl Histogram {
         let any = |bin: &SimilarityBin| bin.documents > 0;
         let first = bins.iter().position(any).unwrap_or(bins.len());
         let end = bins.iter().rposition(any).map_or(first, |last| last + 1);
-        let bins = bins.get(first..end).unwrap_or_default().to_vec();
+        let bins = part(&bins, first..end).to_vec();
         Similarities { exact: self.exact, same_shingles: self.same_shingles, bins }
     }
 }

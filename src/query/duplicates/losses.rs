@@ -4,7 +4,7 @@
 //! asked for in batches, sorted: each block of a column is read once a batch and once more.
 
 use crate::query::error::QueryError;
-use crate::query::groups::{Group, Groups, Total};
+use crate::query::groups::{Group, Groups, Total, source_of};
 use model::{DocId, Match, MatchKind, SourceId};
 use std::collections::BTreeMap;
 use store::{NumberBlock, View, system_fields};
@@ -121,11 +121,10 @@ impl Columns<'_> {
             }
         };
         if let (Some(only), Some(sources)) = (self.only, sources)
-            && sources.get(document.slot()) != Some(only.0.into())
+            && source_of(sources, document)? != only
         {
             return Ok(None);
         }
-        let bytes = lengths.get(document.slot()).and_then(|bytes| u64::try_from(bytes).ok());
-        Ok(Some(bytes.unwrap_or(0)))
+        Ok(Some(lengths.expect(system_fields::BYTES, document)?))
     }
 }

@@ -68,8 +68,7 @@ impl PairColumns {
             let pair = found.map(|found| shown.pair(*document, &found)).transpose()?.flatten();
             if let Some(pair) = pair {
                 pairs.push(pair);
-                let commit = block.get(document.slot()).unwrap_or(0);
-                commits.push(u64::try_from(commit).unwrap_or(0));
+                commits.push(block.expect(system_fields::COMMIT_OF, *document)?);
             }
         }
         let columns = self.0.iter().map(|name| column(name, &pairs, &commits)).collect();

@@ -82,9 +82,11 @@ impl<'a> Sizes<'a> {
             }
             self.block = Some(block);
         }
-        let of = |column: &NumberBlock| {
-            column.get(document.slot()).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
-        };
-        Ok(Size { bytes: of(&self.bytes), tokens: self.tokens.iter().map(of).collect() })
+        let tokens =
+            |column: &NumberBlock| column.get(document.slot()).map_or(0, i64::unsigned_abs);
+        Ok(Size {
+            bytes: self.bytes.expect(system_fields::BYTES, document)?,
+            tokens: self.tokens.iter().map(tokens).collect(),
+        })
     }
 }

@@ -42,7 +42,7 @@ pub(in crate::query) struct Filler<'a> {
     /// them hold together.
     rows: usize,
     /// Bytes of text after which a batch ends.
-    text_bytes: i64,
+    text_bytes: u64,
     /// Whether the standings of a block are read.
     by_standing: bool,
 }
@@ -70,7 +70,7 @@ impl<'a> Filler<'a> {
         let crowded =
             view.term(system_fields::CROWDED, &system_fields::crowded_value(view.generation()))?;
         let limits = Limits::of(view);
-        let text_bytes = i64::try_from(limits.texts).unwrap_or(i64::MAX);
+        let text_bytes = limits.texts as u64;
         let (keys, values, sizes) = (Keys::default(), HashMap::new(), Sizes::default());
         let by_standing = needs_standings(wanted);
         Ok(Self {
@@ -124,9 +124,10 @@ impl<'a> Filler<'a> {
         }
         let bytes = open.block.column(system_fields::BYTES)?;
         let bytes = bytes.values()?.unwrap_or_default();
-        let mut sum = 0_i64;
+        let mut sum = 0_u64;
         for (taken, slot) in slots.iter().take(rows).enumerate() {
-            sum = sum.saturating_add(bytes.get(*slot).unwrap_or(0));
+            let document = open.block.document(*slot);
+            sum = sum.saturating_add(bytes.expect(system_fields::BYTES, document)?);
             if sum > self.text_bytes {
                 return Ok(taken.max(1));
             }

@@ -3,6 +3,8 @@
 use super::tokens::{self, Places};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use model::invariant::text_part;
+use model::text_file::without_byte_order_mark;
 use std::ops::Range;
 use text::signals::SignalSet;
 
@@ -52,6 +54,7 @@ pub(super) fn spelled_out(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpa
 /// # Errors
 /// What is wrong with a preset, in words.
 pub fn resolved(condition: &str, on_text: bool) -> Result<String, String> {
+    let condition = without_byte_order_mark(condition);
     let (tokens, failed) = tokens::tokens(condition);
     if failed.is_some() {
         return Ok(condition.to_owned());
@@ -65,12 +68,11 @@ pub fn resolved(condition: &str, on_text: bool) -> Result<String, String> {
             continue;
         };
         let start = places.byte_of(first.span.start);
-        out.push_str(condition.get(done..start).unwrap_or_default());
+        out.push_str(text_part(condition, done..start));
         out.push_str(&one.condition(on_text));
-        // The last one is a bracket, which is a byte.
-        done = places.byte_of(last.span.start) + 1;
+        done = places.byte_of(last.span.end);
     }
-    out.push_str(condition.get(done..).unwrap_or_default());
+    out.push_str(text_part(condition, done..));
     Ok(out)
 }
 
@@ -110,9 +112,9 @@ fn read(tokens: &[TokenWithSpan], at: usize) -> Result<Option<Called>, String> {
         match &token.token {
             Token::RParen => {
                 let set = words.first().and_then(|word: &&str| SignalSet::from_name(word));
-                let on_text = match words.get(1..).unwrap_or_default() {
-                    [] => Some(false),
-                    ["text"] => Some(true),
+                let on_text = match words.as_slice() {
+                    [_] => Some(false),
+                    [_, "text"] => Some(true),
                     _ => None,
                 };
                 return match set.zip(on_text) {
@@ -167,6 +169,14 @@ mod tests {
             super::resolved("preset('c4')", true).unwrap(),
             "(c4_sentence_count(text) >= 5)"
         );
+    }
+
+    // Places of tokens counted from behind the mark, those of bytes from before it: a bracket stayed.
+    #[test]
+    fn a_preset_behind_a_byte_order_mark_is_cut_out_whole() {
+        let marked = "\u{feff}preset('c4'\u{3000}) AND x = 'é'";
+        let expected = "(c4_sentence_count >= 5) AND x = 'é'";
+        assert_eq!(resolved(marked, false).unwrap(), expected);
     }
 
     #[test]

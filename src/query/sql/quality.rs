@@ -15,6 +15,7 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use model::invariant::text_part;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use text::signals as of;
@@ -370,10 +371,10 @@ fn places<'t>(texts: impl Iterator<Item = Option<&'t str>>) -> ArrayRef {
     let mut built = ListBuilder::new(StructBuilder::from_fields(place(), 0));
     for text in texts {
         let (mut byte, mut chars) = (0, 0);
-        for (kind, place) in text.into_iter().flat_map(|text| of::pii(text).take(PLACES)) {
+        let known = text.unwrap_or_default();
+        for (kind, place) in of::pii(known).take(PLACES) {
             let length = |from: usize, to: usize| {
-                let part = text.and_then(|text| text.get(from..to)).unwrap_or_default();
-                i64::try_from(part.chars().count()).unwrap_or(i64::MAX)
+                i64::try_from(text_part(known, from..to).chars().count()).unwrap_or(i64::MAX)
             };
             let start = chars + length(byte, place.start);
             let long = length(place.start, place.end);

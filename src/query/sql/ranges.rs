@@ -2,6 +2,7 @@
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
+use model::invariant::part;
 use model::sortable_float;
 
 /// How a value is compared with a literal that is not null.
@@ -63,7 +64,7 @@ impl Ranges {
         high: i64,
     ) -> impl Iterator<Item = (i64, i64)> + '_ {
         let first = self.0.partition_point(|(_, to)| *to < low);
-        let rest = self.0.get(first..).unwrap_or_default();
+        let rest = part(&self.0, first..);
         rest.iter().copied().take_while(move |(from, _)| *from <= high)
     }
 

@@ -2,6 +2,7 @@
 
 use super::tokens::{Places, tokens};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenizerError};
+use model::invariant::text_part;
 use model::text_file::without_byte_order_mark;
 
 /// Statements that were written one after another, each ended by `;`.
@@ -72,7 +73,7 @@ impl Script {
         let mut begun: Option<(usize, Location)> = None;
         let cut = |begun: (usize, Location), end: usize| {
             let (start, Location { line, column }) = begun;
-            let text = text.get(start..end).unwrap_or_default().trim_end().to_owned();
+            let text = text_part(text, start..end).trim_end().to_owned();
             ScriptStatement { text, line, column }
         };
         for token in &tokens {

@@ -81,7 +81,7 @@ impl Selected {
         let mut rest = slots.as_slice();
         while !rest.is_empty() {
             let taken = filler.take(&open, rest)?;
-            let (now, later) = rest.split_at_checked(taken).unwrap_or((rest, &[]));
+            let (now, later) = rest.split_at(taken);
             if sink(filler.batch(&open, now)?).is_break() {
                 return Ok(false);
             }

@@ -2,6 +2,7 @@
 
 use super::dialect::CorpusDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, TokenWithSpan, Tokenizer, TokenizerError};
+use model::invariant::text_part;
 use model::text_file::without_byte_order_mark;
 
 pub(super) static DIALECT: CorpusDialect = CorpusDialect;
@@ -29,7 +30,7 @@ impl<'a> Places<'a> {
     }
 
     pub(super) fn byte_of(&mut self, place: Location) -> usize {
-        for c in self.text.get(self.byte..).unwrap_or_default().chars() {
+        for c in text_part(self.text, self.byte..).chars() {
             if self.at >= place {
                 break;
             }

@@ -94,15 +94,12 @@ fn pass(
     let mut documents = vec![0; sources.len()];
     for block in scope.blocks() {
         let of = scope.view.column_block(system_fields::SOURCE_OF, block)?;
-        let place = |slot: u16| {
-            let source = source_of(&of, DocId::at(block, slot));
-            sources.iter().position(|other| *other == source)
-        };
         let members = scope.members(block)?;
         let mut places = vec![None; members.len()];
         for ((slot, member), found) in (0..=u16::MAX).zip(&members).zip(&mut places) {
             if *member == Member::Kept {
-                *found = place(slot);
+                let source = source_of(&of, DocId::at(block, slot))?;
+                *found = sources.iter().position(|other| *other == source);
                 if let Some(count) = found.and_then(|at: usize| documents.get_mut(at)) {
                     *count += 1;
                 }

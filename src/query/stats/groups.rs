@@ -2,12 +2,12 @@
 
 use super::scope::{Member, Scope};
 use crate::query::error::QueryError;
-use crate::query::groups::Groups;
+use crate::query::groups::{Groups, source_of};
 use crate::query::snapshots::DocumentCounts;
-use model::{ColumnId, FieldKind, SourceId};
+use model::{ColumnId, DocId, FieldKind, SourceId};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use store::{NumberBlock, View, system_fields};
+use store::{NumberBlock, StoreError, View, system_fields};
 
 /// Groups up to which languages are distinguished.
 const MOST: usize = 1000;
@@ -83,7 +83,7 @@ pub(super) fn count(scope: &Scope<'_>) -> Result<Counted, QueryError> {
     let mut cells = Cells::new();
     for block in scope.blocks() {
         let read = Block::read(view, block, language.filter(|_| !is_by_source_alone))?;
-        read.count(&scope.members(block)?, &mut cells);
+        read.count(&scope.members(block)?, &mut cells)?;
         if !is_by_source_alone && cells.len() > MOST {
             // Which groups there are does not depend on where this was seen.
             is_by_source_alone = true;
@@ -126,6 +126,7 @@ fn language(view: &View) -> Option<ColumnId> {
 
 /// The columns of a block that are counted.
 pub(super) struct Block {
+    block: u64,
     pub(super) sources: NumberBlock,
     languages: Option<NumberBlock>,
     bytes: NumberBlock,
@@ -141,6 +142,7 @@ impl Block {
         let column = |column| view.column_block(column, block);
         let tokens = view.tokenizers().map(|(id, _)| column(system_fields::tokens_of(id)));
         Ok(Self {
+            block,
             sources: column(system_fields::SOURCE_OF)?,
             languages: language.map(column).transpose()?,
             bytes: column(system_fields::BYTES)?,
@@ -148,38 +150,38 @@ impl Block {
         })
     }
 
-    fn count(&self, members: &[Member], cells: &mut Cells) {
+    fn count(&self, members: &[Member], cells: &mut Cells) -> Result<(), QueryError> {
         for (slot, member) in (0..=u16::MAX).zip(members) {
             if *member == Member::Outside {
                 continue;
             }
-            let source = self.sources.get(slot).and_then(|source| u32::try_from(source).ok());
+            let document = DocId::at(self.block, slot);
+            let source = source_of(&self.sources, document)?;
             let language = self.languages.as_ref().and_then(|column| column.get(slot));
-            let key = (SourceId(source.unwrap_or(u32::MAX)), language);
+            let key = (source, language);
             let GroupSums([all, kept]) = cells.entry(key).or_default();
             for sum in [Some(all), (*member == Member::Kept).then_some(kept)].into_iter().flatten()
             {
-                self.add_to(sum, slot);
+                self.add_to(sum, document)?;
             }
         }
+        Ok(())
     }
 
-    /// What the document at a slot comes to.
-    pub(super) fn sum(&self, slot: u16) -> Sum {
+    /// What a document comes to.
+    pub(super) fn sum(&self, document: DocId) -> Result<Sum, StoreError> {
         let mut sum = Sum::default();
-        self.add_to(&mut sum, slot);
-        sum
+        self.add_to(&mut sum, document)?;
+        Ok(sum)
     }
 
-    fn add_to(&self, sum: &mut Sum, slot: u16) {
-        let number = |column: &NumberBlock| {
-            column.get(slot).and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
-        };
+    fn add_to(&self, sum: &mut Sum, document: DocId) -> Result<(), StoreError> {
         sum.documents += 1;
-        sum.bytes += number(&self.bytes);
+        sum.bytes += self.bytes.expect(system_fields::BYTES, document)?;
         sum.tokens.resize(self.tokens.len(), 0);
         for (sum, column) in sum.tokens.iter_mut().zip(&self.tokens) {
-            *sum += number(column);
+            *sum += column.get(document.slot()).map_or(0, i64::unsigned_abs);
         }
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@ use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
 use crate::query::snapshots::Moment;
 use model::ColumnId;
+use model::invariant::part;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use store::View;
@@ -76,7 +77,7 @@ fn counted(scope: &Scope<'_>, column: ColumnId) -> Result<Vec<LengthBin>, QueryE
     let any = |bin: &LengthBin| bin.all > 0;
     let first = bins.iter().position(any).unwrap_or(bins.len());
     let end = bins.iter().rposition(any).map_or(first, |last| last + 1);
-    Ok(bins.get(first..end).unwrap_or_default().to_vec())
+    Ok(part(&bins, first..end).to_vec())
 }
 
 /// The lengths that have so many bits.

@@ -67,7 +67,7 @@ pub(super) fn losses(
                 (Member::Lost, Some(reasons)) => reasons.of(document)?.reason,
                 (Member::Lost, None) => standings.of(slot),
             };
-            counts.entry(source_of(&sources, document)).or_default().count(loss);
+            counts.entry(source_of(&sources, document)?).or_default().count(loss);
         }
     }
     let named = |(source, counts): (SourceId, LossStats)| LossStats {

@@ -5,7 +5,7 @@ use crate::bytes::key::{BlockNumber, ColumnKey, StoreKey};
 use crate::bytes::number_block::{NumberBlock, NumberBlockRef, encode_patch};
 use crate::database::family::{corrupt_row, family_handle, store_family};
 use crate::database::merge;
-use crate::error::StoreError;
+use crate::error::{DecodeError, StoreError};
 use crate::view::View;
 use model::{ColumnId, DocId};
 use rocksdb::DBPinnableSlice;
@@ -56,6 +56,35 @@ impl NumberBlockHandle<'_> {
 
     fn key(&self) -> Vec<u8> {
         ColumnKey { column: self.column, block: BlockNumber(self.block) }.to_bytes()
+    }
+}
+
+/// The number that every document has in a column: its length, its source, its commit.
+fn expected(value: Option<i64>, column: ColumnId, document: DocId) -> Result<u64, StoreError> {
+    value.and_then(|value| u64::try_from(value).ok()).ok_or_else(|| {
+        let key = ColumnKey { column, block: BlockNumber(document.block()) }.to_bytes();
+        let why = DecodeError::at(0, format!("no number of document {document}"));
+        corrupt_row::<Columns>("column block", &key, why)
+    })
+}
+
+impl NumberBlock {
+    /// The number of a document, in a column in which every document has one.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where it has none.
+    pub fn expect(&self, column: ColumnId, document: DocId) -> Result<u64, StoreError> {
+        expected(self.get(document.slot()), column, document)
+    }
+}
+
+impl NumberBlockRef<'_> {
+    /// As [`NumberBlock::expect`].
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where it has none.
+    pub fn expect(&self, column: ColumnId, document: DocId) -> Result<u64, StoreError> {
+        expected(self.get(document.slot()), column, document)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::bytes::key::{
 };
 use crate::bytes::record::{self, SuiteRecord};
 use crate::database::PinnedMoment;
-use crate::database::family::{StoreFamily, store_family};
+use crate::database::family::{RowKind, StoreFamily, corrupt_row, store_family};
 use crate::error::{DecodeError, StoreError};
 use crate::records::contamination::{Contamination, Verdicts};
 use crate::view::View;
@@ -250,6 +250,13 @@ impl View {
         let what = "n-gram of a suite";
         let key = hexadecimal(&key.to_bytes());
         StoreError::Corrupt { what, family: SuiteGrams::NAME, key, offset: 0, why }
+    }
+
+    /// The error of an item that contradicts the evidence of its suite.
+    #[doc(hidden)]
+    pub fn corrupt_item(suite: SuiteId, item: u32, why: String) -> StoreError {
+        let key = SuiteKey { suite, row: item.saturating_add(1) };
+        corrupt_row::<Suites>(SuiteItems::WHAT, &key.to_bytes(), DecodeError::at(0, why))
     }
 
     /// What a suite has under each hash, ascending by hash.

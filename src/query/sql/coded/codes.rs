@@ -5,6 +5,7 @@ use super::super::evaluate::Block;
 use super::super::schema::Content;
 use crate::query::error::QueryError;
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
+use model::invariant::at;
 use model::{BLOCK_SIZE, ColumnId, DocId, SourceId, Standing, TermId};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -70,7 +71,7 @@ impl Codes {
                 }
             }
         }
-        let code = |slot: &u16| table.get(usize::from(*slot)).copied().unwrap_or(NONE);
+        let code = |slot: &u16| *at(&table, usize::from(*slot));
         let mut codes: Vec<u32> = slots.iter().map(code).collect();
         for code in &mut codes {
             if *code == NONE {
@@ -105,8 +106,8 @@ impl Codes {
                     return;
                 }
                 let value = offset.map(|offset| least.wrapping_add(offset.cast_signed()));
-                let slot = slots.get(codes.len()).copied().unwrap_or_default();
-                let code = self.code(value, open.block.document(slot));
+                let slot = at(slots, codes.len());
+                let code = self.code(value, open.block.document(*slot));
                 if let Some(place) = place {
                     *place = code;
                 }

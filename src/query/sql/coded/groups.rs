@@ -1,5 +1,6 @@
 //! Numbers for combinations of codes, given in the order in which they come.
 
+use model::invariant::at;
 use std::collections::HashMap;
 
 /// Places of a table by group and code, of 4 bytes each; what is wider is looked up by hash.
@@ -81,11 +82,11 @@ impl Groups {
         let mut groups: Vec<u32> = (0..self.len()).map(|group| group as u32).collect();
         let mut columns = Vec::with_capacity(self.steps.len() + 1);
         for step in self.steps.iter().rev() {
-            let pair = |group: &u32| step.pairs.get(*group as usize).copied().unwrap_or_default();
+            let pair = |group: &u32| *at(&step.pairs, *group as usize);
             columns.push(groups.iter().map(|group| pair(group).1).collect());
             groups = groups.iter().map(|group| pair(group).0).collect();
         }
-        let first = |group: &u32| self.firsts.get(*group as usize).copied().unwrap_or_default();
+        let first = |group: &u32| *at(&self.firsts, *group as usize);
         columns.push(groups.iter().map(first).collect());
         columns.reverse();
         columns

@@ -15,6 +15,7 @@ use datafusion::error::{DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use model::invariant::at;
 use std::sync::Arc;
 
 /// Groups after which what is there is handed on and counting begins again: the second stage merges what comes twice.
@@ -66,7 +67,7 @@ impl Stage {
         let Selected { view, wanted, schema, test, parts, .. } = &self.read;
         let mut filler = Filler::new(view, wanted, Arc::clone(schema), rows)?.also_for(&self.by);
         let mut counted = self.begin()?;
-        for number in parts.get(part).cloned().unwrap_or_default() {
+        for number in at(parts, part).clone() {
             if sink(RecordBatch::new_empty(Arc::clone(&self.schema))).is_break() {
                 return Ok(());
             }

@@ -15,10 +15,11 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 use files::input::{ParquetDecoding, ParquetFooter, as_type, is_row_number};
 use model::catch_panic;
+use model::invariant::{self, part};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use std::fs::File;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -94,15 +95,20 @@ fn decoded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, Str
 /// [`QueryError::File`], when it is no Parquet file or cannot be read.
 pub(super) fn footer(file: &DataFile) -> Result<ParquetFile, QueryError> {
     let OpenParquet { footer, .. } = OpenParquet::open(file, None)?;
-    let groups = footer.metadata().metadata().row_groups();
+    let all = footer.metadata().metadata();
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
     let fields = footer.columns().iter();
     Ok(ParquetFile {
         fields: fields.filter(|field| !is_row_number(field)).cloned().collect(),
         decoding: footer.decoding(),
-        groups: groups.iter().map(|group| count(group.num_rows())).collect(),
-        bytes: groups.iter().map(|group| count(group.total_byte_size())).sum(),
+        groups: rows_of(all).collect(),
+        bytes: all.row_groups().iter().map(|group| count(group.total_byte_size())).sum(),
     })
+}
+
+/// Rows of each row group.
+fn rows_of(file: &ParquetMetaData) -> impl Iterator<Item = u64> {
+    file.row_groups().iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(0))
 }
 
 /// The condition by which row groups are left out, where the filters make one of the least and greatest values.
@@ -144,8 +150,11 @@ impl ParquetScan {
     ) -> Result<ControlFlow<()>, QueryError> {
         let OpenParquet { file: opened, footer } = OpenParquet::open(file, Some(&known.decoding))?;
         let metadata = footer.metadata();
-        let kept = self.kept(file, metadata, groups);
         let all = metadata.metadata();
+        if !rows_of(all).eq(known.groups.iter().copied()) {
+            return Err(file.fault("it was written again while the statement ran"));
+        }
+        let kept = self.kept(file, metadata, groups);
         let at = |field: &FieldRef| {
             let is_own = file.partition(field.name()).is_none();
             footer.columns().find(field.name()).map(|(at, _)| at).filter(|_| is_own)
@@ -159,9 +168,9 @@ impl ParquetScan {
         let places: Vec<Option<(usize, usize)>> =
             wanted.iter().map(|at| at.and_then(place)).collect();
         for group in kept {
-            let Some(of) = all.row_groups().get(group) else { continue };
             let before = all.row_groups().iter().take(group).map(RowGroupMetaData::num_rows);
-            let at_once = self.rows_at_once(of, &projection, rows);
+            let at_once =
+                self.rows_at_once(invariant::at(all.row_groups(), group), &projection, rows);
             let read = || {
                 footer.rows(
                     metadata.clone(),
@@ -200,7 +209,7 @@ impl ParquetScan {
         metadata: &ArrowReaderMetadata,
         groups: Range<usize>,
     ) -> Vec<usize> {
-        let of = metadata.metadata().row_groups().get(groups.clone()).unwrap_or_default();
+        let of = part(metadata.metadata().row_groups(), groups.clone());
         let bounds = GroupBounds { file, metadata, groups: of, table: &self.table };
         // What cannot be told of them leaves none out.
         let pruned = self.prune.as_ref().and_then(|prune| prune.prune(&bounds).ok());
@@ -326,5 +335,52 @@ impl PruningStatistics for GroupBounds<'_> {
         _: &std::collections::HashSet<ScalarValue>,
     ) -> Option<arrow::array::BooleanArray> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::files::{FileKind, find};
+    use super::*;
+    use arrow::array::Int64Array;
+    use parquet::arrow::ArrowWriter;
+
+    /// A file with a row group for each of these.
+    fn write(path: &std::path::Path, groups: &[i64]) {
+        let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, false)]));
+        let mut out = ArrowWriter::try_new(File::create(path).unwrap(), schema, None).unwrap();
+        for rows in groups {
+            let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..*rows));
+            out.write(&RecordBatch::try_from_iter([("a", column)]).unwrap()).unwrap();
+            out.flush().unwrap();
+        }
+        out.close().unwrap();
+    }
+
+    // Row groups that were gone left their rows out of the answer.
+    #[test]
+    fn a_file_written_again_while_it_is_read_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.parquet");
+        write(&path, &[3, 4]);
+        let file = find(FileKind::Parquet, &path.display().to_string()).unwrap().remove(0);
+        let known = footer(&file).unwrap();
+        let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, true)]));
+        let table = Arc::clone(&schema);
+        let scan = ParquetScan { table, schema, prune: None, bytes: 1 << 20 };
+        let rows = || {
+            let mut rows = 0;
+            let mut sink = |batch: RecordBatch| {
+                rows += batch.num_rows();
+                ControlFlow::Continue(())
+            };
+            let pushed = scan.push((&file, &known), 0..2, 100, &mut sink);
+            pushed.map(|_| rows).map_err(|error| error.to_string())
+        };
+        assert_eq!(rows(), Ok(7));
+        for other in [&[3][..], &[3, 4, 1], &[3, 5]] {
+            write(&path, other);
+            assert!(rows().unwrap_err().contains("written again"), "{other:?}");
+        }
     }
 }

@@ -13,6 +13,7 @@ use files::input::{
     CsvHeader, CsvOptions, CsvValue, InputFormat, InputReader, RawRecord, ReadError, ReadItem,
     ReadOptions, RecordBuilder, may_have_half_pairs,
 };
+use model::invariant::{at, text_part};
 use model::{JsonName, RejectReason, canonical};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -193,9 +194,9 @@ impl<'f> BatchBuilder<'f> {
 
     fn push(&mut self, row: &FileRow<'_>, table: CsvOptions) -> Result<(), QueryError> {
         let (columns, names) = (&mut self.columns, &self.wanted.columns);
-        let pushed = row.each(table, |at, value| match columns.get_mut(at) {
+        let pushed = row.each(table, |place, value| match columns.get_mut(place) {
             Some(column) => column.push(&value).map_err(|words| {
-                let name = names.get(at).map_or("", |(name, _)| name);
+                let (name, _) = at(names, place);
                 format!("column `{name}`: {words}, the type at the beginning of the files")
             }),
             None => Ok(()),
@@ -427,7 +428,7 @@ impl FileRow<'_> {
             RowValues::Json { object, values } => {
                 for (at, range) in values.iter().enumerate() {
                     let Some(range) = range.clone() else { continue };
-                    let json = object.get(range).unwrap_or_default();
+                    let json = text_part(object, range);
                     let json = match json.starts_with(['[', '{']) {
                         true => Cow::Owned(canonical(json)?.json),
                         false => Cow::Borrowed(json),

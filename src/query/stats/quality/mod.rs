@@ -102,7 +102,7 @@ pub fn quality(
         walk.enter(block)?;
         for documents in kept.chunks(TOGETHER) {
             context.check_interrupt()?;
-            walk.take(documents, &scored.values(view, documents)?);
+            walk.take(documents, &scored.values(view, documents)?)?;
             context.progress.advance(documents.last().map_or(0, |document| document.0 + 1));
         }
         context.progress.advance(((block + 1) * BLOCK_SIZE).min(view.documents()));

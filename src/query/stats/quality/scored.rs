@@ -1,6 +1,7 @@
 //! The scores of documents: read from columns where they are stored, else found in the texts.
 
 use crate::query::error::QueryError;
+use model::invariant::at;
 use model::{ColumnId, DocId, FieldKind, unsortable_float};
 use rayon::prelude::*;
 use store::{View, system_fields};
@@ -81,8 +82,7 @@ impl Scored {
                 Ok(found.into_iter().map(number).collect())
             })
             .collect::<Result<_, QueryError>>()?;
-        let of =
-            |at: usize| rows.iter().map(|row| row.get(at).copied().unwrap_or(f64::NAN)).collect();
+        let of = |place: usize| rows.iter().map(|row| *at(row, place)).collect();
         Ok((0..self.of_texts.len()).map(of).collect())
     }
 }

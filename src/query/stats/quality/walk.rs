@@ -12,6 +12,7 @@ use crate::query::error::QueryError;
 use crate::query::groups::source_of;
 use crate::query::stats::groups::{Block, Sum};
 use crate::query::stats::{SourceSpread, StatsValue};
+use model::invariant::at;
 use model::{DocId, FieldKind, SourceId};
 use store::View;
 use text::signals::{SignalRule, SignalSet};
@@ -91,16 +92,21 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes documents of the block that was entered, with their scores.
-    pub(super) fn take(&mut self, documents: &[DocId], scores: &[Vec<f64>]) {
-        let Some(block) = self.block.take() else { return };
+    pub(super) fn take(
+        &mut self,
+        documents: &[DocId],
+        scores: &[Vec<f64>],
+    ) -> Result<(), QueryError> {
+        let Some(block) = self.block.take() else { return Ok(()) };
         for (row, document) in documents.iter().enumerate() {
-            let source = source_of(&block.sources, *document);
+            let source = source_of(&block.sources, *document)?;
             let place = self.sources.iter().position(|known| *known == source);
-            self.document(*document, &block.sum(document.slot()), place, |score| {
-                scores.get(score).and_then(|values| values.get(row)).copied().unwrap_or(f64::NAN)
-            });
+            let size = block.sum(*document)?;
+            let score = |score| *at(at::<Vec<_>>(scores, score), row);
+            self.document(*document, &size, place, score);
         }
         self.block = Some(block);
+        Ok(())
     }
 
     fn document(
