@@ -58,9 +58,6 @@ impl DocumentFilter {
     }
 
     /// The documents of a view that are meant. It blocks as [`select`] does.
-    ///
-    /// # Errors
-    /// As [`select`]; [`QueryError::Store`] for a source or snapshot that there is not.
     pub(crate) fn select(&self, view: &View) -> Result<RoaringTreemap, QueryError> {
         let mut found = match &self.snapshot {
             Some(snapshot) => Some(kept_in(view, snapshot)?),
@@ -78,9 +75,6 @@ impl DocumentFilter {
     }
 
     /// How many are meant: of a condition alone no document is examined when the indexes can answer.
-    ///
-    /// # Errors
-    /// As [`DocumentFilter::select`].
     pub(crate) fn count(&self, view: &View) -> Result<u64, QueryError> {
         if self.source.is_none() && self.snapshot.is_none() {
             return match &self.condition {

@@ -85,9 +85,6 @@ impl<'a> Groups<'a> {
     }
 
     /// The group of a document.
-    ///
-    /// # Errors
-    /// [`QueryError::TooManyGroups`]; [`QueryError::Store`] when a column cannot be read.
     pub(in crate::query) fn of(&mut self, document: DocId) -> Result<Group, QueryError> {
         self.read(document.block())?;
         self.at_hand.clear();
@@ -135,9 +132,6 @@ impl<'a> Groups<'a> {
     }
 
     /// The documents of each group, all or those of one source. Each block of a column is read once.
-    ///
-    /// # Errors
-    /// As [`Groups::of`].
     pub(in crate::query) fn totals(
         &mut self,
         only: Option<SourceId>,
@@ -172,9 +166,6 @@ impl<'a> Groups<'a> {
     }
 
     /// Groups in the order of their values, part by part: names as they are spelled, numbers by size, none first.
-    ///
-    /// # Errors
-    /// [`QueryError::Store`] when a term cannot be read.
     pub(in crate::query) fn in_order(
         &self,
         groups: impl IntoIterator<Item = Group>,
@@ -198,18 +189,12 @@ impl<'a> Groups<'a> {
     }
 
     /// What a value of the first field is called, whoever has read it.
-    ///
-    /// # Errors
-    /// [`QueryError::Store`] when a term cannot be read.
     pub(in crate::query) fn shown(&self, value: i64) -> Result<String, QueryError> {
         let first = self.parts.first();
         first.map_or_else(|| Ok(value.to_string()), |part| part.shown(self.view, value))
     }
 
     /// What the values of a group are called, part by part; none for documents without one.
-    ///
-    /// # Errors
-    /// [`QueryError::Store`] when a term cannot be read.
     pub(in crate::query) fn values(&self, group: Group) -> Result<Vec<Option<String>>, QueryError> {
         let of = |(part, value): (&Part, Option<i64>)| {
             value.map(|value| part.shown(self.view, value)).transpose()
@@ -218,9 +203,6 @@ impl<'a> Groups<'a> {
     }
 
     /// What a group is called, in one.
-    ///
-    /// # Errors
-    /// [`QueryError::Store`] when a term cannot be read.
     pub(in crate::query) fn label(&self, group: Group) -> Result<String, QueryError> {
         let values = self.values(group)?;
         let values: Vec<&str> = values.iter().map(|name| name.as_deref().unwrap_or(NONE)).collect();

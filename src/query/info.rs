@@ -206,9 +206,6 @@ pub struct DiskInfo {
 }
 
 /// How many documents, of all or of some, are of each standing that any has, in the order of [`Standing::ALL`].
-///
-/// # Errors
-/// [`QueryError::Store`] when a bitmap cannot be read.
 pub(super) fn standing_counts(
     view: &View,
     among: Option<&RoaringTreemap>,

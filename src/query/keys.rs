@@ -72,9 +72,6 @@ pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, QueryError> {
 
 /// Documents of any of these keys, as they are shown. A given key is looked up; only where it is known, or may have been
 /// before a purge, are the headers read of documents that gave way to others: once for all.
-///
-/// # Errors
-/// [`QueryError::Store`] when a row cannot be read.
 pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, QueryError> {
     let wanted: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     let mut gave_way: Option<RoaringTreemap> = None;

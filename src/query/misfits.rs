@@ -34,9 +34,6 @@ pub(super) struct MisfitCount {
 
 /// Such values of the documents of one block, by field. `is_kept` says of each whether it is kept; none: it is not
 /// looked at.
-///
-/// # Errors
-/// [`QueryError::Store`] when metadata cannot be read.
 pub(super) fn of_block(
     view: &View,
     fields: &[FieldDeclaration],

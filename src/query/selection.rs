@@ -28,9 +28,6 @@ fn len<S: serde::Serializer>(documents: &RoaringTreemap, to: S) -> Result<S::Ok,
 }
 
 /// What a SQL boolean expression over `documents` takes. It blocks.
-///
-/// # Errors
-/// As [`select`].
 pub(crate) fn selection(view: &View, condition: &str) -> Result<Selection, QueryError> {
     let documents = select(view, Some(condition))?;
     let standings = standing_counts(view, Some(&documents))?;

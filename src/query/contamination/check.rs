@@ -44,9 +44,6 @@ pub(crate) struct TextCheck<'v> {
 
 impl<'v> TextCheck<'v> {
     /// Against all suites of a view, whose n-grams are given.
-    ///
-    /// # Errors
-    /// [`QueryError`] when rows cannot be read.
     pub(crate) fn new(
         view: &'v View,
         seeds: SeedIndex,
@@ -62,9 +59,6 @@ impl<'v> TextCheck<'v> {
     }
 
     /// What a text has.
-    ///
-    /// # Errors
-    /// [`QueryError`] when rows cannot be read.
     pub(crate) fn text(&mut self, name: &str, text: &str) -> Result<CheckedText, QueryError> {
         let mut evidence = Vec::new();
         for (of, found) in self.seeds.scan(text, None, &mut self.scratch) {

@@ -134,9 +134,6 @@ impl Weighed<'_> {
 }
 
 /// All evidence of a corpus, suite by suite, ascending by document and item, until `each` has enough.
-///
-/// # Errors
-/// [`QueryError`] when rows cannot be read; the error of `each`.
 pub(crate) fn each_evidence(
     view: &View,
     rule: &ContaminationRule,
@@ -158,9 +155,6 @@ pub(crate) fn each_evidence(
 }
 
 /// The evidence of a suite that is worst, at most so many, with what stands in the documents.
-///
-/// # Errors
-/// [`QueryError`] when there is no such suite, or rows cannot be read.
 pub(crate) fn suite_evidence(
     view: &View,
     name: &str,
@@ -186,9 +180,6 @@ pub(crate) fn suite_evidence(
 }
 
 /// The evidence of a document, of all suites, worst first, with what stands in it.
-///
-/// # Errors
-/// [`QueryError`] when there is no such document, or rows cannot be read.
 pub(crate) fn document_evidence(
     view: &View,
     document: DocId,

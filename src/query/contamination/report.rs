@@ -84,9 +84,6 @@ pub struct TaintedSource {
 }
 
 /// The suites of a corpus, by name.
-///
-/// # Errors
-/// [`QueryError`] when a record cannot be read.
 pub(crate) fn suites(view: &View) -> Result<Vec<SuiteSummary>, QueryError> {
     let mut found: Vec<SuiteSummary> =
         view.suites()?.iter().map(|(_, record)| summary(view, record)).collect();
@@ -111,9 +108,6 @@ fn summary(view: &View, record: &SuiteRecord) -> SuiteSummary {
 }
 
 /// How much of each suite, or of one, is in a corpus by a rule, with at most `limit` examples of each.
-///
-/// # Errors
-/// [`QueryError`] when there is no such suite, or rows cannot be read.
 pub(crate) fn contamination(
     view: &View,
     only: Option<&str>,

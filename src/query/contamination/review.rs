@@ -113,9 +113,6 @@ struct Candidate {
 }
 
 /// The pairs of kept documents that a rule holds of, worst first, each item and text once.
-///
-/// # Errors
-/// [`QueryError`] when there is no such suite, or rows cannot be read.
 pub(crate) fn review(view: &View, options: &ReviewOptions) -> Result<Vec<ReviewPair>, QueryError> {
     let mut suites = Vec::new();
     match &options.suite {

@@ -8,9 +8,6 @@ use store::View;
 use text::contamination::ContaminationRule;
 
 /// For each suite, by name, the documents that are contaminated by the rule.
-///
-/// # Errors
-/// [`QueryError`] when rows cannot be read.
 pub(crate) fn verdicts(
     view: &View,
     rule: &ContaminationRule,
@@ -23,9 +20,6 @@ pub(crate) fn verdicts(
 
 /// The documents that are contaminated by the rule, kept or not, by an item of a suite that was not rejected. What is
 /// common is counted among `kept`.
-///
-/// # Errors
-/// [`QueryError`] when there is no such suite, or rows cannot be read.
 pub(crate) fn contaminated(
     view: &View,
     name: &str,

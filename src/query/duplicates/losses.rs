@@ -26,9 +26,6 @@ pub(super) struct Removed {
 pub(super) type PairCounts = BTreeMap<(Group, Group), Removed>;
 
 /// What of some source was removed is counted, or all; `each` sees the matches.
-///
-/// # Errors
-/// [`QueryError::TooManyGroups`]; [`QueryError::TooManyPairs`]; [`QueryError::Store`] when a row cannot be read.
 pub(super) fn pair_counts(
     view: &View,
     groups: &mut Groups<'_>,

@@ -50,9 +50,6 @@ pub(super) struct Changes<'a> {
 
 impl<'a> Changes<'a> {
     /// From one moment to a later one.
-    ///
-    /// # Errors
-    /// [`QueryError::Backwards`]; [`QueryError::Store`] when rows cannot be read.
     pub(super) fn between(view: &'a View, from: Moment, to: Moment) -> Result<Self, QueryError> {
         if from.told.commit > to.told.commit {
             return Err(QueryError::Backwards {

@@ -36,9 +36,6 @@ pub(in crate::query) struct Moment {
 
 impl Moment {
     /// The snapshot of that name; without one, or for `now` where no snapshot is called so, the present moment.
-    ///
-    /// # Errors
-    /// [`StoreError::Unknown`], with those that there are.
     pub(in crate::query) fn named(view: &View, name: Option<&str>) -> Result<Self, QueryError> {
         let record = match name {
             None => None,

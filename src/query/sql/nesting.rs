@@ -26,9 +26,6 @@ const TABLES: u64 = 256;
 const GROWTH: u64 = 1 << 16;
 
 /// Refuses a text that is too long, or may be too deep to parse; answers why.
-///
-/// # Errors
-/// What is too much, and the way out, in words.
 pub(in crate::query) fn check_text(sql: &str) -> Result<(), String> {
     if sql.len() > BYTES {
         return Err(format!("it has {} bytes, more than {BYTES}", sql.len()));
@@ -100,9 +97,6 @@ fn depth(tokens: &[Token]) -> usize {
 }
 
 /// Refuses a statement that names of inner queries make too large; answers why.
-///
-/// # Errors
-/// What is too much, and the way out, in words.
 pub(in crate::query) fn check_statement(statement: &Statement) -> Result<(), String> {
     let statement = match statement {
         Statement::Statement(statement) => statement,

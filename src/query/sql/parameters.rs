@@ -150,9 +150,6 @@ impl SqlParameters {
     }
 
     /// Refuses a statement whose parameters are not exactly these; answers why.
-    ///
-    /// # Errors
-    /// The parameters that are missing or too many, in words.
     pub(in crate::query) fn check(&self, statement: &Statement) -> std::result::Result<(), String> {
         let asked = names(statement);
         let listed = |names: Vec<&String>| {

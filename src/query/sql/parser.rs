@@ -12,9 +12,6 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 const NESTING: usize = 200;
 
 /// A parser that stands at the beginning of `sql`.
-///
-/// # Errors
-/// [`DataFusionError::SQL`] for what cannot be cut into tokens, with the place.
 pub(in crate::query) fn parser(sql: &str) -> Result<DFParser<'static>, DataFusionError> {
     let mut tokens = spelled_out(sql)?;
     free_names(&mut tokens);

@@ -41,9 +41,6 @@ impl Documents {
     }
 
     /// Those that the snapshot of that name keeps; columns are as they are in the view.
-    ///
-    /// # Errors
-    /// [`StoreError::Unknown`], with those that there are.
     pub(in crate::query) fn kept_in(
         view: &View,
         snapshot: &str,

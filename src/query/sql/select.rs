@@ -39,9 +39,6 @@ pub fn select(view: &View, where_sql: Option<&str>) -> Result<RoaringTreemap, Qu
 }
 
 /// As [`select`], by an expression with parameters.
-///
-/// # Errors
-/// As [`select`], also where values are missing or too many.
 pub(in crate::query) fn select_with(
     view: &View,
     expression: &str,
@@ -89,9 +86,6 @@ pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, QueryError> {
 }
 
 /// As [`count`], by an expression with parameters.
-///
-/// # Errors
-/// As [`select_with`].
 pub(in crate::query) fn count_with(
     view: &View,
     expression: &str,

@@ -65,9 +65,6 @@ impl ColumnBuilder {
     }
 
     /// Adds a row without a value.
-    ///
-    /// # Errors
-    /// As [`ColumnBuilder::push`].
     pub(super) fn push_null(&mut self) -> Result<(), String> {
         self.push(&CellValue::Json("null".into()))
     }

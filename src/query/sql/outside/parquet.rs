@@ -89,9 +89,6 @@ fn decoded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, Str
 }
 
 /// The columns and lengths of a file.
-///
-/// # Errors
-/// [`QueryError::File`], when it is no Parquet file or cannot be read.
 pub(super) fn footer(file: &DataFile) -> Result<ParquetFile, QueryError> {
     let OpenParquet { footer, .. } = OpenParquet::open(file, None)?;
     let groups = footer.metadata().metadata().row_groups();

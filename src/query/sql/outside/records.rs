@@ -99,9 +99,6 @@ pub(super) fn read_options(kind: FileKind, file: &DataFile, longest: usize) -> R
 }
 
 /// The columns of the first records of one of so many files.
-///
-/// # Errors
-/// [`QueryError::File`], when it cannot be read, or has what is not a record.
 pub(super) fn head(
     file: &DataFile,
     options: &ReadOptions,

@@ -53,9 +53,6 @@ struct FileLimits {
 
 impl FileTable {
     /// The table of a path or pattern. The beginnings of the files are read.
-    ///
-    /// # Errors
-    /// [`QueryError::File`], with the file that cannot be read.
     pub(super) fn open(
         kind: FileKind,
         path: &str,
