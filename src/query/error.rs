@@ -1,4 +1,4 @@
-//! What can go wrong in a query: the user's words, the store, the engine.
+//! Errors of queries: wrong input, a store that cannot be read, failures of the engine.
 
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
@@ -254,7 +254,7 @@ impl QueryError {
 from_lower!(QueryError::Store(StoreError));
 
 impl From<QueryError> for Error {
-    /// Errors of files keep their own kind, whichever room met them.
+    /// Errors of files keep their own kind, whichever room they come from.
     fn from(error: QueryError) -> Self {
         let kind = match error {
             QueryError::Interrupted(stop) => return stop.into(),
@@ -289,7 +289,7 @@ impl From<QueryError> for Error {
 }
 
 impl QueryError {
-    /// An error of the array library; errors of ours that went through it come back as they were.
+    /// An error of the Arrow library; errors of ours that passed through it are unwrapped.
     pub(super) fn arrow(error: ArrowError) -> Self {
         match error {
             ArrowError::ExternalError(inner) => match inner.downcast::<Self>() {

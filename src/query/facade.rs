@@ -1,5 +1,4 @@
-//! What a handle answers of its documents: statements, selections, counts, single documents, duplicates, suites,
-//! snapshots.
+//! Methods of `Corpus` that read: statements, selections, counts, documents, duplicates, contamination, snapshots.
 
 use super::contamination::{
     self as evidence, ItemEvidence, ReviewOptions, ReviewPair, SuiteContamination, SuiteSummary,

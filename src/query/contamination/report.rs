@@ -1,4 +1,4 @@
-//! Suites and what of them is in a corpus, in numbers.
+//! The report on contamination: suites, and how much of each is in a corpus.
 
 use super::found::{ItemEvidence, Worst};
 use super::weighed::{Weighed, Whose};
@@ -107,7 +107,7 @@ fn summary(view: &View, record: &SuiteRecord) -> SuiteSummary {
     }
 }
 
-/// How much of each suite, or of one, is in a corpus by a rule, with at most `limit` examples of each.
+/// How much of each suite, or of one, is in a corpus by a rule, with at most `limit` examples for each.
 pub(crate) fn contamination(
     view: &View,
     only: Option<&str>,
@@ -168,7 +168,7 @@ fn of_suite(
     })
 }
 
-/// What was decided about items and texts that a rule holds of.
+/// What reviewers decided about items and texts that a rule holds for.
 #[derive(Default)]
 struct Judged(BTreeMap<VerdictSubject, bool>);
 

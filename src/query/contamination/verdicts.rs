@@ -1,4 +1,4 @@
-//! The documents that a rule holds of, by suite.
+//! The documents that a rule holds for, by suite.
 
 use super::weighed::{Weighed, Whose};
 use crate::query::error::QueryError;
@@ -18,8 +18,8 @@ pub(crate) fn verdicts(
     names.map(|name| Ok((name.to_owned(), contaminated(view, name, rule, &kept)?))).collect()
 }
 
-/// The documents that are contaminated by the rule, kept or not, by an item of a suite that was not rejected. What is
-/// common is counted among `kept`.
+/// The documents, kept or not, that the rule calls contaminated by an item whose pair was not rejected. N-grams are
+/// common by their count among `kept`.
 pub(crate) fn contaminated(
     view: &View,
     name: &str,

@@ -1,4 +1,6 @@
-//! What every table and column means: the answers of SHOW TABLES and DESCRIBE, and docs/reference/sql.md.
+//! What every table and column of SQL means.
+//!
+//! SHOW TABLES and DESCRIBE answer with these texts, and docs/reference/sql.md is written from them.
 
 use super::schema::DocumentColumns;
 use super::small_tables;
@@ -13,8 +15,8 @@ use store::View;
 /// A table, what a row of it is, and its columns with what they mean.
 type Table = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// Every table with what a row of it is, and its columns with what they mean. Those of a tokenizer or a
-/// declared field are told in words of their own.
+/// Every table with what a row of it is, and its columns with what they mean. The columns of a tokenizer and of a
+/// declared field have texts of their own.
 const TABLES: [Table; 11] = [
     (
         "documents",
@@ -251,14 +253,12 @@ const TABLES: [Table; 11] = [
     ),
 ];
 
-/// A row for every table.
 pub(in crate::query) fn tables() -> Result<RecordBatch, QueryError> {
     let names = table_names();
     let rows = TABLES.iter().map(|(_, row, _)| *row);
     batch(vec![("table", texts(names)), ("a row is", texts(rows))])
 }
 
-/// A row for every column of a table.
 pub(in crate::query) fn columns(view: &View, table: &str) -> Result<RecordBatch, QueryError> {
     let Some(schema) = schema(view, table) else {
         return Err(QueryError::Unknown(UnknownName::new("table", table, table_names())));
@@ -275,7 +275,6 @@ pub(in crate::query) fn columns(view: &View, table: &str) -> Result<RecordBatch,
     ])
 }
 
-/// Names of all tables.
 pub(in crate::query) fn table_names() -> impl Iterator<Item = &'static str> {
     TABLES.iter().map(|(name, ..)| *name)
 }
@@ -307,7 +306,7 @@ fn meaning(view: &View, table: &str, column: &str) -> String {
     }
 }
 
-/// The name that CAST takes for a type.
+/// The name of a type as CAST takes it.
 fn sql_type(kind: &DataType) -> String {
     match kind {
         DataType::Utf8 | DataType::Utf8View => "VARCHAR".to_owned(),

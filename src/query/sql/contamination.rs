@@ -29,7 +29,7 @@ pub(in crate::query) const COLUMNS: [(&str, DataType); 14] = [
     ("turn", DataType::UInt32),
 ];
 
-/// What nobody need have decided.
+/// Columns that are null where nobody has decided.
 pub(in crate::query) const NULLABLE: [&str; 1] = ["verdict"];
 
 /// Pushes all evidence, in batches of at most `rows`.
@@ -52,7 +52,7 @@ pub(in crate::query) fn push(
         Ok(more)
     })?;
     if is_wanted && !waiting.is_empty() {
-        // Whether more is wanted does not matter: there is no more.
+        // The sink's answer does not matter: this is the last batch.
         let _ = sink(batch(schema, &waiting)?);
     }
     Ok(())
@@ -88,7 +88,7 @@ fn batch(schema: &SchemaRef, rows: &[ItemEvidence]) -> Result<RecordBatch, Query
     RecordBatch::try_new(Arc::clone(schema), arrays).map_err(QueryError::arrow)
 }
 
-/// The bytes of a text that have it, as a JSON list of lists of two.
+/// The byte ranges of a text that have the item, as a JSON list of pairs.
 fn spans(row: &ItemEvidence) -> String {
     let spans = row.spans.iter().map(|(start, end)| format!("[{start},{end}]"));
     format!("[{}]", spans.collect::<Vec<_>>().join(","))

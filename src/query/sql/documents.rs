@@ -1,4 +1,4 @@
-//! Columns of `documents` read for documents that are given by their ids, without the engine.
+//! Reads columns of `documents` for given ids, without the engine.
 
 use super::columns::Filler;
 use super::evaluate::StoredBlock;
@@ -13,7 +13,7 @@ use store::View;
 /// Some columns of `documents`.
 pub struct DocumentRows {
     wanted: Arc<[DocumentColumn]>,
-    /// Their types as they are read.
+    /// Types of the columns as they are read.
     read: SchemaRef,
 }
 

@@ -1,4 +1,4 @@
-//! The words that a statement over a view may use: its tables and columns, the engine's functions, the language's own.
+//! The names and keywords that statements over a view may use, for completion: tables, columns, functions, keywords.
 
 use super::session;
 use crate::query::error::QueryError;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::View;
 
-/// Words of the statements that are run.
+/// Keywords of the statements that are run.
 const KEYWORDS: [&str; 85] = [
     "ALL",
     "AND",

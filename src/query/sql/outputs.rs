@@ -1,4 +1,4 @@
-//! The rows of the table `outputs`: what left the corpus, taken in by a writer or not yet.
+//! The rows of the table `outputs`: what left the corpus, whether or not a writer has taken the entry in yet.
 
 use super::producer::Sink;
 use super::removals::{texts_or_null, times};
@@ -28,7 +28,7 @@ pub(in crate::query) const COLUMNS: [(&str, DataType); 15] = [
     ("time", DataType::Timestamp(TimeUnit::Microsecond, None)),
 ];
 
-/// All but what names an output.
+/// Every column but those that name an output.
 pub(in crate::query) const NULLABLE: [&str; 12] = [
     "commit",
     "plan",
@@ -44,8 +44,8 @@ pub(in crate::query) const NULLABLE: [&str; 12] = [
     "time",
 ];
 
-/// A row: what is on record without the documents, which may be many, and how many these are. An entry that cannot be
-/// read is a row that says why.
+/// A row: the record of an output with the number of its documents in place of the documents, which may be many. An
+/// entry that cannot be read is a row that says why.
 struct OutputRow {
     number: u32,
     kind: &'static str,

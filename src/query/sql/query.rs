@@ -1,4 +1,4 @@
-//! A statement, and what it is given beside its text: a snapshot to look at, files of this machine, values of parameters.
+//! A statement and what its caller passes with it: a snapshot to look at, leave to read files, values of parameters.
 
 use super::parameters::SqlParameters;
 use model::Interrupt;
@@ -28,7 +28,7 @@ impl SqlQuery {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The same with another text.
+    /// This query with another text.
     pub fn text(self, text: impl Into<String>) -> Self {
         Self { text: text.into(), ..self }
     }

@@ -1,4 +1,6 @@
-//! The rows of the table `rejects`: raw bytes may be long, so they are read a few at a time.
+//! The rows of the table `rejects`.
+//!
+//! Raw bytes may be long, so few records are read at a time.
 
 use super::limits::Limits;
 use super::producer::Sink;
@@ -46,7 +48,7 @@ pub(in crate::query) fn push(
             bytes = 0;
         }
     }
-    // Whether more is wanted does not matter: there is no more.
+    // The sink's answer does not matter: this is the last batch.
     let _ = sink(batch(schema, &waiting)?);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Cuts a text into statements, where the engine's tokens have semicolons: one in a string or a comment ends nothing.
+//! Cuts a text into statements at semicolons, by the engine's tokenizer: one in a string or a comment ends nothing.
 
 use super::tokens::{Places, tokens};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenizerError};
@@ -18,11 +18,11 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScriptStatement {
-    /// From its first word on, as it was written.
+    /// The statement as it was written, from its first word on.
     pub text: String,
-    /// The line that it begins on, from 1.
+    /// The line that the statement begins on, from 1.
     pub line: u64,
-    /// The character of that line that it begins with, from 1.
+    /// The character of that line that the statement begins with, from 1.
     pub column: u64,
 }
 
@@ -45,9 +45,9 @@ pub enum ScriptEnd {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScriptFault {
-    /// Its line, from 1.
+    /// The line of the fault, from 1.
     pub line: u64,
-    /// Its character in that line, from 1.
+    /// The character of the fault in that line, from 1.
     pub column: u64,
     /// What is wrong.
     pub why: String,
@@ -89,7 +89,7 @@ impl Script {
         }
         let end = match failed {
             Some(error) => {
-                // A text that is not closed may be the first word.
+                // An unclosed string may be the first word of a statement.
                 begun = begun.or_else(|| Some((places.byte_of(error.location), error.location)));
                 ended_by(error)
             }

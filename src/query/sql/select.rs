@@ -1,5 +1,4 @@
-//! Selections and counts: a SQL boolean expression over `documents` as a bitmap, by the indexes alone where they
-//! suffice.
+//! Selects or counts the documents for which a SQL boolean expression is true; by the indexes alone where they suffice.
 
 use super::evaluate::{StoredBlock, Test};
 use super::faults::{shown, unknown_column, words};
@@ -106,7 +105,7 @@ pub fn count_nulls(view: &View, expression: &str) -> Result<u64, QueryError> {
     count_of(view, expression, &condition, &SqlParameters::default())
 }
 
-/// How many documents satisfy `condition`; `expression` is the user's part of it.
+/// How many documents satisfy `condition`; error messages show `expression`, the user's part of it.
 fn count_of(
     view: &View,
     expression: &str,
@@ -136,7 +135,7 @@ fn count_of(
 }
 
 /// The optimised plan of `SELECT what` over the documents that satisfy `condition`, with values for the parameters of
-/// both; `expression` is the user's part of the two.
+/// both. Error messages show `expression`, the user's part of it.
 pub(in crate::query) async fn plan(
     view: &View,
     state: &SessionState,
@@ -183,7 +182,7 @@ pub(in crate::query) fn unusable(
     QueryError::Where { expression: shown(expression), why, columns }
 }
 
-/// The predicate that a plan comes to, when it is a scan whose filters are all answered by indexes.
+/// The predicate of a plan that is one scan whose filters the indexes answer; none for other plans.
 fn indexed(view: &View, plan: &LogicalPlan) -> Option<Predicate> {
     match plan {
         LogicalPlan::Projection(projection) => indexed(view, &projection.input),

@@ -1,5 +1,7 @@
-//! The tables beside `documents`: duplicates, sources, commits, removals, outputs, epochs, rejects, tokenizers, snapshots,
-//! contamination.
+//! The tables of SQL beside `documents`, made of records of the store: duplicates, sources, commits and others.
+//!
+//! Short tables are built whole. Duplicates, and the tables of the siblings `rejects`, `removals`, `outputs` and
+//! `contamination`, may be long: their rows come in batches.
 
 use super::producer::{Producer, Sink};
 use super::removals::{texts_or_null, times};
@@ -24,17 +26,17 @@ use store::View;
 type Rows = std::result::Result<(), QueryError>;
 type Push = fn(&View, &Wanted<'_>, &mut Sink<'_>) -> Rows;
 
-/// What a scan of a small table is asked for.
+/// What the engine wants of a scan.
 struct Wanted<'a> {
     /// All columns of the table: batches have them all.
     schema: &'a SchemaRef,
-    /// Those of them that are examined. What is long may be left empty in others.
+    /// Indexes of the columns that the statement uses. Other columns may be left empty where their values are long.
     columns: &'a [usize],
     /// Rows of a batch, at most.
     rows: usize,
 }
 
-/// One of the small tables of a view; read when it is scanned, not before.
+/// One of the small tables of a view; its rows are read when it is scanned.
 pub(in crate::query) struct SmallTable {
     view: View,
     name: &'static str,
@@ -42,7 +44,6 @@ pub(in crate::query) struct SmallTable {
     push: Push,
 }
 
-/// All small tables of a view.
 pub(in crate::query) fn all(view: &View) -> Vec<SmallTable> {
     let tokens = view.tokenizers().map(|(_, record)| format!("tokens_{}", record.name));
     let counters = ["documents", "kept", "bytes", "kept_bytes"].map(str::to_owned);
@@ -78,12 +79,10 @@ impl SmallTable {
         Self { view: view.clone(), name, schema: Arc::new(Schema::new(fields)), push }
     }
 
-    /// Its name in SQL.
     pub(in crate::query) const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its columns.
     pub(in crate::query) fn columns(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -204,7 +203,7 @@ fn sources(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     push(wanted, arrays, sink)
 }
 
-/// What is on record of removals only.
+/// Columns that have values for removals alone.
 const NULLABLE: [&str; 3] = ["reason", "condition", "time"];
 
 const COMMITS: [(&str, DataType); 11] = [
@@ -295,7 +294,7 @@ fn tokenizers(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
         texts(rows().map(|record| hexadecimal(&record.hash))),
         texts(rows().map(|record| &record.backend)),
         texts(rows().map(|record| &record.lineage)),
-        // Of a complete one it is beyond every document that may come.
+        // A complete tokenizer's bound lies beyond every document that may come.
         ids(rows().map(|record| record.encoded_to.min(view.documents()))),
     ];
     push(wanted, arrays, sink)
@@ -325,12 +324,12 @@ fn snapshots(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     push(wanted, arrays, sink)
 }
 
-/// Gives a table that is made as a whole. Where that is more than a batch each one is a copy: for a slice the engine
-/// counts all that it is a slice of.
+/// Pushes a table that is made whole. A batch of a longer table is a copy: of a slice, the engine would count the
+/// whole.
 fn push(wanted: &Wanted<'_>, arrays: Vec<ArrayRef>, sink: &mut Sink<'_>) -> Rows {
     let whole = batch(wanted.schema, arrays)?;
     if whole.num_rows() <= wanted.rows {
-        // Whether more is wanted does not matter: there is no more.
+        // The sink's answer does not matter: this is the last batch.
         let _ = sink(whole);
         return Ok(());
     }
