@@ -1,8 +1,8 @@
-//! A verb of the command: the trait, what it works on, and its row in the table.
+//! The trait of a verb, the handle that it works on, and its row in the table.
 //!
-//! A verb's arguments are the type that implements [`Verb`]: what only a request has, and the options struct of the room
-//! that does the work, flattened. Everything else follows from the row: help, completions, the reference, `--dry-run`,
-//! what is opened, JSON, and for Python keywords, types and texts.
+//! A verb's arguments are the type that implements [`Verb`]: arguments of the request alone, and the flattened options
+//! struct of the room that does the work. Everything else follows from the row: help, completions, the reference,
+//! `--dry-run`, the handle, JSON, and Python's keywords, types and texts.
 
 use super::output::{self, Output};
 use super::session::CommandSession;
@@ -12,10 +12,9 @@ use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter};
 use serde::Serialize;
 use std::path::Path;
 
-/// How the command ends where it did not fail.
+/// How the command ends if it does not fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// All is well.
     #[default]
     Done = 0,
     /// Done, but the answer is bad: faults were found, or nothing under that key.
@@ -25,11 +24,11 @@ pub enum ExitStatus {
 /// Whether a verb can be tried out, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DryRun {
-    /// It has no `--dry-run`.
+    /// The verb has no `--dry-run`.
     No,
-    /// It works on a copy of the corpus that is removed.
+    /// The verb runs on a copy of the corpus, which is removed.
     Copy,
-    /// It only looks, by itself.
+    /// The verb itself only looks.
     Looks,
 }
 
@@ -48,7 +47,7 @@ pub enum HandleKind {
     Writer,
 }
 
-/// What is open for a verb.
+/// The open handle for a verb.
 pub enum OpenHandle<'a> {
     /// Nothing, or no corpus where one may be named.
     Nothing,
@@ -64,14 +63,13 @@ pub enum OpenHandle<'a> {
 #[derive(Debug)]
 pub enum CorpusPath {}
 
-/// What a verb asks for by a type: one that asks for the writer cannot be given a reader.
+/// The handle that a verb needs, as a type: a verb that needs a writer cannot get a reader.
 pub trait VerbHandle {
-    /// What is opened.
     const KIND: HandleKind;
-    /// What the verb is given.
+    /// The type of the handle.
     type Ref<'a>;
 
-    /// It, when it is what is open.
+    /// The handle, if it is of this type.
     fn of(open: OpenHandle<'_>) -> Option<Self::Ref<'_>>;
 }
 
@@ -124,22 +122,22 @@ impl VerbHandle for CorpusWriter {
     }
 }
 
-/// What goes with a request beside its arguments.
+/// What a request has beside the verb's arguments.
 pub struct VerbCall<'a> {
     /// Progress, interrupt, threads.
     pub context: Context<'a>,
-    /// Memory and threads, for what the verb opens itself.
+    /// Memory and threads, for corpora that the verb opens itself.
     pub options: CorpusOptions,
-    /// Whether nothing is to be changed. Of a verb that works on a copy the copy is what it was given.
+    /// Whether nothing may change. A verb that works on a copy has been given the copy.
     pub dry_run: bool,
-    /// Says at once what a person should read beside the answer; names in backticks are spelt for the face.
+    /// Prints a note for people at once; names in backticks are spelt for the face.
     pub note: &'a dyn Fn(&str),
-    /// The command's own: what a verb needs that asks, streams or waits. Python has none.
+    /// The command's session, for verbs that ask, stream or wait. Python has none.
     pub(super) session: Option<&'a CommandSession>,
 }
 
 impl<'a> VerbCall<'a> {
-    /// A call of another face than the command.
+    /// A call from another face than the command.
     pub fn new(
         context: Context<'a>,
         options: CorpusOptions,
@@ -149,15 +147,12 @@ impl<'a> VerbCall<'a> {
         Self { context, options, dry_run, note, session: None }
     }
 
-    /// Says something beside the answer.
+    /// Prints a note for people.
     pub fn note(&self, text: &str) {
         (self.note)(text);
     }
 
-    /// The command, for what streams or asks.
-    ///
-    /// # Errors
-    /// That nobody is there: a Python program has calls of its own for that.
+    /// The command's session. Fails in a Python program, which has calls of its own for verbs that stream or ask.
     pub(super) fn session(&self) -> anyhow::Result<&CommandSession> {
         self.session.context("this is of the command alone")
     }
@@ -168,7 +163,7 @@ pub const ALL_BY_HAND: &[&str] = &["*"];
 
 /// One verb: its arguments are the type that implements it.
 pub trait Verb: clap::Args + Sized + 'static {
-    /// As it is typed: `export`, `dedup redo`.
+    /// The path as it is typed: `export`, `dedup redo`.
     const PATH: &'static str;
     /// Command lines that the tests of the documents run.
     const EXAMPLES: &'static [&'static str];
@@ -178,25 +173,21 @@ pub trait Verb: clap::Args + Sized + 'static {
     const PYTHON: &'static str = "";
     /// Parameters that the Python method names itself: the generated keywords leave them out.
     const PYTHON_BY_HAND: &'static [&'static str] = &[];
-    /// Whether no list of verbs has it.
+    /// Whether lists of verbs leave it out.
     const IS_HIDDEN: bool = false;
-    /// Whether it can be tried out.
+    /// Whether the verb can be tried out.
     const DRY_RUN: DryRun = DryRun::No;
-    /// Whether it looks for a Ctrl-C itself, to stop where nothing is lost.
+    /// Whether the verb looks for Ctrl-C itself, to stop at a safe point.
     const STOPS: bool = matches!(Self::On::KIND, HandleKind::Writer);
-    /// Whether it waits a minute for another writer to end: what is written in moments does.
+    /// Whether the verb waits a minute for another writer to end. Verbs with one short commit do.
     const WAITS: bool = false;
-    /// What it works on.
+    /// The handle that the verb needs.
     type On: VerbHandle;
     /// The options of the room, for the test of the defaults.
     type Options: clap::Args + Default + PartialEq + std::fmt::Debug;
-    /// What it answers.
     type Report: Report;
 
-    /// Does the work.
-    ///
-    /// # Errors
-    /// Those of the library, and what is wrong with the arguments together.
+    /// Runs the verb. Fails with errors of the library, or for arguments that do not go together.
     fn run(
         self,
         on: <Self::On as VerbHandle>::Ref<'_>,
@@ -213,13 +204,11 @@ pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
     /// The `type` of its JSON.
     const TYPE: &'static str;
 
-    /// Prints it for people.
+    /// Prints the report for people.
     fn print(&self, out: &mut Output);
 
-    /// It as JSON, an object a line; `tried` says whether a verb that can be tried out was.
-    ///
-    /// # Errors
-    /// None that a report gives cause for.
+    /// The report as JSON, an object a line. `tried` says whether the verb was only tried; none for a verb that cannot be.
+    /// It cannot fail for a report, since all keys are text.
     fn json(&self, tried: Option<bool>) -> serde_json::Result<String> {
         Ok(output::json_of(Self::TYPE, self, tried)? + "\n")
     }
@@ -229,7 +218,7 @@ pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
         ExitStatus::Done
     }
 
-    /// Whether the answer is rows that went to standard output while the work went on: nothing is left to print.
+    /// Whether the answer went to standard output as rows during the work, so that nothing is left to print.
     fn is_streamed(&self) -> bool {
         false
     }
@@ -241,12 +230,11 @@ pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
 #[schemars(inline)]
 pub struct ListReport<T>(pub Vec<T>);
 
-/// A thing that is listed.
 pub trait ListRow: Serialize + schemars::JsonSchema + Sized + 'static {
-    /// The `type` of its line of JSON.
+    /// The `type` of an item's line of JSON.
     const TYPE: &'static str;
 
-    /// Prints all of them for people.
+    /// Prints all items for people.
     fn print_all(all: &[Self], out: &mut Output);
 }
 
@@ -290,17 +278,17 @@ impl Report for Streamed {
     }
 }
 
-/// A report whose type is forgotten: whole before the first byte is printed.
+/// An answer as text, complete before its first byte is printed.
 pub struct VerbAnswer {
     /// JSON, or text for people; each line ends.
     pub text: String,
-    /// What is to be said on stderr behind it.
+    /// Notes to print on stderr after it.
     pub notes: Vec<String>,
     /// How the command ends.
     pub status: ExitStatus,
 }
 
-/// In what form an answer is wanted.
+/// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerForm {
     /// One JSON object a line.
@@ -309,37 +297,35 @@ pub enum AnswerForm {
     Text,
 }
 
-/// One row of the table.
 pub struct VerbEntry {
-    /// As it is typed.
+    /// The path as it is typed.
     pub path: &'static str,
-    /// Command lines that show it.
+    /// Command lines as examples.
     pub examples: &'static [&'static str],
     pub notes: &'static str,
     is_hidden: bool,
-    /// The Python method.
     pub python: &'static str,
-    /// Parameters that the method names itself.
+    /// Parameters that the method declares itself.
     pub python_by_hand: &'static [&'static str],
-    /// Whether it can be tried out.
+    /// Whether the verb can be tried out.
     pub dry_run: DryRun,
-    /// Whether it looks for a Ctrl-C itself.
+    /// Whether the verb looks for Ctrl-C itself.
     pub stops: bool,
-    /// Whether it waits for another writer.
+    /// Whether the verb waits for another writer.
     pub waits: bool,
-    /// What it works on.
+    /// The handle that the verb needs.
     pub on: HandleKind,
     augment: fn(Command) -> Command,
-    /// Does the work of parsed arguments.
+    /// Runs the verb with parsed arguments.
     pub run: RunVerb,
-    /// The schema of its report.
+    /// The schema of the report.
     pub schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
-    /// Whether no argument comes to the defaults of the library.
+    /// Checks that no arguments give the defaults of the library.
     #[cfg(test)]
     pub check_defaults: fn() -> Result<(), String>,
 }
 
-/// Does the work of a row.
+/// Runs the verb of a row.
 pub type RunVerb =
     fn(&ArgMatches, OpenHandle<'_>, &VerbCall<'_>, AnswerForm) -> anyhow::Result<VerbAnswer>;
 
@@ -388,10 +374,10 @@ fn run<V: Verb>(
     Ok(VerbAnswer { text, notes, status: report.status() })
 }
 
-/// What the command makes of no argument is what the library has by default.
+/// Checks that the options parsed from no arguments are the library's defaults.
 #[cfg(test)]
 fn check_defaults<O: clap::Args + Default + PartialEq + std::fmt::Debug>() -> Result<(), String> {
-    // What must be given has no default.
+    // A required argument has no default.
     let command = O::augment_args(Command::new("defaults").no_binary_name(true));
     let command = command.mut_args(|arg| arg.required(false));
     let none: [&str; 0] = [];
@@ -419,17 +405,17 @@ impl VerbEntry {
         self.path.split([' ', '-']).map(word).collect()
     }
 
-    /// The arguments alone, as Python has them: texts as they were written, no corpus.
+    /// The verb's own arguments, as Python has them: texts as they were written, no corpus.
     pub fn arguments(&self) -> Command {
         self.augmented(Command::new(self.name()))
     }
 
-    /// Its name alone.
+    /// The name alone.
     pub fn outline(&self) -> Command {
         Command::new(self.name()).hide(self.is_hidden)
     }
 
-    /// A command with its arguments.
+    /// Adds the arguments to a command.
     pub fn augmented(&self, command: Command) -> Command {
         let command = (self.augment)(command);
         let help = match self.dry_run {
@@ -439,7 +425,7 @@ impl VerbEntry {
             }
             DryRun::Looks => "Estimate what would be written, and write nothing",
         };
-        // The heading of the last struct would continue.
+        // Without a heading of its own, `--dry-run` would stand under that of the last struct.
         let dry_run = Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue);
         command.arg(dry_run.help_heading(None::<&str>).help(help))
     }

@@ -203,7 +203,7 @@ impl Report for VerifyBackupsReport {
     }
 }
 
-/// Documents that are named of those purged since.
+/// Purged documents that are named, at most.
 const NAMED: usize = 5;
 
 /// Restore a backup as a new corpus.

@@ -107,7 +107,7 @@ impl Verb for CheckArgs {
         let faults = corpus.check(depth, &call.context)?;
         let crowded = match corpus.view().crowded() {
             Ok(crowded) => crowded.len(),
-            // It is among the faults.
+            // The faults have it already.
             Err(_) if !faults.is_empty() => 0,
             Err(error) => return Err(corpusdb::Error::from(error).into()),
         };

@@ -1,4 +1,4 @@
-//! `corpusdb contamination`: suites of evaluation items, and what of them is in a corpus.
+//! `corpusdb contamination`: suites of evaluation items, and how much of them is in a corpus.
 
 use super::contamination_evidence::{ShownEvidence, print_table};
 use crate::cli::find::DocumentName;
@@ -17,9 +17,9 @@ use corpusdb::{Corpus, CorpusWriter, Error};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Fields that are not searched for, of which the names are shown.
+/// Fields without a search, at most, whose names are shown.
 const LISTED: usize = 24;
-/// What is said of suites whose items an earlier release read.
+/// The text about suites whose items an earlier release read.
 pub(super) const EARLIER_ITEMS: &str = "items as an earlier release read them; `corpusdb contamination add` with the same files reads them anew";
 /// The message when there is nothing to search for.
 const NO_SUITE: &str = "there is no suite; `corpusdb contamination add` adds one";
@@ -187,7 +187,7 @@ impl Verb for ContaminationCheckArgs {
                 number(counts.texts)
             ),
         };
-        // Whoever wants no more rows still hears by the exit status what was found.
+        // If the reader wants no more rows, the exit status still says what was found.
         match written.and_then(|()| write(&(last + "\n"))) {
             Err(error) if !is_closed_pipe(&error) => return Err(error),
             _ => {}
@@ -353,7 +353,7 @@ impl Verb for ContaminationShowArgs {
         let evidence = if is_suite && !matches!(name, DocumentName::Id(_)) {
             corpus.suite_evidence(&what, &rule, limit)?
         } else {
-            // A key that was given again: the newest document has it now.
+            // Of several documents that had the key, the newest has it now.
             let Some(document) = name.documents(corpus, &|_| {})?.pop() else {
                 let known = suites.into_iter().map(|suite| suite.suite);
                 let unknown = UnknownName::new("suite or document", &what, known);

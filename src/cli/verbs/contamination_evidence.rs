@@ -1,4 +1,4 @@
-//! Evidence of a suite in a document, for people: in a table, or with the texts beside it.
+//! Prints evidence of a suite in a document for people: as a table, or with the texts.
 
 use crate::cli::output::Output;
 use corpusdb::Corpus;
@@ -26,7 +26,7 @@ impl ShownEvidence {
         Ok(Self { evidence, item })
     }
 
-    /// One line, then the item, then what stands in the document.
+    /// A line of figures, then the item, then the text of the document.
     pub(super) fn print(&self, out: &mut Output) {
         let Self { evidence: one, item } = self;
         let place = one.document.map_or_else(String::new, |id| format!(" in document {id}"));
@@ -51,7 +51,7 @@ impl ShownEvidence {
     }
 }
 
-/// One after another, a line each.
+/// A line for each piece of evidence.
 pub(super) fn print_table(found: &[ItemEvidence], out: &mut Output) {
     if found.is_empty() {
         return;
@@ -81,7 +81,7 @@ fn verdict(one: &ItemEvidence) -> &'static str {
     }
 }
 
-/// On one line, cut.
+/// The text on one line, cut.
 fn shown(text: &str) -> String {
     let plain = |character: char| if character.is_whitespace() { ' ' } else { character };
     let head: String = text.chars().take(SHOWN).map(plain).collect();

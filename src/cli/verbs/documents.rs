@@ -1,4 +1,4 @@
-//! Verbs that look at documents: `count`, `sample`, `show`, and `rejects` for what became none.
+//! Verbs that look at documents: `count`, `sample`, `show`, and at records that became none: `rejects`.
 
 use crate::cli::find;
 use crate::cli::output::{self, Output, Paint};
@@ -108,7 +108,7 @@ impl Verb for SampleArgs {
         let condition = self.condition.or_else(|| snapshot.is_none().then(|| "kept".to_owned()));
         let filter = DocumentFilter { condition, snapshot, ..DocumentFilter::default() };
         let drawn = corpus.sample(filter, self.n, self.seed)?;
-        // A thousand long documents are not held at once.
+        // Written one by one, so that long documents are not all held at once.
         let mut out = BufWriter::new(output::stdout());
         for document in drawn {
             let shown = corpus.show(document)?;

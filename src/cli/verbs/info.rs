@@ -1,4 +1,4 @@
-//! `corpusdb info`: what is in a corpus.
+//! `corpusdb info`: prints what is in a corpus.
 
 use super::contamination::EARLIER_ITEMS;
 use crate::cli::output::Output;
@@ -56,7 +56,7 @@ impl Report for InfoAnswer {
     }
 }
 
-/// How many documents there are, by what became of them.
+/// Counts of documents by standing.
 fn print_documents(info: &Info, out: &mut Output) {
     let n = number;
     let kept = format!("{} kept ({})", n(info.kept), size(info.kept_bytes));
@@ -102,7 +102,7 @@ fn print_sources(info: &Info, out: &mut Output) {
     }
 }
 
-/// What is taken on disk, by family.
+/// Bytes on disk, by family.
 fn print_disk(info: &Info, out: &mut Output) {
     let disk: u64 = info.disk.iter().map(|family| family.bytes).sum();
     let mut families: Vec<_> = info.disk.iter().filter(|family| family.bytes * 50 > disk).collect();
@@ -120,7 +120,7 @@ fn print_disk(info: &Info, out: &mut Output) {
     }
 }
 
-/// What has a name or a number: tokenizers, fields, snapshots, plans.
+/// Tokenizers, fields, snapshots and plans.
 fn print_named(info: &Info, out: &mut Output) {
     let n = number;
     for tokenizer in &info.tokenizers {

@@ -1,4 +1,4 @@
-//! `corpusdb ingest` and `bulk-load`: files, or a load with its decisions, into a corpus.
+//! `corpusdb ingest` and `bulk-load`: bring files, or a load with its decisions, into a corpus.
 
 use crate::cli::output::Output;
 use crate::cli::session::stores;
@@ -14,7 +14,7 @@ use corpusdb::{CorpusWriter, IngestOptions, IngestReport, parse_bytes};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Files that are named of each reason.
+/// Files named for each reason, at most.
 const NAMED: usize = 3;
 
 /// Ingest files: remove duplicates, encode, index and commit; known records are skipped.
@@ -277,7 +277,7 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
     out.capped(report.dedup.capped);
 }
 
-/// What of web archives is not text.
+/// Counts of content in web archives that is not text.
 fn print_skipped(passed: SkippedContent, out: &mut Output) {
     let n = number;
     let SkippedContent { html, gone, older, partial, other } = passed;
@@ -305,7 +305,7 @@ fn print_skipped(passed: SkippedContent, out: &mut Output) {
     }
 }
 
-/// Rows of tables that repeat the row of names.
+/// Counts of rows of tables that repeat the header.
 pub(in crate::cli) fn print_name_rows(rows: u64, first: Option<&str>, out: &mut Output) {
     if rows > 0 {
         let first = first.map_or_else(String::new, |first| format!(" (the first: {first})"));
@@ -316,7 +316,7 @@ pub(in crate::cli) fn print_name_rows(rows: u64, first: Option<&str>, out: &mut 
     }
 }
 
-/// How many files were read, and by reason those that were not. What is damaged is an alarm.
+/// How many files were read, and how many were not, by reason. Damaged files are an alarm.
 fn print_left_files(files: &FileTally, out: &mut Output) {
     let n = number;
     if files.left == 0 {
@@ -339,7 +339,7 @@ fn print_left_files(files: &FileTally, out: &mut Output) {
     }
 }
 
-/// Values that the types of their fields cannot hold, a line a field.
+/// Values that the types of their fields cannot hold, a line for each field.
 pub(in crate::cli) fn print_misfits(misfits: &BTreeMap<String, FieldMisfits>, out: &mut Output) {
     for (field, misfits) in misfits {
         let FieldMisfits { example, file, record, .. } = misfits;
@@ -350,7 +350,7 @@ pub(in crate::cli) fn print_misfits(misfits: &BTreeMap<String, FieldMisfits>, ou
     }
 }
 
-/// Says which texts the slow encoder took; nothing where the fast one took all.
+/// Counts of texts that the slow encoder took; nothing if the fast one took all.
 pub(in crate::cli) fn print_engines(engines: &EngineTexts, out: &mut Output) {
     let (slow, all) = (engines.reference, engines.reference + engines.fast);
     if slow > 0 {
@@ -364,7 +364,7 @@ pub(in crate::cli) fn print_engines(engines: &EngineTexts, out: &mut Output) {
     }
 }
 
-/// Says that documents have no ids of a tokenizer, when some have none.
+/// Says how many documents have no ids of a tokenizer, if any.
 pub(in crate::cli) fn print_refused(tokenizer: &str, refused: &RefusedTexts, out: &mut Output) {
     let Some(first) = refused.first else { return };
     out.line(format!(

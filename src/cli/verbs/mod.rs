@@ -1,4 +1,4 @@
-//! The verbs, one file a family, and the table: help, reference and Python texts of a verb follow from its row.
+//! The table of verbs: help, reference and Python texts of a verb follow from its row; each family has a file.
 
 mod backup;
 mod check;
@@ -132,7 +132,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<reference::ReferenceArgs>(),
 ];
 
-/// What stands above the verbs of a family.
+/// The texts above the verbs of families.
 pub const FAMILIES: &[(&str, &str)] = &[
     ("epoch", "Plan, explain, stream, build, extend and verify packed, source-mixed epochs"),
     (
@@ -154,7 +154,6 @@ pub const FAMILIES: &[(&str, &str)] = &[
     ("tokenizer", "Register, train, extend, analyse, check, use and drop tokenizers"),
 ];
 
-/// The row of a path.
 pub fn find_verb(path: &str) -> Option<&'static VerbEntry> {
     VERBS.iter().find(|row| row.path == path)
 }

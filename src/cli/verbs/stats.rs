@@ -1,4 +1,4 @@
-//! `corpusdb stats`: the corpus in numbers.
+//! `corpusdb stats`: prints the corpus in numbers.
 
 use crate::cli::output::{Output, cut};
 use crate::cli::verb::{ALL_BY_HAND, Report, Verb, VerbCall};
@@ -66,7 +66,7 @@ fn print_stats(stats: &Stats, out: &mut Output) {
     ));
     print_groups(stats, out);
     for (of_kept, title) in [(true, "kept documents:"), (false, "all documents:")] {
-        // Where all are kept, twice the same would be told.
+        // Where all documents are kept, both tables would be the same.
         let columns = stats.columns.iter().filter(|it| it.of_kept == of_kept && it.count > 0);
         let columns: Vec<&ColumnStats> = columns.collect();
         if !columns.is_empty() && (of_kept || all != kept) {
@@ -79,7 +79,7 @@ fn print_stats(stats: &Stats, out: &mut Output) {
     print_rejects(&stats.rejects, out);
 }
 
-/// Documents, bytes and tokens by source and language, as many tokenizers as the terminal is wide for.
+/// Documents, bytes and tokens by source and language, with as many tokenizers as fit the terminal.
 fn print_groups(stats: &Stats, out: &mut Output) {
     if stats.groups.is_empty() {
         return;
@@ -116,7 +116,7 @@ fn print_groups(stats: &Stats, out: &mut Output) {
     out.wide_table(&head, &rows, 2, 0);
 }
 
-/// How values are spread, a column a line.
+/// The spread of values, a line for each column.
 fn print_spreads(columns: &[&ColumnStats], out: &mut Output) {
     let head = [
         "column", "min", "p5", "p25", "p50", "p75", "p95", "max", "mean", "spread", "values",
@@ -160,7 +160,7 @@ fn print_losses(losses: &[LossStats], out: &mut Output) {
         return;
     }
     out.line("not kept:");
-    // Kinds that no source has are left out.
+    // Reasons that no source has are left out.
     type Count = fn(&LossStats) -> u64;
     let kinds: [(&str, Count); 7] = [
         ("exact", |it| it.exact),

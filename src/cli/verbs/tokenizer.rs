@@ -1,4 +1,4 @@
-//! `corpusdb tokenizer`: registered, encoded by, asked, compared, checked, written to files and given up.
+//! `corpusdb tokenizer`: registers tokenizers, encodes with them, compares, checks, exports and drops them.
 
 use super::ingest::{print_engines, print_refused};
 use crate::cli::files::{read_bytes, write_file};
@@ -106,7 +106,7 @@ impl Verb for TokenizerAddArgs {
     }
 }
 
-/// That a directory is no file of a tokenizer, and which of its files is.
+/// The error that a directory is no tokenizer file, with the file in it that is.
 fn folder_words(folder: &Path) -> String {
     let files = ["tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt"];
     let [json, model, vocab, merges] =
@@ -130,8 +130,8 @@ fn parse_special(text: &str) -> Result<(String, u32), String> {
     Ok((token.to_owned(), id))
 }
 
-/// Says what of the templates of stored conversations the tokenizer reads as ordinary text, and what of their messages as
-/// special tokens.
+/// Prints which markers of the templates of stored conversations the tokenizer reads as ordinary text, and what in the
+/// messages it reads as special tokens.
 pub(super) fn note_markers(report: &TokenizerReport, call: &VerbCall<'_>) {
     for (marker, tokens) in &report.ordinary_markers {
         call.note(&format!(
@@ -164,7 +164,7 @@ impl ListRow for TokenizerReport {
     }
 }
 
-/// A line about a tokenizer, and what was encoded with it.
+/// A line about a tokenizer and its encoding.
 pub(super) fn print_tokenizer(report: &TokenizerReport, out: &mut Output) {
     let of = &report.tokenizer;
     let encoded = report.encoded_tokens.map_or(String::new(), |tokens| {
@@ -322,7 +322,7 @@ impl Report for TokenizerDetails {
     const TYPE: &'static str = "tokenizer";
 
     fn print(&self, out: &mut Output) {
-        // Decisions are shown as they were stored, whatever release did.
+        // The record is shown as it was stored, by whatever release.
         match serde_json::to_value(self) {
             Ok(value) => print_outline(&value, 0, out),
             Err(error) => out.line(error.to_string()),
@@ -572,7 +572,7 @@ impl Verb for TokenizerExportArgs {
         let (file, mut is_streamed) = (&self.file, false);
         let bytes = if self.originals {
             let files = corpus.tokenizer_originals(&self.name)?;
-            // What cannot be written is refused before there is a directory.
+            // Checks that may fail come before the directory is made.
             for (name, _) in &files {
                 OutputFile::judge(&file.join(name))?;
             }
@@ -714,7 +714,7 @@ impl Report for TokenizedText {
     }
 }
 
-/// What was given, or what standard input has.
+/// The argument, or standard input.
 fn text_or_stdin(text: Option<String>, call: &VerbCall<'_>) -> anyhow::Result<String> {
     if let Some(text) = text {
         return Ok(text);

@@ -1,4 +1,4 @@
-//! `corpusdb tokenizer analyse`: what tokenizers make of the corpus, in numbers and as a page.
+//! `corpusdb tokenizer analyse`: measures tokenizers on the corpus, in numbers and as a page.
 
 use crate::cli::output::Output;
 use crate::cli::session::on_disk;
@@ -99,7 +99,7 @@ fn cells(name: &str, metrics: &GroupMetrics) -> Vec<String> {
     ]
 }
 
-/// What is used of the vocabulary.
+/// How much of the vocabulary is used.
 fn print_tokenizer(analysis: &TokenizerAnalysis, out: &mut Output) {
     let usage = &analysis.vocabulary_use;
     out.line(format!(
