@@ -1,6 +1,7 @@
-//! `Corpus`, the handle that users hold, and `CorpusWriter`, its one writer: opened, viewed, committed to. It knows the
-//! store alone: what a verb of theirs does stands beside the thing, in the room of it, and what takes several rooms in
-//! `workflow`.
+//! `Corpus`, the handle that users hold, and `CorpusWriter`, its one writer.
+//!
+//! They open the store, give views and commit, and know the store alone. What a verb of theirs does stands in the room
+//! of that verb, and what takes several rooms in `workflow`.
 
 mod backups;
 #[cfg(feature = "generated")]
@@ -30,15 +31,16 @@ pub struct Corpus {
     path: PathBuf,
     view: View,
     journal: Arc<OpenedJournal>,
-    /// The corpora beside it whose documents its epochs draw from too.
+    /// The further corpora that epochs draw from.
     others: Arc<[Corpus]>,
-    /// All of them, once an epoch was asked for.
+    /// All corpora, made when an epoch is first asked for.
     corpora: OnceLock<Corpora>,
     /// Bytes that caches and work in memory may take.
     memory: u64,
     /// Threads of a call whose context names none.
     threads: usize,
-    /// What a writer shows keeps its database open: until then nobody else may write. Given back last.
+    /// A corpus that a writer gave out keeps the database open, so nobody else may write until it is dropped. Dropped
+    /// last.
     _lock: Option<Arc<WriterLock>>,
 }
 
@@ -46,11 +48,9 @@ impl Corpus {
     /// Makes a new corpus at `path`, which must be absent or an empty directory.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when the directory is in use, or a field's name is taken or
-    /// malformed, or the
-    /// keep order needs a field that is not declared as a number; [`PolicyError`](crate::dedup::PolicyError) when
-    /// settings do not
-    /// go together.
+    /// [`StoreError`](crate::store::StoreError) when the directory is in use, or a field's name is taken or malformed,
+    /// or the keep order needs a field that is not declared as a number; [`PolicyError`](crate::dedup::PolicyError)
+    /// when settings do not go together.
     pub fn init(
         path: impl AsRef<Path>,
         policy: &Policy,
@@ -111,7 +111,7 @@ impl Corpus {
         Ok(true)
     }
 
-    /// The journal that was opened.
+    /// The journal at the time of opening.
     pub(crate) fn journal(&self) -> &OpenedJournal {
         &self.journal
     }
@@ -155,7 +155,7 @@ impl Corpus {
         Ok(answer)
     }
 
-    /// How a call of this handle runs.
+    /// The context of a call of this handle.
     pub(crate) fn within<'a>(&self, context: &Context<'a>) -> Context<'a> {
         context.within(self.memory, self.threads)
     }
@@ -171,7 +171,7 @@ pub struct CorpusWriter {
     path: PathBuf,
     writer: StoreWriter,
     journal: Arc<OpenedJournal>,
-    /// The corpora beside it whose documents its epochs draw from too.
+    /// The further corpora that epochs draw from.
     others: Arc<[Corpus]>,
     /// Bytes that caches and work in memory may take.
     memory: u64,
@@ -273,13 +273,13 @@ impl CorpusWriter {
     /// [`StoreError`](crate::store::StoreError) when the disk refuses, or for an interrupt.
     pub fn compact(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let context = self.within(context);
-        // The tables that a family is rewritten from go when the new ones are there.
+        // The old tables of a family are deleted once the new ones exist.
         let largest = self.view().disk_usage()?.iter().map(|(_, bytes)| *bytes).max();
         note_little_room("compacting", &self.path, largest.unwrap_or(0), &context);
         Ok(self.store().compact(&context)?)
     }
 
-    /// How a call of this handle runs.
+    /// The context of a call of this handle.
     pub(crate) fn within<'a>(&self, context: &Context<'a>) -> Context<'a> {
         context.within(self.memory, self.threads)
     }
@@ -289,12 +289,12 @@ impl CorpusWriter {
         self.memory
     }
 
-    /// What writes to the store, for a verb that has begun.
+    /// The store's writer, for a verb that has begun.
     pub(crate) const fn continuing(&mut self) -> &mut StoreWriter {
         &mut self.writer
     }
 
-    /// What writes to the store, for a verb of this handle.
+    /// The store's writer, for the beginning of a verb of this handle.
     pub(crate) const fn store(&mut self) -> &mut StoreWriter {
         self.writer.begin_verb();
         &mut self.writer

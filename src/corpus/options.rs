@@ -1,4 +1,4 @@
-//! How a corpus is opened: what it may take of the machine.
+//! Options for opening a corpus: memory and threads.
 
 use super::machine;
 use super::{Corpus, CorpusWriter};
@@ -117,7 +117,7 @@ impl CorpusOptions {
         paths.iter().map(|path| self.open(path)).collect()
     }
 
-    /// The options of each of several corpora that share the memory: one, and so many others.
+    /// The options for each of several corpora that share the memory: one, and `others` more.
     pub fn among(mut self, others: usize) -> Self {
         if others > 0 {
             self.memory = Some(self.memory_bytes() / (others as u64 + 1));
@@ -138,7 +138,7 @@ impl CorpusOptions {
         self.threads.filter(|threads| *threads > 0).unwrap_or_else(cores)
     }
 
-    /// What the store may take of the memory, with room for its open files: asked for by whatever opens a corpus.
+    /// The memory of the store, after room for open files is made. Whatever opens a corpus asks for it.
     pub(crate) fn claim(self) -> MemoryBudget {
         machine::raise_open_files();
         MemoryBudget::within(self.memory_bytes())

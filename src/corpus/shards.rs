@@ -14,7 +14,7 @@ use store::{
     NumberBlockRef, StoreError, TemplateRecord, TokenIdsRef, TokenizerRecord, View, system_fields,
 };
 
-/// How many bits of a number tell the document within its corpus.
+/// Bits of a number that are the document's number within its corpus.
 const DOCUMENT_BITS: u32 = 40;
 
 /// Bits of a corpus's number above the 32 that one bitmap of a set of documents covers.
@@ -25,11 +25,11 @@ const HIGH_BITS: u32 = DOCUMENT_BITS - 32;
 pub struct Corpora {
     first: View,
     all: Arc<[CorpusShard]>,
-    /// The names of all sources: those of the first corpus by their numbers, then what others have besides.
+    /// The names of all sources: those of the first corpus by their numbers, then further ones of the others.
     sources: Arc<[String]>,
 }
 
-/// What goes wrong with several corpora, beside what each of them says.
+/// Errors of several corpora together.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
@@ -39,9 +39,9 @@ pub enum ShardError {
         if *open == 1 { "is" } else { "are" }
     )]
     TooFew {
-        /// How many it draws from.
+        /// How many corpora the plan draws from.
         needed: u64,
-        /// How many are open.
+        /// How many corpora are open.
         open: u64,
     },
     /// One corpus in two places.
@@ -55,12 +55,12 @@ pub enum ShardError {
     Store(#[from] StoreError),
 }
 
-/// A corpus among others.
+/// One corpus of several.
 struct CorpusShard {
     view: View,
-    /// Its numbers of the first corpus's tokenizers.
+    /// For each tokenizer of the first corpus, its number in this one.
     tokenizers: Vec<Option<TokenizerId>>,
-    /// Its numbers of all sources.
+    /// For each source of all corpora, its number in this one.
     sources: Vec<Option<SourceId>>,
 }
 
@@ -154,7 +154,7 @@ impl Corpora {
         self.sources.get(source.0 as usize).map_or("?", String::as_str)
     }
 
-    /// The corpora that have a source, each with its number of it.
+    /// The corpora that have a source, each with the source's number in it.
     pub(crate) fn views_with(
         &self,
         source: SourceId,
@@ -162,10 +162,7 @@ impl Corpora {
         self.numbered(move |shard| *shard.sources.get(source.0 as usize)?)
     }
 
-    /// A tokenizer that every corpus has, from the same file.
-    ///
-    /// # Errors
-    /// Which corpus has it not.
+    /// A tokenizer that every corpus has, from the same file; the error names a corpus without it.
     pub(crate) fn tokenizer_named(
         &self,
         name: &str,
@@ -183,7 +180,7 @@ impl Corpora {
         Ok(Some((id, record)))
     }
 
-    /// The first corpus's number of a tokenizer in each, with the view; corpora without it are left out.
+    /// For each corpus the tokenizer's number in it, and the view; corpora without the tokenizer are left out.
     fn with_tokenizer(
         &self,
         tokenizer: TokenizerId,
@@ -191,7 +188,7 @@ impl Corpora {
         self.numbered(move |shard| shard.tokenizer(tokenizer))
     }
 
-    /// The corpora that have a number of something, each with it.
+    /// The corpora for which `of` gives a number, each with it.
     fn numbered<T>(
         &self,
         of: impl Fn(&CorpusShard) -> Option<T>,
@@ -206,20 +203,14 @@ impl Corpora {
     }
 
     /// Refuses a plan that draws from more corpora than these.
-    ///
-    /// # Errors
-    /// [`ShardError::TooFew`].
     pub(crate) fn expect(&self, needed: usize) -> Result<(), ShardError> {
         if needed <= self.all.len() { Ok(()) } else { Err(self.missing(needed as u64)) }
     }
 }
 
-/// What is stored of documents, wherever they are.
+/// Reads stored data of documents, in whichever corpus they are.
 impl Corpora {
     /// How many tokens the documents of a block have; none where the corpus has no such block.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
     pub(crate) fn token_counts<T>(
         &self,
         tokenizer: TokenizerId,
@@ -231,10 +222,7 @@ impl Corpora {
         Ok(shard.view.column_values(system_fields::tokens_of(tokenizer), first.block(), read)?)
     }
 
-    /// Calls `each` with every one of `documents`, which ascend, and its ids.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`]; those of `each`.
+    /// Calls `each` with every one of `documents`, which ascend, and its token ids.
     pub(crate) fn for_each_tokens<E: From<ShardError> + From<StoreError>>(
         &self,
         tokenizer: TokenizerId,
@@ -263,10 +251,7 @@ impl Corpora {
         Ok(())
     }
 
-    /// Whether any document says which of its tokens are trained on.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
+    /// Whether any document stores which of its tokens are trained on.
     pub(crate) fn has_loss(&self, tokenizer: TokenizerId) -> Result<bool, ShardError> {
         for (_, view, tokenizer) in self.with_tokenizer(tokenizer) {
             if view.has_loss(tokenizer)? {
@@ -276,10 +261,7 @@ impl Corpora {
         Ok(false)
     }
 
-    /// Which tokens of a document are trained on; none: all.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
+    /// Which tokens of a document are trained on; none means all.
     pub(crate) fn loss(
         &self,
         tokenizer: TokenizerId,
@@ -290,11 +272,8 @@ impl Corpora {
         Ok(shard.view.loss(tokenizer, inside)?)
     }
 
-    /// The documents that say which of their tokens are trained on, ascending, each with these; a row that cannot be
-    /// read is the last of its corpus.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
+    /// The documents that store which of their tokens are trained on, ascending; a row that cannot be read is the last
+    /// of its corpus.
     pub(crate) fn all_losses(
         &self,
         tokenizer: TokenizerId,
@@ -307,11 +286,8 @@ impl Corpora {
         Ok(all.into_iter().flatten())
     }
 
-    /// Documents whose text is encoded otherwise than as plain text, ascending, each with how; a row that cannot be read is
+    /// The documents whose text is not encoded as plain text, ascending, with its form; a row that cannot be read is
     /// the last of its corpus.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
     pub(crate) fn text_forms(
         &self,
     ) -> Result<impl Iterator<Item = Result<(DocId, TextForm), StoreError>>, ShardError> {
@@ -323,11 +299,8 @@ impl Corpora {
         Ok(all.into_iter().flatten())
     }
 
-    /// The sources of which several chat templates wrote the texts of `documents` (or one with several values), with how
-    /// many.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
+    /// The sources in which several chat templates (or one with several values) wrote the texts of `documents`, with
+    /// their number.
     pub(crate) fn mixed_templates(
         &self,
         documents: &RoaringTreemap,
@@ -341,25 +314,18 @@ impl Corpora {
         Ok(mixed(templates))
     }
 
-    /// # Errors
-    /// [`ShardError::Store`].
     pub(crate) fn text(&self, document: DocId) -> Result<String, ShardError> {
         let (view, inside) = self.find(document)?;
         Ok(view.text(inside)?)
     }
 
-    /// The document that a duplicate is removed for; none of one that is no duplicate.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
+    /// The witness of a duplicate; none for a document that is no duplicate.
     pub(crate) fn witness_of(&self, document: DocId) -> Result<Option<DocId>, ShardError> {
         let (view, inside) = self.find(document)?;
         let found = view.match_of(inside)?.filter(|found| found.is_duplicate());
         Ok(found.map(|found| whole(Self::place(document).0, found.witness)))
     }
 
-    /// # Errors
-    /// [`ShardError::Store`].
     pub(crate) fn documents_standing(
         &self,
         standing: Standing,
@@ -372,9 +338,6 @@ impl Corpora {
     }
 
     /// The documents of a source.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
     pub(crate) fn documents_of(&self, source: SourceId) -> Result<RoaringTreemap, ShardError> {
         let mut all = RoaringTreemap::new();
         for (shard, view, source) in self.views_with(source) {
@@ -434,7 +397,7 @@ impl Corpus {
         self.corpora.get_or_init(|| Corpora::of(&self.view, &views(&self.others)))
     }
 
-    /// The key shown for a document of an epoch, in whichever of these corpora it is.
+    /// The key shown for a document of an epoch, from whichever of these corpora has it.
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when its corpus is not among these;
@@ -470,7 +433,7 @@ fn views(others: &[Corpus]) -> Vec<View> {
     others.iter().map(|corpus| corpus.view.clone()).collect()
 }
 
-/// The memory that the corpora beside one bring along; refuses one that is named twice.
+/// The memory that the further corpora bring along; refuses one that is named twice.
 fn memory_beside(first: &Path, others: &[Corpus]) -> Result<u64, Error> {
     refuse_same(std::iter::once(first).chain(others.iter().map(|corpus| corpus.path.as_path())))?;
     Ok(others.iter().map(|other| other.memory).sum())
@@ -482,7 +445,7 @@ impl CorpusShard {
     }
 }
 
-/// The numbers that a corpus gave the tokenizers of the first one.
+/// For each tokenizer of the first corpus, its number in another one.
 fn tokenizers(first: &View, view: &View) -> Vec<Option<TokenizerId>> {
     let mut found = Vec::new();
     for (id, record) in first.tokenizers() {
@@ -494,9 +457,6 @@ fn tokenizers(first: &View, view: &View) -> Vec<Option<TokenizerId>> {
 }
 
 /// Refuses a list that names a corpus twice.
-///
-/// # Errors
-/// [`ShardError::Twice`] with its path.
 fn refuse_same<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), ShardError> {
     let mut seen = BTreeSet::new();
     for path in paths {
@@ -507,12 +467,12 @@ fn refuse_same<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), ShardErr
     Ok(())
 }
 
-/// The number of a document of corpus `shard` among all.
+/// The number that a document of corpus `shard` has among all corpora.
 pub(crate) fn whole(shard: u64, document: DocId) -> DocId {
     DocId(shard << DOCUMENT_BITS | document.0)
 }
 
-/// The sources with several chat templates, with how many.
+/// The sources with several chat templates, with their number.
 pub(crate) fn mixed(
     templates: BTreeMap<String, BTreeSet<TemplateRecord>>,
 ) -> BTreeMap<String, u64> {
@@ -520,7 +480,7 @@ pub(crate) fn mixed(
     counts.filter(|(_, templates)| *templates > 1).collect()
 }
 
-/// Documents of corpus `shard` by their numbers among all.
+/// Documents of corpus `shard` by their numbers among all corpora.
 pub(crate) fn wholes(shard: u64, documents: RoaringTreemap) -> RoaringTreemap {
     if shard == 0 {
         return documents;
@@ -528,7 +488,7 @@ pub(crate) fn wholes(shard: u64, documents: RoaringTreemap) -> RoaringTreemap {
     moved(&documents, |high| Some(high | (shard as u32) << HIGH_BITS))
 }
 
-/// Those of some documents that are in corpus `shard`, by their numbers there.
+/// The documents that are in corpus `shard`, by their numbers there.
 pub(crate) fn parts(shard: u64, documents: &RoaringTreemap) -> RoaringTreemap {
     let inside = |high: u32| high & ((1 << HIGH_BITS) - 1);
     moved(documents, |high| (u64::from(high >> HIGH_BITS) == shard).then(|| inside(high)))

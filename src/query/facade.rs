@@ -26,9 +26,8 @@ impl Corpus {
     }
 
     /// Documents, bytes and tokens by source and language, quantiles of lengths and declared numbers, why documents are
-    /// not kept and records not read. Exact; no text is read. With a snapshot it is about all that was stored when
-    /// that was
-    /// made, and kept where it keeps them.
+    /// not kept and records not read. Exact; no text is read. With a snapshot it is about all that was stored when that
+    /// was made, and kept where it keeps them.
     ///
     /// ```
     /// use corpusdb::query::{DocumentFilter, StatsValue};

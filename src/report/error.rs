@@ -9,10 +9,10 @@ use store::StoreError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// Something of it cannot be counted.
+    /// A query failed.
     #[error(transparent)]
     Query(QueryError),
-    /// The plan cannot be told.
+    /// The plan cannot be explained.
     #[error(transparent)]
     Epoch(EpochError),
     /// Rows cannot be read.
@@ -28,7 +28,7 @@ from_lower!(ReportError::Epoch(EpochError));
 from_lower!(ReportError::Store(StoreError));
 
 impl From<ReportError> for Error {
-    /// A report says what those say that count for it.
+    /// The report adds nothing to the error of the room that counts for it.
     fn from(error: ReportError) -> Self {
         match error {
             ReportError::Interrupted(stop) => stop.into(),
