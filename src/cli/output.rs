@@ -430,7 +430,7 @@ mod tests {
         assert_eq!(text.lines().filter(|line| line.starts_with("  name")).count(), 2, "{text}");
     }
 
-    /// A filter behind it took the colours of `show --tokens` out.
+    /// A second filter removed the colours of `show --tokens`.
     #[test]
     fn a_terminal_shows_colours_and_obeys_no_text() {
         let mut out = Output { shows: true, has_colours: true, ..plain() };

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::{LazyLock, OnceLock};
 
-/// Who reads a text.
+/// The face that a text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Face {
     /// At a shell.
@@ -224,7 +224,7 @@ fn flags_as_keywords(text: &str) -> String {
     out + rest
 }
 
-/// The value behind a flag as Python writes it.
+/// The value after a flag, as Python writes it.
 fn keyword_value(behind: &str, takes_value: bool) -> String {
     match (takes_value, value_word(behind)) {
         (false, _) => "True".to_owned(),

@@ -1,4 +1,4 @@
-//! Backups of corpora: taken beside a writer, listed, verified, restored and dropped.
+//! Backups of corpora: creates, lists, verifies, restores and drops them, also while a writer is open.
 
 use super::machine;
 use super::remote_backups::RemoteBackups;

@@ -75,7 +75,7 @@ impl Corpus {
         Self::options().open(path)
     }
 
-    /// Where it lies, as it was opened.
+    /// The path of the corpus, as it was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -97,8 +97,8 @@ impl Corpus {
         Ok(self.journal.ends_with(&self.path, self.view.commit())?)
     }
 
-    /// Whether its folder still stands at its path, and those of the corpora beside it at theirs: else what is there is
-    /// another corpus.
+    /// Whether the corpus's folder still stands at its path, and those of its further corpora at theirs; if not,
+    /// another corpus is there.
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when nobody can look.
@@ -189,9 +189,9 @@ impl CorpusWriter {
         Corpus::options().open_writer(path)
     }
 
-    /// What is committed by now, to be read without a second opening. It continues showing this moment while the writer
-    /// writes on; ask again for a later one. It keeps the database open: until it is dropped too, no other writer can
-    /// be.
+    /// The corpus as it is committed now, to be read without a second opening. It shows this moment even when the
+    /// writer writes on; call again for a later one. It keeps the database open: until it is dropped too, no other
+    /// writer can be opened.
     #[must_use]
     pub fn corpus(&self) -> Corpus {
         let (path, view) = (self.path.clone(), self.view().clone());
@@ -201,7 +201,7 @@ impl CorpusWriter {
         Corpus { path, view, journal, others, corpora, memory, threads, _lock: lock }
     }
 
-    /// Where it lies, as it was opened.
+    /// The path of the corpus, as it was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use store::{self, MemoryBudget, OpenedJournal, StoreWriter};
 
-/// What an opened corpus may take of the machine; [`Corpus::options`] begins with all defaults.
+/// What an opened corpus may take of the machine; [`Corpus::options`] begins with the defaults.
 ///
 /// ```
 /// # use corpusdb::{Corpus, DedupMode, Policy};
@@ -57,7 +57,7 @@ impl CorpusOptions {
         Ok(Corpus { path, view, journal, others, corpora, memory, threads, _lock: None })
     }
 
-    /// As [`CorpusOptions::open`], with the corpora at `shards` beside it, which share the memory: see
+    /// As [`CorpusOptions::open`], with further corpora at `shards`, which share the memory: see
     /// [`Corpus::with_shards`].
     ///
     /// # Errors
@@ -93,8 +93,8 @@ impl CorpusOptions {
         })
     }
 
-    /// As [`CorpusOptions::open_writer`], with the corpora at `shards` beside it, which are read only and share the
-    /// memory: see [`CorpusWriter::with_shards`].
+    /// As [`CorpusOptions::open_writer`], with further corpora at `shards`, which are read only and share the memory:
+    /// see [`CorpusWriter::with_shards`].
     ///
     /// # Errors
     /// As [`CorpusOptions::open_writer`] and [`CorpusWriter::with_shards`].

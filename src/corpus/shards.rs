@@ -1,8 +1,8 @@
-//! Several corpora as one: a corpus, and those beside it that hold other documents, as epochs draw from them.
+//! Several corpora as one, from which epochs draw: numbers of documents, sources and tokenizers across them.
 //!
-//! A document of the first corpus has the number that it has there. One of corpus `n`, counted from 0, has that number
-//! and `n` times 2^40 more: no corpus has as many documents, so the upper bits name the corpus. Sources go by their
-//! names, and tokenizers by their names and files.
+//! A document of the first corpus keeps its number. One of corpus `n`, counted from 0, has its number there plus `n`
+//! times 2^40: no corpus has as many documents, so the upper bits name the corpus. Sources go by their names, and
+//! tokenizers by their names and files.
 
 use super::{Corpus, CorpusWriter};
 use model::{BLOCK_SIZE, DocId, Error, LossSpan, SourceId, Standing, TextForm, TokenizerId};
@@ -65,7 +65,7 @@ struct CorpusShard {
 }
 
 impl Corpora {
-    /// One corpus, and others beside it, in the order in which their documents are numbered.
+    /// The corpus `first` and `others`, in the order in which their documents are numbered.
     #[must_use]
     pub fn of(first: &View, others: &[View]) -> Self {
         let views = || std::iter::once(first).chain(others);
@@ -91,7 +91,7 @@ impl Corpora {
         Self { first: first.clone(), all, sources: sources.into() }
     }
 
-    /// One corpus by itself.
+    /// A single corpus.
     #[must_use]
     pub fn alone(view: &View) -> Self {
         Self::of(view, &[])
@@ -350,11 +350,11 @@ impl Corpora {
 }
 
 impl Corpus {
-    /// The same corpus, with others beside it: plans, epochs, exports and their proofs are then over the documents of
-    /// all of them. Everything else is of this corpus alone. Documents are numbered as [`Corpora`] says, so the order
-    /// counts. A plan over several corpora opens only where at least those are there, in the order in which it was
-    /// planned. What each was opened with of memory is theirs together; what others have beside themselves does not
-    /// come along.
+    /// This corpus, with `others` as further corpora: plans, epochs, exports and their proofs are then over the
+    /// documents of all of them. Everything else is of this corpus alone. Documents are numbered as [`Corpora`] says,
+    /// so the order counts. A plan over several corpora can be opened only where at least these are given, in the order
+    /// in which it was planned. The memory that each was opened with is shared by all; further corpora of `others` are
+    /// left out.
     ///
     /// ```
     /// use corpusdb::{Context, Recipe};
@@ -392,7 +392,7 @@ impl Corpus {
         Ok(self)
     }
 
-    /// This corpus and those beside it, as epochs see them.
+    /// This corpus and its further corpora, as epochs see them.
     pub fn corpora(&self) -> &Corpora {
         self.corpora.get_or_init(|| Corpora::of(&self.view, &views(&self.others)))
     }
@@ -409,7 +409,7 @@ impl Corpus {
 }
 
 impl CorpusWriter {
-    /// The same writer, with corpora beside it that are read only: as [`Corpus::with_shards`]. Plans are stored in this
+    /// This writer, with further corpora that are read only: as [`Corpus::with_shards`]. Plans are stored in this
     /// corpus.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use store::system_fields;
 use store::{NumberBlock, View};
 
-/// Groups, or pairs of groups, at most: nobody reads more.
+/// Groups, at most: nobody reads more.
 const MOST: usize = 1000;
 /// Separates the values of a group by several fields, and stands for a missing one.
 const BETWEEN: &str = " / ";

@@ -29,7 +29,7 @@ pub struct RepairReport {
 }
 
 impl RepairReport {
-    /// Whether the corpus is as it must be now.
+    /// Whether the corpus is sound now.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.lost.is_empty() && self.faults.is_empty()

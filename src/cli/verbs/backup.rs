@@ -1,4 +1,4 @@
-//! `corpusdb backup`: backups of a corpus, each one commit, taken beside a writer.
+//! `corpusdb backup`: creates, lists, verifies, restores and drops backups, also while a writer is open.
 
 use crate::cli::output::Output;
 use crate::cli::record::{OnRecord, RecordArgs};

@@ -64,7 +64,7 @@ fn heading(pair: &ReviewPair) -> String {
     )
 }
 
-/// The lines of a part of an item beside its excerpts of the document; `marks` is the width of marks.
+/// The lines of a part of an item, next to its excerpts of the document; `marks` is the width of marks.
 fn side_by_side(part: &ReviewPart, width: usize, marks: usize) -> Vec<Parts> {
     if width < WIDE {
         let asked = column(&part.asked, width, marks);

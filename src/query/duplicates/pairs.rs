@@ -47,8 +47,8 @@ enum Removed<'a> {
     None,
 }
 
-/// Exact and near duplicates with their witnesses. For one document: its own witness, or, when it is kept, those it is
-/// the witness of.
+/// Exact and near duplicates with their witnesses. For one document: its own witness, or, when it is kept, the
+/// documents whose witness it is.
 ///
 /// # Errors
 /// [`QueryError::NoDocument`] for an id that was never given, [`QueryError::Store`] when a row

@@ -117,7 +117,7 @@ pub struct PolicyChange {
     pub steps: Vec<String>,
 }
 
-/// What a policy comes to, without a corpus.
+/// What a policy detects and costs, without a corpus.
 #[must_use]
 pub fn explain_policy(policy: &Policy) -> DedupExplanation {
     DedupExplanation {
@@ -134,7 +134,7 @@ pub fn explain_policy(policy: &Policy) -> DedupExplanation {
     }
 }
 
-/// What the policy of a corpus comes to, or another one that the corpus could go over to.
+/// What the policy of a corpus detects and costs, or another one that the corpus could change to.
 ///
 /// # Errors
 /// [`QueryError::Fixed`] when `other` needs other sketches; [`QueryError::Store`] when a row cannot be

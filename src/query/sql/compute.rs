@@ -25,13 +25,13 @@ pub enum Computed {
     Bool(bool),
     /// Microseconds since 1970.
     Timestamp(i64),
-    /// One that is not of the type asked for.
+    /// A value of another type than asked for.
     IllTyped,
     /// Null.
     Null,
 }
 
-/// The type of field that the values of an expression are, if there is one. It blocks.
+/// The type of field for the values of an expression, if there is one. It blocks.
 ///
 /// # Errors
 /// As [`super::select`].
@@ -70,7 +70,7 @@ pub struct Computing<'v> {
     asked: FieldKind,
 }
 
-/// The values of an expression over `documents`, as those of a field of a kind. It blocks.
+/// Computes an expression over `documents`, with values of the given kind. It blocks.
 ///
 /// # Errors
 /// As [`super::select`].

@@ -1,4 +1,4 @@
-//! The rows of the table `contamination`: what documents have of the items of suites.
+//! The rows of the table `contamination`: evidence that documents have items of suites.
 
 use super::producer::Sink;
 use crate::query::contamination::{ItemEvidence, each_evidence};

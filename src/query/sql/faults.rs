@@ -45,7 +45,7 @@ impl QueryError {
     }
 }
 
-/// The user's words as an error repeats them: the beginning of long ones.
+/// The user's words as an error repeats them; of long ones the beginning.
 pub(in crate::query) fn shown(statement: &str) -> String {
     const CHARACTERS: usize = 1000;
     let statement = statement.trim();
@@ -55,7 +55,7 @@ pub(in crate::query) fn shown(statement: &str) -> String {
     }
 }
 
-/// The engine's message without its class, or the missing column and those there are.
+/// The engine's message without its class; for an unknown column, its name and the columns that exist.
 pub(in crate::query) fn words(error: &DataFusionError) -> String {
     if let DataFusionError::SchemaError(schema, _) = error.find_root()
         && let SchemaError::FieldNotFound { field, valid_fields } = schema.as_ref()

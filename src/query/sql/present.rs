@@ -25,7 +25,7 @@ pub(in crate::query) fn is_of_chance(function: &ScalarUDF) -> bool {
 /// What an expression depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependence {
-    /// What of the present moment it looks at, in words: a column of standing, another table.
+    /// What it reads of the present moment, in words: a column of standing, another table.
     pub present: Option<String>,
     /// A function whose value is another one each time.
     pub chance: Option<String>,
@@ -33,8 +33,7 @@ pub struct Dependence {
     pub others: bool,
 }
 
-/// What the value of a SQL expression over `documents` depends on besides the document, told from its
-/// plan. It blocks.
+/// What the value of a SQL expression over `documents` depends on besides the document, found from its plan. It blocks.
 ///
 /// # Errors
 /// As [`super::select`].

@@ -39,8 +39,8 @@ impl SqlQuery {
         Self { snapshot: Some(name.into()), ..self }
     }
 
-    /// Whether `read_parquet`, `read_csv` and `read_json` may read files of this machine. Not for statements of people
-    /// who may not read whatever this process may.
+    /// Whether `read_parquet`, `read_csv` and `read_json` may read files of this machine. Leave it off for statements
+    /// of people who may not read every file that this process may read.
     pub fn files(self, allowed: bool) -> Self {
         Self { files: allowed, ..self }
     }

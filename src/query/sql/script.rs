@@ -34,10 +34,10 @@ pub enum ScriptEnd {
     Ended,
     /// Within a statement: the last one has no `;`.
     Open,
-    /// Within a text, a name in quotes or a comment. What stands before it is cut as usual, the last statement is not
-    /// whole.
+    /// Within a string, a quoted name or a comment. The statements before it are cut as usual, the last one is
+    /// incomplete.
     Unclosed(ScriptFault),
-    /// At what is no SQL. Behind it nothing is read.
+    /// At text that is not SQL. Nothing after it is read.
     Fault(ScriptFault),
 }
 
@@ -54,7 +54,7 @@ pub struct ScriptFault {
 }
 
 impl ScriptStatement {
-    /// A text that is taken for one statement as it is.
+    /// A text that is taken as one statement.
     #[must_use]
     pub const fn alone(text: String) -> Self {
         Self { text, line: 1, column: 1 }

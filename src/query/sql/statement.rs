@@ -26,8 +26,8 @@ const QUEUE: usize = 2;
 const TICK: Duration = Duration::from_millis(20);
 
 /// The answer to a statement: its columns, known at once, and its rows, batch by batch as the engine makes them. It
-/// ends with the last batch or with an error. Dropped before, it ends the query, which takes until the engine has made
-/// the batch that it is at.
+/// ends with the last batch or with an error. Dropping it earlier ends the query, once the engine has made its current
+/// batch.
 pub struct Rows {
     schema: SchemaRef,
     batches: Option<Receiver<RecordBatch>>,
