@@ -1,4 +1,4 @@
-//! The command line.
+//! The command `corpusdb`: parses its arguments, runs the verb, and prints the answer.
 //!
 //! Answers go to stdout, notes and errors to stderr. Exit codes: 0 done; 1 done, but the answer is bad (faults found,
 //! verification failed, nothing under that key); 2 failed; 130 interrupted, the corpus consistent.

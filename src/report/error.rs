@@ -1,4 +1,4 @@
-//! Why a corpus cannot be reported on.
+//! The errors of a report.
 
 use crate::epoch::EpochError;
 use crate::query::QueryError;

@@ -1,4 +1,4 @@
-//! `corpusdb check`, `compact` and `migrate`: is everything as it must be, and the files of the store.
+//! `corpusdb check`, `compact` and `migrate`: looks for faults, and rewrites the files of the store.
 
 use crate::cli::output::{self, Output};
 use crate::cli::verb::{ALL_BY_HAND, CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};

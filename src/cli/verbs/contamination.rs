@@ -1,4 +1,4 @@
-//! `corpusdb contamination`: suites of evaluation items, and how much of them is in a corpus.
+//! `corpusdb contamination`: adds, lists and drops suites of evaluation items, and shows evidence of their items.
 
 use super::contamination_evidence::{ShownEvidence, print_table};
 use crate::cli::find::DocumentName;

@@ -1,4 +1,4 @@
-//! Verbs that look at documents: `count`, `sample`, `show`, and at records that became none: `rejects`.
+//! Verbs that show documents, `count`, `sample` and `show`, and rejected records, `rejects`.
 
 use crate::cli::find;
 use crate::cli::output::{self, Output, Paint};

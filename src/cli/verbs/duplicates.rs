@@ -1,4 +1,4 @@
-//! `corpusdb duplicates`: removed documents and their matches, in numbers, as a list, or for one document.
+//! `corpusdb duplicates`: shows removed documents and their matches, in numbers, as a list, or for one document.
 
 use super::duplicates_text::{pair_line, print_diff, print_document, print_matrix, print_summary};
 use crate::cli::find;

@@ -1,4 +1,4 @@
-//! `corpusdb epoch plan`, `mark`, `list`, `extend` and `drop`: the plans of epochs, which are stored.
+//! `corpusdb epoch plan`, `mark`, `list`, `extend` and `drop`: stores and manages plans of epochs.
 
 use crate::cli::files::read_text;
 use crate::cli::output::Output;

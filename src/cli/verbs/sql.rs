@@ -1,4 +1,4 @@
-//! `corpusdb sql`: statements over the corpus, from the arguments, a file or standard input; on a terminal, a shell.
+//! `corpusdb sql`: runs statements from the arguments, a file or standard input; on a terminal, opens a shell.
 
 use super::shell;
 use super::sql_answer::{AnswerFile, AnswerFormat, SqlFileReport, StatementScope, print_answer};

@@ -1,4 +1,4 @@
-//! `date_trunc` for all years.
+//! `date_trunc` for timestamps of all years.
 //!
 //! The engine's counts in nanoseconds, so one value beyond 2262 failed the statement.
 

@@ -1,4 +1,4 @@
-//! A plan node that changes nothing of its input's rows, and does something to each batch on its way.
+//! A plan node that hands its input's rows on unchanged, and acts on each batch on its way.
 
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Statistics;

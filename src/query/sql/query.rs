@@ -1,4 +1,4 @@
-//! A statement and what its caller passes with it: a snapshot to look at, leave to read files, values of parameters.
+//! A statement with its options: the snapshot to read, permission to read files, values of parameters.
 
 use super::parameters::SqlParameters;
 use model::Interrupt;
