@@ -207,8 +207,8 @@ pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
     /// Prints the report for people.
     fn print(&self, out: &mut Output);
 
-    /// The report as JSON, an object a line. `tried` says whether the verb was only tried; none for a verb that cannot be.
-    /// It cannot fail for a report, since all keys are text.
+    /// The report as JSON, an object a line. `tried` says whether the verb was only tried; none if it cannot be. It
+    /// cannot fail for a report, since all keys are text.
     fn json(&self, tried: Option<bool>) -> serde_json::Result<String> {
         Ok(output::json_of(Self::TYPE, self, tried)? + "\n")
     }
