@@ -48,9 +48,11 @@ impl Corpus {
     /// Makes a new corpus at `path`, which must be absent or an empty directory.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when the directory is in use, or a field's name is taken or malformed,
-    /// or the keep order needs a field that is not declared as a number; [`PolicyError`](crate::dedup::PolicyError)
-    /// when settings do not go together.
+    /// [`StoreError`](crate::store::StoreError) when the directory is in use, or a field's name is taken or
+    /// malformed, or the
+    /// keep order needs a field that is not declared as a number; [`PolicyError`](crate::dedup::PolicyError) when
+    /// settings do not
+    /// go together.
     pub fn init(
         path: impl AsRef<Path>,
         policy: &Policy,

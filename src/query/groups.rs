@@ -12,7 +12,7 @@ const MOST: usize = 1000;
 const BETWEEN: &str = " / ";
 const NONE: &str = "(none)";
 
-/// The source of a document of a block.
+/// Tells the source of a document of a block.
 pub(in crate::query) fn source_of(sources: &NumberBlock, document: DocId) -> SourceId {
     let source = sources.get(document.slot()).and_then(|source| u32::try_from(source).ok());
     SourceId(source.unwrap_or(u32::MAX))

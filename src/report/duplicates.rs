@@ -69,7 +69,10 @@ pub struct ReportCluster {
     pub diff: Vec<DiffPart>,
 }
 
-/// The part about duplicates alone.
+/// What dedup took away, alone.
+///
+/// # Errors
+/// [`ReportError::Query`] for sources by the thousand that have duplicates of each other, or when rows cannot be read.
 pub(crate) fn duplicates(
     view: &View,
     options: &ReportOptions,

@@ -1,4 +1,4 @@
-//! The errors of a report.
+//! Why a corpus cannot be reported on.
 
 use crate::epoch::EpochError;
 use crate::query::QueryError;
@@ -9,10 +9,10 @@ use store::StoreError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// A query failed.
+    /// Something of it cannot be counted.
     #[error(transparent)]
     Query(QueryError),
-    /// The plan cannot be explained.
+    /// The plan cannot be told.
     #[error(transparent)]
     Epoch(EpochError),
     /// Rows cannot be read.
@@ -28,7 +28,7 @@ from_lower!(ReportError::Epoch(EpochError));
 from_lower!(ReportError::Store(StoreError));
 
 impl From<ReportError> for Error {
-    /// The report adds nothing to the error of the room that counts for it.
+    /// A report says what those say that count for it.
     fn from(error: ReportError) -> Self {
         match error {
             ReportError::Interrupted(stop) => stop.into(),

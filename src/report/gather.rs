@@ -167,7 +167,7 @@ fn go_on(interrupt: &Interrupt) -> Result<(), ReportError> {
     Ok(interrupt.check()?)
 }
 
-/// The newest snapshots in the order of their commits, and the number of older ones.
+/// The newest snapshots in the order of their commits, and how many older ones there are.
 fn snapshots(view: &View) -> Result<(Vec<SnapshotInfo>, u64), ReportError> {
     let mut all: Vec<SnapshotInfo> =
         view.snapshots()?.into_iter().map(SnapshotInfo::from).collect();

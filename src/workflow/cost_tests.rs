@@ -77,7 +77,7 @@ pub(super) fn of(rows: &BTreeMap<&'static str, u64>, family: &str) -> u64 {
     rows.get(family).copied().unwrap_or(0)
 }
 
-/// Pages of one cluster, each with a different word.
+/// Pages of one cluster, each with another word than the others.
 fn alike(count: u64) -> String {
     let page = |number: u64| {
         let words = (0..100).map(|at| match at {

@@ -60,7 +60,7 @@ impl Corpus {
         Ok(faults)
     }
 
-    /// Checks that load tokenizers and suites. Where one cannot be loaded, its data is not compared.
+    /// What needs the crafts: of tokenizers and suites that cannot be loaded nothing can be compared.
     fn check_crafts(&self, context: &Context<'_>) -> Result<Vec<CheckFault>, CurateError> {
         let loaded = curate::load_all(self.view())?;
         let tokenizers: Vec<_> =
@@ -263,7 +263,7 @@ impl CorpusWriter {
     }
 }
 
-/// The snapshots and plans that show any of the documents.
+/// Snapshots and plans alone.
 fn shown_by(view: &View, documents: &RoaringTreemap) -> Result<Dependents, Error> {
     let mut shown =
         Dependents { plans: epoch::plans_drawing(view, documents)?, ..Dependents::default() };

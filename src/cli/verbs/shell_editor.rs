@@ -133,7 +133,7 @@ fn complete(names: &SqlNames, typed: &str) -> (usize, Vec<String>) {
     let tables = || names.tables.iter();
     let mut found = Vec::new();
     if let Some(table) = before.strip_suffix('.') {
-        // Columns of the table before the dot; of all tables where that word is an alias.
+        // Of the table that is named; of any where it is named by another word.
         let (_, table) = table.split_at_checked(begin(table)).unwrap_or(("", table));
         let is_known = tables().any(|it| it.name == table);
         let of = tables().filter(|it| !is_known || it.name == table);

@@ -223,13 +223,13 @@ fn side_by_side(
         tokens: one.tokens,
         longest_run: one.longest_run,
         enough: one.is_enough,
-        // All of the question, up to where it is cut.
+        // All of it, up to where it is cut.
         asked: excerpts(asked, &marked(asked, normaliser, &one.covered), SHOWN, SHOWN),
         found: excerpts(text, &one.spans, AROUND, SHOWN),
     }
 }
 
-/// The byte ranges of covered tokens, given as pairs of first and end.
+/// The bytes of tokens of a part by a normaliser, from and up to.
 fn marked(text: &str, normaliser: Normaliser, covered: &[(u32, u32)]) -> Vec<ByteSpan> {
     let ends = |(from, to): &(u32, u32)| [u64::from(*from), u64::from(to.saturating_sub(1))];
     let mut asked: Vec<u64> = covered.iter().flat_map(ends).collect();

@@ -43,7 +43,7 @@ pub(in crate::query) struct Filler<'a> {
     rows: usize,
     /// Bytes of text after which a batch ends.
     text_bytes: i64,
-    /// Whether a column or the predicate needs the standings of a block.
+    /// Whether the standings of a block are read.
     by_standing: bool,
 }
 

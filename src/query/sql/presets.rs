@@ -67,7 +67,7 @@ pub fn resolved(condition: &str, on_text: bool) -> Result<String, String> {
         let start = places.byte_of(first.span.start);
         out.push_str(condition.get(done..start).unwrap_or_default());
         out.push_str(&one.condition(on_text));
-        // The last token is a bracket, which is one byte.
+        // The last one is a bracket, which is a byte.
         done = places.byte_of(last.span.start) + 1;
     }
     out.push_str(condition.get(done..).unwrap_or_default());

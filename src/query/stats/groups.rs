@@ -164,7 +164,7 @@ impl Block {
         }
     }
 
-    /// The sums of the document at a slot.
+    /// What the document at a slot comes to.
     pub(super) fn sum(&self, slot: u16) -> Sum {
         let mut sum = Sum::default();
         self.add_to(&mut sum, slot);

@@ -102,7 +102,7 @@ pub(super) fn footer(file: &DataFile) -> Result<ParquetFile, QueryError> {
     })
 }
 
-/// The condition on least and greatest values by which row groups are skipped, where the filters give one.
+/// The condition by which row groups are left out, where the filters make one of the least and greatest values.
 pub(super) fn pruned_by(
     session: &dyn Session,
     schema: &SchemaRef,

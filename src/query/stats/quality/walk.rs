@@ -89,7 +89,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Takes documents of the current block, with their scores.
+    /// Takes documents of the block that was entered, with their scores.
     pub(super) fn take(&mut self, documents: &[DocId], scores: &[Vec<f64>]) {
         let Some(block) = self.block.take() else { return };
         for (row, document) in documents.iter().enumerate() {
