@@ -117,7 +117,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name):
-        # `corpusdb.torch` without a line that imports it: it takes torch, which not everybody has.
+        # `corpusdb.torch` is imported at its first use, since it takes torch, which is optional.
         if name == "torch":
             return importlib.import_module("corpusdb.torch")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,7 @@
-"""What accelerate says of the loaders that are iterated, and what it is told of ours.
+"""Shows accelerate our loaders, and refuses what accelerate's loaders would do to whole batches.
 
-`GradientState` has every loader of accelerate that is under way. One that would divide again what a rank has, or
-collate whole batches into others, would lose or repeat data without a word: it is refused where an iteration begins.
+`GradientState` lists every loader of accelerate that is iterating. One that would divide a rank's batches again, or
+collate whole batches into others, would lose or repeat data silently: it is refused where an iteration begins.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from corpusdb.errors import BadInput
 
 __all__ = ["hide", "refuse_dividing", "sampler_epoch", "show"]
 
-#: The first release that was tried, and the first one behind those.
+#: The first release that was tried, and the first one after those.
 TRIED = ("1.15", "2")
-#: The classes that divide what a dataset gives among processes, and the one that skips what it has read.
+#: The classes that divide a dataset among processes, and the one that skips what was read already.
 _DISPATCHER, _SHARD, _SKIPPER = "DataLoaderDispatcher", "IterableDatasetShard", "SkipDataLoader"
 
 
@@ -66,7 +66,7 @@ def refuse_dividing(dataset: object, world: int, is_chosen: bool) -> None:
             "plan.loader() from get_train_dataloader, which resumes by itself"
         )
     if why is not None:
-        # It gives nothing, and would stand among those under way.
+        # accelerate would count it among the loaders that iterate, though it gives nothing.
         _state()._remove_dataloader(loader)
         raise BadInput(why)
 
@@ -96,13 +96,13 @@ COLLATING = (
 
 
 def _state() -> Any:
-    """accelerate's `GradientState`, where the process has imported accelerate; else None."""
+    """accelerate's `GradientState`, if the process has imported accelerate; else None."""
     module = sys.modules.get("accelerate.state")
     return None if module is None else module.GradientState()
 
 
 def _loader_of(dataset: object) -> tuple[Any, bool]:
-    """The loader of accelerate that iterates over a dataset, and whether it has a part of it alone."""
+    """The loader of accelerate that iterates over a dataset, and whether it reads only a part of it."""
     state = _state()
     for loader in reversed([] if state is None else state.dataloader_references):
         held: Any = getattr(loader, "dataset", None)

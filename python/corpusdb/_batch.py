@@ -1,7 +1,7 @@
-"""Batches and rows of a loader: dictionaries of arrays, with the documents that they are made of.
+"""Batches and rows of a loader: dictionaries of arrays that know the documents they are made of.
 
-What is pickled are plain values and a call of `rebuilt_batch` or `rebuilt_arrow_batch`, so that `torch.load` can read
-batches as it reads weights.
+A pickle has plain values and a call of `rebuilt_batch` or `rebuilt_arrow_batch`, so that `torch.load` can read batches
+as it reads weights.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ State = dict[str, Any]
 
 Ints = npt.NDArray[np.int64]
 
-#: Rows of a batch that a notebook shows.
+#: Rows of a batch that a notebook shows, at most.
 _SHOWN = 8
 
 _NONE: Ints = np.empty(0, np.int64)
@@ -103,8 +103,8 @@ class _Origin:
         self._reading = reading
 
     def _parts(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        # Read in the reverse of the order in which they are set: if another thread clears `_origin` meanwhile, `_told`
-        # is set.
+        # Read in the reverse of the order in which they are set: if another thread has cleared `_origin` meanwhile,
+        # `_told` is set.
         origin, told = self._origin, self._told
         if told is None:
             told = _NOTHING if origin is None else origin.tell()
@@ -172,7 +172,7 @@ class _Origin:
         return self._reading()
 
     def _kept(self) -> dict[str, Any]:
-        """What is pickled of it beside its values. The loader that looks up keys stays behind."""
+        """What a pickle has beside the values. The loader, which looks up keys, is left out."""
         return {
             "number": self.number,
             "epoch": self.epoch,
@@ -182,7 +182,7 @@ class _Origin:
         }
 
     def _remember(self, kept: Mapping[str, Any]) -> None:
-        """Takes what was pickled."""
+        """Restores what was pickled."""
         self.number, self.epoch, self.state = kept["number"], kept["epoch"], kept["state"]
         rows, sources, documents, offsets, ends = (np.frombuffer(part, np.int64).copy() for part in kept["parts"])
         self._told = rows, sources, documents, offsets, ends

@@ -1,7 +1,7 @@
-"""The epoch that a trainer is about to begin, as its calls under way say.
+"""Finds the epoch that a trainer is about to begin, from the frames of its running calls.
 
-Here alone frames of other libraries are read. Neither transformers nor Lightning tells a `DataLoader` over a dataset of
-whole batches at which epoch it begins, where a run goes on: without this it would have epoch 0 again.
+Only this file reads frames of other libraries. Neither transformers nor Lightning tells a `DataLoader` over a dataset
+of whole batches at which epoch a resumed run begins: without this it would begin with epoch 0 again.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from corpusdb._versions import is_tried
 
 __all__ = ["epoch_under_way"]
 
-#: Of each trainer the first release that was tried, and the first one behind those.
+#: For each trainer the first release that was tried, and the first one after those.
 TRIED = {"transformers": ("5.24", "6"), "lightning": ("2.6", "3"), "pytorch_lightning": ("2.6", "3")}
-#: Calls of transformers that evaluate, and Lightning's class that does.
+#: Methods of transformers that evaluate, and Lightning's class that does.
 _EVALUATIONS, _EVALUATOR = ("evaluate", "evaluation_loop"), "_EvaluationLoop"
 
 

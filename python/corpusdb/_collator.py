@@ -1,4 +1,4 @@
-"""Batches of a trainer made of rows that were read from built files, without a corpus."""
+"""A collate function that makes a trainer's batches from rows of built files, without a corpus."""
 
 from __future__ import annotations
 

@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Corpus"]
 
-#: Values of `?` and `$1` in order, or of `$name` by name.
+#: Values for `?` and `$1` in order, or for `$name` by name.
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
-#: Documents that iterators read at a time.
+#: Documents that an iterator reads at a time.
 _DOCUMENTS = 64
-#: How many names of sources, fields and so on `repr` shows.
+#: Names of sources, fields and so on that `repr` shows, at most.
 _NAMES = 8
 
 

@@ -68,7 +68,7 @@ class Document(Shown, Mapping[str, Any]):
         values = [
             (name, value)
             for name, value in self._values().items()
-            # The field of a signal says the same.
+            # The field of a signal has the same value.
             if name.removeprefix("signals.") == name or name.removeprefix("signals.") not in self.fields
         ]
         text = self.text if len(self.text) <= 2000 else self.text[:1999] + "…"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DuplicatePair", "Duplicates", "Witness"]
 
-#: How many pairs are read at a time, at first and at most.
+#: Pairs that are read at a time, at first and at most.
 _FIRST, _MOST = 16, 1024
 
 

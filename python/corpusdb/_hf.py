@@ -49,7 +49,7 @@ def streamed(plan: PlanRows, epoch: int, views: Sequence[str] | None) -> dataset
 
     batches = plan.batches(epoch)
     shards = [(first, min(first + _SHARD, batches)) for first in range(0, batches, _SHARD)]
-    # `datasets` divides the lists among the arguments into shards: so `views` must not be a list.
+    # `datasets` divides lists among the arguments into shards, so `views` must not be a list.
     options = None if views is None else tuple(views)
     given = datasets.IterableDataset.from_generator(
         _examples,
@@ -66,7 +66,7 @@ def _examples(
     with plan.loader(epoch=epoch, rank=0, world=1, views=views, as_="arrow") as loader:
         for first, end in shards:
             loader.load_state_dict({**loader.state_dict(), "epoch": epoch, "next_batch": first})
-            # Where the recipe has no batches, a step is several of them.
+            # If the recipe has no batches, a step is several rows, which count as batches here.
             for batch in loader:
                 yield from batch.to_pyarrow().to_pylist()
                 state = loader.state_dict()

@@ -1,4 +1,4 @@
-"""What notebooks show, as HTML: words to the left, wrapped; numbers to the right; nothing of a stranger's acts."""
+"""HTML for notebooks: words to the left, wrapped; numbers to the right; text from outside escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loader: gives batches of a plan in the trainer's process, reads ahead in a thread, and resumes at any batch."""
+"""The loader: an iterator over batches of a plan that reads ahead in a thread and resumes at any batch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["As", "Contract", "Ids", "Layout", "Loader"]
 As = Literal["torch", "numpy", "arrow"]
 #: `rows`: one row under the other. `flat`: the segments of all rows end to end, without pads.
 Layout = Literal["rows", "flat"]
-#: The trainer whose batches a loader gives.
+#: The trainer for which batches are made.
 Contract = Literal["transformers", "trl", "megatron", "torchtitan", "olmo-core"]
 #: The type of token ids.
 Ids = Literal["int64", "int32", "uint16"]
@@ -45,7 +45,7 @@ _open: weakref.WeakSet[Loader] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    # At exit the process destroys what the threads read with, so they must stop before.
+    # At exit the process destroys the data that reader threads use, so they must stop before.
     for loader in list(_open):
         with contextlib.suppress(CorpusError):
             loader.close()
@@ -110,78 +110,78 @@ class Loader(LoaderAttributes):
             raise ValueError("endless=True gives all epochs that the plan has: leave out epochs=")
         if as_ == "torch" and importlib.util.find_spec("torch") is None:
             raise ModuleNotFoundError("No module named 'torch'; `as_=\"numpy\"` needs no torch", name="torch")
-        #: What was given of these two. What was not is asked again at the first use, since a trainer may begin its
-        #: processes after this.
+        #: The rank and the world as the caller gave them, None if not given: then they are looked up at the first use,
+        #: since a trainer may start its processes later.
         self._asked: tuple[int | None, int | None] = rank, world
-        #: The rank of the process that pickled it.
+        #: The rank and the world of the process that pickled the loader.
         self._before: tuple[int, int] | None = None
         rank, world = placed(rank, world)
-        #: This rank, and the number of ranks.
+        #: The rank of this process, and the number of ranks.
         self.rank, self.world = rank, world
         self._path, self._shards, self._plan, self._unstored = os.path.abspath(path), shards, plan, unstored
         self._views = None if views is None else list(views)
         self._contract, self._as, self._ids, self._rows = contract, as_, ids, rows
-        # Who names views of their own gets rows, as `[rows, length]`; the batches of trainers have none of their pads.
+        # A caller who names views gets rows with pads, as `[rows, length]`; the batches of trainers have no pads.
         self._flat = layout == "flat" or (layout is None and views is None and as_ != "arrow")
         self._prefetch, self._epochs, self._endless, self._uneven = prefetch, epochs, endless, uneven
         self._evaluation = evaluation
-        #: Whether a trainer has this loader itself, and not one that gives what this one has.
+        #: Whether a trainer iterates this loader itself, not a loader that wraps it.
         self._is_shown = True
         self._memory, self._threads, self._record = memory, threads, record
         named = [files] if isinstance(files, (str, os.PathLike)) else files
         self._files = [os.path.abspath(os.fspath(directory)) for directory in named]
-        #: Where trainers begin to count: their epoch 0 is this one.
+        #: The epoch that trainers call their epoch 0.
         self._base = epoch
-        #: The first epoch of the present iteration, or of the one that has ended.
+        #: The first epoch of the present iteration, or of the last one if it has ended.
         self._first = epoch
         self._epoch, self._next = epoch, 0
-        #: The epoch and the batch of the state that this run goes on from.
+        #: The epoch and the batch at which this run resumed.
         self._began = (epoch, 0)
         self._ended = False
-        #: Whether the position came from a state that may stand at the end of an epoch.
+        #: Whether the position came from a state, which may stand at the end of an epoch.
         self._is_loaded = False
-        #: Whether an epoch or a state was ever chosen: only then steps of it can be skipped by number.
+        #: Whether an epoch or a state was ever chosen: only then steps can be skipped by number.
         self._is_chosen = False
         self._closed = False
         #: In a worker: (turn, number of workers, batch at which the workers began this epoch).
         self._share: tuple[int, int, int] | None = None
-        #: Steps per epoch, once they were counted.
+        #: Cache of the number of steps by epoch.
         self._steps: dict[int, int] = {}
         self._check(beside)
         self._begin((os.getpid(), beside))
 
     def _begin(self, beside: tuple[int, _native.Reader] | None = None) -> None:
         """Sets the attributes that belong to the process and are not pickled."""
-        #: The reader of the plan, in the process that has it: loaders with the same options share its corpus.
+        #: A process and the plan's reader in it: there, loaders with the same options share its corpus.
         self._beside = beside
         self._lock = threading.RLock()
         self._reader: _native.Reader | None = None
         self._batches: _native.Batches | None = None
         self._names: tuple[str, ...] = ()
-        #: Whether a batch was requested from the thread and is not given yet.
+        #: Whether a batch was requested from the thread and not given yet.
         self._taking = False
-        #: Steps that are left to this reader of the epoch under way.
+        #: Steps of the present epoch that this reader has not given yet.
         self._left = 0
-        #: Steps from the position on that are not read, because a trainer skips them.
+        #: Steps after the position that a trainer skips, so they are not read.
         self._skipped = 0
-        #: The number, within the iteration, of the step that comes next to a trainer that asks by number.
+        #: The number of the step, within the iteration, that a trainer would ask for next if it asks by number.
         self._step: int | None = None
         self._process: int | None = None
 
     def _place(self) -> None:
-        """Takes the rank that this process has by now, if none was given."""
+        """Looks up the rank of this process, if none was given."""
         rank, world = placed(*self._asked, before=self._before, is_used=True)
         if (rank, world) != (self.rank, self.world):
             self.rank, self.world = rank, world
             self._steps.clear()
 
     def _check(self, reader: _native.Reader) -> None:
-        """Refuses what could not be given."""
+        """Fails for a request that no epoch could serve."""
         self._refuse_over(reader, self._first)
         reader.check(self._first, self._request(), self._files)
 
     def _request(self) -> dict[str, Any]:
-        """What the batches of this rank are to be, as the reader is asked for them."""
+        """The request for the batches of this rank, as the native reader takes it."""
         return {
             "rank": self.rank,
             "world": self.world,
@@ -279,7 +279,7 @@ class Loader(LoaderAttributes):
                 self._stand(self._base + epoch * self._epochs, 0)
 
     def _warn_of_rest(self, epoch: int) -> None:
-        """Warns if going on to the next epoch leaves batches of the present one: its trainer counts on fewer."""
+        """Warns if the trainer goes on to the next epoch before the last batch of the present one."""
         if self._ended or not self._next or epoch != self._epoch + 1:
             return
         left = self._left_from(self._opened(), self._epoch, self._next)
@@ -297,7 +297,7 @@ class Loader(LoaderAttributes):
             return sum(self._steps_in(reader, epoch) for epoch in self._to_come(reader))
 
     def _to_come(self, reader: _native.Reader) -> range:
-        """The epochs of the iteration that `iter` goes on with or begins; of the last one, if there is no other."""
+        """The epochs of the iteration that `iter` continues or begins; those of the last one, if there is no other."""
         self._settle(reader)
         begun = self._ended and not self._evaluation and self._epoch + self._epochs <= reader.epochs()
         first = self._epoch if begun else self._first
@@ -315,7 +315,7 @@ class Loader(LoaderAttributes):
         return self._steps[epoch]
 
     def _left_from(self, reader: _native.Reader, epoch: int, from_batch: int) -> int:
-        """Steps from a batch on."""
+        """The number of steps of an epoch from a batch on."""
         return reader.steps(epoch, from_batch, self._request())
 
     @property
@@ -331,12 +331,12 @@ class Loader(LoaderAttributes):
             )
 
     def _began_at(self, epoch: int) -> int:
-        """The batch of an epoch at which this run began: that of a state, else the first one."""
+        """The batch of an epoch at which this run began: that of a loaded state, else the first one."""
         began, batch = self._began
         return batch if began == epoch else 0
 
     def _stand(self, epoch: int, next_batch: int) -> None:
-        """Takes a position, in the iteration that has it: iterations follow each other from the loader's epoch on."""
+        """Moves to a position and its iteration: iterations follow each other from the loader's epoch on."""
         self._epoch, self._next, self._ended, self._is_loaded = epoch, next_batch, False, next_batch > 0
         self._began = (epoch, next_batch)
         self._skipped, self._step = 0, None
@@ -344,7 +344,7 @@ class Loader(LoaderAttributes):
         self._first = max(0, self._base + (epoch - self._base) // length * length)
 
     def _settle(self, reader: _native.Reader) -> None:
-        """Makes the end of an epoch, where a loaded state may stand, the beginning of the next one."""
+        """Turns a loaded position at the end of an epoch into the beginning of the next one."""
         if not self._is_loaded:
             return
         _, batches = reader.counts(self._epoch)
@@ -357,7 +357,7 @@ class Loader(LoaderAttributes):
         self._is_loaded = False
 
     def _refuse_over(self, reader: _native.Reader, first: int) -> None:
-        """Refuses an iteration that goes beyond the last epoch of the plan."""
+        """Fails if an iteration from epoch `first` on goes beyond the last epoch of the plan."""
         epochs, last = reader.epochs(), first + self._epochs - 1
         if last < epochs:
             return
@@ -382,7 +382,7 @@ class Loader(LoaderAttributes):
             elif self._ended or (self._next == 0 and self._epoch == self._first != self._base and not self._batches):
                 reader = self._opened()
                 if self._endless and not self._ended and self._epoch >= reader.epochs():
-                    # The state of a run that has had all epochs: nothing is left, and that is no error.
+                    # The state is that of a run that has had all epochs: nothing is left, and that is no error.
                     self._ended = True
                     return self
                 self._refuse_over(reader, self._epoch)
@@ -390,13 +390,13 @@ class Loader(LoaderAttributes):
         return self
 
     def _refuse_unbegun(self) -> None:
-        """Refuses an iteration that begins here and goes beyond the last epoch of the plan."""
+        """Fails if an iteration that begins here goes beyond the last epoch of the plan."""
         if not self._next and self._epoch == self._first:
             with self._entered() as reader:
                 self._refuse_over(reader, self._first)
 
     def _is_untouched(self) -> bool:
-        """Whether nothing was taken of it, and nobody has chosen a position."""
+        """Whether the loader has given nothing, and nobody has chosen a position."""
         is_begun = self._next or self._ended or self._epoch != self._base or self._batches is not None
         return not (is_begun or self._is_chosen or self._endless)
 
@@ -407,7 +407,8 @@ class Loader(LoaderAttributes):
             reader = self._opened()
             while not self._ended:
                 if self._taking:
-                    # Ctrl-C or an error came before a requested batch was given, so it is read again.
+                    # Ctrl-C or an error came after the request for a batch and before it was given, so it is read
+                    # again.
                     self._stop()
                 if self._batches is None:
                     self._batches = self._started(reader)
@@ -442,13 +443,13 @@ class Loader(LoaderAttributes):
         )
 
     def _own_steps(self, reader: _native.Reader) -> int:
-        """Steps that are left of the epoch to this reader; of a worker, those of its turns."""
+        """The steps of the epoch that are left to this reader; in a worker only those of its turns."""
         left = self._left_from(reader, self._epoch, self._next)
         skip, stride = (self._skipped, 1) if self._share is None else self._to_skip(reader)
         return max(0, -(-(left - skip) // stride))
 
     def _to_skip(self, reader: _native.Reader) -> tuple[int, int]:
-        """(steps to skip, stride) of a worker."""
+        """For a worker: (steps to skip, stride)."""
         assert self._share is not None
         turn, workers, first = self._share
         if self._next < first:
@@ -457,7 +458,7 @@ class Loader(LoaderAttributes):
         return (turn - done) % workers, workers
 
     def _sharers(self, workers: int, epoch: int, next_batch: int) -> int:
-        """How many of so many workers have a batch of the iteration from a position on; at least one."""
+        """How many of `workers` workers have a batch of the iteration from a position on; at least one."""
         with self._entered() as reader:
             last = reader.epochs() if self._endless else min(self._first + self._epochs, reader.epochs())
             steps = 0
@@ -467,7 +468,7 @@ class Loader(LoaderAttributes):
         return max(1, min(steps, workers))
 
     def _pass_epoch(self, reader: _native.Reader) -> None:
-        """Goes on to the next epoch, or ends the iteration."""
+        """Moves to the next epoch, or ends the iteration."""
         self._stop()
         if self._share is not None:
             turn, workers, first = self._share
@@ -478,7 +479,7 @@ class Loader(LoaderAttributes):
         self._ended = self._epoch >= (reader.epochs() if self._endless else self._first + self._epochs)
 
     def _is_finished(self, reader: _native.Reader) -> bool:
-        """Whether a worker has had its last batch of the iteration."""
+        """Whether a worker has given its last batch of the iteration."""
         assert self._share is not None
         if self._ended or self._own_steps(reader):
             return self._ended
@@ -503,7 +504,7 @@ class Loader(LoaderAttributes):
         batch.epoch = self._epoch
         self._next, self._left, self._taking = made[2], self._left - 1, False
         self._skipped, self._step = 0, None
-        # The last batch ends the epoch: who takes `len` batches asks for no further one.
+        # The last batch ends the epoch: a trainer that takes `len` batches asks for no further one.
         is_last = self._left < 1 and (self._share is None or not self._left_from(reader, self._epoch, self._next))
         if is_last:
             self._pass_epoch(reader)
@@ -529,7 +530,7 @@ class Loader(LoaderAttributes):
                     skipped -= self._steps_in(reader, epoch)
                 else:
                     raise OutOfRange(f"step {number} is out of range: the iteration has {len(self)} steps")
-            # Who asks by number may be ahead of the trainer.
+            # A caller that asks by number may be ahead of the trainer, so accelerate is not shown these batches.
             shown, self._is_shown = self._is_shown, False
             try:
                 batch = next(self)
@@ -554,7 +555,7 @@ class Loader(LoaderAttributes):
             yield self._opened()
 
     def _opened(self) -> _native.Reader:
-        """The reader. The caller holds the lock."""
+        """The reader, opened if necessary. The caller holds the lock."""
         if self._closed:
             raise Closed("this loader is closed: make another one from the plan")
         if self._reader is None:
@@ -612,11 +613,11 @@ class Loader(LoaderAttributes):
             raise TypeError(
                 "the plan of this loader is not stored, so other processes cannot find it: plan with a writer"
             )
-        # The other process may be a worker of this rank, or another rank, as its own process group says.
+        # The process that unpickles may be a worker of this rank, or another rank: its process group decides.
         return {**self._options(), "_before": (self.rank, self.world)}
 
     def _options(self) -> dict[str, Any]:
-        """The attributes for a copy at the same position: all but those that belong to the process."""
+        """The attributes for a copy at the same position: all except those that belong to the process."""
         kept = dict(self.__dict__)
         for name in (
             "_lock", "_reader", "_batches", "_names", "_taking", "_left", "_skipped", "_step", "_process", "_beside"
@@ -651,7 +652,7 @@ def as_torch(arrays: Mapping[str, Any]) -> dict[str, Any]:
         raise ModuleNotFoundError(f"{error}; `as_=\"numpy\"` needs no torch", name=error.name) from error
 
     if not _trusted:
-        # So that `torch.load` reads saved batches: unpickling one makes a dictionary and numbers, and nothing else.
+        # Lets `torch.load` read saved batches: unpickling one makes a dictionary and numbers, and nothing else.
         _trusted.append(True)
         torch.serialization.add_safe_globals([rebuilt_batch])
     return {
@@ -667,5 +668,5 @@ def _check_contract(contract: str, as_: str, layout: str | None, views: Sequence
             raise ValueError(f"the contract {contract!r} says the {name} of a batch: leave {name}={value!r} out")
 
 
-#: Whether torch was told that batches may be loaded.
+#: Not empty once torch was told that batches may be loaded.
 _trusted: list[bool] = []

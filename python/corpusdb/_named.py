@@ -1,4 +1,4 @@
-"""Named things of a corpus, such as fields and snapshots: iterate, count, look up."""
+"""A base class for named things of a corpus, such as fields and snapshots: iterate, count, look up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _HasName(Protocol):
     def name(self) -> str: ...
 
 
-#: How many things `repr` shows.
+#: Things that `repr` shows, at most.
 _SHOWN = 20
 
 Thing = TypeVar("Thing", bound=_HasName)
@@ -26,7 +26,7 @@ Thing = TypeVar("Thing", bound=_HasName)
 class Named(Generic[Thing]):
     """Things of a corpus, in the order of `list`."""
 
-    #: What one thing is called, and what to call next.
+    #: The word for one thing, and what to call next.
     _what: ClassVar[str]
     _next: ClassVar[str]
 
@@ -64,7 +64,7 @@ class Named(Generic[Thing]):
         return "\n".join([f"<{kind}: {len(things):,}>", *map(one_line, lines), f"  {self._next}"])
 
     def _told(self, thing: Thing) -> str:
-        """What `repr` shows beside the name of a thing."""
+        """The text that `repr` shows beside a thing's name."""
         return ""
 
     def list(self) -> list[Thing]:

@@ -39,7 +39,7 @@ def create(
     that cannot be combined, `corpusdb.BadName`.
     """
     _native.refuse_forked()
-    # Nothing is made when it could not be opened then.
+    # Checked first, so that no corpus is made that could then not be opened.
     _native.Handle.check_options(memory=memory, threads=threads)
     call("init", corpus=path, fields={name: kind_name(kind) for name, kind in (fields or {}).items()}, **options)
     return Corpus(path, memory=memory, threads=threads)

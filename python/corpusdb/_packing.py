@@ -1,4 +1,4 @@
-"""Whether a model parts the documents of a packed batch: its logits of a small one beside those of each document."""
+"""Checks whether a model keeps the documents of a packed batch apart, by its logits with and without packing."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import torch
 
 __all__ = ["check_model"]
 
-#: Tokens of the documents of the trial, of several lengths: a convolution over four tokens reaches into all of them.
+#: Tokens of the trial's documents, of several lengths: a convolution over four tokens reaches across all of them.
 _LENGTHS = (7, 1, 5, 12)
 
-#: The largest difference of logits in relation to the largest logit, by the bytes of a value.
+#: The largest relative difference of logits that is accepted, by the bytes of a value.
 _TOLERANCE = {8: 1e-4, 4: 1e-3}
 
 

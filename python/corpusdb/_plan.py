@@ -67,7 +67,7 @@ class Plan:
         handle: _native.Handle | None,
     ) -> None:
         self._path, self._shards, self._hash, self._number = path, shards, plan, number
-        #: None in an unpickled plan, until they are needed.
+        #: None in an unpickled plan, until first needed.
         self._native_plan, self._handle = native, handle
         self._process = os.getpid()
         self._reader: tuple[int, _native.Reader] | None = None
@@ -279,7 +279,7 @@ class Plan:
     # ---- internals ----
 
     def _opened(self) -> _native.Handle:
-        """A handle to read with: that of the corpus that made the plan, or one of its own once that is closed."""
+        """A handle for reading: that of the corpus that made the plan, or a handle of its own once that is closed."""
         if self._handle is None or self._process != os.getpid() or self._handle.is_closed:
             self._handle = _native.Handle(self._path, write=False, memory=MEMORY, shards=self._shards)
             self._process = os.getpid()
@@ -297,7 +297,7 @@ class Plan:
         return self._native_plan
 
     def _unstored(self) -> _native.Plan | None:
-        """The native plan for a reader, if the plan is not stored and the reader cannot find it in the corpus."""
+        """The native plan for a reader, if the plan is not stored, so that the reader cannot find it in the corpus."""
         return self._planned() if self.number is None else None
 
     def _stored(self) -> int:

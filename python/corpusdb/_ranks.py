@@ -1,4 +1,4 @@
-"""The rank of this process among those of a run, and whether all of them have one plan."""
+"""Finds the rank of this process in a run, and checks that all ranks have the same plan."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from corpusdb.errors import BadInput
 
 __all__ = ["placed", "refuse_other_plan"]
 
-#: The plans that this process has of each recipe and corpus, in the order in which their loaders were first used.
+#: The plans of this process by recipe and corpus, in the order in which their loaders were first used.
 _planned_here: dict[str, list[str]] = {}
 
 
@@ -43,7 +43,7 @@ def refuse_other_plan(path: str, shards: Sequence[str], recipe: str, plan: str) 
     waits: a loader may be of one rank alone.
     """
     distributed = _distributed()
-    # The moment that a recipe without a snapshot was planned at is what may differ.
+    # Planning adds such a line to a recipe that names no snapshot: its moment may differ between ranks.
     asked = "\n".join(line for line in recipe.splitlines() if not line.startswith("snapshot = \"commit-"))
     if distributed is None and asked != recipe.rstrip("\n"):
         raise BadInput(
@@ -58,7 +58,7 @@ def refuse_other_plan(path: str, shards: Sequence[str], recipe: str, plan: str) 
     plans = _planned_here.setdefault(of, [])
     if plan not in plans:
         plans.append(plan)
-    # A recipe that is planned again has another plan on every rank.
+    # If the recipe is planned again, every rank has a further plan.
     first = store().compare_set(f"corpusdb/plan/{of}/{plans.index(plan)}", "", plan)
     first = first.decode() if isinstance(first, bytes) else str(first)
     if first != plan:
@@ -71,14 +71,14 @@ def refuse_other_plan(path: str, shards: Sequence[str], recipe: str, plan: str) 
 
 def _distributed() -> Any:
     """`torch.distributed`, where this process has a process group; else None."""
-    # torch is not imported for this: a process with a process group has imported it already.
+    # torch is not imported here: a process with a process group has imported it already.
     distributed = sys.modules.get("torch.distributed")
     begun = distributed is not None and distributed.is_available() and distributed.is_initialized()
     return distributed if begun else None
 
 
 def _launched(before: tuple[int, int] | None, is_used: bool) -> tuple[int, int]:
-    """(rank, world) of the process group, or as the launcher says."""
+    """(rank, world) of the process group, or of the launcher's environment."""
     distributed = _distributed()
     if distributed is not None:
         return int(distributed.get_rank()), int(distributed.get_world_size())

@@ -14,7 +14,7 @@ __all__ = ["Report", "json_lines"]
 
 #: A report up to `_ONE_LINE` characters is shown on one line; a longer one on up to `_LINES` lines of `_WIDTH` columns.
 _ONE_LINE, _LINES, _WIDTH = 100, 40, 120
-#: Rows of a list of reports in a notebook.
+#: Rows of a list of reports that a notebook shows, at most.
 _ROWS = 10
 
 #: Makes the value of a field from its JSON value.
@@ -95,7 +95,7 @@ _KINDS: dict[type, dict[str, tuple[_Maker, Callable[[], Any]]]] = {}
 
 
 def _kinds(kind: type) -> dict[str, tuple[_Maker, Callable[[], Any]]]:
-    """For each field, from its annotation: the function that makes its value, and the one for an absent value."""
+    """For each field, by its annotation: the function that makes its value, and the one for an absent value."""
     found = _KINDS.get(kind)
     if found is None:
         hints = {name: hint for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}
@@ -183,7 +183,7 @@ def _is_nested(value: Any) -> bool:
 
 
 def _nested_html(value: Any) -> tuple[str, str]:
-    """How many there are of a list, in words, and the HTML."""
+    """The length of a list, in words, and its HTML."""
     if isinstance(value, Report):
         return "", value._repr_html_()
     names = list(dict.fromkeys(name for item in value for name in vars(item)))

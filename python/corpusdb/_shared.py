@@ -1,7 +1,7 @@
-"""Where a dataset's next iteration begins, in memory that the dataset shares with its copies in worker processes.
+"""Shares the beginning of a dataset's next iteration with its copies in worker processes, in shared memory.
 
-Workers that live on see what the trainer sets, and an ended iteration is known to all of them: no lock is needed, since
-each worker writes only its own mark, and what follows from all marks is the same whoever works it out.
+Persistent workers see what the trainer sets, and all know when an iteration has ended. No lock is needed: each worker
+writes only its own mark, and every process computes the same position from all marks.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["SharedPosition", "SharedTurn"]
 
 #: Workers of one dataset, at most.
 _WORKERS = 1024
-#: Seconds that a worker waits for others that have not begun: they are being started.
+#: Seconds that a worker waits for others that are being started.
 _PATIENCE = 30.0
-#: In place of the first epoch of an iteration, while it has not ended.
+#: Stands for the first epoch of an iteration that has not ended.
 _BEGUN = -1
 
 
@@ -28,10 +28,10 @@ class SharedPosition:
     """(epoch, next batch) at which the next iteration begins, and the first epoch of that iteration."""
 
     def __init__(self, epoch: int) -> None:
-        #: Number of positions that were set, epoch, next batch, first epoch of the iteration.
+        #: Number of positions set so far, epoch, next batch, first epoch of the iteration.
         self._head = torch.tensor([0, epoch, 0, epoch], dtype=torch.int64).share_memory_()
-        #: For each worker: number of positions that were set, number of workers that have batches, first epoch of the
-        #: iteration that it has given whole, and 1 once it has given a batch of it.
+        #: For each worker: number of positions set when it began, number of workers with batches, first epoch of the
+        #: iteration that it has given completely, and 1 once it has given a batch of it.
         self._marks = torch.full((_WORKERS, 4), _BEGUN, dtype=torch.int64).share_memory_()
 
     def get(self, after: Callable[[int], int]) -> tuple[int, int, int]:
@@ -39,7 +39,8 @@ class SharedPosition:
 
         `after` is the epoch behind the iteration that begins with an epoch.
         """
-        # The marks first: who begins an iteration writes what follows from them before a mark of its own.
+        # The marks are read first: a worker that begins an iteration writes the position that follows from them before
+        # its own mark.
         setting, workers, ended, _ = self._marks[0].tolist()
         marks = self._marks[: max(0, workers), :3].tolist()
         head = self._head.tolist()
@@ -101,7 +102,7 @@ class SharedPosition:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        # A plain pickle is a copy: the workers of this process share its memory again.
+        # A plain pickle makes a copy, while workers of this process share its memory.
         self._head.share_memory_()
         self._marks.share_memory_()
 

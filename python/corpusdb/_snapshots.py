@@ -14,7 +14,7 @@ from corpusdb.reports import GroupChanges, Snapshot, SnapshotDetails, SnapshotDi
 
 __all__ = ["ChangedDocument", "Snapshots", "WriterSnapshots"]
 
-#: How many documents are read at a time, at first and at most.
+#: Documents that are read at a time, at first and at most.
 _FIRST, _MOST = 16, 1024
 
 

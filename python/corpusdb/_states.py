@@ -1,4 +1,4 @@
-"""States of loaders and of datasets: where a run stands, as values that any number of ranks can resume from."""
+"""States of loaders and datasets: positions of a run, as values from which any number of ranks can resume."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["STEPS", "VERSION", "WORKER", "checked_state", "state_of"]
 
 #: Version of the state of a loader.
 VERSION = 1
-#: The key that the state of a worker has in addition: (turn, number of workers, batch at which they began, first epoch
-#: of the iteration).
+#: The key that a worker's state has in addition: (turn, number of workers, batch at which they began, first epoch of
+#: the iteration).
 WORKER = "worker"
-#: The key for the steps of the epoch: (batches of a step, steps that are left).
+#: The key for the steps of the epoch: (batches of a step, steps left).
 STEPS = "steps"
 
 
@@ -70,7 +70,7 @@ def state_of(state: Mapping[str, Any]) -> State:
 
 
 def _states(value: Any, since: int) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """The states of loaders within a value, each with the steps that were taken since."""
+    """The states of loaders within a value, each with the number of steps taken since."""
     if isinstance(value, Mapping):
         if {"version", "plan", "epoch", "next_batch"} <= value.keys():
             yield value, since

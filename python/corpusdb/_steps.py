@@ -48,10 +48,10 @@ class LoaderAttributes:
     num_workers = 0
     prefetch_factor = None
     pin_memory = False
-    #: Whether the batch that was given last ends its epoch. accelerate steps the optimizer then, also where it has not
-    #: accumulated as many batches as it was told.
+    #: Whether the last batch given ends its epoch. accelerate then steps the optimizer, even before it has accumulated
+    #: as many batches as configured.
     end_of_dataloader = False
-    #: Rows of the last batch that are there twice: none.
+    #: Rows that the last batch repeats: none.
     remainder = 0
 
     @property

@@ -23,7 +23,7 @@ __all__ = ["Table"]
 
 Made = TypeVar("Made")
 
-#: The most rows and columns and characters of a cell that a notebook shows; the width of text without a terminal.
+#: Rows, columns, and characters of a cell that a notebook shows, at most; and the width of text without a terminal.
 _ROWS, _COLUMNS, _CELL, _WIDTH = 20, 20, 100, 120
 
 
@@ -131,7 +131,7 @@ class Table:
         try:
             return make(stream)
         except BaseException:
-            # The reader of a stream sees only the text of an error. This raises the error itself.
+            # The reader of a stream sees only the text of an error; here the error itself is raised.
             failure = stream.failure()
             if failure is not None:
                 raise failure from None

@@ -38,15 +38,15 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         super().__init__()
         self._loader: Loader = plan.loader(epoch=epoch, **options)
         self._position = SharedPosition(epoch)
-        #: How many epochs the plan has, where an iteration is all of them.
+        #: The number of epochs of the plan, if an iteration is all of them.
         self._plan_epochs = plan.epochs if self._loader._endless else None
         self._lengths: dict[int, int] = {}
         self._begin()
 
     def _begin(self) -> None:
-        #: A worker's state, until its next iteration begins there.
+        #: A worker's state, until its next iteration begins at it.
         self._pending: State | None = None
-        #: The batches of the present iteration, in the process that has it.
+        #: The batches of the present iteration, in the process that iterates.
         self._under_way: _EpochIterator | None = None
 
     def __iter__(self) -> Iterator[Batch]:
@@ -72,8 +72,8 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
 
     @staticmethod
     def _sharers(loader: Loader, workers: int, position: tuple[int, int, int]) -> int:
-        # Nobody waits for workers that have no batch: they may begin when the others have given theirs. What fails here
-        # is told with the first batch: what `iter` raises ends a worker without its message.
+        # Workers without batches are not waited for: they may begin after the others have ended. An error here is
+        # raised with the first batch, since one from `iter` would end the worker without its message.
         with contextlib.suppress(Exception):
             return loader._sharers(workers, *position[:2]) if workers > 1 else 1
         return workers
@@ -81,11 +81,11 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
     def _behind(
         self, worker: int, workers: int, position: tuple[int, int, int]
     ) -> tuple[Loader, SharedTurn] | None:
-        """The next iteration, where the state that all workers resumed is behind the last batch of one."""
+        """The next iteration, if the state that all workers resumed stands after the last batch of one."""
         self._position.wait()
         loader = self._loader._copy()
         with loader._entered() as reader:
-            # Who gave a batch has ended behind it, not behind the state.
+            # A worker that gave a batch has ended after that, not at the state.
             first = self._position.get(self._after)[2]
             if first in (position[2], reader.epochs()) or self._position.is_given():
                 loader.close()
@@ -94,7 +94,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         return loader, self._position.begin(worker, self._sharers(loader, workers, following), following)
 
     def _stand(self, loader: Loader, worker: int, workers: int, *, is_worker: bool) -> tuple[int, int, int]:
-        """Puts the loader of an iteration at the shared position."""
+        """Moves the loader of an iteration to the shared position."""
         position = self._present(worker)
         if loader._evaluation:
             position = loader._first, 0, loader._first
@@ -112,7 +112,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         return position
 
     def _present(self, worker: int = 0) -> tuple[int, int, int]:
-        """Where the next iteration begins."""
+        """The position at which the next iteration begins."""
         position = self._position.get(self._after)
         if self._position.is_untouched(worker) and position[0] == self._loader._base and self._plan_epochs is None:
             epoch = position[0] + epoch_under_way() * self._loader._epochs
@@ -123,7 +123,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         return first + self._loader._epochs if self._plan_epochs is None else self._plan_epochs
 
     def _resume(self, loader: Loader, state: State, workers: int) -> tuple[int, int, int]:
-        """Puts the loader of an iteration at the state of the same worker."""
+        """Moves the loader of an iteration to the state of the same worker."""
         turn, before, begun, first = state[WORKER]
         if before != workers:
             raise WrongState(
@@ -133,7 +133,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         loader._stand(state["epoch"], state["next_batch"])
         loader._first = first
         loader._share = turn, workers, begun
-        # The last batch of an iteration stands at the beginning of the next one.
+        # The state after the last batch of an iteration is the beginning of the next one.
         loader._ended = not loader._endless and state["epoch"] >= first + loader._epochs
         return first, 0, first
 
@@ -163,7 +163,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         loader = self._loader._copy()
         loader.set_epoch(epoch)
         present = self._position.get(self._after)
-        # Also if it stays: then the epoch was chosen.
+        # Also if the epoch stays the same: it was chosen.
         self._position.set(*(present if present[0] == loader._epoch else (loader._epoch, 0, loader._epoch)))
 
     def state_dict(self) -> State:
@@ -193,7 +193,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         self._position.set(loader._epoch, loader._next, loader._first)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A worker that is started gets a pickled dataset: the calls that iterate are those of this process.
+        # A started worker gets a pickled dataset, while running calls of trainers are those of this process.
         self._refuse_dividing()
         kept = dict(self.__dict__)
         kept["_under_way"] = None
@@ -201,10 +201,10 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
 
 
 class _EpochIterator(Iterator[Batch]):
-    """The batches of an iteration. Ends its turn with the last one, and closes the loader.
+    """The batches of an iteration. Ends its turn with the last batch, and closes the loader.
 
-    One that goes on at a loaded state of a worker which has had its last batch ends at once. If all workers have,
-    `behind` gives the loader and the turn of the next iteration, and its batches come.
+    If it resumes the state of a worker that has had its last batch, it ends at once. If all workers have, `behind`
+    gives the loader and the turn of the next iteration, and it gives the batches of that.
     """
 
     def __init__(
@@ -292,8 +292,8 @@ class EpochRows(Dataset[Batch]):  # type: ignore[misc, unused-ignore]
     def __init__(self, plan: PlanRows, *, epoch: int = 0, views: Sequence[str] | None = None) -> None:
         self._plan, self._base = plan, epoch
         self._views = None if views is None else list(views)
-        #: The epoch, and that of accelerate's sampler when it was seen last; how many rows were given, -1 once the
-        #: epoch was set, and the first of them. Shared with workers that live on.
+        #: The epoch; the epoch of accelerate's sampler at the last look; the number of rows given, or -1 once the epoch
+        #: was set; the first row given. Shared with persistent workers.
         self._present = torch.tensor([epoch, 0, 0, 0], dtype=torch.int64).share_memory_()
         plan.rows(epoch)
 
@@ -329,13 +329,13 @@ class EpochRows(Dataset[Batch]):  # type: ignore[misc, unused-ignore]
         return self._plan.rows_at(numbers, epoch=self.epoch, views=self._views, as_="torch")
 
     def _warn_of_same_epoch(self, numbers: Sequence[int]) -> None:
-        """Warns once where a second pass over the rows has begun, and nobody has ever set the epoch."""
+        """Warns once if a second pass over the rows begins and nobody has ever set the epoch."""
         given = int(self._present[2])
         if given < 0 or not len(numbers):
             return
         if given == 0:
             self._present[3] = numbers[0]
-        # A sampler of several ranks may repeat its first rows at the end of a pass.
+        # A sampler for several ranks may repeat its first rows at the end of a pass.
         elif given * placed(None, None)[1] >= self._plan.rows(self.epoch) and int(self._present[3]) in numbers:
             self._present[2] = -1
             warnings.warn(
@@ -355,7 +355,7 @@ class EpochRows(Dataset[Batch]):  # type: ignore[misc, unused-ignore]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        # A plain pickle is a copy: the workers of this process share its memory again.
+        # A plain pickle makes a copy, while workers of this process share its memory.
         self._present.share_memory_()
 
 
@@ -412,7 +412,7 @@ def flattened(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _collated(batches: Sequence[Any], *, collate_fn_map: Any = None) -> Any:
-    """What torch's own collate function makes of batches: of single rows a batch of them, of whole batches an error."""
+    """Collates as torch does: rows become a batch, whole batches are an error."""
     if isinstance(batches[0], ArrowBatch) or any(batch.state is not None for batch in batches):
         raise BadInput(COLLATING)
     made = copy.copy(batches[0])

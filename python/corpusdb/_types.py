@@ -1,4 +1,4 @@
-"""What lower files ask of a corpus and of a plan: the classes themselves stand in files that import these."""
+"""Protocols for corpora and plans, for files that the classes themselves import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a release of another library is one whose insides were tried."""
+"""Checks whether an imported library is of a release whose internals were tried."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 
 __all__ = ["is_tried"]
 
-#: The libraries that a warning was given of.
+#: The libraries about which a warning was given.
 _warned: set[str] = set()
 
 

@@ -297,7 +297,7 @@ class Writer(Corpus):
         return ids
 
     def _named(self, documents: Any, where: str | None) -> tuple[list[int], list[str]]:
-        """The named ids and keys; none of a condition."""
+        """The ids and keys that are named; none if a condition selects."""
         if (documents is None) == (where is None):
             raise TypeError("give documents (ids or keys) or where= (a SQL condition), not both")
         if where is not None:
@@ -305,7 +305,7 @@ class Writer(Corpus):
         if isinstance(documents, (int, str)) or not isinstance(documents, Iterable):
             documents = [documents]
         elif isinstance(documents, (bytes, bytearray, Mapping)) or hasattr(documents, "columns"):
-            # Iterating would give bytes, or names of fields and columns.
+            # Iterating over these types would give bytes, or names of fields and columns.
             kind = type(documents).__name__
             raise TypeError(f"documents: expected ids (numbers) or keys (texts), got {kind}")
         ids: list[int] = []
@@ -366,7 +366,7 @@ class Writer(Corpus):
 
 
 def _several(names: str | Iterable[str]) -> list[str]:
-    """One name, or several."""
+    """A name or several, as a list."""
     return [names] if isinstance(names, str) else list(names)
 
 

@@ -1,4 +1,4 @@
-//! Arrow values as Python objects: rows as tuples, for programs that do not use Arrow.
+//! Converts Arrow values to Python objects: rows as tuples, for programs that do not use Arrow.
 
 use corpusdb::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray};
 use corpusdb::arrow::compute::cast;
@@ -15,9 +15,6 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 type Cell<'py> = Bound<'py, PyAny>;
 
 /// The rows of a batch.
-///
-/// # Errors
-/// Python's error if memory runs out, or if a type has no Python equivalent.
 pub(crate) fn tuples<'py>(
     py: Python<'py>,
     batch: &RecordBatch,
@@ -125,7 +122,7 @@ fn texts<'py>(py: Python<'py>, array: &ArrayRef, kind: &DataType) -> PyResult<Ve
         if array.is_null(at) {
             return Ok(py.None().into_bound(py));
         }
-        // A moment that no calendar has is none.
+        // A moment that no calendar has becomes `None`.
         let shown = formatter.value(at).try_to_string().ok();
         let is_none = |text: &String| matches!(kind, DataType::Duration(_)) && text == "<invalid>";
         let Some(text) = shown.filter(|text| !is_none(text)) else {

@@ -1,4 +1,4 @@
-//! Pairs of an item of a suite and a document: shows them, and stores verdicts.
+//! Shows pairs of an item of a suite and a document, and stores verdicts on them.
 
 use crate::blocking::run_detached;
 use crate::call::raise_any;

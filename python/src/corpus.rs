@@ -1,4 +1,4 @@
-//! The native handle of a corpus: one class for reading and writing. It belongs to one process.
+//! The native handle of a corpus: one class for reading and writing, which belongs to one process.
 
 use crate::blocking::{run_attended, run_briefly, run_detached, run_to_end};
 use crate::error::named;
@@ -24,19 +24,19 @@ const LEAVE: Duration = Duration::from_secs(10);
 /// How long a purge waits for such calls before it leaves the old list of files in place.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The contents of a handle: the corpus at its present commit, and the writer, if it writes.
+/// The contents of a handle: the corpus at its present commit, and the writer of a writing handle.
 pub(crate) struct OpenCorpus {
     path: PathBuf,
-    /// The further corpora that its epochs draw from.
+    /// The further corpora that epochs draw from.
     shards: Vec<PathBuf>,
     options: CorpusOptions,
     shown: Mutex<Option<Arc<Corpus>>>,
-    /// All earlier commits that were shown and may still be read.
+    /// Earlier commits that the handle has shown and that may still be read.
     moments: Mutex<Vec<Weak<Corpus>>>,
-    /// The lent values that read a commit.
+    /// Lent values that read a commit.
     loans: Loans,
     writer: Mutex<Option<CorpusWriter>>,
-    /// The Python threads with a call that writes or waits for writing.
+    /// Python threads with a call that writes or waits for writing.
     writing: Mutex<Vec<ThreadId>>,
     writes: bool,
 }
@@ -201,33 +201,21 @@ impl Handle {
 
 impl Handle {
     /// The corpus at the commit that the handle shows: the last one when it was opened, or the last that it wrote.
-    ///
-    /// # Errors
-    /// `corpusdb.Closed`, `corpusdb.Forked`.
     pub(crate) fn corpus(&self, py: Python<'_>) -> PyResult<Arc<Corpus>> {
         self.open.get(py)?.shown(py).ok_or_else(|| closed(py))
     }
 
     /// The open corpus, for values that may outlive the handle.
-    ///
-    /// # Errors
-    /// `corpusdb.Forked`.
     pub(crate) fn open_corpus(&self, py: Python<'_>) -> PyResult<&Arc<OpenCorpus>> {
         self.open.get(py)
     }
 
     /// The options that the corpus was opened with.
-    ///
-    /// # Errors
-    /// `corpusdb.Forked`.
     pub(crate) fn options(&self, py: Python<'_>) -> PyResult<CorpusOptions> {
         Ok(self.open.get(py)?.options)
     }
 
     /// Runs a writing call. Other writing threads wait; readers continue with the previous commit.
-    ///
-    /// # Errors
-    /// As [`Handle::corpus`]; `corpusdb.ReadOnly` for a reading handle.
     pub(crate) fn write<T: Send>(
         &self,
         py: Python<'_>,
@@ -239,9 +227,6 @@ impl Handle {
 
     /// Runs a writing call and returns its report as JSON text. With `dry_run` it runs on a copy of the corpus that is
     /// deleted afterwards.
-    ///
-    /// # Errors
-    /// As [`Handle::write_fed`].
     pub(crate) fn report<T: Serialize + Send>(
         &self,
         py: Python<'_>,
@@ -255,9 +240,6 @@ impl Handle {
 
     /// Like [`Handle::write`], while this thread does `meanwhile` (see [`run_attended`]). With `dry_run` it runs on a
     /// copy of the corpus that is deleted afterwards.
-    ///
-    /// # Errors
-    /// As [`Handle::write`].
     pub(crate) fn write_fed<T: Send>(
         &self,
         py: Python<'_>,
@@ -284,9 +266,6 @@ impl Handle {
 
     /// Closes the corpus and opens it again under its lock, then does `work`. Unread values are dropped. If a call of
     /// another thread is still reading, the corpus stays open, and the answer says so.
-    ///
-    /// # Errors
-    /// As [`Handle::write`].
     pub(crate) fn reopen<T: Send>(
         &self,
         py: Python<'_>,
@@ -301,9 +280,6 @@ impl Handle {
     }
 
     /// Drops all lent values that read a commit.
-    ///
-    /// # Errors
-    /// `corpusdb.Forked`.
     pub(crate) fn revoke_loans(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open.get(py)?;
         py.detach(|| open.loans.revoke());
@@ -352,7 +328,7 @@ impl OpenCorpus {
         }
     }
 
-    /// Its absolute path, so that the working directory may change.
+    /// The absolute path of the corpus, so that the working directory may change.
     pub(crate) fn absolute_path(&self) -> PathBuf {
         absolute(&self.path)
     }
@@ -362,7 +338,7 @@ impl OpenCorpus {
         self.shards.iter().map(|shard| absolute(shard)).collect()
     }
 
-    /// The options that it was opened with.
+    /// The options that the corpus was opened with.
     pub(crate) const fn options(&self) -> CorpusOptions {
         self.options
     }

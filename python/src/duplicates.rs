@@ -1,4 +1,4 @@
-//! Duplicates: pairs one by one, their groups, and the differences of two texts.
+//! Duplicates: the pairs, counts by group, and the difference of two texts.
 
 use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
@@ -22,7 +22,7 @@ self_cell!(
     }
 );
 
-/// Id, key and source of the removed document; the same of its witness; kind; similarity; containment of both.
+/// Id, key and source of the removed document, then of its witness; kind; similarity; containment of both.
 type Pair = (u64, String, String, u64, String, String, &'static str, f64, f64, f64);
 
 /// Removed documents with their witnesses, ascending by id. It holds one pair at a time, and works after a reading

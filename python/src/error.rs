@@ -29,7 +29,7 @@ fn with(
     };
     match made() {
         Ok(exception) => PyErr::from_value(exception),
-        // Only if the package is incomplete.
+        // This happens only if the package is incomplete.
         Err(_) => PyRuntimeError::new_err(message.to_owned()),
     }
 }

@@ -18,7 +18,7 @@ const TIME: Duration = Duration::from_millis(20);
 /// The most lots that wait to be taken.
 const WAITING: usize = 2;
 
-/// A record as JSON, why it cannot be stored, or what the iterator raised.
+/// A record as JSON, or why it cannot be stored; or the exception that the iterator raised.
 type Given = Result<Result<String, String>, PyErr>;
 
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl FeedQueue {
     }
 }
 
-/// The side of the iterator.
+/// The iterator's side, on the calling thread.
 pub(crate) struct RecordFeeder<'py> {
     records: Bound<'py, PyIterator>,
     queue: Arc<FeedQueue>,
@@ -50,13 +50,13 @@ pub(crate) struct RecordFeeder<'py> {
     is_over: bool,
 }
 
-/// The side of the ingest.
+/// The ingest's side, on a thread of the library.
 pub(crate) struct FedRecords {
     queue: Arc<FeedQueue>,
     lot: std::vec::IntoIter<Given>,
 }
 
-/// Both sides.
+/// Both sides of a feed.
 pub(crate) fn feed(records: Bound<'_, PyIterator>) -> (RecordFeeder<'_>, FedRecords) {
     let queue = Arc::new(FeedQueue::default());
     let fed = FedRecords { queue: Arc::clone(&queue), lot: Vec::new().into_iter() };

@@ -1,4 +1,4 @@
-//! The native half of the Python package `corpusdb`. It only converts values and calls the library.
+//! The native half of the Python package `corpusdb`: converts values and calls the library, nothing else.
 //!
 //! Long calls run without the interpreter's lock and stop at Ctrl-C (`blocking`). Handles that a fork copied raise an
 //! error and are never dropped (`process`). Errors of the library become those of `corpusdb.errors` (`error`). `corpus`

@@ -1,27 +1,27 @@
-//! Values of a handle that still read the corpus, such as iterators: closing a writing handle drops them, so that the
-//! lock is released even if the program still holds them.
+//! Lends values that still read the corpus, such as iterators, so that closing a writing handle can drop them.
 //!
 //! An unread table or iterator holds a view of the database, and with it the lock: an answer that a notebook still
-//! shows would block other writers. A table belongs to its commit: reading it again runs its statement again, on a
-//! reader of the same commit if its corpus is closed, and raises `Stale` if there are newer commits. Keeping all rows
-//! would cost memory; the newest commit would change the answer silently.
+//! shows would block other writers, so closing drops it even if the program still holds it. A table belongs to its
+//! commit: reading it again runs its statement again, on a reader of the same commit if its corpus is closed, and
+//! raises `Stale` if there are newer commits. Keeping all rows would cost memory; the newest commit would change the
+//! answer silently.
 
 use crate::error::named;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// A value that reads the corpus. Its user takes it, works with it, and puts it back.
+/// A value that reads the corpus. A user takes it, works with it, and puts it back.
 pub(crate) struct Loan<T>(Arc<LoanSlot<T>>);
 
 struct LoanSlot<T>(Mutex<LoanState<T>>);
 
 enum LoanState<T> {
     Here(T),
-    /// A user has taken it.
+    /// A user has taken the value.
     InUse,
-    /// It was read to its end.
+    /// The value was read to its end.
     Ended,
-    /// Its handle was closed.
+    /// The handle of the value was closed.
     Revoked,
 }
 
@@ -123,7 +123,7 @@ impl Loans {
         all.push(loan.as_revocable());
     }
 
-    /// Drops all of them.
+    /// Drops all lent values.
     pub(crate) fn revoke(&self) {
         let all = std::mem::take(&mut *lock(&self.0));
         for one in all.iter().filter_map(Weak::upgrade) {

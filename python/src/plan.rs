@@ -1,4 +1,4 @@
-//! Plans: compute, explain, build, verify, extend.
+//! Plans: computes, explains, builds, verifies and extends them.
 
 use crate::blocking::{run_briefly, run_detached, run_to_end};
 use crate::corpus::{Handle, thread_count};

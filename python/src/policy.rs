@@ -1,4 +1,4 @@
-//! The dedup policy: a profile with overrides.
+//! Makes a dedup policy of the command's options: a profile with overrides.
 
 use crate::error::{named, raise};
 use crate::words::json;
@@ -14,9 +14,6 @@ pub(crate) struct PolicyKeywords(String);
 
 impl PolicyKeywords {
     /// The policy of these options.
-    ///
-    /// # Errors
-    /// `corpusdb.BadPolicy`.
     pub(crate) fn policy(&self, py: Python<'_>) -> PyResult<Policy> {
         self.settings(py)?.policy().map_err(|error| raise_policy(py, error))
     }

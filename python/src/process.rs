@@ -1,5 +1,7 @@
-//! Values that belong to one process. After a fork the child has a copy of every handle, but not its threads. Using the
-//! copy raises `corpusdb.Forked`. The copy is never dropped, because dropping would wait for threads that do not exist.
+//! Values that belong to one process.
+//!
+//! After a fork the child has a copy of every handle, but not its threads. Using the copy raises `corpusdb.Forked`. The
+//! copy is never dropped, because dropping would wait for threads that do not exist.
 
 use pyo3::prelude::*;
 use rayon::ThreadPool;
@@ -43,9 +45,6 @@ fn own_pool() -> Option<Arc<ThreadPool>> {
 }
 
 /// Raises an error in a forked child, which does not have the background threads that writing needs.
-///
-/// # Errors
-/// `corpusdb.Forked`.
 #[pyfunction]
 pub(crate) fn refuse_forked(py: Python<'_>) -> PyResult<()> {
     if !is_forked() {
@@ -71,10 +70,7 @@ impl<T> ProcessOwned<T> {
         Self { value: Some(value), process: std::process::id() }
     }
 
-    /// The value.
-    ///
-    /// # Errors
-    /// `corpusdb.Forked` in a child of the process that made it.
+    /// The value, in the process that made it; elsewhere `corpusdb.Forked`.
     pub(crate) fn get(&self, py: Python<'_>) -> PyResult<&T> {
         self.mine().ok_or_else(|| {
             crate::error::named(

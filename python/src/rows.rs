@@ -1,4 +1,4 @@
-//! The rows of a statement, as an Arrow stream or as Python tuples. They can be read any number of times.
+//! The rows of a statement, as an Arrow stream or as Python tuples, which can be read any number of times.
 //!
 //! A table belongs to one commit. Its statement starts to run when the table is made, so errors show at once. The first
 //! reading takes that run; each further reading starts another run on the same commit.

@@ -1,4 +1,4 @@
-//! Snapshots: create, show, compare, rename, drop.
+//! Snapshots: creates, shows, compares, renames and drops them.
 
 use crate::blocking::run_detached;
 use crate::corpus::Handle;

@@ -1,4 +1,4 @@
-//! The tokenizers of a corpus for reading: encode and decode.
+//! Tokenizers of a corpus for reading: encodes texts and decodes ids.
 
 use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;

@@ -1,4 +1,4 @@
-//! Python values as JSON: a record becomes the line that it would be in a file of JSON lines.
+//! Converts Python values to JSON: a record becomes the line that it would be in a file of JSON lines.
 
 use pyo3::prelude::*;
 use pyo3::types::{

@@ -1,4 +1,4 @@
-//! Words of Python options (a depth, for example) as values of the library, and reports as JSON text.
+//! Parses words of Python options, such as a depth, and writes reports as JSON text.
 
 use crate::error::named;
 use corpusdb::cli::rows::{Face, spell_message};
@@ -7,9 +7,6 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 /// The value of a word, for options whose words the library does not parse.
-///
-/// # Errors
-/// As [`word`].
 pub(crate) fn one_of<T: Copy>(
     py: Python<'_>,
     class: &str,
@@ -34,9 +31,6 @@ pub(crate) fn json<T: Serialize + ?Sized>(py: Python<'_>, value: &T) -> PyResult
 }
 
 /// Like [`json`], with a field that says whether it was a dry run.
-///
-/// # Errors
-/// As [`json`].
 pub(crate) fn tried<T: Serialize>(py: Python<'_>, report: &T, dry_run: bool) -> PyResult<String> {
     #[derive(Serialize)]
     struct TriedReport<'a, T> {
@@ -50,7 +44,7 @@ pub(crate) fn tried<T: Serialize>(py: Python<'_>, report: &T, dry_run: bool) -> 
 /// The message for a name that does not exist, with the way out.
 #[pyfunction]
 pub(crate) fn unknown_name(what: &str, name: &str, known: Vec<String>) -> String {
-    // What there is of a corpus is counted in words of the library.
+    // The kinds of names that the library's message knows; any other is a `name`.
     let what = ["field", "signal", "snapshot"].into_iter().find(|one| *one == what);
     let unknown = UnknownName::new(what.unwrap_or("name"), name, known);
     spell_message(&format!("{unknown}; {}", unknown.hint()), Face::Python)

@@ -1,6 +1,7 @@
-//! Progress on stderr: share, time left, rate; hidden when stderr is not a terminal. Notes are printed in any case.
+//! Draws progress on stderr: share, time left, rate.
 //!
-//! What matters most stands first, since a narrow terminal cuts the end of the line.
+//! Nothing is drawn when stderr is not a terminal; notes are printed in any case. The most important figure comes
+//! first, since a narrow terminal cuts the end of the line.
 
 use super::output::note as talk;
 use corpusdb::show::{number, size};
@@ -9,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Time between two drawings of a stage without news: it must be seen to live.
+/// Time between two drawings of a stage without news, so that the bar is seen to live.
 const TICK: Duration = Duration::from_millis(250);
 
 /// Draws what the library reports.
@@ -66,7 +67,7 @@ impl Progress for Bar {
     fn advance(&self, done: u64) {
         self.with(|bar| {
             bar.set_position(done);
-            // Of an ingest the tally tells the rate: these are bytes of files, compressed ones too.
+            // The tally has the rate of an ingest; these are bytes of input files, which may be compressed.
             if let Some(total) = bar.length()
                 && bar.prefix() != INGESTING
             {
@@ -100,7 +101,7 @@ impl Progress for Bar {
     }
 }
 
-/// What should be read beside the answer, without a bar: for programs, and for those who want none.
+/// Prints notes and draws no bar: for programs, and for people who want none.
 pub(super) struct NotesAlone;
 
 impl Progress for NotesAlone {
@@ -120,7 +121,7 @@ impl Progress for NotesAlone {
 /// The stage that [`Progress::tally`] reports.
 const INGESTING: &str = "ingesting";
 
-/// The rate of text, as the report has it, then the counts.
+/// The rate of text as the report computes it, then the counts.
 fn tally_words(tally: &ProgressTally, seconds: f64) -> String {
     let megabytes = tally.bytes as f64 / seconds.max(0.001) / 1e6;
     format!(
@@ -132,7 +133,7 @@ fn tally_words(tally: &ProgressTally, seconds: f64) -> String {
     )
 }
 
-/// So many a second: whole numbers, one digit behind the point below ten.
+/// A count per second: whole numbers, with one decimal below ten.
 fn rate(done: u64, seconds: f64) -> String {
     let rate = done as f64 / seconds.max(0.001);
     if rate < 10.0 { format!("{rate:.1}") } else { number(rate.round() as u64) }

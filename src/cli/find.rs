@@ -1,4 +1,4 @@
-//! Documents as users name them: by id, by key or by a condition.
+//! Finds documents as users name them: by id, by key or by a condition.
 
 use super::session::parse_document;
 use super::verb::VerbCall;
@@ -26,7 +26,7 @@ pub(super) struct DocumentArgs {
 }
 
 impl DocumentArgs {
-    /// The documents that are named; those of the condition, with what it takes.
+    /// The documents that the arguments name; for a condition also the selection.
     pub(super) fn select(
         &self,
         corpus: &Corpus,
@@ -49,16 +49,16 @@ impl DocumentArgs {
 
 /// How a user names a document.
 pub(super) enum DocumentName<'a> {
-    /// By its id: `id:5`.
+    /// An id: `id:5`.
     Id(u64),
-    /// By its id: `5`, which could be a key as well.
+    /// An id: `5`, which could be a key as well.
     Digits(u64),
-    /// By its key: `key:5`, or what is no number.
+    /// A key: `key:5`, or anything that is not a number.
     Key(&'a str),
 }
 
 impl<'a> DocumentName<'a> {
-    /// What a text names.
+    /// How `text` names a document.
     pub(super) fn of(text: &'a str) -> Self {
         if let Some(id) = text.strip_prefix("id:").and_then(id_of) {
             return Self::Id(id);
@@ -66,7 +66,7 @@ impl<'a> DocumentName<'a> {
         id_of(text).map_or(Self::Key(text.strip_prefix("key:").unwrap_or(text)), Self::Digits)
     }
 
-    /// As [`of`](Self::of), for what cannot be taken back: refuses digits that are also the key of a document.
+    /// As [`of`](Self::of), for verbs that cannot be undone: refuses digits that are also the key of a document.
     pub(super) fn unambiguous(corpus: &Corpus, text: &'a str) -> anyhow::Result<Self> {
         let name = Self::of(text);
         if matches!(name, Self::Digits(_)) && !corpus.find_key(text)?.is_empty() {
@@ -77,10 +77,7 @@ impl<'a> DocumentName<'a> {
         Ok(name)
     }
 
-    /// The documents; none, and a note, when none has the key.
-    ///
-    /// # Errors
-    /// That there is no such id.
+    /// The documents with this id or key. For a key that no document has: none, and a note.
     pub(super) fn documents(
         &self,
         corpus: &Corpus,
@@ -108,13 +105,13 @@ impl<'a> DocumentName<'a> {
     }
 }
 
-/// The id that a text is, as ids are shown: a key may look like a number otherwise (`007`, `+5`).
+/// The number, if the text spells it as ids are shown. Other numbers may be keys (`007`, `+5`).
 fn id_of(text: &str) -> Option<u64> {
     let id = text.parse::<u64>().ok()?;
     (id.to_string() == text).then_some(id)
 }
 
-/// The documents of an id or key; none, and a note, when none has the key.
+/// The documents with an id or key. For a key that no document has: none, and a note.
 pub(super) fn documents(
     corpus: &Corpus,
     id_or_key: Option<&str>,
@@ -128,7 +125,7 @@ pub(super) fn documents(
     }
 }
 
-/// What a condition takes, said before anything is done to it.
+/// Selects the documents of a condition, and says how many before anything is done to them.
 pub(super) fn selection(
     corpus: &Corpus,
     condition: &str,

@@ -1,9 +1,8 @@
-//! Keywords of Python become arguments of the same clap command: one parser, one set of checks, one set of defaults.
+//! Parses keywords of Python as arguments of the same clap command.
 //!
-//! So conflicts, requirements, ranges, defaults and texts hold in both; before, an option stood in four files and three
-//! generated ones, in three wordings. serde as a second reader was rejected: with `flatten` its errors name no key, it
-//! knows neither conflicts nor ranges, and it suggests no similar names. clap costs 16 us a call and 1.7 us a value of
-//! a list; long lists of ids bypass it.
+//! So conflicts, requirements, ranges, defaults and texts hold in both faces. serde as a second parser was rejected:
+//! with `flatten` its errors name no key, it knows neither conflicts nor ranges, and it suggests no similar names. clap
+//! costs 16 us a call, and 1.7 us for each value of a list; long lists of ids bypass it.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -36,11 +35,11 @@ pub enum ValueKind {
     Pair(char),
 }
 
-/// The type that a parser makes, and its kind.
+/// A type that a parser makes, and the kind of its values.
 type KindRow = (fn() -> TypeId, ValueKind);
 
-/// What a parser makes, and its kind. A type that stands here once works in all faces; one that does not is an error of
-/// the tests.
+/// The types that parsers make, and the kinds of their values. A type with a row here works in all faces; one without
+/// is an error of the tests.
 const KINDS: &[KindRow] = &[
     (TypeId::of::<String>, ValueKind::Text),
     (TypeId::of::<PathBuf>, ValueKind::Path),
@@ -117,17 +116,15 @@ pub fn matches(command: Command, given: &Map<String, Value>) -> anyhow::Result<A
             }
         }
     }
-    // A value of a list may contain a comma: only the command takes several in one word.
+    // A value of a Python list may contain a comma: only the command splits one word into several values.
     let command = command.mut_args(|arg| arg.value_delimiter(None::<char>));
     let mut command = command.no_binary_name(true).disable_help_flag(true);
     let matches = command.try_get_matches_from_mut(flags.into_iter().chain(positional));
     matches.map_err(|error| refused(&error, &command))
 }
 
-/// The single values of a keyword, each with the path to it.
-///
-/// # Errors
-/// Which name of a mapping would be read as another one.
+/// The single values of a keyword, each with its path. Fails for a name in a mapping that the parser would split
+/// differently.
 fn values(
     key: &str,
     value: &Value,
@@ -142,7 +139,7 @@ fn values(
         (Value::Object(members), ValueKind::Pair(sign)) => {
             let made = arg.get_value_parser().type_id();
             let is_json = made == TypeId::of::<(String, Value)>();
-            // Their parsers split at the last sign.
+            // The parsers of these types split at the last sign.
             let is_free = made == TypeId::of::<(String, u32)>()
                 || made == TypeId::of::<(String, f64)>()
                 || made == TypeId::of::<NamedKind>();
@@ -184,7 +181,7 @@ fn misfit(path: &str, expected: &str, value: &Value) -> anyhow::Error {
     anyhow::anyhow!("{path}: expected {expected}, got {value}")
 }
 
-/// A keyword that no option has.
+/// The error for a keyword that no option has.
 fn unknown(key: &str, command: &Command) -> anyhow::Error {
     let names = command.get_arguments().map(|arg| arg.get_id().as_str());
     match did_you_mean(key, names) {
@@ -193,8 +190,8 @@ fn unknown(key: &str, command: &Command) -> anyhow::Error {
     }
 }
 
-/// An error of clap in the names of the options, so that each face can spell it. The command must have been built: an
-/// argument that was not cannot be shown.
+/// An error of clap with the names of options in backticks, so that each face can spell them. The command must have
+/// been built: clap cannot show an argument otherwise.
 fn refused(error: &clap::Error, command: &Command) -> anyhow::Error {
     let named = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => vec![field(text, command)],
@@ -233,7 +230,7 @@ fn refused(error: &clap::Error, command: &Command) -> anyhow::Error {
 /// `--shard-bytes <BYTES>` -> `` `shard_bytes` ``.
 fn field(shown: &str, command: &Command) -> String {
     let long = shown.strip_prefix("--").and_then(|name| name.split([' ', '=']).next());
-    // One that is needed at times is shown as `<FILE>`, and shows itself as `[FILE]`.
+    // In some usages an argument is shown as `<FILE>`, while it prints itself as `[FILE]`.
     let bare = |text: &str| text.trim_matches(['<', '>', '[', ']', '.']).to_owned();
     let is_it = |arg: &&Arg| match long {
         Some(long) => arg.get_long() == Some(long),

@@ -1,12 +1,12 @@
-//! A limit of the process that would end it where an error could be said.
+//! Keeps the limit of the file size from killing the process, so that it becomes an error.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Has a write beyond a limit of the file size fail with an error instead of ending the process. The library leaves
-/// signals to its program, so this is the command's. What cannot be had is done without.
+/// Makes a write beyond the limit of the file size fail with an error. The library leaves signals to its program, so
+/// the command does this. Where the system refuses, nothing changes.
 pub(super) fn survive_file_size_limit() {
-    // A signal that is handled, however idly, does not kill: the write is answered with "file too large".
+    // A signal with a handler, even an idle one, does not kill: the write fails with "file too large".
     let idle = Arc::new(AtomicBool::new(false));
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, idle);
 }

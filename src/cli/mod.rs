@@ -1,16 +1,16 @@
-//! The command line: one file a verb, each with its `Args` and `run`. Sees only the public API.
+//! The command `corpusdb`: parses its arguments, runs the verb, and prints the answer.
 //!
 //! Answers go to stdout, notes and errors to stderr. Exit codes: 0 done; 1 done, but the answer is bad (faults found,
 //! verification failed, nothing under that key); 2 failed; 130 interrupted, the corpus consistent.
 //!
 //! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages
-//! (`pages`).
+//! (`pages`). Only the public API of the library is used.
 //!
-//! A verb is a struct of its arguments that implements `Verb`, in `verbs/`, and a row of the table `VERBS`: help,
-//! completions, `reference`, `--dry-run`, the handle to open, JSON and its schema, and Python's `keywords` follow from
-//! the row. Options of the library are declared in the room that uses them, with `clap::Args` behind the feature `cli`,
-//! and flattened. `output` is the only writer to the terminal, `spelling` writes names as each face has them, `find`
-//! finds documents as users name them, `session` has the flags of all verbs and opens corpora.
+//! A verb is a struct of its arguments that implements `Verb`, in a file of `verbs/`, and a row of the table `VERBS`:
+//! help, completions, `reference`, `--dry-run`, the handle to open, JSON and its schema, and Python's `keywords` follow
+//! from the row. Options of the library are declared in the room that uses them, with `clap::Args` behind the feature
+//! `cli`, and flattened. `output` is the only writer to the terminal, `spelling` writes names as each face has them,
+//! `find` finds documents as users name them, `session` has the flags of all verbs and opens corpora.
 
 mod bar;
 mod files;
@@ -39,7 +39,7 @@ use std::process::ExitCode;
 use verb::{AnswerForm, DryRun, HandleKind, OpenHandle, VerbAnswer, VerbCall, VerbEntry};
 use verbs::find_verb;
 
-/// Rows of the table of verbs, for the Python package: a call by name, its keywords as JSON.
+/// The table of verbs for the Python package: calls a verb by name, with keywords as JSON.
 pub mod rows {
     pub use super::session::now;
     pub use super::spelling::{Face, spell_message};
@@ -90,7 +90,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(main_from(&arguments, vec![program]))
 }
 
-/// A panic that the library turns into an error is not printed as a panic, too.
+/// Keeps a panic that the library turns into an error from being printed as well.
 pub fn silence_contained_panics() {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -104,7 +104,7 @@ pub fn silence_contained_panics() {
 /// start the command again.
 pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     spelling::remember_typed(arguments);
-    // Also for what is wrong with the arguments themselves.
+    // Set before parsing: errors of the arguments are printed as JSON too.
     let mut words = arguments.iter().skip(1).take_while(|argument| *argument != "--");
     if words.any(|argument| argument == "--json") {
         output::talk_json();
@@ -136,8 +136,8 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     }
 }
 
-/// Words that name what an input without keys gave, `-:0@5` of standard input, with a mark before them: they are not
-/// flags. A value of an option stays as it is, and so does what stands behind `--`.
+/// Puts a mark before words that name a record without a key, such as `-:0@5` of standard input, so that clap does not
+/// take them for flags. Values of options and words behind `--` stay as they are.
 fn escape_names(arguments: &[OsString], command: &Command) -> Vec<OsString> {
     let is_name = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with("-:"));
     if !arguments.iter().any(is_name) {
@@ -208,13 +208,12 @@ enum VerbDetail {
     Name,
 }
 
-/// The command with all of its verbs.
 fn command() -> Command {
     command_with(|_| VerbDetail::Whole)
 }
 
-/// The command as far as it is needed to read these arguments, and to say what is wrong with them or print the help that
-/// they ask for. Building all verbs would be half of what a small one costs.
+/// The command with what is needed to parse these arguments, to report errors in them, and to print the help that they
+/// ask for. To build all verbs would take half of the time of a small one.
 fn command_of(arguments: &[OsString]) -> Command {
     let words: Vec<&str> = arguments.iter().skip(1).filter_map(|word| word.to_str()).collect();
     let is_first =
@@ -229,12 +228,12 @@ fn command_of(arguments: &[OsString]) -> Command {
         true => VerbDetail::Name,
         false => VerbDetail::About,
     };
-    // A flag that stands before its verb is looked for among those of every verb that is named behind it.
+    // A flag before its verb may belong to any verb that the arguments name.
     command_with(|first| if words.contains(&first) { VerbDetail::Whole } else { others })
 }
 
-/// The command with as much of each verb as is asked for by the first word of its path. A family (`dedup`) is made when
-/// its first row comes.
+/// The command, with each verb built as far as `detail` says of the first word of its path. A family (`dedup`) is made
+/// at its first row.
 fn command_with(detail: impl Fn(&str) -> VerbDetail) -> Command {
     let mut root = Cli::command();
     for row in verbs::VERBS {
@@ -257,7 +256,7 @@ fn command_with(detail: impl Fn(&str) -> VerbDetail) -> Command {
                 if root.find_subcommand(family).is_none() {
                     root = root.subcommand(family_command(family));
                 }
-                // `rejects` does something by itself, too.
+                // `rejects` is both a verb and a family.
                 let works = find_verb(family).is_some();
                 root.mut_subcommand(family, |family| {
                     let family = family.subcommand(verb);
@@ -285,7 +284,7 @@ fn family_text(family: &str) -> &'static str {
     text.map_or("", |(_, text)| *text)
 }
 
-/// The verb that was typed, and its arguments.
+/// The path of the verb that was typed, and its arguments.
 fn deepest(matches: &ArgMatches) -> (String, &ArgMatches) {
     let (mut path, mut inner) = (Vec::new(), matches);
     while let Some((name, deeper)) = inner.subcommand() {
@@ -295,7 +294,7 @@ fn deepest(matches: &ArgMatches) -> (String, &ArgMatches) {
     (path.join(" "), inner)
 }
 
-/// Does the work of a row, then prints the answer: the exit code is the answer's, whatever became of who reads it.
+/// Runs a row, then prints the answer. The exit code is the answer's, even if its reader has gone away.
 fn run_row(
     row: &'static VerbEntry,
     matches: &ArgMatches,
@@ -312,7 +311,7 @@ fn run_row(
         Err(error) => return failed(&error),
     };
     let answer = work(row, inner, &session);
-    // What is still drawn would stand in the answer.
+    // A bar that is still drawn would stand in the answer.
     session.progress.end();
     match answer {
         Ok(answer) => match output::print(&answer.text) {
@@ -326,13 +325,13 @@ fn run_row(
                 failed(&anyhow::Error::new(error).context("cannot write to standard output"))
             }
         },
-        // Rows that nobody wants any more are not failure.
+        // A reader that wants no more rows is not a failure.
         Err(_) if output::is_stdout_closed() => 0,
         Err(error) => failed(&error),
     }
 }
 
-/// Opens what the row works on, or a copy of it, and does the work.
+/// Opens the handle of the row, or a copy of the corpus, and runs the verb.
 fn work(
     row: &'static VerbEntry,
     inner: &ArgMatches,
@@ -372,8 +371,8 @@ fn work(
     }
 }
 
-/// An error of the arguments without the parser's advice to take an option for a value, and with the option that a
-/// condition is given by, where one stands alone.
+/// Removes clap's advice to write an option as a value from an error, and adds the option `--where` if a condition may
+/// have been given without it.
 fn with_way_out(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     if error.kind() != clap::error::ErrorKind::UnknownArgument {
         return error;
@@ -400,11 +399,11 @@ fn with_way_out(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
     error
 }
 
-/// Says what is wrong with the arguments.
+/// Prints an error of the arguments; 2.
 fn refused(error: &clap::Error) -> u8 {
     if output::is_json() {
         let text = error.render().to_string();
-        // What comes behind an empty line is how the verb is used.
+        // Behind the empty line is the usage of the verb.
         let text = text.split("\n\n").next().unwrap_or_default();
         let text = text.trim().strip_prefix("error: ").unwrap_or(text).trim();
         output::error(&[text.to_owned()], 2);
@@ -414,20 +413,20 @@ fn refused(error: &clap::Error) -> u8 {
     2
 }
 
-/// Says what failed and why.
+/// Prints an error with its causes.
 fn failed(error: &anyhow::Error) -> u8 {
     let code = exit_code(error);
     output::error(&causes(error), code);
     code
 }
 
-/// That of the kind of the library's error; 2 for one of the command.
+/// The exit code for an error's kind; 2 for an error of the command itself.
 fn exit_code(error: &anyhow::Error) -> u8 {
     let known = error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>());
     known.map_or(2, |error| error.kind().exit_status())
 }
 
-/// What an error says, from what was attempted to the last cause, with the way out.
+/// The messages of an error, from what was attempted to the last cause, with the hint.
 fn causes(error: &anyhow::Error) -> Vec<String> {
     let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
     causes.dedup();
@@ -440,7 +439,7 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
     causes
 }
 
-/// The way out that an error of the library names.
+/// The hint of the library's error.
 fn hint(error: &anyhow::Error) -> Option<corpusdb::Hint> {
     error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>()?.hint().cloned())
 }

@@ -1,11 +1,11 @@
-//! What the command says: answers on stdout, notes and errors on stderr. The only writer to both.
+//! The only writer to stdout and stderr: answers on stdout, notes and errors on stderr.
 //!
 //! A verb that reports does all of its work first; its answer is text by then, and is printed whole. Only verbs that
-//! stream rows write while they work, by [`stdout`]. What strangers wrote is shown and not obeyed: text that is made for
-//! people goes through [`show::terminal_safe`] here, and what streams to a terminal, too.
+//! stream rows write while they work, by [`stdout`]. Text from outside is shown on a terminal but cannot control it:
+//! answers for people go through [`show::terminal_safe`], and so does what is streamed to a terminal.
 //!
-//! An answer is a value that prints itself and has the exit status: a closed pipe changes neither, and a full disk is
-//! an error after the work.
+//! An answer is a value that prints itself and has an exit status. A closed pipe changes neither; a full disk is an
+//! error after the work.
 
 use corpusdb::query::PolicySetting;
 use corpusdb::show;
@@ -15,21 +15,20 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use unicode_width::UnicodeWidthStr;
 
-/// Whether messages on stderr are JSON, too.
+/// Whether messages on stderr are JSON.
 static AS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Whether the reader of stdout has closed it.
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Columns of a name or a reason in a table.
+/// Columns of a name or a reason in a table, at most.
 const WIDEST: usize = 60;
 
-/// From now on every message on stderr is a JSON object on a line.
+/// Makes every message on stderr a JSON object on a line.
 pub(super) fn talk_json() {
     AS_JSON.store(true, Ordering::Relaxed);
 }
 
-/// Whether messages on stderr are JSON.
 pub(super) fn is_json() -> bool {
     AS_JSON.load(Ordering::Relaxed)
 }
@@ -45,12 +44,12 @@ pub(super) fn width() -> usize {
     size.map_or(160, |(_, columns)| usize::from(columns).max(40))
 }
 
-/// Whether what is printed on stdout may have colours.
+/// Whether colours may be printed on stdout.
 fn has_colours() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// Says something on stderr that a person should read.
+/// Prints a note on stderr.
 pub(super) fn note(text: &str) {
     if is_json() {
         say(&serde_json::json!({ "type": "note", "message": text }).to_string());
@@ -59,7 +58,7 @@ pub(super) fn note(text: &str) {
     }
 }
 
-/// Says on stderr what failed, from what was attempted to the last cause.
+/// Prints an error on stderr, from what was attempted to the last cause.
 pub(super) fn error(causes: &[String], exit_code: u8) {
     if is_json() {
         let (message, causes) = causes.split_first().map_or(("", &[][..]), |(m, rest)| (m, rest));
@@ -72,7 +71,7 @@ pub(super) fn error(causes: &[String], exit_code: u8) {
     }
 }
 
-/// A line on stderr; nobody hears of one that cannot be written.
+/// Prints a line on stderr; a failure to do so is ignored.
 fn say(line: &str) {
     let stderr = io::stderr();
     let line = if is_json() && stderr.is_terminal() { escaped(line) } else { Cow::Borrowed(line) };
@@ -111,13 +110,10 @@ pub(super) fn json_lines<T: Serialize>(
     reports.iter().map(|report| json_line(name, report, None)).collect()
 }
 
-/// Prints an answer that is whole. A reader that went away is neither a failure nor a success: the work is done, and
-/// the answer says how.
-///
-/// # Errors
-/// That of standard output: a full disk.
+/// Prints a whole answer. A reader that went away is no failure: the work is done. Fails if standard output does, such
+/// as for a full disk.
 pub(super) fn print(answer: &str) -> io::Result<()> {
-    // Text was filtered when it was written, and has colours: a second filter would take them out.
+    // The text was filtered when it was written, and has colours, which a second filter would remove.
     let shows = io::stdout().is_terminal();
     let answer = if is_json() && shows { escaped(answer) } else { Cow::Borrowed(answer) };
     let mut out = Stdout { shows: false, rest: Vec::new() };
@@ -127,7 +123,7 @@ pub(super) fn print(answer: &str) -> io::Result<()> {
     }
 }
 
-/// Standard output, for rows that are written while the work continues.
+/// Standard output for rows that are written during the work.
 pub(super) fn stdout() -> Stdout {
     Stdout { shows: io::stdout().is_terminal(), rest: Vec::new() }
 }
@@ -164,7 +160,7 @@ pub(super) fn stream_rows<T: Serialize>(
 /// file every byte goes as it is.
 pub(super) struct Stdout {
     shows: bool,
-    /// The begin of a character whose end has not come.
+    /// The first bytes of a character whose last ones have not come.
     rest: Vec<u8>,
 }
 
@@ -184,7 +180,7 @@ impl Write for Stdout {
     }
 }
 
-/// Takes the text off the front of bytes, up to a character that is not whole yet; what is not text is U+FFFD.
+/// Takes the text off the front of bytes, up to an incomplete character; bytes that are not text become U+FFFD.
 fn whole_characters(bytes: &mut Vec<u8>) -> String {
     let mut keep = bytes.len();
     if let Err(error) = std::str::from_utf8(bytes)
@@ -207,7 +203,7 @@ fn heard<T>(written: io::Result<T>) -> io::Result<T> {
     written
 }
 
-/// JSON with what a terminal would obey spelled out: the same values.
+/// JSON with control characters escaped: the same values.
 fn escaped(json: &str) -> Cow<'_, str> {
     if !json.contains(show::acts_on_terminals) {
         return Cow::Borrowed(json);
@@ -223,47 +219,47 @@ fn escaped(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// An answer for people, as it comes to be: lines and tables, all of them filtered.
+/// An answer for people while it is written: lines and tables, all of them filtered.
 pub(super) struct Output {
     text: String,
     notes: Vec<String>,
     width: usize,
-    /// Whether a terminal shows it.
+    /// Whether stdout is a terminal.
     shows: bool,
     has_colours: bool,
     dry_run: bool,
 }
 
 impl Output {
-    /// For what stdout is.
+    /// Adapts to what stdout is.
     pub(super) fn new(dry_run: bool) -> Self {
         let (text, notes) = (String::new(), Vec::new());
         let shows = io::stdout().is_terminal();
         Self { text, notes, width: width(), shows, has_colours: has_colours(), dry_run }
     }
 
-    /// What was written, and what is to be said on stderr behind it.
+    /// The text, and the notes to print on stderr after it.
     pub(super) fn into_parts(self) -> (String, Vec<String>) {
         (self.text, self.notes)
     }
 
-    /// Says something on stderr when the answer is printed.
+    /// Adds a note, which is printed on stderr after the answer.
     pub(super) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
 
-    /// Whether the verb was only tried: nothing was changed.
+    /// Whether the verb was only tried, so that nothing changed.
     pub(super) const fn is_dry_run(&self) -> bool {
         self.dry_run
     }
 
-    /// A line, or several in one text.
+    /// Adds a line, or a text of several.
     pub(super) fn line(&mut self, text: impl AsRef<str>) {
         self.text.push_str(&show::terminal_safe(text.as_ref()));
         self.text.push('\n');
     }
 
-    /// Text of documents: into a file it goes byte for byte, and a terminal obeys none of it.
+    /// Adds text of documents: into a file it goes byte for byte, for a terminal it is filtered.
     pub(super) fn text(&mut self, text: &str) {
         match self.shows {
             true => self.text.push_str(&show::terminal_safe(text)),
@@ -272,18 +268,17 @@ impl Output {
         self.text.push('\n');
     }
 
-    /// Columns that there are.
     pub(super) const fn width(&self) -> usize {
         self.width
     }
 
-    /// Columns that the marks of a part take beside its text.
+    /// Columns that the marks around a part take.
     pub(super) fn marks_width(&self, paint: Paint) -> usize {
         let (before, behind) = paint.marks(self.has_colours);
         if self.has_colours { 0 } else { before.width() + behind.width() }
     }
 
-    /// A line in which parts have colours, where stdout may have some.
+    /// Adds a line whose parts have colours, where stdout may have some.
     pub(super) fn painted<T: AsRef<str>>(&mut self, parts: &[(Paint, T)]) {
         for (paint, text) in parts {
             let text = show::terminal_safe(text.as_ref());
@@ -317,8 +312,8 @@ impl Output {
         }
     }
 
-    /// A table in as many parts below one another as stdout is too narrow for, each with the first `named` columns and
-    /// at least `least` columns.
+    /// Adds a table. Where stdout is too narrow, it is split into parts below one another, each with the first `named`
+    /// columns and at least `least` columns.
     pub(super) fn wide_table(
         &mut self,
         head: &[String],
@@ -355,7 +350,7 @@ impl Output {
         }
     }
 
-    /// The settings of a dedup policy, one a line, each with what it means.
+    /// Adds the settings of a dedup policy, one a line, each with what it means.
     pub(super) fn settings(&mut self, settings: &[PolicySetting]) {
         let width = settings.iter().map(|line| line.setting.len()).max().unwrap_or(0);
         let values = settings.iter().map(|line| line.value.width()).max().unwrap_or(0);
@@ -365,7 +360,7 @@ impl Output {
         }
     }
 
-    /// Says that buckets were read only in part, when some were.
+    /// Says how many buckets were read only in part, if any were.
     pub(super) fn capped(&mut self, buckets: u64) {
         if buckets > 0 {
             self.line(format!(
@@ -381,7 +376,7 @@ impl Output {
 pub(super) enum Paint {
     /// No colour.
     Plain,
-    /// What is examined.
+    /// What to look at.
     Highlight,
     /// Text that only the earlier one of two has.
     Removed,
@@ -394,7 +389,7 @@ pub(super) enum Paint {
 }
 
 impl Paint {
-    /// What stands before and behind a part; without colours what went and came stands in brackets.
+    /// The marks before and behind a part; without colours, brackets around what was removed and added.
     const fn marks(self, has_colours: bool) -> (&'static str, &'static str) {
         match (self, has_colours) {
             (Self::Plain, _) => ("", ""),
@@ -477,7 +472,7 @@ mod tests {
         assert_eq!(text.lines().filter(|line| line.starts_with("  name")).count(), 2, "{text}");
     }
 
-    /// A filter behind it took the colours of `show --tokens` out.
+    /// A second filter removed the colours of `show --tokens`.
     #[test]
     fn a_terminal_shows_colours_and_obeys_no_text() {
         let mut out = Output { shows: true, has_colours: true, ..plain() };

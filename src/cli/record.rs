@@ -1,4 +1,4 @@
-//! What an output leaves on record with its corpus, as verbs ask for it and say it.
+//! Puts outputs on record for verbs, with the flag that turns this off and the answer about it.
 
 use super::verb::VerbCall;
 use corpusdb::Error;
@@ -23,12 +23,12 @@ pub(super) struct OnRecord {
 }
 
 impl OnRecord {
-    /// What became of an entry; an output without one is said on stderr at once.
+    /// The entry that was made; if there is none, a note says why at once.
     pub(super) fn of(made: Result<u32, Error>, call: &VerbCall<'_>) -> Self {
         Self::noting(made, &|text| call.note(text))
     }
 
-    /// The same, said by `note`.
+    /// As [`OnRecord::of`], with the note given to `note`.
     pub(super) fn noting(made: Result<u32, Error>, note: &dyn Fn(&str)) -> Self {
         match made {
             Ok(number) => Self { recorded: Some(number), not_recorded: None },

@@ -1,4 +1,4 @@
-//! Flags that every verb shares, and what they come to on this machine.
+//! Flags that every verb takes, and what a verb gets by them: progress, Ctrl-C, memory, threads, open corpora.
 
 use super::bar::{Bar, NotesAlone};
 use super::stop_signals::StopSignals;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How often a verb that writes in moments tries to become the writer, and how long it waits between.
+/// Tries of a verb with a short commit to become the writer, and the pause between them.
 const LOCK_TRIES: u32 = 600;
 const LOCK_PAUSE: Duration = Duration::from_millis(100);
 
@@ -35,7 +35,7 @@ pub(super) struct GlobalArgs {
     threads: Option<u16>,
 }
 
-/// The time that goes on record: microseconds since 1970 in UTC.
+/// The time for a record: microseconds since 1970 in UTC.
 #[expect(
     clippy::disallowed_methods,
     reason = "the record of a removal has the time of the request; digests and exports do not"
@@ -59,7 +59,7 @@ pub(super) enum ReferencePage {
     PythonReports,
 }
 
-/// What is written from the rows of all verbs, for the verbs that print it.
+/// Functions that generate pages from the table, for the verbs that print them.
 #[derive(Clone, Copy)]
 pub(super) struct WrittenFromVerbs {
     /// The command with all of its verbs.
@@ -67,9 +67,9 @@ pub(super) struct WrittenFromVerbs {
     pub(super) page: fn(ReferencePage) -> anyhow::Result<String>,
 }
 
-/// What a verb needs beside its own arguments.
+/// What a verb gets beside its own arguments.
 pub(super) struct CommandSession {
-    /// The words that start this command again.
+    /// The words that start this command, to start it once more.
     pub(super) program: Vec<OsString>,
     pub(super) verbs: WrittenFromVerbs,
     pub(super) json: bool,
@@ -83,8 +83,8 @@ pub(super) struct CommandSession {
 }
 
 impl CommandSession {
-    /// Ctrl-C asks a verb that stops at `safe_points` to do so; any other verb, and the second time any,
-    /// ends there and then, which harms no corpus: a commit is whole or absent.
+    /// Ctrl-C asks a verb that stops at `safe_points` to do so. Any other verb ends at once, and any at the second
+    /// Ctrl-C; no corpus is harmed, since a commit is whole or absent.
     pub(super) fn new(
         globals: GlobalArgs,
         safe_points: bool,
@@ -97,8 +97,8 @@ impl CommandSession {
         let stops = StopSignals::hear(move || {
             match &*current.lock().unwrap_or_else(PoisonError::into_inner) {
                 Some(asked) if !asked.is_raised() => asked.raise(),
-                // Threads of the store and of a statement continue: what the C library would clear up at an ordinary
-                // exit is in their hands.
+                // Threads of the store and of a statement still run, and use what the C library would free at an
+                // ordinary exit.
                 _ => signal_hook::low_level::exit(130),
             }
         })?;
@@ -126,25 +126,25 @@ impl CommandSession {
         })
     }
 
-    /// How long calls of the library run: with the command's bar, until its Ctrl-C, on its threads.
+    /// The context of library calls: the command's bar, its Ctrl-C, its threads.
     pub(super) fn context(&self) -> Context<'_> {
         let context = Context::new().with_progress(self.progress.as_ref());
         context.with_interrupt(&self.interrupt).with_threads(self.threads)
     }
 
-    /// From now on Ctrl-C raises what is answered, and ends the command where it was raised already.
+    /// From now on Ctrl-C raises the interrupt that is returned; if it is raised already, Ctrl-C ends the command.
     pub(super) fn listen(&self) -> Interrupt {
         let fresh = Interrupt::default();
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
         fresh
     }
 
-    /// From now on Ctrl-C ends the command there and then.
+    /// From now on Ctrl-C ends the command at once.
     pub(super) fn listen_no_more(&self) {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// With what corpora are opened.
+    /// The options for opening corpora.
     pub(super) fn options(&self) -> CorpusOptions {
         Corpus::options().memory(self.memory).threads(self.threads)
     }
@@ -153,12 +153,12 @@ impl CommandSession {
         self.read_with(path, &[])
     }
 
-    /// As [`CommandSession::read`], with corpora beside it, which share the memory.
+    /// As [`CommandSession::read`], with further corpora that share the memory.
     pub(super) fn read_with(&self, path: &Path, shards: &[PathBuf]) -> anyhow::Result<Corpus> {
         Ok(Corpus::options().memory(self.memory).open_with(path, shards)?)
     }
 
-    /// What a verb that can be tried out works on: the corpus, or a throw-away copy of it.
+    /// The corpus, or for a dry run a temporary copy of it.
     pub(super) fn target(&self, corpus: &Path, dry_run: bool) -> anyhow::Result<WorkingCopy> {
         Ok(match dry_run {
             true => WorkingCopy::Copy(DryRunCorpus::make(corpus).map_err(Error::from)?),
@@ -170,12 +170,12 @@ impl CommandSession {
         Ok(Corpus::options().memory(self.memory).threads(self.threads).open_writer(path)?)
     }
 
-    /// As [`CommandSession::write`], for what is written in moments: waits a minute for another writer to end.
+    /// As [`CommandSession::write`], for short commits: waits up to a minute for another writer to end.
     pub(super) fn write_soon(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
         self.write_soon_with(path, &[])
     }
 
-    /// As [`CommandSession::write_soon`], with corpora beside it that are read, which share the memory.
+    /// As [`CommandSession::write_soon`], with further corpora that are read and share the memory.
     pub(super) fn write_soon_with(
         &self,
         path: &Path,
@@ -200,7 +200,7 @@ impl CommandSession {
     }
 }
 
-/// A corpus, or a copy of it that goes when this is dropped.
+/// A corpus, or a copy of it that is removed when this is dropped.
 pub(super) enum WorkingCopy {
     Corpus(PathBuf),
     Copy(DryRunCorpus),
@@ -215,7 +215,7 @@ impl WorkingCopy {
     }
 }
 
-/// How objects of stores are reached: as the environment says.
+/// Access to object stores, as the environment configures it.
 pub(super) fn stores() -> ObjectStores {
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -223,10 +223,10 @@ pub(super) fn stores() -> ObjectStores {
     ObjectStores::new(std::env::vars_os().filter_map(text))
 }
 
-/// The least memory that a corpus works with: caches, batches and the engine's own.
+/// The least memory that a corpus works with: caches, batches and RocksDB's own.
 const LEAST_MEMORY: u64 = 16 << 20;
 
-/// Reads how much memory is taken.
+/// Parses an amount of memory.
 fn memory(text: &str) -> Result<u64, String> {
     match corpusdb::parse_bytes(text)? {
         bytes if bytes < LEAST_MEMORY => Err("a corpus needs at least 16MiB".to_owned()),
@@ -234,7 +234,7 @@ fn memory(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Stands before a word that is not a flag, though it begins with a hyphen.
+/// Put before a word that begins with a hyphen but is not a flag.
 pub(super) const ESCAPE: char = '\u{2}';
 
 /// The id or key of a document, as it was typed.
@@ -242,12 +242,13 @@ pub(super) fn parse_document(text: &str) -> Result<String, std::convert::Infalli
     Ok(text.strip_prefix(ESCAPE).unwrap_or(text).to_owned())
 }
 
-/// Takes the path of what is made on disk: the address of a store would become a directory named `s3:`.
+/// Parses the path of something that is made on disk. The address of an object store would become a directory named
+/// `s3:`.
 pub(super) fn on_disk() -> impl TypedValueParser<Value = PathBuf> {
     PathOnDisk
 }
 
-/// Refuses addresses and does not repeat them: they may have secrets.
+/// Refuses addresses without repeating them: they may have secrets.
 #[derive(Clone)]
 struct PathOnDisk;
 

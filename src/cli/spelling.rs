@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::{LazyLock, OnceLock};
 
-/// Who reads a text.
+/// The face that a text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Face {
     /// At a shell.
@@ -119,7 +119,7 @@ fn spell_option(field: &str, value: &str, option: &OptionSpelling, face: Face) -
     let OptionSpelling { flag, takes_value, .. } = option;
     match (face, value) {
         (Face::Command, "" | "true") => format!("--{flag}"),
-        // The flag of an option that is on by default has the `no` in it.
+        // The flag of an option that is on by default already contains the `no`.
         (Face::Command, "false") => format!("--no-{}", flag.trim_start_matches("no-")),
         (Face::Command, value) => format!("--{flag} {value}"),
         (Face::Python, "") if *takes_value => format!("`{field}=`"),
@@ -132,21 +132,21 @@ fn spell_option(field: &str, value: &str, option: &OptionSpelling, face: Face) -
     }
 }
 
-/// How an option is typed and which values it may have, in all verbs that have one of this name.
+/// The spelling of an option, and the values that it may have in any verb with an option of this name.
 #[derive(Default)]
 struct OptionSpelling {
-    /// As it is typed, without its hyphens.
+    /// The flag as it is typed, without its hyphens.
     flag: String,
     takes_value: bool,
-    /// The values of a verb that lists them.
+    /// The values that verbs list.
     choices: Vec<String>,
     /// Whether a verb lists no values, so that any may come.
     takes_any: bool,
 }
 
 impl OptionSpelling {
-    /// Whether a message of ours can name it with this value. What users quote may have an equals sign in it, too: a
-    /// condition (`source = 'web'` without the spaces), the name of a snapshot.
+    /// Whether a message of ours can name the option with this value. Quotations of users may have an equals sign, too:
+    /// a condition (`source = 'web'` without the spaces), the name of a snapshot.
     fn may_have(&self, value: &str) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,;@\"{}".contains(c);
         match value {
@@ -187,7 +187,7 @@ fn add_options(command: &Command, options: &mut BTreeMap<String, OptionSpelling>
 /// The words that the user typed at the shell.
 static TYPED: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Remembers what the user typed: a part of it that a message quotes is no name of ours.
+/// Remembers what the user typed: where a message quotes a part of it, that is no name of ours.
 pub fn remember_typed(arguments: &[OsString]) {
     let words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
     TYPED.get_or_init(|| words.collect());
@@ -198,8 +198,8 @@ fn is_typed(name: &str) -> bool {
         && TYPED.get().is_some_and(|words| words.iter().any(|word| word.contains(name)))
 }
 
-/// Writes flags of verbs as keywords of Python, `--text-field body` as `text_field="body"`; what only looks like a flag
-/// stays.
+/// Writes flags of verbs as keywords of Python, `--text-field body` as `text_field="body"`; other words that look like
+/// a flag stay.
 fn flags_as_keywords(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -226,7 +226,7 @@ fn flags_as_keywords(text: &str) -> String {
     out + rest
 }
 
-/// The value behind a flag as Python writes it.
+/// The value after a flag, as Python writes it.
 fn keyword_value(behind: &str, takes_value: bool) -> String {
     match (takes_value, value_word(behind)) {
         (false, _) => "True".to_owned(),
@@ -237,7 +237,7 @@ fn keyword_value(behind: &str, takes_value: bool) -> String {
     }
 }
 
-/// The text behind a flag's value, or behind a flag without one.
+/// The text that follows a flag and its value, if it has one.
 fn text_behind_value(behind: &str) -> &str {
     match value_word(behind) {
         Some(word) => behind.split_at(word.len() + 1).1,
@@ -245,9 +245,9 @@ fn text_behind_value(behind: &str) -> &str {
     }
 }
 
-/// The word behind a flag and one space, if it is a value: a choice, a number, a size, a pair, a text in quotes.
+/// The word after a flag and one space, if it is a value: a choice, a number, a size, a pair, a text in quotes.
 fn value_word(behind: &str) -> Option<&str> {
-    /// Words that go on with the sentence behind a flag.
+    /// Words that continue the sentence after a flag.
     const SENTENCE_WORDS: [&str; 18] = [
         "and", "or", "is", "are", "says", "gives", "goes", "has", "was", "for", "to", "with", "of",
         "where", "in", "leaves", "names", "the",
@@ -262,7 +262,7 @@ fn value_word(behind: &str) -> Option<&str> {
     (!word.is_empty() && !SENTENCE_WORDS.contains(&word)).then_some(word)
 }
 
-/// The options of the verbs that Python has: by flag the keyword, and whether it takes a value.
+/// For each flag of a verb that Python has, its keyword and whether it takes a value.
 static PYTHON_OPTIONS: LazyLock<BTreeMap<String, (String, bool)>> = LazyLock::new(|| {
     let globals = ["memory", "threads"].map(|name| (name.to_owned(), (name.to_owned(), true)));
     let mut options = BTreeMap::from(globals);
@@ -294,7 +294,7 @@ fn value_name(arg: &clap::Arg) -> String {
     named.unwrap_or_else(|| arg.get_id().as_str().to_uppercase())
 }
 
-/// Spells all texts of a command. Texts without names are left alone: every start does this for all verbs.
+/// Spells all texts of a command. Texts without names are skipped: every start does this for all verbs.
 pub fn spell_command(command: Command, face: Face) -> Command {
     let names = command.clone();
     let spelt = |text: Option<&StyledStr>| {

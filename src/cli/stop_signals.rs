@@ -4,12 +4,12 @@ use anyhow::Context as _;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
 
-/// Heard until this is dropped.
+/// Handles the signals until it is dropped.
 pub(super) struct StopSignals(Handle);
 
 impl StopSignals {
-    /// Calls `stop` at each signal, on a thread of its own. What was ignored when the process began stays ignored:
-    /// `nohup`, and `&` in a script, ask for that.
+    /// Calls `stop` at each signal, on a thread of its own. A signal that was ignored when the process began stays
+    /// ignored, as `nohup`, and `&` in a script, intend.
     pub(super) fn hear(mut stop: impl FnMut() + Send + 'static) -> anyhow::Result<Self> {
         let ignored =
             ignored_signals(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
@@ -28,14 +28,13 @@ impl Drop for StopSignals {
     }
 }
 
-/// The signals that a process ignores, a bit each, as Linux tells: `SigIgn: 0000000000000001`. None where the system
-/// does not tell.
+/// The signals that a process ignores, a bit for each, from Linux's `SigIgn: 0000000000000001`; 0 on other systems.
 fn ignored_signals(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Whether a signal, counted from 1, is among those of a mask.
+/// Whether a mask has a signal; signals are counted from 1.
 fn is_in(mask: u64, signal: i32) -> bool {
     u32::try_from(signal - 1)
         .is_ok_and(|bit| mask.checked_shr(bit).is_some_and(|rest| rest & 1 == 1))

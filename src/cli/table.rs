@@ -21,7 +21,7 @@ pub fn about(row: &VerbEntry) -> String {
     spell(&text.unwrap_or_default(), Face::Command, &whole)
 }
 
-/// A verb with the corpus first, and names spelt as the command has them.
+/// The command of a verb, with the corpus as its first argument, and names spelt as at a shell.
 pub fn command(row: &VerbEntry) -> Command {
     let mut command = row.outline();
     if row.on != HandleKind::Nothing {
@@ -39,7 +39,7 @@ fn after_help(row: &VerbEntry) -> String {
     format!("{head}{examples}{notes}{}", row.notes)
 }
 
-/// The options that keywords of Python, a JSON object, come to as arguments of the command.
+/// Options as the command parses them from keywords of Python, a JSON object.
 ///
 /// # Errors
 /// As [`PreparedVerb::of`].
@@ -69,7 +69,7 @@ pub enum VerbError {
 
 impl From<anyhow::Error> for VerbError {
     fn from(error: anyhow::Error) -> Self {
-        // What was attempted stands before the error of the library; in others all causes are words.
+        // The context is put before the library's error; in other errors all causes are words.
         let words: Vec<String> = error
             .chain()
             .take_while(|cause| !is_of_library(*cause))
@@ -90,7 +90,7 @@ fn is_of_library(cause: &(dyn std::error::Error + 'static)) -> bool {
         || cause.is::<io::Error>()
 }
 
-/// The error as one of the library, where it is one, or of a file that the verb itself read or wrote.
+/// The error as one of the library, if it is one, or is of a file that the verb itself read or wrote.
 fn of_library(error: anyhow::Error) -> Result<corpusdb::Error, anyhow::Error> {
     error
         .downcast::<corpusdb::Error>()
@@ -100,10 +100,10 @@ fn of_library(error: anyhow::Error) -> Result<corpusdb::Error, anyhow::Error> {
 }
 
 impl PreparedVerb {
-    /// The verb of that path with what keywords, a JSON object, come to as arguments of the same command.
+    /// The verb of that path with its arguments from keywords, a JSON object.
     ///
     /// # Errors
-    /// [`VerbError::Arguments`]: which keyword is not one of the verb, or has a value that it cannot have.
+    /// [`VerbError::Arguments`]: which keyword the verb does not have, or which value is not allowed.
     pub fn of(path: &str, keywords: &str) -> Result<Self, VerbError> {
         let prepared = || -> anyhow::Result<Self> {
             let row = find_verb(path).with_context(|| format!("there is no verb `{path}`"))?;
@@ -113,12 +113,12 @@ impl PreparedVerb {
         Ok(prepared()?)
     }
 
-    /// What it works on.
+    /// The handle that the verb needs.
     pub fn on(&self) -> HandleKind {
         self.row.on
     }
 
-    /// Whether it looks for a stop itself, to end where nothing is lost: then it is waited for.
+    /// Whether the verb looks for a stop itself, to end at a safe point: then its caller waits for it.
     pub fn stops(&self) -> bool {
         self.row.manners.stops
     }
@@ -128,7 +128,7 @@ impl PreparedVerb {
         is_dry_run(self.row, &self.matches)
     }
 
-    /// Does the work; the answer as JSON, an object a line.
+    /// Runs the verb; the answer is JSON, an object a line.
     ///
     /// # Errors
     /// [`VerbError`].

@@ -1,4 +1,4 @@
-//! A verb of the command: the trait, what it works on, and its row in the table.
+//! The trait of a verb, the handle that it works on, and its row in the table.
 //!
 //! A verb's arguments are the type that implements [`Verb`]: what only a request has, and the options struct of the
 //! room that does the work, flattened. Everything else follows from the row: help, completions, the reference,
@@ -12,10 +12,9 @@ use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter};
 use serde::Serialize;
 use std::path::Path;
 
-/// How the command ends where it did not fail.
+/// How the command ends if it does not fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// All is well.
     #[default]
     Done = 0,
     /// Done, but the answer is bad: faults were found, or nothing under that key.
@@ -32,9 +31,9 @@ impl ExitStatus {
 /// Whether a verb can be tried out, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DryRun {
-    /// It has no `--dry-run`.
+    /// The verb has no `--dry-run`.
     No,
-    /// It works on a copy of the corpus that is removed.
+    /// The verb runs on a copy of the corpus, which is removed.
     Copy,
     /// The verb itself computes what it would write, and writes nothing.
     Looks,
@@ -55,7 +54,7 @@ pub enum HandleKind {
     Writer,
 }
 
-/// What is open for a verb.
+/// The open handle for a verb.
 pub enum OpenHandle<'a> {
     /// Nothing, or no corpus where one may be named.
     Nothing,
@@ -131,22 +130,22 @@ impl VerbHandle for CorpusWriter {
     }
 }
 
-/// What goes with a request beside its arguments.
+/// What a request has beside the verb's arguments.
 pub struct VerbCall<'a> {
     /// Progress, interrupt, threads.
     pub context: Context<'a>,
-    /// Memory and threads, for what the verb opens itself.
+    /// Memory and threads, for corpora that the verb opens itself.
     pub options: CorpusOptions,
     /// Whether nothing is to be changed. A verb of [`DryRun::Copy`] has the copy as its handle then.
     pub dry_run: bool,
-    /// Says at once what a person should read beside the answer; names in backticks are spelt for the face.
+    /// Prints a note for people at once; names in backticks are spelt for the face.
     pub note: &'a dyn Fn(&str),
-    /// The command's own: what a verb needs that asks, streams or waits. Python has none.
+    /// The command's session, for verbs that ask, stream or wait. Python has none.
     pub(super) session: Option<&'a CommandSession>,
 }
 
 impl<'a> VerbCall<'a> {
-    /// A call of another face than the command.
+    /// A call from another face than the command.
     pub fn new(
         context: Context<'a>,
         options: CorpusOptions,
@@ -156,7 +155,7 @@ impl<'a> VerbCall<'a> {
         Self { context, options, dry_run, note, session: None }
     }
 
-    /// Says something beside the answer.
+    /// Prints a note for people.
     pub fn note(&self, text: &str) {
         (self.note)(text);
     }
@@ -220,7 +219,7 @@ impl Manners {
 
 /// One verb: its arguments are the type that implements it. Each says the first four; the others have defaults.
 pub trait Verb: clap::Args + Sized + 'static {
-    /// As it is typed: `export`, `dedup redo`.
+    /// The path as it is typed: `export`, `dedup redo`.
     const PATH: &'static str;
     /// Command lines that the tests of the documents run.
     const EXAMPLES: &'static [&'static str];
@@ -234,7 +233,7 @@ pub trait Verb: clap::Args + Sized + 'static {
     const PYTHON: PythonMethod = PythonMethod::None;
     /// Whether help and reference leave it out.
     const IS_HIDDEN: bool = false;
-    /// Whether it can be tried out.
+    /// Whether the verb can be tried out.
     const DRY_RUN: DryRun = DryRun::No;
     /// What it does on a Ctrl-C, and while another process writes.
     const MANNERS: Manners = match Self::On::KIND {
@@ -242,10 +241,7 @@ pub trait Verb: clap::Args + Sized + 'static {
         _ => Manners::NONE,
     };
 
-    /// Does the work.
-    ///
-    /// # Errors
-    /// Those of the library, and what is wrong with the arguments together.
+    /// Runs the verb. Fails with errors of the library, or for arguments that do not go together.
     fn run(
         self,
         on: <Self::On as VerbHandle>::Ref<'_>,
@@ -258,7 +254,7 @@ pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
     /// The `type` of its JSON.
     const TYPE: &'static str;
 
-    /// Prints it for people.
+    /// Prints the report for people.
     fn print(&self, out: &mut Output);
 
     /// The report as JSON, an object a line; `tried` says whether `--dry-run` was given, and is `None` for a verb that
@@ -275,7 +271,7 @@ pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
         ExitStatus::Done
     }
 
-    /// Whether the answer is rows that went to standard output while the work went on: nothing is left to print.
+    /// Whether the answer went to standard output as rows during the work, so that nothing is left to print.
     fn is_streamed(&self) -> bool {
         false
     }
@@ -287,12 +283,11 @@ pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
 #[schemars(inline)]
 pub struct ListReport<T>(pub Vec<T>);
 
-/// A thing that is listed.
 pub trait ListRow: Serialize + schemars::JsonSchema + Sized + 'static {
-    /// The `type` of its line of JSON.
+    /// The `type` of an item's line of JSON.
     const TYPE: &'static str;
 
-    /// Prints all of them for people.
+    /// Prints all items for people.
     fn print_all(all: &[Self], out: &mut Output);
 }
 
@@ -340,13 +335,13 @@ impl Report for Streamed {
 pub struct VerbAnswer {
     /// JSON, or text for people; each line ends.
     pub text: String,
-    /// What is to be said on stderr behind it.
+    /// Notes to print on stderr after it.
     pub notes: Vec<String>,
     /// How the command ends.
     pub status: ExitStatus,
 }
 
-/// In what form an answer is wanted.
+/// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerForm {
     /// One JSON object a line.
@@ -355,11 +350,10 @@ pub enum AnswerForm {
     Text,
 }
 
-/// One row of the table.
 pub struct VerbEntry {
-    /// As it is typed.
+    /// The path as it is typed.
     pub path: &'static str,
-    /// Command lines that show it.
+    /// Command lines as examples.
     pub examples: &'static [&'static str],
     pub notes: &'static str,
     is_hidden: bool,
@@ -372,16 +366,16 @@ pub struct VerbEntry {
     /// What it works on.
     pub on: HandleKind,
     augment: fn(Command) -> Command,
-    /// Does the work of parsed arguments.
+    /// Runs the verb with parsed arguments.
     pub run: RunVerb,
-    /// The schema of its report.
+    /// The schema of the report.
     pub schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
     /// Fails if its options of the library differ, without arguments, from their defaults.
     #[cfg(test)]
     pub check_defaults: fn() -> Result<(), String>,
 }
 
-/// Does the work of a row.
+/// Runs the verb of a row.
 pub type RunVerb =
     fn(&ArgMatches, OpenHandle<'_>, &VerbCall<'_>, AnswerForm) -> anyhow::Result<VerbAnswer>;
 
@@ -428,10 +422,10 @@ fn run<V: Verb>(
     Ok(VerbAnswer { text, notes, status: report.status() })
 }
 
-/// What the command makes of no argument is what the library has by default.
+/// Checks that the options parsed from no arguments are the library's defaults.
 #[cfg(test)]
 fn check_defaults<O: clap::Args + Default + PartialEq + std::fmt::Debug>() -> Result<(), String> {
-    // What must be given has no default.
+    // A required argument has no default.
     let command = O::augment_args(Command::new("defaults").no_binary_name(true));
     let command = command.mut_args(|arg| arg.required(false));
     let none: [&str; 0] = [];
@@ -464,12 +458,12 @@ impl VerbEntry {
         self.augmented(Command::new(self.name()))
     }
 
-    /// Its name alone.
+    /// The name alone.
     pub fn outline(&self) -> Command {
         Command::new(self.name()).hide(self.is_hidden)
     }
 
-    /// A command with its arguments.
+    /// Adds the arguments to a command.
     pub fn augmented(&self, command: Command) -> Command {
         let command = (self.augment)(command);
         let help = match self.dry_run {
@@ -479,7 +473,7 @@ impl VerbEntry {
             }
             DryRun::Looks => "Estimate what would be written, and write nothing",
         };
-        // The heading of the last struct would continue.
+        // Without a heading of its own, `--dry-run` would stand under that of the last struct.
         let dry_run = Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue);
         command.arg(dry_run.help_heading(None::<&str>).help(help))
     }

@@ -1,4 +1,4 @@
-//! What every row of the table keeps: kinds of values, defaults, texts that name existing options and verbs.
+//! Laws of every row of the table: kinds of values, defaults, texts that name existing options and verbs.
 
 use super::keywords;
 use super::output::Output;
@@ -152,7 +152,7 @@ fn the_command_is_well_formed_and_every_family_is_said() {
     assert_eq!(said, needed);
 }
 
-/// `epoch plan` was ended there and then by the first Ctrl-C, and left the snapshot that it had made.
+/// The first Ctrl-C ended `epoch plan` at once, which left the snapshot that it had made.
 #[test]
 fn whoever_looks_for_ctrl_c_is_left_to_stop_and_nobody_else() {
     let stops = |path: &str| find_verb(path).unwrap_or_else(|| panic!("{path}")).manners.stops;
@@ -365,7 +365,7 @@ fn keywords_come_to_the_arguments_of_the_command() {
     }
 }
 
-/// What is built for some arguments says of them what the whole command would.
+/// A command that is built for some arguments parses them as the whole one does.
 #[test]
 fn a_partial_command_parses_as_the_whole_one() {
     for line in [
@@ -432,7 +432,7 @@ fn a_partial_command_parses_as_the_whole_one() {
     }
 }
 
-/// Half of what `--version` took were arguments of verbs that nobody had asked for.
+/// Half of the time of `--version` went into arguments of verbs that were not asked for.
 #[test]
 fn verbs_that_are_not_named_are_built_without_their_arguments() {
     let arguments = |line: &str, verb: &str| {

@@ -1,4 +1,4 @@
-//! Backups of corpora: taken beside a writer, listed, verified, restored and dropped.
+//! Backups of corpora: creates, lists, verifies, restores and drops them, also while a writer is open.
 
 use super::machine;
 use super::remote_backups::RemoteBackups;
@@ -43,13 +43,13 @@ impl Backups {
         Self { place: place.into(), stores: ObjectStores::default() }
     }
 
-    /// The same, with the settings by which stores of objects are reached.
+    /// This place, with settings for access to object stores.
     #[must_use]
     pub fn with_stores(self, stores: ObjectStores) -> Self {
         Self { stores, ..self }
     }
 
-    /// Does something with the place.
+    /// Opens the place and calls with it.
     fn with<T>(
         &self,
         context: &Context<'_>,
@@ -105,8 +105,7 @@ impl Backups {
     }
 
     /// Makes a corpus at `target`, a path on disk, of the backup of `commit`, or of the newest: whole or not at all,
-    /// with
-    /// every byte compared on the way. It has the same digest, and an identity of its own.
+    /// with every byte compared on the way. It has the same digest, and an identity of its own.
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError): something stands at `target`, no such backup, a file that is
@@ -121,7 +120,7 @@ impl Backups {
         let target = target.as_ref();
         let given = target.to_string_lossy();
         if is_remote(&given) {
-            // Else it would become a directory named `s3:`.
+            // Else the corpus would be in a directory named `s3:`.
             let why = "a corpus is written to disk: give a path".to_owned();
             return Err(RemoteError::Address { address: without_secrets(&given), why }.into());
         }

@@ -1,4 +1,4 @@
-//! A corpus of lengths alone, for measuring plans.
+//! Generates a corpus with lengths alone, to measure planning.
 
 use super::CorpusWriter;
 use model::Error;

@@ -1,17 +1,17 @@
-//! What the machine gives a process: memory, by its control group or of the whole machine, and open files.
+//! What the machine allows a process: main memory, also by control groups, and open files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Main memory where the system does not say: 8 GiB.
+/// Main memory where the system reports none: 8 GiB.
 const UNKNOWN_MEMORY: u64 = 8 << 30;
 
-/// Open files that are asked for; the hard limit may be lower. Every table of a corpus is held open, so that none
+/// The limit of open files to ask for; the hard limit may be lower. Every table of a corpus is held open, so that none
 /// vanishes under a reader: 60 GB of tables reach the usual 1,024.
 const OPEN_FILES: u64 = 1 << 20;
 
-/// Raises this process's limit of open files towards its hard limit. What cannot be had is done without: an opening
-/// that needs more says so.
+/// Raises this process's limit of open files towards its hard limit. If that fails, nothing changes: an opening that
+/// needs more files reports it.
 pub(super) fn raise_open_files() {
     let _ = rlimit::increase_nofile_limit(OPEN_FILES);
 }
@@ -30,7 +30,7 @@ fn physical_memory(root: &Path) -> Option<u64> {
     Some(kib.saturating_mul(1024))
 }
 
-/// The two forms of control groups; a machine may have both at once, with memory in one of them.
+/// The two versions of control groups; a machine may have both at once, with memory in one of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GroupVersion {
     V1,
@@ -46,7 +46,7 @@ impl GroupVersion {
         }
     }
 
-    /// Where such groups are mounted, as a rule.
+    /// The usual mount point.
     const fn usual_place(self) -> &'static str {
         match self {
             Self::V1 => "/sys/fs/cgroup/memory",
@@ -55,14 +55,14 @@ impl GroupVersion {
     }
 }
 
-/// A tree of groups: the group that stands at its mount point, and that point.
+/// A mounted tree of groups: the group at its mount point, and that point.
 struct GroupMount {
     version: GroupVersion,
     group: PathBuf,
     point: PathBuf,
 }
 
-/// All limits of memory of the groups that this process is in: its own, and those around it.
+/// All memory limits of the groups that this process is in, and of groups around them.
 fn group_limits(root: &Path) -> Vec<u64> {
     let Ok(groups) = fs::read_to_string(root.join("proc/self/cgroup")) else { return Vec::new() };
     let mounts = group_mounts(root);
@@ -83,10 +83,10 @@ fn group_limits(root: &Path) -> Vec<u64> {
     found
 }
 
-/// The limits of a group and of all above it, as far as they are to be seen from here.
+/// The limits of a group and of all groups above it, as far as they are visible here.
 fn limits_upwards(root: &Path, mount: &GroupMount, group: &Path, found: &mut Vec<u64>) {
-    // A container may see its own group at the mount point, under the name that the host has for it. What is not there
-    // is skipped on the way up.
+    // A container may see its own group at the mount point, under the name that the host has for it. Directories that
+    // do not exist are skipped on the way up.
     let inside = group.strip_prefix(&mount.group).unwrap_or(Path::new(""));
     let point = under(root, &mount.point);
     let lowest = point.join(inside);
@@ -100,7 +100,7 @@ fn limits_upwards(root: &Path, mount: &GroupMount, group: &Path, found: &mut Vec
     }
 }
 
-/// Where groups are mounted, or the usual places where the system does not say.
+/// The mounted trees of groups, or the usual places where the system lists none.
 fn group_mounts(root: &Path) -> Vec<GroupMount> {
     let text = fs::read_to_string(root.join("proc/self/mountinfo")).unwrap_or_default();
     let mounts: Vec<GroupMount> = text.lines().filter_map(group_mount).collect();
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(with("max\n", "1073741824\n", "max\n"), 1 << 30);
         assert_eq!(with("max\n", "max\n", "2147483648\n"), 2 << 30);
         assert_eq!(with("max\n", "max\n", "max\n"), MACHINE);
-        // More than the machine has, and what is not a limit that anything could run in.
+        // More than the machine has, and no plausible limit.
         assert_eq!(with("9223372036854771712\n", "0\n", "nonsense\n"), MACHINE);
     }
 
@@ -199,7 +199,7 @@ mod tests {
         let above = ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
         let groups = ("proc/self/cgroup", groups);
         assert_eq!(machine(&[groups, ("proc/self/mountinfo", V1), other, own, above]), 2 << 30);
-        // The usual place, where mounts are hidden.
+        // The usual place, since mounts are hidden.
         assert_eq!(machine(&[groups, other, own, above]), 2 << 30);
     }
 

@@ -1,6 +1,7 @@
-//! `Corpus`, the handle that users hold, and `CorpusWriter`, its one writer: opened, viewed, committed to. It knows the
-//! store alone: what a verb of theirs does stands beside the thing, in the room of it, and what takes several rooms in
-//! `workflow`.
+//! `Corpus`, the handle that users hold, and `CorpusWriter`, its one writer.
+//!
+//! They open the store, give views and commit, and know the store alone. What a verb of theirs does stands in the room
+//! of that verb, and what takes several rooms in `workflow`.
 
 mod backups;
 #[cfg(feature = "generated")]
@@ -30,15 +31,16 @@ pub struct Corpus {
     path: PathBuf,
     view: View,
     journal: Arc<OpenedJournal>,
-    /// The corpora beside it whose documents its epochs draw from too.
+    /// The further corpora that epochs draw from.
     others: Arc<[Corpus]>,
-    /// All of them, once an epoch was asked for.
+    /// All corpora, made when an epoch is first asked for.
     corpora: OnceLock<Corpora>,
     /// Bytes that caches and work in memory may take.
     memory: u64,
     /// Threads of a call whose context names none.
     threads: usize,
-    /// What a writer shows keeps its database open: until then nobody else may write. Given back last.
+    /// A corpus that a writer gave out keeps the database open, so nobody else may write until it is dropped. Dropped
+    /// last.
     _lock: Option<Arc<WriterLock>>,
 }
 
@@ -75,7 +77,7 @@ impl Corpus {
         Self::options().open(path)
     }
 
-    /// Where it lies, as it was opened.
+    /// The path of the corpus, as it was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -97,8 +99,8 @@ impl Corpus {
         Ok(self.journal.ends_with(&self.path, self.view.commit())?)
     }
 
-    /// Whether its folder still stands at its path, and those of the corpora beside it at theirs: else what is there is
-    /// another corpus.
+    /// Whether the corpus's folder still stands at its path, and those of its further corpora at theirs; if not,
+    /// another corpus is there.
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when nobody can look.
@@ -111,7 +113,7 @@ impl Corpus {
         Ok(true)
     }
 
-    /// The journal that was opened.
+    /// The journal at the time of opening.
     pub(crate) fn journal(&self) -> &OpenedJournal {
         &self.journal
     }
@@ -155,7 +157,7 @@ impl Corpus {
         Ok(answer)
     }
 
-    /// How a call of this handle runs.
+    /// The context of a call of this handle.
     pub(crate) fn within<'a>(&self, context: &Context<'a>) -> Context<'a> {
         context.within(self.memory, self.threads)
     }
@@ -171,7 +173,7 @@ pub struct CorpusWriter {
     path: PathBuf,
     writer: StoreWriter,
     journal: Arc<OpenedJournal>,
-    /// The corpora beside it whose documents its epochs draw from too.
+    /// The further corpora that epochs draw from.
     others: Arc<[Corpus]>,
     /// Bytes that caches and work in memory may take.
     memory: u64,
@@ -189,9 +191,9 @@ impl CorpusWriter {
         Corpus::options().open_writer(path)
     }
 
-    /// What is committed by now, to be read without a second opening. It continues showing this moment while the writer
-    /// writes on; ask again for a later one. It keeps the database open: until it is dropped too, no other writer can
-    /// be.
+    /// The corpus as it is committed now, to be read without a second opening. It shows this moment even when the
+    /// writer writes on; call again for a later one. It keeps the database open: until it is dropped too, no other
+    /// writer can be opened.
     #[must_use]
     pub fn corpus(&self) -> Corpus {
         let (path, view) = (self.path.clone(), self.view().clone());
@@ -201,7 +203,7 @@ impl CorpusWriter {
         Corpus { path, view, journal, others, corpora, memory, threads, _lock: lock }
     }
 
-    /// Where it lies, as it was opened.
+    /// The path of the corpus, as it was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -273,13 +275,13 @@ impl CorpusWriter {
     /// [`StoreError`](crate::store::StoreError) when the disk refuses, or for an interrupt.
     pub fn compact(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let context = self.within(context);
-        // The tables that a family is rewritten from go when the new ones are there.
+        // The old tables of a family are deleted once the new ones exist.
         let largest = self.view().disk_usage()?.iter().map(|(_, bytes)| *bytes).max();
         note_little_room("compacting", &self.path, largest.unwrap_or(0), &context);
         Ok(self.store().compact(&context)?)
     }
 
-    /// How a call of this handle runs.
+    /// The context of a call of this handle.
     pub(crate) fn within<'a>(&self, context: &Context<'a>) -> Context<'a> {
         context.within(self.memory, self.threads)
     }
@@ -289,12 +291,12 @@ impl CorpusWriter {
         self.memory
     }
 
-    /// What writes to the store, for a verb that has begun.
+    /// The store's writer, for a verb that has begun.
     pub(crate) const fn continuing(&mut self) -> &mut StoreWriter {
         &mut self.writer
     }
 
-    /// What writes to the store, for a verb of this handle.
+    /// The store's writer, for the beginning of a verb of this handle.
     pub(crate) const fn store(&mut self) -> &mut StoreWriter {
         self.writer.begin_verb();
         &mut self.writer

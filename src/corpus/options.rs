@@ -1,4 +1,4 @@
-//! How a corpus is opened: what it may take of the machine.
+//! Options for opening a corpus: memory and threads.
 
 use super::machine;
 use super::{Corpus, CorpusWriter};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use store::{self, MemoryBudget, OpenedJournal, StoreWriter};
 
-/// What an opened corpus may take of the machine; [`Corpus::options`] begins with all defaults.
+/// What an opened corpus may take of the machine; [`Corpus::options`] begins with the defaults.
 ///
 /// ```
 /// # use corpusdb::{Corpus, DedupMode, Policy};
@@ -57,7 +57,7 @@ impl CorpusOptions {
         Ok(Corpus { path, view, journal, others, corpora, memory, threads, _lock: None })
     }
 
-    /// As [`CorpusOptions::open`], with the corpora at `shards` beside it, which share the memory: see
+    /// As [`CorpusOptions::open`], with further corpora at `shards`, which share the memory: see
     /// [`Corpus::with_shards`].
     ///
     /// # Errors
@@ -93,8 +93,8 @@ impl CorpusOptions {
         })
     }
 
-    /// As [`CorpusOptions::open_writer`], with the corpora at `shards` beside it, which are read only and share the
-    /// memory: see [`CorpusWriter::with_shards`].
+    /// As [`CorpusOptions::open_writer`], with further corpora at `shards`, which are read only and share the memory:
+    /// see [`CorpusWriter::with_shards`].
     ///
     /// # Errors
     /// As [`CorpusOptions::open_writer`] and [`CorpusWriter::with_shards`].
@@ -117,7 +117,7 @@ impl CorpusOptions {
         paths.iter().map(|path| self.open(path)).collect()
     }
 
-    /// The options of each of several corpora that share the memory: one, and so many others.
+    /// The options for each of several corpora that share the memory: one, and `others` more.
     pub fn among(mut self, others: usize) -> Self {
         if others > 0 {
             self.memory = Some(self.memory_bytes() / (others as u64 + 1));
@@ -138,7 +138,7 @@ impl CorpusOptions {
         self.threads.filter(|threads| *threads > 0).unwrap_or_else(cores)
     }
 
-    /// What the store may take of the memory, with room for its open files: asked for by whatever opens a corpus.
+    /// The memory of the store, after room for open files is made. Whatever opens a corpus asks for it.
     pub(crate) fn claim(self) -> MemoryBudget {
         machine::raise_open_files();
         MemoryBudget::within(self.memory_bytes())

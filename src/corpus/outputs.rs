@@ -1,4 +1,4 @@
-//! Outputs on record: whoever takes documents out of a corpus leaves an entry with it, also where it is only read.
+//! Puts outputs on record: whatever takes documents out of a corpus leaves an entry in it, even a reader.
 
 use super::Corpus;
 use files::remote::{is_remote, without_secrets};
@@ -37,7 +37,7 @@ impl Corpus {
     }
 }
 
-/// Where an output goes, for who reads it elsewhere: an absolute path, or an address without what is secret in it.
+/// Where an output goes, for readers elsewhere: an absolute path, or an address without its secrets.
 pub(crate) fn shown_destination(to: &Path) -> String {
     let given = to.to_string_lossy();
     if is_remote(&given) {

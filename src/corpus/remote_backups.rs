@@ -1,4 +1,4 @@
-//! Backups in a store of objects, below an address.
+//! Backups below an address in an object store.
 
 use files::remote::{ObjectStores, RemoteCursor, RemoteError, RemoteFolder};
 use model::{Context, Interrupt, IoError};
@@ -9,7 +9,7 @@ use store::{BackupPlace, Fill, StoreError, WriterLock};
 /// Objects below an address. A store has no locks, so marks keep processes apart.
 pub(super) struct RemoteBackups {
     folder: RemoteFolder,
-    /// The same for what is put in order after a stop was requested, too.
+    /// The same folder without the interrupt: to clean up after a stop was requested.
     after: RemoteFolder,
     memory: u64,
 }

@@ -1,8 +1,8 @@
-//! Several corpora as one: a corpus, and those beside it that hold other documents, as epochs draw from them.
+//! Several corpora as one, from which epochs draw: numbers of documents, sources and tokenizers across them.
 //!
-//! A document of the first corpus has the number that it has there. One of corpus `n`, counted from 0, has that number
-//! and `n` times 2^40 more: no corpus has as many documents, so the upper bits name the corpus. Sources go by their
-//! names, and tokenizers by their names and files.
+//! A document of the first corpus keeps its number. One of corpus `n`, counted from 0, has its number there plus `n`
+//! times 2^40: no corpus has as many documents, so the upper bits name the corpus. Sources go by their names, and
+//! tokenizers by their names and files.
 
 use super::{Corpus, CorpusWriter};
 use model::invariant::at;
@@ -15,7 +15,7 @@ use store::{
     NumberBlockRef, StoreError, TemplateRecord, TokenIdsRef, TokenizerRecord, View, system_fields,
 };
 
-/// How many bits of a number tell the document within its corpus.
+/// Bits of a number that are the document's number within its corpus.
 const DOCUMENT_BITS: u32 = 40;
 
 /// Bits of a corpus's number above the 32 that one bitmap of a set of documents covers.
@@ -26,11 +26,11 @@ const HIGH_BITS: u32 = DOCUMENT_BITS - 32;
 pub struct Corpora {
     first: View,
     all: Arc<[CorpusShard]>,
-    /// The names of all sources: those of the first corpus by their numbers, then what others have besides.
+    /// The names of all sources: those of the first corpus by their numbers, then further ones of the others.
     sources: Arc<[String]>,
 }
 
-/// What goes wrong with several corpora, beside what each of them says.
+/// Errors of several corpora together.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
@@ -40,9 +40,9 @@ pub enum ShardError {
         if *open == 1 { "is" } else { "are" }
     )]
     TooFew {
-        /// How many it draws from.
+        /// How many corpora the plan draws from.
         needed: u64,
-        /// How many are open.
+        /// How many corpora are open.
         open: u64,
     },
     /// One corpus in two places.
@@ -56,17 +56,17 @@ pub enum ShardError {
     Store(#[from] StoreError),
 }
 
-/// A corpus among others.
+/// One corpus of several.
 struct CorpusShard {
     view: View,
-    /// Its numbers of the first corpus's tokenizers.
+    /// For each tokenizer of the first corpus, its number in this one.
     tokenizers: Vec<Option<TokenizerId>>,
-    /// Its numbers of all sources.
+    /// For each source of all corpora, its number in this one.
     sources: Vec<Option<SourceId>>,
 }
 
 impl Corpora {
-    /// One corpus, and others beside it, in the order in which their documents are numbered.
+    /// The corpus `first` and `others`, in the order in which their documents are numbered.
     #[must_use]
     pub fn of(first: &View, others: &[View]) -> Self {
         let views = || std::iter::once(first).chain(others);
@@ -92,7 +92,7 @@ impl Corpora {
         Self { first: first.clone(), all, sources: sources.into() }
     }
 
-    /// One corpus by itself.
+    /// A single corpus.
     #[must_use]
     pub fn alone(view: &View) -> Self {
         Self::of(view, &[])
@@ -156,7 +156,7 @@ impl Corpora {
         at::<String>(&self.sources, source.0 as usize)
     }
 
-    /// The corpora that have a source, each with its number of it.
+    /// The corpora that have a source, each with the source's number in it.
     pub(crate) fn views_with(
         &self,
         source: SourceId,
@@ -164,10 +164,7 @@ impl Corpora {
         self.numbered(move |shard| *shard.sources.get(source.0 as usize)?)
     }
 
-    /// A tokenizer that every corpus has, from the same file.
-    ///
-    /// # Errors
-    /// Which corpus has it not.
+    /// A tokenizer that every corpus has, from the same file; the error names a corpus without it.
     pub(crate) fn tokenizer_named(
         &self,
         name: &str,
@@ -185,7 +182,7 @@ impl Corpora {
         Ok(Some((id, record)))
     }
 
-    /// The first corpus's number of a tokenizer in each, with the view; corpora without it are left out.
+    /// For each corpus the tokenizer's number in it, and the view; corpora without the tokenizer are left out.
     fn with_tokenizer(
         &self,
         tokenizer: TokenizerId,
@@ -193,7 +190,7 @@ impl Corpora {
         self.numbered(move |shard| shard.tokenizer(tokenizer))
     }
 
-    /// The corpora that have a number of something, each with it.
+    /// The corpora for which `of` gives a number, each with it.
     fn numbered<T>(
         &self,
         of: impl Fn(&CorpusShard) -> Option<T>,
@@ -208,20 +205,14 @@ impl Corpora {
     }
 
     /// Refuses a plan that draws from more corpora than these.
-    ///
-    /// # Errors
-    /// [`ShardError::TooFew`].
     pub(crate) fn expect(&self, needed: usize) -> Result<(), ShardError> {
         if needed <= self.all.len() { Ok(()) } else { Err(self.missing(needed as u64)) }
     }
 }
 
-/// What is stored of documents, wherever they are.
+/// Reads stored data of documents, in whichever corpus they are.
 impl Corpora {
     /// How many tokens the documents of a block have; none where the corpus has no such block.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
     pub(crate) fn token_counts<T>(
         &self,
         tokenizer: TokenizerId,
@@ -233,10 +224,7 @@ impl Corpora {
         Ok(shard.view.column_values(system_fields::tokens_of(tokenizer), first.block(), read)?)
     }
 
-    /// Calls `each` with every one of `documents`, which ascend, and its ids.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`]; those of `each`.
+    /// Calls `each` with every one of `documents`, which ascend, and its token ids.
     pub(crate) fn for_each_tokens<E: From<ShardError> + From<StoreError>>(
         &self,
         tokenizer: TokenizerId,
@@ -265,10 +253,7 @@ impl Corpora {
         Ok(())
     }
 
-    /// Whether any document says which of its tokens are trained on.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
+    /// Whether any document stores which of its tokens are trained on.
     pub(crate) fn has_loss(&self, tokenizer: TokenizerId) -> Result<bool, ShardError> {
         for (_, view, tokenizer) in self.with_tokenizer(tokenizer) {
             if view.has_loss(tokenizer)? {
@@ -278,10 +263,7 @@ impl Corpora {
         Ok(false)
     }
 
-    /// Which tokens of a document are trained on; none: all.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
+    /// Which tokens of a document are trained on; none means all.
     pub(crate) fn loss(
         &self,
         tokenizer: TokenizerId,
@@ -292,11 +274,8 @@ impl Corpora {
         Ok(shard.view.loss(tokenizer, inside)?)
     }
 
-    /// The documents that say which of their tokens are trained on, ascending, each with these; a row that cannot be
-    /// read is the last of its corpus.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
+    /// The documents that store which of their tokens are trained on, ascending; a row that cannot be read is the last
+    /// of its corpus.
     pub(crate) fn all_losses(
         &self,
         tokenizer: TokenizerId,
@@ -309,11 +288,8 @@ impl Corpora {
         Ok(all.into_iter().flatten())
     }
 
-    /// Documents whose text is encoded otherwise than as plain text, ascending, each with how; a row that cannot be read is
+    /// The documents whose text is not encoded as plain text, ascending, with its form; a row that cannot be read is
     /// the last of its corpus.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
     pub(crate) fn text_forms(
         &self,
     ) -> Result<impl Iterator<Item = Result<(DocId, TextForm), StoreError>>, ShardError> {
@@ -325,11 +301,8 @@ impl Corpora {
         Ok(all.into_iter().flatten())
     }
 
-    /// The sources of which several chat templates wrote the texts of `documents` (or one with several values), with how
-    /// many.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
+    /// The sources in which several chat templates (or one with several values) wrote the texts of `documents`, with
+    /// their number.
     pub(crate) fn mixed_templates(
         &self,
         documents: &RoaringTreemap,
@@ -343,25 +316,18 @@ impl Corpora {
         Ok(mixed(templates))
     }
 
-    /// # Errors
-    /// [`ShardError::Store`].
     pub(crate) fn text(&self, document: DocId) -> Result<String, ShardError> {
         let (view, inside) = self.find(document)?;
         Ok(view.text(inside)?)
     }
 
-    /// The document that a duplicate is removed for; none of one that is no duplicate.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
+    /// The witness of a duplicate; none for a document that is no duplicate.
     pub(crate) fn witness_of(&self, document: DocId) -> Result<Option<DocId>, ShardError> {
         let (view, inside) = self.find(document)?;
         let found = view.match_of(inside)?.filter(|found| found.is_duplicate());
         Ok(found.map(|found| whole(Self::place(document).0, found.witness)))
     }
 
-    /// # Errors
-    /// [`ShardError::Store`].
     pub(crate) fn documents_standing(
         &self,
         standing: Standing,
@@ -374,9 +340,6 @@ impl Corpora {
     }
 
     /// The documents of a source.
-    ///
-    /// # Errors
-    /// [`ShardError::Store`].
     pub(crate) fn documents_of(&self, source: SourceId) -> Result<RoaringTreemap, ShardError> {
         let mut all = RoaringTreemap::new();
         for (shard, view, source) in self.views_with(source) {
@@ -389,11 +352,11 @@ impl Corpora {
 }
 
 impl Corpus {
-    /// The same corpus, with others beside it: plans, epochs, exports and their proofs are then over the documents of
-    /// all of them. Everything else is of this corpus alone. Documents are numbered as [`Corpora`] says, so the order
-    /// counts. A plan over several corpora opens only where at least those are there, in the order in which it was
-    /// planned. What each was opened with of memory is theirs together; what others have beside themselves does not
-    /// come along.
+    /// This corpus, with `others` as further corpora: plans, epochs, exports and their proofs are then over the
+    /// documents of all of them. Everything else is of this corpus alone. Documents are numbered as [`Corpora`] says,
+    /// so the order counts. A plan over several corpora can be opened only where at least these are given, in the order
+    /// in which it was planned. The memory that each was opened with is shared by all; further corpora of `others` are
+    /// left out.
     ///
     /// ```
     /// use corpusdb::{Context, Recipe};
@@ -431,12 +394,12 @@ impl Corpus {
         Ok(self)
     }
 
-    /// This corpus and those beside it, as epochs see them.
+    /// This corpus and its further corpora, as epochs see them.
     pub fn corpora(&self) -> &Corpora {
         self.corpora.get_or_init(|| Corpora::of(&self.view, &views(&self.others)))
     }
 
-    /// The key shown for a document of an epoch, in whichever of these corpora it is.
+    /// The key shown for a document of an epoch, from whichever of these corpora has it.
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when its corpus is not among these;
@@ -448,7 +411,7 @@ impl Corpus {
 }
 
 impl CorpusWriter {
-    /// The same writer, with corpora beside it that are read only: as [`Corpus::with_shards`]. Plans are stored in this
+    /// This writer, with further corpora that are read only: as [`Corpus::with_shards`]. Plans are stored in this
     /// corpus.
     ///
     /// # Errors
@@ -472,7 +435,7 @@ fn views(others: &[Corpus]) -> Vec<View> {
     others.iter().map(|corpus| corpus.view.clone()).collect()
 }
 
-/// The memory that the corpora beside one bring along; refuses one that is named twice.
+/// The memory that the further corpora bring along; refuses one that is named twice.
 fn memory_beside(first: &Path, others: &[Corpus]) -> Result<u64, Error> {
     refuse_same(std::iter::once(first).chain(others.iter().map(|corpus| corpus.path.as_path())))?;
     Ok(others.iter().map(|other| other.memory).sum())
@@ -484,7 +447,7 @@ impl CorpusShard {
     }
 }
 
-/// The numbers that a corpus gave the tokenizers of the first one.
+/// For each tokenizer of the first corpus, its number in another one.
 fn tokenizers(first: &View, view: &View) -> Vec<Option<TokenizerId>> {
     let mut found = Vec::new();
     for (id, record) in first.tokenizers() {
@@ -496,9 +459,6 @@ fn tokenizers(first: &View, view: &View) -> Vec<Option<TokenizerId>> {
 }
 
 /// Refuses a list that names a corpus twice.
-///
-/// # Errors
-/// [`ShardError::Twice`] with its path.
 fn refuse_same<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), ShardError> {
     let mut seen = BTreeSet::new();
     for path in paths {
@@ -509,12 +469,12 @@ fn refuse_same<'a>(paths: impl Iterator<Item = &'a Path>) -> Result<(), ShardErr
     Ok(())
 }
 
-/// The number of a document of corpus `shard` among all.
+/// The number that a document of corpus `shard` has among all corpora.
 pub(crate) fn whole(shard: u64, document: DocId) -> DocId {
     DocId(shard << DOCUMENT_BITS | document.0)
 }
 
-/// The sources with several chat templates, with how many.
+/// The sources with several chat templates, with their number.
 pub(crate) fn mixed(
     templates: BTreeMap<String, BTreeSet<TemplateRecord>>,
 ) -> BTreeMap<String, u64> {
@@ -522,7 +482,7 @@ pub(crate) fn mixed(
     counts.filter(|(_, templates)| *templates > 1).collect()
 }
 
-/// Documents of corpus `shard` by their numbers among all.
+/// Documents of corpus `shard` by their numbers among all corpora.
 pub(crate) fn wholes(shard: u64, documents: RoaringTreemap) -> RoaringTreemap {
     if shard == 0 {
         return documents;
@@ -530,7 +490,7 @@ pub(crate) fn wholes(shard: u64, documents: RoaringTreemap) -> RoaringTreemap {
     moved(&documents, |high| Some(high | (shard as u32) << HIGH_BITS))
 }
 
-/// Those of some documents that are in corpus `shard`, by their numbers there.
+/// The documents that are in corpus `shard`, by their numbers there.
 pub(crate) fn parts(shard: u64, documents: &RoaringTreemap) -> RoaringTreemap {
     let inside = |high: u32| high & ((1 << HIGH_BITS) - 1);
     moved(documents, |high| (u64::from(high >> HIGH_BITS) == shard).then(|| inside(high)))

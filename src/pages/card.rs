@@ -1,4 +1,4 @@
-//! The data card of a corpus: what it is, how large, what was taken away and why, where it is from, and what a run gets.
+//! The data card of a corpus as a page: sizes, lengths, losses, numbers, contamination, domains, history, and a plan.
 
 use super::chart::{AltText, Chart, ChartAxis, ChartColumn, ChartLine, column_chart, line_chart};
 use super::duplicates::DuplicatesSection;
@@ -18,20 +18,20 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Domains that are drawn; the table has more.
+/// Domains in the chart; the table has more.
 const DOMAINS: usize = 20;
-/// Characters of a reason, which may hold words of the input.
+/// Characters of a reason, which may quote the input.
 pub(super) const REASON: usize = 300;
 /// Tokenizers whose lengths are drawn.
 const LENGTHS: usize = 3;
 
-/// Sources and languages that are drawn; the others are one more.
+/// Sources and languages that are drawn; one more bar is the sum of the others.
 const SOURCES: usize = 16;
 const LANGUAGES: usize = 12;
-/// Tokenizers whose counts the table has.
+/// Tokenizers in the table of counts.
 const COUNTED: usize = 4;
 
-/// What stands for documents without a language.
+/// The name of documents without a language.
 const NONE: &str = "(none)";
 
 /// The data card of a corpus.
@@ -116,12 +116,12 @@ struct SizesSection<'a> {
     kept: &'a DocumentCounts,
     groups: &'a Largest<GroupStats>,
     is_by_source_alone: bool,
-    /// The source with most kept text, and the one that lost most of its own.
+    /// The source with most kept text, and the one that lost the largest share.
     largest_source: Option<NamedShare>,
     lost_most: Option<NamedShare>,
     by_source: BarChart,
     languages: Option<LanguagesFigure>,
-    /// Tokenizers whose counts the table has, and the heads of their columns.
+    /// Tokenizers in the table of counts, and the heads of their columns.
     tokenizers: Vec<&'a str>,
     token_heads: Vec<String>,
 }
@@ -132,13 +132,13 @@ struct LanguagesFigure {
     /// Kept documents without a language.
     without: u64,
     chart: BarChart,
-    /// Kept documents by both; absent where there is one source or one language.
+    /// Kept documents by source and language; absent where there is one source or one language.
     by_source: Option<HeatTable>,
-    /// Sources without a language that nine documents of ten have.
+    /// Sources where no language has nine of ten documents.
     mixed: u64,
 }
 
-/// How much came in and is kept, in documents or in bytes, of something that has a name.
+/// Documents or bytes that came in, and those kept, of one source or language.
 struct SizeShare {
     name: String,
     all: u64,
@@ -176,7 +176,7 @@ impl<'a> SizesSection<'a> {
     }
 }
 
-/// Groups by one of their names, the largest first.
+/// Sizes by source or by language, the largest first.
 fn size_shares(
     report: &CorpusReport,
     most: usize,
@@ -234,7 +234,8 @@ fn languages(report: &CorpusReport, sources: &[SizeShare]) -> Option<LanguagesFi
     })
 }
 
-/// Kept documents by source and language, the share of the source as the shade; and how many sources mix languages.
+/// Kept documents by source and language, shaded by their share of the source; and the number of sources that mix
+/// languages.
 fn by_source_and_language(
     report: &CorpusReport,
     sources: &[SizeShare],
@@ -267,7 +268,7 @@ fn by_source_and_language(
     let row = |source: &String| {
         let total = of(source).values().sum();
         let mut rest = total;
-        // The column of the others comes last.
+        // The last column is the sum of the other languages.
         let cells = columns.iter().map(|language| {
             let count = of(source).get(language.as_str()).copied().unwrap_or(0);
             let count = if language == OTHERS { rest } else { count };
@@ -287,7 +288,7 @@ fn by_source_and_language(
 #[derive(Debug, Serialize)]
 struct LengthFigure<'a> {
     unit: String,
-    /// Half of the kept documents have at most so many, nine of ten are between the next two; absent where none has.
+    /// The median length, and the fifth and ninety-fifth percentiles; absent where there are no documents.
     half: Option<String>,
     from: String,
     to: String,
@@ -312,7 +313,7 @@ fn length_figure<'a>(report: &CorpusReport, lengths: &'a LengthStats) -> LengthF
     };
     let spread = report.spreads.columns.iter().find(|it| it.of_kept && it.column == lengths.column);
     let spread = spread.filter(|spread| spread.count > 0);
-    // These are numbers of things, whatever their size.
+    // Lengths are counts, whatever the column's type.
     let written = |value: Option<StatsValue>| match value {
         Some(StatsValue::Int(length)) => show::number(length.unsigned_abs()),
         other => value_text(other),
@@ -360,7 +361,7 @@ fn length_chart(unit: &str, bins: &[LengthBin], all: u64, kept: u64) -> Chart {
 struct LossesSection<'a> {
     documents: u64,
     kept: u64,
-    /// The most frequent reason not to be kept, and how many documents have it.
+    /// The most frequent reason why documents are not kept, with their number.
     most: Option<(&'static str, u64)>,
     kinds: Vec<&'static str>,
     totals: Vec<u64>,
@@ -382,7 +383,7 @@ struct LossRow {
 
 type LossCountFn = fn(&LossStats) -> u64;
 
-/// What documents can be, in the order in which it is drawn.
+/// The standings of documents, in the order in which they are drawn.
 const STANDINGS: [(&str, LossCountFn); 8] = [
     ("kept", |it| it.kept),
     ("exact duplicates", |it| it.exact),
@@ -404,7 +405,7 @@ fn losses(report: &CorpusReport) -> LossesSection<'_> {
     let others = format!("({} others)", show::number(losses.left_out));
     all.extend(losses.others.as_ref().map(|it| (others, it)));
     let sum = |count: LossCountFn| all.iter().map(|(_, it)| count(it)).sum::<u64>();
-    // What no source has is left out.
+    // Standings that no source has are left out.
     let standings: Vec<(&str, LossCountFn)> =
         STANDINGS.into_iter().filter(|(_, count)| sum(*count) > 0).collect();
     let reasons_not_kept = standings.iter().filter(|(name, _)| *name != "kept");
@@ -510,7 +511,7 @@ fn contamination(report: &CorpusReport) -> ContaminationSection<'_> {
 struct DomainsSection<'a> {
     documents: u64,
     bytes: u64,
-    /// How many there are; absent for very many.
+    /// The number of domains; absent where it is not known.
     domains: Option<u64>,
     top: &'a [DomainStats],
     is_complete: bool,

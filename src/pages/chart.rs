@@ -1,9 +1,10 @@
-//! Every chart of a page, as SVG drawn by hand: lines, columns, ranges.
+//! Draws every chart of a page as SVG: lines, columns, ranges.
 //!
-//! A chart is [`WIDTH`] units wide and is scaled to the page, down to a phone: nothing of it is cut off there. So that no
-//! text leaves its picture, margins are as wide as the texts in them, marks that would touch are left out, and what is
-//! too long is shortened. The fonts of a reader are not known: [`text_width`] is an upper bound. What colours and lines
-//! mean stands in a legend above, which is HTML and has the totals. Each chart says in words what it shows.
+//! A chart is [`WIDTH`] units wide and is scaled to the page, down to a phone, where nothing of it may be cut off. So
+//! that no text leaves its picture, margins are as wide as the texts in them, marks that would touch are left out, and
+//! long texts are shortened. The fonts of a reader are not known: [`text_width`] is an upper bound. The legend, which
+//! explains colours and lines, stands above the chart; it is HTML and has the totals. Each chart describes in words
+//! what it shows.
 //!
 //! On a phone 360 points wide its letters have 11 points. A test measures every text of every page by the same rule.
 //! Charts are drawn by hand since plotters has no alternative text, and no script runs.
@@ -13,40 +14,40 @@ use model::invariant::at;
 use model::show;
 use serde::Serialize;
 
-/// Units of a chart from the left to the right.
+/// Units of a chart in width.
 const WIDTH: f64 = 480.0;
-/// Units of the area that is drawn on, upwards.
+/// Units of the plotting area in height.
 const PLOT: f64 = 230.0;
-/// The size of texts in units: no style makes them larger.
+/// The font size in units: no style makes texts larger.
 pub(super) const FONT: f64 = 15.0;
-/// Units between two texts beside each other, and from a text to what it belongs to.
+/// Units between neighbouring texts, and between a text and what it labels.
 pub(super) const GAP: f64 = 9.0;
-/// Units that a row of the ranges takes.
+/// Units of height of a range.
 const ROW: f64 = 26.0;
 /// Units for the names of ranges, at most.
 const NAMES: f64 = 170.0;
-/// The place of the colour that is of no line alone.
+/// The colour that belongs to no single line.
 const GREY: usize = 7;
 
-/// A chart: what its colours mean, and the drawing.
+/// A chart: its legend and its drawing.
 #[derive(Debug, Serialize)]
 pub(super) struct Chart {
     pub(super) legend: Vec<LegendEntry>,
     svg: SafeHtml,
 }
 
-/// What a colour or a kind of line means.
+/// The meaning of a colour or line style.
 #[derive(Debug, Serialize)]
 pub(super) struct LegendEntry {
     pub(super) name: String,
     /// The total of the series, in words; empty where a sum says nothing.
     pub(super) total: String,
-    /// Its class in the style sheet.
+    /// The class of the style sheet.
     pub(super) class: String,
 }
 
 impl LegendEntry {
-    /// The series in that place.
+    /// The entry of the series at place `at`.
     pub(super) fn new(at: usize, name: &str, total: String) -> Self {
         Self { name: name.to_owned(), total, class: format!("f{}", at % COLOURS) }
     }
@@ -64,15 +65,14 @@ impl AltText {
     }
 }
 
-/// One axis.
 pub(super) struct ChartAxis {
     /// What it measures, with the unit.
     label: String,
-    /// Whether its logarithm is drawn.
+    /// Whether the axis is logarithmic.
     is_log: bool,
-    /// Where it is marked, and with what; ascending, and the same distance apart.
+    /// Marks with their labels: ascending and evenly spaced.
     pub(super) ticks: Vec<(f64, String)>,
-    /// What stands on the other side of the chart, and its marks at the same places.
+    /// The label and marks on the opposite side of the chart, at the same places.
     opposite: Option<(String, Vec<String>)>,
     write: Box<dyn Fn(f64) -> String>,
 }
@@ -83,13 +83,13 @@ impl ChartAxis {
         Self::stepped((0.0, most), f64::MIN_POSITIVE, label, write)
     }
 
-    /// A linear axis of things that are counted, from 0: there is no half of one.
+    /// A linear axis of counts from 0, with whole numbers as marks.
     pub(super) fn counted(most: u64, label: &str) -> Self {
         let write = |value: f64| show::short(value.round() as u64).replace(".0 ", " ");
         Self::stepped((0.0, most as f64), 1.0, label, write)
     }
 
-    /// A linear axis of measured values: from 0 unless they are far from it, then around them.
+    /// A linear axis of measurements: from 0, or around the values if they are far from 0.
     pub(super) fn measured(low: f64, high: f64, label: &str) -> Self {
         let is_near_zero = low >= 0.0 && low < high / 3.0;
         let low = if is_near_zero { 0.0 } else { low };
@@ -109,7 +109,7 @@ impl ChartAxis {
         axis(Box::new(move |value| format!("{value:.places$}")))
     }
 
-    /// Round marks that enclose `low..high` and are no less than `least` apart.
+    /// Round marks at least `least` apart that enclose `low..high`.
     fn stepped(
         (low, high): (f64, f64),
         least: f64,
@@ -159,7 +159,7 @@ impl ChartAxis {
         }
     }
 
-    /// The same with marks on the other side of the chart: what each place of this one comes to.
+    /// This axis with marks on the opposite side, which `write` makes of the values of this side's marks.
     pub(super) fn opposite(self, label: &str, write: impl Fn(f64) -> String) -> Self {
         let marks = self.ticks.iter().map(|(at, _)| write(*at)).collect();
         Self { opposite: Some((label.to_owned(), marks)), ..self }
@@ -171,7 +171,7 @@ impl ChartAxis {
         (first, if last > first { last } else { first + 1.0 })
     }
 
-    /// Where a value stands, from 0 to 1.
+    /// The place of a value on the axis, from 0 to 1.
     fn place(&self, value: f64) -> f64 {
         let (low, high) = self.limits();
         let share = if self.is_log {
@@ -182,14 +182,14 @@ impl ChartAxis {
         share.clamp(0.0, 1.0)
     }
 
-    /// The widest mark, on either side.
+    /// The width of the widest label, on either side.
     pub(super) fn widest(&self) -> f64 {
         let opposite = self.opposite.iter().flat_map(|(_, marks)| marks);
         let marks = self.ticks.iter().map(|(_, mark)| mark).chain(opposite);
         marks.map(|mark| text_width(mark)).fold(0.0, f64::max)
     }
 
-    /// Half of the outermost marks to the left and to the right: what they need beyond the ends of the axis.
+    /// How far the outermost labels reach beyond the ends of the axis, to the left and to the right.
     fn overhang(&self) -> (f64, f64) {
         let opposite =
             self.opposite.as_ref().map(|(_, marks)| marks.as_slice()).unwrap_or_default();
@@ -199,7 +199,7 @@ impl ChartAxis {
         (of(self.ticks.first(), opposite.first()), of(self.ticks.last(), opposite.last()))
     }
 
-    /// Every how many marks one is written, so that none touches the next, on an axis of that length.
+    /// Every how many marks a label fits, so that none touches the next, on an axis of that length.
     pub(super) fn every(&self, length: f64) -> usize {
         let apart = length / (self.ticks.len().saturating_sub(1).max(1) as f64);
         ((self.widest() + GAP) / apart.max(1.0)).ceil().max(1.0) as usize
@@ -209,18 +209,18 @@ impl ChartAxis {
 /// One line.
 pub(super) struct ChartLine {
     name: String,
-    /// What it comes to, in words; empty where a sum says nothing.
+    /// The total of the line, in words; empty where a sum says nothing.
     total: String,
     points: Vec<(f64, f64)>,
     marks: Vec<ChartMark>,
-    /// The place of the line that it belongs to: in its colour and dashed. All such lines have one name.
+    /// The place of a line whose colour this one has, dashed. All such lines share a name.
     beside: Option<usize>,
 }
 
 /// A marked point.
 pub(super) struct ChartMark {
     pub(super) at: (f64, f64),
-    /// A ring, or else a square.
+    /// Whether the mark is a ring; else it is a square.
     pub(super) is_round: bool,
     pub(super) label: String,
 }
@@ -244,7 +244,7 @@ impl ChartLine {
         Self { marks, ..self }
     }
 
-    /// Dashed, in the colour of the line in that place.
+    /// Makes the line dashed, in the colour of the line at that place.
     pub(super) fn beside(self, place: usize) -> Self {
         Self { beside: Some(place), ..self }
     }
@@ -258,7 +258,7 @@ impl ChartLine {
         lines.iter().flat_map(Self::points).map(|point| point.1).fold(0.0, f64::max)
     }
 
-    /// Where it begins and ends, in words.
+    /// The first and last values, in words.
     fn described(&self, x: &ChartAxis, y: &ChartAxis) -> Option<String> {
         let ends = [self.points.first()?, self.points.last()?];
         let [from, to] =
@@ -267,22 +267,22 @@ impl ChartLine {
     }
 }
 
-/// One place of a chart of columns: the label below it, its description, and its heights, each within the one before.
+/// A place of a chart of columns: its label, its description, and its heights, each within the one before.
 pub(super) struct ChartColumn {
     pub(super) mark: String,
     pub(super) described: String,
     pub(super) heights: Vec<f64>,
 }
 
-/// A group: its name, its description, and five of its values, ascending: a line from the first to the last, a box from
-/// the second to the fourth, a mark at the third.
+/// A group with five ascending values: a line is drawn from the first to the last, a box from the second to the fourth,
+/// and a mark at the third.
 pub(super) struct ChartRange {
     pub(super) name: String,
     pub(super) described: String,
     pub(super) values: [f64; 5],
 }
 
-/// Draws lines. The legend has a name for each, and one for all that are beside another.
+/// Draws lines. The legend has an entry for each line, and one for all dashed lines.
 pub(super) fn line_chart(
     alt: &AltText,
     x: &ChartAxis,
@@ -319,7 +319,7 @@ pub(super) fn line_chart(
     Chart { legend: legend.collect(), svg: canvas.finish(alt, &ends.join("; ")) }
 }
 
-/// Draws columns: of each series its name and total; the first of two is pale. `across` says what the places are.
+/// Draws columns. Each series has a name and a total; the first of two is pale. `across` describes the places.
 pub(super) fn column_chart(
     alt: &AltText,
     across: &str,
@@ -331,7 +331,7 @@ pub(super) fn column_chart(
     let named = ChartAxis::marked(across, std::iter::empty(), |_| String::new());
     let x = ChartAxis { ticks: (0u32..).map(f64::from).zip(marks).collect(), ..named };
     let frame = ChartFrame::new(&x, y);
-    // A column has a width, its mark stands below the middle.
+    // The label of a column stands below its middle.
     let step = (frame.right - frame.left) / (columns.len().max(1) as f64);
     let frame = ChartFrame { inset: step / 2.0, ..frame };
     let (left, bottom) = (frame.left, frame.bottom);
@@ -341,7 +341,7 @@ pub(super) fn column_chart(
         let from = left + step * at as f64 + 0.5;
         canvas.push(&format!("<g><title>{}</title>\n", escape(&column.described)));
         for (series, height) in column.heights.iter().enumerate() {
-            // What there is can be seen.
+            // Any height above 0 is visible.
             let tall = if *height > 0.0 { (bottom - frame.up(*height)).max(1.0) } else { 0.0 };
             canvas.push(&format!(
                 "<rect class=\"{}\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{tall:.1}\"/>\n",
@@ -363,7 +363,7 @@ pub(super) fn column_chart(
     Chart { legend: legend.collect(), svg: canvas.finish(alt, &highest) }
 }
 
-/// Draws ranges under each other on one axis.
+/// Draws ranges below each other on one axis.
 pub(super) fn range_chart(alt: &AltText, x: &ChartAxis, ranges: &[ChartRange]) -> Chart {
     let names: Vec<String> = ranges.iter().map(|it| fitted(&it.name, NAMES)).collect();
     let widest = names.iter().map(|name| text_width(name)).fold(0.0, f64::max);
@@ -399,13 +399,13 @@ pub(super) fn range_chart(alt: &AltText, x: &ChartAxis, ranges: &[ChartRange]) -
     Chart { legend: Vec::new(), svg: canvas.finish(alt, &described.join("; ")) }
 }
 
-/// Where the area is that is drawn on, in units of the view box.
+/// The plotting area, in units of the view box.
 struct ChartFrame<'a> {
     left: f64,
     right: f64,
     top: f64,
     bottom: f64,
-    /// How far from the sides the first and the last place of x are.
+    /// The distance of the first and last place of x from the sides.
     inset: f64,
     x: &'a ChartAxis,
     y: &'a ChartAxis,
@@ -424,7 +424,7 @@ impl<'a> ChartFrame<'a> {
         self.left + self.inset + self.x.place(value) * self.length()
     }
 
-    /// How long the axis of x is, from its first place to its last.
+    /// The length of the x axis between its first and last place.
     fn length(&self) -> f64 {
         self.right - self.left - 2.0 * self.inset
     }
@@ -433,7 +433,7 @@ impl<'a> ChartFrame<'a> {
         self.bottom - self.y.place(value) * (self.bottom - self.top)
     }
 
-    /// The axes, with what each measures: of y at the top left, where it is read first, of x below.
+    /// Draws the axes with their labels: that of y at the top left, where it is read first, that of x below.
     fn axes(&self) -> Canvas {
         let Self { left, right, top, bottom, x, y, .. } = *self;
         let mut canvas = Canvas::new(bottom + 2.0 * FONT + 2.0 * GAP);
@@ -466,7 +466,7 @@ impl<'a> ChartFrame<'a> {
     }
 }
 
-/// A drawing under way. Every text goes through [`Canvas::text`], which keeps it within.
+/// An SVG drawing while it is made. Every text goes through [`Canvas::text`], which keeps it inside.
 struct Canvas {
     height: f64,
     out: String,
@@ -487,7 +487,7 @@ impl Canvas {
             return;
         }
         let width = text_width(&text);
-        // From the left end of the text to the place that is given.
+        // From the left end of the text to its anchor.
         let before = match anchor {
             "start" => 0.0,
             "end" => width,
@@ -507,8 +507,7 @@ impl Canvas {
         );
     }
 
-    /// A marked point with its label, on the side of the point where no other label stands yet and the fewest of the
-    /// points that lines go through.
+    /// Draws a marked point with its label. The label goes to the free place that covers the fewest points of lines.
     fn mark(
         &mut self,
         frame: &ChartFrame<'_>,
@@ -556,7 +555,7 @@ impl Canvas {
         self.text((x + dx, y + dy), "start", &format!("t{colour}"), &mark.label);
     }
 
-    /// The whole drawing, with what it is called and shows.
+    /// The whole drawing, with its title and description.
     fn finish(self, alt: &AltText, more: &str) -> SafeHtml {
         let shows: Vec<&str> =
             [alt.shows.as_str(), more].into_iter().filter(|it| !it.is_empty()).collect();
@@ -585,7 +584,7 @@ pub(super) fn text_width(text: &str) -> f64 {
     FONT * text.chars().map(em).sum::<f64>()
 }
 
-/// What of a text fits into that width, with dots where something is left out.
+/// The part of a text that fits into that width, with dots where text is left out.
 pub(super) fn fitted(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();

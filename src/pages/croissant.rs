@@ -1,4 +1,4 @@
-//! A corpus described in Croissant: JSON-LD that catalogues of data sets read, with what is known for responsible use.
+//! Describes a corpus in Croissant: JSON-LD for catalogues of data sets, with what is known for responsible use.
 
 use super::{PageError, capital};
 use crate::query::{FieldInfo, GroupStats, StandingCount};
@@ -13,7 +13,7 @@ use std::path::Path;
 /// The JSON-LD context of Croissant 1.0, as its vocabulary gives it.
 const CONTEXT: &str = include_str!("templates/croissant.json");
 
-/// What a store cannot know, with what it is.
+/// Properties that a store cannot know, each with its meaning.
 const BLANKS: &[(&str, &str)] = &[
     ("license", "the address of the licence"),
     ("url", "the address of a description of the data set"),
@@ -35,14 +35,14 @@ const BLANKS: &[(&str, &str)] = &[
 /// A description, and what it leaves blank.
 #[derive(Clone, Debug)]
 pub struct CroissantDescription {
-    /// The file.
+    /// The text of the file.
     pub text: String,
-    /// The names of what only a person knows, each with what it is.
+    /// The properties that only a person knows, each with its meaning.
     pub blanks: Vec<(&'static str, &'static str)>,
 }
 
-/// Describes a corpus. What `before`, an earlier description, says beyond that is taken over: what a person has filled
-/// in stays.
+/// Describes a corpus. Members that `before`, an earlier description, has beyond that are kept: what a person has
+/// filled in stays.
 ///
 /// # Errors
 /// [`PageError::Description`] when the earlier one is no JSON object.
@@ -58,7 +58,7 @@ pub fn croissant(
     Ok(CroissantDescription { text: format!("{:#}\n", Value::Object(all)), blanks })
 }
 
-/// Says that a file is not a description that could be taken over, before any work is done.
+/// Fails before any work is done if a file is no description that could be continued.
 ///
 /// # Errors
 /// As [`write_croissant`].
@@ -67,8 +67,8 @@ pub fn check_croissant(file: &Path) -> Result<(), PageError> {
     Ok(())
 }
 
-/// Describes a corpus in a file, whole or not at all, and answers what is left blank. What a person has filled in
-/// there stays.
+/// Writes the description of a corpus to a file, whole or not at all, and returns the blanks. What a person has filled
+/// in there stays.
 ///
 /// # Errors
 /// [`PageError::Description`] when a file stands there that is no JSON object; [`PageError::Output`].
@@ -142,7 +142,7 @@ fn known(report: &CorpusReport) -> Result<Map<String, Value>, PageError> {
     Ok(std::mem::take(known))
 }
 
-/// The tags of languages that kept documents have, most frequent first.
+/// Tags of the languages of kept documents, most frequent first.
 fn languages(report: &CorpusReport) -> Vec<String> {
     let counts = kept_by(report, |group| group.language.clone());
     let is_tag = |name: &String| {
@@ -158,7 +158,7 @@ fn languages(report: &CorpusReport) -> Vec<String> {
         .collect()
 }
 
-/// Kept documents by a name of their group, most first.
+/// Counts of kept documents by a name of their group, most first.
 pub(super) fn kept_by<T: Ord + Clone>(
     report: &CorpusReport,
     name: impl Fn(&GroupStats) -> T,
@@ -214,7 +214,7 @@ fn number_of(documents: u64) -> String {
     show::count(documents, "document", "documents")
 }
 
-/// What the documents are made up of, as measured: where a model that learns from them will lean to.
+/// The composition of the documents as measured, by which a trained model will be biased.
 fn biases(report: &CorpusReport) -> Vec<String> {
     let kept = report.sizes.kept.documents;
     let share = |documents: u64| show::percent_of(documents, kept);
@@ -240,7 +240,7 @@ fn biases(report: &CorpusReport) -> Vec<String> {
     lines
 }
 
-/// The documents as records of the exported files.
+/// The documents as records of exported files.
 fn documents(report: &CorpusReport) -> Value {
     let field = |name: &str, kind: &str, description: &str| {
         json!({
@@ -281,7 +281,7 @@ fn kind(field: &FieldInfo) -> &'static str {
     }
 }
 
-/// The sizes of the groups, in the description itself.
+/// The sizes of groups, within the description.
 fn source_sizes(report: &CorpusReport) -> Value {
     let fields = [
         ("source", "sc:Text", "The name of the source."),

@@ -1,4 +1,4 @@
-//! What dedup took away: a section of the card, and a page of its own.
+//! What dedup removed: a section of the card, and a page of its own.
 
 use super::chart::{AltText, Chart, ChartAxis, ChartColumn, column_chart};
 use super::figures::{BarChart, HeatCell, HeatRow, HeatTable, cut};
@@ -18,7 +18,7 @@ pub struct DuplicatesPage<'a> {
 }
 
 impl<'a> DuplicatesPage<'a> {
-    /// Of a corpus of so many documents, called `name`.
+    /// The page for a corpus of `stored` documents, called `name`.
     pub fn new(report: &'a DuplicatesReport, stored: u64, name: &str) -> Self {
         let duplicates = DuplicatesSection::new(report, stored);
         Self { name: cut(name), contents: Contents(vec![TITLE]), duplicates }
@@ -33,7 +33,6 @@ impl PageModel for DuplicatesPage<'_> {
     }
 }
 
-/// What dedup took away.
 #[derive(Debug, Serialize)]
 pub(super) struct DuplicatesSection<'a> {
     stored: u64,
@@ -41,14 +40,14 @@ pub(super) struct DuplicatesSection<'a> {
     near: u64,
     threshold: Option<f64>,
     clusters: u64,
-    /// Duplicates whose original is of their own source, and of another one.
+    /// Duplicates whose original is of the same source, and of another one.
     within: u64,
     across: u64,
     worst: Option<SourcePairCount<'a>>,
     matrix: HeatTable,
     similarity: Option<SimilarityFigure>,
     sizes: BarChart,
-    /// Clusters of two.
+    /// Clusters of two documents.
     pairs: u64,
     largest: &'a [ReportCluster],
 }
@@ -64,7 +63,7 @@ struct SourcePairCount<'a> {
 #[derive(Debug, Serialize)]
 struct SimilarityFigure {
     near: u64,
-    /// Those that are almost the same as their original.
+    /// Near duplicates that are almost equal to their original.
     close: u64,
     chart: Chart,
     rows: Vec<(String, u64)>,
@@ -110,7 +109,7 @@ impl<'a> DuplicatesSection<'a> {
     }
 }
 
-/// Who lost how much to whom.
+/// Which source lost how much to which.
 fn matrix_table(report: &DuplicatesReport) -> HeatTable {
     let matrix = &report.matrix;
     let mut names: Vec<String> = matrix.sources.iter().map(|source| cut(source)).collect();

@@ -1,9 +1,8 @@
-//! What the EU asks providers of general-purpose models to publish of their training content, as far as a corpus knows
-//! it.
+//! The EU's summary of training content for general-purpose models, as far as a corpus knows it.
 //!
 //! The template is that of the Commission under Article 53(1)(d) of Regulation (EU) 2024/1689 (July 2025). Its sections
-//! keep their numbers and names; what only the provider knows is a blank with a label. A person continues with the
-//! file: what was filled in, and what was written below a line, is taken over when the summary is written again.
+//! keep their numbers and names; what only the provider knows is a labelled blank. A person continues with the file:
+//! text that was filled in, or added below a line, is kept when the summary is written again.
 
 use super::croissant::{earlier, kept_by};
 use super::figures::cut;
@@ -17,15 +16,15 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What stands where the store knows nothing.
+/// The text of a blank.
 const BLANK: &str = "_to be filled in_";
-/// Languages and sources that are listed.
+/// Languages and sources that are listed, at most.
 const LISTED: usize = 50;
-/// How the heads of the two tables and the last line begin.
+/// The beginnings of the heads of both tables, and of the last line.
 const SOURCES: &str = "| source | documents kept | text kept | belongs to |";
 const DOMAINS: &str = "| domain | text | documents |";
 const LAST: &str = "Counted by corpusdb ";
-/// Lines of the template that are not there for every corpus.
+/// Lines of the template that some corpora leave out.
 const SOMETIMES: [&str; 1] = ["Latest dates in the documents' own fields"];
 
 #[derive(Serialize)]
@@ -36,7 +35,7 @@ struct EuSummary<'a> {
     policy: String,
     sizes: &'a Sizes,
     tokens: Option<TokenCount<'a>>,
-    /// Columns of times, with the latest of each.
+    /// Columns of times, each with its latest value.
     latest: Vec<(&'a str, String)>,
     languages: Vec<NamedCount<Option<String>>>,
     sources: Vec<NamedCount<String>>,
@@ -50,7 +49,7 @@ struct EuSummary<'a> {
     near: u64,
 }
 
-/// The size of the text in tokens, by a plan or by what is kept.
+/// The size of the text in tokens, by a plan or by the kept documents.
 #[derive(Serialize)]
 struct TokenCount<'a> {
     range: &'static str,
@@ -66,8 +65,8 @@ struct NamedCount<T> {
     bytes: u64,
 }
 
-/// The summary of a report that has the domains with most text. What a person filled in of `before`, an earlier one,
-/// stays.
+/// The summary of a report, which must have the domains with most text. What a person filled in of `before`, an earlier
+/// summary, stays.
 ///
 /// # Errors
 /// [`PageError::Template`].
@@ -148,7 +147,7 @@ fn tokens(report: &CorpusReport) -> Option<TokenCount<'_>> {
         (None, Some((name, tokens))) => (*tokens, None, name.as_str()),
         (None, None) => return None,
     };
-    // The ranges of the template.
+    // The ranges are those of the template.
     let range = match count {
         0..1_000_000_000 => "less than 1 billion tokens",
         1_000_000_000..=10_000_000_000_000 => "1 billion to 10 trillion tokens",
@@ -157,7 +156,7 @@ fn tokens(report: &CorpusReport) -> Option<TokenCount<'_>> {
     Some(TokenCount { range, count, plan, tokenizer })
 }
 
-/// Words of the corpus within Markdown: on one line, and nothing in them acts.
+/// Text of the corpus within Markdown: on one line, with its markup escaped.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::new();
     for character in show::one_line(text).chars() {
@@ -169,11 +168,10 @@ pub(super) fn plain(text: &str) -> String {
     out
 }
 
-/// An item of a summary: the heading that it stands under, and its label; empty for what stands below the heading.
+/// An item of a summary: its heading and its label; the label is empty for text below the heading.
 type ItemName<'a> = (&'a str, &'a str);
 
-/// What an earlier summary says: what was filled in of each item, what was written below it, and to what each source
-/// belongs.
+/// An earlier summary as read back: the answer to each item, the text below it, and whom each source belongs to.
 #[derive(Default)]
 struct EarlierSummary<'a> {
     filled: BTreeMap<ItemName<'a>, &'a str>,
@@ -181,18 +179,18 @@ struct EarlierSummary<'a> {
     belongs: BTreeMap<&'a str, &'a str>,
 }
 
-/// The label of an item and what it says.
+/// The label and the answer of a line.
 fn item(line: &str) -> Option<(&str, &str)> {
     line.strip_prefix("* ")?.split_once(": ")
 }
 
-/// The first cell of a row and the last one.
+/// The first and the last cell of a row.
 fn ends(row: &str) -> Option<(&str, &str)> {
     let cells = row.strip_prefix("| ")?.strip_suffix(" |")?;
     Some((cells.split(" | ").next()?, cells.rsplit(" | ").next()?))
 }
 
-/// Reads an earlier summary, beside a fresh one, which has the items and sentences that are of the template.
+/// Reads an earlier summary. `fresh` has the items and sentences of the template.
 fn read<'a>(before: &'a str, fresh: &str) -> EarlierSummary<'a> {
     let labels: BTreeSet<&str> =
         fresh.lines().filter_map(item).map(|(label, _)| label).chain(SOMETIMES).collect();
@@ -235,7 +233,7 @@ fn read<'a>(before: &'a str, fresh: &str) -> EarlierSummary<'a> {
     found
 }
 
-/// The fresh summary with what a person filled in of an earlier one.
+/// The fresh summary with a person's answers from an earlier one.
 fn taken_over(fresh: &str, before: &str) -> String {
     let mut earlier = read(before, fresh);
     let (mut out, mut heading, mut table) = (String::new(), "", "");
@@ -267,7 +265,7 @@ fn taken_over(fresh: &str, before: &str) -> String {
             lines.iter().for_each(|line| out += &format!("{line}\n"));
         }
     }
-    // What stood below a heading or an item that there is no more.
+    // Text below headings and items that no longer exist.
     for lines in earlier.below.values() {
         out.push('\n');
         lines.iter().for_each(|line| out += &format!("{line}\n"));
@@ -311,7 +309,7 @@ mod tests {
                 "## 2. List\n\nA sentence of ours.\n\n| set | link |\n|---|---|\n| a | b |\n",
             );
         assert_eq!(told, expected);
-        // Again and again.
+        // Taking over is idempotent.
         assert_eq!(taken_over(FRESH, &told), told);
         assert_eq!(taken_over(FRESH, FRESH), FRESH);
     }

@@ -1,17 +1,17 @@
-//! What figures of several pages are made of: bars, parts of a whole, shaded tables, and a column by source.
+//! Figures that several pages share: bars, stacked bars, shaded tables, and the spread of a column by source.
 
 use super::chart::{AltText, Chart, ChartAxis, ChartRange, LegendEntry, range_chart};
 use crate::query::{ColumnStats, SourceSpread, StatsValue};
 use model::show;
 use serde::Serialize;
 
-/// What stands for the groups that are not shown one by one, and for documents without a language.
+/// The name of the sum of groups that are not shown one by one, and of documents without a language.
 pub(super) const OTHERS: &str = "(others)";
 
-/// What stands where there is no value.
+/// The text for a missing value.
 pub(super) const ABSENT: &str = "–";
 
-/// Horizontal bars: of some series beside each other, or of parts that make a whole.
+/// Horizontal bars: of several series beside each other, or stacked parts of a whole.
 #[derive(Debug, Serialize)]
 pub(super) struct BarChart {
     legend: Vec<LegendEntry>,
@@ -24,7 +24,7 @@ struct BarRow {
     bars: Vec<ChartBar>,
 }
 
-/// A bar: the class of each of its parts with the width in percent, and what is written behind it.
+/// A bar: its parts, each with class and width in percent, and its label.
 #[derive(Debug, Serialize)]
 struct ChartBar {
     parts: Vec<(String, f64)>,
@@ -32,13 +32,13 @@ struct ChartBar {
 }
 
 impl BarChart {
-    /// Bars: of each row a name, and of each series a length and what is written behind it. The legend has the names
-    /// of the series and their totals, in words; one series needs none.
+    /// A bar for each series of each row, with its length and label. The legend has the names and totals of the series;
+    /// a single series needs none.
     pub(super) fn new<'a>(
         series: impl IntoIterator<Item = (&'a str, String)>,
         rows: Vec<(String, Vec<(f64, String)>)>,
     ) -> Self {
-        // The rest of the width is for what is written behind a bar.
+        // The rest of the width is for labels.
         const LONGEST: f64 = 80.0;
         let most =
             rows.iter().flat_map(|(_, bars)| bars).map(|(value, _)| *value).fold(0.0, f64::max);
@@ -58,7 +58,7 @@ impl BarChart {
         Self { legend, rows: rows.into_iter().map(row).collect() }
     }
 
-    /// One bar a row: its name, its parts from 0 to 1 in the order of the series, and what is written behind.
+    /// A stacked bar for each row: its name, its parts from 0 to 1 in the order of the series, and its label.
     pub(super) fn parted<'a>(
         series: impl IntoIterator<Item = (&'a str, String)>,
         rows: Vec<(String, Vec<f64>, String)>,
@@ -80,7 +80,7 @@ fn legend<'a>(series: impl IntoIterator<Item = (&'a str, String)>) -> Vec<Legend
     series.map(|(at, (name, total))| LegendEntry::new(at, name, total)).collect()
 }
 
-/// A table of counts whose cells are the darker, the larger their share is.
+/// A table of counts whose cells are shaded by their share.
 #[derive(Debug, Serialize)]
 pub(super) struct HeatTable {
     pub(super) columns: Vec<String>,
@@ -91,40 +91,40 @@ pub(super) struct HeatTable {
 pub(super) struct HeatRow {
     pub(super) name: String,
     pub(super) cells: Vec<HeatCell>,
-    /// Of all cells, those that are not shown too.
+    /// The sum of all cells, including those that are not shown.
     pub(super) total: u64,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct HeatCell {
     pub(super) count: u64,
-    /// How dark it is, in percent.
+    /// Shade in percent.
     pub(super) shade: f64,
 }
 
 impl HeatCell {
-    /// A count, and what it is shaded as a share of.
+    /// A count, shaded by its share of `whole`.
     pub(super) fn new(count: u64, whole: u64) -> Self {
         Self { count, shade: 60.0 * show::share(count, whole).clamp(0.0, 1.0).sqrt() }
     }
 }
 
-/// How a column of numbers is spread in some sources.
+/// The spread of a numeric column by source.
 #[derive(Debug, Serialize)]
 pub(super) struct SpreadFigure {
     column: String,
     documents: u64,
     nulls: u64,
-    /// The sources whose medians are least and greatest, with these.
+    /// The sources with the least and the greatest median, each with the median.
     least: Option<(String, String)>,
     greatest: Option<(String, String)>,
-    /// Sources with nearly all values equal.
+    /// Sources where nearly all values are equal.
     equal: u64,
     chart: Option<Chart>,
     rows: Vec<SpreadRow>,
 }
 
-/// A source: its name, how many documents have a value and how many none; quantiles, mean and spread.
+/// A source: documents with and without a value, quantiles, mean and spread.
 #[derive(Debug, Serialize)]
 struct SpreadRow {
     name: String,
@@ -196,7 +196,7 @@ fn spread_axis(column: &ColumnStats, shown: &[(&SourceSpread, [f64; 5])]) -> Cha
     let low = all().fold(f64::INFINITY, f64::min);
     let high = all().fold(f64::NEG_INFINITY, f64::max);
     let label = cut(&column.column);
-    // Dates are wide: the ends alone.
+    // Dates are wide, so only the ends are shown.
     if column.kind == "timestamp" {
         let day =
             |value: f64| StatsValue::Timestamp(value as i64).to_string().chars().take(10).collect();
@@ -205,7 +205,7 @@ fn spread_axis(column: &ColumnStats, shown: &[(&SourceSpread, [f64; 5])]) -> Cha
     ChartAxis::measured(low, high, &label)
 }
 
-/// A number, of timestamps the microseconds.
+/// The value as a number; of a timestamp, its microseconds.
 fn number(value: Option<StatsValue>) -> Option<f64> {
     match value? {
         StatsValue::Int(value) | StatsValue::Timestamp(value) => Some(value as f64),
@@ -218,7 +218,7 @@ pub(super) fn value_text(of: Option<StatsValue>) -> String {
     match of {
         None => ABSENT.to_owned(),
         Some(StatsValue::Float(number)) => show::decimals(number),
-        // Years are not numbers of things.
+        // Small integers may be years, which have no thousands separators.
         Some(StatsValue::Int(number)) if number >= 10_000 => show::number(number.unsigned_abs()),
         Some(StatsValue::Timestamp(at)) => {
             let time = StatsValue::Timestamp(at).to_string();
@@ -233,7 +233,7 @@ pub(super) fn cut(text: &str) -> String {
     cut_behind(text, 80)
 }
 
-/// A text of so many characters at most, and dots where its end is cut off.
+/// At most that many characters of a text, with dots where its end is cut off.
 pub(super) fn cut_behind(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or(text)),

@@ -1,17 +1,17 @@
-//! Reports as pages that need nothing else: no server, no script, no other file.
+//! Renders reports as pages that need nothing else: no server, no script, no other file.
 //!
 //! A page is a view-model, a struct of numbers and names that a pure function makes of a report (`card`, `duplicates`,
 //! `plan`, `signals`, `tokenizer`, `review`, `rows`), and a template that has the sentences (`templates/`). So the same
-//! report gives the same page, and the view-model is the page as JSON. One layout, one set of macros and one style sheet are
-//! for all of them, and one module draws (`chart`). What comes from a corpus is escaped where it is written out, by
-//! the formatter of the templates, which no template can leave out, and cut where it is long: no page grows with the
-//! corpus. A page is read in light and dark, on paper and on a phone.
+//! report gives the same page, and the view-model is the page as JSON. All pages share one layout, one set of macros
+//! and one style sheet, and `chart` draws for all. Text from a corpus is escaped by the formatter of the templates,
+//! which no template can bypass, and cut where it is long: no page grows with the corpus. Pages are made for light and
+//! dark, paper and phone.
 //!
 //! `croissant` and `eu_summary` are descriptions that a person continues with: what was filled in stays.
 //!
-//! `figures` has what several pages draw as HTML. A whole page and a fragment, for a notebook, differ in `layout.html`
-//! alone. The formatter also formats counts for people and refuses a decimal number without a filter for its digits;
-//! only `SafeHtml` passes unescaped, and only this room makes it.
+//! `figures` draws what several pages share as HTML. A whole page and a fragment, for a notebook, differ in
+//! `layout.html` alone. The formatter also formats counts for people, and refuses a decimal number without a filter for
+//! its digits; only `SafeHtml` passes unescaped, and only this room makes it.
 
 mod card;
 mod chart;
@@ -48,10 +48,10 @@ use std::io::Read;
 use std::path::Path;
 use text::contamination::Excerpt;
 
-/// Colours of series; further ones begin again.
+/// Colours of series; further series begin again with the first.
 const COLOURS: usize = 8;
 
-/// Bytes by which a page is known.
+/// Bytes by which a file is recognised as a page.
 const BEGINNING: usize = 12;
 
 const STYLE: &str = include_str!("templates/style.css");
@@ -75,10 +75,10 @@ pub enum PageError {
     /// A template does not fit its view-model, which is a fault of corpusdb.
     #[error("the page could not be made, a bug in corpusdb: {}", described(.0))]
     Template(minijinja::Error),
-    /// The description that a person went on with cannot be taken over.
+    /// The earlier description cannot be continued.
     #[error("{0}")]
     Description(String),
-    /// What stands under the name is kept, or nothing can be written there.
+    /// The file is of another kind and stays, or it cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -105,7 +105,7 @@ impl From<PageError> for Error {
     }
 }
 
-/// An error of a template with the place, and what lies behind it.
+/// The message of a template error, with its place and cause.
 fn described(error: &minijinja::Error) -> String {
     let mut all = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -116,9 +116,9 @@ fn described(error: &minijinja::Error) -> String {
     all
 }
 
-/// A view-model that has a template.
+/// A view-model with a template.
 pub trait PageModel: Serialize {
-    /// The name of its template.
+    /// The name of the template.
     const TEMPLATE: &'static str;
 
     /// The heading.
@@ -175,7 +175,7 @@ pub fn corpus_title(corpus: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// HTML made here, with everything from outside escaped.
+/// HTML that is safe to print: everything from outside in it is escaped.
 #[derive(Clone, Debug, Default)]
 struct SafeHtml(String);
 
@@ -191,7 +191,7 @@ impl Serialize for SafeHtml {
     }
 }
 
-/// The sections of a page in their order: the address of each within the page, and its title.
+/// The sections of a page in their order: the anchor and the title of each.
 #[derive(Clone, Debug, Default)]
 struct Contents(Vec<(&'static str, &'static str)>);
 
@@ -203,7 +203,7 @@ impl Serialize for Contents {
     }
 }
 
-/// The templates with their filters. Nothing that a template forgets is printed as nothing.
+/// The templates with their filters. A value that is missing is an error, not empty text.
 fn environment() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
@@ -240,7 +240,7 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     Ok(environment)
 }
 
-/// Writes a value out: text escaped, counts as people read them. What has decimals must say how many.
+/// Formats a value: escapes text, and writes counts for people. Refuses a decimal number whose digits are not given.
 fn written(out: &mut Output, state: &State, value: &Value) -> Result<(), minijinja::Error> {
     let refused =
         |what: &str| Err(minijinja::Error::new(ErrorKind::BadSerialization, what.to_owned()));
@@ -289,7 +289,7 @@ fn lines(text: &str) -> String {
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Text of several lines with what is marked of it, as HTML.
+/// Text of several lines as HTML, with its marks.
 fn marked(excerpt: &Excerpt) -> String {
     let part = |(is_marked, text): (bool, &str)| match is_marked {
         true => format!("<mark>{}</mark>", lines(text)),
@@ -306,7 +306,7 @@ fn called(text: &str) -> String {
     }
 }
 
-/// Text of a token as HTML in which white space and what has no shape can be seen.
+/// Text of a token as HTML, with white space and characters without shape made visible.
 fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -316,7 +316,7 @@ fn visible(text: &str) -> String {
             '\r' => out.push_str("<u>\\r</u>"),
             '\t' => out.push_str("<u>⇥</u>"),
             '\u{a0}' => out.push_str("<u>⍽</u>"),
-            // Joined emoji stay joined.
+            // Keeps joined emoji joined.
             '\u{200d}' | '\u{fe0f}' => out.push(character),
             _ if is_hidden(character) || character.is_whitespace() => {
                 out.push_str(&format!("<u>U+{:04X}</u>", u32::from(character)));
@@ -327,7 +327,7 @@ fn visible(text: &str) -> String {
     out
 }
 
-/// Controls, marks that change the direction of what follows, and what has no width.
+/// Whether a character is a control, changes the direction of text, or has no width.
 fn is_hidden(character: char) -> bool {
     show::acts_on_terminals(character)
         || matches!(character,

@@ -1,5 +1,6 @@
-//! What a plan makes of a corpus: the mix as asked and as it will be, how full rows are, what is left and what repeats.
-//! A section of the card, and a page of its own.
+//! What a plan makes of a corpus: a section of the card, and a page of its own.
+//!
+//! It shows the mix as asked and as achieved, how full rows are, what is left over and what repeats.
 
 use super::chart::{AltText, Chart, ChartAxis, ChartLine, line_chart};
 use super::figures::{BarChart, cut, cut_behind};
@@ -11,14 +12,14 @@ use serde::Serialize;
 
 pub(super) const TITLE: (&str, &str) = ("plan", "What a run gets");
 
-/// Sources that are drawn, those of the mix along the run, and those in the table.
+/// Sources that are drawn, sources along the run, and sources in the table.
 const DRAWN: usize = 16;
 const LINES: usize = 6;
 const TABLED: usize = 60;
-/// Characters of the recipe.
+/// Characters of the recipe, at most.
 const RECIPE: usize = 20_000;
 
-/// What a run gets of a corpus, alone.
+/// A page about what a run gets of a corpus.
 #[derive(Debug, Serialize)]
 pub struct PlanPage<'a> {
     name: String,
@@ -27,7 +28,7 @@ pub struct PlanPage<'a> {
 }
 
 impl<'a> PlanPage<'a> {
-    /// Of a corpus called `name`.
+    /// The page for a corpus called `name`.
     pub fn new(epoch: &'a Explanation, name: &str) -> Self {
         let plan = PlanSection::new(epoch, None);
         Self { name: cut(name), contents: Contents(vec![TITLE]), plan }
@@ -42,7 +43,7 @@ impl PageModel for PlanPage<'_> {
     }
 }
 
-/// What a plan makes of a corpus; its number and what was removed since are known of a stored one.
+/// The section about a plan. A stored one also has its number, and the documents removed since.
 #[derive(Debug, Serialize)]
 pub(super) struct PlanSection<'a> {
     number: Option<String>,
@@ -50,15 +51,15 @@ pub(super) struct PlanSection<'a> {
     epoch: &'a Explanation,
     recipe: String,
     padding: f64,
-    /// The source that is farthest off its share, and how far in percentage points; absent for one source alone.
+    /// The source farthest off its share, and the difference in percentage points; absent for a single source.
     worst: Option<(&'a str, f64)>,
     shares: BarChart,
     along: Option<AlongFigure>,
     filled: BarChart,
-    /// The sources that are gone through more than once.
+    /// The sources that are passed through more than once.
     repeated: Vec<&'a SourceExplanation>,
     unused: u64,
-    /// Tokens of the selected documents, with those at their ends.
+    /// Tokens of the selected documents, with their end tokens.
     packed: u64,
     dropped_documents: u64,
     largest: Vec<&'a SourceExplanation>,
@@ -67,7 +68,7 @@ pub(super) struct PlanSection<'a> {
 
 #[derive(Debug, Serialize)]
 struct AlongFigure {
-    /// Sources that are asked for at other shares in one stretch than in another.
+    /// Sources whose share differs between stretches.
     moved: u64,
     chart: Chart,
 }
@@ -100,7 +101,7 @@ impl<'a> PlanSection<'a> {
     }
 }
 
-/// The largest sources of the epoch, by what it takes of them, with their places.
+/// The sources of which the epoch takes most, with their places in the mix.
 fn largest(epoch: &Explanation, most: usize) -> Vec<(usize, &SourceExplanation)> {
     let mut sources: Vec<(usize, &SourceExplanation)> = epoch.sources.iter().enumerate().collect();
     sources.sort_by(|a, b| b.1.achieved_share.total_cmp(&a.1.achieved_share).then(a.0.cmp(&b.0)));
@@ -108,7 +109,7 @@ fn largest(epoch: &Explanation, most: usize) -> Vec<(usize, &SourceExplanation)>
     sources
 }
 
-/// Asked and achieved, source by source.
+/// Asked and achieved shares by source.
 fn shares(epoch: &Explanation) -> BarChart {
     let bar = |share: f64| (share, show::percent(share));
     let drawn = largest(epoch, DRAWN);
@@ -126,7 +127,7 @@ fn shares(epoch: &Explanation) -> BarChart {
     BarChart::new([("asked", String::new()), ("gets", String::new())], rows)
 }
 
-/// The share of each source in the stretches of the run, with what it was due.
+/// The share of each source in each stretch of the run, with the share asked for.
 fn along(epoch: &Explanation) -> Option<AlongFigure> {
     if epoch.along.len() < 3 {
         return None;

@@ -1,4 +1,4 @@
-//! Pairs of an item and a document as a page: items to the left, documents to the right, what both have is marked.
+//! A page of pairs to be judged: items to the left, documents to the right, with what both have marked.
 
 use super::PageModel;
 use super::figures::cut;
@@ -7,17 +7,17 @@ use model::show;
 use serde::Serialize;
 use text::contamination::RulePrecision;
 
-/// Pairs of a corpus to be judged.
+/// Pairs to be judged.
 #[derive(Debug, Serialize)]
 pub struct ReviewPage<'a> {
     name: String,
-    /// The precision of the rule for each suite that has verdicts, in words.
+    /// The precision of the rule for each suite with verdicts, in words.
     estimates: Vec<String>,
     pairs: &'a [ReviewPair],
 }
 
 impl<'a> ReviewPage<'a> {
-    /// The pairs, with the precision of each suite about which something was decided, of a corpus called `name`.
+    /// The page for pairs of a corpus called `name`, with the precision for each suite with verdicts.
     pub fn new(pairs: &'a [ReviewPair], estimates: &[(String, RulePrecision)], name: &str) -> Self {
         let sentence = |(suite, precision): &(String, RulePrecision)| {
             precision_sentence(&cut(suite), precision)
@@ -34,7 +34,7 @@ impl PageModel for ReviewPage<'_> {
     }
 }
 
-/// The precision of the rule that found a suite, as its verdicts have it.
+/// A sentence about the precision of the rule for a suite, estimated from its verdicts.
 pub fn precision_sentence(suite: &str, precision: &RulePrecision) -> String {
     let RulePrecision { accepted, rejected, estimate, low, high, .. } = precision;
     format!(

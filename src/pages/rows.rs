@@ -1,4 +1,4 @@
-//! Rows of an epoch as a page: their documents, and their text with what is trained on in bold.
+//! A page of rows of an epoch: their documents, and their text with what is trained on in bold.
 
 use super::PageModel;
 use super::figures::cut;
@@ -23,7 +23,7 @@ struct ShownRow<'a> {
     width: u32,
     trained: u64,
     segments: &'a [RowSegment],
-    /// Its text, by segment; pads are pieces of their own.
+    /// The text of the row by segment; pads are pieces of their own.
     pieces: Vec<ShownPiece<'a>>,
 }
 

@@ -1,5 +1,6 @@
-//! What published rules would remove, as a page: by source, rule by rule, how scores are spread, and who stands at the
-//! thresholds.
+//! What published rules would remove, as a page.
+//!
+//! It shows the loss by source and by rule, the spread of each score, and the documents nearest to each threshold.
 
 use super::figures::{BarChart, SpreadFigure, cut, value_text};
 use super::{Contents, PageModel};
@@ -14,15 +15,15 @@ const CONTENTS: [(&str, &str); 4] = [
     ("border", "Documents at the thresholds"),
 ];
 
-/// What published rules would remove of a corpus.
+/// A page about what published rules would remove of a corpus.
 #[derive(Debug, Serialize)]
 pub struct SignalsPage<'a> {
     name: String,
     contents: Contents,
     report: &'a QualityReport,
-    /// The signals that were found in the texts, since they are not stored.
+    /// Signals that were computed from texts, since they are not stored.
     of_texts: Vec<&'static str>,
-    /// The source that would lose the largest share, and this.
+    /// The source that would lose the largest share, and the share.
     worst_source: Option<(&'a str, f64)>,
     by_source: BarChart,
     token_heads: Vec<String>,
@@ -35,7 +36,7 @@ pub struct SignalsPage<'a> {
     borders: Vec<Border>,
 }
 
-/// A threshold, and the documents that are nearest to it.
+/// A threshold, and the documents nearest to it.
 #[derive(Debug, Serialize)]
 struct Border {
     title: String,
@@ -52,7 +53,7 @@ struct BorderDocument {
 }
 
 impl<'a> SignalsPage<'a> {
-    /// Of a corpus called `name`.
+    /// The page for a corpus called `name`.
     pub fn new(report: &'a QualityReport, name: &str) -> Self {
         let share = |part: &DocumentCounts, all: &DocumentCounts| {
             show::share(part.documents, all.documents)

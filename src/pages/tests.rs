@@ -1,5 +1,4 @@
-//! Pages of corpora and vocabularies that are written to break them: well formed, escaped, alone, and nothing leaves its
-//! picture.
+//! Tests that hostile corpora and vocabularies break no page: pages stay well formed, escaped and self-contained.
 
 use super::chart::{
     AltText, ChartAxis, ChartColumn, ChartLine, FONT, GAP, column_chart, fitted, line_chart,
@@ -66,7 +65,7 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     rest.split_once('"').map(|(value, _)| value)
 }
 
-/// What holds for every page, whatever it shows.
+/// Checks laws of every page.
 fn check_page(page: &str) {
     let tags = tags(page);
     let elements: Vec<&str> =
@@ -79,7 +78,7 @@ fn check_page(page: &str) {
         for attribute in ["src=", "onload", "onclick", "onerror", "url("] {
             assert!(!element.contains(attribute), "{element}");
         }
-        // The only addresses are places of the page, which there are.
+        // The only addresses are anchors that the page has.
         if let Some(address) = attribute(element, "href") {
             let id = address.strip_prefix('#').expect("a place of the page");
             let there = format!("section id=\"{id}\"");
@@ -89,22 +88,22 @@ fn check_page(page: &str) {
     assert!(!page.contains("@import") && !page.contains("url(") && !page.contains("http"));
     assert!(!page.contains("NaN") && !page.contains("inf\""));
     assert_eq!((count("main"), count("h1"), count("style")), (1, 1, 1));
-    // Each drawing has a name and words for those who do not see it, each picture a sentence above it.
+    // Each drawing has a title and a description for screen readers, and each picture a sentence above it.
     assert_eq!(page.matches("role=\"img\">\n<title>").count(), count("svg"));
     assert_eq!((count("desc"), page.matches("<desc></desc>").count()), (count("svg"), 0));
     assert_eq!(count("figure"), count("figcaption"));
     assert!(!page.contains("<figcaption></figcaption>"));
-    // What may be wider than the page moves within its own frame.
+    // Elements that may be wider than the page scroll within their own frame.
     for (at, element) in elements.iter().enumerate().filter(|(_, it)| name(it) == "table") {
         assert_eq!(elements[at - 1], "div class=\"wide\" tabindex=\"0\"", "{element}");
     }
     assert_eq!(misplaced(&tags), Vec::<String>::new());
 }
 
-/// Texts of drawings that leave them, stand in a column, or on another text, by the rule of widths.
+/// Texts of drawings that leave the drawing, or overlap a column or another text, by the rule of widths.
 fn misplaced(tags: &[(String, String)]) -> Vec<String> {
     let (mut width, mut height, mut found) = (0.0, 0.0, Vec::new());
-    // What is drawn in the picture: the sides of each, and what it is.
+    // Everything that is drawn: its box, and its kind.
     let mut drawn: Vec<([f64; 4], String)> = Vec::new();
     for (tag, text) in tags {
         if tag.starts_with("svg ") {
@@ -150,7 +149,7 @@ fn misplaced(tags: &[(String, String)]) -> Vec<String> {
     found
 }
 
-/// Whether two boxes have something in common: left, right, top, bottom.
+/// Whether two boxes overlap: left, right, top, bottom.
 fn meet(a: &[f64; 4], b: &[f64; 4]) -> bool {
     a[0] < b[1] && b[0] < a[1] && a[2] < b[3] && b[2] < a[3]
 }
@@ -282,7 +281,7 @@ fn texts_can_be_read_on_every_ground_in_light_and_dark() {
             assert!(found >= 4.5, "{text}: {found}");
         }
         for under in ["p0", "p1", "p2", "p3", "p4", "p5", "band"] {
-            // What stands for white space is paler.
+            // Marks for white space are paler.
             let found = contrast(mixed("ink", under, 0.75), of(under));
             assert!(found >= 4.5, "{under}: {found}");
         }
@@ -299,7 +298,7 @@ fn words(of: u32) -> String {
     (0..30).map(|at| format!("w{of}x{at} ")).collect()
 }
 
-/// A corpus with a document of everything that a card tells, its names hostile.
+/// A corpus with a document for everything that a card shows, with hostile names.
 struct TestCorpus {
     _directory: tempfile::TempDir,
     writer: CorpusWriter,
@@ -341,7 +340,7 @@ impl TestCorpus {
     }
 }
 
-/// Every third text is another one with a hostile word more.
+/// Every third text equals another one but for one more hostile word.
 fn record(first: u32, n: u32) -> Record {
     let more = if n.is_multiple_of(3) { "" } else { HOSTILE };
     let text = format!("{} {more}", words(first + n / 3));
@@ -385,7 +384,7 @@ fn values_of_the_corpus_are_escaped_in_html() {
         let found = page.matches(part).count();
         assert!(if least == 0 { found == 0 } else { found >= least }, "{part}: {found}");
     }
-    // It was there to be escaped: in names, keys, languages and texts.
+    // The hostile text was there to be escaped: in names, keys, languages and texts.
     assert!(shown.matches("<script>").count() >= 12);
     assert!(page.contains("<ins>") && page.contains("class=\"diff\""));
     // Nothing is escaped twice.
@@ -445,7 +444,7 @@ fn parts_of_the_card_are_pages_or_single_elements() {
             .iter()
             .all(|it| !["html", "head", "body", "title"].contains(&it.as_str()) || it == "title")
     );
-    // All that the style says is of that element.
+    // The style applies to that element alone.
     let style = &part[part.find("<style>").unwrap() + 7..part.find("</style>").unwrap()];
     let mut depth = 0;
     for line in style.lines().filter(|line| !line.is_empty()) {
@@ -503,10 +502,10 @@ fn undrawn_groups_are_summed_as_others() {
     );
     let heads = page.split("<thead>").find(|it| it.contains("Kept documents")).unwrap();
     assert!(heads.contains("<th scope=\"col\">(others)</th></tr>"), "{heads}");
-    // Of 22 domains 20 are drawn, and what stands behind these bars adds up to the total.
+    // Of 22 domains 20 are drawn, and the labels behind these bars add up to the total.
     let (_, domains) = page.split_once("section id=\"domains\"").unwrap();
     assert!(domains.contains("<span>(others)</span>"), "{domains}");
-    // Numbers of things have their thousands separated, and equal medians are told once.
+    // Counts have thousands separators, and equal medians are shown once.
     assert!(page.contains("Half of the kept documents have 2,"), "{page}");
     assert!(page.contains("the median is 1 in each source"), "{page}");
     assert!(page.contains("<bdi>kept then</bdi> <b>38</b>"), "{page}");
@@ -536,7 +535,7 @@ fn one_document_is_a_singular() {
 
 // ---- tokenizers ----
 
-/// A byte-level tokenizer, one of whose tokens is hostile, and a report on it under hostile names.
+/// A report on a byte-level tokenizer with a hostile token, under hostile names.
 fn analysis(groups: &[&str]) -> AnalysisReport {
     const HOSTILE: &str = "<script>alert('x')</script>&\"";
     let mut tokens: Vec<String> = (33..=126u8).map(|byte| char::from(byte).to_string()).collect();

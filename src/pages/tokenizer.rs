@@ -1,5 +1,7 @@
-//! Tokenizers measured on a corpus, as a page: side by side, by group, against the size of the vocabulary, how ids are
-//! used, and cases.
+//! Tokenizers measured on a corpus, as a page.
+//!
+//! It compares them side by side and by group, draws length against vocabulary size, and shows how ids are used, and
+//! cases.
 
 use super::chart::{AltText, Chart, ChartAxis, ChartLine, ChartMark, line_chart};
 use super::figures::{ABSENT, BarChart, cut};
@@ -23,22 +25,21 @@ const CONTENTS: [(&str, &str); 6] = [
     ("method", "What the figures mean"),
 ];
 
-/// Groups drawn as bars, and as lines; the table has them all.
+/// Groups drawn as bars, and groups drawn as lines; the table has all.
 const DRAWN: usize = 40;
 const LINES: usize = 8;
 
 /// Tokens of this length and longer are drawn together.
 const TOKEN_BYTES: u64 = 16;
-/// Rows of kinds and of scripts.
+/// Rows of the tables of kinds and of scripts, at most.
 const CENSUS_ROWS: usize = 14;
 
-/// Tokenizers measured on a corpus.
+/// A page about tokenizers measured on a corpus.
 #[derive(Debug, Serialize)]
 pub struct TokenizerPage<'a> {
     name: String,
     contents: Contents,
     report: &'a AnalysisReport,
-    /// The tokenizers.
     names: Vec<String>,
     summary: Vec<SummaryRow>,
     groups: Option<GroupsSection<'a>>,
@@ -50,7 +51,7 @@ pub struct TokenizerPage<'a> {
 }
 
 impl<'a> TokenizerPage<'a> {
-    /// On a corpus called `name`.
+    /// The page for a corpus called `name`.
     pub fn new(report: &'a AnalysisReport, name: &str) -> Self {
         let tokenizers = &report.tokenizers;
         let groups = groups(report);
@@ -133,7 +134,7 @@ fn summary(report: &AnalysisReport) -> Vec<SummaryRow> {
         cells: report.tokenizers.iter().map(cell).collect(),
     };
     let rows = SUMMARY.into_iter().map(row);
-    // A row that says nothing of any of them is left out.
+    // A row without any value is left out.
     rows.filter(|row| row.cells.iter().any(|cell| cell != ABSENT)).collect()
 }
 
@@ -178,11 +179,11 @@ struct GroupsSection<'a> {
     parity: BarChart,
     fertility: BarChart,
     single_token_words: BarChart,
-    /// Of each group what each tokenizer makes of it, where it has the group.
+    /// For each group, the figures of each tokenizer; none for a tokenizer without the group.
     rows: Vec<(&'a GroupMetrics, Vec<Option<&'a GroupMetrics>>)>,
 }
 
-/// What a group is ordered by; its name, and what is drawn of each tokenizer.
+/// The value that a group is ordered by; its name, and a bar for each tokenizer.
 type MeasuredGroup = (Option<f64>, (String, Vec<(f64, String)>));
 /// One measure of a group.
 type GroupMeasure = fn(&GroupMetrics) -> Option<f64>;
@@ -190,7 +191,7 @@ type GroupMeasure = fn(&GroupMetrics) -> Option<f64>;
 fn groups(report: &AnalysisReport) -> Option<GroupsSection<'_>> {
     let first = report.tokenizers.first().filter(|first| first.groups.len() > 1)?;
     let drawn = first.groups.get(..DRAWN.min(first.groups.len()))?;
-    // Each is ordered by what it draws, the best group first: by the first tokenizer, which is the reference.
+    // Groups are ordered by the measure that is drawn, the best first, by the first tokenizer, which is the reference.
     let draw = |measure: GroupMeasure, write: fn(f64) -> String, is_less_better: bool| {
         let mut rows: Vec<MeasuredGroup> = drawn
             .iter()
@@ -205,7 +206,7 @@ fn groups(report: &AnalysisReport) -> Option<GroupsSection<'_>> {
         rows.sort_by(|(a, _), (b, _)| match (a, b) {
             (Some(a), Some(b)) if is_less_better => a.total_cmp(b),
             (Some(a), Some(b)) => b.total_cmp(a),
-            // Groups without figures come last.
+            // Groups without a value come last.
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (None, None) => Ordering::Equal,
@@ -230,7 +231,7 @@ fn same_group<'a>(of: &'a TokenizerAnalysis, group: &GroupMetrics) -> Option<&'a
 
 // ---- the curve ----
 
-/// Sequence length against the size of the vocabulary, all together and one by one.
+/// Sequence length against vocabulary size, for all text and by group.
 #[derive(Debug, Serialize)]
 struct CurvesSection<'a> {
     together: Option<Chart>,
@@ -325,7 +326,7 @@ fn token_axis(lines: &[ChartLine]) -> ChartAxis {
 
 // ---- the vocabulary ----
 
-/// How the ids are used, what the vocabulary is made of, what text never reaches.
+/// How ids are used, what the vocabulary consists of, and which tokens text never reaches.
 #[derive(Debug, Serialize)]
 struct VocabularySection<'a> {
     ranks: Chart,
@@ -340,7 +341,7 @@ struct VocabularySection<'a> {
 #[derive(Debug, Serialize)]
 struct ReachLine {
     label: &'static str,
-    /// Of each tokenizer.
+    /// One count for each tokenizer.
     ids: Vec<u64>,
 }
 
@@ -410,7 +411,7 @@ fn ranks(report: &AnalysisReport) -> Chart {
     line_chart(&AltText::new("Share of the tokens by rank of their id", ""), &x, &y, &lines)
 }
 
-/// 1, 10, 100, 1,000, and from there on, and below 1, as a power.
+/// 1, 10, 100 and 1,000 as numbers, others as powers of ten.
 fn power_of_ten(value: f64) -> String {
     let exponent = value.log10().round();
     if (0.0..4.0).contains(&exponent) {
@@ -421,7 +422,7 @@ fn power_of_ten(value: f64) -> String {
         '1' => '¹',
         '2' => '²',
         '3' => '³',
-        // The others follow U+2074 in order.
+        // The other superscripts follow U+2074 in order.
         _ => digit.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(digit),
     };
     format!("10{}", exponent.to_string().chars().map(digit).collect::<String>())
@@ -452,7 +453,7 @@ fn ids_share(of: &TokenizerAnalysis, row: &CensusRow) -> f64 {
     show::share(row.ids, of.ids)
 }
 
-/// The rows of the first tokenizers, by what is drawn: the largest of any tokenizer first.
+/// Rows for the first tokenizers, by what is drawn: those with the largest value of any tokenizer first.
 fn census(
     report: &AnalysisReport,
     rows: fn(&TokenizerAnalysis) -> &Vec<CensusRow>,
@@ -482,14 +483,14 @@ fn census(
     BarChart::new(series(report), drawn)
 }
 
-/// The tokenizers as series of bars. No total says anything of them.
+/// The tokenizers as series of bars. A total over tokenizers means nothing.
 fn series(report: &AnalysisReport) -> impl Iterator<Item = (&str, String)> {
     report.tokenizers.iter().map(|it| (it.name.as_str(), String::new()))
 }
 
 // ---- cases ----
 
-/// Digits, indentation, white space and telling strings, cut.
+/// Cases in which tokenizers differ: digits, indentation, white space and other strings.
 #[derive(Debug, Serialize)]
 struct CasesSection<'a> {
     digits: Chart,
@@ -506,14 +507,14 @@ struct CaseTable<'a> {
 #[derive(Debug, Serialize)]
 struct CaseRow<'a> {
     label: String,
-    /// Of each tokenizer.
+    /// A cell for each tokenizer.
     cells: Vec<CaseCell<'a>>,
 }
 
 #[derive(Debug, Serialize)]
 struct CaseCell<'a> {
     pieces: &'a [TokenPiece],
-    /// The number, if it is given.
+    /// The number of tokens, if it was measured.
     tokens: Option<u64>,
 }
 
@@ -569,7 +570,7 @@ fn case_cells(
     cells.collect()
 }
 
-/// A row a case, a column a tokenizer; all have the same cases in the same order.
+/// A row for each case, a column for each tokenizer; all have the same cases in the same order.
 fn case_table<'a>(
     title: &'static str,
     report: &'a AnalysisReport,

@@ -1,4 +1,4 @@
-//! Rows about documents: columns of `documents`, or pairs of duplicates, read for documents given by id.
+//! Reads tables of documents given by id: columns of `documents`, or pairs of duplicates.
 
 use super::duplicates::PairColumns;
 use super::sql::DocumentRows;
@@ -8,10 +8,9 @@ use arrow::record_batch::RecordBatch;
 use model::DocId;
 use store::View;
 
-/// A table to be read a stretch of ids at a time, by any number of threads.
+/// A table that is read one range of ids at a time, by any number of threads.
 pub struct DocumentTable(Told);
 
-/// What a row is.
 enum Told {
     Document(DocumentRows),
     /// A removed document beside its witness.

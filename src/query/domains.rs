@@ -1,8 +1,8 @@
-//! The domains that documents are from, by their keys: counted exactly, in memory that does not grow with their number.
+//! Counts the domains in keys of documents exactly, in memory that does not grow with the number of domains.
 //!
-//! One walk over the headers of kept documents. Beside it at most 65,536 domains are held: when one more comes, every
-//! count goes down by as much as the least, so that whatever is in more than one document of 65,536 stays (Misra and
-//! Gries). Then a second walk counts what stayed.
+//! The first walk over the headers of kept documents keeps at most 65,536 domains: when one more comes, every count is
+//! lowered by the smallest, so that any domain with more than one document in 65,536 is kept (Misra and Gries). The
+//! second walk counts the domains that were kept.
 
 use crate::query::error::QueryError;
 use model::Standing;
@@ -13,7 +13,7 @@ use store::{View, system_fields};
 
 /// Domains that are held at once.
 const HELD: usize = 1 << 16;
-/// No domain name is longer.
+/// A domain name is no longer.
 const LONGEST: usize = 253;
 
 /// The domains of the kept documents whose key is a URL.
@@ -86,12 +86,12 @@ pub fn domains(view: &View, most: usize, by_text: bool) -> Result<Domains, Query
         Reverse(a.documents).cmp(&Reverse(b.documents)).then(a.domain.cmp(&b.domain))
     });
     top.truncate(most);
-    // What was not held is in at most as many documents as counts went down by.
+    // A domain that is not kept has at most as many documents as counts were lowered by.
     let is_complete = is_exact || top.last().is_some_and(|last| last.documents >= held.lost);
     Ok(Domains { documents, bytes, domains, top, is_complete, largest })
 }
 
-/// Hands out the domain and the bytes of each kept document whose key has one.
+/// Calls `take` with the domain and the bytes of each kept document whose key has one.
 fn each(view: &View, mut take: impl FnMut(&str, u64)) -> Result<(), QueryError> {
     for block in view.blocks() {
         let standings = view.block_standings(block)?;
@@ -112,7 +112,7 @@ fn each(view: &View, mut take: impl FnMut(&str, u64)) -> Result<(), QueryError> 
     Ok(())
 }
 
-/// The domain of an address of the web; none of anything else.
+/// The domain of a web address; none of other keys.
 fn domain_of(key: &str) -> Option<String> {
     let (scheme, rest) = key.trim_start().split_once("://")?;
     if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
@@ -130,12 +130,12 @@ fn domain_of(key: &str) -> Option<String> {
     is_one.then(|| host.to_owned())
 }
 
-/// Counts of domains, a bounded number of them.
+/// Counts of a bounded number of domains.
 struct Held {
     most: usize,
     /// Documents and bytes.
     counts: BTreeMap<String, (u64, u64)>,
-    /// What was taken off every count: as many documents of a domain may have been forgotten.
+    /// The sum of what was taken off every count: a forgotten domain has at most as many documents.
     lost: u64,
 }
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is met more often than what may have been forgotten is held, and no count is too high.
+        /// A domain with more documents than `lost` is kept, and no count is too high.
         #[test]
         fn frequent_domains_are_never_forgotten(
             met in prop::collection::vec(prop_oneof![0_u32..4, 0_u32..200], 0..600),

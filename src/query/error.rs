@@ -1,4 +1,4 @@
-//! What can go wrong in a query: the user's words, the store, the engine.
+//! Errors of queries: wrong input, a store that cannot be read, failures of the engine.
 
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
@@ -14,7 +14,7 @@ pub enum QueryError {
     /// Rows that cannot be read.
     #[error(transparent)]
     Store(StoreError),
-    /// A place at which several documents without a key were read.
+    /// Several documents without a key that were read at one place.
     #[error(
         "{documents} documents were read at `{place}`: name one by its key ({}{})",
         keys.join(", "),
@@ -23,9 +23,9 @@ pub enum QueryError {
     Ambiguous {
         /// `PATH` or `PATH:NUMBER`.
         place: String,
-        /// How many.
+        /// How many documents.
         documents: usize,
-        /// Keys of the first.
+        /// Keys of the first of them.
         keys: Vec<String>,
     },
     /// A suite that does not fit into memory.
@@ -139,14 +139,14 @@ pub enum QueryError {
         /// The normaliser.
         normaliser: &'static str,
     },
-    /// Documents cannot be counted by that.
+    /// A name that documents cannot be counted by.
     #[error(
         "cannot group by `{name}`: it is not `source`, `language` or a declared field that is not a float"
     )]
     NoGroups {
         /// The name asked for.
         name: String,
-        /// Those there are.
+        /// The names that they can be counted by.
         known: Vec<String>,
     },
     /// A unit of time that a field does not have.
@@ -168,7 +168,7 @@ pub enum QueryError {
         "there are more than {most} groups; group by a field with fewer values, by fewer fields, or by a unit of a timestamp, such as `published:month`"
     )]
     TooManyGroups {
-        /// How many may be counted.
+        /// How many groups may be counted.
         most: usize,
     },
     /// Too many pairs of groups to count.
@@ -176,7 +176,7 @@ pub enum QueryError {
         "there are more than {most} pairs of groups; group by a field with fewer values, by fewer fields, or give one source"
     )]
     TooManyPairs {
-        /// How many may be counted.
+        /// How many pairs may be counted.
         most: usize,
     },
     /// The changes from a moment to an earlier one.
@@ -186,11 +186,11 @@ pub enum QueryError {
     Backwards {
         /// The moment asked from.
         from: String,
-        /// Its commit.
+        /// The commit of the moment asked from.
         from_commit: u64,
         /// The moment asked to.
         to: String,
-        /// Its commit.
+        /// The commit of the moment asked to.
         to_commit: u64,
     },
     /// Another policy that what is stored cannot serve.
@@ -254,7 +254,7 @@ impl QueryError {
 from_lower!(QueryError::Store(StoreError));
 
 impl From<QueryError> for Error {
-    /// Errors of files keep their own kind, whichever room met them.
+    /// Errors of files keep their own kind, whichever room they come from.
     fn from(error: QueryError) -> Self {
         let kind = match error {
             QueryError::Interrupted(stop) => return stop.into(),
@@ -289,7 +289,7 @@ impl From<QueryError> for Error {
 }
 
 impl QueryError {
-    /// An error of the array library; errors of ours that went through it come back as they were.
+    /// An error of the Arrow library; errors of ours that passed through it are unwrapped.
     pub(super) fn arrow(error: ArrowError) -> Self {
         match error {
             ArrowError::ExternalError(inner) => match inner.downcast::<Self>() {

@@ -1,5 +1,4 @@
-//! What a handle answers of its documents: statements, selections, counts, single documents, duplicates, suites,
-//! snapshots.
+//! Methods of `Corpus` that read: statements, selections, counts, documents, duplicates, contamination, snapshots.
 
 use super::contamination::{
     self as evidence, ItemEvidence, ReviewOptions, ReviewPair, SuiteContamination, SuiteSummary,
@@ -27,9 +26,8 @@ impl Corpus {
     }
 
     /// Documents, bytes and tokens by source and language, quantiles of lengths and declared numbers, why documents are
-    /// not kept and records not read. Exact; no text is read. With a snapshot it is about all that was stored when
-    /// that was
-    /// made, and kept where it keeps them.
+    /// not kept and records not read. Exact; no text is read. With a snapshot it is about all that was stored when that
+    /// was made, and kept where it keeps them.
     ///
     /// ```
     /// use corpusdb::query::{DocumentFilter, StatsValue};
@@ -261,7 +259,7 @@ impl Corpus {
         Ok(query::similar(self.view(), to, options)?)
     }
 
-    /// What the dedup policy comes to, or another one that the stored sketches serve.
+    /// What the dedup policy detects and costs, or another one that the stored sketches serve.
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) when `other` needs other sketches.
@@ -278,7 +276,7 @@ impl Corpus {
     }
 }
 
-/// What of evaluation suites is in there.
+/// Contamination by items of evaluation suites.
 impl Corpus {
     /// The suites of the corpus, by name.
     ///
@@ -317,7 +315,7 @@ impl Corpus {
         Ok(evidence::contamination(self.view(), suite, rule, limit)?)
     }
 
-    /// The evidence of a suite that is worst, at most so many, with what stands in the documents.
+    /// The worst evidence of a suite, at most `limit` pieces, with quotations of the documents.
     ///
     /// # Errors
     /// As [`Corpus::contamination`].
@@ -330,7 +328,7 @@ impl Corpus {
         Ok(evidence::suite_evidence(self.view(), suite, rule, limit)?)
     }
 
-    /// What a document has of all suites, worst first, with what stands in it.
+    /// The evidence of a document from all suites, worst first, with quotations.
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) when there is no such document, or rows cannot be read.
@@ -342,8 +340,8 @@ impl Corpus {
         Ok(evidence::document_evidence(self.view(), document, rule)?)
     }
 
-    /// Pairs of an item and a kept document that a rule holds of, side by side, worst first, for somebody who is to
-    /// decide what they are (`CorpusWriter::judge`).
+    /// Pairs of an item and a kept document that a rule holds for, side by side, worst first, for a reviewer who
+    /// decides what they are (`CorpusWriter::judge`).
     ///
     /// # Errors
     /// As [`Corpus::contamination`].

@@ -1,4 +1,4 @@
-//! The declared fields of a corpus: what each holds, how many documents have it, where its values are from.
+//! Lists the declared fields of a corpus: type, number of documents that have a value, and origin of the values.
 
 use crate::query::error::QueryError;
 use crate::query::misfits::{self, MisfitExample};

@@ -1,4 +1,4 @@
-//! Which documents are meant: those of a condition, of a source, of a snapshot.
+//! A filter of documents: by a condition, a source and a snapshot.
 
 use super::error::QueryError;
 use super::snapshots::kept_in;
@@ -39,28 +39,26 @@ pub struct DocumentFilter {
 }
 
 impl DocumentFilter {
-    /// The same, with values for the parameters of the condition: they are bound to it and never become part of its text.
+    /// This filter with values for the parameters of its condition. They are bound to it, and never become part of its
+    /// text.
     #[must_use]
     pub fn with_parameters(self, parameters: SqlParameters) -> Self {
         Self { parameters, ..self }
     }
 
-    /// The same, of this source alone.
+    /// This filter for one source alone.
     #[must_use]
     pub fn of_source(self, source: impl Into<String>) -> Self {
         Self { source: Some(source.into()), ..self }
     }
 
-    /// The same, among what this snapshot keeps.
+    /// This filter among the documents that a snapshot keeps.
     #[must_use]
     pub fn in_snapshot(self, snapshot: impl Into<String>) -> Self {
         Self { snapshot: Some(snapshot.into()), ..self }
     }
 
-    /// The documents of a view that are meant. It blocks as [`select`] does.
-    ///
-    /// # Errors
-    /// As [`select`]; [`QueryError::Store`] for a source or snapshot that there is not.
+    /// The documents of a view that pass. It blocks as [`select`] does.
     pub(crate) fn select(&self, view: &View) -> Result<RoaringTreemap, QueryError> {
         let mut found = match &self.snapshot {
             Some(snapshot) => Some(kept_in(view, snapshot)?),
@@ -77,10 +75,7 @@ impl DocumentFilter {
         found.map_or_else(|| select(view, None), Ok)
     }
 
-    /// How many are meant: of a condition alone no document is examined when the indexes can answer.
-    ///
-    /// # Errors
-    /// As [`DocumentFilter::select`].
+    /// How many documents pass. For a condition alone no document is examined when the indexes can answer.
     pub(crate) fn count(&self, view: &View) -> Result<u64, QueryError> {
         if self.source.is_none() && self.snapshot.is_none() {
             return match &self.condition {
@@ -117,7 +112,6 @@ impl From<String> for DocumentFilter {
     }
 }
 
-/// A condition that may be there.
 impl From<Option<&str>> for DocumentFilter {
     fn from(condition: Option<&str>) -> Self {
         Self { condition: condition.map(str::to_owned), ..Self::default() }

@@ -1,4 +1,4 @@
-//! What documents are counted by: their source, the values of declared fields, or several of these at once.
+//! Groups of documents for counting: by source, by the values of declared fields, or by several of these at once.
 
 use crate::query::error::QueryError;
 use model::{ColumnId, DocId, FieldKind, SourceId, TermId, TimeUnit, shown_timestamp};
@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use store::system_fields;
 use store::{NumberBlock, StoreError, View};
 
-/// Groups, beyond which nobody reads them, or the pairs of them.
+/// Groups, at most: nobody reads more.
 const MOST: usize = 1000;
-/// What stands between the values of a group by several fields, and for none.
+/// Separates the values of a group by several fields, and stands for a missing one.
 const BETWEEN: &str = " / ";
 const NONE: &str = "(none)";
 
@@ -24,26 +24,26 @@ pub(in crate::query) fn source_of(
     Ok(SourceId(u32::try_from(source).unwrap_or(u32::MAX)))
 }
 
-/// A group, by its number among those that were met.
+/// The number of a group among those seen so far.
 pub(in crate::query) type Group = u32;
 
-/// Documents and bytes of text of a group.
+/// Documents of a group, and bytes of their texts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::query) struct Total {
     pub documents: u64,
     pub bytes: u64,
 }
 
-/// What a value of a part of a group is.
+/// How the number of a value is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Source,
     Field(FieldKind),
-    /// A timestamp, by the unit that it lies in.
+    /// A timestamp, truncated to a unit.
     Moment(TimeUnit),
 }
 
-/// One field that is counted by.
+/// One field that documents are grouped by.
 #[derive(Clone, Debug)]
 struct Part {
     name: String,
@@ -51,25 +51,25 @@ struct Part {
     kind: Kind,
 }
 
-/// The numbers of sources or terms, or values themselves, by part; none for documents without one.
+/// For each field the number of a source or term, or a value itself; none for documents without a value.
 type Values = Box<[Option<i64>]>;
 
-/// Tells the group of documents. Columns are read block by block, one block at a time: whoever asks in the order of ids
-/// reads each of them once.
+/// Gives the group of each document. One block of each column is held: a caller that asks in the order of ids reads
+/// each block once.
 pub(in crate::query) struct Groups<'a> {
     view: &'a View,
     parts: Vec<Part>,
     block: Option<(u64, Vec<NumberBlock>)>,
     known: BTreeMap<Values, Group>,
     values: Vec<Values>,
-    /// The values of the document at hand, and the group of the last one, which is mostly the same.
+    /// The values of the current document, and the group of the last one, which is mostly the same.
     at_hand: Vec<Option<i64>>,
     last: Group,
 }
 
 impl<'a> Groups<'a> {
-    /// Groups by `source`, by `language` or by declared fields, but floats; a timestamp may have a unit behind it, as
-    /// in `published:month`. Without any name by source.
+    /// Groups by `source`, by `language` or by declared fields that are not floats; a timestamp may have a unit behind
+    /// it, as in `published:month`. Without names, by source.
     pub(in crate::query) fn by(view: &'a View, names: &[String]) -> Result<Self, QueryError> {
         let source = ["source".to_owned()];
         let names = if names.is_empty() { &source } else { names };
@@ -85,15 +85,12 @@ impl<'a> Groups<'a> {
         Ok(Self { view, parts, block: None, known, values, at_hand: Vec::new(), last: 0 })
     }
 
-    /// What is counted by, part by part.
+    /// The names of the fields, as the caller gave them.
     pub(in crate::query) fn names(&self) -> Vec<String> {
         self.parts.iter().map(|part| part.name.clone()).collect()
     }
 
     /// The group of a document.
-    ///
-    /// # Errors
-    /// [`QueryError::TooManyGroups`]; [`QueryError::Store`] when a column cannot be read.
     pub(in crate::query) fn of(&mut self, document: DocId) -> Result<Group, QueryError> {
         self.read(document.block())?;
         self.at_hand.clear();
@@ -105,7 +102,7 @@ impl<'a> Groups<'a> {
 
     fn read(&mut self, block: u64) -> Result<(), QueryError> {
         if self.block.as_ref().is_none_or(|(known, _)| *known != block) {
-            // The columns of the last block go before those of this one come.
+            // The columns of the last block are released before those of this one are read.
             self.block = None;
             let columns = self.parts.iter().map(|part| self.view.column_block(part.column, block));
             self.block = Some((block, columns.collect::<Result<_, _>>()?));
@@ -113,7 +110,7 @@ impl<'a> Groups<'a> {
         Ok(())
     }
 
-    /// The number of the group whose values are at hand.
+    /// The number of the group with the current values.
     fn number(&mut self) -> Result<Group, QueryError> {
         let last = usize::try_from(self.last).ok().and_then(|last| self.values.get(last));
         if last.is_some_and(|last| **last == *self.at_hand) {
@@ -123,7 +120,7 @@ impl<'a> Groups<'a> {
             self.last = *known;
             return Ok(*known);
         }
-        // The sources are in memory anyway.
+        // Sources are in memory anyway, so their number is not limited.
         if self.values.len() >= MOST && !self.are_sources() {
             return Err(QueryError::TooManyGroups { most: MOST });
         }
@@ -140,10 +137,7 @@ impl<'a> Groups<'a> {
         matches!(self.parts.as_slice(), [part] if part.kind == Kind::Source)
     }
 
-    /// The documents of each group, all or those of one source. Each block of a column is read once.
-    ///
-    /// # Errors
-    /// As [`Groups::of`].
+    /// The documents of each group, of all sources or of one. Each block of a column is read once.
     pub(in crate::query) fn totals(
         &mut self,
         only: Option<SourceId>,
@@ -177,10 +171,8 @@ impl<'a> Groups<'a> {
         Ok(totals)
     }
 
-    /// Groups in the order of their values, part by part: names as they are spelled, numbers by size, none first.
-    ///
-    /// # Errors
-    /// [`QueryError::Store`] when a term cannot be read.
+    /// Groups in the order of their values, field by field: names alphabetically, numbers by size, missing values
+    /// first.
     pub(in crate::query) fn in_order(
         &self,
         groups: impl IntoIterator<Item = Group>,
@@ -203,19 +195,13 @@ impl<'a> Groups<'a> {
         Ok(keyed.into_iter().map(|(_, group)| group).collect())
     }
 
-    /// What a value of the first field is called, whoever has read it.
-    ///
-    /// # Errors
-    /// [`QueryError::Store`] when a term cannot be read.
+    /// A value of the first field as text.
     pub(in crate::query) fn shown(&self, value: i64) -> Result<String, QueryError> {
         let first = self.parts.first();
         first.map_or_else(|| Ok(value.to_string()), |part| part.shown(self.view, value))
     }
 
-    /// What the values of a group are called, part by part; none for documents without one.
-    ///
-    /// # Errors
-    /// [`QueryError::Store`] when a term cannot be read.
+    /// The values of a group as texts; none for a missing value.
     pub(in crate::query) fn values(&self, group: Group) -> Result<Vec<Option<String>>, QueryError> {
         let of = |(part, value): (&Part, Option<i64>)| {
             value.map(|value| part.shown(self.view, value)).transpose()
@@ -223,10 +209,7 @@ impl<'a> Groups<'a> {
         self.parts_of(group).map(of).collect()
     }
 
-    /// What a group is called, in one.
-    ///
-    /// # Errors
-    /// [`QueryError::Store`] when a term cannot be read.
+    /// The values of a group as one text.
     pub(in crate::query) fn label(&self, group: Group) -> Result<String, QueryError> {
         let values = self.values(group)?;
         let values: Vec<&str> = values.iter().map(|name| name.as_deref().unwrap_or(NONE)).collect();
@@ -239,7 +222,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// What `name` is counted by: a field, or a timestamp with a unit.
+/// The field that `name` stands for: a field, or a timestamp with a unit.
 fn part(view: &View, name: &str) -> Result<Part, QueryError> {
     let (field, unit) = match name.split_once(':') {
         Some((field, unit)) => (field, Some(unit)),
@@ -254,7 +237,7 @@ fn part(view: &View, name: &str) -> Result<Part, QueryError> {
         ),
     ];
     for field in view.fields().iter().filter(|field| field.kind != FieldKind::Float) {
-        // A declared `language` takes the place of the built-in one.
+        // A declared `language` replaces the built-in one.
         known.retain(|(known, _, _)| *known != field.name);
         known.push((&field.name, system_fields::column_of(field.id), Kind::Field(field.kind)));
     }
@@ -281,7 +264,7 @@ fn part(view: &View, name: &str) -> Result<Part, QueryError> {
 }
 
 impl Part {
-    /// What stands for all values of a group.
+    /// The value that represents all values of a group.
     fn coarse(&self, value: i64) -> i64 {
         match self.kind {
             Kind::Moment(unit) => unit.begin(value),

@@ -15,7 +15,7 @@ use store::{CommitRecord, SnapshotRecord, SourceRecord, TokenizerRecord, View};
 /// Commits listed, newest last.
 const LISTED: u64 = 10;
 
-/// When the column `tokens` of a document is a number: one rule, as the column says it too.
+/// The rule for NULL in the column `tokens`, in the words of the column's own description.
 const TOKENS_RULE: &str = "in SQL, `tokens` is NULL for documents that the tokenizer has not encoded: it encodes documents that are kept, now or in a snapshot; a later removal does not change it";
 
 /// What a corpus holds.
@@ -205,10 +205,8 @@ pub struct DiskInfo {
     pub bytes: u64,
 }
 
-/// How many documents, of all or of some, are of each standing that any has, in the order of [`Standing::ALL`].
-///
-/// # Errors
-/// [`QueryError::Store`] when a bitmap cannot be read.
+/// How many documents, of all or of a set, have each standing, in the order of [`Standing::ALL`]; standings of none are
+/// left out.
 pub(super) fn standing_counts(
     view: &View,
     among: Option<&RoaringTreemap>,
@@ -294,7 +292,7 @@ pub fn info(view: &View) -> Result<Info, QueryError> {
     })
 }
 
-/// The fields declared under an earlier rule that have the values of records.
+/// Fields with values of records that were read by an earlier rule.
 fn outdated_fields(view: &View) -> Vec<String> {
     let is_computed = |field: &FieldDeclaration| {
         view.added_field(field.id).is_some_and(|record| record.expression.is_some())

@@ -1,4 +1,4 @@
-//! The key shown for a document, and the documents that a shown key stands for.
+//! Shows the key of a document, and finds documents by a shown key.
 
 use crate::query::error::QueryError;
 use model::{DocId, FileId, SourceId, Standing, key_identity};
@@ -6,15 +6,15 @@ use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap};
 use store::{DocumentRecord, View, key_at, system_fields};
 
-/// Files remembered while keys are shown; a corpus of one file a document would otherwise hold all.
+/// Files remembered while keys are shown; a corpus with a file for each document would otherwise hold all.
 const REMEMBERED: usize = 4096;
-/// Documents named of those that were read at one place.
+/// Keys that an error names, of documents read at one place.
 const NAMED: usize = 3;
 
-/// Shows keys, and remembers the files it has seen.
+/// Shows keys; remembers the files that it has seen.
 #[derive(Default)]
 pub(super) struct Keys {
-    /// What is shown before the number, and whether there is one.
+    /// The path that is shown before the number, and whether a number is shown.
     files: HashMap<(SourceId, FileId), (String, bool)>,
 }
 
@@ -70,11 +70,8 @@ pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, QueryError> {
     Ok(found)
 }
 
-/// Documents of any of these keys, as they are shown. A given key is looked up; only where it is known, or may have been
-/// before a purge, are the headers read of documents that gave way to others: once for all.
-///
-/// # Errors
-/// [`QueryError::Store`] when a row cannot be read.
+/// Documents of any of these keys, as they are shown. A given key is looked up. Only if the key is known, or may have
+/// been before a purge, are the headers read of documents that gave way to others, once for all keys.
 pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, QueryError> {
     let wanted: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     let mut gave_way: Option<RoaringTreemap> = None;
@@ -87,8 +84,8 @@ pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, Quer
         let newest: Vec<Option<DocId>> = view.identities(&identities)?;
         let mut candidates: RoaringTreemap =
             newest.iter().flatten().map(|document| document.0).collect();
-        // The newest document of a key is looked up; any other of it gave way, or was kept from coming in.
-        // A purge takes a key from its newest document, and older ones still have it.
+        // The look-up finds the newest document of a key. Any other one gave way to it, or was not kept. A purge takes
+        // the key from its newest document, while older ones still have it.
         let is_purged =
             newest.contains(&None) && !view.documents_standing(Standing::Purged)?.is_empty();
         let before = if is_purged { Some(u64::MAX) } else { candidates.max() };
@@ -143,14 +140,14 @@ fn read_at(view: &View, place: &str) -> Result<Vec<DocId>, QueryError> {
     Ok(found.into_iter().collect())
 }
 
-/// What stands before and behind the last sign of a key, where a number as it is shown is behind it.
+/// The parts of a key before and behind the last `sign`, if a number as it is shown is behind it.
 fn numbered(key: &str, sign: char) -> Option<(&str, u64)> {
     let (path, spelled) = key.rsplit_once(sign)?;
     let number: u64 = spelled.parse().ok()?;
     (number.to_string() == spelled).then_some((path, number))
 }
 
-/// Documents that may have a key without being its newest.
+/// Documents that may have a key without being the newest that has it.
 fn others(view: &View) -> Result<RoaringTreemap, QueryError> {
     let mut found = view.documents_standing(Standing::Superseded)?;
     found |= view.documents_standing(Standing::Removed)?;

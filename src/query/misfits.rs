@@ -1,5 +1,6 @@
-//! Values of stored documents that the types of their declared fields cannot hold: counted from the metadata whenever they
-//! are asked for, since nothing of them is stored.
+//! Counts values of stored documents that the types of their declared fields cannot hold.
+//!
+//! The store has no counts of them, so each report reads the metadata.
 
 use crate::query::error::QueryError;
 use model::{BLOCK_SIZE, DocId, FieldDeclaration, FieldId};
@@ -8,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use store::View;
 
-/// Documents whose metadata are read as one piece of parallel work.
+/// Documents whose metadata one piece of parallel work reads.
 const PIECE: u64 = 1 << 12;
 
 /// The first of the values that the type of a field cannot hold.
@@ -22,21 +23,18 @@ pub struct MisfitExample {
     pub value: String,
 }
 
-/// Such values of one field.
+/// Values of one field that are of another type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MisfitCount {
-    /// Of all documents that are examined.
+    /// Among all examined documents.
     pub(super) all: u64,
-    /// Of those that are kept.
+    /// Among kept documents.
     pub(super) kept: u64,
     pub(super) example: MisfitExample,
 }
 
-/// Such values of the documents of one block, by field. `is_kept` says of each whether it is kept; none: it is not
-/// looked at.
-///
-/// # Errors
-/// [`QueryError::Store`] when metadata cannot be read.
+/// Counts such values in the documents of one block, by field. `is_kept` says whether a document is kept; none: it is
+/// not examined.
 pub(super) fn of_block(
     view: &View,
     fields: &[FieldDeclaration],

@@ -1,6 +1,6 @@
-//! Looking: selections, SQL, samples, single documents, duplicates, and a summary of the corpus.
+//! Reads a corpus: selections, SQL, samples, single documents, duplicates, contamination, statistics.
 //!
-//! Use it to name what the readings of [`Corpus`](crate::Corpus) answer, and to print rows as the command does
+//! Use it to name what methods of [`Corpus`](crate::Corpus) return, and to print rows as the command does
 //! ([`Printer`]). What dedup did is in [`duplicates`](crate::duplicates).
 //!
 //! ```
@@ -25,12 +25,12 @@
 //! # }
 //! ```
 //!
-//! `sql` answers expressions and statements from the indexes and, for the rest, an engine; `duplicates` is what dedup
-//! did, pair by pair, by cluster and in numbers; `snapshots` is what named moments hold and what changed between them
-//! (both count by `groups`); `contamination` is what of suites is in there; `stats` is a corpus in numbers, `domains`
-//! and `timeline` are where its documents are from and how they came; `selection` is what a condition takes; `show`,
-//! `sample` and `info` look at one document, some, and all; `format` prints. Nothing here writes, and all of it reads
-//! one [`View`](crate::store::View).
+//! `sql` answers expressions and statements from the indexes and, where they do not suffice, by an engine; `duplicates`
+//! is what dedup did, pair by pair, by cluster and in numbers; `snapshots` is what named moments hold and what changed
+//! between them (both count by `groups`); `contamination` finds items of suites; `stats` is a corpus in numbers,
+//! `domains` and `timeline` say where its documents are from and how they came; `selection` counts what a condition
+//! selects; `show`, `sample` and `info` look at one document, at some, and at all; `format` prints. Nothing here
+//! writes, and all of it reads one [`View`](crate::store::View).
 //!
 //! Not for ingest or dedup: they read the store's indexes themselves.
 

@@ -1,4 +1,4 @@
-//! A dedup policy setting by setting, each with what it means.
+//! Lists the settings of a dedup policy, each with what it means.
 
 use model::{ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy};
 use serde::Serialize;
@@ -98,7 +98,7 @@ pub fn policy_settings(policy: &Policy) -> Vec<PolicySetting> {
     found
 }
 
-/// A probability with as many digits as tell it from 0 and 1.
+/// A probability with enough digits to differ from 0 and 1.
 #[must_use]
 pub(super) fn probability(value: f64) -> String {
     let value = value.clamp(0.0, 1.0);

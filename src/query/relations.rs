@@ -1,21 +1,21 @@
-//! How a document relates to its cluster: its witness, how similar, and how many there are.
+//! The relation of a document to its cluster: its witness, their similarity, and the size of the cluster.
 
 use crate::query::error::QueryError;
 use model::{DocId, Match, Standing};
 use std::collections::HashMap;
 use store::View;
 
-/// A document's place in its cluster; all none when it is in none.
+/// A document's relation to its cluster; all fields are none when it is in no cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Relation {
-    /// The witness it duplicates.
+    /// The witness that the document duplicates.
     pub duplicate: Option<Match>,
     /// The cluster, named by its witness.
     pub cluster: Option<DocId>,
 }
 
 impl Relation {
-    /// The relation of a document of a known standing.
+    /// The relation of a document whose standing is known.
     pub(super) fn of(view: &View, document: DocId, standing: Standing) -> Result<Self, QueryError> {
         Ok(match standing {
             Standing::Kept => Self { duplicate: None, cluster: Some(document) },
@@ -28,14 +28,13 @@ impl Relation {
     }
 }
 
-/// Sizes remembered.
 const REMEMBERED: usize = 1 << 16;
 
-/// Sizes of clusters: what costs most to look up is remembered longest, so that a cluster of a million is
-/// counted once, and not once for every batch that has a member of it.
+/// Sizes of clusters. The largest, which cost most to look up, are remembered longest, so that a cluster of a million
+/// is counted once, and not once for every batch that has a member of it.
 pub(super) struct Sizes {
     known: HashMap<DocId, i64>,
-    /// Smaller clusters are looked up again.
+    /// The size from which clusters are remembered.
     least: i64,
     most: usize,
 }
@@ -47,7 +46,7 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Documents of a cluster, its witness included; `members` counts those without it.
+    /// Documents of a cluster with its witness; `members` counts those without it.
     pub(super) fn of(
         &mut self,
         cluster: DocId,
@@ -75,11 +74,11 @@ mod tests {
 
     #[test]
     fn members_of_a_large_cluster_are_read_once() {
-        // Every batch of 8,192 rows read all members of every cluster in it again.
+        // Every batch of 8,192 rows read all members of each of its clusters again.
         let mut sizes = Sizes { most: 100, ..Sizes::default() };
         let mut read = 0;
         for row in 0..100_000_u64 {
-            // A kept document of its own, then one of five large clusters.
+            // A kept document without duplicates, then one of five large clusters.
             for (cluster, members) in [(DocId(1000 + row), 0), (DocId(row % 5), 20_000)] {
                 let size = sizes.of(cluster, || {
                     read += members;

@@ -1,4 +1,4 @@
-//! Uniform samples of a selection, reproducible from a seed.
+//! Draws uniform samples of a selection, reproducible from a seed.
 
 use model::DocId;
 use roaring::RoaringTreemap;
@@ -25,7 +25,7 @@ pub fn draw(selection: &RoaringTreemap, n: u64, seed: u64) -> Vec<DocId> {
     drawn
 }
 
-/// Random integers whose stream is fixed: the output of blake3 over a name and the seed.
+/// A fixed stream of random integers: the output of blake3 over a name and the seed.
 struct Random(blake3::OutputReader);
 
 impl Random {
@@ -42,7 +42,7 @@ impl Random {
         u64::from_le_bytes(bytes)
     }
 
-    /// Uniform in `0..bound`; 0 when there is nothing to choose.
+    /// Uniform in `0..bound`; 0 for a bound of 0.
     fn below(&mut self, bound: u64) -> u64 {
         if bound < 2 {
             return 0;

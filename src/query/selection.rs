@@ -1,5 +1,6 @@
-//! What a condition selects, before anything is done: the number of documents, their standings, and how many it leaves
-//! out because it is neither true nor false for them.
+//! Counts the documents that a condition selects, before a verb changes them.
+//!
+//! By standing, and those for which the condition is null, which are left out.
 
 use super::error::QueryError;
 use super::info::{StandingCount, standing_counts};
@@ -27,10 +28,7 @@ fn len<S: serde::Serializer>(documents: &RoaringTreemap, to: S) -> Result<S::Ok,
     to.serialize_u64(documents.len())
 }
 
-/// What a SQL boolean expression over `documents` takes. It blocks.
-///
-/// # Errors
-/// As [`select`].
+/// The documents for which a SQL boolean expression over `documents` is true. It blocks.
 pub(crate) fn selection(view: &View, condition: &str) -> Result<Selection, QueryError> {
     let documents = select(view, Some(condition))?;
     let standings = standing_counts(view, Some(&documents))?;

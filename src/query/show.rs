@@ -1,4 +1,4 @@
-//! Everything known of one document, as `corpusdb show` prints it.
+//! Gathers all that is known of one document, as `corpusdb show` prints it.
 
 use crate::query::duplicates::{ShownBlocker, blockers};
 use crate::query::error::QueryError;
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use store::{View, system_fields};
 
-/// Members of a cluster that are listed.
+/// Members of a cluster that are listed, at most.
 const MEMBERS: usize = 20;
 
 /// Documents in the order of their ids, each read when it is asked for.
@@ -211,7 +211,7 @@ pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
     })
 }
 
-/// The template of a document whose text one wrote: special tokens in it are special.
+/// The template that wrote a document's text: then special tokens in the text are special.
 fn template(
     view: &View,
     document: DocId,

@@ -1,4 +1,4 @@
-//! The signals that can be stored, and what of each a corpus has.
+//! Lists the signals that can be stored, and how many documents of a corpus have a value of each.
 
 use super::fields::fields;
 use crate::query::error::QueryError;
@@ -67,7 +67,7 @@ pub fn signals(view: &View) -> Result<Vec<SignalSummary>, QueryError> {
     Ok(Signal::ALL.iter().map(summary).collect())
 }
 
-/// The stored signals of which some documents may have the values of an earlier release's rule.
+/// The stored signals of which some documents may have values by the rule of an earlier release.
 pub(super) fn outdated(view: &View) -> Vec<&'static str> {
     let is_earlier = |signal: &&Signal| {
         let mut fields = view.added_fields().iter().map(|(_, field)| field);

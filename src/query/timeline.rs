@@ -1,4 +1,4 @@
-//! How a corpus came to be, commit by commit: what came in, and what was done to it in between.
+//! The history of a corpus, commit by commit: what came in, and what was done in between.
 
 use super::info::CommitInfo;
 use crate::query::error::QueryError;

@@ -1,4 +1,4 @@
-//! What a corpus is: how it decides, which fields it has, by what it counts tokens.
+//! The part of a report about the corpus itself: its policy, its fields, its tokenizers.
 
 use crate::query::{self, FieldInfo, Info, PolicySetting, StandingCount, TokenizerInfo};
 use crate::report::error::ReportError;

@@ -1,4 +1,4 @@
-//! What of evaluation suites is in the corpus, in numbers: without items and their texts.
+//! The part of a report about evaluation suites: how much of each is in the corpus, without items and their texts.
 
 use crate::query::contamination::{SuiteContamination, contamination, suites};
 use crate::report::error::ReportError;
@@ -6,9 +6,9 @@ use serde::Serialize;
 use store::View;
 use text::contamination::ContaminationRule;
 
-/// Suites that are listed.
+/// Suites that are listed, at most.
 const SUITES: usize = 40;
-/// Sources of a suite that are named.
+/// Sources of a suite that are named, at most.
 const NAMED: usize = 12;
 
 /// Evaluation suites and how much of them is in the corpus.
@@ -39,7 +39,7 @@ pub struct SuiteReported {
 pub(super) fn contaminated(view: &View) -> Result<ContaminationReport, ReportError> {
     let all = suites(view)?;
     let mut told = Vec::with_capacity(all.len());
-    // An example would publish the item of a test.
+    // Without examples: one would publish the item of a test.
     for found in contamination(view, None, &ContaminationRule::default(), 0)? {
         let is_complete = all.iter().any(|suite| suite.suite == found.suite && suite.complete);
         told.push(reported(found, is_complete));

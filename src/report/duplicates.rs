@@ -1,4 +1,4 @@
-//! What dedup took away: between which sources, how similar, and the largest clusters with what two members differ in.
+//! The part of a report about duplicates: counts by source, similarities, and differences within the largest clusters.
 
 use crate::query;
 use crate::query::duplicates::{
@@ -13,9 +13,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use store::View;
 
-/// Characters of a difference.
+/// Characters of a difference, at most.
 const CHARACTERS: usize = 1500;
-/// Sources of a cluster that are named.
+/// Sources of a cluster that are named, at most.
 const NAMED: usize = 8;
 
 /// What dedup removed.

@@ -1,4 +1,4 @@
-//! Gathers the report: one part after the other, each from the queries that count it.
+//! Gathers the parts of a report from the queries that count them.
 
 use super::about::{About, about};
 use super::contamination::{ContaminationReport, contaminated};
@@ -17,11 +17,11 @@ use model::{Context, Error, Interrupt};
 use serde::Serialize;
 use store::View;
 
-/// Groups by source and language, sources with their losses, and reasons of rejects that are listed.
+/// Limits of lists: groups by source and language, sources with losses, reasons of rejects.
 const GROUPS: usize = 100;
 const LOSSES: usize = 24;
 const REASONS: usize = 40;
-/// Stretches that the commits are parted into, events among them and snapshots that are listed.
+/// Limits of the history: stretches of commits, events, snapshots.
 const STRETCHES: u64 = 96;
 const EVENTS: usize = 40;
 const SNAPSHOTS: usize = 40;
@@ -84,9 +84,8 @@ impl Corpus {
     /// are read, the keys of kept documents, and the texts of two documents for each cluster shown.
     ///
     /// # Errors
-    /// [`EpochError`](crate::epoch::EpochError) for a plan that there is not, or that does not fit the corpus any
-    /// more; [`QueryError`](crate::query::QueryError) when
-    /// rows cannot be read, or after the stop.
+    /// [`EpochError`](crate::epoch::EpochError) for a plan that there is not, or that does not fit the corpus any more;
+    /// [`QueryError`](crate::query::QueryError) when rows cannot be read, or after the stop.
     pub fn report(
         &self,
         options: &ReportOptions,
@@ -119,7 +118,7 @@ pub(crate) fn report(
     interrupt: &Interrupt,
 ) -> Result<CorpusReport, ReportError> {
     let view = corpora.first();
-    // What may be refused comes first.
+    // Checks that may fail come first.
     let plan = options.plan.map(|number| plan(corpora, number, interrupt)).transpose()?;
     go_on(interrupt)?;
     let stats = query::stats(view, &DocumentFilter::default())?;

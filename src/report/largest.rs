@@ -1,4 +1,4 @@
-//! The largest of many things, and what the others come to.
+//! Keeps the largest items of a list, and the sum of the others.
 
 use crate::query::{DocumentCounts, GroupStats, LossStats, RejectStats};
 use serde::Serialize;
@@ -18,17 +18,16 @@ pub struct Largest<T> {
     pub left_out: u64,
 }
 
-/// What can be added up.
 pub(super) trait Summed: Clone {
-    /// How large it is beside the others.
+    /// The size by which items are ordered.
     fn size(&self) -> u64;
-    /// Takes the names away.
+    /// Clears the names, for a sum.
     fn unnamed(self) -> Self;
     /// Adds another one.
     fn add(&mut self, other: &Self);
 }
 
-/// The `most` largest; those of one size stay in their order.
+/// The `most` largest items; items of equal size stay in their order.
 pub(super) fn largest<T: Summed>(mut all: Vec<T>, most: usize) -> Largest<T> {
     all.sort_by_key(|it| std::cmp::Reverse(it.size()));
     let rest = all.split_off(most.min(all.len()));

@@ -1,5 +1,4 @@
-//! A corpus as a data card tells it: everything that a reader of a trained model, or of a data set, asks about the
-//! data.
+//! The report on a corpus that a data card shows: what readers of a trained model, or of a data set, ask about data.
 //!
 //! Use it to publish a corpus, and to see at once what is in one. [`Corpus::report`] gathers a [`CorpusReport`] from
 //! the store alone: what the corpus is, its sizes before and after dedup, lengths, duplicates, rejects, spreads of

@@ -1,4 +1,4 @@
-//! What a report is asked to tell.
+//! Options of a report.
 
 /// What a report tells, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

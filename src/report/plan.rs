@@ -1,4 +1,4 @@
-//! What a stored plan makes of the corpus: its mix, its rows, and what it leaves.
+//! The part of a report about a stored plan: its mix, its rows, and what it leaves over.
 
 use crate::corpus::Corpora;
 use crate::epoch::{self, Explanation};

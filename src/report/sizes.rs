@@ -1,4 +1,4 @@
-//! How large a corpus is, part by part, and how its numbers are spread.
+//! The part of a report about sizes: of the corpus and its groups, and the spread of its numbers.
 
 use super::largest::Largest;
 use crate::query::{self, ColumnStats, DocumentCounts, GroupStats, SourceSpread};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use store::View;
 
-/// Columns whose distribution is reported by source.
+/// Columns whose distribution is reported by source, at most.
 const COLUMNS: usize = 48;
 
 /// How large a corpus is, before and after dedup and removals.

@@ -1,4 +1,4 @@
-//! What verbs cost in rows read, as a corpus grows: for one document nothing that grows with the others.
+//! Tests how many rows verbs read as a corpus grows: for one document, none that grows with the others.
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{NewField, TrainingTexts};
@@ -14,7 +14,7 @@ use tokenizer::TrainOptions;
 
 const MEMORY: u64 = 32 << 20;
 
-/// Records of the numbers given, all different, of different lengths, with keys.
+/// Records with these numbers: all different, of different lengths, with keys.
 fn records(numbers: std::ops::Range<u64>) -> String {
     let text = |number: u64| {
         let words = (0..12 + number).map(|at| format!("w{}", number * 7919 + at * at));
@@ -101,7 +101,7 @@ fn removing_a_member_costs_the_same_in_larger_clusters() {
             let kept = writer.view().kept().unwrap();
             assert_eq!(kept.len(), 1);
             let others: Vec<u64> = (0..count).filter(|id| !kept.contains(*id)).collect();
-            // The first one that goes has the cluster read.
+            // The first removal reads the cluster.
             let gone = [others[7], others[20], others[60]];
             gone.map(|id| {
                 let rows = rows(|| {
@@ -172,7 +172,7 @@ fn a_key_is_looked_up_and_headers_are_not_read_through() {
     assert!(small == large && small < 5, "{small} then {large}");
 }
 
-/// Each commit read the records of all sources and tokenizers again.
+/// Each commit reads the records of all sources and tokenizers again.
 #[test]
 fn a_commit_reads_no_record_of_an_unchanged_source() {
     let cost = |sources: u64| {
@@ -189,7 +189,7 @@ fn a_commit_reads_no_record_of_an_unchanged_source() {
             writer.create_snapshot("here").unwrap();
             writer.remove(&one, false, &Context::new()).unwrap();
         });
-        // What the writer hands on is what is stored.
+        // What the writer shows equals what is stored.
         let read_again = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
         let told = |view: &View| format!("{:?}", view.sources().collect::<Vec<_>>());
         assert_eq!(told(writer.view()), told(read_again.view()));
@@ -228,7 +228,7 @@ fn a_commit_of_components_reads_standings_of_its_matches() {
     }
 }
 
-/// A writer with a tokenizer of its own over what is stored.
+/// A writer with one tokenizer of its own, over stored documents.
 fn with_tokenizer(place: &CountedCorpus) -> CorpusWriter {
     let mut writer = place.writer();
     let options = TrainOptions { vocab_size: 300, ..TrainOptions::default() };
@@ -238,7 +238,7 @@ fn with_tokenizer(place: &CountedCorpus) -> CorpusWriter {
     writer
 }
 
-/// A document was read once for each row that it is cut into: quadratic in its length.
+/// A document was read once for each of its rows: quadratic in its length.
 #[test]
 fn verifying_reads_a_document_of_many_rows_once() {
     let place = CountedCorpus::new(DedupMode::None, 40);
@@ -328,7 +328,7 @@ fn changes_since_a_snapshot_cost_the_difference() {
         writer.create_snapshot("then").unwrap();
         let gone: RoaringTreemap = (0..others).collect();
         writer.remove(&gone, true, &Context::new()).unwrap();
-        // What is kept, and a copy of each under a key of its own.
+        // The kept documents, and a copy of each under another key.
         let newcomers = records(1000..1000 + others);
         place.ingest(&mut writer, &newcomers);
         place.ingest(&mut writer, &newcomers.replace("\"k", "\"copy"));
@@ -358,7 +358,7 @@ fn changes_since_a_snapshot_cost_the_difference() {
     assert_eq!((of(&few[2], "columns"), of(&few[2], "matches")), (0, 0), "{:?}", few[2]);
 }
 
-/// Rows of a field that is added, set and dropped: in proportion to the documents, whatever the commits.
+/// Rows read when a field is added, set and dropped: in proportion to documents, for any number of commits.
 #[test]
 fn verbs_about_fields_read_metadata_once_a_document() {
     let cost = |documents: u64, batch: u64| {
@@ -408,7 +408,7 @@ fn a_matrix_reads_columns_block_by_block_and_no_document() {
     let place = CountedCorpus::under(&Policy::new(DedupMode::Exact, 0.8).unwrap());
     let mut writer = place.writer();
     writer.add_field(&NewField::new("grade", FieldKind::Int), &Context::new()).unwrap();
-    // Every page, and then every page again in another order.
+    // Every page, then every page again in another order.
     let page = |key: u64, n: u64| {
         format!("{{\"id\":\"k{key}\",\"text\":\"page {n}\",\"grade\":{}}}\n", key % 3)
     };
@@ -424,7 +424,7 @@ fn a_matrix_reads_columns_block_by_block_and_no_document() {
             let found = corpus.duplicates_matrix(&by, None).unwrap();
             assert_eq!((found.removed, found.cells.len()), (DOCUMENTS, 9));
         });
-        // For all documents, the removed and the witnesses; and lengths of the first two.
+        // A column for all documents, for the removed and for the witnesses; and lengths for the first two.
         let most = blocks * (3 * by.len() as u64 + 2);
         assert!(of(&counted, "columns") <= most, "{counted:?}");
         assert!(of(&counted, "matches") <= DOCUMENTS + 10, "{counted:?}");
@@ -434,7 +434,8 @@ fn a_matrix_reads_columns_block_by_block_and_no_document() {
     }
 }
 
-/// Every file was looked up under every source, and what any file had overtaken was read whole.
+/// Every file was looked up under every source, and the records of files that a newer version had replaced were read
+/// whole.
 #[test]
 fn an_ingest_looks_up_each_file_once() {
     let options = |source_field: Option<&str>| {
@@ -485,7 +486,7 @@ fn an_ingest_looks_up_each_file_once() {
     assert_eq!(of_history(10), of_history(20), "rows of overtaken files");
 }
 
-/// What these cost grows with what came before, or with all that is stored: in proportion, and no faster.
+/// The cost grows in proportion to earlier versions, or to all that is stored, and no faster.
 #[test]
 fn versions_boilerplate_and_purges_cost_linear_time() {
     let all = |rows: BTreeMap<&'static str, u64>| rows.values().sum::<u64>();
@@ -530,7 +531,7 @@ fn versions_boilerplate_and_purges_cost_linear_time() {
     }
 }
 
-/// A writer that is opened and finds nothing to do read the bitmap of all kept documents.
+/// A writer that finds nothing to do read the bitmap of all kept documents when it was opened.
 #[test]
 fn a_writer_reads_who_is_kept_when_its_first_commit_begins() {
     let place = CountedCorpus::new(DedupMode::None, 20);

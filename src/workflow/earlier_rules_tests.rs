@@ -1,4 +1,4 @@
-//! What an earlier release stored by other rules: it keeps its own, says so, and is made again when that is asked for.
+//! Tests data that an earlier release stored by other rules: it stays, is reported, and is remade on request.
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{self, Judgement, NewSignals, NewSuite};
@@ -20,7 +20,7 @@ fn ingest(writer: &mut CorpusWriter, source: &str, texts: &[&str]) {
     writer.ingest(records, &IngestOptions::new(source), &Context::new()).unwrap();
 }
 
-/// A corpus of its own in a new directory.
+/// A new corpus of these texts, in a directory of its own.
 fn fresh(texts: &[&str]) -> (tempfile::TempDir, CorpusWriter) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");
@@ -45,7 +45,7 @@ fn signals_of_an_earlier_version_are_named_and_computed_again() {
     let new = NewSignals { signals: signals.to_vec(), batch: 64 };
     writer.add_signals(&new, &Context::new()).unwrap();
     assert_eq!(states(&writer), [("stored", Some(3)), ("stored", Some(3)), ("stored", Some(1))]);
-    // As if a release before had stored one of them.
+    // As if an earlier release had stored the signal.
     let (id, record) =
         writer.view().added_fields().iter().find(|one| one.1.name == "lang").unwrap();
     let (id, record) =
@@ -55,7 +55,7 @@ fn signals_of_an_earlier_version_are_named_and_computed_again() {
     batch.commit(&CommitRecord::about("field", "lang")).unwrap();
     assert_eq!(states(&writer), [("outdated", Some(1)), ("stored", Some(3)), ("stored", Some(1))]);
     assert_eq!(writer.corpus().info().unwrap().outdated_signals, ["lang"]);
-    // Documents that come get its value, by the rule of this release.
+    // New documents get its value by the rule of this release.
     ingest(
         &mut writer,
         "more",
@@ -65,7 +65,7 @@ fn signals_of_an_earlier_version_are_named_and_computed_again() {
     assert_eq!((report.outdated, report.known), (vec!["lang"], vec!["pii_flags", "word_count"]));
     assert_eq!(report.documents, 2);
     assert_eq!(states(&writer), [("stored", Some(3)), ("stored", Some(3)), ("stored", Some(1))]);
-    // A version that is still to come is not this signal.
+    // A version of a later release is not this signal.
     let record =
         FieldRecord { expression: Some("lang(text) /* version 4 */".to_owned()), ..record };
     let id = writer.view().field_named("lang").unwrap().id;
@@ -97,11 +97,11 @@ fn suites_keep_the_word_rules_that_they_were_stored_by() {
     assert_eq!((first.sighted, first.normaliser.as_str()), (1, "web@1"));
     let second = add(&mut writer, "now", NewSuite::NORMALISER);
     assert_eq!((second.sighted, second.normaliser.as_str()), (2, "web@2"));
-    // The same call again changes nothing, whatever it asks for now.
+    // The same call changes nothing, whatever normaliser it asks for now.
     let again = add(&mut writer, "before", NewSuite::NORMALISER);
     assert_eq!((again.commits, again.normaliser.as_str()), (0, "web@1"));
     assert!(again.has_earlier_words() && !second.has_earlier_words());
-    // Texts that come are searched for both, each by its own.
+    // New texts are searched for both suites, each by its own rule.
     ingest(&mut writer, "more", &[ASKED, &hidden, "nothing of it"]);
     let rule = ContaminationRule::default();
     let found = |writer: &CorpusWriter, name: &str| {
@@ -137,7 +137,7 @@ fn suites_that_an_earlier_rule_read_are_named_and_made_again() {
         verdict: Some(SuiteVerdict::Rejected),
     };
     writer.judge(&[judged]).unwrap();
-    // Of the same items: they take their place, what was decided stays.
+    // The new items replace those of the same names; verdicts stay.
     let again = add(&mut writer, ITEM_RULE, &["forty", "40"]).unwrap();
     assert!(again.renewed && again.searched == 2 && again.sighted == 1, "{again:?}");
     assert_eq!(outdated(&writer), (false, 0));

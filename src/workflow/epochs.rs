@@ -1,4 +1,4 @@
-//! Epochs are planned: at the moment of a snapshot, with cuts where tokens end.
+//! Plans epochs: at the moment of a snapshot, with cuts between tokens, and stores or extends the plans.
 
 use crate::corpus::{Corpora, Corpus, CorpusWriter};
 use crate::curate;
@@ -143,8 +143,8 @@ impl CorpusWriter {
         })
     }
 
-    /// Plans, with the snapshot of this moment where a recipe names none, and stores plan, indexes of its first epochs and
-    /// the snapshot, where it is new, in one commit.
+    /// Plans, at a new snapshot where the recipe names none, and stores the plan, the indexes of its first epochs and
+    /// the new snapshot in one commit.
     fn store_plan(
         &mut self,
         recipe: &Recipe,
@@ -169,7 +169,7 @@ impl CorpusWriter {
     }
 }
 
-/// Tells where tokens end by encoding a text again.
+/// Finds where tokens end by encoding a text again.
 struct TokenEndFinder<'a> {
     corpora: &'a Corpora,
     tokenizer: Option<Arc<Tokenizer>>,
@@ -197,7 +197,7 @@ fn plan_at(
     Ok(planned)
 }
 
-/// Against the snapshot that a recipe names, or else the one `made` for it, or else what the corpora show.
+/// Plans at the snapshot that the recipe names, or else at `made`, or else at what the corpora show now.
 fn plan_against(
     corpora: &Corpora,
     recipe: &Recipe,

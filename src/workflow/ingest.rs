@@ -1,4 +1,4 @@
-//! Records, suites and values of fields come in: what an interrupted command left half done is finished first.
+//! Ingests records, suites and values of fields, after finishing what an interrupted command left undone.
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{self, NewSuite, SuiteReport};
@@ -119,25 +119,24 @@ impl CorpusWriter {
         Ok(ingest::load(self.store(), directory, options, crafts, &context)?)
     }
 
-    /// Finishes what an interrupted command left half done of what newcomers are given, and loads what gives it.
+    /// Finishes interrupted work whose results newcomers need, and loads the tokenizers and suites for them.
     fn prepare_to_ingest(
         &mut self,
         context: &Context<'_>,
     ) -> Result<(Vec<LoadedTokenizer>, SeedIndex), Error> {
         let loaded = curate::load_to_write(self.store())?;
         for LoadedTokenizer { id, tokenizer, .. } in &loaded {
-            // An interrupted `tokenizer add` is finished first: kept documents have ids of every tokenizer.
+            // An interrupted `tokenizer add` is finished, since kept documents must have ids of every tokenizer.
             curate::encode_stored(self.store(), *id, tokenizer, context)?;
         }
-        // And so is the search for a suite.
+        // An interrupted search for a suite is finished, too.
         curate::search_stored(self.store(), context, &mut SuiteReport::default())?;
         let seeds = curate::load_seeds(self.view())?;
         Ok((loaded, seeds))
     }
 
     /// Sets declared fields of the documents that the records of some files, or records that the program has, name by
-    /// id
-    /// or key. Columns and postings follow, in commits of bounded size; the same again changes nothing.
+    /// id or key. Columns and postings follow, in commits of bounded size; the same again changes nothing.
     ///
     /// # Errors
     /// As [`CorpusWriter::ingest`]; earlier commits stay, and the same call continues.

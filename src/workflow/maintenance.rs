@@ -1,5 +1,4 @@
-//! What looks after a corpus by several rooms: a check of everything, a purge and its proof, fields and signals given
-//! up.
+//! Checks a corpus, purges documents and proves it, renames sources, and drops fields and signals.
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{
@@ -231,8 +230,7 @@ impl CorpusWriter {
     /// the directory as it lies there, and searched for runs of the texts, keys, fields and token ids. Who writes is
     /// alone, so no file changes meanwhile. Writes the certificate to `file`, with every purged document; `time`
     /// (microseconds since 1970) goes into it. A purge must have been followed by [`CorpusWriter::reopen`], or by
-    /// another
-    /// opening.
+    /// another opening.
     ///
     /// # Errors
     /// [`Error`] when rows or files cannot be read; what is found is in the answer.
@@ -243,7 +241,7 @@ impl CorpusWriter {
         context: &Context<'_>,
     ) -> Result<Certificate, Error> {
         let context = self.within(context);
-        // What lies beside the store is searched as it lies: taken in, it is without what was purged.
+        // Entries beside the store are searched as files; once taken in, they no longer name what was purged.
         self.store().take_in_outputs()?;
         curate::rewrite_hidden(self.store(), &context)?;
         self.store().remove_old_reports();
@@ -256,7 +254,7 @@ impl CorpusWriter {
         let outputs = outputs.map(CertifiedOutput::from).collect();
         let place = SearchPlace { root, corpus, tables, twins, outputs };
         let certificate = curate::certify(self.view(), place, time, &context)?;
-        // Files are searched by the path: those of another corpus prove nothing.
+        // Files are searched by path: those of another corpus would prove nothing.
         self.store().refuse_exchanged()?;
         if let Some(file) = file {
             curate::write_certificate(self.view(), &certificate, file)?;

@@ -1,13 +1,11 @@
-//! Verbs that take rooms which do not know one another: what must be finished first, then the work. Each is a method
-//! of a handle.
+//! Verbs over rooms that do not know one another, as methods of a handle: unfinished work first, then the verb.
 //!
-//! * `ingest`: records and suites come in with the tokenizers and searches of the corpus, fields are set by files
-//! * `tokenizers`: registered ones encode what is stored; given up, with the plans that need them
-//! * `epochs`: planned at a moment, with cuts where tokens end
-//! * `maintenance`: a check by every room; purge and its proof; fields and signals given up, with the plans that name
-//!   them, and signals stored again
-//! * `undo`: a verb undone by the verbs that lead back, and the log that says which can be
-//! * `repair`: damaged rows made again in place; `salvage`: what is whole copied into a new corpus
+//! * `ingest`: brings records and suites in with the tokenizers and searches of the corpus, and sets fields from files
+//! * `tokenizers`: registers tokenizers, encodes what is stored, and drops them with the plans that need them
+//! * `epochs`: plans at a moment, with cuts between tokens
+//! * `maintenance`: checks by every room; purges, and proves it; stores signals; drops fields and signals
+//! * `undo`: undoes a verb by the verbs that lead back, and keeps the log that says which can be undone
+//! * `repair`: makes damaged rows again in place; `salvage`: copies what is intact into a new corpus
 
 #[cfg(test)]
 mod column_damage_tests;

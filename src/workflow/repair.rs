@@ -1,4 +1,4 @@
-//! Damage repaired: derived families made again in place, and what is whole of a corpus copied into a new one.
+//! Repairs a damaged corpus in place: makes derived families again from the rows that they follow from.
 
 use crate::corpus::CorpusOptions;
 use crate::curate;
@@ -29,7 +29,7 @@ pub struct RepairReport {
 }
 
 impl RepairReport {
-    /// Whether the corpus is as it must be now.
+    /// Whether the corpus is sound now.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.lost.is_empty() && self.faults.is_empty()
@@ -38,11 +38,9 @@ impl RepairReport {
 
 impl CorpusOptions {
     /// Makes again what is damaged of the corpus at `path` and follows from other rows: columns, terms, bitmaps,
-    /// indexes
-    /// of buckets, texts and keys, sketches, members, n-grams, evidence, token ids, counters. A damaged block of
-    /// these is
-    /// never read again. Needs to be the only writer; where it is stopped nobody else opens the corpus until the same
-    /// call has gone on and ended.
+    /// indexes of buckets, texts and keys, sketches, members, n-grams, evidence, token ids, counters. A damaged block
+    /// of these is never read again. Needs to be the only writer; where it is stopped nobody else opens the corpus
+    /// until the same call has gone on and ended.
     ///
     /// ```
     /// # use corpusdb::{Context, Corpus, DedupMode, Policy};
@@ -95,7 +93,7 @@ impl CorpusOptions {
         Ok(RepairReport { repaired, lost_lengths, lost: Vec::new(), faults, commit, documents })
     }
 
-    /// What a deep check finds of a corpus that may not even open: the repair reads every block itself.
+    /// The faults that a deep check finds in a corpus that may not even open; it reads every block itself.
     fn deep_faults(self, path: &Path, context: &Context<'_>) -> Result<Vec<CheckFault>, Error> {
         let found = self.open(path).and_then(|corpus| corpus.check(CheckDepth::Deep, context));
         let is_damage = |error: &Error| {

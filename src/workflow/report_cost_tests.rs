@@ -1,4 +1,4 @@
-//! What reports cost in rows read, as a corpus grows.
+//! Tests how many rows reports read as a corpus grows.
 
 use super::cost_tests::{CountedCorpus, of, rows};
 use crate::corpus::Corpus;

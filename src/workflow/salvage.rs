@@ -1,4 +1,4 @@
-//! What is whole of a damaged corpus, copied into a new one by the ordinary way in, and a list of what is not.
+//! Copies what is intact in a damaged corpus into a new one by the ordinary ingest, and lists the rest.
 
 use crate::corpus::{CorpusOptions, CorpusWriter};
 use crate::curate::{self, BlockReach, BlocksBefore, NewSuite};
@@ -14,12 +14,12 @@ use store::{
     self, DamagedCorpus, DocumentRecord, StoreError, SuiteRecord, View, lost_name, ranges,
 };
 
-/// Members of the records that are handed over. No field of a document is called so.
+/// Members of the records for the copy, beginning with a character that no field of a document has.
 const TEXT: &str = "\u{1}text";
 const KEY: &str = "\u{1}key";
 const SOURCE: &str = "\u{1}source";
 
-/// Number of documents listed with the reason why they cannot be copied; the ids of all are reported.
+/// Documents that are listed with the reason why they cannot be copied, at most; ids are reported of all.
 const MOST: usize = 1000;
 
 /// The result of a salvage.
@@ -56,13 +56,13 @@ pub struct SalvageReport {
 }
 
 impl SalvageReport {
-    /// Whether nothing was found that cannot be read.
+    /// Whether everything could be read.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.lost == 0 && self.bare == 0 && self.damage.is_empty()
     }
 
-    /// An error of what can be left out becomes a sentence; an interrupt stays one.
+    /// Turns an error in a part that can be left out into a sentence of the report; an interrupt stays an error.
     fn leave(&mut self, what: &str, error: Error) -> Result<(), Error> {
         if error.is_interrupt() {
             return Err(error);
@@ -101,7 +101,7 @@ impl CorpusOptions {
         let (path, target) = (path.as_ref(), target.as_ref());
         let each = self.among(1);
         let damaged = store::read_damaged(path, each.claim())?;
-        // What is lost takes nothing, and nobody knows yet how much that is.
+        // Damaged tables need no room in the copy, but their size is not known yet.
         let tables = damaged.view.disk_usage()?.iter().map(|(_, bytes)| *bytes).sum();
         note_little_room("the copy", target, tables, context);
         let was_there = target.exists();
@@ -132,7 +132,7 @@ impl CorpusOptions {
         let (copied, has_forms) = copy_documents(view, purged, &mut writer, &mut report, context)?;
         copy_snapshots(view, &copied, &mut writer, &mut report)?;
         remove_again(view, (&removed, &copied), &mut writer, &mut report, context)?;
-        // Behind snapshots: what these keep is encoded too.
+        // After snapshots, so that the documents that these keep are encoded, too.
         copy_tokenizers(view, &mut writer, &mut report, context)?;
         copy_suites(view, &mut writer, &mut report, context)?;
         copy_plans(view, (&copied, has_forms), &mut writer, &mut report)?;
@@ -141,7 +141,7 @@ impl CorpusOptions {
     }
 }
 
-/// Removes what was made at a target, but not the directory that was there.
+/// Removes what was made at the target, but not a directory that was there before.
 fn discard(target: &Path, was_there: bool) {
     if !was_there {
         let _ = std::fs::remove_dir_all(target);
@@ -153,7 +153,7 @@ fn discard(target: &Path, was_there: bool) {
     }
 }
 
-/// What is known while documents are handed over, on a thread of the ingest.
+/// Counts of the copy, kept on the thread of the ingest that takes the documents.
 #[derive(Default)]
 struct CopyTally {
     copied: RoaringTreemap,
@@ -164,8 +164,8 @@ struct CopyTally {
     spans: u64,
 }
 
-/// Answers the numbers of the copied documents, which are in the copy in their order, and whether not all of the text of
-/// some is trained on, or their ids came with them.
+/// Copies the documents. Returns their numbers, which the copy has in the same order, and whether any is trained on in
+/// part only, or came with its ids.
 fn copy_documents(
     view: &View,
     purged: RoaringTreemap,
@@ -206,7 +206,7 @@ fn copy_documents(
     Ok((tally.copied, tally.spans > 0))
 }
 
-/// A document as a record; `None` for a lost or purged one.
+/// A document as a record; `None` for one that is lost or purged.
 fn object(
     view: &View,
     purged: &RoaringTreemap,
@@ -238,12 +238,11 @@ fn object(
     }
 }
 
-/// A document as it can be copied.
 struct CopiedDocument {
     object: String,
-    /// Whether not all of its text is trained on, or its ids came with it.
+    /// Whether the text is trained on in part only, or the ids came with it.
     has_form: bool,
-    /// Whether its metadata cannot be read.
+    /// Whether the metadata cannot be read.
     is_bare: bool,
 }
 
@@ -281,7 +280,7 @@ fn shown_key(view: &View, document: DocId, header: &DocumentRecord) -> String {
     shown.unwrap_or_else(|_| format!("document {document}"))
 }
 
-/// What the removal of a document blocks.
+/// The extent to which the removal of a document blocks others.
 fn extent(
     view: &View,
     blocklist: &Blocklist<'_>,
@@ -309,10 +308,10 @@ fn remove_again(
     };
     let mut unknown = RoaringTreemap::new();
     let is_numbered = writer.view().documents() == copied.len();
-    // Those that are lost were not copied.
+    // Lost documents were not copied.
     for document in (removed & copied).iter().map(DocId) {
         let header = view.expect_header(document)?;
-        // Under the same key there may be a newer version, which was not removed.
+        // A newer document may have the same key, and was not removed.
         let found = if is_numbered {
             Some(place_in(copied, document))
         } else {
@@ -341,12 +340,12 @@ fn remove_again(
     Ok(())
 }
 
-/// The number in the copy of a document that was copied.
+/// The number that a copied document has in the copy.
 fn place_in(copied: &RoaringTreemap, document: DocId) -> DocId {
     DocId(copied.rank(document.0).saturating_sub(1))
 }
 
-/// Snapshots of the copied documents: each keeps what it kept.
+/// Makes the snapshots again, each of the copied documents that it kept.
 fn copy_snapshots(
     view: &View,
     copied: &RoaringTreemap,
@@ -358,7 +357,8 @@ fn copy_snapshots(
         Err(error) => return report.leave("snapshots", error.into()),
     };
     if writer.view().documents() != copied.len() {
-        // A version between two equal ones is lost: the second is none, and numbers say nothing.
+        // If a version between two equal ones is lost, the second is a duplicate, so numbers of the copy do not
+        // correspond.
         let words = "snapshots: the copy has other versions of documents";
         report.damage.extend((!snapshots.is_empty()).then(|| words.to_owned()));
         return Ok(());
@@ -428,7 +428,7 @@ fn copy_suites(
     Ok(())
 }
 
-/// Plans that draw what the copy has: the same documents under the same numbers, encoded by the same tokenizer.
+/// Makes the plans again whose documents the copy has: the same numbers, encoded by the same tokenizer.
 fn copy_plans(
     view: &View,
     (copied, has_forms): (&RoaringTreemap, bool),
@@ -462,7 +462,7 @@ fn copy_plans(
     Ok(())
 }
 
-/// What lives in the damaged corpus alone.
+/// Reports what only the damaged corpus has.
 fn tell_left(view: &View, report: &mut SalvageReport) {
     let mut tell = |what: &str, count: Result<usize, StoreError>| match count {
         Ok(0) => {}

@@ -1,4 +1,4 @@
-//! What statements cost over an open corpus: what does not change with the statement is made once.
+//! Tests the cost of statements over an open corpus: what does not depend on the statement is made once.
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions, Record, Records};
@@ -8,7 +8,7 @@ use model::{Context, DedupMode, FieldKind, Policy};
 
 const MEMORY: u64 = 32 << 20;
 
-/// A corpus of one block in commits of ten documents, each with its number as its grade.
+/// A corpus of one block in commits of ten documents, with the number of each as its grade.
 fn corpus(directory: &tempfile::TempDir, documents: i64) -> CorpusWriter {
     let path = directory.path().join("corpus");
     let fields = [("grade".to_owned(), FieldKind::Int)];
@@ -30,7 +30,7 @@ fn pour(writer: &mut CorpusWriter, numbers: std::ops::Range<i64>) {
     writer.ingest(records, &options, &Context::new()).unwrap();
 }
 
-/// The whole number that a statement comes to, and how many blocks of columns were put together for it.
+/// The integer that a statement gives, and the number of column blocks that were assembled for it.
 #[track_caller]
 fn asked(corpus: &Corpus, statement: &str) -> (i64, u64) {
     let before = corpus.view().columns_merged();
@@ -40,7 +40,7 @@ fn asked(corpus: &Corpus, statement: &str) -> (i64, u64) {
     (value, corpus.view().columns_merged() - before)
 }
 
-/// A block in patches was put together for every statement that read one value of it.
+/// A block in patches was assembled for every statement that read one value of it.
 #[test]
 fn a_block_in_patches_is_put_together_once_for_a_moment() {
     let directory = tempfile::tempdir().unwrap();
@@ -67,7 +67,7 @@ fn a_block_in_patches_is_put_together_once_for_a_moment() {
     assert_eq!(asked(&writer.corpus(), &of(69)), (69, 1));
     drop((now, then));
 
-    // What is there as a whole is read where it lies.
+    // A whole block is read where it lies.
     writer.compact(&Context::new()).unwrap();
     let compact = writer.corpus();
     assert_eq!(asked(&compact, &of(7)), (-1, 0));

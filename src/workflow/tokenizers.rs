@@ -1,5 +1,4 @@
-//! The tokenizers of a corpus are registered, trained and extended, encode what is stored, and are given up with the
-//! plans that need them.
+//! Registers, trains, extends and drops tokenizers, with the ids of stored documents and the plans that need them.
 
 use crate::corpus::CorpusWriter;
 use crate::curate::{

@@ -1,4 +1,4 @@
-//! Undoing a verb by the verbs that lead back from it, and the log that says which can be.
+//! Undoes a verb by the verbs that lead back from it, and lists which verbs can be undone.
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{
@@ -12,7 +12,7 @@ use roaring::RoaringTreemap;
 use serde::Serialize;
 use store::CommitRecord;
 
-/// Ids of documents that a verb is shown with.
+/// Ids of documents that are shown with a verb, at most.
 const SHOWN: usize = 5;
 
 /// What was undone, and how.
@@ -88,7 +88,7 @@ impl CorpusWriter {
         Ok(report)
     }
 
-    /// Runs the verbs of a way.
+    /// Runs the verbs of one way back.
     fn lead_back(
         &mut self,
         way: UndoWay,
@@ -180,7 +180,7 @@ impl CorpusWriter {
 }
 
 impl CorpusWriter {
-    /// Has documents that stay removed block as far as they did before the verb that is undone.
+    /// Makes documents that stay removed block others as they did before the undone verb.
     fn block_as_before(
         &mut self,
         blocks: &BlocksBefore,
@@ -194,7 +194,7 @@ impl CorpusWriter {
         report
             .verbs
             .extend(blocks.iter().map(|(extent, documents)| remove_verb(*extent, documents)));
-        // The verb has begun.
+        // The verb has begun, so nothing unfinished needs to be looked for.
         let store = self.continuing();
         let loaded = load_to_write(store)?;
         Ok(curate::block_as_before(store, &loaded, blocks, record, context)?)
@@ -216,7 +216,7 @@ fn remove_verb(extent: BlockExtent, documents: &RoaringTreemap) -> String {
     }
 }
 
-/// What is not as it was before once a way was gone.
+/// What stays different after the undo.
 fn stays(undone: &LogEntry, way: &UndoWay) -> Vec<String> {
     let mut stays = Vec::new();
     match way {
@@ -237,7 +237,7 @@ fn stays(undone: &LogEntry, way: &UndoWay) -> Vec<String> {
     stays
 }
 
-/// Ids of documents as a verb takes them, the first of many.
+/// Ids as arguments of a verb; of many only the first.
 fn ids(documents: &RoaringTreemap) -> String {
     let first: Vec<String> = documents.iter().take(SHOWN).map(|id| DocId(id).to_string()).collect();
     let more = documents.len().saturating_sub(SHOWN as u64);

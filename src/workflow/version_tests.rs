@@ -1,4 +1,4 @@
-//! A re-decision under the other version of the normaliser that was stopped as it was becoming current.
+//! Tests a re-decision under the other version of the normaliser that was stopped as it was becoming current.
 
 use super::cost_tests::CountedCorpus;
 use crate::corpus::Corpus;
@@ -19,7 +19,7 @@ fn fingerprints_of_two_versions_block_all_but_their_redo() {
         writer.switch(policy, &Context::new()).unwrap();
         assert_eq!(writer.view().refingerprinted().unwrap(), None);
     }
-    // As if it had been killed behind the first documents.
+    // As if the process had been killed after the first documents.
     let mut batch = writer.store().begin().unwrap();
     batch.put_refingerprinted(Some(70)).unwrap();
     batch.commit(&CommitRecord::about("redo", "")).unwrap();

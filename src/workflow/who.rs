@@ -1,4 +1,4 @@
-//! Who had a document: the outputs on record, and the snapshots, that have it, also after its purge.
+//! Finds the outputs on record and the snapshots that had a document, also after its purge.
 
 use crate::corpus::{Corpora, Corpus};
 use crate::curate::CertifiedOutput;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use store::{OutputBatches, OutputKind, OutputRecord, StoreError, View};
 
-/// Documents, and rows, that are listed of an output; all are counted.
+/// Documents and rows of an output that are listed, at most; all are counted.
 const LISTED: usize = 1000;
 
 /// Who had documents.
@@ -121,7 +121,7 @@ impl Corpus {
         self.holders(&AskedDocuments::of(self.view(), documents, Some(world.max(1)))?, context)
     }
 
-    /// The outputs that had any of these documents, or may have had: no epoch is opened.
+    /// The outputs that had any of these documents, or may have had; no epoch is opened.
     pub(super) fn outputs_with(
         &self,
         documents: &RoaringTreemap,
@@ -147,7 +147,7 @@ impl Corpus {
         Ok(report)
     }
 
-    /// What an output has of them; none where it has nothing.
+    /// The documents that an output had of those asked about; none if it had none.
     fn holder(
         &self,
         number: u32,
@@ -181,7 +181,7 @@ impl Corpus {
         Ok((!had.is_empty()).then_some(holder))
     }
 
-    /// Which documents batches of an epoch had.
+    /// The documents that batches of an epoch had.
     fn had_in_epoch(
         &self,
         batches: &OutputBatches,
@@ -232,7 +232,7 @@ impl Corpus {
         }
     }
 
-    /// The rows that batches of an epoch have of documents.
+    /// The rows in which batches of an epoch have documents.
     fn places(
         &self,
         planned: &Plan,
@@ -271,10 +271,10 @@ impl Corpus {
     }
 }
 
-/// Fills in which rank of a world has each row, and in which step.
+/// Fills in the rank of each row in a world of ranks, and its step.
 fn ranked(epoch: &Epoch, world: u64, places: &mut [RowPlace]) -> Result<(), EpochError> {
     let options = StreamOptions { world, uneven: true, ..StreamOptions::default() };
-    // Batches of a step; all of them are in one step where there is no second one.
+    // Batches of a step; all are in one step where there is no second.
     let each = epoch.first_batch_of(1, &options).unwrap_or(u64::MAX).max(1);
     let mut known: BTreeMap<u64, BTreeMap<u64, u64>> = BTreeMap::new();
     for place in places {
@@ -299,12 +299,12 @@ fn ranked(epoch: &Epoch, world: u64, places: &mut [RowPlace]) -> Result<(), Epoc
     Ok(())
 }
 
-/// Documents asked about, and since when and until when each was stored.
+/// Documents asked about, and the commits between which each was stored.
 struct AskedDocuments {
     all: RoaringTreemap,
-    /// The commit that added each, and the one that purged it.
+    /// For each document the commit that added it, and the one that purged it.
     commits: BTreeMap<u64, (u64, Option<u64>)>,
-    /// Ranks that trained on built epochs, for the places of rows; none: nobody asks for these.
+    /// The number of ranks that trained on built epochs, for the places of rows; none: places are not wanted.
     world: Option<u64>,
 }
 
@@ -328,7 +328,7 @@ impl AskedDocuments {
         Ok(Self { all: documents.clone(), commits, world })
     }
 
-    /// Those whose content was stored at a commit.
+    /// The documents whose content was stored at a commit.
     fn stored_at(&self, commit: u64) -> RoaringTreemap {
         let was = |added: u64, purged: Option<u64>| {
             added <= commit && purged.is_none_or(|purged| commit < purged)
@@ -343,7 +343,7 @@ impl AskedDocuments {
     }
 }
 
-/// The snapshots that keep documents; purged ones are taken from all of them, which say how many.
+/// The snapshots that keep any of the documents. Purged documents are taken out of every snapshot, which counts them.
 fn snapshots(view: &View, asked: &AskedDocuments) -> Result<Vec<SnapshotHolder>, StoreError> {
     let mut found = Vec::new();
     for record in view.snapshots()? {

@@ -1,5 +1,6 @@
-//! The kernel over Arrow: record batches in, one record batch out. It has no state, and runs without the interpreter's
-//! lock.
+//! The kernel over Arrow: functions from record batches to one record batch.
+//!
+//! They have no state, and run without the interpreter's lock.
 
 mod columns;
 mod decide;

@@ -1,6 +1,8 @@
-//! The threads that read ahead. One reads batches while the other turns earlier ones into tensors; neither needs the
-//! interpreter. For batches of ids alone, handing over a tensor costs as much as making it: so ids are handed over as
-//! they were read, many batches at once, and the calling thread makes the tensors.
+//! The threads that read batches ahead and make tensors of them.
+//!
+//! One thread reads batches while the other turns earlier ones into tensors; neither needs the interpreter. For batches
+//! of ids alone, handing over a tensor costs as much as making it: so ids are handed over as they were read, many
+//! batches at once, and the calling thread makes the tensors.
 
 use super::batch::{IdMaker, Maker, ReadyBatch};
 use super::corpus::{LoaderCorpus, lock, raised};
@@ -43,10 +45,10 @@ struct Running {
     opened: Arc<LoaderCorpus>,
     receiver: Option<Receiver<Message>>,
     threads: Vec<JoinHandle<()>>,
-    /// Batches of ids that are still to be made, and their maker.
+    /// Batches of ids whose tensors are still to be made, and their maker.
     ids: IntoIter<IdBatch>,
     maker: Option<IdMaker>,
-    /// The entry of what is given, and the global batch behind that.
+    /// The record entry of the batches that are given, and the global batch after the last one.
     entry: Option<(StreamEntry, u64)>,
 }
 
@@ -63,7 +65,7 @@ enum Next {
 
 impl Running {
     fn next(&mut self) -> Next {
-        // What was read ahead may have been purged since.
+        // Documents may have been purged since the batch was read ahead.
         if let Err(error) = self.opened.refuse_purged() {
             return Next::Failed(error);
         }
@@ -85,7 +87,7 @@ impl Running {
 }
 
 impl Running {
-    /// A batch that is given: what is on record ends behind it.
+    /// Gives a batch to the trainer; the entry on record ends behind it.
     fn given(&mut self, made: ReadyBatch) -> Next {
         if let Some((_, next)) = &mut self.entry {
             *next = made.after();
@@ -102,7 +104,7 @@ impl Drop for Running {
             let _ = thread.join();
         }
         if let Some((entry, next)) = self.entry.take() {
-            // Where it cannot be written, it says more than was given.
+            // If this fails, the entry on record covers more than was given, which is safe.
             let _ = entry.end(next);
         }
     }
@@ -202,7 +204,7 @@ impl PyBatches {
 /// Reads until the end, an error, or until the receiver is gone.
 fn read_all(opened: &LoaderCorpus, mut steps: EpochSteps, mut send: impl FnMut(Read) -> bool) {
     loop {
-        // One thread need not wait for another one to wake up.
+        // Files are read on this thread: to hand the work to the pool would only add a wait for its thread.
         let read = match steps.reads_files() {
             true => steps.read_together(),
             false => opened.pool.install(|| steps.read_together()),

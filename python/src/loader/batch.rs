@@ -1,6 +1,6 @@
-//! Batches on their way to Python: made in the reading thread, with the origin of their rows, and handed over as arrays.
+//! Batches as Python gets them: made in the reading thread, with the origin of their rows, and handed over as arrays.
 //!
-//! The origin is sources, documents and offsets. It is known with the batch, or looked up on demand.
+//! The origin is the sources, documents and offsets of the rows. It is known with the batch, or looked up on demand.
 
 use super::corpus::{LoaderCorpus, lock, raised};
 use crate::process::ProcessOwned;
@@ -61,9 +61,6 @@ impl Form {
 }
 
 /// The contract of that name.
-///
-/// # Errors
-/// `ValueError`.
 pub(super) fn named_contract(name: &str) -> PyResult<Contract> {
     Contract::named(name).ok_or_else(|| {
         let names: Vec<&str> = Contract::ALL.into_iter().map(Contract::name).collect();
@@ -100,7 +97,7 @@ impl Maker {
         })
     }
 
-    /// `sources` are the names of the sources; rows get the index of theirs.
+    /// `sources` are the names of the sources; each row gets the index of its own.
     pub fn make(
         &self,
         batch: &EpochBatch,
@@ -184,7 +181,7 @@ pub(super) fn arrays(py: Python<'_>, tensors: Vec<Tensor>) -> PyResult<Bound<'_,
     Ok(arrays)
 }
 
-/// An array that owns the values without a copy; a number, a list or a setting where it is no tensor.
+/// An array that owns the values without a copy; a plain number, list or setting if the value is no tensor.
 fn array(py: Python<'_>, dims: Vec<usize>, values: TensorValues) -> PyResult<Bound<'_, PyAny>> {
     Ok(match values {
         TensorValues::I32(values) if dims.is_empty() => {
@@ -216,7 +213,7 @@ pub(super) struct BatchOrigin {
 }
 
 impl BatchOrigin {
-    /// `sources` are the names of the sources; rows get the index of theirs.
+    /// `sources` are the names of the sources; each row gets the index of its own.
     pub fn of(rows: &[EpochRow], sources: &[String]) -> Self {
         let count = rows.iter().map(|row| row.segments().len()).sum();
         let mut origin = Self {

@@ -1,4 +1,4 @@
-//! Makes the batches of a trainer of rows of built files, which Python has read with a library of its choice.
+//! Makes a trainer's batches from rows of built files, which Python reads with a library of its choice.
 
 use super::batch::{arrays, named_contract};
 use crate::error::raise;

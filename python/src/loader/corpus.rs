@@ -1,4 +1,4 @@
-//! What a loader reads from: the corpus and the plan, opened with little memory and threads of its own.
+//! The corpus and the plan that a loader reads from, opened with little memory and with threads of its own.
 
 use super::purges::PurgeWatch;
 use crate::error::{named, raise};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where a loader reads from, and how much memory that takes.
+/// Where a loader reads from, and the memory for that.
 pub(super) struct CorpusPlace {
     pub path: PathBuf,
     /// The further corpora of the plan.
@@ -19,13 +19,13 @@ pub(super) struct CorpusPlace {
     pub files: Vec<PathBuf>,
 }
 
-/// The data that batches need. Shared with the reader's threads, which may outlive it for a moment.
+/// The open corpus and plan. The reader's threads share it, and may outlive the reader for a moment.
 pub(super) struct LoaderCorpus {
     pub corpus: Corpus,
     pub planned: Arc<Plan>,
     /// The thread pool of this reader. A forked process does not have the pool of its parent.
     pub pool: rayon::ThreadPool,
-    /// The names of the sources. Rows have the index of theirs.
+    /// The names of the sources; each row has the index of its own.
     pub sources: Vec<String>,
     /// The plan's hash in hexadecimal.
     pub hash: String,
@@ -37,7 +37,7 @@ pub(super) struct LoaderCorpus {
 }
 
 impl LoaderCorpus {
-    /// Opens a corpus with its plan: that given, or the stored one with the hash. None where there is no such plan.
+    /// Opens a corpus with its plan: the one given, or the stored one with the hash. `None` if there is no such plan.
     pub fn open(
         place: CorpusPlace,
         hash: String,

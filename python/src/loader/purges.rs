@@ -1,5 +1,6 @@
-//! Sees that documents of a plan were purged while it is read. The view of a reader goes on showing them, so it must
-//! ask.
+//! Notices that documents of a plan were purged while it is read.
+//!
+//! The view of a reader goes on showing purged documents, so the reader must ask.
 
 use corpusdb::epoch::{EpochError, Plan};
 use corpusdb::{Corpus, Error};
@@ -7,17 +8,17 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Nobody asks whether there were commits more often than this.
+/// The time between two looks for commits, at least.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How many times as long as a look at the last commit takes none follows it: a writer beside a loader may commit all
-/// the time, and the trainer waits for each look.
+/// The pause after a look, as a multiple of the time that the look took. A writer beside a loader may commit all the
+/// time, and the trainer waits for each look.
 const LOOK_PAUSE: u32 = 20;
 
-/// Memory of a look.
+/// Memory for opening the corpus during a look.
 const MEMORY: u64 = 8 << 20;
 
-/// Looks for purges. While there are no commits it costs the look at the length of a file.
+/// Looks for purges. Without new commits a look reads only the length of a file.
 pub(super) struct PurgeWatch {
     /// The corpora of the plan, the first one first.
     corpora: Vec<PathBuf>,
@@ -25,23 +26,23 @@ pub(super) struct PurgeWatch {
 }
 
 struct WatchState {
-    /// Bytes of the journals when nothing of the plan was purged.
+    /// The length of the journals at the last look without a purge.
     journals: Option<u64>,
     /// When to look again.
     next: Instant,
 }
 
 impl PurgeWatch {
-    /// To be made before the corpora are opened, which look for purges themselves: what comes after that is seen here.
+    /// Must be made before the corpora are opened, which look for purges themselves: later ones are seen here.
     pub fn before_opening(corpora: Vec<PathBuf>) -> Self {
         let journals = Corpus::journal_bytes(&corpora).ok();
         Self { corpora, state: Mutex::new(WatchState { journals, next: Instant::now() + PAUSE }) }
     }
 
-    /// Refuses a plan of which documents were purged since it was opened.
+    /// Refuses a plan if any of its documents was purged since it was opened.
     ///
     /// # Errors
-    /// [`EpochError::Purged`], at every look from then on. A corpus that cannot be looked at now is looked at later.
+    /// [`EpochError::Purged`], from then on at every look. A corpus that cannot be read now is looked at again later.
     pub fn refuse_purged(&self, corpus: &Corpus, plan: &Plan) -> Result<(), Error> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
@@ -49,12 +50,12 @@ impl PurgeWatch {
             return Ok(());
         }
         state.next = begun + PAUSE;
-        // Before the look, so that what is committed meanwhile is seen by the next one.
+        // Before the look, so that the next one sees commits that are made meanwhile.
         let Ok(journals) = Corpus::journal_bytes(&self.corpora) else { return Ok(()) };
         if state.journals == Some(journals) {
             return Ok(());
         }
-        // What stands there in the place of the folder that is read is another corpus.
+        // If another folder stands at the path, it is another corpus.
         let looked = match corpus.is_in_place() {
             Ok(false) => Ok(()),
             _ => self.look(plan),

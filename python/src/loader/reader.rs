@@ -1,4 +1,4 @@
-//! The reader of a loader: little memory, its own threads, no lock. Any number of readers may be open.
+//! The reader of a loader: little memory, its own threads, no lock on the corpus. Any number of readers may be open.
 
 use super::ahead::{PyBatches, Work};
 use super::batch::{Form, IdMaker, Maker, OriginFinder};
@@ -23,7 +23,7 @@ pub(crate) struct PlanReader {
     opened: ProcessOwned<Mutex<Option<Arc<LoaderCorpus>>>>,
 }
 
-/// What the batches of a rank are to be: a dictionary of Python.
+/// A request for the batches of a rank: a Python dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct BatchRequest {
@@ -183,7 +183,7 @@ impl PlanReader {
             opened.pool.install(|| {
                 let epoch = opened.epoch_here(epoch, context)?;
                 let work = work(&opened, &epoch, &form, &options, (skip, stride))?;
-                // Where nobody may write there is no entry; training goes on.
+                // Without write access there is no entry, and training goes on.
                 let entry = record.then(|| {
                     let place = ("loader", now());
                     opened.corpus.record_stream(&opened.planned, &epoch, &options, place)
@@ -285,7 +285,7 @@ impl PlanReader {
     }
 }
 
-/// The work for batches of a form: the steps of one rank, and of these the steps of one worker.
+/// The work for batches of a form: the steps of one rank, or of one worker of it.
 fn work(
     opened: &Arc<LoaderCorpus>,
     epoch: &Epoch,

@@ -1,4 +1,4 @@
-//! `corpusdb backup`: backups of a corpus, each one commit, taken beside a writer.
+//! `corpusdb backup`: creates, lists, verifies, restores and drops backups, also while a writer is open.
 
 use crate::cli::output::Output;
 use crate::cli::record::{OnRecord, RecordArgs};
@@ -196,7 +196,7 @@ impl Report for VerifyBackupsReport {
     }
 }
 
-/// Documents that are named of those purged since.
+/// Purged documents that are named, at most.
 const NAMED: usize = 5;
 
 /// Restore a backup as a new corpus.

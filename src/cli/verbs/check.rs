@@ -1,4 +1,4 @@
-//! `corpusdb check`, `compact` and `migrate`: is everything as it must be, and the files of the store.
+//! `corpusdb check`, `compact` and `migrate`: looks for faults, and rewrites the files of the store.
 
 use crate::cli::output::{self, Output};
 use crate::cli::verb::{CorpusPath, ExitStatus, Manners, PythonMethod, Report, Verb, VerbCall};
@@ -105,7 +105,7 @@ impl Verb for CheckArgs {
         let faults = corpus.check(depth, &call.context)?;
         let crowded = match corpus.view().crowded() {
             Ok(crowded) => crowded.len(),
-            // It is among the faults.
+            // The faults have it already.
             Err(_) if !faults.is_empty() => 0,
             Err(error) => return Err(corpusdb::Error::from(error).into()),
         };

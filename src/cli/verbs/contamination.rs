@@ -1,4 +1,4 @@
-//! `corpusdb contamination`: suites of evaluation items, and what of them is in a corpus.
+//! `corpusdb contamination`: adds, lists and drops suites of evaluation items, and shows evidence of their items.
 
 use super::contamination_evidence::{ShownEvidence, print_table};
 use crate::cli::find::DocumentName;
@@ -19,7 +19,7 @@ use corpusdb::{Corpus, CorpusWriter, Error};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Fields that are not searched for, of which the names are shown.
+/// Fields without a search, at most, whose names are shown.
 const LISTED: usize = 24;
 /// The note on suites whose items an earlier release read.
 pub(super) const EARLIER_ITEMS: &str = "items as an earlier release read them; `corpusdb contamination add` with the same files reads them anew";
@@ -340,7 +340,7 @@ impl Verb for ContaminationShowArgs {
         let evidence = if is_suite && !matches!(name, DocumentName::Id(_)) {
             corpus.suite_evidence(&what, &rule, limit)?
         } else {
-            // A key that was given again: the newest document has it now.
+            // Of several documents that had the key, the newest has it now.
             let Some(document) = name.documents(corpus, &|_| {})?.pop() else {
                 let known = suites.into_iter().map(|suite| suite.suite);
                 let unknown = UnknownName::new("suite or document", &what, known);

@@ -1,4 +1,4 @@
-//! Evidence of a suite in a document, for people: in a table, or with the texts beside it.
+//! Prints evidence of a suite in a document for people: as a table, or with the texts.
 
 use crate::cli::output::Output;
 use corpusdb::Corpus;

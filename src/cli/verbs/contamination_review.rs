@@ -1,4 +1,4 @@
-//! `corpusdb contamination review`: pairs of an item and a document side by side, and what somebody decides about them.
+//! `corpusdb contamination review`: shows pairs of an item and a document, and stores what a person decides about them.
 
 use super::review_columns::print_pair;
 use super::review_verdicts;
@@ -75,15 +75,15 @@ pub(super) struct ReviewedPairs {
     none: &'static str,
 }
 
-/// What the answer says of pairs.
+/// What the answer prints about the pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ShownPairs {
-    /// Each of them.
+    /// Each pair.
     #[default]
     All,
-    /// How many a page has.
+    /// The number of pairs on a page.
     Count,
-    /// Nothing: each was asked about.
+    /// Nothing: a person was asked about each.
     Nothing,
 }
 
@@ -120,7 +120,7 @@ A line of verdicts is one that --json prints, or {\"suite\", \"item\", \"documen
             pages::write_page(file, &pages::page(&page)?)?;
             shown = ShownPairs::Count;
         } else if is_asked(call) {
-            // Nothing is held open while somebody thinks.
+            // Nothing is held open while the person thinks.
             drop(corpus);
             let answers = std::io::stdin().lock();
             ask_each(&pairs, answers, call.note, &mut |pair, verdict| {
@@ -144,7 +144,7 @@ fn is_asked(call: &VerbCall<'_>) -> bool {
 }
 
 impl ContaminationReviewArgs {
-    /// Stores the verdicts of arguments and of a file.
+    /// Stores the verdicts that arguments and a file give.
     fn store_verdicts(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<JudgedPairs> {
         let mut writer = call.options.open_writer(path)?;
         let (corpus, mut judgements) = (writer.corpus(), Vec::new());
@@ -164,7 +164,7 @@ impl ContaminationReviewArgs {
     }
 }
 
-/// The precision of each suite about which something was decided.
+/// The precision of each suite with verdicts.
 fn precision_by_suite(
     corpus: &Corpus,
     options: &ReviewOptions,
@@ -191,8 +191,8 @@ fn store_verdict(
     Ok(())
 }
 
-/// `SUITE:ITEM=ID|KEY`; a name has no colon before that of its item, and of several `=` that counts behind which a
-/// document is named.
+/// Parses `SUITE:ITEM=ID|KEY`. The name of a suite has no colon. Of several `=` the first one counts that is followed
+/// by the name of a document.
 fn parse_judgement(
     corpus: &Corpus,
     pair: &str,
@@ -217,7 +217,7 @@ fn parse_judgement(
         if corpus.suite_item(&suite, item)?.is_none() {
             continue;
         }
-        // A key that was given again: the newest document has it now.
+        // Of several documents that had the key, the newest has it now.
         let found = find::documents(corpus, Some(document), None, call.note)?;
         let Some(document) = found.last() else {
             anyhow::bail!("`{pair}`: no document has the key {document}");
@@ -279,7 +279,7 @@ enum TypedAnswer {
     Quit,
 }
 
-/// Shows the pairs, and hands each verdict to `store`, until all are shown, or no more answers come.
+/// Shows the pairs one by one and hands each verdict to `store`, until the last pair or the end of input.
 fn ask_each(
     pairs: &[ReviewPair],
     mut answers: impl BufRead,

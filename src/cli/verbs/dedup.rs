@@ -1,4 +1,4 @@
-//! `corpusdb dedup`: what a dedup policy comes to, and deciding again under another one.
+//! `corpusdb dedup`: explains a dedup policy, and decides again under another one.
 
 use crate::cli::output::Output;
 use crate::cli::verb::{DryRun, PythonMethod, Report, Verb, VerbCall};
@@ -176,7 +176,7 @@ fn print_detection(found: &DedupExplanation, out: &mut Output) {
     if found.unused_slots > 0 {
         out.line(format!("sketch slots in no band: {}", found.unused_slots));
     }
-    // Nothing is verified in mode lsh: no estimate is asked for.
+    // Mode lsh verifies nothing, so its report has no estimate.
     let verifies = found.policy_settings.mode != DedupMode::Lsh;
     out.line(format!("a pair of similarity {:.3} is found half of the time", found.half));
     if verifies {

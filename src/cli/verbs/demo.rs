@@ -1,4 +1,4 @@
-//! `corpusdb demo`: puts a script and the texts that the command carries into a directory, and runs the script.
+//! `corpusdb demo`: puts a script and its texts into a directory, and runs the script.
 
 use crate::cli::session::{CommandSession, on_disk};
 use crate::cli::verb::{ExitStatus, Manners, Streamed, Verb, VerbCall};
@@ -10,9 +10,9 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The story, as commands.
+/// The script.
 const SCRIPT: &str = include_str!("../../../examples/demo/demo.sh");
-/// The texts, a record a line behind the name of its file and a tab; later versions are in the second crawl.
+/// The texts: on each line the name of a file, a tab, and a record. Later versions are in the second crawl.
 const TEXTS: &[u8] = include_bytes!("../../../examples/demo/texts.zst");
 
 const MARKER: &str = ".corpusdb-demo";
@@ -78,7 +78,7 @@ fn run(args: DemoArgs, session: &CommandSession) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// Makes the directory. One that holds other things than an earlier demo is refused, and so is a demo in use.
+/// Makes the directory. Refuses one that holds other things than an earlier demo, and a demo in use.
 fn enter(directory: &Path, session: &CommandSession) -> anyhow::Result<()> {
     let shown = directory.display();
     let marker = directory.join(MARKER);
@@ -101,7 +101,7 @@ fn enter(directory: &Path, session: &CommandSession) -> anyhow::Result<()> {
     std::fs::write(&marker, MARK).with_context(|| format!("writing {}", marker.display()))
 }
 
-/// Writes the texts in the place of those of an earlier demo.
+/// Writes the texts, replacing those of an earlier demo.
 fn unpack_texts(directory: &Path) -> anyhow::Result<()> {
     for crawl in ["crawl-1", "crawl-2"] {
         let path = directory.join(crawl);

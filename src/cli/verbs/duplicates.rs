@@ -1,4 +1,4 @@
-//! `corpusdb duplicates`: what was removed, and what it matched; in numbers, as a list, or of one document.
+//! `corpusdb duplicates`: shows removed documents and their matches, in numbers, as a list, or for one document.
 
 use super::duplicates_text::{pair_line, print_diff, print_document, print_matrix, print_summary};
 use crate::cli::find;
@@ -16,7 +16,7 @@ use corpusdb::{Corpus, DocId};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Largest clusters that a page shows.
+/// Largest clusters on a page, at most.
 const PAGED: usize = 100;
 
 /// Show what was removed and what it matched: a summary, a list, or one document.
@@ -124,7 +124,6 @@ threshold: a chain of similar documents connects the two. Exit code 1 when no do
 }
 
 impl DuplicatesArgs {
-    /// Writes every pair as it comes.
     fn stream(&self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<()> {
         #[derive(Serialize)]
         struct PairLine {

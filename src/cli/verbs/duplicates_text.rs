@@ -1,4 +1,4 @@
-//! Duplicates for people: in numbers, as a matrix, of one document, and the differences of two texts.
+//! Prints duplicates for people: in numbers, as a matrix, of one document, and the differences of two texts.
 
 use crate::cli::output::{Output, Paint};
 use corpusdb::duplicates::{
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 /// Pairs of sources listed.
 const PAIRS: usize = 20;
-/// The longest name that stands over a column; with longer ones columns are numbered.
+/// The longest name that heads a column; for longer ones columns are numbered.
 const LONGEST: usize = 16;
-/// Columns that say what a line is and what it lost.
+/// Columns for the group of a line and its counts.
 const COUNTS: usize = 4;
 
 /// A pair on one line, the witness first.
@@ -146,7 +146,7 @@ fn print_cluster(cluster: &LargeCluster, out: &mut Output) {
     }
 }
 
-/// Lines are groups that lost documents, columns those of the witnesses.
+/// Lines are groups that lost documents, columns are groups of the witnesses.
 pub(super) fn print_matrix(found: &DuplicatesMatrix, out: &mut Output) {
     let by = found.by.join(" / ");
     let of = found.source.as_ref().map(|name| format!(" of source {name}")).unwrap_or_default();
@@ -190,7 +190,7 @@ fn heads(found: &DuplicatesMatrix, out: &mut Output) -> Vec<String> {
     heads
 }
 
-/// A line for each group that lost documents: what it had and lost, and to whom, with the share of its documents.
+/// A line for each group that lost documents: its documents, how many it lost, and the share that went to each group.
 fn lines(found: &DuplicatesMatrix) -> Vec<Vec<String>> {
     let cells: BTreeMap<_, _> =
         found.cells.iter().map(|cell| ((&cell.group, &cell.witness_group), cell)).collect();
@@ -291,7 +291,7 @@ fn print_close(close: &ClosePair, out: &mut Output) {
     }
 }
 
-/// Words only in the witness as [-word-], words only in the duplicate as {+word+}; colours on a terminal.
+/// Words of the witness alone as [-word-], words of the duplicate alone as {+word+}; on a terminal with colours.
 pub(super) fn print_diff(parts: &[DiffPart], out: &mut Output) {
     let mut line = vec![(Paint::Plain, "    ".to_owned())];
     for part in parts {
@@ -305,7 +305,7 @@ pub(super) fn print_diff(parts: &[DiffPart], out: &mut Output) {
                 out.painted(&line);
                 line = vec![(Paint::Plain, "    ".to_owned())];
             }
-            // A line that only one text has ends in a piece without a word: it needs no marks.
+            // A line that only one text has ends in a piece without a word, which needs no marks.
             if !piece.is_empty() {
                 line.push((paint, piece.to_owned()));
             }
@@ -316,7 +316,7 @@ pub(super) fn print_diff(parts: &[DiffPart], out: &mut Output) {
     }
 }
 
-/// A long stretch that both texts have, as its beginning and end.
+/// The beginning and end of a long text that both have.
 fn shorten(text: &str) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     match lines.as_slice() {

@@ -1,4 +1,4 @@
-//! `corpusdb epoch plan`, `mark`, `list`, `extend` and `drop`: the plans of epochs, which are stored.
+//! `corpusdb epoch plan`, `mark`, `list`, `extend` and `drop`: stores and manages plans of epochs.
 
 use crate::cli::files::read_text;
 use crate::cli::output::Output;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// What RECIPE and PLAN are, below the examples.
+/// The text about RECIPE and PLAN, after the examples.
 pub(super) const RECIPE_OR_PLAN: &str = "RECIPE is a TOML file (docs/reference/recipe.md); PLAN is the number that `corpusdb epoch plan` prints.";
 
 /// The other corpora of a plan that draws from several.
@@ -28,12 +28,12 @@ pub(super) struct EpochShards {
 }
 
 impl EpochShards {
-    /// Opens all of them.
+    /// Opens all corpora.
     pub(super) fn open(&self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Corpus> {
         Ok(call.options.open_with(path, &self.shards)?)
     }
 
-    /// Opens the first one for writing, and waits for another writer to end.
+    /// Opens the first corpus for writing; waits for another writer to end.
     pub(super) fn open_writer(
         &self,
         path: &Path,
@@ -43,18 +43,17 @@ impl EpochShards {
     }
 }
 
-/// A recipe of a file.
 pub(super) fn read_recipe(path: &Path) -> anyhow::Result<Recipe> {
     let text = read_text(path)?;
     Recipe::parse(&text).map_err(corpusdb::Error::from).with_context(|| path.display().to_string())
 }
 
-/// The number of a stored plan; else it is the path of a recipe.
+/// The number, if `what` is that of a stored plan; else it is the path of a recipe.
 pub(super) fn plan_number(what: &str) -> Option<u32> {
     what.parse().ok()
 }
 
-/// A stored plan, or the plan of a recipe, which is not stored.
+/// A stored plan, or the plan of a recipe, which is then not stored.
 pub(super) fn planned(corpus: &Corpus, what: &str, call: &VerbCall<'_>) -> anyhow::Result<Plan> {
     match plan_number(what) {
         Some(number) => Ok(corpus.stored_plan(number)?),
@@ -62,7 +61,7 @@ pub(super) fn planned(corpus: &Corpus, what: &str, call: &VerbCall<'_>) -> anyho
     }
 }
 
-/// Says when a plan draws documents that were removed since its snapshot.
+/// Prints a note when a plan draws documents that were removed since its snapshot.
 pub(super) fn note_removed(
     corpus: &Corpus,
     planned: &Plan,
@@ -257,7 +256,7 @@ pub(super) struct PlanRow {
 }
 
 impl PlanRow {
-    /// Fields of the plan as it was written: also of one that this release cannot use.
+    /// The fields as they were stored, so that a plan that this release cannot use is listed, too.
     fn of(record: EpochRecord) -> anyhow::Result<Self> {
         let plan: Value = serde_json::from_str(&record.plan)
             .with_context(|| format!("plan {} is damaged", record.number))?;

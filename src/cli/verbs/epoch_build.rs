@@ -1,4 +1,4 @@
-//! `corpusdb epoch explain`, `build` and `verify`: what an epoch will be, its files, and whether they are right.
+//! `corpusdb epoch explain`, `build` and `verify`: describes an epoch, writes its files, and checks them.
 
 use super::epoch::{
     EpochShards, RECIPE_OR_PLAN, note_removed, plan_number, planned, read_recipe, refuse_removed,
@@ -112,7 +112,7 @@ impl Verb for EpochBuildArgs {
 
     fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let job = BuildJob { epoch: self.epoch, out: &self.out };
-        // Before the recipe is planned: what is refused leaves no plan behind.
+        // Before planning: a refusal then leaves no plan behind.
         job.refuse_taken().map_err(corpusdb::Error::from)?;
         if self.strict {
             let corpus = self.shards.open(path, call)?;
@@ -139,7 +139,7 @@ impl Verb for EpochBuildArgs {
 }
 
 impl EpochBuildArgs {
-    /// A stored plan, or the plan of a recipe, which is stored.
+    /// A stored plan, or the plan of a recipe, which is then stored.
     fn stored_plan(&self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Plan> {
         match plan_number(&self.what) {
             Some(number) => Ok(self.shards.open(path, call)?.stored_plan(number)?),
@@ -180,7 +180,7 @@ impl Report for BuildReport {
     }
 }
 
-/// To three decimals: an achieved share differs from the asked one by less than a row.
+/// With three decimals: an achieved share differs from the asked one by less than a row.
 fn fine_percent(share: f64) -> String {
     format!("{:.3} %", share * 100.0)
 }

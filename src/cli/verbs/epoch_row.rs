@@ -1,4 +1,4 @@
-//! `corpusdb epoch row`: rows of an epoch, or those of a step, with their documents and their text.
+//! `corpusdb epoch row`: shows rows of an epoch by number or by step, with their documents and text.
 
 use super::epoch::{EpochShards, RECIPE_OR_PLAN, planned};
 use crate::cli::output::{Output, Paint};
@@ -9,10 +9,10 @@ use corpusdb::pages::{self, RowsPage, corpus_title};
 use corpusdb::show::{count, number};
 use std::path::{Path, PathBuf};
 
-/// Rows that are shown at once.
+/// Rows that are shown, at most.
 const MOST_ROWS: u64 = 1024;
 
-/// Positions of the rows that are shown at once, unless one row has more.
+/// Positions of all rows that are shown, at most, unless one row has more.
 const MOST_POSITIONS: u64 = 1 << 22;
 
 /// Show rows: their segments, the document and position that each comes from, their text and what is trained on.
@@ -119,7 +119,7 @@ impl EpochRowArgs {
             Some(rank) => rank..rank.saturating_add(1),
             None => 0..self.world.max(1),
         };
-        // As many rows as ranks, unless the epoch ends.
+        // There is a row for each rank, unless the epoch ends.
         refuse_many(ranks.end - ranks.start, 1)?;
         let mut rows: Vec<EpochRow> = Vec::new();
         for rank in ranks {
@@ -134,7 +134,7 @@ impl EpochRowArgs {
     }
 }
 
-/// Refuses more rows than are shown at once.
+/// Refuses more rows than can be shown.
 fn refuse_many(rows: u64, capacity: u32) -> anyhow::Result<()> {
     let is_few = rows <= MOST_ROWS && rows.saturating_mul(capacity.into()) <= MOST_POSITIONS;
     anyhow::ensure!(
@@ -191,7 +191,7 @@ fn print_row(report: &RowReport, out: &mut Output) {
     }
 }
 
-/// The text of a segment below a line that names it, or pads.
+/// The text of a segment, below a line that names it; or a line for pads.
 fn print_parts(segment: Option<&RowSegment>, parts: &[RowPart], out: &mut Output) {
     let Some(segment) = segment else {
         let pads: u64 = parts.iter().map(|part| u64::from(part.length)).sum();

@@ -1,4 +1,4 @@
-//! `corpusdb epoch stream`: the rows of an epoch, without an export.
+//! `corpusdb epoch stream`: writes the rows of an epoch to standard output, without an export.
 
 use super::epoch::{EpochShards, RECIPE_OR_PLAN, planned};
 use crate::cli::output;
@@ -12,7 +12,7 @@ use corpusdb::epoch::{
 use std::io::BufWriter;
 use std::path::Path;
 
-/// Batches read ahead of those that are written.
+/// Batches that are read ahead of the one written.
 const AHEAD: usize = 4;
 
 /// Write the batches of one rank to standard output, from any batch on.
@@ -96,7 +96,7 @@ impl Verb for EpochStreamArgs {
             .take(most)
             .try_for_each(|batch| printer.write(&batch?))
             .and_then(|()| printer.finish());
-        // What was read and not taken any more may have gone out in part.
+        // A batch that was read but not taken may have gone out in part.
         let ended = entry.map(|entry| entry.end(batches.state().1));
         if let Some(Err(error)) = ended {
             call.note(&format!("not recorded: {:#}", anyhow::Error::from(error)));
@@ -107,7 +107,7 @@ impl Verb for EpochStreamArgs {
 }
 
 impl EpochStreamArgs {
-    /// The entry of what is streamed; without one a note says why.
+    /// Puts the stream on record; without an entry a note says why.
     fn entry(
         &self,
         corpus: &Corpus,

@@ -1,4 +1,4 @@
-//! `corpusdb export`: documents as files that other programs read.
+//! `corpusdb export`: writes documents as files that other programs read.
 
 use crate::cli::output::{self, Output};
 use crate::cli::record::{OnRecord, RecordArgs};

@@ -1,4 +1,4 @@
-//! `corpusdb field`: declared fields, added, set, computed, listed and dropped at any time.
+//! `corpusdb field`: adds, sets, computes, lists and drops declared fields.
 
 use super::ingest::{print_misfits, print_name_rows};
 use crate::cli::output::Output;
@@ -146,7 +146,7 @@ fn print_field(report: &FieldReport, out: &mut Output) {
     print_decided_again(report.kept_again, report.no_longer_kept, out);
 }
 
-/// Documents that stand otherwise, since the keep order goes by a field that was changed.
+/// Prints how many documents changed their standing because the keep order goes by the field.
 fn print_decided_again(kept_again: u64, no_longer_kept: u64, out: &mut Output) {
     if kept_again + no_longer_kept > 0 {
         let (gone, back) = (number(no_longer_kept), number(kept_again));
@@ -223,7 +223,7 @@ fn parse_join_column(text: &str) -> Result<JoinColumn, String> {
 }
 
 impl FieldSetSettings {
-    /// Options for the library; `field` is the one named by itself.
+    /// The options for the library; `field` is the name that the call gives by itself.
     ///
     /// # Errors
     /// Options that do not go together.

@@ -1,4 +1,4 @@
-//! `corpusdb info`: what is in a corpus.
+//! `corpusdb info`: prints what is in a corpus.
 
 use super::contamination::EARLIER_ITEMS;
 use crate::cli::output::Output;

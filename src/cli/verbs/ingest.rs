@@ -1,4 +1,4 @@
-//! `corpusdb ingest` and `bulk-load`: files, or a load with its decisions, into a corpus.
+//! `corpusdb ingest` and `bulk-load`: bring files, or a load with its decisions, into a corpus.
 
 use crate::cli::output::Output;
 use crate::cli::session::stores;
@@ -14,7 +14,7 @@ use corpusdb::{CorpusWriter, IngestOptions, IngestReport, parse_bytes};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Files that are named of each reason.
+/// Files named for each reason, at most.
 const NAMED: usize = 3;
 
 /// Ingest files: remove duplicates, encode, index and commit; known records are skipped.
@@ -299,7 +299,7 @@ fn print_skipped(passed: SkippedContent, out: &mut Output) {
     }
 }
 
-/// Rows of tables that repeat the row of names.
+/// Counts of rows of tables that repeat the header.
 pub(in crate::cli) fn print_name_rows(rows: u64, first: Option<&str>, out: &mut Output) {
     if rows > 0 {
         let first = first.map_or_else(String::new, |first| format!(" (the first: {first})"));
@@ -333,7 +333,7 @@ fn print_left_files(files: &FileTally, out: &mut Output) {
     }
 }
 
-/// Values that the types of their fields cannot hold, a line a field.
+/// Values that the types of their fields cannot hold, a line for each field.
 pub(in crate::cli) fn print_misfits(misfits: &BTreeMap<String, FieldMisfits>, out: &mut Output) {
     for (field, misfits) in misfits {
         let FieldMisfits { example, file, record, .. } = misfits;

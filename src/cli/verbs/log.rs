@@ -1,4 +1,4 @@
-//! `corpusdb log` and `undo`: the verbs that were run on a corpus, and taking one back.
+//! `corpusdb log` and `undo`: list the verbs that were run on a corpus, and undo one.
 
 use crate::cli::output::Output;
 use crate::cli::session::now;
@@ -47,7 +47,7 @@ impl ListRow for LogEntry {
     }
 }
 
-/// An entry in words: commits, verb, counts.
+/// An entry as a line: commits, verb, counts.
 fn words(entry: &LogEntry) -> String {
     let mut words = match entry.last {
         last if last == entry.commit => format!("commit {last}: "),

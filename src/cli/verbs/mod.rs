@@ -1,4 +1,4 @@
-//! The verbs, one file a family, and the table: help, reference and Python texts of a verb follow from its row.
+//! The table of verbs: help, reference and Python texts of a verb follow from its row; each family has a file.
 
 mod backup;
 mod check;
@@ -164,7 +164,6 @@ pub const FAMILIES: &[(&str, &str)] = &[
     ("tokenizer", "Register, train, extend, analyse, check, use and drop tokenizers"),
 ];
 
-/// The row of a path.
 pub fn find_verb(path: &str) -> Option<&'static VerbEntry> {
     VERBS.iter().find(|row| row.path == path)
 }

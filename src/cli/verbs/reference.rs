@@ -1,4 +1,4 @@
-//! `corpusdb completions` and `reference`: what is written from the rows of all verbs.
+//! `corpusdb completions` and `reference`: print pages that are generated from the table of verbs.
 
 use crate::cli::output;
 use crate::cli::session::ReferencePage;
@@ -49,7 +49,7 @@ impl Verb for ReferenceArgs {
     }
 }
 
-/// Prints a text as it is, whatever form answers have.
+/// Prints a text as it is, in any form of answers.
 fn print(text: &str) -> anyhow::Result<Streamed> {
     let mut out = output::stdout();
     writeln!(out, "{}", text.trim_end())?;

@@ -1,4 +1,4 @@
-//! `corpusdb remove`, `restore` and `purge`: documents that the user does not want, taking that back, and erasing them.
+//! `corpusdb remove`, `restore` and `purge`: removes documents, takes that back, or erases them.
 
 use super::shell_editor::history_file;
 use crate::cli::find::{self, DocumentArgs, DocumentName};
@@ -31,7 +31,7 @@ pub struct RemovalArgs {
 }
 
 impl RemovalArgs {
-    /// What goes on record of a removal that is asked for now.
+    /// The description of a removal made now, as it is stored.
     pub fn request(self, condition: Option<&str>) -> RemovalRequest {
         let reach = if self.no_block { BlockReach::Nothing } else { self.block };
         let mut removal = RemovalRequest::new(reach);
@@ -359,7 +359,7 @@ impl Verb for PurgeArgs {
 }
 
 impl PurgeArgs {
-    /// The documents that are named; those of the condition.
+    /// The documents that arguments name, or those of a condition.
     fn select(
         &self,
         corpus: &Corpus,
@@ -382,7 +382,7 @@ impl PurgeArgs {
     }
 }
 
-/// Documents named of a purge that was stopped.
+/// Documents of an unfinished purge that are named, at most.
 const NAMED: usize = 5;
 
 /// The note on an interrupted purge, which is finished first; its documents have keys only until then.

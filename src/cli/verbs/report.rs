@@ -1,4 +1,4 @@
-//! `corpusdb report`: the corpus as a data card, a page or JSON; described in Croissant; summed up as the EU asks.
+//! `corpusdb report`: writes a data card, a Croissant description, and the summary that the EU asks for.
 
 use crate::cli::output::{self, Output};
 use crate::cli::session::on_disk;
@@ -67,7 +67,7 @@ or left blank. Fields filled in by hand stay when the file is written again.";
 
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let options = ReportOptions { domains_by_text: self.eu_summary.is_some(), ..self.options };
-        // What may be refused comes before the work.
+        // Checks that may fail come before the work.
         let describing = |file: &Path| format!("describing the corpus in {}", file.display());
         if let Some(file) = &self.croissant {
             pages::check_croissant(file).with_context(|| describing(file))?;
@@ -95,7 +95,7 @@ or left blank. Fields filled in by hand stay when the file is written again.";
     }
 }
 
-/// Says what only a person knows.
+/// Lists the blanks that only a person can fill in.
 fn note_blanks(file: &Path, blanks: &[(&str, &str)], call: &VerbCall<'_>) {
     if blanks.is_empty() {
         return;

@@ -1,21 +1,21 @@
-//! A pair on a terminal: the item to the left, the document to the right, what both have marked.
+//! Prints a pair on a terminal: the item to the left, the document to the right, with what both have marked.
 
 use crate::cli::output::{Output, Paint};
 use corpusdb::contamination::Excerpt;
 use corpusdb::query::{ReviewPair, ReviewPart};
 use corpusdb::show;
 
-/// Columns from which on two texts stand side by side.
+/// Columns that are needed to print two texts side by side.
 const WIDE: usize = 80;
 /// Columns of two texts side by side, at most: longer lines are hard to read.
 const WIDEST: usize = 200;
-/// Columns between them.
+/// What stands between the columns.
 const BETWEEN: &str = " | ";
 
-/// Parts of a line, with what is marked.
+/// Parts of a line, each with its colour.
 type Parts = Vec<(Paint, String)>;
 
-/// A line of a column: its pieces, marked or not, and how wide they are.
+/// A line of a column: its pieces, marked or not, and their width.
 #[derive(Default)]
 struct ColumnLine {
     pieces: Vec<(bool, String)>,
@@ -30,7 +30,6 @@ impl ColumnLine {
     }
 }
 
-/// Prints a pair.
 pub(super) fn print_pair(pair: &ReviewPair, out: &mut Output) {
     out.line(heading(pair));
     let (width, marks) = (out.width().min(WIDEST), out.marks_width(Paint::Highlight));
@@ -65,7 +64,7 @@ fn heading(pair: &ReviewPair) -> String {
     )
 }
 
-/// The lines of a part and of what stands in the document; marks take so many columns.
+/// The lines of a part of an item, next to its excerpts of the document; `marks` is the width of marks.
 fn side_by_side(part: &ReviewPart, width: usize, marks: usize) -> Vec<Parts> {
     if width < WIDE {
         let asked = column(&part.asked, width, marks);
@@ -82,7 +81,7 @@ fn side_by_side(part: &ReviewPart, width: usize, marks: usize) -> Vec<Parts> {
         .map(|at| {
             let (left, right) = (asked.get(at).unwrap_or(&none), found.get(at).unwrap_or(&none));
             let space = " ".repeat(each.saturating_sub(left.width));
-            // Nothing stands behind the bar of a line that the document has no part of.
+            // A line without text of the document ends at the bar.
             let between = if right.pieces.is_empty() { BETWEEN.trim_end() } else { BETWEEN };
             let between = (Paint::Plain, space + between);
             left.parts().chain([between]).chain(right.parts()).collect()
@@ -90,7 +89,7 @@ fn side_by_side(part: &ReviewPart, width: usize, marks: usize) -> Vec<Parts> {
         .collect()
 }
 
-/// Pieces of a text as lines of at most so many columns; dots stand where something is left out.
+/// Breaks pieces of a text into lines of at most `width` columns; dots stand where text is left out.
 fn column(pieces: &[Excerpt], width: usize, marks: usize) -> Vec<ColumnLine> {
     let mut column = ExcerptColumn { lines: Vec::new(), line: ColumnLine::default(), width, marks };
     for piece in pieces {
@@ -112,12 +111,12 @@ struct ExcerptColumn {
     lines: Vec<ColumnLine>,
     line: ColumnLine,
     width: usize,
-    /// Columns that the marks of a piece take.
+    /// Columns of the marks around a marked piece.
     marks: usize,
 }
 
 impl ExcerptColumn {
-    /// Cuts where the line is full, and at line ends; empty lines are left out.
+    /// Appends text: breaks where the line is full, and at line ends; leaves empty lines out.
     fn put(&mut self, is_marked: bool, text: &str) {
         for character in text.chars() {
             if character == '\n' {
@@ -150,7 +149,7 @@ impl ExcerptColumn {
     }
 }
 
-/// A tab and a return take a column here; what a terminal would obey is shown.
+/// The character that is printed: a space for a tab or return, and a sign for one that would control a terminal.
 fn visible(character: char) -> char {
     match character {
         '\t' | '\r' => ' ',
@@ -200,13 +199,13 @@ pub(super) mod tests {
         assert!(lines[1].contains("[[how many]]\u{fffd}[31m?"), "{lines:?}");
         let bars: Vec<usize> = lines.iter().map(|line| line.find(BETWEEN).unwrap()).collect();
         assert_eq!(bars, [40, 40]);
-        // One below the other where there is no room, and no line wider than that.
+        // Without room for two columns the texts stand below each other, and no line is too wide.
         let lines = drawn(side_by_side(&part, 40, 4));
         assert!(lines.iter().all(|line| line.chars().count() <= 40), "{lines:?}");
         assert!(lines.contains(&"-".repeat(40)));
     }
 
-    /// As a pipe has them.
+    /// As they are printed to a pipe.
     fn drawn(lines: Vec<Parts>) -> Vec<String> {
         let piece = |(paint, text): (Paint, String)| match paint {
             Paint::Highlight => format!("[[{text}]]"),

@@ -1,4 +1,4 @@
-//! Verdicts as JSON lines.
+//! Reads verdicts from JSON lines and stores them.
 
 use anyhow::Context as _;
 use corpusdb::contamination::SuiteVerdict;
@@ -11,10 +11,10 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// Verdicts stored in one commit.
+/// Verdicts of one commit.
 const CHUNK: usize = 1 << 12;
 
-/// A line; what else a printed pair has is skipped.
+/// A line of verdicts; other members of a printed pair are skipped.
 #[derive(Deserialize)]
 struct VerdictLine {
     suite: String,
@@ -79,7 +79,7 @@ fn store(
     Ok(())
 }
 
-/// What a line says; nothing where it leaves the pair open.
+/// The verdict of a line; none where the pair is left open.
 fn judgement(line: &str, corpus: &Corpus) -> anyhow::Result<Option<Judgement>> {
     let VerdictLine { suite, item, document, key, verdict } =
         serde_json::from_str(line).context("no line of verdicts")?;

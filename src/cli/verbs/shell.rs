@@ -1,5 +1,4 @@
-//! The shell of `corpusdb sql`: reads statements and commands line by line, runs them, and stays open whatever becomes of
-//! them.
+//! The shell of `corpusdb sql`: reads statements and commands, runs them, and continues after errors.
 
 use super::shell_editor::{LineEditor, ShellInput, quoted};
 use super::shell_input::{COMMANDS, ShellCommand, ShellStep, step};
@@ -16,7 +15,7 @@ use std::time::Instant;
 
 const PROMPT: &str = "corpusdb> ";
 
-/// Runs the shell until it is left.
+/// Runs the shell until the user leaves it.
 pub(super) fn run(
     path: &Path,
     query: SqlQuery,
@@ -45,39 +44,39 @@ pub(super) fn run(
             ShellInput::End => return Ok(()),
         };
         match step(&typed) {
-            // An end of input within a statement.
+            // The input has ended within a statement.
             ShellStep::Nothing | ShellStep::Incomplete => {}
             ShellStep::Wrong(why) => output::note(&format!("error: {why}")),
             ShellStep::Command(ShellCommand::Quit) => return Ok(()),
             ShellStep::Command(command) => shell.obey(command),
             ShellStep::Statements(statements) => {
                 shell.reopen_if_changed(&mut lines);
-                // Those behind one that failed were meant to follow on it.
+                // Statements after one that failed are skipped, since they may build on it.
                 let _ = statements.iter().try_for_each(|it| shell.run_statement(&it.text));
             }
         }
     }
 }
 
-/// What the next statement meets.
+/// The state of the shell between statements.
 struct SqlShell<'a> {
     path: PathBuf,
     corpus: Corpus,
-    /// Whether the corpus stood at its path when it was last looked for.
+    /// Whether the corpus was at its path at the last look.
     is_in_place: bool,
     query: SqlQuery,
     session: &'a CommandSession,
     mode: PrintFormat,
     timer: bool,
-    /// The file that the next answer goes to.
+    /// The file for the next answer.
     output: Option<AnswerFile>,
 }
 
-/// A statement that failed, and whose error was printed.
+/// A statement failed, and its error was printed.
 struct StatementFailure;
 
 impl SqlShell<'_> {
-    /// Opens the corpus again where a writer has committed since. Another one at its path is not what was asked about.
+    /// Opens the corpus again if a writer has committed since. Another corpus at its path is left alone.
     fn reopen_if_changed(&mut self, lines: &mut LineEditor) {
         let looked = match (self.corpus.is_in_place(), self.corpus.is_current()) {
             (Ok(false), _) => {
@@ -132,7 +131,7 @@ impl SqlShell<'_> {
                 Ok(())
             }
             Err(error) => {
-                // What went wrong is repaired and asked again, into the same file.
+                // The user will correct the statement, and wants the answer in the same file.
                 self.output = output;
                 match interrupt.is_raised() {
                     true => output::note("cancelled"),
@@ -147,7 +146,7 @@ impl SqlShell<'_> {
         StatementScope { corpus: &self.corpus, query: &self.query }
     }
 
-    /// Writes the answer to a statement to a file, and says so.
+    /// Writes the answer to a statement to a file, and reports that.
     fn write(&self, to: &AnswerFile, statement: &str, context: &Context<'_>) -> anyhow::Result<()> {
         let report = to.write(self.scope(), statement, context)?;
         let text = match self.session.json {
@@ -194,7 +193,7 @@ impl SqlShell<'_> {
                 output::note("answers are printed");
             }
             ShellCommand::Output(Some((to, force))) => {
-                // Where the ending tells nothing the mode does.
+                // Where the file's ending names no format, the mode does.
                 let format = match (to.extension(), self.mode) {
                     (None, PrintFormat::Csv) => Some(AnswerFormat::Printed(PrintFormat::Csv)),
                     (None, PrintFormat::Json) => Some(AnswerFormat::Printed(PrintFormat::Json)),

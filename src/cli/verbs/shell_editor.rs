@@ -1,5 +1,4 @@
-//! Reads what is typed into the shell: with a history, with words completed from the corpus and the engine, until a
-//! statement has its end.
+//! The line editor of the shell: history, completion from the corpus and the engine, and statements of several lines.
 
 use super::shell_input::{COMMANDS, ShellCommandHelp, ShellStep, step};
 use corpusdb::Corpus;
@@ -17,26 +16,24 @@ use std::path::PathBuf;
 const DIRECTORY: &str = "corpusdb";
 const FILE: &str = "sql_history";
 
-/// What was typed.
+/// An input of the user.
 pub(super) enum ShellInput {
-    /// LineEditor up to the end of a statement, or a command.
+    /// All lines of a statement, or a command.
     Text(String),
-    /// Something that Ctrl-C took away.
+    /// Ctrl-C dropped the input.
     Cleared,
-    /// Ctrl-D: nothing more comes.
+    /// Ctrl-D: the input has ended.
     End,
 }
 
-/// The lines of a terminal.
 pub(super) struct LineEditor {
     editor: Editor<ShellHelper, FileHistory>,
-    /// Where the history is kept, if it can be.
+    /// The file of the history, if there can be one.
     history: Option<PathBuf>,
 }
 
 impl LineEditor {
-    /// Begins with the history that is kept. It is a convenience: what cannot be read or written of it is not a
-    /// failure.
+    /// Loads the history. It is a convenience, so errors of its file are ignored.
     pub(super) fn open(corpus: &Corpus) -> anyhow::Result<Self> {
         let config =
             Config::builder().completion_type(CompletionType::List).auto_add_history(false).build();
@@ -55,14 +52,14 @@ impl LineEditor {
         Ok(Self { editor, history })
     }
 
-    /// From now on the names of this corpus complete words.
+    /// Takes the names of this corpus for completion.
     pub(super) fn name(&mut self, corpus: &Corpus) {
         if let (Some(words), Ok(names)) = (self.editor.helper_mut(), corpus.sql_names()) {
             words.names = names;
         }
     }
 
-    /// Waits for input, and remembers it.
+    /// Waits for input, and adds it to the history.
     pub(super) fn read(&mut self, prompt: &str) -> anyhow::Result<ShellInput> {
         match self.editor.readline(prompt) {
             Ok(typed) => {
@@ -79,7 +76,6 @@ impl LineEditor {
     }
 }
 
-/// What helps to type.
 struct ShellHelper {
     names: SqlNames,
     files: FilenameCompleter,
@@ -121,7 +117,7 @@ impl Highlighter for ShellHelper {}
 
 impl Helper for ShellHelper {}
 
-/// What could stand at the end of `typed`: the byte at which the word begins, and the words.
+/// Completions at the end of `typed`: the byte at which the word begins, and words for it.
 fn complete(names: &SqlNames, typed: &str) -> (usize, Vec<String>) {
     if typed.trim_start().starts_with('.') {
         return complete_command(names, typed);
@@ -129,7 +125,7 @@ fn complete(names: &SqlNames, typed: &str) -> (usize, Vec<String>) {
     if typed.matches('\'').count() % 2 == 1 {
         return (typed.len(), Vec::new());
     }
-    // Within a name in quotes the word begins behind these.
+    // Within a quoted name the word begins at the quote.
     let quote = typed.rfind('"').filter(|_| typed.matches('"').count() % 2 == 1);
     let start = quote.unwrap_or_else(|| begin(typed));
     let (before, word) = typed.split_at(start);
@@ -165,7 +161,7 @@ fn complete(names: &SqlNames, typed: &str) -> (usize, Vec<String>) {
     (start, found)
 }
 
-/// Words of a command line.
+/// Completions of a word of a command.
 fn complete_command(names: &SqlNames, typed: &str) -> (usize, Vec<String>) {
     let start = typed.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let (before, word) = typed.split_at_checked(start).unwrap_or((typed, ""));
@@ -174,7 +170,7 @@ fn complete_command(names: &SqlNames, typed: &str) -> (usize, Vec<String>) {
         "" => add(&mut found, word, COMMANDS.iter().map(|it| it.word().to_owned())),
         ".schema" => add(&mut found, word, names.tables.iter().map(|it| it.name.clone())),
         known => {
-            // What may follow stands in the usage: `a|b`.
+            // The usage lists what may follow: `a|b`.
             let entry: Option<&ShellCommandHelp> = COMMANDS.iter().find(|it| it.word() == known);
             let choices = entry.and_then(|it| it.usage.split_once(' ')).map_or("", |(_, it)| it);
             let choices = choices.trim_matches(['[', ']']).split('|');
@@ -188,7 +184,7 @@ fn complete_command(names: &SqlNames, typed: &str) -> (usize, Vec<String>) {
     (start, found)
 }
 
-/// Adds those of `words` that begin as `word` does, each once.
+/// Adds those of `words` that begin with `word`, each once.
 fn add(found: &mut Vec<String>, word: &str, words: impl Iterator<Item = String>) {
     let word = word.to_lowercase();
     for candidate in words {
@@ -215,12 +211,12 @@ pub(super) fn quoted(name: &str) -> String {
     if is_plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
-/// The file of the history; none where no directory can be told.
+/// The file of the history; none where the environment names no directory.
 pub(super) fn history_file() -> Option<PathBuf> {
     state_file(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))
 }
 
-/// By the two variables: a path that is not absolute counts as none.
+/// The file by the two variables; a path that is not absolute is ignored.
 fn state_file(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let absolute =
         |path: Option<OsString>| path.map(PathBuf::from).filter(|path| path.is_absolute());

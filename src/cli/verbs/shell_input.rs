@@ -1,10 +1,11 @@
-//! What is typed into the shell: statements, commands with a point, or not yet either. Nothing is done here, so that all
-//! of it is tested.
+//! Parses input of the shell into statements, dot commands, or the beginning of either.
+//!
+//! Parsing does nothing else, so all of it is tested.
 
 use corpusdb::query::{PrintFormat, Script, ScriptEnd, ScriptStatement};
 use std::path::PathBuf;
 
-/// A command as `.help` has it.
+/// A command as `.help` lists it.
 pub(super) struct ShellCommandHelp {
     pub(super) usage: &'static str,
     pub(super) help: &'static str,
@@ -31,7 +32,7 @@ pub(super) const COMMANDS: [ShellCommandHelp; 8] = [
     ShellCommandHelp { usage: ".exit", help: "the same" },
 ];
 
-/// A command with what it was given.
+/// A command with its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ShellCommand {
     Help,
@@ -45,15 +46,14 @@ pub(super) enum ShellCommand {
 }
 
 impl ShellCommandHelp {
-    /// The word itself.
     pub(super) fn word(&self) -> &'static str {
         self.usage.split(' ').next().unwrap_or_default()
     }
 }
 
 impl ShellCommand {
-    /// Reads a line that begins with a point; answers what is wrong with it otherwise. The beginning of a command is
-    /// enough where no other begins so.
+    /// Parses a line that begins with a dot; the error says what is wrong. A command may be shortened to an unambiguous
+    /// beginning.
     pub(super) fn read(line: &str) -> Result<Self, String> {
         let line = line.trim().trim_end_matches(';').trim_end();
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -94,28 +94,28 @@ impl ShellCommand {
     }
 }
 
-/// What stands in quotes, of SQL or plain ones.
+/// The text within quotes.
 fn unquoted(text: &str, quote: char) -> String {
     let within = |quote| text.strip_prefix(quote).and_then(|it| it.strip_suffix(quote));
     within(quote).or_else(|| within('"')).unwrap_or(text).to_owned()
 }
 
-/// What a shell does with its input.
+/// What the shell does with an input.
 #[derive(Debug, PartialEq)]
 pub(super) enum ShellStep {
-    /// Space and comments.
+    /// Only space and comments.
     Nothing,
-    /// More lines belong to it.
+    /// A statement that continues on the next line.
     Incomplete,
-    /// It cannot be understood.
+    /// An error.
     Wrong(String),
-    /// A command with a point, or a word that people leave shells with.
+    /// A dot command, or a word with which people leave shells.
     Command(ShellCommand),
     /// Statements, all ended by `;`.
     Statements(Vec<ScriptStatement>),
 }
 
-/// What `input`, one line or several, asks for.
+/// Parses `input`, one line or several.
 pub(super) fn step(input: &str) -> ShellStep {
     let line = input.trim();
     if line.starts_with('.') {
@@ -136,7 +136,7 @@ pub(super) fn step(input: &str) -> ShellStep {
         ScriptEnd::Fault(fault) => {
             ShellStep::Wrong(format!("line {}, column {}: {}", fault.line, fault.column, fault.why))
         }
-        // An unclosed text is closed on a later line.
+        // A later line closes the string.
         _ => ShellStep::Incomplete,
     }
 }

@@ -1,4 +1,4 @@
-//! `corpusdb signals`: scores of texts, stored, listed and given up, and the published thresholds as conditions.
+//! `corpusdb signals`: stores, lists and drops scores of texts, and prints published thresholds as conditions.
 
 use super::field::{PlanNaming, print_dropped};
 use crate::cli::output::Output;
@@ -29,7 +29,7 @@ struct SignalSelection {
     set: Option<SignalSet>,
 }
 
-/// Takes the name of a signal; a wrong one is answered with those that there are, and the nearest.
+/// Parses the name of a signal; the error lists all signals, and the nearest one.
 fn signal_parser() -> impl TypedValueParser<Value = Signal> {
     let names = Signal::ALL.iter().map(|signal| signal.name);
     PossibleValuesParser::new(names)
@@ -37,7 +37,7 @@ fn signal_parser() -> impl TypedValueParser<Value = Signal> {
 }
 
 impl SignalSelection {
-    /// The signals that are meant, each once.
+    /// The selected signals, each once.
     fn signals(&self) -> Vec<Signal> {
         let mut all = self.set.map(SignalSet::signals).unwrap_or_default();
         for signal in &self.signals {
@@ -230,7 +230,7 @@ impl Verb for SignalsDropArgs {
 
     fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let mut signals = self.selection.signals();
-        // Of a set, what is stored; one that was named must be.
+        // Signals of a set are skipped if they are not stored; for one that is named that is an error.
         let stored = writer.corpus().signals()?;
         let is_stored = |signal: &Signal| {
             stored.iter().any(|known| known.name == signal.name && known.documents.is_some())

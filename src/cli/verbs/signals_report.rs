@@ -1,4 +1,4 @@
-//! `corpusdb signals report`: what published rules would remove, rule by rule, and the documents at their thresholds.
+//! `corpusdb signals report`: prints what published rules would remove, and the documents at their thresholds.
 
 use super::stats::value;
 use crate::cli::output::{Output, cut};
@@ -82,7 +82,7 @@ fn share(part: &DocumentCounts, whole: &DocumentCounts) -> String {
     percent_of(part.documents, whole.documents)
 }
 
-/// Names of the tokenizers, which every count of documents has.
+/// Names of the tokenizers; every count of documents has them all.
 fn tokenizers(report: &QualityReport) -> Vec<&String> {
     report.documents.tokens.keys().collect()
 }

@@ -1,4 +1,4 @@
-//! `corpusdb similar`: stored documents similar to a text, without ingesting it.
+//! `corpusdb similar`: finds stored documents similar to a text, without ingesting it.
 
 use crate::cli::find;
 use crate::cli::output::{self, Output};
@@ -89,7 +89,7 @@ Exit code 1 when nothing is found.";
             None => {
                 let (document, key) = (self.document.as_deref(), self.key.as_deref());
                 let found = find::documents(corpus, document, key, call.note)?;
-                // A key that was given again: the newest document has it now.
+                // Of several documents that had the key, the newest has it now.
                 let newest = found.last().map(|id| SimilarTo::Document(*id));
                 newest.map(|document| corpus.similar(document, &options)).transpose()?
             }
@@ -99,7 +99,7 @@ Exit code 1 when nothing is found.";
 }
 
 impl SimilarArgs {
-    /// The text to look for, unless it is a stored document's.
+    /// The text to compare, unless a stored document is given.
     fn text(&self) -> anyhow::Result<Option<String>> {
         let stdin = Path::new("-");
         let is_stdin = self.document.as_deref() == Some("-") || self.file.as_deref() == Some(stdin);

@@ -1,4 +1,4 @@
-//! `corpusdb snapshot`: durable names for moments, what they hold, and what changed between them.
+//! `corpusdb snapshot`: names moments durably, shows what they hold, and compares two.
 
 use crate::cli::output::{self, Output};
 use crate::cli::verb::{ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall};
@@ -174,7 +174,7 @@ pub(super) enum SnapshotDiffAnswer {
     Streamed {},
 }
 
-/// What changed in all: the first of several lines of JSON.
+/// The totals: the first of several lines of JSON.
 #[derive(Serialize)]
 struct ChangesInAll<'a> {
     earlier: &'a SnapshotMoment,
@@ -291,7 +291,7 @@ impl Report for SnapshotDiffAnswer {
     }
 }
 
-/// The changes that there are of a group, one a row, with the reasons below.
+/// The changes of a group, a row for each kind, with the reasons below.
 fn print_changes(name: &str, of: &SnapshotChanges, out: &mut Output) {
     out.line(format!("{name}:"));
     let lost = |change: &'static str, all: &[LossCounts]| {

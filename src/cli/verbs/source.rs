@@ -1,4 +1,4 @@
-//! `corpusdb source`: sources by their names.
+//! `corpusdb source`: renames a source.
 
 use crate::cli::output::Output;
 use crate::cli::verb::{DryRun, Manners, PythonMethod, Report, Verb, VerbCall};

@@ -1,4 +1,4 @@
-//! `corpusdb sql`: statements over the corpus, from the arguments, a file or standard input; on a terminal, a shell.
+//! `corpusdb sql`: runs statements from the arguments, a file or standard input; on a terminal, opens a shell.
 
 use super::shell;
 use super::sql_answer::{AnswerFile, AnswerFormat, SqlFileReport, StatementScope, print_answer};
@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a script.
+/// Bytes of a script, at most.
 const MOST: u64 = 64 << 20;
 
 /// Run SQL over documents, duplicates, sources, commits, epochs, rejects, tokenizers and snapshots.
@@ -81,7 +81,7 @@ docs/reference/sql.md lists every table and column.";
 
     fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let session = call.session()?;
-        // Whoever runs the command may read its files.
+        // The user of the command may read the files anyway.
         let mut query = SqlQuery::default().files(true);
         if let Some(snapshot) = self.snapshot {
             query = query.snapshot(snapshot);
@@ -151,7 +151,7 @@ enum ScriptSource {
     Stdin,
 }
 
-/// Statements, at least one.
+/// A script of at least one statement.
 struct ScriptFile {
     /// Their name in a message, before line and column.
     name: String,
@@ -159,7 +159,7 @@ struct ScriptFile {
 }
 
 impl ScriptSource {
-    /// Cuts what is there into statements.
+    /// Reads the input and cuts it into statements.
     fn read(self) -> anyhow::Result<ScriptFile> {
         let (name, text) = match self {
             Self::Argument(text) => return argument(text),
@@ -181,7 +181,8 @@ impl ScriptSource {
     }
 }
 
-/// The statements of an argument. What is not several the engine refuses itself, in its own words.
+/// The statements of an argument. An argument that is not several statements is left whole, for the engine's own
+/// errors.
 fn argument(text: String) -> anyhow::Result<ScriptFile> {
     let is_alone = Script::read(&text).statements.len() < 2;
     let statements = if is_alone { vec![ScriptStatement::alone(text)] } else { cut("", &text)? };
@@ -204,7 +205,7 @@ fn read(from: impl Read, name: &str) -> anyhow::Result<String> {
 }
 
 impl ScriptFile {
-    /// Prints the answers one after another, until a statement fails. Whether a value is not whole.
+    /// Prints the answers one by one until a statement fails. Returns whether a value was cut.
     fn print(&self, scope: StatementScope<'_>, format: PrintFormat) -> anyhow::Result<bool> {
         let mut out = BufWriter::new(output::stdout());
         let mut is_cut = false;
@@ -215,7 +216,7 @@ impl ScriptFile {
                 out.write_all(b"\n")?;
             }
             let printed = print_answer(scope, &statement.text, format, &mut out, &Context::new());
-            // What was printed stands before what failed.
+            // Rows that were printed come before the error.
             let printed = match printed {
                 Ok(printed) => printed,
                 Err(error) => {
@@ -236,7 +237,7 @@ impl ScriptFile {
         to: &AnswerFile,
         context: &Context<'_>,
     ) -> anyhow::Result<SqlFileReport> {
-        // Every statement that is run has rows for an answer, also DESCRIBE and SHOW.
+        // Every statement has rows as its answer, also DESCRIBE and SHOW.
         let [statement] = self.statements.as_slice() else {
             anyhow::bail!(
                 "`output=` writes the answer to one statement, and there are {}: run them one by one, each with its own file",
@@ -246,7 +247,7 @@ impl ScriptFile {
         to.write(scope, &statement.text, context).map_err(|error| self.placed(error, statement))
     }
 
-    /// The error with the place of the statement, where that is not plain.
+    /// The error with the place of the statement, if there are several.
     fn placed(&self, error: anyhow::Error, statement: &ScriptStatement) -> anyhow::Error {
         if self.name.is_empty() && self.statements.len() == 1 {
             return error;

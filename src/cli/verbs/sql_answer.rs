@@ -1,4 +1,4 @@
-//! The answer to one statement: printed in a form for people or programs, or written to a file.
+//! Prints the answer to one statement in a format for people or programs, or writes it to a file.
 
 use crate::cli::output::{self, Output};
 use crate::cli::record::OnRecord;
@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-/// The form of an answer: printed, or that of a file.
+/// The format of an answer, for printing or for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AnswerFormat {
     Printed(PrintFormat),
@@ -28,7 +28,7 @@ impl ValueEnum for AnswerFormat {
         static ALL: LazyLock<Vec<AnswerFormat>> = LazyLock::new(|| {
             let printed = PrintFormat::ALL.into_iter().map(AnswerFormat::Printed);
             let written = FormatName::all().filter(|format| format.has_columns());
-            // A form that is printed and written stands once, and JSON lines under both of its names.
+            // A format for both is listed once, and JSON lines under both of its names.
             let written = written.filter(|format| {
                 format.name() == "jsonl" || PrintFormat::from_name(format.name()).is_none()
             });
@@ -46,7 +46,7 @@ impl ValueEnum for AnswerFormat {
 }
 
 impl AnswerFormat {
-    /// The form in which answers are printed.
+    /// The format for printing.
     pub(super) fn printed(asked: Option<Self>, is_json: bool) -> anyhow::Result<PrintFormat> {
         let asked = match asked {
             Some(Self::Written(format)) => {
@@ -60,7 +60,7 @@ impl AnswerFormat {
         Ok(if is_json { PrintFormat::Json } else { asked.unwrap_or(PrintFormat::Table) })
     }
 
-    /// The form of a file.
+    /// The format for a file.
     fn written(self) -> anyhow::Result<FormatName> {
         let format = match self {
             Self::Written(format) => Some(format),
@@ -76,7 +76,7 @@ impl AnswerFormat {
     }
 }
 
-/// What statements are asked of.
+/// What statements run against.
 #[derive(Clone, Copy)]
 pub(super) struct StatementScope<'a> {
     pub(super) corpus: &'a Corpus,
@@ -84,16 +84,15 @@ pub(super) struct StatementScope<'a> {
 }
 
 impl StatementScope<'_> {
-    /// The rows of a statement.
     fn rows(&self, statement: &str, context: &Context<'_>) -> Result<Rows, corpusdb::Error> {
         self.corpus.sql(self.query.clone().text(statement).interrupt(context.interrupt()))
     }
 }
 
-/// What was printed of an answer.
+/// The outcome of printing.
 pub(super) struct PrintSummary {
     pub(super) rows: u64,
-    /// Whether a value is not whole.
+    /// Whether a value was cut.
     pub(super) is_cut: bool,
 }
 
@@ -121,13 +120,13 @@ pub(super) fn print_answer(
     Ok(PrintSummary { rows: count, is_cut: printer.has_cut() })
 }
 
-/// A file that is to have an answer.
+/// A file for an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AnswerFile {
     pub(super) to: PathBuf,
     pub(super) force: bool,
     pub(super) format: Option<AnswerFormat>,
-    /// Whether an answer that has texts is put on record.
+    /// Whether an answer with texts is put on record.
     pub(super) record: bool,
 }
 
@@ -191,7 +190,7 @@ impl AnswerFile {
 }
 
 impl SqlFileReport {
-    /// Prints it for people.
+    /// Prints a summary for people.
     pub(super) fn print(&self, out: &mut Output) {
         out.line(format!("{}: {} rows, {}", self.to, number(self.rows), size(self.bytes)));
     }

@@ -1,4 +1,4 @@
-//! `corpusdb stats`: the corpus in numbers.
+//! `corpusdb stats`: prints the corpus in numbers.
 
 use crate::cli::output::{Output, cut};
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
@@ -110,7 +110,7 @@ fn print_groups(stats: &Stats, out: &mut Output) {
     out.wide_table(&head, &rows, 2, 0);
 }
 
-/// How values are spread, a column a line.
+/// The spread of values, a line for each column.
 fn print_spreads(columns: &[&ColumnStats], out: &mut Output) {
     let head = [
         "column", "min", "p5", "p25", "p50", "p75", "p95", "max", "mean", "spread", "values",
@@ -154,7 +154,7 @@ fn print_losses(losses: &[LossStats], out: &mut Output) {
         return;
     }
     out.line("not kept:");
-    // Kinds that no source has are left out.
+    // Reasons that no source has are left out.
     type Count = fn(&LossStats) -> u64;
     let kinds: [(&str, Count); 7] = [
         ("exact", |it| it.exact),

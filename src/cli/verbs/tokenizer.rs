@@ -157,7 +157,7 @@ impl ListRow for TokenizerReport {
     }
 }
 
-/// A line about a tokenizer, and what was encoded with it.
+/// A line about a tokenizer and its encoding.
 pub(super) fn print_tokenizer(report: &TokenizerReport, out: &mut Output) {
     let of = &report.tokenizer;
     let encoded = report.encoded_tokens.map_or(String::new(), |tokens| {
@@ -299,7 +299,7 @@ impl Report for TokenizerDetails {
     const TYPE: &'static str = "tokenizer";
 
     fn print(&self, out: &mut Output) {
-        // Decisions are shown as they were stored, whatever release did.
+        // The record is shown as it was stored, by whatever release.
         match serde_json::to_value(self) {
             Ok(value) => print_outline(&value, 0, out),
             Err(error) => out.line(error.to_string()),
@@ -542,7 +542,7 @@ impl Verb for TokenizerExportArgs {
         let (file, mut is_streamed) = (&self.file, false);
         let bytes = if self.originals {
             let files = corpus.tokenizer_originals(&self.name)?;
-            // What cannot be written is refused before there is a directory.
+            // Checks that may fail come before the directory is made.
             for (name, _) in &files {
                 OutputFile::judge(&file.join(name))?;
             }

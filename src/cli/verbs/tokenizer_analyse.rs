@@ -1,4 +1,4 @@
-//! `corpusdb tokenizer analyse`: what tokenizers make of the corpus, in numbers and as a page.
+//! `corpusdb tokenizer analyse`: measures tokenizers on the corpus, in numbers and as a page.
 
 use crate::cli::output::Output;
 use crate::cli::session::on_disk;

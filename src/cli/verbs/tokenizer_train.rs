@@ -1,4 +1,4 @@
-//! `corpusdb tokenizer train` and `extend`: a tokenizer learnt from what is stored, or a longer one made of another.
+//! `corpusdb tokenizer train` and `extend`: train a tokenizer on stored text, or add tokens to one.
 
 use super::tokenizer::{note_markers, print_tokenizer};
 use crate::cli::files::{read_text, write_file};
@@ -273,7 +273,7 @@ impl Verb for TokenizerExtendArgs {
                 out,
             }));
         };
-        // Last: what is run again after an interrupt finds no directory of the name.
+        // Last, so that a rerun after an interrupt finds no directory of the name.
         if let Some(out) = out {
             out.write(&files(&extended.extension)?)?;
         }
@@ -283,7 +283,7 @@ impl Verb for TokenizerExtendArgs {
 }
 
 impl TokenizerExtendArgs {
-    /// The terms of the arguments and of the file; none where it is to grow.
+    /// The terms of the arguments and of the file; none if the new tokens are learnt.
     fn terms(&self) -> anyhow::Result<Vec<String>> {
         let mut terms = self.terms.clone();
         if let Some(file) = &self.terms_file {
@@ -301,7 +301,7 @@ impl TokenizerExtendArgs {
     }
 }
 
-/// The files by which a new embedding is made.
+/// The files that are needed to extend an embedding.
 fn files(extension: &TokenizerExtension) -> anyhow::Result<[(&'static str, Vec<u8>); 3]> {
     let failed = |error| corpusdb::Error::from(TokenizerError::from(error));
     let lines = extension.map.json_lines().map_err(failed)?;
@@ -320,7 +320,7 @@ struct NewDirectory<'a> {
 }
 
 impl<'a> NewDirectory<'a> {
-    /// Refuses what cannot be made.
+    /// Refuses a directory that cannot be made.
     fn judge(path: &'a Path) -> anyhow::Result<Self> {
         let shown = path.display();
         if std::fs::symlink_metadata(path).is_ok() {
@@ -344,7 +344,6 @@ impl<'a> NewDirectory<'a> {
         Ok(Self { path, partial: parent.join(hidden) })
     }
 
-    /// Makes it.
     fn write(&self, files: &[(&str, Vec<u8>)]) -> anyhow::Result<()> {
         let written = self.write_partial(files).and_then(|()| {
             std::fs::rename(&self.partial, self.path)
@@ -398,7 +397,7 @@ impl Report for TokenizerExtendAnswer {
 }
 
 impl NothingAdded {
-    /// Why nothing is registered or written, and what to use.
+    /// Why nothing is registered or written, and what to do.
     fn sentence(&self) -> String {
         let Self { terms, base, name, out } = self;
         let why = match (terms.is_empty(), TermCounts::of(terms).forms_refused) {
@@ -412,7 +411,7 @@ impl NothingAdded {
     }
 }
 
-/// Refused terms one by one, the others as a count.
+/// Refused terms one by one, and a count of the others.
 fn print_terms(terms: &[TermReport], out: &mut Output) {
     if terms.is_empty() {
         return;

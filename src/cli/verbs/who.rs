@@ -1,4 +1,4 @@
-//! `corpusdb who`: which outputs and snapshots had a document, also after its purge.
+//! `corpusdb who`: lists outputs and snapshots that had a document, also after its purge.
 
 use crate::cli::find::{self, DocumentName};
 use crate::cli::output::Output;
@@ -9,7 +9,7 @@ use corpusdb::roaring::RoaringTreemap;
 use corpusdb::show::{count, number};
 use corpusdb::{Corpus, OutputHolder, SnapshotHolder, WhoReport};
 
-/// Rows of an output that are printed for people.
+/// Rows of an output that are printed for people, at most.
 const ROWS: usize = 10;
 
 /// Find out which exports, epochs, streams, backups and snapshots had documents, also after a purge.
@@ -59,7 +59,7 @@ Exit code 1 when no output and no snapshot had one of the documents.";
 }
 
 impl WhoArgs {
-    /// The documents that are named; of a key also those that were purged.
+    /// The documents with an id or key; for a key also purged ones.
     fn named(&self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<RoaringTreemap> {
         let mut found = RoaringTreemap::new();
         for document in &self.documents {

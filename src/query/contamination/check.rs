@@ -1,4 +1,4 @@
-//! Texts that are not stored, against the suites of a corpus.
+//! Checks texts that are not stored against the suites of a corpus.
 
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
@@ -32,21 +32,17 @@ pub struct CheckedTexts {
     pub contaminated: u64,
 }
 
-/// Checks one text after another.
+/// Checks one text after another, and counts.
 pub(crate) struct TextCheck<'v> {
     suites: Vec<(SuiteId, Weighed<'v>)>,
     seeds: SeedIndex,
     rule: ContaminationRule,
     scratch: SeedScratch,
-    /// What was checked so far.
     pub(crate) counts: CheckedTexts,
 }
 
 impl<'v> TextCheck<'v> {
-    /// Against all suites of a view, whose n-grams are given.
-    ///
-    /// # Errors
-    /// [`QueryError`] when rows cannot be read.
+    /// A check against the suites of a view, whose n-grams are in `seeds`.
     pub(crate) fn new(
         view: &'v View,
         seeds: SeedIndex,
@@ -61,10 +57,7 @@ impl<'v> TextCheck<'v> {
         Ok(Self { suites, seeds, rule, scratch, counts: CheckedTexts::default() })
     }
 
-    /// What a text has.
-    ///
-    /// # Errors
-    /// [`QueryError`] when rows cannot be read.
+    /// The evidence of one text.
     pub(crate) fn text(&mut self, name: &str, text: &str) -> Result<CheckedText, QueryError> {
         let mut evidence = Vec::new();
         for (of, found) in self.seeds.scan(text, None, &mut self.scratch) {

@@ -1,4 +1,4 @@
-//! Evidence by document and item, as it is reported.
+//! Evidence that a document has an item of a suite, as reports show it.
 
 use super::weighed::{Weighed, Whose};
 use crate::query::error::QueryError;
@@ -60,7 +60,7 @@ pub struct ItemEvidence {
 }
 
 impl ItemEvidence {
-    /// The text of the item that it is about.
+    /// The text of the item that this evidence is about.
     #[must_use]
     pub const fn item_text(&self) -> ItemText {
         self.of
@@ -77,7 +77,7 @@ impl ItemEvidence {
             .then_with(|| same().cmp(&(other.document, &other.item, other.part, other.turn)))
     }
 
-    /// Puts in what stands at the spans of `text`.
+    /// Fills in the quotations: what stands at the spans of `text`.
     pub(super) fn quote(&mut self, text: &str) {
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         let quoted =
@@ -87,7 +87,7 @@ impl ItemEvidence {
 }
 
 impl Weighed<'_> {
-    /// The evidence of a text, as it is reported.
+    /// The evidence of a text as reports have it.
     pub(super) fn told(
         &mut self,
         whose: Whose<'_>,
@@ -133,10 +133,7 @@ impl Weighed<'_> {
     }
 }
 
-/// All evidence of a corpus, suite by suite, ascending by document and item, until `each` has enough.
-///
-/// # Errors
-/// [`QueryError`] when rows cannot be read; the error of `each`.
+/// Calls `each` with all evidence of a corpus, suite by suite, ascending by document and item, until it breaks.
 pub(crate) fn each_evidence(
     view: &View,
     rule: &ContaminationRule,
@@ -157,10 +154,7 @@ pub(crate) fn each_evidence(
     Ok(())
 }
 
-/// The evidence of a suite that is worst, at most so many, with what stands in the documents.
-///
-/// # Errors
-/// [`QueryError`] when there is no such suite, or rows cannot be read.
+/// The worst evidence of a suite, at most `limit` pieces, with quotations of the documents.
 pub(crate) fn suite_evidence(
     view: &View,
     name: &str,
@@ -185,10 +179,7 @@ pub(crate) fn suite_evidence(
     Ok(worst)
 }
 
-/// The evidence of a document, of all suites, worst first, with what stands in it.
-///
-/// # Errors
-/// [`QueryError`] when there is no such document, or rows cannot be read.
+/// The evidence of a document from all suites, worst first, with quotations.
 pub(crate) fn document_evidence(
     view: &View,
     document: DocId,
@@ -211,7 +202,7 @@ pub(crate) fn document_evidence(
     Ok(all)
 }
 
-/// The worst evidence of any that is added, bounded.
+/// Keeps the worst evidence of all that is added, up to a limit.
 pub(super) struct Worst {
     limit: usize,
     found: Vec<ItemEvidence>,

@@ -1,9 +1,10 @@
-//! What of suites is in a corpus: evidence by document and item, and in numbers.
+//! Contamination: which items of evaluation suites are in a corpus, by document and in numbers.
 //!
-//! What is stored is which n-grams each text has. `weighed` says what these come to: it leaves out what is common in
-//! the kept documents of the moment that is examined, so that no order of commits and no earlier moment has a say.
-//! `found` gives the evidence of documents, `verdicts` the documents that a rule holds of, `report` numbers, `check`
-//! the same for texts that are not stored, `review` what somebody needs who is to decide whether a rule is right.
+//! The store has which n-grams each text shares with a suite. `weighed` weighs these: it leaves out n-grams that are
+//! common in the kept documents of the examined moment, so that no order of commits and no earlier moment changes the
+//! result. `found` makes evidence of them for documents, `verdicts` lists the documents that a rule holds for, `report`
+//! has numbers, `check` examines texts that are not stored, and `review` prepares pairs for somebody who decides
+//! whether a rule is right.
 
 mod check;
 mod found;

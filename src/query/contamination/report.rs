@@ -1,4 +1,4 @@
-//! Suites and what of them is in a corpus, in numbers.
+//! The report on contamination: suites, and how much of each is in a corpus.
 
 use super::found::{ItemEvidence, Worst};
 use super::weighed::{Weighed, Whose};
@@ -84,9 +84,6 @@ pub struct TaintedSource {
 }
 
 /// The suites of a corpus, by name.
-///
-/// # Errors
-/// [`QueryError`] when a record cannot be read.
 pub(crate) fn suites(view: &View) -> Result<Vec<SuiteSummary>, QueryError> {
     let mut found: Vec<SuiteSummary> =
         view.suites()?.iter().map(|(_, record)| summary(view, record)).collect();
@@ -110,10 +107,7 @@ fn summary(view: &View, record: &SuiteRecord) -> SuiteSummary {
     }
 }
 
-/// How much of each suite, or of one, is in a corpus by a rule, with at most `limit` examples of each.
-///
-/// # Errors
-/// [`QueryError`] when there is no such suite, or rows cannot be read.
+/// How much of each suite, or of one, is in a corpus by a rule, with at most `limit` examples for each.
 pub(crate) fn contamination(
     view: &View,
     only: Option<&str>,
@@ -174,7 +168,7 @@ fn of_suite(
     })
 }
 
-/// What was decided about items and texts that a rule holds of.
+/// What reviewers decided about items and texts that a rule holds for.
 #[derive(Default)]
 struct Judged(BTreeMap<VerdictSubject, bool>);
 

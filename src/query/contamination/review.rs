@@ -1,4 +1,4 @@
-//! Pairs of an item and a document, side by side, for somebody who is to say what they are.
+//! Pairs of an item and a document, side by side, for a reviewer who judges whether they are the same.
 
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
@@ -10,9 +10,9 @@ use store::View;
 use text::contamination::{ContaminationRule, Excerpt, excerpts};
 use text::dedup::TokenPlaces;
 
-/// Bytes shown before and behind what is marked.
+/// Bytes shown before and behind a mark.
 const AROUND: usize = 160;
-/// Bytes shown of a part of an item, and of a document for it, at most.
+/// Bytes shown of a part of an item, and of a document, at most.
 const SHOWN: usize = 4000;
 
 /// Which pairs are reviewed.
@@ -98,24 +98,21 @@ pub struct ReviewPart {
     pub found: Vec<Excerpt>,
 }
 
-/// A pair that may be shown, by what orders it.
+/// A pair that may be shown.
 struct Candidate {
-    /// Smaller first.
+    /// Order of review: smaller comes first.
     order: [u64; 3],
     suite: SuiteId,
-    /// What the n-grams of the suite were made by.
+    /// The normaliser by which the suite's n-grams were made.
     normaliser: Normaliser,
     item: u32,
     text: [u8; 16],
     document: DocId,
-    /// What the document has of the item.
+    /// Evidence of the item in the document.
     evidence: Vec<ItemEvidence>,
 }
 
-/// The pairs of kept documents that a rule holds of, worst first, each item and text once.
-///
-/// # Errors
-/// [`QueryError`] when there is no such suite, or rows cannot be read.
+/// The pairs of kept documents that a rule holds for, worst first, each item and text once.
 pub(crate) fn review(view: &View, options: &ReviewOptions) -> Result<Vec<ReviewPair>, QueryError> {
     let mut suites = Vec::new();
     match &options.suite {
@@ -170,7 +167,7 @@ fn candidates(
     Ok(())
 }
 
-/// Leaves the first, each item and text once.
+/// Keeps the first `limit` pairs, each item and text once.
 fn prune(found: &mut Vec<Candidate>, limit: usize) {
     let by = |one: &Candidate| (one.order, one.suite, one.item, one.text);
     found.sort_by_key(|one| (by(one), one.document));
@@ -178,12 +175,12 @@ fn prune(found: &mut Vec<Candidate>, limit: usize) {
     found.truncate(limit);
 }
 
-/// Smaller for higher scores, which are from 0 to 1: there the order of bits is that of numbers.
+/// Smaller for higher scores. Scores are from 0 to 1, where the order of bits is that of numbers.
 fn below(score: f64) -> u64 {
     !score.max(0.0).to_bits()
 }
 
-/// A number by chance for an item of a suite and a text, the same whenever it is asked for.
+/// A random number for an item of a suite and a text, the same each time.
 fn drawn(seed: u64, (suite, item): (&[u8; 32], u32), text: &[u8; 16]) -> [u64; 3] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The documents that a rule holds of, by suite.
+//! The documents that a rule holds for, by suite.
 
 use super::weighed::{Weighed, Whose};
 use crate::query::error::QueryError;
@@ -8,9 +8,6 @@ use store::View;
 use text::contamination::ContaminationRule;
 
 /// For each suite, by name, the documents that are contaminated by the rule.
-///
-/// # Errors
-/// [`QueryError`] when rows cannot be read.
 pub(crate) fn verdicts(
     view: &View,
     rule: &ContaminationRule,
@@ -21,11 +18,8 @@ pub(crate) fn verdicts(
     names.map(|name| Ok((name.to_owned(), contaminated(view, name, rule, &kept)?))).collect()
 }
 
-/// The documents that are contaminated by the rule, kept or not, by an item of a suite that was not rejected. What is
-/// common is counted among `kept`.
-///
-/// # Errors
-/// [`QueryError`] when there is no such suite, or rows cannot be read.
+/// The documents, kept or not, that the rule calls contaminated by an item whose pair was not rejected. N-grams are
+/// common by their count among `kept`.
 pub(crate) fn contaminated(
     view: &View,
     name: &str,

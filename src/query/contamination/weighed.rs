@@ -1,4 +1,4 @@
-//! A suite as evidence is made with it: what is common in the corpus counts for nothing, what was rejected is marked.
+//! Weighs the n-grams of a suite: common ones count for nothing, and items that a reviewer rejected are marked.
 
 use crate::query::error::QueryError;
 use model::{DocId, Sightings, SuiteId, SuiteVerdict, hash64, text_hash};
@@ -7,34 +7,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::{SuiteRecord, VerdictSubject, View};
 use text::contamination::{CommonGrams, ContaminationRule, Evidence, SuiteIndex};
 
-/// Bytes that an n-gram takes while evidence is made, reckoned.
+/// Estimated bytes that an n-gram takes while evidence is made.
 const GRAM_BYTES: u64 = 80;
-/// Bytes that the hash of a text takes.
 const TEXT_BYTES: u64 = 20;
-/// Bytes that a verdict takes.
 const VERDICT_BYTES: u64 = 64;
 
-/// Whose sightings are examined.
+/// The text whose n-grams are examined.
 #[derive(Clone, Copy)]
 pub(super) enum Whose<'t> {
     Document(DocId),
-    /// A text that is not stored.
     Text(&'t str),
 }
 
-/// A suite with its weights, and the names of its items.
+/// A suite with the weights of its n-grams and the names of its items.
 pub(super) struct Weighed<'v> {
     view: &'v View,
     pub(super) suite: SuiteId,
     pub(super) record: SuiteRecord,
     index: SuiteIndex,
-    /// N-grams and short questions that count for nothing.
+    /// N-grams and short questions that are too common to count.
     pub(super) common: u64,
     items: BTreeMap<u32, ItemName>,
     verdicts: BTreeMap<VerdictSubject, SuiteVerdict>,
 }
 
-/// What was decided about one text.
+/// What reviewers decided about one text.
 pub(super) struct Decided<'w> {
     verdicts: &'w BTreeMap<VerdictSubject, SuiteVerdict>,
     hash: [u8; 16],
@@ -53,7 +50,7 @@ pub(super) struct ItemName {
 }
 
 impl<'v> Weighed<'v> {
-    /// With what is common in some documents: those that are kept, now or in a snapshot.
+    /// Weighs by what is common in `kept`, the documents kept now or in a snapshot.
     pub(super) fn among(
         view: &'v View,
         (suite, record): (SuiteId, &SuiteRecord),
@@ -87,7 +84,7 @@ impl<'v> Weighed<'v> {
         Ok(Self { view, suite, record, index, common, items: BTreeMap::new(), verdicts })
     }
 
-    /// What was decided about a text: by item. Asks for nothing where nothing was decided.
+    /// What reviewers decided about a text, by item. Reads nothing where no decision is stored.
     pub(super) fn decided(&self, whose: Whose<'_>) -> Result<Decided<'_>, QueryError> {
         let hash = match whose {
             _ if self.verdicts.is_empty() => [0; 16],
@@ -101,7 +98,7 @@ impl<'v> Weighed<'v> {
         self.index.evidence(found)
     }
 
-    /// The name of an item, and whether it says no answer.
+    /// The name of an item, and whether the item lacks an answer.
     pub(super) fn item(&mut self, item: u32) -> Result<ItemName, QueryError> {
         if let Some(known) = self.items.get(&item) {
             return Ok(known.clone());
@@ -113,7 +110,7 @@ impl<'v> Weighed<'v> {
     }
 }
 
-/// What is common in the texts of kept documents; none where there are too few of them, or of sources.
+/// N-grams that are common in the texts of kept documents; none where there are too few documents, or sources.
 fn common(
     view: &View,
     (suite, name, grams): (SuiteId, &str, u32),
@@ -125,7 +122,7 @@ fn common(
         return Ok(None);
     }
     let mut common = CommonGrams::new(rule.common_documents, rule.common_sources, grams);
-    // Mostly few: where no duplicates are removed, very many documents may have one text.
+    // A set, since where no duplicates are removed, very many documents may have one text.
     let mut texts = BTreeSet::new();
     for row in view.all_sightings(suite)? {
         let (document, found) = row?;

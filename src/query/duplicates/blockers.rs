@@ -1,4 +1,4 @@
-//! Why a document is blocked: the removed documents that keep it out, and by what.
+//! Finds why a document is blocked: the removed documents that keep it out, and by which match.
 
 use super::craft;
 use crate::query::error::QueryError;
@@ -6,7 +6,7 @@ use model::DocId;
 use serde::Serialize;
 use store::{BlockKind, DocumentRecord, View};
 
-/// Removed documents that are listed.
+/// Removed documents that are listed, at most.
 const LISTED: usize = 20;
 
 /// A removed document that blocks another one.
@@ -25,7 +25,7 @@ pub struct ShownBlocker {
     pub jaccard: Option<f64>,
 }
 
-/// The first 20 removed documents that keep this one out, each with the strictest of its reasons.
+/// The first 20 removed documents that keep this one out, each with its strictest match.
 pub(in crate::query) fn blockers(
     view: &View,
     document: DocId,

@@ -1,4 +1,4 @@
-//! The sizes of all clusters, counted in one walk in the order of witnesses.
+//! Counts the sizes of all clusters in one walk in the order of witnesses.
 
 use crate::query::error::QueryError;
 use model::DocId;
@@ -22,7 +22,7 @@ pub struct ClusterSizes {
     pub documents: u64,
 }
 
-/// Sizes of clusters counted, and the largest so far.
+/// Counts of cluster sizes, and the largest clusters so far.
 pub(in crate::query) struct Sizes {
     /// Clusters and their documents, by the power of two that bounds their size.
     pub(in crate::query) powers: BTreeMap<u32, (u64, u64)>,
@@ -58,14 +58,14 @@ impl Sizes {
     }
 }
 
-/// The sizes of the clusters that removed a document for which `counts`, and the `most` largest.
+/// The sizes of clusters that removed a document for which `counts`, and the `most` largest.
 pub(in crate::query) fn cluster_sizes(
     view: &View,
     most: usize,
     counts: impl Fn(DocId) -> bool,
 ) -> Result<Sizes, QueryError> {
     let mut sizes = Sizes { powers: BTreeMap::new(), heap: BinaryHeap::new(), most };
-    // The cluster at hand, its size, whether it counts.
+    // The current cluster, its size, and whether it counts.
     let mut open: Option<(DocId, u64, bool)> = None;
     for member in view.all_members()? {
         let (witness, removed) = member?;

@@ -1,4 +1,4 @@
-//! What looking asks of the dedup craft and of the bucket index: each question in one function.
+//! Answers questions of this room from fingerprints and the bucket index; no other file here knows sketches or buckets.
 
 use crate::query::error::QueryError;
 use model::{BucketKey, DedupScope, DocId, Policy, SourceId, Standing, bucket_keys};
@@ -9,20 +9,19 @@ use text::dedup::{
     Fingerprint, Fingerprinter, RemovedText, Sketch, bands, block_keys, estimate_floor,
 };
 
-/// Members read of one bucket. More than an ingest reads: nobody waits for millions of look-ups.
+/// Members read of one bucket: more than an ingest reads, since here one document is looked up, not millions.
 pub(in crate::query) const BUCKET_CAP: usize = 1024;
 
 /// Documents that share a bucket with a sketch.
 #[derive(Debug, Default)]
 pub(in crate::query) struct Candidates {
     pub(in crate::query) found: BTreeSet<DocId>,
-    /// Buckets asked for.
     pub(in crate::query) buckets: u64,
-    /// Buckets with only their first members read.
+    /// Buckets of which only the first members were read.
     pub(in crate::query) capped: u64,
 }
 
-/// Fingerprints of texts under a policy, one after another.
+/// Makes fingerprints of texts under a policy, one after another.
 pub(in crate::query) struct Craft(Fingerprinter);
 
 impl Craft {
@@ -39,11 +38,11 @@ impl Craft {
     }
 }
 
-/// The sketch of a stored document, its owner's when it borrows one; none when too short for one.
+/// The sketch of a stored document, or its owner's when it borrows one; none when the text is too short for one.
 pub(in crate::query) fn sketch(view: &View, document: DocId) -> Result<Option<Sketch>, QueryError> {
     let is_old = view.refingerprinted()?.is_some_and(|next| document.0 >= next);
     if is_old && view.expect_header(document)?.bytes > 0 {
-        // A redo that was stopped has not written it yet: the stored one is of the policy before.
+        // After a stopped redo the stored sketch may still be that of the policy before.
         let text = view.compared_text(document)?;
         return Ok(Fingerprinter::new(view.policy()).fingerprint(&text).sketch);
     }
@@ -52,8 +51,8 @@ pub(in crate::query) fn sketch(view: &View, document: DocId) -> Result<Option<Sk
     sketch.map(Some).ok_or(QueryError::Sketch { document, bytes: bytes.len() })
 }
 
-/// The removed documents that keep one out by similarity, with the exact similarity; for a purged one, which has
-/// nothing but its sketch, with the estimate.
+/// The removed documents that keep this one out by similarity, with the exact similarity. A purged one has nothing but
+/// its sketch, so it comes with the estimate.
 pub(in crate::query) fn similar_blockers(
     view: &View,
     document: DocId,
@@ -81,12 +80,12 @@ pub(in crate::query) fn similar_blockers(
     Ok(found)
 }
 
-/// The smallest estimate that a pair of that similarity is likely to have.
+/// The smallest estimate that a pair of this similarity is likely to have.
 pub(in crate::query) fn floor(jaccard: f64, policy: &Policy) -> f64 {
     estimate_floor(&Policy { threshold: jaccard, ..policy.clone() })
 }
 
-/// Band numbers under which two sketches meet.
+/// The bands in which two sketches agree.
 pub(in crate::query) fn shared_bands(a: &Sketch, b: &Sketch, policy: &Policy) -> Vec<u8> {
     let pairs = (0..=u8::MAX).zip(bands(a, policy)).zip(bands(b, policy));
     pairs.filter(|((_, a), b)| a == b).map(|((band, _), _)| band).collect()
@@ -101,7 +100,7 @@ pub(in crate::query) fn band_keys(
     bucket_keys(&text::dedup::band_keys(sketch, policy, source)).collect()
 }
 
-/// The sources whose buckets may hold what is searched for: any one stands for all in global scope.
+/// The sources whose buckets are searched. In global scope any one stands for all.
 pub(in crate::query) fn scopes(view: &View, source: Option<SourceId>) -> Vec<SourceId> {
     match (view.policy().scope, source) {
         (_, Some(source)) => vec![source],
@@ -110,8 +109,8 @@ pub(in crate::query) fn scopes(view: &View, source: Option<SourceId>) -> Vec<Sou
     }
 }
 
-/// Documents admitted by `keep` that share a bucket with the sketch: all of them, however crowded a bucket
-/// is, as a bitmap that `each` adds to. Answers how many buckets were asked and how many of them are crowded.
+/// Adds to `each` all documents admitted by `keep` that share a bucket with the sketch, however crowded the bucket is.
+/// Answers how many buckets were read and how many of them are crowded.
 pub(in crate::query) fn all_candidates(
     view: &View,
     sketch: &Sketch,
@@ -128,7 +127,7 @@ pub(in crate::query) fn all_candidates(
             found.extend(bucket.members.iter().map(|member| member.0));
             if bucket.capped {
                 crowded += 1;
-                // One crowded bucket at a time is held.
+                // Only one crowded bucket is held at a time.
                 for bucket in view.buckets(&[*key], usize::MAX, &keep)?.into_iter().flatten() {
                     found.extend(bucket.members.iter().map(|member| member.0));
                 }
@@ -138,7 +137,7 @@ pub(in crate::query) fn all_candidates(
     Ok((asked, crowded))
 }
 
-/// Documents admitted by `keep` that share a bucket with the sketch, of crowded buckets the first ones.
+/// Documents admitted by `keep` that share a bucket with the sketch; of a crowded bucket only the first members.
 pub(in crate::query) fn candidates(
     view: &View,
     sketch: &Sketch,
@@ -159,7 +158,7 @@ pub(in crate::query) fn candidates(
     Ok(answer)
 }
 
-/// The best-ranked eligible documents whose text, in the form of `kind`, has that hash.
+/// The best-ranked eligible documents whose text, in the form of `kind`, has this hash.
 pub(in crate::query) fn equals(
     view: &View,
     kind: TextKind,

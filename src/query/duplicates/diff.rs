@@ -6,8 +6,8 @@ use model::invariant::part;
 use serde::Serialize;
 use store::View;
 
-/// Edits searched for; two stretches further apart are shown as one replaced by the other. Bounds
-/// memory to 16 MB and time to edits times length.
+/// Edits of the longest script that is searched for; texts that differ more are shown as one replaced by the other.
+/// Bounds memory to 16 MB, and time to edits times length.
 const EDITS: usize = 2000;
 
 /// A stretch of the difference; the stretches in order are both texts.
@@ -31,7 +31,7 @@ impl DiffPart {
         text
     }
 
-    /// The same with another text.
+    /// A part with another text.
     pub(super) fn with(&self, text: String) -> Self {
         match self {
             Self::Same(_) => Self::Same(text),
@@ -162,8 +162,8 @@ fn edits<'a>(a: &[&'a str], b: &[&'a str]) -> Vec<Edit<'a>> {
     script
 }
 
-/// For every number of edits `d`, the furthest place in `a` on each diagonal `-d, -d + 2, ..= d`;
-/// none when more than [`EDITS`] are needed.
+/// For every number of edits `d`, the furthest place in `a` on each diagonal `-d, -d + 2, ..= d`; none when more than
+/// [`EDITS`] are needed.
 fn trace(a: &[&str], b: &[&str]) -> Option<Vec<Vec<u32>>> {
     let mut rounds: Vec<Vec<u32>> = Vec::new();
     for d in 0..=a.len().saturating_add(b.len()).min(EDITS) {

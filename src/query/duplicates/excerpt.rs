@@ -1,18 +1,18 @@
-//! Parts of texts on one line: the beginning of one, the place where two part.
+//! Excerpts of texts on one line: the beginning of a text, and the first place where two texts differ.
 
-/// Characters shown of a text.
+/// Characters of an excerpt.
 const CHARACTERS: usize = 120;
 
-/// Of these, shown before the place where two texts part.
+/// Characters of an excerpt before the place where two texts differ.
 const BEFORE: usize = 40;
 
-/// The first 120 characters of a text, white space as single spaces; `…` at the end when there is more.
+/// The first 120 characters of a text, white space as single spaces, with `…` where more follow.
 pub(in crate::query) fn beginning(text: &str) -> String {
     from(text, 0)
 }
 
-/// Both texts from shortly before the first character in which they differ, as [`beginning`] shows them; `…`
-/// at the front when there is more. The beginnings of texts that differ in white space alone.
+/// Both texts from shortly before the first character in which they differ, as [`beginning`] shows them, with `…` at
+/// the front where more precede. For texts that differ in white space alone, their beginnings.
 pub(in crate::query) fn parting(a: &str, b: &str) -> (String, String) {
     let same = flat(a).zip(flat(b)).take_while(|(a, b)| a == b).count();
     let parts = flat(a).nth(same) != flat(b).nth(same);
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn an_example_pair_shows_where_its_texts_part() {
-        // Two equal beginnings said nothing of the pair.
+        // Two equal beginnings would not show how the texts differ.
         let common = "word ".repeat(500);
         let (a, b) = parting(&format!("{common} one\n end"), &format!("{common}two end"));
         assert!(a.starts_with("…") && a.ends_with("word one end"), "{a}");

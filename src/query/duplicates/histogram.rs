@@ -1,4 +1,4 @@
-//! Similarities of duplicates to their witnesses, counted between bounds.
+//! A histogram of the similarities of duplicates to their witnesses.
 
 use model::invariant::part;
 use model::{DedupMode, Policy};
@@ -30,18 +30,17 @@ pub struct SimilarityBin {
     pub documents: u64,
 }
 
-/// Counts of similarities between bounds.
 pub(in crate::query) struct Histogram {
     pub(in crate::query) exact: u64,
     same_shingles: u64,
-    /// Ascending, from the first to 1.
+    /// Bounds of the bins, ascending, the last one 1.
     bounds: Vec<f64>,
     counts: Vec<u64>,
 }
 
 impl Histogram {
-    /// From the threshold in steps of 0.02 where every match was verified against it; else below 0.5 and
-    /// from there in steps of 0.05.
+    /// Bins begin at the threshold and are 0.02 wide where every match was verified against it; else one bin is below
+    /// 0.5 and the others are 0.05 wide.
     pub(in crate::query) fn new(policy: &Policy) -> Self {
         let (start, step) = match policy.mode {
             DedupMode::Components | DedupMode::Lsh => (0.0, 5),

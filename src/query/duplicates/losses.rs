@@ -1,7 +1,7 @@
-//! How many documents of each group were removed, and which group their witnesses are in.
+//! Counts the removed documents of each group, by the group of their witnesses.
 //!
-//! One walk over the matches in the order of removed documents. Witnesses lie anywhere before, so their groups are
-//! asked for in batches, sorted: each block of a column is read once a batch and once more.
+//! One walk over the matches in the order of removed documents. Witnesses may be any earlier documents, so their groups
+//! are looked up in sorted batches: a block of a column is read once for the walk and once for each batch.
 
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups, Total, source_of};
@@ -9,12 +9,12 @@ use model::{DocId, Match, MatchKind, SourceId};
 use std::collections::BTreeMap;
 use store::{NumberBlock, View, system_fields};
 
-/// Removed documents whose witnesses wait for their groups, of 24 bytes each.
+/// Removed documents of a batch that waits for the groups of witnesses, of 24 bytes each.
 const WAITING: usize = 1 << 18;
-/// Pairs of groups that are counted, of some 60 bytes each.
+/// Pairs of groups that are counted, at most, of some 60 bytes each.
 const PAIRS: usize = 1 << 20;
 
-/// Removed documents, those among them with equal bytes, and bytes of text.
+/// Counts of removed documents: all, those with equal bytes, and bytes of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Removed {
     pub documents: u64,
@@ -25,10 +25,7 @@ pub(super) struct Removed {
 /// Removed documents by their group and that of their witness.
 pub(super) type PairCounts = BTreeMap<(Group, Group), Removed>;
 
-/// What of some source was removed is counted, or all; `each` sees the matches.
-///
-/// # Errors
-/// [`QueryError::TooManyGroups`]; [`QueryError::TooManyPairs`]; [`QueryError::Store`] when a row cannot be read.
+/// Counts what was removed from one source, or from all; `each` sees the matches.
 pub(super) fn pair_counts(
     view: &View,
     groups: &mut Groups<'_>,
@@ -56,7 +53,7 @@ pub(super) fn pair_counts(
     Ok(pairs)
 }
 
-/// What each group lost, of the pairs that it is in.
+/// What each group lost, summed over its pairs.
 pub(super) fn lost(pairs: &PairCounts) -> BTreeMap<Group, Total> {
     let mut lost: BTreeMap<Group, Total> = BTreeMap::new();
     for ((group, _), count) in pairs {
@@ -67,13 +64,13 @@ pub(super) fn lost(pairs: &PairCounts) -> BTreeMap<Group, Total> {
     lost
 }
 
-/// A part of a whole, in 0..=1; 0 of nothing.
+/// A part as a share of the whole, from 0 to 1; 0 if the whole is 0.
 #[expect(clippy::cast_precision_loss, reason = "a share is shown with a few digits")]
 pub(super) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A removed document whose witness's group is not known yet.
+/// A removed document whose witness's group is not looked up yet.
 struct Waiting {
     witness: DocId,
     group: Group,
@@ -99,7 +96,7 @@ fn settle(
     Ok(())
 }
 
-/// Lengths of texts, and sources where those of one are counted alone; of the block at hand.
+/// The current block's columns: lengths of texts, and sources where only one source is counted.
 struct Columns<'a> {
     view: &'a View,
     only: Option<SourceId>,
@@ -107,7 +104,7 @@ struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    /// Bytes of a document's text; none where it is not counted.
+    /// Bytes of a document's text; none where the document is not counted.
     fn bytes(&mut self, document: DocId) -> Result<Option<u64>, QueryError> {
         let number = document.block();
         let (_, lengths, sources) = match &mut self.block {

@@ -1,4 +1,4 @@
-//! Duplicates as a matrix: how many documents of each group were removed in favour of each group.
+//! The matrix of duplicates: how many documents of each group were removed in favour of each group.
 
 use super::losses::{Removed, lost, pair_counts, share};
 use crate::query::error::QueryError;

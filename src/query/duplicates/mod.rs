@@ -1,9 +1,9 @@
-//! Looking at what dedup did, without SQL.
+//! Reports on what dedup did, without SQL.
 //!
-//! `pairs` lists removed documents beside their witnesses, `summary` counts them (with `losses`, `histogram` and
-//! `cluster_sizes`), `matrix` by groups of the removed and of their witnesses, `near` the beginning of what two differ
-//! in, `clusters` shows one document among its duplicates; `similar` asks the index about a text, and `policy_cost`
-//! says what a policy comes to. `craft` is all that they know of sketches and buckets.
+//! `pairs` lists removed documents beside their witnesses; `summary` counts them, with `losses`, `histogram` and
+//! `cluster_sizes`; `matrix` counts them by group of document and witness; `near` shows where two texts begin to
+//! differ; `clusters` shows one document among its duplicates; `similar` looks a text up in the index; `policy_cost`
+//! says what a policy detects and costs. `craft` alone knows sketches and buckets.
 
 mod blockers;
 mod cluster_sizes;

@@ -1,13 +1,13 @@
-//! The beginning of what two texts differ in: a difference short enough for a page, whatever the texts are.
+//! Where two texts begin to differ: a difference short enough for a page, whatever the lengths of the texts.
 
 use super::diff::{DiffPart, texts};
 use crate::query::error::QueryError;
 use model::DocId;
 use store::View;
 
-/// Characters of what is the same that are shown beside a change.
+/// Characters of equal text that are shown beside a change.
 const BESIDE: usize = 80;
-/// Characters of the texts that are compared, for each that is shown.
+/// Characters of the texts that are compared, for each one that is shown.
 const COMPARED: usize = 8;
 
 /// How the texts of two documents differ, by words, from shortly before the first change on, in at most some
@@ -51,7 +51,7 @@ fn near(a: &str, b: &str, characters: usize) -> Vec<DiffPart> {
     shown
 }
 
-/// Part of a text, and whether there is more behind it.
+/// The beginning of a text, and whether more follows.
 struct Cut {
     text: String,
     goes_on: bool,
@@ -63,8 +63,8 @@ fn cut(text: &str, start: usize, characters: usize) -> Cut {
     Cut { text, goes_on: rest.next().is_some() }
 }
 
-/// What is the same, but for what is far from a change: from one at its end where it is the first stretch, from one at
-/// its beginning where it is the last. `whole` tells at which ends the texts end too.
+/// Equal text without what is far from a change: only its end if it is the `first` part, only its beginning if it is
+/// the `last`, else both. `whole` tells at which ends of the texts nothing was cut before.
 fn shortened(text: &str, (first, last): (bool, bool), whole: (bool, bool)) -> String {
     let length = text.chars().count();
     let head = if first { 0 } else { BESIDE };

@@ -1,4 +1,4 @@
-//! Removed documents beside their witnesses as columns.
+//! The table of removed documents beside their witnesses: its columns, read for documents given by id.
 
 use super::pairs::{DuplicatePair, Pairs};
 use crate::query::error::QueryError;
@@ -10,7 +10,7 @@ use model::near_names::UnknownName;
 use std::sync::Arc;
 use store::{View, system_fields};
 
-/// Every column with its type, in their order.
+/// Every column with its type.
 const COLUMNS: [(&str, DataType); 12] = [
     ("id", DataType::UInt64),
     ("key", DataType::Utf8),
@@ -26,11 +26,11 @@ const COLUMNS: [(&str, DataType); 12] = [
     ("commit", DataType::UInt64),
 ];
 
-/// Some columns of pairs.
+/// The chosen columns.
 pub(in crate::query) struct PairColumns(Vec<&'static str>);
 
 impl PairColumns {
-    /// The columns of these names; all without.
+    /// The columns of these names; without names all.
     pub(in crate::query) fn named(names: Option<&[String]>) -> Result<Self, QueryError> {
         let all = || COLUMNS.iter().map(|(name, _)| *name);
         let Some(names) = names else { return Ok(Self(all().collect())) };
@@ -41,7 +41,6 @@ impl PairColumns {
         Ok(Self(names.iter().map(known).collect::<Result<_, _>>()?))
     }
 
-    /// Names and types.
     pub(in crate::query) fn schema(&self) -> SchemaRef {
         let field = |name: &&'static str| {
             let kind = COLUMNS.iter().find(|(known, _)| known == name);
@@ -50,7 +49,7 @@ impl PairColumns {
         Arc::new(Schema::new(self.0.iter().map(field).collect::<Vec<_>>()))
     }
 
-    /// The pairs of those of `documents` that have a witness, and these documents.
+    /// The pairs of `documents` that have a witness, and the ids of these documents.
     pub(in crate::query) fn read(
         &self,
         view: &View,
@@ -93,7 +92,7 @@ fn column(name: &str, pairs: &[DuplicatePair], commits: &[u64]) -> ArrayRef {
         "id" => numbers(|pair| pair.id),
         "key" => texts(|pair| &pair.key),
         "source" => texts(|pair| &pair.source),
-        // A cluster is named by its witness.
+        // The witness names the cluster.
         "witness" | "cluster" => numbers(|pair| pair.witness),
         "witness_key" => texts(|pair| &pair.witness_key),
         "witness_source" => texts(|pair| &pair.witness_source),

@@ -1,4 +1,4 @@
-//! Removed documents beside their witnesses, as `corpusdb duplicates` lists them.
+//! Iterates over removed documents beside their witnesses, as `corpusdb duplicates` lists them.
 
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
@@ -40,15 +40,15 @@ pub struct Duplicates<'a> {
     removed: Removed<'a>,
 }
 
-/// The documents that are left.
+/// The documents that are still to come.
 enum Removed<'a> {
     All(MatchIter<'a>),
     These(std::vec::IntoIter<DocId>),
     None,
 }
 
-/// Exact and near duplicates with their witnesses. For one document: its own witness, or, when it is kept, those it is
-/// the witness of.
+/// Exact and near duplicates with their witnesses. For one document: its own witness, or, when it is kept, the
+/// documents whose witness it is.
 ///
 /// # Errors
 /// [`QueryError::NoDocument`] for an id that was never given, [`QueryError::Store`] when a row
@@ -116,7 +116,7 @@ impl std::fmt::Debug for Duplicates<'_> {
     }
 }
 
-/// Makes pairs, and remembers the files whose keys it has shown.
+/// Makes pairs; remembers the files whose keys it has shown.
 pub(in crate::query) struct Pairs<'a> {
     view: &'a View,
     keys: Keys,
@@ -127,7 +127,7 @@ impl<'a> Pairs<'a> {
         Self { view, keys: Keys::default() }
     }
 
-    /// The pair of a removed document and its match; none for a successor.
+    /// The pair of a removed document and its match; none where the match is a successor.
     pub(in crate::query) fn pair(
         &mut self,
         removed: DocId,

@@ -1,4 +1,4 @@
-//! What a dedup policy comes to: detection by similarity, candidates, bytes, and the cost of another.
+//! What a dedup policy detects and costs: detection by similarity, candidates, stored bytes, and the cost of a change.
 
 use super::craft::{candidates, floor, shared_bands, sketch};
 use crate::query::error::QueryError;
@@ -8,9 +8,9 @@ use model::{ComparedPart, DocId, Policy, Signature};
 use serde::Serialize;
 use store::View;
 
-/// Documents of a corpus that are looked up to learn how many candidates they have.
+/// Documents of a corpus whose candidates are counted.
 const SAMPLED: u64 = 1000;
-/// Families that dedup needs; the others hold the documents themselves.
+/// The families that dedup needs; the others hold the documents.
 const DEDUP_FAMILIES: [&str; 7] =
     ["bands", "bands_more", "band_runs", "sketches", "exact", "matches", "members"];
 
@@ -117,7 +117,7 @@ pub struct PolicyChange {
     pub steps: Vec<String>,
 }
 
-/// What a policy comes to, without a corpus.
+/// What a policy detects and costs, without a corpus.
 #[must_use]
 pub fn explain_policy(policy: &Policy) -> DedupExplanation {
     DedupExplanation {
@@ -134,7 +134,7 @@ pub fn explain_policy(policy: &Policy) -> DedupExplanation {
     }
 }
 
-/// What the policy of a corpus comes to, or another one that the corpus could go over to.
+/// What the policy of a corpus detects and costs, or another one that the corpus could change to.
 ///
 /// # Errors
 /// [`QueryError::Fixed`] when `other` needs other sketches; [`QueryError::Store`] when a row cannot be
@@ -149,11 +149,11 @@ pub fn explain_dedup(view: &View, other: Option<&Policy>) -> Result<DedupExplana
     if view.documents() > 0 {
         explanation.bytes = measured(view)?;
     }
-    // Modes that look for no near duplicates file no bands.
+    // Modes that look for no near duplicates store no bands.
     let new_bands = (current.bands, current.rows) != (policy.bands, policy.rows)
         || !policy.has_fingerprints_of(current)
         || (policy.mode.is_near() && !current.mode.is_near());
-    // What another part of the documents would find, the stored sketches cannot tell.
+    // The stored sketches cannot tell what another compared part would find.
     if current.mode.is_near() && current.compared == policy.compared && view.state().kept > 0 {
         explanation.sample = Some(candidate_sample(view, policy, new_bands)?);
     }
@@ -163,7 +163,7 @@ pub fn explain_dedup(view: &View, other: Option<&Policy>) -> Result<DedupExplana
     Ok(explanation)
 }
 
-/// 0.3 to 1 in steps of 0.05, and the threshold.
+/// Lines for similarities from 0.3 to 1 in steps of 0.05, and for the threshold.
 fn lines(policy: &Policy) -> Vec<DetectionLine> {
     let mut similarities: Vec<f64> = (6..=20_u32).map(|step| f64::from(step * 5) / 100.0).collect();
     if !similarities.contains(&policy.threshold) {
@@ -182,7 +182,7 @@ fn lines(policy: &Policy) -> Vec<DetectionLine> {
     similarities.into_iter().map(line).collect()
 }
 
-/// By bisection: detection grows with similarity.
+/// The similarity that is detected half of the time. By bisection: detection grows with similarity.
 fn half(policy: &Policy) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..40 {

@@ -1,4 +1,4 @@
-//! Stored documents similar to a text, asked of the index; nothing is ingested.
+//! Finds stored documents similar to a text in the index; nothing is ingested.
 
 use super::craft::{BUCKET_CAP, Craft, all_candidates, equals, floor, shared_bands, sketch};
 use super::excerpt::beginning;
@@ -11,9 +11,9 @@ use store::TextKind;
 use store::{View, system_fields};
 use text::dedup::{Fingerprint, Overlap, Sketch};
 
-/// Candidates that are held by their estimates, the likeliest; twice as many for a moment.
+/// Candidates that are held by their estimates, the likeliest; twice as many until the list is pruned.
 const RANKED: usize = 1 << 16;
-/// Members read of one cluster when removed documents are asked for, too.
+/// Members read of one cluster when removed documents are wanted too.
 const MEMBERS: usize = 1000;
 
 /// What to look for similar documents of.
@@ -197,7 +197,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Those without an estimate are equal texts: first.
+    /// Texts without an estimate are equal ones, and come first.
     fn order(&self) -> f64 {
         self.estimate.unwrap_or(f64::INFINITY)
     }
@@ -207,7 +207,6 @@ impl Candidate {
     }
 }
 
-/// Documents that may be similar.
 #[derive(Default)]
 struct Found {
     documents: RoaringTreemap,
@@ -215,7 +214,7 @@ struct Found {
     crowded: u64,
 }
 
-/// Where is looked, and what was not looked at.
+/// The search: where it looks, and what it left out.
 struct Looking<'a> {
     view: &'a View,
     source: Option<SourceId>,
@@ -248,7 +247,7 @@ impl Looking<'_> {
                 (if is_text { "equal-text" } else { "equal-bytes" }, (0, 0))
             }
             None => ("equal-text", (0, 0)),
-            // A removed document of the source may be reached only through a witness of another.
+            // A removed document of the source may be found only through a witness from another source.
             Some(sketch) if self.all => {
                 ("bands", all_candidates(view, sketch, source, |_| true, documents)?)
             }
@@ -258,7 +257,7 @@ impl Looking<'_> {
                 ("bands", all_candidates(view, sketch, source, admit, documents)?)
             }
         };
-        // An equal text is in none of the buckets when it is shorter than a shingle.
+        // A text shorter than a shingle is in no bucket, so equal texts are looked up by hash.
         let equal = match by {
             "equal-bytes" => equals(view, TextKind::Raw, text_hash(text), source)?,
             _ => equals(view, TextKind::Normalised, query.normalised, source)?,
@@ -298,7 +297,7 @@ impl Looking<'_> {
         Ok(ranked)
     }
 
-    /// Adds what the candidates removed: most of it was never in the index itself.
+    /// Adds the documents that the candidates removed: most of them were never in the index.
     fn add_members(&mut self, found: &mut RoaringTreemap) -> Result<(), QueryError> {
         let mut members = RoaringTreemap::new();
         for witness in found.iter() {
@@ -312,7 +311,7 @@ impl Looking<'_> {
     }
 }
 
-/// The exact overlap of the text, in the place of the removed document, and a candidate.
+/// The exact overlap of the text and a candidate, the text taken as the removed document.
 fn matched(candidate: &Candidate, query: &Fingerprint, other: &[u64], by: &str) -> Match {
     let (_, kind) = Standing::of_duplicate(by == "equal-bytes");
     Match { kind, ..Overlap::of(&query.shingles, other).match_to(candidate.document) }

@@ -1,7 +1,7 @@
-//! All duplicates in numbers: what was removed, from where, how similar, in which clusters.
+//! Counts all duplicates: what was removed, from where, how similar, in which clusters.
 //!
-//! Two walks: over the matches (`losses`), in the order of removed documents, and over the clusters, in the order
-//! of witnesses. Only counts are held, and the largest clusters so far.
+//! Two walks: over the matches in the order of removed documents (`losses`), and over the clusters in the order of
+//! witnesses. Only counts and the largest clusters so far are held.
 
 use super::cluster_sizes::{ClusterSizes, cluster_sizes};
 use super::excerpt::{beginning, parting};
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use store::View;
 use store::system_fields;
 
-/// Members of a large cluster among which the example is searched for.
+/// Members of a large cluster among which an example is searched for.
 const EXAMPLES: usize = 1000;
 
 /// Which duplicates are counted, and by what.

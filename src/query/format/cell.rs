@@ -1,33 +1,30 @@
-//! One value as text on one line: bounded, and without characters that would act on a terminal.
+//! One value as text on one line: cut to a width, and without characters that would act on a terminal.
 
 use std::fmt::{self, Display, Write};
 use unicode_width::UnicodeWidthChar;
 
-/// Bytes kept for every column of width: marks that combine take no width of their own.
+/// Bytes kept for every column of width: combining marks have no width of their own.
 const BYTES_A_COLUMN: usize = 8;
 
-/// A value as it stands in a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cell {
-    /// What is shown.
     pub text: String,
-    /// Columns of a terminal it takes.
+    /// Columns of a terminal that the text takes.
     pub width: usize,
-    /// Whether it is the beginning of more: then it ends in `…`.
+    /// Whether the text was cut: then it ends in `…`.
     pub is_cut: bool,
 }
 
 impl Cell {
-    /// The beginning of what `value` displays, at most `most` columns wide. No more of the value than
-    /// that is made into text.
+    /// The beginning of what `value` displays, at most `most` columns wide; no more of the value is formatted.
     pub(super) fn of(value: &dyn Display, most: usize) -> Self {
         let mut line = CellText { most: most.max(1), ..CellText::default() };
-        // The one error a line answers is that it is full.
+        // The only error is that the line is full.
         let _ = write!(line, "{value}");
         line.cell()
     }
 
-    /// The same in at most `most` columns.
+    /// This cell in at most `most` columns.
     pub(super) fn within(&self, most: usize) -> Self {
         if self.width <= most {
             return self.clone();
@@ -37,20 +34,20 @@ impl Cell {
         line.cell()
     }
 
-    /// Appends it to `out`, filled with spaces up to `width` columns.
+    /// Appends the text to `out`, filled with spaces up to `width` columns.
     pub(super) fn pad(&self, width: usize, out: &mut String) {
         out.push_str(&self.text);
         out.extend(std::iter::repeat_n(' ', width.saturating_sub(self.width)));
     }
 }
 
-/// Takes text up to a width.
+/// Takes text up to a width, and ignores the rest.
 #[derive(Default)]
 struct CellText {
     text: String,
     width: usize,
     most: usize,
-    /// Bytes and width of the text that leaves a column for the mark.
+    /// Bytes and width of the text that leaves one column for `…`.
     before_mark: (usize, usize),
     is_full: bool,
 }
@@ -84,7 +81,7 @@ impl fmt::Write for CellText {
     }
 }
 
-/// What stands for a character on one line of a terminal.
+/// The character that is shown for `c` on one line of a terminal.
 const fn visible(c: char) -> char {
     match c {
         '\n' => '↵',
@@ -93,11 +90,11 @@ const fn visible(c: char) -> char {
     }
 }
 
-/// A character, or what stands for one that would act on a terminal.
+/// A character, or a replacement for one that would act on a terminal.
 pub(super) const fn harmless(c: char) -> char {
     match c {
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => '\u{fffd}',
-        // Turn the direction of what follows, outside the cell too.
+        // Marks that turn the direction of what follows, outside the cell too.
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
         c => c,
     }

@@ -1,4 +1,4 @@
-//! Rows as a table of Markdown, as GitHub reads it: values whole, each row a line.
+//! Formats rows as a Markdown table, as GitHub reads it: values whole, each row a line.
 
 use super::cell::harmless;
 use super::is_short;
@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 use model::shown_values;
 use std::fmt::{self, Write};
 
-/// The line of names, and the one below it: numbers stand to the right.
+/// The line of names, and the line below it, which aligns numbers to the right.
 pub(super) fn head(schema: &Schema) -> String {
     let (mut names, mut rule) = ("|".to_owned(), "|".to_owned());
     for field in schema.fields() {
@@ -20,7 +20,6 @@ pub(super) fn head(schema: &Schema) -> String {
     format!("{names}\n{rule}\n")
 }
 
-/// The lines of a batch.
 pub(super) fn rows(batch: &RecordBatch) -> Result<String, QueryError> {
     let schema = batch.schema();
     let mut columns = Vec::with_capacity(batch.num_columns());
@@ -42,7 +41,7 @@ pub(super) fn rows(batch: &RecordBatch) -> Result<String, QueryError> {
     Ok(out)
 }
 
-/// Takes text in so that it stays in its cell.
+/// Escapes text so that it stays in its cell.
 struct Escaped<'a>(&'a mut String);
 
 impl Write for Escaped<'_> {

@@ -1,4 +1,4 @@
-//! Prints result batches: as a table, row under row, as CSV, as one JSON object a line, or as a table of Markdown.
+//! Prints query results as a table, as one column a line, as CSV, as JSON lines, or as Markdown.
 
 mod cell;
 mod markdown;
@@ -19,7 +19,7 @@ use table::{Head, Page};
 
 /// Columns of a terminal that a cell of a table takes at most, where no width is asked for.
 const WIDEST: usize = 200;
-/// Bytes of values that are made into CSV or JSON at a time.
+/// Bytes of values that are formatted as CSV or JSON at a time.
 const BYTES: usize = 1 << 20;
 
 /// How results are printed.
@@ -178,7 +178,6 @@ impl<'a> Printer<'a> {
         self.out.flush().map_err(QueryError::Write)
     }
 
-    /// The lines of a file of CSV.
     fn csv(&self, batch: &RecordBatch) -> Result<Vec<u8>, QueryError> {
         let mut text = if self.started { Vec::new() } else { csv_header(&batch.schema()) };
         csv_rows(batch, &mut text).map_err(unprintable)?;
@@ -219,7 +218,7 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// The answer of EXPLAIN: trees, which a table would fold.
+    /// Prints the answer of EXPLAIN whole: a table would wrap its trees.
     fn plan(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         for row in 0..batch.num_rows() {
             let mut lines = String::new();
@@ -276,14 +275,13 @@ fn refuse_within(kind: &DataType) -> Result<(), QueryError> {
     }
 }
 
-/// The lines of a file of JSON lines.
 fn json(batch: &RecordBatch) -> Result<Vec<u8>, QueryError> {
     let mut text = Vec::new();
     json_rows(batch, &mut text).map_err(unprintable)?;
     Ok(text)
 }
 
-/// Values are made into text without a file.
+/// The values are formatted in memory, so no file can be at fault.
 fn unprintable(error: WriteError) -> QueryError {
     QueryError::Run {
         why: match error {
@@ -293,7 +291,7 @@ fn unprintable(error: WriteError) -> QueryError {
     }
 }
 
-/// The batch in runs of rows that take about [`BYTES`], at least one row each; itself when it is empty.
+/// Splits a batch into runs of rows of about [`BYTES`], at least one row each; an empty batch stays one.
 fn parts(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + '_ {
     let rows = batch.num_rows();
     let bytes = batch.get_array_memory_size().max(1);
@@ -302,7 +300,7 @@ fn parts(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> + '_ {
     starts.map(move |start| batch.slice(start, some.min(rows - start.min(rows))))
 }
 
-/// Whether values are a few characters that mean something only when whole: numbers, truths, times.
+/// Whether values are a few characters that must not be cut: numbers, booleans, times.
 fn is_short(kind: &DataType) -> bool {
     kind.is_numeric() || kind.is_temporal() || matches!(kind, DataType::Boolean | DataType::Null)
 }

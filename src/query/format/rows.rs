@@ -1,4 +1,4 @@
-//! Rows with their values whole, a column a line: for reading texts, of any length.
+//! Prints rows with whole values, one column a line: for reading texts of any length.
 
 use super::cell::harmless;
 use crate::query::error::QueryError;
@@ -8,7 +8,7 @@ use model::shown_values;
 use std::fmt::{self, Write as _};
 use std::io::Write;
 
-/// Writes the rows of a batch, the first as number `number`. No value is held as text.
+/// Writes the rows of a batch, numbered from `number`. No value is copied into a text.
 pub(super) fn write(
     out: &mut dyn Write,
     batch: &RecordBatch,
@@ -26,7 +26,7 @@ pub(super) fn write(
         writeln!(out, "--- row {number}").map_err(QueryError::Write)?;
         for (name, column, values) in &columns {
             let mut lines = Lines { out: &mut *out, indent: wide + 3, failed: None };
-            // A moment that no calendar has is none.
+            // A moment that no calendar has prints as nothing, so it is shown as NULL.
             let is_short = column.data_type().is_temporal();
             let is_null =
                 column.is_null(row) || is_short && values.value(row).to_string().is_empty();
@@ -50,7 +50,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Passes text on, the lines after the first indented.
+/// Passes text on, with the lines after the first indented.
 struct Lines<'a> {
     out: &'a mut dyn Write,
     indent: usize,

@@ -1,28 +1,25 @@
-//! A page of rows as a table that fits a width; as rows under one another where no table would.
+//! Prints a page of rows as a table that fits a width; where no table would fit, one column a line.
 
 use super::cell::Cell;
 
-/// Rows of a page.
 const ROWS: usize = 1000;
-/// Bytes of the cells of a page.
+/// Bytes of the cells of a page, at most.
 const BYTES: usize = 1 << 20;
-/// The least width that a column of texts is cut to.
+/// The least width to which a column of texts is cut.
 const NARROWEST: usize = 8;
 
-/// A column of a table.
 pub(super) struct Head {
-    /// Its name.
     pub name: Cell,
-    /// Whether its values may be cut. Half a number is another number.
+    /// Whether values may be cut. Half a number is another number.
     pub is_text: bool,
 }
 
-/// Rows that are printed together.
+/// Rows that are printed together, since their widths decide those of the table.
 #[derive(Default)]
 pub(super) struct Page {
     rows: Vec<Vec<Cell>>,
     bytes: usize,
-    /// Rows of the pages before.
+    /// Rows on the pages before.
     before: u64,
 }
 
@@ -32,7 +29,6 @@ impl Page {
         self.rows.push(row);
     }
 
-    /// Whether it is time to print.
     pub(super) fn is_full(&self) -> bool {
         self.rows.len() >= ROWS || self.bytes >= BYTES
     }
@@ -41,8 +37,8 @@ impl Page {
         self.rows.is_empty()
     }
 
-    /// Takes the page out as text, with every line at most `width` columns where that is asked for; and
-    /// whether a cell was cut.
+    /// Takes the page out as text, with every line at most `width` columns where there is a width, and says whether a
+    /// cell was cut.
     pub(super) fn take(&mut self, heads: &[Head], width: Option<usize>) -> (String, bool) {
         let rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
@@ -69,8 +65,8 @@ impl Page {
     }
 }
 
-/// The widths, those of texts reduced to the largest common bound with which a line is at most `width`
-/// columns; none when that is less than [`NARROWEST`].
+/// The widths of columns, with those of texts reduced to the largest common bound for which a line is at most `width`
+/// columns; none when the bound would be less than [`NARROWEST`].
 fn fit(heads: &[Head], mut widths: Vec<usize>, width: usize) -> Option<Vec<usize>> {
     let frame = 3 * heads.len() + 1;
     let room = width.checked_sub(frame)?;

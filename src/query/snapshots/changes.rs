@@ -1,4 +1,4 @@
-//! The documents whose state changed from one moment to a later one, each with its new state.
+//! Walks over the documents whose state differs between two moments, each with what became of it.
 
 use super::moment::{Moment, SnapshotMoment};
 use super::reasons::{Loss, Reasons};
@@ -7,16 +7,16 @@ use model::DocId;
 use roaring::RoaringTreemap;
 use store::View;
 
-/// What became of a document.
+/// What became of a document between two moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// It came, and is kept.
+    /// The document came, and is kept.
     Added,
-    /// It was stored and not kept, and is kept.
+    /// The document was stored but not kept, and is kept.
     KeptAgain,
-    /// It was kept, and is not.
+    /// The document was kept, and is not.
     Removed(Loss),
-    /// It came, and is not kept.
+    /// The document came, and is not kept.
     NotKept(Loss),
 }
 
@@ -38,21 +38,18 @@ impl Change {
     }
 }
 
-/// Walks over the documents that changed, ascending. Holds a bit for each of them, and one for each that is kept.
+/// Walks over the documents that changed, ascending. Holds a bit for each of them, and one for each kept document.
 pub(super) struct Changes<'a> {
     from: SnapshotMoment,
     to: SnapshotMoment,
-    /// What is kept in the later moment.
+    /// The documents that the later moment keeps.
     kept: RoaringTreemap,
     documents: roaring::treemap::IntoIter,
     reasons: Reasons<'a>,
 }
 
 impl<'a> Changes<'a> {
-    /// From one moment to a later one.
-    ///
-    /// # Errors
-    /// [`QueryError::Backwards`]; [`QueryError::Store`] when rows cannot be read.
+    /// The changes from one moment to a later one.
     pub(super) fn between(view: &'a View, from: Moment, to: Moment) -> Result<Self, QueryError> {
         if from.told.commit > to.told.commit {
             return Err(QueryError::Backwards {
@@ -77,7 +74,7 @@ impl<'a> Changes<'a> {
         (self.from, self.to)
     }
 
-    /// The next document; none behind the last one.
+    /// The next document that changed; none behind the last one.
     pub(super) fn next_change(&mut self) -> Result<Option<(DocId, Change)>, QueryError> {
         let Some(document) = self.documents.next().map(DocId) else { return Ok(None) };
         let is_new = document.0 >= self.from.documents;

@@ -1,5 +1,6 @@
-//! What documents come to: how many, bytes of text, tokens. Columns are read block by block, those of documents only
-//! that are counted.
+//! Sums documents, bytes of text and tokens.
+//!
+//! Columns are read block by block, and only blocks with documents that are counted.
 
 use crate::query::error::QueryError;
 use model::{DocId, TokenizerId};
@@ -24,7 +25,7 @@ pub struct DocumentCounts {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Size {
     bytes: u64,
-    /// By tokenizer, in their order.
+    /// By tokenizer, in the order of tokenizers.
     tokens: Vec<u64>,
 }
 
@@ -45,7 +46,7 @@ impl Sum {
         }
     }
 
-    /// With the names of the tokenizers.
+    /// The sums with the names of the tokenizers.
     pub(super) fn counts(&self, view: &View) -> DocumentCounts {
         let tokens = self.size.tokens.iter().copied().chain(std::iter::repeat(0));
         let named = view.tokenizers().zip(tokens);
@@ -57,7 +58,7 @@ impl Sum {
     }
 }
 
-/// Tells the size of documents that are asked for in ascending order. Holds the columns of one block.
+/// Gives the size of documents, which must be asked for in ascending order. Holds the columns of one block.
 pub(super) struct Sizes<'a> {
     view: &'a View,
     tokenizers: Vec<TokenizerId>,

@@ -1,4 +1,4 @@
-//! What changed from one moment to a later one, in numbers: in all and by group.
+//! Counts what changed from one moment to a later one, in all and by group.
 
 use super::changes::{Change, Changes};
 use super::counts::{DocumentCounts, Sizes, Sum};
@@ -73,7 +73,6 @@ pub struct LossCounts {
     pub counts: DocumentCounts,
 }
 
-/// Sums of a group.
 #[derive(Default)]
 struct Sums {
     added: Sum,

@@ -1,4 +1,4 @@
-//! What changed from one moment to a later one, document by document.
+//! Lists what changed from one moment to a later one, document by document.
 
 use super::changes::Changes;
 use super::moment::Moment;

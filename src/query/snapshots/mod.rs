@@ -1,8 +1,8 @@
-//! Looking at named moments: what one holds, and what became of documents from one to another.
+//! Reports on snapshots: what one holds, and what became of documents between two moments.
 //!
-//! `moment` finds what a name stands for; `changes` walks over the documents whose state differs in the later
-//! moment, with the reasons that `reasons` reads as they were then; `diff` counts them by group, `listed` names each;
-//! `show` counts what one snapshot keeps. `counts` is what both count. Only documents that differ are read, and the
+//! `moment` finds the moment of a name; `changes` walks over the documents whose state differs in the later moment,
+//! with the reasons that `reasons` reads as they were then; `diff` counts the documents by group, `listed` names each;
+//! `show` counts what one snapshot keeps. `counts` sums sizes for both. Only documents that differ are read, and the
 //! bitmaps of kept ones.
 
 mod changes;

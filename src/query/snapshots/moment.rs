@@ -1,4 +1,4 @@
-//! The moment that a name stands for: a snapshot, or the present.
+//! Resolves the name of a moment: a snapshot, or the present.
 
 use crate::query::error::QueryError;
 use model::{CommitSeq, Generation};
@@ -6,7 +6,7 @@ use roaring::RoaringTreemap;
 use serde::Serialize;
 use store::{StoreError, View};
 
-/// What the present moment is called, where no snapshot has this name.
+/// The name of the present moment, where no snapshot has it.
 const NOW: &str = "now";
 
 /// One of the two states that are compared.
@@ -26,19 +26,16 @@ pub struct SnapshotMoment {
     pub purged: u64,
 }
 
-/// A moment with what is kept in it.
+/// A moment with the documents that it keeps.
 pub(in crate::query) struct Moment {
     pub(in crate::query) told: SnapshotMoment,
-    /// The policy generation that was current.
+    /// The policy generation that was in force.
     pub(in crate::query) generation: Generation,
     pub(in crate::query) kept: RoaringTreemap,
 }
 
 impl Moment {
-    /// The snapshot of that name; without one, or for `now` where no snapshot is called so, the present moment.
-    ///
-    /// # Errors
-    /// [`StoreError::Unknown`], with those that there are.
+    /// The snapshot of that name; without a name, or for `now` where no snapshot has that name, the present moment.
     pub(in crate::query) fn named(view: &View, name: Option<&str>) -> Result<Self, QueryError> {
         let record = match name {
             None => None,
@@ -63,7 +60,7 @@ impl Moment {
         Ok(Self { told, generation: Generation(record.generation), kept })
     }
 
-    /// Policy generation and commit: rows up to these are what it shows.
+    /// The policy generation and commit of the moment: later rows are not part of it.
     pub(in crate::query) const fn at(&self) -> (Generation, CommitSeq) {
         (self.generation, CommitSeq(self.told.commit))
     }

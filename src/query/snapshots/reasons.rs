@@ -1,4 +1,4 @@
-//! Why a document was not kept in a moment, by what was decided until then.
+//! Finds why a document was not kept at a moment, by the decisions up to then.
 
 use super::moment::Moment;
 use crate::query::error::QueryError;
@@ -13,21 +13,22 @@ pub(super) fn reason_name(reason: Reason) -> &'static str {
     reason.map_or("unknown", Standing::name)
 }
 
-/// Why a document was not kept, and the witness or successor that is the reason, where one is.
+/// Why a document was not kept, with the witness or successor that is the reason, where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::query) struct Loss {
     pub(in crate::query) reason: Reason,
     pub(in crate::query) other: Option<DocId>,
 }
 
-/// Tells why documents were not kept, which are asked for in ascending order.
+/// Gives the reason why a document was not kept, for documents in ascending order.
 ///
-/// A witness or successor is the one of the snapshot: the newest row until then counts. Removal, blocks and emptiness
-/// leave no row: these are as the moment's policy had them last, which is now, or when another one took over.
+/// A witness or successor is the one at the snapshot: the newest row until then counts. Removal, blocks and emptiness
+/// leave no row: their state is taken from the last moment of the same policy, which is now, or when another policy
+/// took over.
 pub(in crate::query) struct Reasons<'a> {
     view: &'a View,
     at: (Generation, CommitSeq),
-    /// Documents from this one on are newcomers, whose matches are read one after another.
+    /// From this document on, matches are read one after another: those of newcomers.
     newcomers: DocId,
     matches: MatchIter<'a>,
     next: Option<(DocId, Match)>,
@@ -37,7 +38,8 @@ pub(in crate::query) struct Reasons<'a> {
 }
 
 impl<'a> Reasons<'a> {
-    /// Of `moment`; documents stored before `newcomers` are looked up one by one, since few of them are asked about.
+    /// The reasons at `moment`. Documents stored before `newcomers` are looked up one by one, since few of them are
+    /// asked about.
     pub(in crate::query) fn new(
         view: &'a View,
         moment: &Moment,

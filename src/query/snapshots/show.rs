@@ -1,4 +1,4 @@
-//! What one snapshot holds.
+//! Counts what one snapshot keeps.
 
 use super::counts::{DocumentCounts, Sizes, Sum};
 use crate::query::error::QueryError;

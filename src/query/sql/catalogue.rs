@@ -1,4 +1,6 @@
-//! What every table and column means: the answers of SHOW TABLES and DESCRIBE, and docs/reference/sql.md.
+//! What every table and column of SQL means.
+//!
+//! SHOW TABLES and DESCRIBE answer with these texts, and docs/reference/sql.md is written from them.
 
 use super::arrays::texts;
 use super::schema::DocumentColumns;
@@ -20,7 +22,6 @@ pub(in crate::query) fn tables() -> Result<RecordBatch, QueryError> {
     batch(vec![("table", texts(names)), ("a row is", texts(rows))])
 }
 
-/// A row for every column of a table.
 pub(in crate::query) fn columns(view: &View, table: &str) -> Result<RecordBatch, QueryError> {
     let Some(schema) = schema(view, table) else {
         return Err(QueryError::Unknown(UnknownName::new("table", table, table_names())));
@@ -37,7 +38,6 @@ pub(in crate::query) fn columns(view: &View, table: &str) -> Result<RecordBatch,
     ])
 }
 
-/// Names of all tables.
 pub(in crate::query) fn table_names() -> impl Iterator<Item = &'static str> {
     std::iter::once("documents").chain(TABLES.iter().map(|(spec, _)| spec.name))
 }
@@ -75,7 +75,7 @@ fn meaning(view: &View, table: &str, column: &str) -> String {
     }
 }
 
-/// The name that CAST takes for a type.
+/// The name of a type as CAST takes it.
 fn sql_type(kind: &DataType) -> String {
     match kind {
         DataType::Utf8 | DataType::Utf8View => "VARCHAR".to_owned(),

@@ -27,7 +27,7 @@ const REMEMBERED: usize = 1 << 16;
 /// Longest value remembered.
 const REMEMBERED_BYTES: usize = 1024;
 
-/// Fills batches; one a partition.
+/// Fills batches of one partition.
 pub(in crate::query) struct Filler<'a> {
     view: &'a View,
     wanted: &'a [DocumentColumn],
@@ -38,8 +38,8 @@ pub(in crate::query) struct Filler<'a> {
     keys: Keys,
     values: HashMap<TermId, Arc<str>>,
     sizes: Sizes,
-    /// Rows of a batch, at most. The engine would cut larger batches into parts, and count for each part what all of
-    /// them hold together.
+    /// Rows of a batch, at most. The engine would slice larger batches, and count for each slice what the whole batch
+    /// holds.
     rows: usize,
     /// Bytes of text after which a batch ends.
     text_bytes: u64,
@@ -47,10 +47,10 @@ pub(in crate::query) struct Filler<'a> {
     by_standing: bool,
 }
 
-/// A block with what all its batches share.
+/// A block, and what its batches share.
 pub(in crate::query) struct OpenBlock<'a> {
     pub(in crate::query) block: StoredBlock<'a>,
-    /// Empty when nothing needs them.
+    /// Empty when no column needs standings.
     pub(in crate::query) standings: Vec<(Standing, RoaringBitmap)>,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Filler<'a> {
         })
     }
 
-    /// Blocks are opened for these columns too.
+    /// Opens blocks for these columns too.
     pub(in crate::query) fn also_for(mut self, columns: &[DocumentColumn]) -> Self {
         self.by_standing |= needs_standings(columns);
         self
@@ -170,7 +170,7 @@ impl<'a> Filler<'a> {
         }
         let (Some(first), Some(last)) = (slots.first(), slots.last()) else { return Ok(headers) };
         headers.reserve(slots.len());
-        // A scan reads a row in a fraction of a look-up's time: skipping most rows still wins.
+        // A scan reads a row in a fraction of the time of a look-up, so it wins even where it skips most rows.
         if usize::from(last - first) < slots.len() * 4 {
             let range = open.block.document(*first).0..open.block.document(*last).0 + 1;
             let mut next = slots.iter().peekable();
@@ -268,7 +268,7 @@ impl<'a> Filler<'a> {
         Ok(Arc::new(rows.slots.iter().map(is_crowded).collect::<BooleanArray>()))
     }
 
-    /// The verdicts of all documents are found by whoever asks first, once for a table.
+    /// The first caller finds the verdicts of all documents; the other columns of the table share them.
     fn contaminated_by(
         &self,
         rows: &Rows<'_, '_>,
@@ -340,7 +340,6 @@ impl<'a> Filler<'a> {
         Ok(Arc::new(strings(&values)?))
     }
 
-    /// The value of a term, which `document` has.
     pub(in crate::query) fn value(
         &mut self,
         document: DocId,
@@ -363,7 +362,6 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// An array of texts.
 pub(in crate::query) fn strings(values: &[Option<Arc<str>>]) -> Result<StringArray, QueryError> {
     let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
     if i32::try_from(bytes).is_err() {
@@ -372,7 +370,7 @@ pub(in crate::query) fn strings(values: &[Option<Arc<str>>]) -> Result<StringArr
     Ok(values.iter().map(Option::as_deref).collect())
 }
 
-/// An array of what `of` makes of the values of a stored column.
+/// An array of the values of a stored column, each converted by `of`.
 fn stored<T: ArrowPrimitiveType>(
     rows: &Rows<'_, '_>,
     column: ColumnId,
@@ -383,13 +381,13 @@ fn stored<T: ArrowPrimitiveType>(
     Ok(array.finish())
 }
 
-/// The documents of one batch with what several columns need of them.
+/// The documents of one batch, and what several columns need of them.
 struct Rows<'r, 'a> {
     open: &'r OpenBlock<'a>,
     slots: &'r [u16],
-    /// Empty when no column needs them.
+    /// Empty when no column needs headers.
     headers: Vec<DocumentRecord>,
-    /// Empty when no column needs them.
+    /// Empty when no column needs relations.
     relations: Vec<Relation>,
 }
 

@@ -1,4 +1,4 @@
-//! The values of a SQL expression for a range of documents, as those of a field.
+//! Computes a SQL expression for a range of documents, as values of a field.
 
 use super::parameters::SqlParameters;
 use super::runtime;
@@ -25,13 +25,13 @@ pub enum Computed {
     Bool(bool),
     /// Microseconds since 1970.
     Timestamp(i64),
-    /// One that is not of the type asked for.
+    /// A value of another type than asked for.
     IllTyped,
     /// Null.
     Null,
 }
 
-/// The type of field that the values of an expression are, if there is one. It blocks.
+/// The type of field for the values of an expression, if there is one. It blocks.
 ///
 /// # Errors
 /// As [`super::select`].
@@ -60,16 +60,17 @@ fn data_type(view: &View, expression: &str) -> Result<DataType, QueryError> {
     Ok(field.map_or(DataType::Null, |field| field.data_type().clone()))
 }
 
-/// The values of an expression over `documents`, asked range by range.
+/// Computes an expression over `documents`, range by range.
 pub struct Computing<'v> {
     view: &'v View,
     expression: String,
     kind: FieldKind,
-    /// What is asked of the engine: a timestamp that is written as text or as a number is read as those of records are.
+    /// The type that the engine computes. It computes no timestamps: those that an expression writes as text or as a
+    /// number are read by the rule for records.
     asked: FieldKind,
 }
 
-/// The values of an expression over `documents`, as those of a field of a kind. It blocks.
+/// Computes an expression over `documents`, with values of the given kind. It blocks.
 ///
 /// # Errors
 /// As [`super::select`].
@@ -161,7 +162,7 @@ impl Computing<'_> {
         if self.kind != FieldKind::Timestamp {
             return found;
         }
-        // As one that a record spells: of the years that every reader has.
+        // By the rule for timestamps of records, so that all readers know its year.
         match FieldValue::of_json(&found.to_json(), FieldKind::Timestamp) {
             Ok(Some(FieldValue::Timestamp(moment))) => Computed::Timestamp(moment),
             _ => Computed::IllTyped,

@@ -1,4 +1,4 @@
-//! The rows of the table `contamination`: what documents have of the items of suites.
+//! The rows of the table `contamination`: evidence that documents have items of suites.
 
 use super::arrays::{batch, ids, numbers, texts, texts_or_null};
 use super::producer::{Sink, Wanted};
@@ -57,7 +57,7 @@ fn columns(rows: &[ItemEvidence]) -> Vec<ArrayRef> {
     ]
 }
 
-/// The bytes of a text that have it, as a JSON list of lists of two.
+/// The byte ranges of a text that have the item, as a JSON list of pairs.
 fn spans(row: &ItemEvidence) -> String {
     let spans = row.spans.iter().map(|(start, end)| format!("[{start},{end}]"));
     format!("[{}]", spans.collect::<Vec<_>>().join(","))

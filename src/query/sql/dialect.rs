@@ -1,5 +1,6 @@
-//! The syntax of statements: the parser's generic one, in which `->` and `->>` bind before comparisons, and
-//! `IS [NOT] DISTINCT FROM` ends before AND and OR.
+//! The dialect of SQL for statements and conditions: the parser's generic one with two precedences corrected.
+//!
+//! `->` and `->>` bind before comparisons, and `IS [NOT] DISTINCT FROM` ends before AND and OR.
 
 use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
@@ -12,7 +13,6 @@ use std::any::TypeId;
 /// `=`, by which `meta ->> 'a' = 'b'` would ask for the member that `'a' = 'b'` names.
 const MEMBER: u8 = 60;
 
-/// The dialect of statements and conditions.
 #[derive(Debug)]
 pub(super) struct CorpusDialect;
 
@@ -47,7 +47,7 @@ impl Dialect for CorpusDialect {
         }
     }
 
-    /// The parser's own reading takes all that follows, an AND too, for the right side.
+    /// The parser's generic rule takes everything that follows, also an AND, for the right side.
     fn parse_infix(
         &self,
         parser: &mut Parser<'_>,

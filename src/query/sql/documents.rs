@@ -1,4 +1,4 @@
-//! Columns of `documents` read for documents that are given by their ids, without the engine.
+//! Reads columns of `documents` for given ids, without the engine.
 
 use super::columns::Filler;
 use super::evaluate::StoredBlock;
@@ -13,7 +13,7 @@ use store::View;
 /// Some columns of `documents`.
 pub struct DocumentRows {
     wanted: Arc<[DocumentColumn]>,
-    /// Their types as they are read.
+    /// Types of the columns as they are read.
     read: SchemaRef,
 }
 
@@ -46,7 +46,7 @@ impl DocumentRows {
         Arc::new(Schema::new(self.read.fields().iter().map(in_files).collect::<Vec<_>>()))
     }
 
-    /// The rows of `documents`, which are ascending and of one block; texts as views.
+    /// The rows of `documents`, which must be ascending and of one block; texts as views.
     ///
     /// # Errors
     /// [`QueryError`] when a row of the store cannot be read.
@@ -62,8 +62,7 @@ impl DocumentRows {
     }
 }
 
-/// The column by which `documents` have the values of a field in the term dictionary, with its number: `language`
-/// or a declared keyword.
+/// The field in whose terms `documents` has the values of a column: `language` or a declared keyword.
 #[must_use]
 pub fn keyword_field(view: &View, name: &str) -> Option<FieldId> {
     match DocumentColumns::of(view).named(name)?.source {
@@ -82,7 +81,7 @@ pub fn declared_columns(view: &View) -> Vec<String> {
     view.fields().iter().filter(is_declared).map(|field| field.name.clone()).collect()
 }
 
-/// Whether a column of that name follows the decisions in force, and so may change after a document came.
+/// Whether a column follows the decisions in force, and so may change after a document came.
 #[must_use]
 pub fn is_of_standing(view: &View, name: &str) -> bool {
     DocumentColumns::of(view).named(name).is_some_and(|column| column.source.is_of_standing())

@@ -1,5 +1,7 @@
-//! Threads that drive statements. One that is done waits a moment for the next: the pages of its stack are there, and
-//! to get them costs more than many a statement takes.
+//! A pool of threads that run statements.
+//!
+//! A thread that has finished waits a moment for the next statement: the pages of its stack are there already, and to
+//! get them costs more than many a statement takes.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,19 +10,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, ThreadId};
 use std::time::Duration;
 
-/// Threads that wait, at most: their stacks are as large as the largest statement that they drove has made them.
+/// Idle threads, at most. The stack of each is as large as the largest statement that it ran has made it.
 const MOST: usize = 2;
 
-/// Work, which gives back how its outcome is told: by then it has let go of everything else.
+/// Runs a statement, and returns a function that sends the outcome. By then the job has released everything else.
 type Job = Box<dyn FnOnce() -> Outcome + Send>;
 type Outcome = Box<dyn FnOnce() + Send>;
 
-/// The threads that wait.
 pub(super) struct Drivers {
-    /// How long each of them does.
+    /// How long an idle thread waits.
     patience: Duration,
-    /// The process whose threads they are, from the first start on. One that was forked from it has none of the
-    /// threads, and maybe a lock that nobody gives back: it starts threads again.
+    /// The process that the threads belong to, set by the first start. A forked child has none of the threads, and
+    /// perhaps a lock that nobody releases, so it starts threads of its own.
     process: AtomicU32,
     waiting: Mutex<Vec<Waiting>>,
 }
@@ -35,8 +36,8 @@ impl Drivers {
         Self { patience, process: AtomicU32::new(0), waiting: Mutex::new(Vec::new()) }
     }
 
-    /// Starts `work` on a thread that waits, else on one of `threads`; what it comes to is received once it has let go
-    /// of what it held. Nothing is received when it panics.
+    /// Starts `work` on an idle thread, or else on a new one of `threads`. The receiver gets its result once the job
+    /// has released what it held, and nothing when `work` panics.
     pub(super) fn start<T: Send + 'static>(
         &'static self,
         threads: Builder,
@@ -55,7 +56,7 @@ impl Drivers {
         Ok(told)
     }
 
-    /// Gives a job to a thread that waits; back when there is none.
+    /// Gives a job to an idle thread; returns it when no thread is idle.
     fn hand_over(&self, job: Job) -> Option<Job> {
         if !self.is_own() {
             return Some(job);
@@ -77,7 +78,7 @@ impl Drivers {
         known.map_or_else(|known| known == own, |_| true)
     }
 
-    /// Only for the process whose threads they are.
+    /// Only for the process that the threads belong to.
     fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,14 +88,14 @@ impl Drivers {
         let mut next = Some(first);
         while let Some(job) = next {
             let tell = job();
-            // Before it is told: who hears it may have the next one at once.
+            // Before the outcome is sent: its receiver may have the next job at once.
             let waits = self.wait(&sender);
             tell();
             next = if waits { self.next(&jobs) } else { None };
         }
     }
 
-    /// Joins those that wait, if there is room.
+    /// Registers this thread as idle, if there is room.
     fn wait(&self, jobs: &Sender<Job>) -> bool {
         if !self.is_own() {
             return false;
@@ -107,7 +108,7 @@ impl Drivers {
         has_room
     }
 
-    /// The next job; none when nobody had one for long enough.
+    /// The next job; none when no job came within `patience`.
     fn next(&self, jobs: &Receiver<Job>) -> Option<Job> {
         if let Ok(job) = jobs.recv_timeout(self.patience) {
             return Some(job);
@@ -115,7 +116,7 @@ impl Drivers {
         let own = std::thread::current().id();
         let mut waiting = self.waiting();
         waiting.retain(|it| it.thread != own);
-        // It may have been handed one since, which happens under the lock.
+        // Another thread may have handed a job over since; it does so under the lock.
         jobs.try_recv().ok()
     }
 }

@@ -1,4 +1,4 @@
-//! The engine as every statement over one moment has it: its functions, its rules, its settings.
+//! Builds the DataFusion session state that all statements over one view begin with: functions, rules and settings.
 //!
 //! Functions and rules are made once for a view; tables, the clock and limits of memory belong to each statement. A
 //! statement that may read files has an engine of its own, whose caches of files end with it.
@@ -24,21 +24,21 @@ use store::View;
 /// Rows the engine gathers into a batch.
 const BATCH: usize = 8192;
 
-/// What a batch may hold when its rows carry whole texts or metadata.
+/// Limits of a batch whose rows carry whole texts or metadata.
 pub(super) struct RowsWithText {
     pub(super) rows: usize,
-    /// Bytes.
+    /// Bytes of all texts of the batch.
     pub(super) texts: usize,
-    /// Bytes that one operation may make of a batch.
+    /// Bytes that one function may make of the batch.
     pub(super) value: usize,
 }
 
-/// The engine of a view without tables: made once and cloned for every statement. It holds no view.
+/// The engine of a view without tables: made once and cloned for every statement. It keeps no view open.
 pub(super) fn engine(view: &View) -> std::result::Result<Arc<SessionState>, QueryError> {
     view.cached(|| made(view, runtime(view)?).map_err(QueryError::run))
 }
 
-/// What one statement may hold, and where it spills.
+/// Memory and temporary files of one statement.
 pub(super) fn runtime(view: &View) -> std::result::Result<Arc<RuntimeEnv>, QueryError> {
     let pool = Arc::new(Shares::new(Limits::of(view).pool));
     RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().map_err(QueryError::run)
@@ -55,14 +55,15 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
             texts: limits.texts,
             value: limits.value,
         }));
-    // Our scans are partitioned as they should be; dealing rows round would lose their order.
+    // Scans choose their own partitions; dealing rows out round-robin would lose their order.
     config.options_mut().optimizer.enable_round_robin_repartition = false;
-    // One sort of all rows, not one a partition: all run on one thread, and the first to be done would take
-    // for its merge what the others need for theirs.
+    // One sort of all rows, not one for each partition: all run on one thread, and the first to finish would take the
+    // memory that the others need for its merge.
     config.options_mut().optimizer.repartition_sorts = false;
-    // What a sort sets aside to merge what it spilled, of a share that may be small.
+    // Memory that a sort reserves to merge what it spilled: a part of its share, which may be small.
     config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
-    // Keys are examined before types are made alike, lists afterwards.
+    // `KeysAreTexts` sees comparisons before the engine makes their types alike, `ListsKeepNulls` sees lists
+    // afterwards.
     let mut analyzers: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(KeysAreTexts)];
     analyzers.extend(Analyzer::new().rules);
     analyzers.push(Arc::new(ListsKeepNulls));
@@ -78,7 +79,7 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     json::register(&mut state)?;
     moments::register(&mut state)?;
     quality::register(&mut state)?;
-    // As others call it.
+    // The name that other databases have for it.
     let percentile = approx_percentile_cont_udaf().as_ref().clone();
     let named = Arc::new(percentile.with_aliases(["approx_percentile"]));
     state.register_udaf(named)?;

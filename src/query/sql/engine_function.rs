@@ -1,7 +1,7 @@
-//! A function of the engine with another body: all but the call is the engine's, whose function is the field `inner`.
+//! A macro for functions that replace one of the engine's: everything but the call is forwarded to the field `inner`.
 
-/// What a [`ScalarUDFImpl`](datafusion::logical_expr::ScalarUDFImpl) takes from `self.inner`. Not `simplify`: the engine's
-/// would put its own function in this one's place.
+/// The methods of [`ScalarUDFImpl`](datafusion::logical_expr::ScalarUDFImpl) that `self.inner` answers. Not `simplify`:
+/// the engine's would put its own function back.
 macro_rules! all_but_the_call {
     () => {
         fn name(&self) -> &str {

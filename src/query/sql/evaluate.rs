@@ -1,4 +1,4 @@
-//! Evaluates a predicate on one block of documents: bitmap algebra, and column scans where min and max allow.
+//! Evaluates a predicate on one block of documents by bitmaps, and by column scans where min and max do not decide.
 //!
 //! Ranges of numbers are compared in the width in which a block stores them; a key is looked up, not scanned for.
 
@@ -16,16 +16,16 @@ use std::sync::Arc;
 use store::system_fields;
 use store::{NumberBlockHandle, NumberBlockRef, StoreError, View};
 
-/// Documents among which a column is asked value by value rather than scanned: one in this many.
+/// Where the documents in question are at most one in this many, a column is read value by value, not scanned.
 const SPARSE: u64 = 8;
 
-/// One block's indexes. A trait, so that laws are tested without a database.
+/// The indexes of one block. A trait, so that laws are tested without a database.
 pub(in crate::query) trait Block {
     /// The documents of the block, as ids.
     fn documents(&self) -> Range<u64>;
     /// Slots that have a term.
     fn posting(&self, term: TermId) -> Result<RoaringBitmap, StoreError>;
-    /// What `read` makes of a column's values as they are stored; none where nothing was ever set.
+    /// What `read` makes of a column's stored values; none where no document of the block has one.
     fn values<T>(
         &self,
         column: ColumnId,
@@ -41,7 +41,7 @@ pub(in crate::query) trait Block {
     }
 }
 
-/// A block of a view; columns are read once, and not decoded.
+/// A block of a view; each column is read once, and kept encoded.
 pub(in crate::query) struct StoredBlock<'a> {
     view: &'a View,
     number: u64,
@@ -96,7 +96,7 @@ impl Block for StoredBlock<'_> {
 pub(in crate::query) enum Test {
     All,
     Nothing,
-    /// Cheapest first.
+    /// Cheapest part first.
     And(Vec<Test>),
     Or(Vec<Test>),
     NotTrue(Box<Test>),
@@ -223,7 +223,7 @@ impl Test {
         })
     }
 
-    /// The run of blocks; outside it the predicate is never true.
+    /// The run of blocks in which the predicate can be true.
     pub(in crate::query) fn blocks(&self, all: Range<u64>) -> Range<u64> {
         match self {
             Self::Nothing => all.start..all.start,
@@ -298,7 +298,7 @@ fn numbers(
         let mut ranges = within.between(low, high);
         match (ranges.next(), ranges.next()) {
             (None, _) => RoaringBitmap::new(),
-            // One range is the common case, and is compared without being decoded.
+            // One range is the common case; it is compared without decoding the column.
             (Some((low, high)), None) => matching(
                 values,
                 among,
@@ -324,7 +324,7 @@ fn with_value(
     Ok(found.unwrap_or_default())
 }
 
-/// Slots of `among` that have a value which satisfies `test`; `all` has a bit for every such slot of the block.
+/// Slots of `among` whose value satisfies `test`; `all` has a bit for every slot of the block that has a value.
 fn matching(
     values: &NumberBlockRef<'_>,
     among: &RoaringBitmap,

@@ -1,5 +1,7 @@
-//! Hands batches to `unnest` in pieces: it makes a row of every element, and copies what stands beside the list for
-//! each of them, all rows of a batch at once.
+//! Cuts the input batches of `unnest` into pieces, so that each output is bounded.
+//!
+//! `unnest` makes a row of every list element, and copies the other columns for each of them, for all rows of a batch
+//! at once.
 
 use super::growing::held;
 use super::passing::{Next, Pass};
@@ -13,17 +15,17 @@ use datafusion::physical_plan::unnest::UnnestExec;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The columns that an `unnest` takes apart, if the plan is one.
+/// The list columns of an `unnest`; none for another plan.
 pub(super) fn lists_of(plan: &Arc<dyn ExecutionPlan>) -> Option<Vec<usize>> {
     let unnest = plan.downcast_ref::<UnnestExec>()?;
     Some(unnest.list_column_indices().iter().map(|list| list.index_in_input_schema).collect())
 }
 
-/// Cuts batches so that what becomes of each is bounded.
+/// Cuts batches into pieces whose output is bounded.
 #[derive(Clone)]
 pub(super) struct Pieces {
     lists: Vec<usize>,
-    /// Bytes that copies of one piece may take.
+    /// Bytes that the copies of one piece may take.
     limit: usize,
 }
 
@@ -56,7 +58,7 @@ struct Cut {
     input: SendableRecordBatchStream,
     lists: Vec<usize>,
     limit: usize,
-    /// Rows that should become of a piece, at most.
+    /// Rows of output that a piece should have, at most.
     rows: usize,
     rest: Option<RecordBatch>,
 }
@@ -72,7 +74,7 @@ impl Cut {
         }
     }
 
-    /// How many rows of a batch are the next piece: one at least.
+    /// How many rows of a batch make the next piece: at least one.
     fn taken(&self, batch: &RecordBatch) -> Result<usize> {
         let limit = u64::try_from(self.limit).unwrap_or(u64::MAX);
         let most = u64::try_from(self.rows).unwrap_or(u64::MAX);
@@ -95,7 +97,7 @@ impl Cut {
         Ok(batch.num_rows())
     }
 
-    /// Bytes of a row that are copied for each element: of views, which share what they show, none.
+    /// Bytes of a row that are copied for each element. Views share their bytes, so they count as none.
     fn beside(&self, batch: &RecordBatch, row: usize) -> u64 {
         let columns = batch.columns().iter().enumerate();
         let copied = columns.filter(|(at, column)| {

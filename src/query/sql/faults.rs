@@ -1,4 +1,4 @@
-//! What the engine says is wrong, in words of ours: names that it does not know, what stands where nothing computes it.
+//! Rewrites error messages of the engine: unknown names, expressions where they are not allowed, bad patterns.
 
 use super::catalogue::table_names;
 use super::outside::TABLE_FUNCTIONS;
@@ -45,7 +45,7 @@ impl QueryError {
     }
 }
 
-/// The user's words as an error repeats them: the beginning of long ones.
+/// The user's words as an error repeats them; of long ones the beginning.
 pub(in crate::query) fn shown(statement: &str) -> String {
     const CHARACTERS: usize = 1000;
     let statement = statement.trim();
@@ -55,7 +55,7 @@ pub(in crate::query) fn shown(statement: &str) -> String {
     }
 }
 
-/// The engine's message without its class, or the missing column and those there are.
+/// The engine's message without its class; for an unknown column, its name and the columns that exist.
 pub(in crate::query) fn words(error: &DataFusionError) -> String {
     if let DataFusionError::SchemaError(schema, _) = error.find_root()
         && let SchemaError::FieldNotFound { field, valid_fields } = schema.as_ref()
@@ -91,7 +91,7 @@ pub(in crate::query) fn words(error: &DataFusionError) -> String {
     unknown_words(&text).unwrap_or_else(|| text.trim_end_matches('.').to_owned())
 }
 
-/// A table or function that there is not, in place of how the engine says that.
+/// Our message for a table or function that does not exist; none for other messages.
 fn unknown_words(text: &str) -> Option<String> {
     let name = |before: &str, behind: &str| text.strip_prefix(before)?.split_once(behind);
     if let Some((name, _)) = name("table function '", "' not found") {
@@ -104,7 +104,7 @@ fn unknown_words(text: &str) -> Option<String> {
     if let Some((name, _)) = name("table '", "' not found") {
         return Some(unknown("table", name, table_names()));
     }
-    // The engine has looked among its functions, and among the aggregates where one was asked for.
+    // The engine looks among its scalar functions, or among aggregates where the call is one.
     let (name, meant) = name("Invalid function '", "'.")?;
     let meant = meant.trim().strip_prefix("Did you mean '")?.strip_suffix("'?")?;
     Some(format!("no function `{name}`; did you mean `{meant}`?"))
@@ -115,7 +115,7 @@ fn unknown<'a>(what: &'static str, name: &str, known: impl Iterator<Item = &'a s
     format!("{unknown}; {}", unknown.hint())
 }
 
-/// What is wrong with a regular expression, which is not a fault of the engine's.
+/// Our message for a faulty regular expression: the user's fault, which the engine reports as its own.
 fn pattern(text: &str) -> Option<String> {
     let (_, why) = text.split_once("Regular expression did not compile: ")?;
     Some(match why.split_once("CompiledTooBig(") {
@@ -132,7 +132,7 @@ fn pattern(text: &str) -> Option<String> {
     })
 }
 
-/// What stands where nothing computes it, and the way out, in place of how the engine writes it down.
+/// Our message, with the way out, for an expression that stands where the engine cannot compute it.
 fn misplaced(text: &str) -> Option<String> {
     let (_, named) = text.split_once("does not support logical expression ")?;
     Some(if named.starts_with("WindowFunction") {

@@ -1,4 +1,4 @@
-//! Every function that a statement can call, with what it is for: the answer of SHOW FUNCTIONS.
+//! Lists every function that a statement can call, with what it is for: the answer of SHOW FUNCTIONS.
 
 use super::outside::TABLE_FUNCTIONS;
 use super::{json, quality, session};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use store::View;
 
-/// A function as it is told.
+/// A function as SHOW FUNCTIONS describes it.
 struct Function {
     kind: &'static str,
     group: String,
@@ -19,7 +19,6 @@ struct Function {
     meaning: String,
 }
 
-/// A row for every function: the answer of SHOW FUNCTIONS.
 pub(in crate::query) fn table(view: &View) -> Result<RecordBatch, QueryError> {
     let all = all(view)?;
     let rows = || all.values();
@@ -36,7 +35,7 @@ pub(in crate::query) fn table(view: &View) -> Result<RecordBatch, QueryError> {
     RecordBatch::try_new(Arc::new(schema), arrays).map_err(QueryError::arrow)
 }
 
-/// Every function by its names. One name may be a function of values and of windows: the first is told.
+/// Every function by its names. Where one name is both a scalar and a window function, the scalar one is listed.
 fn all(view: &View) -> Result<BTreeMap<String, Function>, QueryError> {
     let state = session::session(view)?;
     let mut all = BTreeMap::new();
@@ -61,7 +60,7 @@ fn all(view: &View) -> Result<BTreeMap<String, Function>, QueryError> {
         all.entry(name.clone()).or_insert(told);
     }
     for (name, usage, meaning) in TABLE_FUNCTIONS {
-        // `range` makes lists of values too, and is told as a table.
+        // `range` also makes lists of values; it is listed as a table.
         let told = Function::ours("table", "Table Functions", usage, meaning);
         all.insert(name.to_owned(), told);
     }

@@ -1,4 +1,4 @@
-//! What a query may hold, from the memory that the view was opened with.
+//! Derives what a query may hold from the memory that the view was opened with.
 
 use store::View;
 
@@ -8,11 +8,11 @@ const ROWS_WITH_TEXT: u64 = 256;
 /// Bytes for the parts of a query.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::query) struct Limits {
-    /// What sorts, joins and aggregates may hold together before they spill or are refused.
+    /// Bytes that sorts, joins and aggregates may hold together before they spill or fail.
     pub pool: usize,
-    /// Texts of a batch that a scan makes. Some eight batches are under way between a scan and the caller.
+    /// Bytes of text in a batch of a scan. Some eight batches are on their way between a scan and the caller.
     pub texts: usize,
-    /// Texts that one function may make of one batch: no operator accounts for them.
+    /// Bytes of text that one function may make of one batch: no operator accounts for them.
     pub value: usize,
 }
 

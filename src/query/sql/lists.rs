@@ -1,9 +1,9 @@
-//! Lists of a condition written so that the optimiser, which merges lists of one expression, cannot lose a null.
+//! Rewrites IN lists so that the optimiser, which merges lists over one expression, cannot lose a null.
 //!
 //! The engine's simplifier makes `x IN (a) AND x IN (b)` false and `x NOT IN (a) OR x NOT IN (b)` true, where x may be
-//! null and both are null; and it takes the values of two lists for the same or for others by how they are written,
-//! also where one is NULL or a column. This rule runs before it: a list keeps its literals, what else it has stands
-//! beside it, and where lists of one expression may meet and a null would show, each stands behind `x IS NOT NULL`.
+//! null and both are null. It also compares the values of two lists by how they are written, even where one is NULL or
+//! a column. This rule runs before it: a list keeps its literals, its other values become comparisons beside it, and
+//! where lists of one expression may be merged and a null would show, each is guarded by `x IS NOT NULL`.
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, ScalarValue};
@@ -13,14 +13,13 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator, lit};
 use datafusion::optimizer::AnalyzerRule;
 
-/// Rewrites every expression of a plan.
 #[derive(Debug)]
 pub(super) struct ListsKeepNulls;
 
 impl AnalyzerRule for ListsKeepNulls {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let rewritten = plan.transform_up_with_subqueries(|node| {
-            // It asks of its condition only whether it is true.
+            // A filter keeps rows for which its condition is true, so null counts as false.
             let truth = matches!(node, LogicalPlan::Filter(_));
             let names = NamePreserver::new(&node);
             node.map_expressions(|expression| {
@@ -38,7 +37,7 @@ impl AnalyzerRule for ListsKeepNulls {
     }
 }
 
-/// `condition` with lists that can be merged, where null counts as false.
+/// `condition` with lists that can be merged safely, where null counts as false.
 pub(super) fn keep_truth(condition: Expr) -> Result<Transformed<Expr>> {
     keep(condition, true)
 }
@@ -47,7 +46,7 @@ fn keep_value(expression: Expr) -> Result<Transformed<Expr>> {
     keep(expression, false)
 }
 
-/// Rewrites the conditions of `expression`: its own when it is one, and those inside of it.
+/// Rewrites the conditions in `expression`, and `expression` itself when it is one.
 fn keep(expression: Expr, truth: bool) -> Result<Transformed<Expr>> {
     let mut outermost = truth;
     expression.transform_down(|part| {
@@ -86,7 +85,7 @@ fn is_connective(part: &Expr) -> bool {
     }
 }
 
-/// Puts what `make` gives in place of what stands under AND, OR and NOT.
+/// Replaces each leaf under AND, OR and NOT by what `make` gives.
 fn leaves(condition: Expr, make: &impl Fn(Expr) -> Result<Expr>) -> Result<Expr> {
     let rewritten = condition.transform_down(|part| {
         if is_connective(&part) {
@@ -112,7 +111,7 @@ fn tested(leaf: &Expr) -> Option<&Expr> {
     }
 }
 
-/// What two lists of one condition test, when a null of it would show.
+/// The expressions that two lists of one condition test, where a null of theirs would show.
 fn meeting(condition: &Expr, truth: bool) -> Vec<&Expr> {
     let mut found: Vec<Tests<'_>> = Vec::new();
     let mut left = vec![(condition, false, false)];
@@ -134,8 +133,8 @@ fn meeting(condition: &Expr, truth: bool) -> Vec<&Expr> {
                     Expr::BinaryExpr(binary) => (EQUALITY, binary.op == Operator::NotEq),
                     _ => continue,
                 };
-                // NOT reaches the leaves before lists are merged: only where one of several such tests
-                // suffices are they merged to what is true.
+                // NOT is pushed to the leaves before lists are merged. If nulls count as false, lists are merged to
+                // true only where one of several such tests suffices.
                 let shows = !truth || (alternative && turned != negated);
                 match found.iter_mut().find(|known| known.of == of) {
                     None => found.push(Tests { of, weight, shows }),
@@ -163,15 +162,15 @@ struct Tests<'a> {
     shows: bool,
 }
 
-/// A list of literals; what else stood in it stands beside it.
+/// Splits a list: literals stay in it, other values become comparisons beside it.
 fn literals_apart(list: InList) -> Expr {
     let plain = |value: &Expr| matches!(value, Expr::Literal(value, _) if !value.is_null());
     if list.expr.is_volatile() {
         return Expr::InList(list);
     }
     let InList { expr, list, negated } = list;
-    // Most lists of literals have casts to the type of what is tested: beside the list, each would be a test of its
-    // own, and thousands of them an OR that takes minutes to plan.
+    // Most lists of literals have casts to the type of the tested expression. Beside the list, each would be a
+    // comparison of its own, and thousands of them an OR that takes minutes to plan.
     let folded =
         |value: Expr| literal_of_cast(&value).map_or(value, |literal| Expr::Literal(literal, None));
     let list: Vec<Expr> = list.into_iter().map(folded).collect();
@@ -186,7 +185,7 @@ fn literals_apart(list: InList) -> Expr {
     let mut has_null = false;
     for other in others {
         let equal = match other {
-            // One says it for all.
+            // One null has the effect of all.
             Expr::Literal(..) if std::mem::replace(&mut has_null, true) => continue,
             Expr::Literal(..) => lit(ScalarValue::Boolean(None)),
             other => expr.as_ref().clone().eq(other),
@@ -200,7 +199,7 @@ fn literals_apart(list: InList) -> Expr {
     if negated { Expr::Not(Box::new(is_in)) } else { is_in }
 }
 
-/// What casts of a literal come to; none where it cannot be cast: the engine says why when it gets there.
+/// The value of a literal under casts; none where a cast fails: the engine reports that when it evaluates it.
 fn literal_of_cast(value: &Expr) -> Option<ScalarValue> {
     match value {
         Expr::Literal(literal, _) => Some(literal.clone()),
@@ -227,7 +226,7 @@ mod tests {
 
     #[test]
     fn literals_under_casts_stay_one_list() {
-        // Each was a test of its own: 32,000 took a minute to plan.
+        // Each cast was a comparison of its own: 32,000 took a minute to plan.
         let values = |n: i64| cast(lit(n), DataType::UInt64);
         let list: Vec<Expr> = (0..64_000).map(values).collect();
         let kept = keep_truth(col("id").in_list(list, false)).unwrap().data;

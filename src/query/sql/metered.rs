@@ -1,5 +1,6 @@
-//! Counts what an operator holds that does not count it itself: windows without bounds keep their whole input,
-//! `array_agg` the arrays that its values lie in.
+//! Counts memory that an operator holds without asking the pool.
+//!
+//! Windows without bounds keep their whole input, `array_agg` the arrays that its values lie in.
 
 use super::expanding::{Pieces, lists_of};
 use super::passing::{Next, Pass, Passing};
@@ -15,7 +16,8 @@ use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceC
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The plan with what such operators take in counted, and lists unnested in pieces; each may have `limit` bytes copied.
+/// The plan with such operators' input counted, and with the input of `unnest` in pieces that may copy `limit` bytes
+/// each.
 pub(in crate::query) fn metered(
     plan: Arc<dyn ExecutionPlan>,
     limit: usize,
@@ -38,12 +40,10 @@ pub(in crate::query) fn metered(
     plan.replace_children(inputs, properties)
 }
 
-/// What an operator keeps of its input without asking the memory pool.
+/// The part of its input that an operator keeps without asking the memory pool.
 #[derive(Clone, Debug)]
 enum Kept {
-    /// All columns.
     All,
-    /// These columns.
     Columns(Vec<usize>),
 }
 
@@ -51,7 +51,7 @@ fn kept(plan: &Arc<dyn ExecutionPlan>) -> Option<Kept> {
     if plan.name() == "WindowAggExec" {
         return Some(Kept::All);
     }
-    // Lists are gathered in the first stage; the last one takes over what that has made.
+    // The first stage gathers the lists; the last one takes them over.
     let groups = plan.downcast_ref::<AggregateExec>()?;
     if matches!(groups.mode(), AggregateMode::Final | AggregateMode::FinalPartitioned) {
         return None;
@@ -70,7 +70,7 @@ fn kept(plan: &Arc<dyn ExecutionPlan>) -> Option<Kept> {
 }
 
 impl Kept {
-    /// Bytes that a batch comes to: twice, since all of it is joined in one piece at the end.
+    /// Bytes of a batch, twice: at the end the operator joins all batches into one.
     fn bytes(&self, batch: &RecordBatch) -> usize {
         let bytes = match self {
             Self::All => batch.get_array_memory_size(),
@@ -84,7 +84,7 @@ impl Kept {
     }
 }
 
-/// Asks the pool for what is kept of batches until the end.
+/// Reserves memory for the kept part of batches until the end.
 #[derive(Clone)]
 struct Metered {
     kept: Kept,

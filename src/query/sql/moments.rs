@@ -1,4 +1,6 @@
-//! `date_trunc` over all years: the engine's counts in nanoseconds, so that one value beyond 2262 ended a statement.
+//! `date_trunc` for timestamps of all years.
+//!
+//! The engine's counts in nanoseconds, so one value beyond 2262 failed the statement.
 
 use super::engine_function::all_but_the_call;
 use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
@@ -63,13 +65,13 @@ fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "Z" | "+00:00" | "+00" | "+0000")
 }
 
-/// The unit where it is one of ours; the engine's arithmetic of shorter ones is exact.
+/// The unit, where it is one that we truncate; the engine's arithmetic of shorter units is exact.
 fn calendar_unit(unit: &ScalarValue) -> Option<CalendarUnit> {
     CalendarUnit::from_name(&unit.try_as_str()??.to_lowercase())
 }
 
-/// The first moment of the unit of each moment, which are counted in so many to a second; null for one that 64 bits of
-/// the scale, or of microseconds, do not hold.
+/// The start of the unit that each timestamp lies in; `scale` is counts a second. Null where 64 bits of the scale, or
+/// of microseconds, do not hold the start.
 fn begun<T: ArrowTimestampType>(array: &ArrayRef, unit: CalendarUnit, scale: i64) -> ArrayRef {
     const SECOND: i64 = 1_000_000;
     let begin = |moment: i64| {

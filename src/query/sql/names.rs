@@ -1,4 +1,4 @@
-//! The words that a statement over a view may use: its tables and columns, the engine's functions, the language's own.
+//! The names and keywords that statements over a view may use, for completion: tables, columns, functions, keywords.
 
 use super::session;
 use crate::query::error::QueryError;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use store::View;
 
-/// Words of the statements that are run.
+/// Keywords of the statements that are run.
 const KEYWORDS: [&str; 85] = [
     "ALL",
     "AND",
@@ -98,13 +98,13 @@ const KEYWORDS: [&str; 85] = [
     "WITH",
 ];
 
-/// What can be named in statements over a corpus, for those who complete words.
+/// The names that statements over a corpus may use, for completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqlNames {
     /// The tables, by name.
     pub tables: Vec<SqlTableNames>,
-    /// The functions of the engine, by name: scalar ones, aggregates, windows, and those that stand for a table.
+    /// Functions of the engine, by name: scalar and aggregate functions, window functions, and table functions.
     pub functions: Vec<String>,
     /// Words of the language, in capitals.
     pub keywords: &'static [&'static str],
@@ -114,13 +114,13 @@ pub struct SqlNames {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqlTableNames {
-    /// Its name.
+    /// The table's name.
     pub name: String,
-    /// Its columns, in their order.
+    /// The table's columns, in their order.
     pub columns: Vec<String>,
 }
 
-/// What can be named in statements over `view`.
+/// The names that statements over `view` may use.
 ///
 /// # Errors
 /// [`QueryError`] when the engine gives no session.

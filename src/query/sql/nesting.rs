@@ -1,9 +1,9 @@
-//! How large and how deep a statement is, counted before anything recurses over it.
+//! Bounds the size and depth of a statement before anything recurses over it.
 //!
-//! Parsing and planning recurse with the depth of an expression, and a table named by WITH is planned
-//! again wherever it stands: a few kilobytes of SQL could overflow the stack, or fill the memory with
-//! plans. [`check_text`] counts tokens in one loop, before the parser; [`check_statement`] what names
-//! come to when they are spelt out, before the planner.
+//! Parsing and planning recurse with the depth of an expression, and a table named by WITH is planned again wherever it
+//! stands: a few kilobytes of SQL could overflow the stack, or fill the memory with plans. [`check_text`] counts tokens
+//! in one loop, before the parser; [`check_statement`] counts tables and expressions with all names of WITH expanded,
+//! before the planner.
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Visit, Visitor};
@@ -17,23 +17,20 @@ use std::ops::ControlFlow;
 const BYTES: usize = 8 << 20;
 /// Tokens of a statement: a list of half as many values.
 const TOKENS: usize = 1 << 19;
-/// Operators, words and brackets; each may nest in the result of the one before.
+/// Operators, words and brackets: each may take the one before it as its operand.
 const DEPTH: usize = 1000;
-/// Tables of a statement, those of WITH counted as often as they are named; an inner query that reads no
-/// table is one.
+/// Tables of a statement, those of WITH counted as often as they are named; an inner query that reads no table counts
+/// as one.
 const TABLES: u64 = 256;
-/// How many times larger an expression may become when the names of inner queries are spelt out.
+/// How many times larger an expression may become when the names of inner queries are expanded.
 const GROWTH: u64 = 1 << 16;
 
-/// Refuses a text that is too long, or may be too deep to parse; answers why.
-///
-/// # Errors
-/// What is too much, and the way out, in words.
+/// Refuses a text that is too long, or may be too deep to parse; answers why, and the way out.
 pub(in crate::query) fn check_text(sql: &str) -> Result<(), String> {
     if sql.len() > BYTES {
         return Err(format!("it has {} bytes, more than {BYTES}", sql.len()));
     }
-    // What cannot be cut into tokens the parser refuses, with the place.
+    // The parser refuses what the tokenizer cannot read, with the place.
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else { return Ok(()) };
     if tokens.len() > TOKENS {
         return Err(format!(
@@ -50,17 +47,17 @@ pub(in crate::query) fn check_text(sql: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What is open at one level of brackets.
+/// One open level of brackets.
 #[derive(Clone, Copy, Default)]
 struct Level {
-    /// Since the last comma: what stands behind one is beside what stands before it.
+    /// Since the last comma: what follows a comma does not nest in what stands before it.
     links: usize,
-    /// Set operations: each holds all queries before it, commas or not.
+    /// Set operations: each holds all queries before it, with or without commas.
     sets: usize,
 }
 
-/// No less than the depth of the tree that the tokens are parsed to: every level of it has a token of its own that is
-/// not a value, no name and no comma.
+/// An upper bound of the depth of the tree that the tokens parse to: every level of the tree has a token of its own
+/// that is neither a value nor a name nor a comma.
 fn depth(tokens: &[Token]) -> usize {
     let mut outer: Vec<Level> = Vec::new();
     let (mut level, mut around, mut deepest) = (Level::default(), 0, 0);
@@ -81,7 +78,7 @@ fn depth(tokens: &[Token]) -> usize {
                 if let Some(before) = outer.pop() {
                     level = before;
                     around -= level.links + level.sets + 1;
-                    // What follows may hold what the brackets hold: `f(x)(y)`, `x[1][2]`.
+                    // What follows a bracket may hold its content: `f(x)(y)`, `x[1][2]`.
                     level.links += 1;
                 }
             }
@@ -99,10 +96,7 @@ fn depth(tokens: &[Token]) -> usize {
     deepest
 }
 
-/// Refuses a statement that names of inner queries make too large; answers why.
-///
-/// # Errors
-/// What is too much, and the way out, in words.
+/// Refuses a statement that becomes too large when names of inner queries are expanded; answers why, and the way out.
 pub(in crate::query) fn check_statement(statement: &Statement) -> Result<(), String> {
     let statement = match statement {
         Statement::Statement(statement) => statement,
@@ -131,30 +125,29 @@ fn many(count: u64) -> String {
     if count == u64::MAX { "2^64 and more".to_owned() } else { count.to_string() }
 }
 
-/// What a query comes to with all names spelt out.
+/// The size of a query with all names expanded.
 #[derive(Clone, Copy, Debug)]
 struct Size {
     tables: u64,
     growth: u64,
 }
 
-/// A query that is being visited.
 #[derive(Default)]
 struct Open {
     tables: u64,
-    /// Of the queries it reads.
+    /// The growth of the queries that this one reads.
     growth: u64,
     /// How often each column is named.
     names: BTreeMap<String, u64>,
-    /// Names of WITH before this query's own.
+    /// How many names of WITH were known before this query's own.
     known: usize,
 }
 
 struct Spelt {
     open: Vec<Open>,
-    /// Queries of WITH that can be named now; the last of a name counts.
+    /// Queries of WITH that can be named here; of equal names the last counts.
     known: Vec<(String, Size)>,
-    /// The name that a query of WITH will have, by where it stands in memory.
+    /// The name that a query of WITH will have, by the query's address.
     named: BTreeMap<usize, String>,
     largest: Size,
 }
@@ -187,7 +180,7 @@ impl Visitor for Spelt {
         let most = done.names.values().copied().max().unwrap_or(1);
         let size = Size { tables: done.tables, growth: done.growth.max(1).saturating_mul(most) };
         match (self.named.remove(&place(query)), self.open.last_mut()) {
-            // One that reads no table is work all the same wherever it is named.
+            // A query that reads no table is still work wherever it is named.
             (Some(name), _) => {
                 self.known.push((name, Size { tables: size.tables.max(1), ..size }));
             }
@@ -198,7 +191,7 @@ impl Visitor for Spelt {
             (None, None) => {}
         }
         self.largest.tables = self.largest.tables.max(size.tables);
-        // The outermost query's own expressions are as long as they are written.
+        // The outermost query's own expressions stay as they are written.
         self.largest.growth = self.largest.growth.max(size.growth / most.max(1));
         ControlFlow::Continue(())
     }

@@ -1,4 +1,4 @@
-//! What a comparison may compare: keys with texts alone, and zero with zero whatever its sign.
+//! Two rules for operands of comparisons: keys are compared with texts alone, and zero has no sign.
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
@@ -13,15 +13,15 @@ use datafusion::optimizer::{AnalyzerRule, ApplyOrder, OptimizerConfig, Optimizer
 /// The column of keys, in `documents` and in the tables that name documents.
 const KEY: &str = "key";
 
-/// Refuses to compare a key with a number: the engine would make a number of the key, and 1, 01 and 001 one key. It
-/// runs before types are made alike, while a number still is one.
+/// Refuses to compare a key with a number: the engine would convert the key to a number, and 1, 01 and 001 would be one
+/// key. The rule runs before types are made alike, while a number still is one.
 #[derive(Debug)]
 pub(super) struct KeysAreTexts;
 
 impl AnalyzerRule for KeysAreTexts {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.apply_with_subqueries(|node| {
-            // Most statements name no key: they pay for no schema.
+            // Most statements name no key: for them no schema is computed.
             if !has_part(node, &|part| named_key(part).is_some())? {
                 return Ok(TreeNodeRecursion::Continue);
             }
@@ -84,7 +84,7 @@ pub(super) fn check_keys(expression: &Expr, schema: &DFSchema) -> Result<()> {
     walked.map(|_| ())
 }
 
-/// Refuses a key beside a number among what is compared with one another.
+/// Refuses a key beside a number among operands of one comparison.
 fn check_sides(sides: &[&Expr], schema: &DFSchema) -> Result<()> {
     if !sides.iter().any(|side| is_key(side, schema)) {
         return Ok(());
@@ -106,7 +106,7 @@ fn is_key(side: &Expr, schema: &DFSchema) -> bool {
     named_key(side).is_some() && side.get_type(schema).is_ok_and(|kind| kind.is_string())
 }
 
-/// The column, where it is called as keys are.
+/// The column, if it has the name of keys.
 fn named_key(side: &Expr) -> Option<&Column> {
     match side {
         Expr::Column(column) | Expr::OuterReferenceColumn(_, column) => {
@@ -116,7 +116,7 @@ fn named_key(side: &Expr) -> Option<&Column> {
     }
 }
 
-/// Whether an expression of a node has such a part.
+/// Whether any expression of a node has a part for which `is_such`.
 fn has_part(node: &LogicalPlan, is_such: &dyn Fn(&Expr) -> bool) -> Result<bool> {
     let mut found = false;
     node.apply_expressions(|expression| {
@@ -126,7 +126,7 @@ fn has_part(node: &LogicalPlan, is_such: &dyn Fn(&Expr) -> bool) -> Result<bool>
     Ok(found)
 }
 
-/// A number that a key is compared with, as it is written and as a text would be.
+/// A number that a key is compared with, as the statement has it and as a text literal.
 struct ComparedNumber {
     shown: String,
     as_text: String,
@@ -144,7 +144,7 @@ fn number(side: &Expr, schema: &DFSchema) -> Option<ComparedNumber> {
     Some(ComparedNumber { shown, as_text })
 }
 
-/// Compares with zero where a comparison has a negative zero, as `-0.0` and what folds to it are: columns have no negative
+/// Replaces a negative zero in a comparison, such as `-0.0` or what folds to it, by zero: columns have no negative
 /// zero, and the engine compares bits.
 #[derive(Debug)]
 pub(super) struct ZeroHasNoSign;

@@ -1,4 +1,4 @@
-//! The rows of the table `outputs`: what left the corpus, taken in by a writer or not yet.
+//! The rows of the table `outputs`: what left the corpus, whether or not a writer has taken the entry in yet.
 
 use super::arrays::{batch, numbers, texts, texts_or_null, times};
 use super::producer::{Sink, Wanted};

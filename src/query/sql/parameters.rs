@@ -89,7 +89,7 @@ impl SqlValue {
     }
 }
 
-/// A list of one type: that of its first value that is not null; whole numbers beside others are made such.
+/// A list of one type: that of its first value that is not null. Integers become floats where the list has floats.
 fn list(values: &[SqlValue]) -> std::result::Result<ScalarValue, String> {
     let mut scalars =
         values.iter().map(SqlValue::scalar).collect::<std::result::Result<Vec<_>, _>>()?;
@@ -149,10 +149,7 @@ impl SqlParameters {
         self.0.is_empty()
     }
 
-    /// Refuses a statement whose parameters are not exactly these; answers why.
-    ///
-    /// # Errors
-    /// The parameters that are missing or too many, in words.
+    /// Refuses a statement that has other parameters than these; answers why.
     pub(in crate::query) fn check(&self, statement: &Statement) -> std::result::Result<(), String> {
         let asked = names(statement);
         let listed = |names: Vec<&String>| {
@@ -173,10 +170,10 @@ impl SqlParameters {
         Ok(())
     }
 
-    /// The plan with the values in the place of its parameters.
+    /// The plan with its parameters replaced by these values.
     ///
     /// # Errors
-    /// A value that has no place where it stands.
+    /// A value whose type does not fit the place.
     pub(in crate::query) fn bind(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         if self.is_empty() {
             return Ok(plan);
@@ -199,7 +196,7 @@ impl SqlParameters {
         plan.data.with_param_values(ParamValues::from(values))
     }
 
-    /// Each value of a list in the place of the list, where it stands behind IN.
+    /// Replaces a parameter that is a list, behind IN, by the values of the list.
     fn spread(&self, part: Expr) -> Result<Transformed<Expr>> {
         let Expr::InList(InList { expr, list, negated }) = part else {
             return Ok(Transformed::no(part));
@@ -226,7 +223,7 @@ impl SqlParameters {
         }
     }
 
-    /// The text that stands for an argument that is a parameter.
+    /// The text value of an argument that is a parameter.
     pub(super) fn text_of(&self, expression: &Expr) -> Option<&str> {
         match self.value_of(expression)? {
             SqlValue::Text(text) => Some(text),
@@ -235,7 +232,7 @@ impl SqlParameters {
     }
 }
 
-/// The parameters of a statement, without what marks them.
+/// The parameters of a statement, without `$`.
 fn names(statement: &Statement) -> BTreeSet<String> {
     let statement = match statement {
         Statement::Statement(statement) => statement,
@@ -263,7 +260,7 @@ impl Visitor for ParameterNames {
     }
 }
 
-/// Gives each `?` its number, as the engine has it.
+/// Numbers each `?`, as the engine expects.
 ///
 /// # Errors
 /// `?` beside `$1` or `$name`, and a `$` alone.

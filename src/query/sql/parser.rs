@@ -1,4 +1,4 @@
-//! The parser of statements: the engine's, for whom names of columns are names wherever they stand.
+//! The engine's parser, set up so that names of columns are names wherever they stand.
 
 use super::tokens::DIALECT;
 use super::{outside, parameters, presets, tokens};
@@ -8,13 +8,10 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Nesting of parentheses that the parser follows.
+/// Nested parentheses, at most.
 const NESTING: usize = 200;
 
-/// A parser that stands at the beginning of `sql`.
-///
-/// # Errors
-/// [`DataFusionError::SQL`] for what cannot be cut into tokens, with the place.
+/// A parser at the beginning of `sql`.
 pub(in crate::query) fn parser(sql: &str) -> Result<DFParser<'static>, DataFusionError> {
     let mut tokens = spelled_out(sql)?;
     free_names(&mut tokens);
@@ -22,7 +19,7 @@ pub(in crate::query) fn parser(sql: &str) -> Result<DFParser<'static>, DataFusio
     DFParserBuilder::new(tokens).with_dialect(&DIALECT).with_recursion_limit(NESTING).build()
 }
 
-/// The tokens of `sql`, with thresholds in the place of presets.
+/// The tokens of `sql`, with every `preset(..)` replaced by its thresholds.
 fn spelled_out(sql: &str) -> Result<Vec<TokenWithSpan>, ParserError> {
     match tokens::tokens(sql) {
         (tokens, None) => presets::spelled_out(tokens),
@@ -30,8 +27,8 @@ fn spelled_out(sql: &str) -> Result<Vec<TokenWithSpan>, ParserError> {
     }
 }
 
-/// Whether an expression names a column, in or out of double quotes; one that cannot be cut into tokens, whether it
-/// spells its name.
+/// Whether an expression names a column, in or out of double quotes. For an expression that the tokenizer cannot read:
+/// whether its text contains the name.
 #[must_use]
 pub fn names_column(expression: &str, column: &str) -> bool {
     let Ok(tokens) = spelled_out(expression) else {
@@ -67,10 +64,10 @@ pub(in crate::query) fn statement(sql: &str) -> Result<Statement, DataFusionErro
     }
 }
 
-/// Makes words that begin a clause names where they follow a comma: no clause begins there. A list of columns,
-/// which may end in a comma, was taken to end before such a word, and `SELECT id, cluster` was none. FROM and what
-/// may follow it stay as they are, since `SELECT id, FROM documents` is one. Functions that are tables are looked up as
-/// they are written, so they are written as they are called.
+/// Turns keywords that begin a clause into names where they follow a comma, since no clause begins there. A list of
+/// columns may end in a comma, so the parser took it to end before such a word, and `SELECT id, cluster` failed. FROM
+/// and what may follow it stay keywords, since `SELECT id, FROM documents` is valid. Table functions are looked up case
+/// by case, so their names are spelled as they are registered.
 fn free_names(tokens: &mut [TokenWithSpan]) {
     let mut after_comma = false;
     for token in tokens {

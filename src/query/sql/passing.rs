@@ -1,4 +1,4 @@
-//! A plan node that hands on the batches of its input, with something done to each on its way.
+//! A plan node that hands its input's rows on unchanged, and acts on each batch on its way.
 
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Statistics;
@@ -14,18 +14,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The next batch of a partition, as streams have it.
+/// The poll of the next batch of a partition.
 pub(super) type Next = Poll<Option<Result<RecordBatch>>>;
 
 /// What is done to batches on their way; rows and their order stay.
 pub(super) trait Pass: Clone + Send + Sync + 'static {
-    /// What the node is called.
     const NAME: &'static str;
 
-    /// What EXPLAIN says of it.
     fn detail(&self) -> String;
 
-    /// What gives the batches of one partition, from what its input gives.
+    /// Wraps the stream of one partition.
     fn over(
         &self,
         input: SendableRecordBatchStream,
@@ -33,7 +31,6 @@ pub(super) trait Pass: Clone + Send + Sync + 'static {
     ) -> impl FnMut(&mut Context<'_>) -> Next + Send + 'static;
 }
 
-/// The node.
 pub(super) struct Passing<P> {
     input: Arc<dyn ExecutionPlan>,
     pass: P,

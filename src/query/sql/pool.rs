@@ -1,4 +1,4 @@
-//! The memory of a query, shared so that what a sort holds can always be merged.
+//! A memory pool for one query that always leaves room to merge what a sort holds.
 
 use datafusion::common::resources_datafusion_err;
 use datafusion::error::Result;
@@ -8,29 +8,28 @@ use datafusion::execution::memory_pool::{
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The engine's name of what a sort gathers, before the number of its partition.
+/// The engine's name for the buffer of a sort, before the number of its partition.
 const SORT: &str = "ExternalSorter[";
 
-/// Fair shares for all, and for sorts a smaller one.
+/// Equal shares for all consumers, and a smaller one for sorts.
 ///
-/// A sort that has filled its share merges what it holds before it spills. Rows and their keys are copied
-/// for that, all batches at once: about as much again, a third more when texts are of uneven lengths. The
-/// engine asks for it beside the share, and fails where the share is all there is.
+/// A sort that has filled its share merges what it holds before it spills. For that it copies rows and their keys, all
+/// batches at once: about as much again, a third more when texts are of uneven lengths. The engine asks for these bytes
+/// on top of the share, and fails where the share is all there is.
 #[derive(Debug)]
 pub(in crate::query) struct Shares {
     fair: FairSpillPool,
     bytes: usize,
-    /// Sorts under way.
+    /// Sorts that run.
     sorts: AtomicUsize,
 }
 
 impl Shares {
-    /// So many bytes, for a whole query.
     pub(in crate::query) fn new(bytes: usize) -> Self {
         Self { fair: FairSpillPool::new(bytes), bytes, sorts: AtomicUsize::new(0) }
     }
 
-    /// Bytes that one of the sorts may gather.
+    /// Bytes that each sort may gather.
     fn of_a_sort(&self) -> usize {
         let sorts = self.sorts.load(Ordering::Relaxed).max(1);
         (self.bytes / 8).saturating_mul(3) / sorts
@@ -70,7 +69,7 @@ impl MemoryPool for Shares {
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let held = reservation.size();
-        // A sort that holds nothing has nothing to spill: it may take one batch of any size.
+        // A sort that holds nothing cannot spill: it may take one batch of any size.
         if held > 0
             && sorts(reservation.consumer())
             && held.saturating_add(additional) > self.of_a_sort()

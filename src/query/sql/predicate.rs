@@ -1,8 +1,7 @@
-//! SQL expressions that the indexes answer exactly, as a tree over bitmaps and columns.
+//! Translates SQL expressions that the indexes answer exactly into a tree over bitmaps and columns.
 //!
-//! Negation is pushed to the leaves while the tree is built, so that every node needs only the
-//! documents for which it is true: a null makes a comparison neither true nor false, and the leaves
-//! of both polarities leave nulls out.
+//! Negation is pushed to the leaves while the tree is built, so every node needs only the documents for which it is
+//! true: a null makes a comparison neither true nor false, and the leaves of both polarities leave nulls out.
 
 use super::ranges::{self, CompareOperator, Ranges};
 use super::schema::{Content, DocumentColumns};
@@ -12,7 +11,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use model::{ColumnId, FieldId, Generation, Standing};
 use store::{View, system_fields};
 
-/// Keys of a list that are looked up one by one; a longer list is compared with the keys of a scan.
+/// Keys of a list that are looked up one by one. A longer list is compared with the keys that a scan reads.
 const MOST_KEYS: usize = 256;
 
 /// What a document must satisfy.
@@ -22,42 +21,30 @@ pub(in crate::query) enum Predicate {
     All,
     /// None does.
     Nothing,
-    /// All of these.
     And(Vec<Predicate>),
-    /// One of these.
     Or(Vec<Predicate>),
-    /// Those for which the inner one is not true (false or null).
+    /// Documents for which the inner predicate is not true (false or null).
     NotTrue(Box<Predicate>),
-    /// The document's number is in the set.
     Id(Ranges),
-    /// One of these keys is shown for the document; negated: another one is.
+    /// The document's shown key is one of these; negated: it is another one.
     Key {
-        /// The keys.
         keys: Vec<String>,
-        /// Whether another key is asked for.
         negated: bool,
     },
-    /// The column's value is in the set.
     Number {
-        /// The column.
         column: ColumnId,
-        /// The set.
         within: Ranges,
     },
     /// The field has one of these values; negated: it has another one.
     Value {
-        /// The field.
         field: FieldId,
         /// The values, as in the term dictionary.
         values: Vec<Vec<u8>>,
-        /// Whether another value is asked for.
         negated: bool,
     },
     /// The column has a value; negated: it has none.
     Present {
-        /// The column.
         column: ColumnId,
-        /// Whether its absence is asked for.
         negated: bool,
     },
 }
@@ -74,8 +61,7 @@ impl<'a> Translator<'a> {
         Self { view, columns }
     }
 
-    /// The predicate that is true exactly where all of `filters` are; none when the indexes cannot
-    /// answer one of them.
+    /// The predicate that is true exactly where all of `filters` are; none when the indexes cannot answer one of them.
     pub(in crate::query) fn all(&self, filters: &[Expr]) -> Option<Predicate> {
         let parts: Option<Vec<Predicate>> =
             filters.iter().map(|filter| self.truth(filter)).collect();
@@ -87,7 +73,7 @@ impl<'a> Translator<'a> {
         self.holds(expression, true)
     }
 
-    /// Where `expression` is true, or false when not `wanted`.
+    /// Where `expression` is true if `wanted`, and false if not.
     fn holds(&self, expression: &Expr, wanted: bool) -> Option<Predicate> {
         match expression {
             Expr::Alias(alias) => self.holds(&alias.expr, wanted),
@@ -160,7 +146,7 @@ impl<'a> Translator<'a> {
         };
         let same = match literal {
             literal if literal.is_null() => self.presence(side, false),
-            // A condition, or a column of truths, is one of three values.
+            // A condition, or a boolean column, is true, false or null.
             ScalarValue::Boolean(Some(value)) => self.holds(side, *value),
             literal => {
                 let literal = Expr::Literal(literal.clone(), None);
@@ -187,7 +173,7 @@ impl<'a> Translator<'a> {
         let Some((source, _)) = self.column(expression) else {
             return self.unknown(expression, !present);
         };
-        // A cast of an integer is null just where the integer is.
+        // A cast of an integer is null exactly where the integer is.
         let column = match source {
             Content::Integer { column, total: false, .. }
             | Content::Float(column)
@@ -204,7 +190,7 @@ impl<'a> Translator<'a> {
         Some(Predicate::Present { column, negated: !present })
     }
 
-    /// `left operator one of literals`; several only with equality.
+    /// `left operator literal`, for one of the literals; more than one only with equality.
     fn compare(
         &self,
         left: &Expr,
@@ -262,7 +248,7 @@ impl<'a> Translator<'a> {
         Some(Comparison { leaf, null })
     }
 
-    /// Literals as values of the term dictionary; those that cannot be are left out.
+    /// Literals as values of the term dictionary; those that no term can equal are left out.
     fn terms(&self, source: Content, literals: &[&ScalarValue]) -> Option<(FieldId, Vec<Vec<u8>>)> {
         if source == Content::Kept {
             let wanted: Option<Vec<bool>> = literals
@@ -312,7 +298,7 @@ impl<'a> Translator<'a> {
         if let Some(source) = self.source(expression) {
             return Some((source, None));
         }
-        // Casts of an integer column to another number are the user's, or the engine's preparation.
+        // Casts of an integer column to another number come from the user, or from the engine's coercion.
         let (inner, cast) = uncast_number(expression)?;
         let source = self.source(inner)?;
         matches!(source, Content::Id | Content::Integer { .. }).then_some((source, Some(cast)))
@@ -326,10 +312,10 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// A comparison with literals before its polarity is known.
+/// A comparison with literals, before negation is applied.
 struct Comparison {
     leaf: Leaf,
-    /// Whether a literal was null: then it is never false, and true only through another literal.
+    /// Whether a literal was null: then the comparison is never false, and true only through another literal.
     null: bool,
 }
 
@@ -349,7 +335,7 @@ impl Comparison {
         match self.leaf {
             Leaf::Id(ranges) => Predicate::Id(side(ranges)),
             Leaf::Number(column, ranges) => Predicate::Number { column, within: side(ranges) },
-            // `x <> null` has no other literal to be true through.
+            // `x <> null` has no other literal that could make it true.
             Leaf::Key(_, true) | Leaf::Value(_, _, true) if self.null => Predicate::Nothing,
             Leaf::Key(keys, negated) => Predicate::Key { keys, negated: negated == wanted },
             Leaf::Value(field, values, negated) => {
@@ -377,7 +363,7 @@ fn and(parts: Vec<Predicate>) -> Predicate {
     }
 }
 
-/// Several ranges of one column become one, so that its blocks are scanned once.
+/// Merges the ranges of each column, so that its blocks are scanned once.
 fn merge_numbers(parts: Vec<Predicate>) -> Vec<Predicate> {
     let mut merged: Vec<Predicate> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -433,7 +419,7 @@ fn literal_of(expression: &Expr) -> Option<&ScalarValue> {
     }
 }
 
-/// What a cast does to an integer of ours.
+/// The effect of a cast on an integer.
 #[derive(Clone, Copy)]
 enum Cast {
     /// The number stays.
@@ -442,7 +428,7 @@ enum Cast {
     Rounding,
 }
 
-/// What is under a cast to doubles, 64-bit integers or decimals that hold every integer of ours.
+/// The expression under a cast to doubles, 64-bit integers, or decimals that hold all 64-bit integers.
 fn uncast_number(expression: &Expr) -> Option<(&Expr, Cast)> {
     let (inner, to) = match expression {
         Expr::Cast(cast) => (&*cast.expr, cast.field.data_type()),

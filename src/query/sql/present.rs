@@ -1,5 +1,7 @@
-//! What an expression over `documents` depends on besides the document itself: so that what is computed
-//! of a snapshot later is what it was then.
+//! Finds what an expression over `documents` depends on besides the document itself.
+//!
+//! A field that is computed over a snapshot must be what it would have been then, so its expression may depend on
+//! nothing else.
 
 use super::schema::DocumentColumns;
 use super::select::unusable;
@@ -14,7 +16,7 @@ use store::View;
 const OF_CLOCK: [&str; 6] =
     ["now", "today", "current_date", "current_time", "current_timestamp", "uuid"];
 
-/// Whether a function has another value each time.
+/// Whether a function has another value each time it is called.
 pub(in crate::query) fn is_of_chance(function: &ScalarUDF) -> bool {
     let volatile = function.signature().volatility == Volatility::Volatile;
     volatile || OF_CLOCK.contains(&function.name())
@@ -23,7 +25,7 @@ pub(in crate::query) fn is_of_chance(function: &ScalarUDF) -> bool {
 /// What an expression depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependence {
-    /// What of the present moment it looks at, in words: a column of standing, another table.
+    /// What it reads of the present moment, in words: a column of standing, another table.
     pub present: Option<String>,
     /// A function whose value is another one each time.
     pub chance: Option<String>,
@@ -31,8 +33,7 @@ pub struct Dependence {
     pub others: bool,
 }
 
-/// What the value of a SQL expression over `documents` depends on besides the document, told from its
-/// plan. It blocks.
+/// What the value of a SQL expression over `documents` depends on besides the document, found from its plan. It blocks.
 ///
 /// # Errors
 /// As [`super::select`].

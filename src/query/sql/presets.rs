@@ -1,4 +1,4 @@
-//! `preset('gopher')` in conditions and statements: the published thresholds take its place before anything is planned.
+//! Replaces `preset('gopher')` in conditions and statements by the published thresholds, before planning.
 
 use super::tokens::{self, Places};
 use datafusion::sql::sqlparser::parser::ParserError;
@@ -9,12 +9,12 @@ use std::ops::Range;
 use text::signals::SignalSet;
 
 const NAME: &str = "preset";
-/// Presets of one statement: each stands for some 25 comparisons.
+/// Presets of one statement, at most: each becomes some 25 comparisons.
 const MOST: usize = 32;
 
-/// A preset that is called.
+/// A call of `preset`.
 struct Called {
-    /// Its tokens, from its name to its bracket.
+    /// Tokens of the call, from the name to the closing bracket.
     tokens: Range<usize>,
     set: SignalSet,
     on_text: bool,
@@ -26,8 +26,8 @@ impl Called {
     }
 }
 
-/// The tokens with those of the thresholds in the place of every preset. They stand where its name stands, so that
-/// places of errors are those of the text as it was written.
+/// The tokens with every preset replaced by its thresholds. These have the place of the preset's name, so that places
+/// in errors are those of the text as it was written.
 pub(super) fn spelled_out(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>, ParserError> {
     let called = called(&tokens).map_err(ParserError::ParserError)?;
     if called.is_empty() {
@@ -76,7 +76,7 @@ pub fn resolved(condition: &str, on_text: bool) -> Result<String, String> {
     Ok(out)
 }
 
-/// The presets that are called, in their order.
+/// The calls of `preset`, in their order.
 fn called(tokens: &[TokenWithSpan]) -> Result<Vec<Called>, String> {
     let mut found = Vec::new();
     let mut behind_point = false;
@@ -100,7 +100,7 @@ fn called(tokens: &[TokenWithSpan]) -> Result<Vec<Called>, String> {
     }
 }
 
-/// The preset whose name is the token at `at`; none where nothing is called.
+/// The call whose name is the token at `at`; none where that is no call.
 fn read(tokens: &[TokenWithSpan], at: usize) -> Result<Option<Called>, String> {
     let mut rest = tokens.iter().enumerate().skip(at + 1);
     let mut next = || rest.by_ref().find(|(_, it)| !matches!(it.token, Token::Whitespace(_)));
@@ -205,7 +205,7 @@ mod tests {
         );
         assert!(parser::names_column("preset('fineweb')", "newline_ratio"));
         assert!(!parser::names_column("preset('fineweb', 'text')", "c4_sentence_count"));
-        // Places are those of what was written.
+        // Places are those of the text as it was written.
         let error = read("SELECT preset('all'),\n b b b FROM t").unwrap_err().to_string();
         assert!(error.contains("Line: 2, Column: 6"), "{error}");
         let error = read("SELECT preset('c5')").unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! What feeds a scan: functions that push the batches of one partition.
+//! The types of functions that feed a scan: each pushes the batches of one partition.
 
 use crate::query::error::QueryError;
 use arrow::datatypes::SchemaRef;
@@ -6,11 +6,11 @@ use arrow::record_batch::RecordBatch;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Receives a producer's batches; says when no more are wanted.
+/// Takes a producer's batches; breaks when no more are wanted.
 pub(in crate::query) type Sink<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 
-/// Pushes the batches of one partition, in order, each of at most as many rows as the engine's batches have. An empty
-/// batch is a question whether to continue.
+/// Pushes the batches of one partition, in order, each of at most as many rows as the engine's batches have. A producer
+/// pushes an empty batch to ask whether to continue.
 pub(in crate::query) type Producer =
     Arc<dyn Fn(usize, &mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;
 

@@ -1,4 +1,4 @@
-//! The table `documents` for the engine: which filters are ours, and the scan that answers them.
+//! The table `documents` for the engine: says which filters the indexes answer, and makes the scan.
 
 use super::evaluate::Test;
 use super::predicate::{Predicate, Translator};
@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use store::{StoreError, View};
 
-/// Threads that scan; each takes a run of blocks.
+/// Threads of a scan; each reads a run of blocks.
 pub(in crate::query) const PARTITIONS: usize = 2;
 
 /// The table `documents` of one view, or what a snapshot keeps of it.
@@ -40,10 +40,7 @@ impl Documents {
         Self { view: view.clone(), columns: DocumentColumns::of(view), within: None }
     }
 
-    /// Those that the snapshot of that name keeps; columns are as they are in the view.
-    ///
-    /// # Errors
-    /// [`StoreError::Unknown`], with those that there are.
+    /// The documents that the snapshot of that name keeps; columns are as they are in the view.
     pub(in crate::query) fn kept_in(
         view: &View,
         snapshot: &str,
@@ -137,7 +134,7 @@ fn explain(filters: &[Expr]) -> String {
     if filters.is_empty() { "all".to_owned() } else { filters.join(" AND ") }
 }
 
-/// Runs of blocks of equal length, at most `parts`; one, empty, when there are no blocks.
+/// At most `parts` runs of blocks of equal length; one empty run when there are no blocks.
 fn split(blocks: Range<u64>, parts: usize) -> Vec<Range<u64>> {
     let all = blocks.end.saturating_sub(blocks.start);
     let len = all.div_ceil(u64::try_from(parts).unwrap_or(1).max(1)).max(1);

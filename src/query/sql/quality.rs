@@ -1,7 +1,6 @@
-//! Functions over texts that tell about their quality: those of `signals`, for every row of a batch.
+//! SQL functions that score the quality of texts: those of `signals`, for every row of a batch.
 //!
-//! One rule for nulls: a null text, or a null argument, gives null. A text is examined by itself, so what is held is
-//! bounded by the longest one.
+//! A null text, or a null argument, gives null. Each text is scored by itself, so memory is bounded by the longest one.
 
 use super::texts::Texts;
 use arrow::array::{
@@ -20,15 +19,14 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use text::signals as of;
 
-/// Places of personal data listed for one text.
+/// Places of personal data listed for one text, at most.
 const PLACES: usize = 1000;
 
-/// What a function makes of a text.
 #[derive(Clone, Copy, Debug)]
 enum Answer {
     Count(fn(&str) -> u64),
     Number(fn(&str) -> f64),
-    /// With a number beside the text, which is at least so large.
+    /// Takes an integer beside the text, of at least this value.
     CountOf(i64, fn(&str, u64) -> u64),
     NumberOf(i64, fn(&str, u64) -> f64),
     StopWords,
@@ -40,7 +38,7 @@ enum Answer {
 
 type Told = (&'static str, Answer, &'static str, &'static str);
 
-/// The functions with what they answer, how they are called, and what they mean.
+/// The functions: what they answer, how they are called, and what they mean.
 const FUNCTIONS: [Told; 25] = [
     (
         "word_count",
@@ -179,13 +177,12 @@ const FUNCTIONS: [Told; 25] = [
     ),
 ];
 
-/// The functions with how they are called, and what they mean.
+/// The functions: how they are called, and what they mean.
 pub(super) fn functions() -> impl Iterator<Item = (&'static str, String, &'static str)> {
     let usage = |name: &str, takes: &str| format!("{name}({takes})");
     FUNCTIONS.iter().map(move |(name, _, takes, meaning)| (*name, usage(name, takes), *meaning))
 }
 
-/// Makes the functions known.
 pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
     for (name, answer, takes, _) in FUNCTIONS {
         let signature = Signature::user_defined(Volatility::Immutable);
@@ -195,7 +192,6 @@ pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
     Ok(())
 }
 
-/// One of the functions; its name tells it.
 #[derive(Debug)]
 struct TextFunction {
     name: &'static str,
@@ -286,7 +282,7 @@ impl TextFunction {
             return plan_err!("`{}` takes a text", self.name);
         };
         let texts = || (0..rows).map(|row| texts.text(row));
-        // A count of characters or words fits: no text has more than 2^63.
+        // A count of characters or words fits: no text has 2^63.
         let count = |count: u64| count.cast_signed();
         Ok(match self.answer {
             Answer::Count(of) => {
@@ -327,7 +323,7 @@ impl TextFunction {
         })
     }
 
-    /// The numbers beside texts; none where they are null.
+    /// The integer arguments; none where they are null.
     fn numbers(&self, beside: &[Texts<'_>], rows: usize, least: i64) -> Result<Vec<Option<u64>>> {
         let Some(beside) = beside.first() else {
             return plan_err!("`{}` takes a text and a number", self.name);
@@ -366,7 +362,7 @@ fn flags<'t>(texts: impl Iterator<Item = Option<&'t str>>) -> ArrayRef {
     Arc::new(built.finish())
 }
 
-/// With characters counted from 1, as `substr` does.
+/// Counts characters from 1, as `substr` does.
 fn places<'t>(texts: impl Iterator<Item = Option<&'t str>>) -> ArrayRef {
     let mut built = ListBuilder::new(StructBuilder::from_fields(place(), 0));
     for text in texts {

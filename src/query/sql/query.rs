@@ -1,4 +1,4 @@
-//! A statement, and what it is given beside its text: a snapshot to look at, files of this machine, values of parameters.
+//! A statement with its options: the snapshot to read, permission to read files, values of parameters.
 
 use super::parameters::SqlParameters;
 use model::Interrupt;
@@ -28,7 +28,7 @@ impl SqlQuery {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// The same with another text.
+    /// This query with another text.
     pub fn text(self, text: impl Into<String>) -> Self {
         Self { text: text.into(), ..self }
     }
@@ -39,8 +39,8 @@ impl SqlQuery {
         Self { snapshot: Some(name.into()), ..self }
     }
 
-    /// Whether `read_parquet`, `read_csv` and `read_json` may read files of this machine. Not for statements of people
-    /// who may not read whatever this process may.
+    /// Whether `read_parquet`, `read_csv` and `read_json` may read files of this machine. Leave it off for statements
+    /// of people who may not read every file that this process may read.
     pub fn files(self, allowed: bool) -> Self {
         Self { files: allowed, ..self }
     }

@@ -1,4 +1,4 @@
-//! Sets of integers as sorted, disjoint, inclusive ranges: what a comparison asks of a numeric column.
+//! Sets of integers as sorted, disjoint, inclusive ranges: the values of a numeric column that satisfy a comparison.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
@@ -83,12 +83,11 @@ impl Ranges {
         self.between(low, high).next().is_some()
     }
 
-    /// What is in either.
     pub(in crate::query) fn union(self, other: Self) -> Self {
         Self::union_of([self, other])
     }
 
-    /// What is in any of them: sorted once, however many there are.
+    /// The union of all sets: sorted once, however many there are.
     pub(in crate::query) fn union_of(sets: impl IntoIterator<Item = Self>) -> Self {
         let mut all: Vec<(i64, i64)> = Vec::new();
         for set in sets {
@@ -107,7 +106,6 @@ impl Ranges {
         Self(merged)
     }
 
-    /// What is not in it.
     pub(in crate::query) fn complement(&self) -> Self {
         let mut gaps = Vec::with_capacity(self.0.len() + 1);
         let mut next = Some(i64::MIN);
@@ -125,13 +123,12 @@ impl Ranges {
         Self(gaps)
     }
 
-    /// What is in both.
     pub(in crate::query) fn intersection(&self, other: &Self) -> Self {
         self.complement().union(other.complement()).complement()
     }
 }
 
-/// The integers `x` for which `x operator literal` holds; none when that is not for us to say.
+/// The integers `x` for which `x operator literal` holds; none when the literal is no number that we compare exactly.
 pub(in crate::query) fn of_integers(
     operator: CompareOperator,
     literal: &ScalarValue,
@@ -151,7 +148,7 @@ pub(in crate::query) fn of_integers(
     })
 }
 
-/// Which of 0 and 1, as false and true, compare so with a truth.
+/// Which of 0 (false) and 1 (true) satisfy a comparison with a boolean.
 pub(in crate::query) fn of_truths(
     operator: CompareOperator,
     literal: &ScalarValue,
@@ -160,7 +157,7 @@ pub(in crate::query) fn of_truths(
     of_integers(operator, &ScalarValue::Int64(Some(i64::from(*literal))))
 }
 
-/// The microseconds since 1970 that compare so with a timestamp of the same unit.
+/// The microseconds since 1970 that satisfy a comparison with a timestamp of that unit.
 pub(in crate::query) fn of_timestamps(
     operator: CompareOperator,
     literal: &ScalarValue,
@@ -179,7 +176,8 @@ pub(in crate::query) fn of_doubles(
     if literal.is_nan() {
         return None;
     }
-    // The cast never falls as integers rise: what is below the literal, and what is at most it, are beginnings.
+    // The cast never falls as integers rise: the integers below the literal, and those at most equal to it, are
+    // prefixes of the range.
     let below = i128::from(i64::MIN) + first(|x| double(x) >= *literal);
     let at_most = i128::from(i64::MIN) + first(|x| double(x) > *literal);
     let all = (i128::from(i64::MIN), i128::from(i64::MAX));
@@ -199,8 +197,7 @@ const fn double(value: i64) -> f64 {
     value as f64
 }
 
-/// How many 64-bit integers there are before the first for which `reached` holds, which then holds for all
-/// after it.
+/// How many 64-bit integers there are before the first for which `reached` holds; it then holds for all after it.
 fn first(reached: impl Fn(i64) -> bool) -> i128 {
     let (mut low, mut high) = (i128::from(i64::MIN), i128::from(i64::MAX) + 1);
     while low < high {
@@ -214,8 +211,8 @@ fn first(reached: impl Fn(i64) -> bool) -> i128 {
     low - i128::from(i64::MIN)
 }
 
-/// As [`of_integers`] over the sortable form of floats. Both zeros are one value; not-a-number is
-/// null in the store, and a literal not-a-number is left to the engine.
+/// As [`of_integers`], over the sortable form of floats. Both zeros are one value; NaN is null in the store, and a
+/// literal NaN is left to the engine.
 pub(in crate::query) fn of_floats(
     operator: CompareOperator,
     literal: &ScalarValue,
@@ -288,7 +285,7 @@ mod tests {
     use std::cell::Cell;
 
     thread_local! {
-        /// Ranges sorted so far.
+        /// Counts ranges that were sorted, for tests.
         pub(in crate::query) static SORTED: Cell<usize> = const { Cell::new(0) };
     }
 

@@ -1,4 +1,6 @@
-//! The rows of the table `rejects`: raw bytes may be long, so they are read a few at a time.
+//! The rows of the table `rejects`.
+//!
+//! Raw bytes may be long, so few records are read at a time.
 
 use super::arrays::{batch, counts, ids, texts};
 use super::limits::Limits;

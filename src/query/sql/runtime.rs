@@ -1,7 +1,7 @@
 //! Runs asynchronous plans to their end for synchronous callers; the only file that starts tokio.
 //!
-//! The runtime lives on a thread of its own, so the functions of this layer may be called from
-//! anywhere; from within another async runtime they block its thread while they run.
+//! The runtime lives on a thread of its own, so the functions of this layer may be called from anywhere; called within
+//! another async runtime, they block its thread while they run.
 
 use super::drivers::Drivers;
 use crate::query::error::QueryError;
@@ -10,20 +10,19 @@ use std::sync::mpsc::Receiver;
 use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
-/// Planning recurses with the depth of the statement, which `nesting` bounds. Pages of the stack that are
-/// not reached take no memory.
+/// Planning recurses with the depth of the statement, which `nesting` bounds. Pages of the stack that it does not reach
+/// take no memory.
 const STACK: usize = 64 << 20;
 
-/// How long a thread that drove a statement waits for the next one.
+/// How long a thread waits for the next statement.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 static DRIVERS: Drivers = Drivers::new(PATIENCE);
 
-/// Work that was started.
+/// The result of work that was started, to be received.
 pub(in crate::query) type Started<T> = Receiver<Result<T, QueryError>>;
 
-/// Runs `work` on a current-thread runtime of its own thread while `meanwhile` runs here; gives
-/// both results.
+/// Runs `work` on a current-thread runtime of its own thread while `meanwhile` runs here; gives both results.
 pub(in crate::query) fn drive<T, U>(
     work: impl Future<Output = Result<T, QueryError>> + Send,
     meanwhile: impl FnOnce() -> U,
@@ -47,14 +46,14 @@ pub(in crate::query) fn block_on<T: Send>(
     drive(work, || ()).map(|(done, ())| done)
 }
 
-/// Starts `work` on a runtime of its own and a thread that has nothing else to do; [`join`] waits for its end.
+/// Starts `work` on a runtime and a thread of its own; [`join`] waits for its end.
 pub(in crate::query) fn start<T: Send + 'static>(
     work: impl Future<Output = Result<T, QueryError>> + Send + 'static,
 ) -> Result<Started<T>, QueryError> {
     DRIVERS.start(thread(), move || to_end(work)).map_err(QueryError::Thread)
 }
 
-/// What work that was started came to.
+/// Waits for work that was started, and gives its result.
 pub(in crate::query) fn join<T>(driver: Started<T>) -> Result<T, QueryError> {
     driver.recv().unwrap_or(Err(QueryError::Panicked))
 }

@@ -1,5 +1,6 @@
-//! The execution plan of our tables: producers that push batches from threads of their own, one a
-//! partition, with a short queue between them and the engine.
+//! The plan node that scans our tables.
+//!
+//! Producers push batches from threads of their own, one for each partition, through a short queue to the engine.
 
 use super::producer::Producer;
 use super::selected::Selected;
@@ -33,20 +34,20 @@ const QUEUE: usize = 2;
 /// A scan of one of our tables.
 pub(in crate::query) struct Scan {
     table: &'static str,
-    /// What the scan does itself, for EXPLAIN.
+    /// The filters that the scan applies itself, for EXPLAIN.
     detail: String,
     producers: Vec<Producer>,
-    /// What is scanned, when it is all of a selection of `documents`.
+    /// The selection and columns, when the scan is of `documents`.
     selected: Option<Selected>,
-    /// Rows, when known without reading any.
+    /// The number of rows, when it is known without reading any.
     rows: Option<u64>,
-    /// Whether there is one row at most: it is not worth a thread.
+    /// Whether there is at most one row: such a scan gets no thread.
     is_single: bool,
     properties: Arc<PlanProperties>,
 }
 
 impl Scan {
-    /// A scan whose partitions are the producers; `ordered_by` names a column ascending in each.
+    /// A scan with a partition for each producer; `ordered_by` names a column that ascends in each.
     pub(in crate::query) fn new(
         table: &'static str,
         schema: SchemaRef,
@@ -71,22 +72,20 @@ impl Scan {
         Self { table, detail, producers, selected: None, rows, is_single: false, properties }
     }
 
-    /// Says what documents are scanned, for who can answer more of a statement than the scan.
+    /// Notes which documents are scanned, for optimiser rules that answer more of a statement than the scan does.
     pub(in crate::query) fn over(self, selected: Selected) -> Self {
         Self { selected: Some(selected), ..self }
     }
 
-    /// Says whether the scan has one row at most.
+    /// Notes whether the scan has at most one row.
     pub(in crate::query) fn single(self, is_single: bool) -> Self {
         Self { is_single, ..self }
     }
 
-    /// The documents that are scanned, if they were said.
     pub(in crate::query) const fn selected(&self) -> Option<&Selected> {
         self.selected.as_ref()
     }
 
-    /// What the scan does itself, for EXPLAIN.
     pub(in crate::query) fn detail(&self) -> &str {
         &self.detail
     }
@@ -186,7 +185,7 @@ impl ExecutionPlan for Scan {
     }
 }
 
-/// What a producer of one row at most makes.
+/// Runs a producer of at most one row in place.
 fn only_batch(producer: &Producer, rows: usize) -> Result<Option<RecordBatch>> {
     let mut found = None;
     producer(rows, &mut |batch| {

@@ -10,37 +10,36 @@ use store::{View, system_fields};
 /// Where the values of a column of `documents` come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::query) enum Content {
-    /// The document's own number.
+    /// The document's id.
     Id,
-    /// The key shown for it.
+    /// The document's key, as it is shown.
     Key,
     /// The source's name.
     SourceName,
-    /// Whether it is kept.
+    /// Whether the document is kept.
     Kept,
-    /// Its standing's name.
+    /// The name of the document's standing.
     Standing,
-    /// Whether its decision left candidates out.
+    /// Whether the decision about the document left candidates out.
     Crowded,
-    /// The witness it duplicates.
+    /// The witness that the document duplicates.
     DuplicateOf,
-    /// Similarity to that witness.
+    /// The similarity to that witness.
     Jaccard,
-    /// Its cluster.
+    /// The document's cluster.
     Cluster,
-    /// Documents in its cluster.
+    /// The number of documents in the cluster.
     ClusterSize,
-    /// Suites with an item in it.
+    /// Suites with an item in the document.
     ContaminatedBy,
-    /// Its text.
+    /// The document's text.
     Text,
-    /// Its other fields as JSON.
+    /// The document's other fields as JSON.
     Meta,
-    /// Integers of a stored column; never negative and shown as u64 when `unsigned`.
+    /// Integers of a stored column.
     Integer {
-        /// The stored column.
         column: ColumnId,
-        /// Shown as u64.
+        /// Whether values are never negative and shown as u64.
         unsigned: bool,
         /// Whether every document has a value.
         total: bool,
@@ -56,8 +55,8 @@ pub(in crate::query) enum Content {
 }
 
 impl Content {
-    /// Whether it follows the decisions in force, and so may change after a document came. What a field is set
-    /// to from outside is not meant.
+    /// Whether the value follows the decisions in force, and so may change after a document came. Values of a field
+    /// that a user sets later are not meant.
     pub(in crate::query) const fn is_of_standing(self) -> bool {
         match self {
             Self::Kept
@@ -67,7 +66,7 @@ impl Content {
             | Self::Jaccard
             | Self::Cluster
             | Self::ClusterSize
-            // What is common is counted among kept documents.
+            // An n-gram is common if many kept documents have it.
             | Self::ContaminatedBy => true,
             Self::Id
             | Self::Key
@@ -86,11 +85,10 @@ impl Content {
 /// One column of `documents`.
 #[derive(Clone, Debug)]
 pub(in crate::query) struct DocumentColumn {
-    /// Its name in SQL.
+    /// Name in SQL.
     pub name: String,
-    /// Where its values come from.
     pub source: Content,
-    /// What all who fill it share, where that is found once for all documents.
+    /// Verdicts that all who fill the column share: they are found once for all documents.
     pub shared: Arc<OnceLock<Verdicts>>,
 }
 
@@ -122,14 +120,13 @@ impl DocumentColumn {
 /// The table `documents` of one view.
 #[derive(Clone, Debug)]
 pub(in crate::query) struct DocumentColumns {
-    /// The columns, in order.
     pub columns: Arc<[DocumentColumn]>,
-    /// Their types.
+    /// Types of the columns.
     pub schema: SchemaRef,
 }
 
 impl DocumentColumns {
-    /// The columns of `view`. A declared field whose name is taken is left to `meta`.
+    /// The columns of `view`. A declared field whose name is taken can be read from `meta` alone.
     pub(in crate::query) fn of(view: &View) -> Self {
         let counted = |column| Content::Integer { column, unsigned: false, total: true };
         let commit =
@@ -144,7 +141,7 @@ impl DocumentColumns {
         add("id", Content::Id);
         add("key", Content::Key);
         add("source", Content::SourceName);
-        // A declared `language` takes the place of the built-in one, also in the store.
+        // A declared `language` replaces the built-in one, also in the store.
         let declared = view.field_named("language");
         add(
             "language",
@@ -171,7 +168,7 @@ impl DocumentColumns {
         add("cluster", Content::Cluster);
         add("cluster_size", Content::ClusterSize);
         add("crowded", Content::Crowded);
-        // Where they cannot be read, whoever asks about them hears it.
+        // Where suites cannot be read, a statement about them reports that.
         if view.suites().is_ok_and(|suites| !suites.is_empty()) {
             add("contaminated_by", Content::ContaminatedBy);
         }
@@ -189,7 +186,7 @@ impl DocumentColumns {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// What is said of a name that no column has.
+    /// The error for a name that no column has.
     pub(in crate::query) fn unknown(&self, name: &str) -> UnknownName {
         UnknownName::new("column", name, self.columns.iter().map(|column| column.name.as_str()))
     }

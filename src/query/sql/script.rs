@@ -1,4 +1,4 @@
-//! Cuts a text into statements, where the engine's tokens have semicolons: one in a string or a comment ends nothing.
+//! Cuts a text into statements at semicolons, by the engine's tokenizer: one in a string or a comment ends nothing.
 
 use super::tokens::{Places, tokens};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenizerError};
@@ -19,11 +19,11 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScriptStatement {
-    /// From its first word on, as it was written.
+    /// The statement as it was written, from its first word on.
     pub text: String,
-    /// The line that it begins on, from 1.
+    /// The line that the statement begins on, from 1.
     pub line: u64,
-    /// The character of that line that it begins with, from 1.
+    /// The character of that line that the statement begins with, from 1.
     pub column: u64,
 }
 
@@ -35,10 +35,10 @@ pub enum ScriptEnd {
     Ended,
     /// Within a statement: the last one has no `;`.
     Open,
-    /// Within a text, a name in quotes or a comment. What stands before it is cut as usual, the last statement is not
-    /// whole.
+    /// Within a string, a quoted name or a comment. The statements before it are cut as usual, the last one is
+    /// incomplete.
     Unclosed(ScriptFault),
-    /// At what is no SQL. Behind it nothing is read.
+    /// At text that is not SQL. Nothing after it is read.
     Fault(ScriptFault),
 }
 
@@ -46,16 +46,16 @@ pub enum ScriptEnd {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScriptFault {
-    /// Its line, from 1.
+    /// The line of the fault, from 1.
     pub line: u64,
-    /// Its character in that line, from 1.
+    /// The character of the fault in that line, from 1.
     pub column: u64,
     /// What is wrong.
     pub why: String,
 }
 
 impl ScriptStatement {
-    /// A text that is taken for one statement as it is.
+    /// A text that is taken as one statement.
     #[must_use]
     pub const fn alone(text: String) -> Self {
         Self { text, line: 1, column: 1 }
@@ -90,7 +90,7 @@ impl Script {
         }
         let end = match failed {
             Some(error) => {
-                // A text that is not closed may be the first word.
+                // An unclosed string may be the first word of a statement.
                 begun = begun.or_else(|| Some((places.byte_of(error.location), error.location)));
                 ended_by(error)
             }

@@ -1,5 +1,4 @@
-//! Selections and counts: a SQL boolean expression over `documents` as a bitmap, by the indexes alone where they
-//! suffice.
+//! Selects or counts the documents for which a SQL boolean expression is true; by the indexes alone where they suffice.
 
 use super::evaluate::{StoredBlock, Test};
 use super::faults::{shown, unknown_column, words};
@@ -39,9 +38,6 @@ pub fn select(view: &View, where_sql: Option<&str>) -> Result<RoaringTreemap, Qu
 }
 
 /// As [`select`], by an expression with parameters.
-///
-/// # Errors
-/// As [`select`], also where values are missing or too many.
 pub(in crate::query) fn select_with(
     view: &View,
     expression: &str,
@@ -89,9 +85,6 @@ pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, QueryError> {
 }
 
 /// As [`count`], by an expression with parameters.
-///
-/// # Errors
-/// As [`select_with`].
 pub(in crate::query) fn count_with(
     view: &View,
     expression: &str,
@@ -112,7 +105,7 @@ pub fn count_nulls(view: &View, expression: &str) -> Result<u64, QueryError> {
     count_of(view, expression, &condition, &SqlParameters::default())
 }
 
-/// How many documents satisfy `condition`; `expression` is the user's part of it.
+/// How many documents satisfy `condition`; error messages show `expression`, the user's part of it.
 fn count_of(
     view: &View,
     expression: &str,
@@ -142,7 +135,7 @@ fn count_of(
 }
 
 /// The optimised plan of `SELECT what` over the documents that satisfy `condition`, with values for the parameters of
-/// both; `expression` is the user's part of the two.
+/// both. Error messages show `expression`, the user's part of it.
 pub(in crate::query) async fn plan(
     view: &View,
     state: &SessionState,
@@ -189,7 +182,7 @@ pub(in crate::query) fn unusable(
     QueryError::Where { expression: shown(expression), why, columns }
 }
 
-/// The predicate that a plan comes to, when it is a scan whose filters are all answered by indexes.
+/// The predicate of a plan that is one scan whose filters the indexes answer; none for other plans.
 fn indexed(view: &View, plan: &LogicalPlan) -> Option<Predicate> {
     match plan {
         LogicalPlan::Projection(projection) => indexed(view, &projection.input),

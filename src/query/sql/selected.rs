@@ -12,13 +12,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use store::View;
 
-/// Some columns of the documents that satisfy a predicate.
 #[derive(Clone)]
 pub(in crate::query) struct Selected {
     pub(in crate::query) view: View,
     pub(in crate::query) test: Test,
     pub(in crate::query) wanted: Arc<[DocumentColumn]>,
-    /// Their types.
+    /// Types of the columns.
     pub(in crate::query) schema: SchemaRef,
     /// Runs of blocks, one a partition.
     pub(in crate::query) parts: Arc<[Range<u64>]>,
@@ -36,7 +35,7 @@ impl Selected {
         let mut left = limit.map_or(u64::MAX, |limit| u64::try_from(limit).unwrap_or(u64::MAX));
         let mut filler = Filler::new(&self.view, &self.wanted, Arc::clone(&self.schema), rows)?;
         for number in blocks {
-            // Asks whether anyone still listens: a run of blocks may yield no batch for long.
+            // Asks whether a receiver is left: a run of blocks may yield no batch for long.
             if left == 0 || sink(RecordBatch::new_empty(Arc::clone(&self.schema))).is_break() {
                 break;
             }
@@ -61,7 +60,7 @@ impl Selected {
         Ok(())
     }
 
-    /// A batch without columns.
+    /// A batch of `rows` rows without columns.
     fn counted(&self, rows: u64) -> Result<RecordBatch, QueryError> {
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));

@@ -1,4 +1,7 @@
-//! The engine's session over one view: its tables, its limits, and the statements it accepts.
+//! The engine's session for one statement over a view: its tables, what it accepts, and the size of its batches.
+//!
+//! Three steps in their order: [`session_with`] registers the tables, [`parse`] and [`plan`] refuse what is not a query
+//! that only reads, and [`size_batches`] lowers the rows of a batch where a plan carries long values.
 
 use super::engine::{RowsWithText, engine, runtime};
 use super::faults::shown;
@@ -25,27 +28,27 @@ use datafusion::sql::sqlparser::ast::{ObjectName, Statement as SqlStatement};
 use std::sync::Arc;
 use store::View;
 
-/// Bytes of a constant that is short beside the rows of a batch.
+/// Longest constant, in bytes, that is negligible beside a row.
 const CONSTANT: usize = 1 << 10;
 
-/// Bytes that one operation may make of a batch.
+/// Bytes that one function may make of a batch.
 pub(in crate::query) fn value_limit(state: &SessionState) -> usize {
     state.config().get_extension::<RowsWithText>().map_or(0, |limits| limits.value)
 }
 
-/// A session whose tables are those of `view`, within the memory it was opened with. It reads no file.
+/// A session with the tables of `view`, within the memory that the view was opened with. It reads no file.
 pub(in crate::query) fn session(view: &View) -> Result<SessionState, QueryError> {
     session_with(view, &SqlQuery::default())
 }
 
-/// A session whose tables are those of `view` and what `query` may look at beside.
+/// A session with the tables of `view`, and the snapshot and files that `query` names.
 pub(in crate::query) fn session_with(
     view: &View,
     query: &SqlQuery,
 ) -> Result<SessionState, QueryError> {
     let mut state = engine(view)?.as_ref().clone();
     state.config_mut().set_extension(Arc::new(OwnRuntime(runtime(view)?)));
-    // Names that the engine makes up are counted from one in each statement.
+    // The engine numbers the names that it makes up; every statement begins at one.
     *state.execution_props_mut() = ExecutionProps::new();
     state.mark_start_execution();
     outside::register(&mut state, view, query);
@@ -70,10 +73,11 @@ pub(in crate::query) fn session_with(
     Ok(state)
 }
 
-/// What a statement holds while it runs, and where it spills, where the state it is planned with is that of others too.
+/// The memory pool and temporary files of one statement, kept as an extension: the state is a clone of one that all
+/// statements share.
 struct OwnRuntime(Arc<RuntimeEnv>);
 
-/// What a plan of a session runs with.
+/// The context in which a plan of this session runs: with the statement's own memory pool.
 pub(in crate::query) fn context(state: &SessionState) -> TaskContext {
     let context = TaskContext::from(state);
     match state.config().get_extension::<OwnRuntime>() {
@@ -82,19 +86,19 @@ pub(in crate::query) fn context(state: &SessionState) -> TaskContext {
     }
 }
 
-/// What a statement asks for.
+/// The kind of a statement.
 pub(in crate::query) enum Asked {
-    /// Rows of a query.
+    /// A query that gives rows.
     Rows(Statement),
-    /// The tables there are.
+    /// SHOW TABLES.
     Tables,
-    /// The columns of a table.
+    /// SHOW COLUMNS or DESCRIBE of a table.
     Columns(String),
-    /// The functions there are.
+    /// SHOW FUNCTIONS.
     Functions,
 }
 
-/// The optimised plan of a query; what is not only read is refused.
+/// The optimised plan of a query; refuses one that would write.
 pub(in crate::query) async fn plan(
     state: &SessionState,
     statement: Statement,
@@ -154,8 +158,7 @@ fn reads_only(statement: &Statement) -> bool {
     }
 }
 
-/// Checks that `text` is one expression and nothing after it, so that it may stand in a statement
-/// of ours.
+/// Checks that `text` is one expression and nothing after it, so that we can put it into a statement.
 pub(in crate::query) fn check_expression(text: &str) -> Result<(), DataFusionError> {
     nesting::check_text(text).map_err(DataFusionError::Plan)?;
     let parsed = parser::parser(text)?.parse_into_expr()?;
@@ -167,8 +170,8 @@ pub(in crate::query) fn check_expression(text: &str) -> Result<(), DataFusionErr
     }
 }
 
-/// Smaller batches for a plan that carries texts, or a long constant beside every row, so that memory stays bounded: of
-/// the engine's operators, and of the scans, which get as many rows.
+/// Lowers the rows of a batch for a plan that carries texts, or a long constant beside every row, so that memory stays
+/// bounded. Operators of the engine and scans use the same number.
 pub(in crate::query) fn size_batches(state: &mut SessionState, plan: &LogicalPlan) {
     let config = state.config();
     let mut rows = config.batch_size();
@@ -190,7 +193,7 @@ pub(in crate::query) fn size_batches(state: &mut SessionState, plan: &LogicalPla
 /// Bytes of the longest constant: the engine may copy it for each row of a batch.
 fn longest_constant(plan: &LogicalPlan) -> usize {
     let mut longest = 0;
-    // Nothing in the walk fails.
+    // No visit fails.
     let _ = plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expression| {
             expression.apply(|part| {
@@ -204,17 +207,17 @@ fn longest_constant(plan: &LogicalPlan) -> usize {
     longest
 }
 
-/// What a scan reads that is long.
+/// The long values that a scan reads.
 enum Read {
     /// Texts or metadata of documents.
     Texts,
-    /// Rows of files, of so many bytes each.
+    /// Rows of files, each of this many bytes.
     RowsOf(usize),
 }
 
 fn scans(plan: &LogicalPlan) -> Vec<Read> {
     let mut found = Vec::new();
-    // Nothing in the walk fails.
+    // No visit fails.
     let _ = plan.apply_with_subqueries(|node| {
         let LogicalPlan::TableScan(scan) = node else { return Ok(TreeNodeRecursion::Continue) };
         let Ok(table) = source_as_provider(&scan.source) else {

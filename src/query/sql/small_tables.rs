@@ -1,5 +1,7 @@
-//! The tables beside `documents`: duplicates, sources, commits, removals, outputs, epochs, rejects, tokenizers, snapshots,
-//! contamination.
+//! The tables of SQL beside `documents`, made of records of the store: duplicates, sources, commits and others.
+//!
+//! Short tables are built whole. Duplicates, and the tables of the siblings `rejects`, `removals`, `outputs` and
+//! `contamination`, may be long: their rows come in batches.
 
 use super::arrays::{batch, counts, ids, numbers, texts, texts_or_null, times};
 use super::producer::{Producer, Sink, Wanted};
@@ -38,7 +40,7 @@ pub(super) const TABLES: [(TableSpec, Push); 10] = [
     (tables::CONTAMINATION, contamination::push),
 ];
 
-/// One of the small tables of a view; read when it is scanned, not before.
+/// One of the small tables of a view; its rows are read when it is scanned.
 pub(in crate::query) struct SmallTable {
     view: View,
     name: &'static str,
@@ -61,12 +63,10 @@ impl SmallTable {
         Self { view: view.clone(), name: spec.name, schema: Arc::new(Schema::new(fields)), push }
     }
 
-    /// Its name in SQL.
     pub(in crate::query) const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its columns.
     pub(in crate::query) fn columns(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -212,7 +212,7 @@ fn tokenizers(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
         texts(rows().map(|record| hexadecimal(&record.hash))),
         texts(rows().map(|record| &record.backend)),
         texts(rows().map(|record| &record.lineage)),
-        // Of a complete one it is beyond every document that may come.
+        // A complete tokenizer's bound lies beyond every document that may come.
         ids(rows().map(|record| record.encoded_to.min(view.documents()))),
     ];
     push(wanted, arrays, sink)
@@ -232,12 +232,12 @@ fn snapshots(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     push(wanted, arrays, sink)
 }
 
-/// Gives a table that is made as a whole. Where that is more than a batch each one is a copy: for a slice the engine
-/// counts all that it is a slice of.
+/// Pushes a table that is made whole. A batch of a longer table is a copy: of a slice, the engine would count the
+/// whole.
 fn push(wanted: &Wanted<'_>, arrays: Vec<ArrayRef>, sink: &mut Sink<'_>) -> Rows {
     let whole = batch(wanted.schema, arrays)?;
     if whole.num_rows() <= wanted.rows {
-        // Whether more is wanted does not matter: there is no more.
+        // The sink's answer does not matter: this is the last batch.
         let _ = sink(whole);
         return Ok(());
     }

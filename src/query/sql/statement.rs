@@ -1,4 +1,4 @@
-//! Runs one statement on a thread of its own, which gives the caller its batches as they come.
+//! Runs one statement on a thread of its own, which sends the caller batches as the engine makes them.
 
 use super::metered::metered;
 use super::query::SqlQuery;
@@ -22,12 +22,12 @@ use store::View;
 
 /// Batches that wait between the engine and the caller.
 const QUEUE: usize = 2;
-/// How often who waits for rows looks whether a stop was requested.
+/// How often a caller that waits for rows looks whether a stop was requested.
 const TICK: Duration = Duration::from_millis(20);
 
 /// The answer to a statement: its columns, known at once, and its rows, batch by batch as the engine makes them. It
-/// ends with the last batch or with an error. Dropped before, it ends the query, which takes until the engine has made
-/// the batch that it is at.
+/// ends with the last batch or with an error. Dropping it earlier ends the query, once the engine has made its current
+/// batch.
 pub struct Rows {
     schema: SchemaRef,
     batches: Option<Receiver<RecordBatch>>,
@@ -42,7 +42,7 @@ impl Rows {
         Arc::clone(&self.schema)
     }
 
-    /// The same as what Arrow's writers and [`Records::batches`](crate::ingest::Records::batches) take.
+    /// The rows as Arrow's writers and [`Records::batches`](crate::ingest::Records::batches) take them.
     #[must_use]
     pub fn into_reader(self) -> impl RecordBatchReader + Send + 'static {
         let schema = self.schema();
@@ -67,7 +67,7 @@ impl Iterator for Rows {
     }
 }
 
-/// The next thing that is sent; none when nothing more is.
+/// The next thing that the thread sends; none when nothing more comes.
 fn next<T>(from: &Receiver<T>, interrupt: &Interrupt) -> Result<Option<T>, QueryError> {
     loop {
         match from.recv_timeout(TICK) {
@@ -80,7 +80,8 @@ fn next<T>(from: &Receiver<T>, interrupt: &Interrupt) -> Result<Option<T>, Query
 
 impl Drop for Rows {
     fn drop(&mut self) {
-        // Who makes batches sees that nobody takes them; then nothing of the query continues behind the caller's back.
+        // The thread sees that its receiver is gone; once it has ended, nothing of the query runs behind the caller's
+        // back.
         self.batches = None;
         if let Some(driver) = self.driver.take() {
             let _ = runtime::join(driver);
@@ -135,12 +136,12 @@ pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<Rows, QueryError> 
         Some(schema) => {
             Ok(Rows { schema, batches: Some(batches), driver: Some(driver), interrupt })
         }
-        // It ended before there were columns: it says why.
+        // The thread ended before it sent columns: its error says why.
         None => Err(runtime::join(driver).err().unwrap_or(QueryError::Panicked)),
     }
 }
 
-/// An answer of one batch that is there.
+/// An answer of one batch.
 fn one(
     batch: RecordBatch,
     columns: &SyncSender<SchemaRef>,
@@ -152,7 +153,7 @@ fn one(
     Ok(())
 }
 
-/// Runs an optimised plan to its end. Stops early when the receiver is gone.
+/// Runs an optimised plan to its end; stops early when the receiver is gone.
 pub(in crate::query) async fn run(
     state: SessionState,
     plan: &LogicalPlan,
@@ -175,8 +176,8 @@ async fn start(
     let physical = stopped_by(physical, interrupt).map_err(QueryError::run)?;
     let schema = physical.schema();
     let context = Arc::new(session::context(&state));
-    // Partitions of a scan are runs of ids: one after the other keeps their order. Where rows are
-    // dealt out by hash there is no order to keep, and all partitions must be drained together.
+    // Partitions of a scan are runs of ids: reading one after the other keeps the order. Where rows are dealt out by
+    // hash there is no order to keep, and all partitions must be read together.
     let streams = if deals_out(&physical) {
         vec![execute_stream(physical, context).map_err(QueryError::run)?]
     } else {

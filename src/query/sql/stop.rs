@@ -1,5 +1,6 @@
-//! Ends a plan that is asked to stop: each operator's batches are examined on their way, since one may make very many
-//! of a few that it takes, and give none.
+//! Ends a running plan once a stop is requested.
+//!
+//! The batches of every operator are examined, since one may make very many of a few that it takes, and give none.
 
 use super::passing::{Next, Pass, Passing};
 use crate::query::error::QueryError;
@@ -11,7 +12,7 @@ use model::Interrupt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The plan, whose operators fail with [`QueryError::Interrupted`] once that is raised.
+/// The plan, whose operators fail with [`QueryError::Interrupted`] once a stop is requested.
 pub(in crate::query) fn stopped_by(
     plan: Arc<dyn ExecutionPlan>,
     interrupt: &Interrupt,
@@ -29,7 +30,7 @@ pub(in crate::query) fn stopped_by(
     Ok(Arc::new(Passing::new(plan, Stoppable { interrupt: interrupt.clone() })))
 }
 
-/// Ends the batches of an operator when it is asked to stop.
+/// Fails an operator's stream once a stop is requested.
 #[derive(Clone)]
 struct Stoppable {
     interrupt: Interrupt,

@@ -1,4 +1,4 @@
-//! The arguments of a function, row by row: texts, bytes and whole numbers, however they are laid out.
+//! Reads the arguments of a function row by row: texts, bytes and whole numbers, in whichever Arrow layout.
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, Int64Array, LargeBinaryArray,
@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::ColumnarValue;
 
-/// Bytes that a value which is not text takes as one, at most.
+/// Bytes that a value of another type takes as text, at most.
 const NUMBER: u64 = 32;
 
 /// An argument, row by row.
@@ -76,7 +76,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// A whole number, where it is one.
+    /// The value as a whole number, where it is one.
     pub(in crate::query) fn integer(self, row: usize) -> Option<i64> {
         match self {
             Self::One(ScalarValue::Int64(number)) => *number,
@@ -85,7 +85,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    /// A count; 0 below it or where there is none.
+    /// The value as a count: 0 for a negative number, and for null.
     pub(in crate::query) fn number(self, row: usize) -> u64 {
         u64::try_from(self.integer(row).unwrap_or(0)).unwrap_or(0)
     }

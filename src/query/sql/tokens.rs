@@ -7,8 +7,7 @@ use model::text_file::without_byte_order_mark;
 
 pub(super) static DIALECT: CorpusDialect = CorpusDialect;
 
-/// The tokens of `sql` with their places, without a mark of byte order, up to the first that is invalid, and what is
-/// wrong with it.
+/// The tokens of `sql` up to the first invalid one, without a byte order mark, and the error about that one.
 pub(super) fn tokens(sql: &str) -> (Vec<TokenWithSpan>, Option<TokenizerError>) {
     let mut tokens = Vec::new();
     let sql = without_byte_order_mark(sql);
@@ -16,7 +15,8 @@ pub(super) fn tokens(sql: &str) -> (Vec<TokenWithSpan>, Option<TokenizerError>) 
     (tokens, failed)
 }
 
-/// Finds the byte of a place: the tokenizer counts lines and characters. Places are asked for in ascending order.
+/// Converts places, which the tokenizer counts in lines and characters, into bytes. Places must be asked for in
+/// ascending order.
 pub(super) struct Places<'a> {
     text: &'a str,
     byte: usize,
@@ -24,7 +24,6 @@ pub(super) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// The places of a text, none asked for yet.
     pub(super) const fn of(text: &'a str) -> Self {
         Self { text, byte: 0, at: Location { line: 1, column: 1 } }
     }

@@ -1,4 +1,4 @@
-//! The value of a SQL expression for every stored document.
+//! Computes a SQL expression for every stored document, as a number or a text.
 
 use super::parameters::SqlParameters;
 use super::select::{gather, plan};

@@ -1,5 +1,6 @@
-//! How lengths and declared numbers are spread in each source: scores that tell sources apart, and scores that tell
-//! nothing.
+//! How lengths and declared numbers are spread in each source.
+//!
+//! A score whose spread differs between sources tells them apart; one with the same spread in all tells nothing.
 
 use super::scope::{Member, Scope};
 use super::spread::{ColumnStats, Measured, Set, measured};
@@ -12,7 +13,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use store::{View, system_fields};
 
-/// Sources whose quantiles are searched for in the same passes: each takes some 3 MB a thread.
+/// Sources whose quantiles are searched for in one pass: each takes some 3 MB for each thread.
 const TOGETHER: usize = 4;
 
 /// The distribution of a column among the kept documents of a source.
@@ -84,7 +85,8 @@ fn spread(
         .collect())
 }
 
-/// Hands every value of a kept document of the sources out, with the place of its source; answers their documents.
+/// Calls with every value of a kept document of the sources, and the place of its source; answers how many documents
+/// each source has.
 fn pass(
     scope: &Scope<'_>,
     column: &Measured,

@@ -1,4 +1,4 @@
-//! Documents, bytes and tokens by source and language.
+//! Counts documents, bytes and tokens by source and language.
 
 use super::scope::{Member, Scope};
 use crate::query::error::QueryError;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use store::{NumberBlock, StoreError, View, system_fields};
 
-/// Groups up to which languages are distinguished.
+/// Groups, at most: with more, languages are not distinguished.
 const MOST: usize = 1000;
 
 /// The documents of a source and a language.
@@ -35,7 +35,7 @@ pub(super) struct Counted {
     pub(super) is_by_source_alone: bool,
 }
 
-/// Counts of a group: all, and kept.
+/// Sums of a group: of all documents, and of kept ones.
 #[derive(Clone, Default)]
 struct GroupSums([Sum; 2]);
 
@@ -43,7 +43,7 @@ struct GroupSums([Sum; 2]);
 pub(super) struct Sum {
     pub(super) documents: u64,
     bytes: u64,
-    /// By tokenizer, in their order.
+    /// By tokenizer, in the order of tokenizers.
     tokens: Vec<u64>,
 }
 
@@ -72,7 +72,7 @@ impl GroupSums {
     }
 }
 
-/// By source and the value of the language.
+/// Sums by source and the value of the language.
 type Cells = BTreeMap<(SourceId, Option<i64>), GroupSums>;
 
 /// Counts the documents of a scope.
@@ -85,7 +85,7 @@ pub(super) fn count(scope: &Scope<'_>) -> Result<Counted, QueryError> {
         let read = Block::read(view, block, language.filter(|_| !is_by_source_alone))?;
         read.count(&scope.members(block)?, &mut cells)?;
         if !is_by_source_alone && cells.len() > MOST {
-            // Which groups there are does not depend on where this was seen.
+            // The limit holds for the whole scope, so the answer does not depend on which block crosses it.
             is_by_source_alone = true;
             let mut merged = Cells::new();
             for ((source, _), cell) in cells {
@@ -116,7 +116,7 @@ pub(super) fn count(scope: &Scope<'_>) -> Result<Counted, QueryError> {
     Ok(Counted { all: of_all.told(view), kept: of_kept.told(view), groups, is_by_source_alone })
 }
 
-/// The column of languages; none where these are numbers with a fraction.
+/// The column of languages; none where the field is a float.
 fn language(view: &View) -> Option<ColumnId> {
     match view.fields().iter().find(|field| field.name == "language") {
         None => Some(system_fields::column_of(system_fields::LANGUAGE)),
@@ -124,7 +124,7 @@ fn language(view: &View) -> Option<ColumnId> {
     }
 }
 
-/// The columns of a block that are counted.
+/// The columns of a block that are summed.
 pub(super) struct Block {
     block: u64,
     pub(super) sources: NumberBlock,

@@ -1,4 +1,4 @@
-//! How long documents are: counts of lengths between powers of two, before and after duplicates went.
+//! Histograms of document lengths by powers of two, before and after dedup.
 
 use super::scope::{Member, Scope};
 use super::spread;
@@ -11,7 +11,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use store::View;
 
-/// Bins: 0, and one a power of two.
+/// Bins: one for 0, and one for each power of two.
 const BINS: usize = 65;
 
 /// Lengths of documents in one measure.
@@ -80,7 +80,7 @@ fn counted(scope: &Scope<'_>, column: ColumnId) -> Result<Vec<LengthBin>, QueryE
     Ok(part(&bins, first..end).to_vec())
 }
 
-/// The lengths that have so many bits.
+/// The least and greatest length with this many bits.
 const fn bounds(bits: u32) -> (u64, u64) {
     match bits {
         0 => (0, 0),

@@ -1,4 +1,4 @@
-//! Why documents are not kept, by source: what the duplicates of each come to.
+//! Counts documents that are not kept, by source and reason.
 
 use super::scope::{Member, Scope};
 use crate::query::error::QueryError;
@@ -44,7 +44,8 @@ pub struct LossStats {
     pub removed_rate: f64,
 }
 
-/// Counts the documents of a scope by source and standing, in the moment where that is a snapshot.
+/// Counts the documents of a scope by source and standing; where the moment is a snapshot, by the standing they had
+/// then.
 pub(super) fn losses(
     scope: &Scope<'_>,
     moment: &Moment,

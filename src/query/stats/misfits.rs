@@ -1,4 +1,4 @@
-//! Values of declared fields that are of another type, in the documents that are examined.
+//! Counts values that are of another type than their declared field, in the documents of a scope.
 
 use super::scope::{Member, Scope};
 use crate::query::error::QueryError;
@@ -23,7 +23,7 @@ pub struct MisfitStats {
     pub example: MisfitExample,
 }
 
-/// Those of a scope, in the order of the fields.
+/// The counts of a scope, in the order of the fields.
 pub(super) fn misfits(scope: &Scope<'_>) -> Result<Vec<MisfitStats>, QueryError> {
     let fields = scope.view.fields();
     if fields.is_empty() {

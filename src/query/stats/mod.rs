@@ -1,10 +1,10 @@
-//! A corpus in numbers: what its documents come to by source and language, how long they are, how their declared
-//! numbers are spread, why documents are not kept, and why records were not read.
+//! A corpus in numbers: sizes by group, lengths, spreads of numbers, losses and rejects.
 //!
-//! `scope` says which documents are meant, `groups` counts them, `spread` finds quantiles, `losses` tells why some are
-//! not kept, `rejected` why records were not read, `misfits` which values are of another type than their fields. `lengths` counts documents by length, `by_source` tells the spread
-//! of each source. Columns and bitmaps are read, block by block, and no text; metadata where fields are declared. `quality` tells what published rules
-//! would remove; it reads texts where their scores are not stored.
+//! `scope` says which documents are examined. `groups` counts them by source and language, `lengths` by length;
+//! `spread` finds quantiles of declared numbers, and `by_source` those of each source; `losses` says why documents are
+//! not kept, `rejected` why records were not read, and `misfits` which values are of another type than their field.
+//! These read columns and bitmaps block by block and no text, and metadata where fields are declared. `quality` says
+//! what published rules would remove; it reads texts where their scores are not stored.
 
 mod by_source;
 mod groups;

@@ -1,13 +1,13 @@
-//! Why records were not read, by source: reasons alike but for their numbers are one.
+//! Counts rejected records by source and reason; reasons that differ in numbers alone are one.
 
 use crate::query::error::QueryError;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use store::View;
 
-/// Number of reasons of a source that are listed; they may quote the input.
+/// Reasons of a source that are listed, at most: reasons may quote the input, so there may be very many.
 const MOST: usize = 64;
-/// What stands for the others.
+/// The name of the sum of all other reasons.
 const OTHERS: &str = "(others)";
 
 /// Records of a source that were rejected for one reason.
@@ -58,7 +58,7 @@ pub(super) fn rejected(view: &View, only: Option<&str>) -> Result<Vec<RejectStat
     Ok(found)
 }
 
-/// A reason with `N` for each of its numbers, but within backticks, where names stand.
+/// A reason with `N` for each of its numbers, except within backticks, where names are.
 fn alike(reason: &str) -> String {
     let (mut alike, mut is_name, mut in_number) =
         (String::with_capacity(reason.len()), false, false);

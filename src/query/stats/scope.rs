@@ -1,4 +1,4 @@
-//! The documents that are examined, block by block, and which of them are kept.
+//! The scope of a report: which documents of each block are examined, and which of these are kept.
 
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
@@ -9,20 +9,20 @@ use roaring::RoaringTreemap;
 use std::ops::Range;
 use store::{View, system_fields};
 
-/// What a document of a block is.
+/// The part that a document of a block has in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Member {
-    /// It is not looked at.
+    /// Not examined.
     Outside,
-    /// It is not kept.
+    /// Examined, and not kept.
     Lost,
     Kept,
 }
 
-/// Documents of a moment that a condition and a source leave.
+/// The documents of a moment for which a condition is true and that are of a source.
 pub(super) struct Scope<'a> {
     pub(super) view: &'a View,
-    /// Ids are below this.
+    /// All ids are below this.
     documents: u64,
     kept: &'a RoaringTreemap,
     selected: Option<RoaringTreemap>,
@@ -39,7 +39,7 @@ impl<'a> Scope<'a> {
             None => None,
             Some(name) => {
                 let id = view.expect_source(name)?.0;
-                // A source without documents has no term; no document is of it.
+                // A source without documents has no term; an unused id matches none.
                 let term = view.term(system_fields::SOURCE, &system_fields::source_value(id))?;
                 Some(term.unwrap_or(TermId(u32::MAX)))
             }
@@ -54,7 +54,7 @@ impl<'a> Scope<'a> {
         0..self.documents.div_ceil(BLOCK_SIZE)
     }
 
-    /// What each document of a block is, by slot.
+    /// The part of each document of a block, by slot.
     pub(super) fn members(&self, block: u64) -> Result<Vec<Member>, QueryError> {
         let ids = block * BLOCK_SIZE..self.documents.min((block + 1) * BLOCK_SIZE);
         let len = usize::try_from(ids.end.saturating_sub(ids.start)).unwrap_or(0);

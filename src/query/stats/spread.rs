@@ -1,8 +1,8 @@
-//! How the values of a column are spread: least, greatest, mean, and quantiles, which are values that there are.
+//! How the values of a column are spread: least, greatest, mean, and quantiles, each a value of the column.
 //!
-//! A quantile is found by counting. The range from the least to the greatest value is parted into 65,536 bins; the bin
-//! in which its rank lies is the next range, until it is one value: one to four passes over the blocks of the column, at most
-//! ten counted ranges at a time.
+//! A quantile is found by counting. The range from the least to the greatest value is split into 65,536 bins; the bin
+//! with the quantile's rank is the next range, until the range is one value. That takes one to four passes over the
+//! blocks of the column, with at most ten ranges counted at a time.
 
 use super::scope::{Member, Scope};
 use crate::query::error::QueryError;
@@ -11,7 +11,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::{Serialize, Serializer};
 use store::{View, system_fields};
 
-/// Bins that a range is parted into.
+/// Bins of a range.
 const BINS: u64 = 1 << 16;
 /// Quantiles, in percent.
 const PERCENTS: [u64; 5] = [5, 25, 50, 75, 95];
@@ -86,14 +86,14 @@ pub struct ColumnStats {
     pub spread: Option<f64>,
 }
 
-/// A column that is measured.
+/// A column whose spread is measured.
 pub(super) struct Measured {
     name: String,
     pub(super) column: ColumnId,
     kind: FieldKind,
 }
 
-/// The columns that say how long documents are.
+/// The columns of document lengths.
 pub(super) fn lengths(view: &View) -> impl Iterator<Item = (String, ColumnId)> {
     let of_text = [("bytes", system_fields::BYTES), ("chars", system_fields::CHARS)];
     let of_text = of_text.map(|(name, column)| (name.to_owned(), column));
@@ -103,7 +103,7 @@ pub(super) fn lengths(view: &View) -> impl Iterator<Item = (String, ColumnId)> {
     of_text.into_iter().chain(tokens)
 }
 
-/// The columns that are measured: lengths, then the declared numbers.
+/// The columns to measure: lengths, then declared numbers.
 pub(super) fn measured(view: &View) -> Vec<Measured> {
     let int = |(name, column)| Measured { name, column, kind: FieldKind::Int };
     let mut columns: Vec<Measured> = lengths(view).map(int).collect();
@@ -116,7 +116,7 @@ pub(super) fn measured(view: &View) -> Vec<Measured> {
     columns
 }
 
-/// The lengths and the declared numbers of a scope: of each column all documents first, then those that are kept.
+/// The spread of lengths and declared numbers in a scope: for each column first of all documents, then of kept ones.
 pub(super) fn columns(scope: &Scope<'_>) -> Result<Vec<ColumnStats>, QueryError> {
     let measured: Vec<[ColumnStats; 2]> = measured(scope.view)
         .into_par_iter()
@@ -126,7 +126,7 @@ pub(super) fn columns(scope: &Scope<'_>) -> Result<Vec<ColumnStats>, QueryError>
 }
 
 impl Measured {
-    /// The values of some documents, none yet.
+    /// An empty set of this column's values.
     pub(super) fn set(&self) -> Set {
         Set::new(self.kind)
     }
@@ -145,8 +145,7 @@ impl Measured {
         Ok([self.told(&all, of_all, false), self.told(&kept, of_kept, true)])
     }
 
-    /// Hands every value to the sets that it is in: all documents, and those that are kept. Answers how many documents
-    /// each has.
+    /// Gives every value to its sets: all documents, and kept ones. Answers how many documents each has.
     fn pass(
         &self,
         scope: &Scope<'_>,
@@ -206,38 +205,36 @@ impl Measured {
     }
 }
 
-/// A quantile that is searched for.
 #[derive(Clone, Copy, Debug)]
 struct Target {
-    /// How many values of the range do not exceed it, at least.
+    /// The least number of values in the range that do not exceed the quantile.
     rank: u64,
-    /// The range it is in, both ends included.
+    /// The range of the quantile, both ends included.
     low: i64,
     high: i64,
 }
 
-/// A range that is counted.
 struct Counted {
     low: i64,
     high: i64,
-    /// Values of a bin.
+    /// How many integers a bin covers.
     width: u64,
     bins: Vec<u64>,
 }
 
-/// The values of some documents, in the order that the store keeps them in: floats as integers of the same order.
+/// The values of some documents as the store keeps them: floats as integers of the same order.
 pub(super) struct Set {
     kind: FieldKind,
     count: u64,
     low: i64,
     high: i64,
-    /// Their sum: exact for integers, with what rounding lost for floats.
+    /// The sum: exact for integers; for floats with the rounding errors kept.
     whole: i128,
     sum: Compensated,
     mean: f64,
-    /// The squares of what they differ from the mean by.
+    /// The sum of squared differences from the mean.
     squares: Compensated,
-    /// Whether these are summed up.
+    /// Whether a pass has summed the squares.
     is_summed: bool,
     targets: Vec<Target>,
     counted: Vec<Counted>,
@@ -264,7 +261,7 @@ impl Set {
         if self.kind == FieldKind::Float { unsortable_float(value) } else { value as f64 }
     }
 
-    /// The first pass.
+    /// Takes a value in the first pass.
     pub(super) fn take(&mut self, value: i64) {
         self.count += 1;
         self.low = self.low.min(value);
@@ -275,7 +272,7 @@ impl Set {
         }
     }
 
-    /// Behind the first pass: all quantiles lie between the least and the greatest value.
+    /// After the first pass: starts all quantiles with the range from the least to the greatest value.
     pub(super) fn begin(&mut self) {
         if self.count == 0 {
             return;
@@ -289,7 +286,7 @@ impl Set {
         self.count_next();
         let sum = if self.kind == FieldKind::Float { self.sum.total() } else { self.whole as f64 };
         self.mean = sum / self.count as f64;
-        // Values that are all equal are not looked at again.
+        // If all values are equal, no pass over squares is needed.
         self.is_summed = low == high;
     }
 
@@ -297,7 +294,7 @@ impl Set {
         self.counted.is_empty()
     }
 
-    /// A later pass.
+    /// Takes a value in a later pass.
     pub(super) fn place(&mut self, value: i64) {
         if !self.is_summed {
             let off = self.number(value) - self.mean;
@@ -313,7 +310,7 @@ impl Set {
         }
     }
 
-    /// Behind a later pass: each quantile is in the bin that its rank lies in.
+    /// After a later pass: narrows each quantile to the bin of its rank.
     pub(super) fn narrow(&mut self) {
         self.is_summed = true;
         for target in &mut self.targets {
@@ -334,7 +331,7 @@ impl Set {
         self.count_next();
     }
 
-    /// Ranges of targets that are not single values, each once.
+    /// Makes the next ranges to count, each once: those of quantiles that are not single values yet.
     fn count_next(&mut self) {
         self.counted.clear();
         for Target { low, high, .. } in &self.targets {
@@ -354,7 +351,7 @@ impl Set {
     }
 }
 
-/// A sum of floats in their order, with what rounding loses kept aside.
+/// A sum of floats in the order given, with rounding errors kept aside.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Compensated {
     sum: f64,
@@ -383,7 +380,7 @@ mod tests {
     use model::sortable_float;
     use proptest::prelude::*;
 
-    /// The quantiles of some values, found by the passes.
+    /// The quantiles that the passes find in `values`.
     fn found(kind: FieldKind, values: &[i64]) -> Set {
         let mut set = Set::new(kind);
         values.iter().for_each(|value| set.take(*value));

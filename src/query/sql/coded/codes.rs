@@ -1,4 +1,4 @@
-//! The codes of one column: dense numbers for its values, in the order in which they come.
+//! Gives dense numbers (codes) to the values of one column, in the order in which the values come.
 
 use super::super::columns::{Filler, OpenBlock, strings};
 use super::super::evaluate::Block;
@@ -11,15 +11,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use store::{StoreError, View, system_fields};
 
-/// Values of a block that stand within so many of each other have their codes in a table.
+/// Values of a block within a range of this size get their codes from a table by value.
 const TABLE: u64 = 1 << 16;
-/// A place of a table that has no code yet.
+/// A place of a table without a code.
 const NONE: u32 = u32::MAX;
 
-/// The codes of a column.
 pub(super) struct Codes {
     content: Content,
-    /// By value as it is stored; none is null.
+    /// The code of each stored value; `None` is null.
     known: HashMap<Option<i64>, u32>,
     /// The value of each code, and the first document that has it.
     values: Vec<(Option<i64>, DocId)>,
@@ -43,7 +42,7 @@ impl Codes {
             Content::Bool(column) | Content::Integer { column, .. } => {
                 self.stored(open, column, slots)
             }
-            // Nothing else is grouped by code.
+            // Columns of other types are not grouped by code.
             _ => Ok(vec![self.code(None, DocId(0)); slots.len()]),
         }
     }
@@ -120,7 +119,7 @@ impl Codes {
         Ok(codes)
     }
 
-    /// The values of some codes, as the column has them.
+    /// The values of some codes, as an array of the column's type.
     pub(super) fn array(
         &self,
         view: &View,

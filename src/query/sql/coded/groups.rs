@@ -1,38 +1,39 @@
-//! Numbers for combinations of codes, given in the order in which they come.
+//! Gives group numbers to combinations of codes, in the order in which they come.
 
 use model::invariant::at;
 use std::collections::HashMap;
 
-/// Places of a table by group and code, of 4 bytes each; what is wider is looked up by hash.
+/// Places of the table by group and code, of 4 bytes each; a larger table is replaced by a hash map.
 const PLACES: usize = 1 << 20;
-/// Combinations that were met last, each at the place that its bits say; a power of two.
+/// Recent combinations, each at the place that its low bits say; a power of two.
 const RECENT: usize = 1 << 12;
 
-/// The groups met so far.
+/// The groups so far.
 pub(super) struct Groups {
-    /// How the groups of the columns up to one are numbered, but for the first.
+    /// One step for each column after the first: groups of the columns up to it.
     steps: Vec<Step>,
-    /// The group of each code of the first column, one more; 0 for codes that no row had.
+    /// For each code of the first column its group plus one; 0 for a code that no row has had.
     places: Vec<u32>,
     /// The codes of the first column, in the order in which they came.
     firsts: Vec<u32>,
 }
 
-/// How the groups of some columns and the codes of the next one make groups.
+/// Combines groups of the columns before with codes of the next one.
 #[derive(Default)]
 struct Step {
-    /// Group of the columns before, and code, of every group.
+    /// For every group: the group by the columns before, and the code.
     pairs: Vec<(u32, u32)>,
     ways: Ways,
 }
 
-/// From a group of the columns before and a code to a group.
+/// Maps a group of the columns before and a code to a group.
 enum Ways {
-    /// By group of the columns before, so many bits to the left, and code: the group, one more; 0 for none.
+    /// Indexed by the group of the columns before, shifted left by `bits`, and the code; holds the group plus one, 0
+    /// for none.
     Table { bits: u32, places: Vec<u32> },
     Hash {
         known: HashMap<(u32, u32), u32>,
-        /// Rows of one source come together: many a look-up ends here.
+        /// Rows of one source come together, so many look-ups end here.
         recent: Vec<Option<((u32, u32), u32)>>,
     },
 }
@@ -44,13 +45,11 @@ impl Default for Ways {
 }
 
 impl Groups {
-    /// Of so many columns, one at least.
     pub(super) fn of(columns: usize) -> Self {
         let steps = (1..columns).map(|_| Step::default()).collect();
         Self { steps, places: Vec::new(), firsts: Vec::new() }
     }
 
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.steps.last().map_or(self.firsts.len(), |step| step.pairs.len())
     }
@@ -94,7 +93,7 @@ impl Groups {
 }
 
 impl Step {
-    /// Puts the group of each row in the place of its group by the columns before.
+    /// Replaces each row's group by the columns before by its group with this column.
     fn number(&mut self, numbers: &mut [u32], codes: &[u32]) {
         let most = |of: &[u32]| of.iter().max().copied().unwrap_or_default();
         self.make_room(most(numbers), most(codes));
@@ -133,7 +132,7 @@ impl Step {
         }
     }
 
-    /// Makes the table as wide as these need, or gives it up.
+    /// Widens the table for these numbers and codes, or changes to a hash map.
     fn make_room(&mut self, most_number: u32, most_code: u32) {
         let Ways::Table { bits, places } = &mut self.ways else { return };
         let needed = u32::BITS - most_code.leading_zeros();

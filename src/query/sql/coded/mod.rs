@@ -1,9 +1,9 @@
-//! GROUP BY over columns that the store has as codes (terms, sources, truths, whole numbers): groups are found by code,
-//! and a text is looked up once a group, not once a row.
+//! Groups by the codes that the store has for values (terms, sources, booleans, whole numbers), not by the values.
 //!
-//! The engine aggregates in two stages: one a partition of the scan, whose groups and states the second one merges. The
-//! first stage over a scan of `documents` is replaced here by one that does the same from the codes ([`codes`] makes
-//! them, [`groups`] numbers their combinations, [`stage`] runs the engine's own accumulators over the numbers).
+//! A text is looked up once for each group, not once for each row. The engine aggregates in two stages: the first makes
+//! groups and states of each partition of the scan, the second merges them. The first stage over a scan of `documents`
+//! is replaced by one that does the same from codes: [`codes`] makes them, [`groups`] numbers their combinations,
+//! [`stage`] runs the engine's own accumulators over the numbers.
 
 mod codes;
 mod groups;
@@ -44,7 +44,7 @@ const FIXED: [&str; 11] = [
     "var_pop",
 ];
 
-/// Replaces such stages in a plan.
+/// The optimiser rule that replaces first stages of a plan.
 #[derive(Debug)]
 pub(in crate::query) struct GroupsByCode;
 
@@ -81,10 +81,9 @@ fn coded(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     plan.replace_children(inputs, properties)
 }
 
-/// The scan that gives what the first stage of an aggregation over `documents` does; none for another stage, or one
-/// that codes do not serve.
+/// The scan that replaces a first stage over `documents`; none for another stage, or one that codes cannot serve.
 fn first_stage(aggregation: &AggregateExec) -> Result<Option<Scan>> {
-    // The engine may make what several aggregates have in common once, in between.
+    // The engine may put a projection in between, which computes expressions that several aggregates share.
     let (input, between) = match aggregation.input().downcast_ref::<ProjectionExec>() {
         Some(projection) => (projection.input(), projection.expr()),
         None => (aggregation.input(), [].as_slice()),
@@ -158,7 +157,7 @@ fn is_served(aggregate: &AggregateFunctionExpr, input: &SchemaRef) -> bool {
         && aggregate.expressions().iter().all(fixed)
 }
 
-/// An expression over the columns of a projection as one over those of its input.
+/// Rewrites an expression over the columns of a projection as one over those of its input.
 fn of_scan(
     expression: Arc<dyn PhysicalExpr>,
     between: &[ProjectionExpr],

@@ -1,4 +1,7 @@
-//! The first stage of an aggregation by codes: the engine's accumulators over the rows of one partition.
+//! The first stage of a GROUP BY over codes: runs the engine's accumulators over the documents of each partition.
+//!
+//! Documents are grouped by codes, so no value is looked up for a row. Output is what the engine's own first stage
+//! would give: group columns, then the state of each aggregate; the engine's second stage merges them.
 
 use super::super::columns::Filler;
 use super::super::evaluate::{StoredBlock, listed};
@@ -18,38 +21,38 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use model::invariant::at;
 use std::sync::Arc;
 
-/// Groups after which what is there is handed on and counting begins again: the second stage merges what comes twice.
-/// Few in unit tests, so that they meet it.
+/// Groups after which the stage emits its states and starts again with none: the second stage merges groups that come
+/// twice. Few in unit tests, so that they reach it.
 const MOST_GROUPS: usize = if cfg!(test) { 5 } else { 1 << 16 };
 
 /// One aggregate function of the statement.
 pub(super) struct Aggregate {
     pub(super) function: Arc<AggregateFunctionExpr>,
-    /// Over the columns that are read.
+    /// Expressions over the columns of `read`.
     pub(super) arguments: Vec<Arc<dyn PhysicalExpr>>,
-    /// Rows that count; none: all do.
+    /// Which rows count; none: all do.
     pub(super) filter: Option<Arc<dyn PhysicalExpr>>,
 }
 
 impl Aggregate {
-    /// Its arguments and its filter.
+    /// The arguments and the filter.
     pub(super) fn expressions(&mut self) -> impl Iterator<Item = &mut Arc<dyn PhysicalExpr>> {
         self.arguments.iter_mut().chain(&mut self.filter)
     }
 }
 
-/// The stage of a statement, for all partitions.
+/// The stage for all partitions.
 pub(super) struct Stage {
     /// The documents, and the columns that the aggregates read.
     pub(super) read: Selected,
-    /// What is grouped by.
+    /// Columns of GROUP BY.
     pub(super) by: Vec<DocumentColumn>,
     pub(super) aggregates: Vec<Aggregate>,
-    /// Groups, then the state of each aggregate.
+    /// Group columns, then the state of each aggregate.
     pub(super) schema: SchemaRef,
 }
 
-/// What one partition has counted since it last handed groups on.
+/// Groups and states of one partition since it last emitted.
 struct Counted {
     codes: Vec<Codes>,
     groups: Groups,
@@ -133,7 +136,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Pushes the groups there are, and begins again; whether more are wanted.
+    /// Emits all groups and starts again with none; says whether the sink takes more.
     fn hand_on(
         &self,
         counted: &mut Counted,

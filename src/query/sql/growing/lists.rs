@@ -1,4 +1,4 @@
-//! What each function that makes lists, or texts of lists, would make of a batch, in bytes, counted from its arguments.
+//! Computes how many bytes each function that makes lists, or texts of lists, would make of a batch.
 
 use super::sizes::length;
 use crate::query::sql::texts::Texts;
@@ -6,27 +6,27 @@ use arrow::array::{Array, AsArray, OffsetSizeTrait};
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::ColumnarValue;
 
-/// Bytes that an element takes beside its own: a view, an offset.
+/// Bytes that an element takes beside its value: a view, an offset.
 const ELEMENT: u64 = 16;
 /// Bytes of a number as a text, at most.
 const NUMBER: u64 = 32;
 
-/// Bytes that a function would make of so many rows.
+/// Bytes that a function would make of this many rows.
 pub(super) type Whole = fn(&[ColumnarValue], usize) -> u64;
 
-/// All arguments in every row: lists put together, elements put into lists.
+/// All arguments in every row: for functions that concatenate lists or put elements into them.
 pub(super) fn gathered(args: &[ColumnarValue], rows: usize) -> u64 {
     args.iter().map(|arg| whole(arg, rows)).fold(0, u64::saturating_add)
 }
 
-/// Lists beside one another, the shorter ones filled up.
+/// Lists side by side, the shorter ones padded.
 pub(super) fn zipped(args: &[ColumnarValue], rows: usize) -> u64 {
     let most = args.iter().map(|arg| elements(arg, rows)).max().unwrap_or(0);
     let filled = most.saturating_mul(ELEMENT).saturating_mul(length(args.len()));
     gathered(args, rows).saturating_add(filled)
 }
 
-/// An element so many times.
+/// An element repeated.
 pub(super) fn repeated(args: &[ColumnarValue], rows: usize) -> u64 {
     let [element, times, ..] = args else { return 0 };
     let (texts, times) = (Texts::of(element), Texts::of(times));
@@ -36,7 +36,7 @@ pub(super) fn repeated(args: &[ColumnarValue], rows: usize) -> u64 {
     each.fold(0, u64::saturating_add)
 }
 
-/// A list of so many elements.
+/// A list resized to a number of elements.
 pub(super) fn resized(args: &[ColumnarValue], rows: usize) -> u64 {
     let [list, wanted, rest @ ..] = args else { return 0 };
     let (wanted, filler) = (Texts::of(wanted), rest.first().map(Texts::of));
@@ -47,7 +47,8 @@ pub(super) fn resized(args: &[ColumnarValue], rows: usize) -> u64 {
     each.fold(whole(list, rows), u64::saturating_add)
 }
 
-/// The numbers of a series. Moments are left to the tables `range` and `generate_series`, which make a batch at a time.
+/// The numbers of a series. Series of timestamps are left to the tables `range` and `generate_series`, which make one
+/// batch at a time.
 pub(super) fn counted(args: &[ColumnarValue], rows: usize) -> u64 {
     if args.iter().any(|arg| !arg.data_type().is_integer() && !arg.data_type().is_null()) {
         return u64::MAX;
@@ -65,14 +66,14 @@ pub(super) fn counted(args: &[ColumnarValue], rows: usize) -> u64 {
     each.fold(0, u64::saturating_add)
 }
 
-/// A list as one text: list, what stands between its elements, what stands for nulls.
+/// A list as one text: the list, the separator, and the text for nulls.
 pub(super) fn written(args: &[ColumnarValue], rows: usize) -> u64 {
     let [list, rest @ ..] = args else { return 0 };
     let beside: u64 = rest.iter().map(held_value).fold(NUMBER, u64::saturating_add);
     whole(list, rows).saturating_add(elements(list, rows).saturating_mul(beside))
 }
 
-/// A text cut where another one stands in it.
+/// A text split at each occurrence of another one.
 pub(super) fn cut(args: &[ColumnarValue], rows: usize) -> u64 {
     let [text, separator, ..] = args else { return 0 };
     let (texts, separators) = (Texts::of(text), Texts::of(separator));
@@ -88,14 +89,13 @@ pub(super) fn cut(args: &[ColumnarValue], rows: usize) -> u64 {
     each.fold(0, u64::saturating_add)
 }
 
-/// A list with elements put in the place of others.
+/// A list with some elements replaced.
 pub(super) fn replaced(args: &[ColumnarValue], rows: usize) -> u64 {
     let [list, _, by, ..] = args else { return 0 };
     let put_in = held_value(by).saturating_add(ELEMENT);
     whole(list, rows).saturating_add(elements(list, rows).saturating_mul(put_in))
 }
 
-/// Bytes of an argument over all rows.
 fn whole(arg: &ColumnarValue, rows: usize) -> u64 {
     match arg {
         ColumnarValue::Array(array) => held(array.as_ref()),
@@ -103,7 +103,7 @@ fn whole(arg: &ColumnarValue, rows: usize) -> u64 {
     }
 }
 
-/// Bytes of an argument's largest value at most: of all of them where they differ.
+/// Bytes of an argument's largest value, at most; for an array, the bytes of all of its values.
 fn held_value(arg: &ColumnarValue) -> u64 {
     match arg {
         ColumnarValue::Array(array) => held(array.as_ref()),
@@ -121,7 +121,6 @@ fn elements(arg: &ColumnarValue, rows: usize) -> u64 {
     }
 }
 
-/// Elements of all lists of an array.
 fn inner(array: &dyn Array) -> u64 {
     match array.data_type() {
         DataType::List(_) => array.as_list_opt::<i32>().map_or(0, |it| span(it.offsets()).1),
@@ -140,7 +139,7 @@ fn span<O: OffsetSizeTrait>(offsets: &[O]) -> (usize, u64) {
     (first, length(end.saturating_sub(first)))
 }
 
-/// Bytes of an array's values: of views those that they show.
+/// Bytes of an array's values; of views, of the bytes that they refer to.
 pub(in crate::query::sql) fn held(array: &dyn Array) -> u64 {
     let rows = length(array.len()).saturating_mul(ELEMENT);
     match array.data_type() {

@@ -1,5 +1,7 @@
-//! Functions that make long texts or lists of short ones, bounded: no operator accounts for what they make, and a
-//! few characters of SQL can ask for terabytes. Each says what it would make before it makes it.
+//! Bounds the functions that make long texts, or lists, from short arguments.
+//!
+//! No operator accounts for what they make, and a few characters of SQL can ask for terabytes. The size of a result is
+//! computed from the arguments before the function runs.
 
 mod lists;
 mod sizes;
@@ -28,17 +30,17 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// What a function would make, counted from its arguments.
+/// How the size of a result is computed.
 #[derive(Clone, Copy, Debug)]
 enum Size {
-    /// Texts, row by row.
+    /// A function whose result is a text: bytes of one row.
     Texts(fn(&[Texts<'_>], usize) -> u64),
-    /// Lists, of so many rows.
+    /// A function whose result is a list: bytes of all rows.
     Lists(lists::Whole),
 }
 
-/// Functions that can make more text or longer lists than they are given. The rest is on a list of the tests: each
-/// function of the engine is on one of the two.
+/// Functions that can make more text or longer lists than their arguments hold. A list in the tests has all others:
+/// every function of the engine is on one of the two.
 const BOUNDED: [(&str, Size); 31] = [
     ("concat", Size::Texts(sizes::joined)),
     ("concat_ws", Size::Texts(sizes::joined_with)),
@@ -73,7 +75,7 @@ const BOUNDED: [(&str, Size); 31] = [
     ("array_replace_all", Size::Lists(lists::replaced)),
 ];
 
-/// Puts bounded functions in the place of those that are not: together at most `limit` bytes of a batch.
+/// Replaces these functions by bounded ones: each makes at most `limit` bytes of a batch.
 pub(in crate::query) fn bound(registry: &mut dyn FunctionRegistry, limit: usize) -> Result<()> {
     let mut bounded = BTreeMap::new();
     for (name, size) in BOUNDED {
@@ -87,7 +89,7 @@ pub(in crate::query) fn bound(registry: &mut dyn FunctionRegistry, limit: usize)
     registry.register_expr_planner(Arc::new(Operators { joined }))
 }
 
-/// Puts bounded functions where the parser's own syntax has named the engine's: `overlay(a placing b from 1)`.
+/// Replaces functions that the parser's own syntax has named: `overlay(a placing b from 1)`.
 #[derive(Debug)]
 struct Everywhere {
     bounded: BTreeMap<&'static str, Arc<ScalarUDF>>,
@@ -110,7 +112,7 @@ impl FunctionRewrite for Everywhere {
     }
 }
 
-/// A function of the engine that is asked only for what fits.
+/// A function of the engine that runs only if its result fits.
 #[derive(Debug)]
 struct Bounded {
     inner: Arc<ScalarUDF>,
@@ -171,7 +173,7 @@ fn check(name: &str, args: &[ColumnarValue], rows: usize, size: Size, limit: usi
     )))
 }
 
-/// `a || b` as a function that is bounded.
+/// Plans `a || b` as a bounded function.
 #[derive(Debug)]
 struct Operators {
     joined: Arc<ScalarUDF>,
@@ -196,7 +198,7 @@ impl ExprPlanner for Operators {
     }
 }
 
-/// The function behind `a || b`: null where either is.
+/// The function behind `a || b`: null where either side is.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Join {
     signature: Signature,
@@ -270,7 +272,7 @@ impl ScalarUDFImpl for Join {
     }
 }
 
-/// Calls `append` with each pair of texts as one, or with nothing where there is none.
+/// Calls `append` with each pair of texts, or with none where the result is null.
 fn join<'a>(
     both: impl Iterator<Item = Option<(&'a str, &'a str)>>,
     mut append: impl FnMut(Option<&str>) -> Result<()>,

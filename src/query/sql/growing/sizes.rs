@@ -1,10 +1,10 @@
-//! What each function that grows would make of a row, in bytes, counted from its arguments.
+//! Computes how many bytes each function that makes texts would make of a row.
 
 use crate::query::sql::texts::Texts;
 
-/// Bytes of a format's two-letter word, written out, at most: `%+` is `2001-07-08T00:34:60.026490+09:30`.
+/// Bytes that a two-letter word of a format becomes, at most: `%+` is `2001-07-08T00:34:60.026490+09:30`.
 const WORD: u64 = 64;
-/// Texts below this are not looked through: what their letters may become at most is little.
+/// For shorter texts the upper bound of the result is little, so their letters are not counted.
 const SHORT: usize = 64 << 10;
 
 pub(super) fn length(bytes: usize) -> u64 {
@@ -47,7 +47,7 @@ pub(super) fn replaced(args: &[Texts<'_>], row: usize) -> u64 {
 pub(super) fn replaced_by_pattern(args: &[Texts<'_>], row: usize) -> u64 {
     let [text, _, by, flags @ ..] = args else { return 0 };
     let (text, by) = (text.bytes(row), by.text(row).unwrap_or_default());
-    // Matches do not overlap, so what a group catches is at most the text, over all matches.
+    // Matches do not overlap, so what one group captures over all matches is at most the text.
     let groups = length(by.matches(['\\', '$']).count());
     let everywhere = flags.first().and_then(|f| f.text(row)).is_some_and(|f| f.contains('g'));
     let times = if everywhere { text.saturating_add(1) } else { 1 };
@@ -55,15 +55,15 @@ pub(super) fn replaced_by_pattern(args: &[Texts<'_>], row: usize) -> u64 {
         .saturating_add(length(by.len()).saturating_mul(times))
 }
 
-/// Groups lie in one another at most, and then each catches the whole text.
+/// At worst groups are nested, and each captures the whole text.
 pub(super) fn matched(args: &[Texts<'_>], row: usize) -> u64 {
     let [text, pattern, ..] = args else { return 0 };
     let groups = pattern.text(row).map_or(0, |pattern| length(pattern.matches('(').count()));
     text.bytes(row).saturating_mul(groups.saturating_add(1))
 }
 
-/// A negative count of letters to replace gives all of the text again. The engine copies what is put in for
-/// each row before it puts it in.
+/// With a negative count of letters to replace, the result has all of the text again. The engine copies the replacement
+/// for each row before it inserts it.
 pub(super) fn overlaid(args: &[Texts<'_>], row: usize) -> u64 {
     let [text, put_in, ..] = args else { return 0 };
     text.bytes(row).saturating_add(put_in.bytes(row)).saturating_mul(2)
@@ -78,8 +78,8 @@ pub(super) fn translated(args: &[Texts<'_>], row: usize) -> u64 {
     length(text.len()).max(length(letters).saturating_mul(length(widest)))
 }
 
-/// Some letters have two or three of the other case: `ß` and `SS`, `İ` and `i̇`. One that is turned back by
-/// `translate` and then again grows without end.
+/// Some letters have two or three of the other case: `ß` and `SS`, `İ` and `i̇`. If `translate` turned one back and the
+/// case was changed again, and so on, the text would grow without end.
 pub(super) fn cased(args: &[Texts<'_>], row: usize) -> u64 {
     let Some(text) = args.first().and_then(|text| text.text(row)) else { return 0 };
     if text.is_ascii() {
@@ -101,7 +101,7 @@ pub(super) fn formatted(args: &[Texts<'_>], row: usize) -> u64 {
     length(format.len()).saturating_add(words.saturating_mul(WORD))
 }
 
-/// Two hexadecimal digits a byte; base64 takes less, and its padding.
+/// Two hexadecimal digits for each byte; base64 takes less, with its padding.
 pub(super) fn encoded(args: &[Texts<'_>], row: usize) -> u64 {
     args.first().map_or(0, |bytes| bytes.bytes(row)).saturating_mul(2).saturating_add(4)
 }

@@ -7,7 +7,7 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::prelude::SessionContext;
 use std::collections::BTreeSet;
 
-/// Answers of these are numbers, dates, truths, hashes, or parts or copies of one of their arguments.
+/// Functions whose results are numbers, dates, booleans, hashes, or parts or copies of one of their arguments.
 const CANNOT_GROW: &str = "
     abs acos acosh arrow_cast arrow_field arrow_metadata arrow_try_cast arrow_typeof ascii asin asinh atan
     atan2 atanh bit_length btrim cast_to_type cbrt ceil character_length chr coalesce contains cos cosh cot

@@ -1,4 +1,4 @@
-//! Values of an incoming record for the columns that a condition names, and these as arrays.
+//! Reads the values of an incoming record that a condition names, and makes arrays of them.
 
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, NullArray, StringViewArray};
 use arrow::datatypes::DataType;
@@ -68,7 +68,7 @@ impl Cell<'_> {
     }
 }
 
-/// The values of a record for `names`, or why it cannot be asked.
+/// The values of a record for `names`, or why the condition cannot be evaluated for it.
 pub(super) fn row<'r>(record: &Incoming<'r>, names: &[String]) -> Result<Vec<Cell<'r>>, String> {
     let count = |n: usize| Cell::Int(i64::try_from(n).unwrap_or(i64::MAX));
     let text = |text: Option<&'r str>| text.map_or(Cell::Missing, |t| Cell::Text(Cow::Borrowed(t)));
@@ -119,7 +119,7 @@ pub(super) fn array<'a, 'r: 'a>(
     }
 }
 
-/// Puts the fields of an object that have a column into it; of several under one name the last.
+/// Collects the fields of an object that have a column; of several under one name the last.
 struct Fields<'a, 'r> {
     names: &'a [String],
     cells: &'a mut Vec<Cell<'r>>,
@@ -145,8 +145,8 @@ impl<'r> Visitor<'r> for Fields<'_, 'r> {
     }
 }
 
-/// A value by its spelling: a number without fraction and exponent that 64 bits hold is whole, a list or an object is
-/// the text that spells it.
+/// Reads a JSON value: a number without fraction and exponent that 64 bits hold is an integer, a list or an object is
+/// its JSON text.
 fn value(raw: &str) -> Result<Cell<'_>, serde_json::Error> {
     Ok(match raw.as_bytes().first() {
         Some(b'n') | None => Cell::Missing,

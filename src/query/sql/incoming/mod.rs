@@ -1,7 +1,7 @@
-//! A SQL condition on records that come in, before they are documents.
+//! Evaluates a SQL condition on records that come in, before they are documents.
 //!
-//! What a record's fields are is told by that record alone (`cells`), and records whose fields are of the same types
-//! are asked together: so the verdict on a record is the same whichever others it comes with.
+//! The types of a record's fields are those of its own values (`cells`), and only records of equal types are evaluated
+//! together: so the verdict on a record does not depend on the others it comes with.
 
 mod cells;
 #[cfg(test)]
@@ -27,18 +27,18 @@ use model::{Incoming, IncomingFilter, IncomingVerdict, catch_panic};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Sets of types that are remembered; with more, all are planned again.
+/// Sets of types whose plans are remembered; beyond that, all are planned again.
 const PLANS: usize = 256;
 /// Depth of an expression: it is evaluated on the stacks of threads that have other work.
 const DEPTH: usize = 200;
-/// Bytes of values that are asked about together.
+/// Bytes of the values of one batch.
 const BATCH: usize = 4 << 20;
 
 type Plan = Result<Arc<Planned>, String>;
 
-/// The condition for records whose values are of some types.
+/// The condition, planned for one set of types.
 struct Planned {
-    /// The types, where those of what is missing are ones that the condition takes.
+    /// The types; where a value is missing, a type with which the condition can be planned.
     kinds: Vec<Kind>,
     expression: Arc<dyn PhysicalExpr>,
 }
@@ -47,7 +47,7 @@ struct Planned {
 pub struct IncomingCondition {
     sql: String,
     state: SessionState,
-    /// The columns that it names, in byte order.
+    /// The columns that the condition names, in byte order.
     names: Vec<String>,
     plans: Mutex<BTreeMap<Vec<Kind>, Plan>>,
     unseen: Mutex<BTreeSet<String>>,
@@ -61,7 +61,7 @@ impl IncomingCondition {
     pub fn new(sql: &str, memory: u64) -> Result<Self, QueryError> {
         let unusable = |why: String| QueryError::Incoming { condition: shown(sql), why };
         session::check_expression(sql).map_err(|error| unusable(words(&error)))?;
-        // Nothing is stored of a record yet: what would be stored is what its text says.
+        // No signal of a record is stored yet, so presets compute them from its text.
         let spelled = presets::resolved(sql, true).map_err(unusable)?;
         let value = usize::try_from(memory / 64).unwrap_or(usize::MAX).clamp(1 << 20, 64 << 20);
         let mut state = SessionStateBuilder::new().with_default_features().build();
@@ -82,14 +82,14 @@ impl IncomingCondition {
         let of_records = |name: &&String| !BUILT_IN.contains(&name.as_str());
         let unseen = condition.names.iter().filter(of_records).cloned().collect();
         condition.unseen = Mutex::new(unseen);
-        // What cannot be planned for any types is told at once.
+        // A condition that cannot be planned for any types fails here.
         condition.plan(&vec![Kind::Missing; condition.names.len()]).map_err(unusable)?;
         Ok(condition)
     }
 
     /// The columns that the condition names.
     fn named(&self) -> Result<Vec<String>, String> {
-        // Every word may be one.
+        // Every word may name a column.
         let mut all: BTreeSet<String> = parser::names(&self.sql).into_iter().collect();
         all.extend(BUILT_IN.map(str::to_owned));
         let all: Vec<String> = all.into_iter().collect();
@@ -104,7 +104,6 @@ impl IncomingCondition {
         self.state.create_logical_expr_from_sql_expr(parsed, &schema)
     }
 
-    /// The condition for records whose values are of these types.
     fn plan(&self, kinds: &[Kind]) -> Plan {
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = plans.get(kinds) {
@@ -113,14 +112,15 @@ impl IncomingCondition {
         if plans.len() >= PLANS {
             plans.clear();
         }
-        // Planning recurses: it has a stack of its own.
+        // Planning recurses, so it gets a stack of its own.
         let planned = runtime::block_on(async { Ok(self.planned(kinds)) });
         let planned = planned.unwrap_or_else(|error| Err(error.to_string()));
         plans.insert(kinds.to_vec(), planned.clone());
         planned
     }
 
-    /// What is missing is null of no type, or of one that the condition can be planned with; a key is a text.
+    /// A missing value is null without a type, or null of a type with which the condition can be planned; a key is a
+    /// text.
     fn planned(&self, kinds: &[Kind]) -> Plan {
         let filled = |with: Kind| {
             let kind = |(name, kind): (&String, &Kind)| match kind {
@@ -142,7 +142,7 @@ impl IncomingCondition {
             let expression = self.logical(schema)?;
             let columns = Arc::new(DFSchema::try_from(schema.clone())?);
             operands::check_keys(&expression, &columns)?;
-            // Some functions, such as `coalesce`, are only there to be made into others.
+            // Some functions, such as `coalesce`, exist only to be rewritten by the simplifier.
             let context = SimplifyContext::builder().with_schema(Arc::clone(&columns)).build();
             let simplifier = ExprSimplifier::new(context);
             let coerced = lists::keep_truth(simplifier.coerce(expression, &columns)?)?.data;
@@ -184,7 +184,7 @@ impl IncomingCondition {
         Ok((0..rows.len()).map(verdict).collect())
     }
 
-    /// The same; where one of the rows has no answer, each is asked by itself.
+    /// The verdicts on rows of the same types; where evaluating them together fails, each is evaluated alone.
     fn answer(&self, kinds: &[Kind], rows: &[&[Cell<'_>]]) -> Vec<IncomingVerdict> {
         match self.ask(kinds, rows) {
             Ok(verdicts) => verdicts,
@@ -228,7 +228,7 @@ impl IncomingFilter for IncomingCondition {
 }
 
 impl IncomingCondition {
-    /// Takes note of the fields that records had.
+    /// Notes the fields that records had.
     fn see(&self, kinds: &[Kind]) {
         let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
         if unseen.is_empty() {
@@ -246,7 +246,7 @@ fn put(verdicts: &mut [IncomingVerdict], at: usize, verdict: IncomingVerdict) {
     }
 }
 
-/// How many rows at the beginning are asked about together: one, and more within the bytes of a batch.
+/// How many of the first rows make a batch: at least one.
 fn together(rows: &[(usize, Vec<Cell<'_>>)]) -> usize {
     let mut bytes = 0;
     let fits = |(_, row): &&(usize, Vec<Cell<'_>>)| {
@@ -256,7 +256,7 @@ fn together(rows: &[(usize, Vec<Cell<'_>>)]) -> usize {
     rows.iter().take_while(fits).count().max(1)
 }
 
-/// The first kind that something can be done with; else why not with the first of all.
+/// The first kind for which `attempt` succeeds; else the error for the first of all.
 fn first_good<T>(mut attempt: impl FnMut(Kind) -> Result<T, String>) -> Result<T, String> {
     let mut first = None;
     for kind in Kind::ALL {
@@ -273,7 +273,7 @@ fn schema(names: &[String], kinds: &[Kind]) -> Schema {
     Schema::new(names.iter().zip(kinds).map(field).collect::<Vec<_>>())
 }
 
-/// The columns that an expression names, or why it has no value that is a record's own.
+/// The columns that an expression names, or why its value would depend on more than the record.
 fn columns(expression: &Expr) -> Result<Vec<String>, String> {
     let mut fault = None;
     let walked = expression.apply(|part| {

@@ -1,4 +1,4 @@
-//! What a JSON function makes of the part that it found.
+//! Turns the part of a JSON text that was found into what each JSON function returns.
 
 use arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, ListBuilder, StringViewBuilder, UInt64Array,
@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What is answered of the part of a JSON text.
+/// What a function returns for the part of a JSON text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Answer {
-    /// As it is written.
+    /// The part as it is written.
     Json,
-    /// A text without its quotes, anything else as it is written.
+    /// A string without its quotes, another value as it is written.
     Text,
     /// A text.
     Str,
@@ -26,7 +26,7 @@ pub(super) enum Answer {
     Float,
     /// A truth.
     Bool,
-    /// Whether it is there.
+    /// Whether the part exists.
     Contains,
     /// Elements of an array, members of an object.
     Length,
@@ -50,7 +50,7 @@ impl Answer {
         }
     }
 
-    /// The answers for parts; a missing part has no answer. `Contains` is never null but where the text is.
+    /// The answers for parts; null for a missing part. `Contains` is null only where the text is.
     pub(super) fn all<'j>(
         self,
         parts: impl Iterator<Item = Option<Part<'j>>>,
@@ -82,7 +82,7 @@ impl Answer {
     }
 }
 
-/// What a path came to in a JSON text.
+/// The part that a path leads to in a JSON text.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'j> {
     pub(super) found: Option<&'j str>,
@@ -94,7 +94,7 @@ fn string(json: &str) -> Option<std::borrow::Cow<'_, str>> {
     }
     match serde_json::from_str::<&str>(json) {
         Ok(plain) => Some(plain.into()),
-        // It has escapes.
+        // The string has escapes.
         Err(_) => serde_json::from_str::<String>(json).ok().map(Into::into),
     }
 }
@@ -115,7 +115,7 @@ fn int(json: &str) -> Option<i64> {
     }
     let number = serde_json::from_str::<f64>(json).ok()?;
     let is_whole = number.fract() == 0.0 && (-BEYOND..BEYOND).contains(&number);
-    // Digits beyond the range are not an integer of 64 bits, however they are rounded.
+    // Digits beyond the range are no 64-bit integer, whatever they are rounded to.
     (is_whole && json.contains(['.', 'e', 'E'])).then_some(number as i64)
 }
 

@@ -1,10 +1,11 @@
-//! Functions over JSON in a text, such as `meta`: names and answers are those of datafusion-functions-json, but that
-//! `json_get` and `->` answer JSON as it is written.
+//! SQL functions over JSON in a text, such as `meta`.
 //!
-//! One rule for nulls: what is not there, is JSON's `null`, is of another type than asked for, or stands in a text that
-//! is no JSON up to there, is null. `json_contains` is false where there is nothing, and true for `null`.
+//! Names and answers are those of datafusion-functions-json, except that `json_get` and `->` give JSON as it is
+//! written. One rule for nulls: the answer is null where the part is missing, is JSON's `null`, is of another type than
+//! asked for, or where the text up to it is no JSON. `json_contains` is false where the part is missing, and true for
+//! `null`.
 //!
-//! `path` finds the part, `answers` says what is made of it, `operators` plans `->` and `->>`.
+//! `path` finds the part, `answers` turns it into the answer, `operators` plans `->` and `->>`.
 
 mod answers;
 mod operators;
@@ -41,12 +42,10 @@ const FUNCTIONS: [(&str, Answer, &str); 11] = [
     ("json_get_array", Answer::Array, "the elements of an array, each as JSON, as a list"),
 ];
 
-/// The functions with what they mean.
 pub(super) fn functions() -> impl Iterator<Item = (&'static str, &'static str)> {
     FUNCTIONS.iter().map(|(name, _, meaning)| (*name, *meaning))
 }
 
-/// Makes functions and operators known.
 pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
     for (name, answer, _) in FUNCTIONS {
         registry.register_udf(function(name, answer))?;
@@ -62,7 +61,6 @@ fn function(name: &'static str, answer: Answer) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(JsonFunction { name, answer, signature }))
 }
 
-/// One of the functions.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct JsonFunction {
     name: &'static str,
@@ -136,7 +134,7 @@ impl ScalarUDFImpl for JsonFunction {
     }
 }
 
-/// The type as which a text is taken.
+/// The text type that an argument is converted to.
 fn as_text(kind: &DataType) -> Option<DataType> {
     match kind {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(kind.clone()),

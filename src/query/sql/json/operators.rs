@@ -1,4 +1,6 @@
-//! `meta -> 'a'` and `meta ->> 'a'` as calls of functions; a chain of them becomes one, which reads its text once.
+//! Plans `meta -> 'a'` and `meta ->> 'a'` as calls of functions.
+//!
+//! A chain of operators becomes one call, which reads its text once.
 
 use datafusion::common::DFSchema;
 use datafusion::error::Result;
@@ -8,7 +10,6 @@ use datafusion::logical_expr::{Expr, ScalarUDF};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use std::sync::Arc;
 
-/// Plans both operators.
 #[derive(Debug)]
 pub(super) struct MemberOperators {
     /// `->`.
@@ -28,7 +29,7 @@ impl ExprPlanner for MemberOperators {
             BinaryOperator::LongArrow => &self.text,
             _ => return Ok(PlannerResult::Original(expr)),
         };
-        // The title of a column is what the statement says.
+        // The title of a column is the expression as the statement has it.
         let title = format!("{} {} {}", title(&expr.left), expr.op, title(&expr.right));
         let mut arguments = chain(expr.left);
         arguments.push(expr.right);

@@ -1,21 +1,20 @@
-//! Finds the part of a JSON text that a path names, without parsing the others.
+//! Finds the part of a JSON text that a path leads to, without parsing the rest.
 
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// One step of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step<'s> {
-    /// A member of an object, or an element of an array where it is spelt as a number. What is not a member's name as a
-    /// whole is cut at its first dot.
+    /// A member of an object; where the text is a number, also an element of an array. A name that no member has as a
+    /// whole is split at its first dot.
     Text(&'s str),
-    /// An element of an array, from 0; below 0 from its end.
+    /// An element of an array, from 0; a negative number counts from the end.
     Number(i64),
 }
 
-/// The part that a path names, as it is written; none where there is none, or the text is no JSON up to it.
+/// The part that a path leads to, as it is written; none where it is missing, or the text up to it is no JSON.
 pub(super) fn find<'j>(json: &'j str, path: &[Step<'_>]) -> Option<&'j str> {
     let Some((step, rest)) = path.split_first() else { return whole(json) };
     match *step {
@@ -39,7 +38,7 @@ pub(super) fn find<'j>(json: &'j str, path: &[Step<'_>]) -> Option<&'j str> {
     }
 }
 
-/// The number that a text spells, as an index does.
+/// The number, where the text is one as an index is written.
 fn spelt(text: &str) -> Option<i64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits { text.parse().ok() } else { None }
@@ -49,7 +48,7 @@ fn whole(json: &str) -> Option<&str> {
     serde_json::from_str::<&RawValue>(json).ok().map(RawValue::get)
 }
 
-/// What one level is searched for.
+/// The step that one level is searched for.
 #[derive(Clone, Copy, Default)]
 struct Look<'s> {
     name: Option<&'s str>,
@@ -58,7 +57,7 @@ struct Look<'s> {
     at: Option<i64>,
 }
 
-/// What was found, as it is written. The last one of a name counts.
+/// The part that was found, as it is written. Of equal names the last counts.
 #[derive(Default)]
 struct Found<'j> {
     exact: Option<&'j str>,
@@ -70,7 +69,6 @@ fn look<'j>(json: &'j str, look_for: Look<'_>) -> Option<Found<'j>> {
     serde::Deserializer::deserialize_any(&mut reader, Level(look_for)).ok()
 }
 
-/// One level of a JSON text.
 struct Level<'s>(Look<'s>);
 
 impl<'de> Visitor<'de> for Level<'_> {
@@ -145,7 +143,6 @@ impl<'de> Visitor<'de> for Level<'_> {
     }
 }
 
-/// Whether a member is searched for.
 enum Which {
     Exact,
     Head,

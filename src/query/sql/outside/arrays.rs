@@ -1,4 +1,4 @@
-//! Values of rows as columns of the engine, one value after the other.
+//! Builds the columns of tables over CSV and JSON files, value by value.
 
 use super::kinds::{CellKind, CellValue, double, elements, members};
 use arrow::array::{
@@ -13,10 +13,10 @@ use serde::de::{DeserializeSeed, Deserializer, Visitor};
 use std::fmt;
 use std::sync::Arc;
 
-/// Characters of a value that are shown.
+/// Characters of a value that an error shows.
 const SHOWN: usize = 60;
 
-/// A column of values of a kind, which takes one after the other.
+/// The column of one kind of value, as far as it is built.
 pub(super) struct ColumnBuilder {
     kind: CellKind,
     rows: ColumnRows,
@@ -27,9 +27,9 @@ enum ColumnRows {
     Truths(BooleanBuilder),
     Whole(Int64Builder),
     Doubles(Float64Builder),
-    /// The elements of all lists; how many each has, and whether it is there.
+    /// The elements of all lists; for each list its length, and whether it is not null.
     Lists(Box<ColumnBuilder>, Vec<usize>, Vec<bool>),
-    /// The members, and whether each object is there.
+    /// The columns of members; for each object, whether it is not null.
     Objects(Vec<(String, ColumnBuilder)>, Vec<bool>),
 }
 
@@ -51,7 +51,6 @@ impl ColumnBuilder {
         Self { kind: kind.clone(), rows }
     }
 
-    /// Rows that it has.
     pub(super) fn len(&self) -> usize {
         match &self.rows {
             ColumnRows::Texts(texts) => texts.len(),
@@ -64,18 +63,12 @@ impl ColumnBuilder {
         }
     }
 
-    /// Adds a row without a value.
-    ///
-    /// # Errors
-    /// As [`ColumnBuilder::push`].
+    /// Adds a null.
     pub(super) fn push_null(&mut self) -> Result<(), String> {
         self.push(&CellValue::Json("null".into()))
     }
 
-    /// Adds a row.
-    ///
-    /// # Errors
-    /// In words, what was found and what expected, where the value is not of the kind.
+    /// Adds a value; the error says what was found and what was expected.
     pub(super) fn push(&mut self, value: &CellValue<'_>) -> Result<(), String> {
         if let ColumnRows::Texts(texts) = &mut self.rows {
             return push_text(texts, value).map_err(|error| error.to_string());
@@ -123,10 +116,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// The column, and none of its rows is left.
-    ///
-    /// # Errors
-    /// In words, when there are more than a column has.
+    /// Takes the column out; the next one begins without rows. Fails where there are more values than a column holds.
     pub(super) fn finish(&mut self) -> Result<ArrayRef, String> {
         let nulls = |are_there: &mut Vec<bool>| Some(NullBuffer::from(std::mem::take(are_there)));
         let made: Result<ArrayRef, ArrowError> = match (&mut self.rows, self.kind.data_type()) {
@@ -153,14 +143,14 @@ impl ColumnBuilder {
     }
 }
 
-/// What was found and what was expected.
+/// The message about a value of another kind.
 fn misfit(found: &str, expected: &CellKind) -> String {
     let shown: String = found.chars().take(SHOWN).collect();
     let more = if shown.len() < found.len() { ".." } else { "" };
     format!("found {shown}{more}, expected {}", expected.words())
 }
 
-/// Adds the text that a value is, or that spells it.
+/// Adds a text value; of another value the JSON that spells it.
 fn push_text(texts: &mut StringViewBuilder, value: &CellValue<'_>) -> Result<(), ArrowError> {
     let json = match value {
         CellValue::Text(text) => return texts.try_append_value(text),
@@ -176,7 +166,7 @@ fn push_text(texts: &mut StringViewBuilder, value: &CellValue<'_>) -> Result<(),
                 Err(_) => texts.append_null(),
             }
         }
-        // As an ingest stores a number.
+        // In the form in which an ingest stores a number.
         Some(b'-' | b'0'..=b'9') => match canonical(json) {
             Ok(canonical) => texts.try_append_value(canonical.json)?,
             Err(_) => texts.try_append_value(json)?,
@@ -186,7 +176,7 @@ fn push_text(texts: &mut StringViewBuilder, value: &CellValue<'_>) -> Result<(),
     Ok(())
 }
 
-/// Appends a JSON string as soon as it is decoded.
+/// Decodes a JSON string straight into the column.
 struct JsonTextSeed<'b>(&'b mut StringViewBuilder);
 
 impl<'j> DeserializeSeed<'j> for JsonTextSeed<'_> {
@@ -209,7 +199,7 @@ impl Visitor<'_> for JsonTextSeed<'_> {
     }
 }
 
-/// Adds a row to the columns of members.
+/// Adds an object to the columns of its members.
 fn push_members(
     columns: &mut [(String, ColumnBuilder)],
     object: Option<&str>,
@@ -236,7 +226,7 @@ mod tests {
     use arrow::array::{Array, AsArray};
     use arrow::datatypes::Int64Type;
 
-    /// The column of `rows` and `more`, of the kind that `rows` are.
+    /// The column of `rows` and `more`, of the kind that `rows` have.
     fn column(rows: &[&'static str], more: &[&'static str]) -> Result<ArrayRef, (usize, String)> {
         let kinds = rows.iter().map(|json| CellKind::of(&CellValue::Json((*json).into())));
         let mut column = ColumnBuilder::new(&kinds.fold(CellKind::Null, CellKind::with));

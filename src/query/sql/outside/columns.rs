@@ -1,4 +1,4 @@
-//! Columns of tables in Arrow's form: the type that holds those of several files, and their arrays as that.
+//! Unifies the Arrow types of one column across several files, and converts arrays to the unified type.
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringViewArray};
 use arrow::compute::{CastOptions, cast, cast_with_options};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// 2^53: a double holds every whole number up to it.
 const EXACT: u64 = 9_007_199_254_740_992;
-/// Digits of a decimal number of 128 bits, and of a whole one of 64.
+/// Digits of a 128-bit decimal, and of a 64-bit integer.
 const MOST_DIGITS: u8 = 38;
 const WHOLE_DIGITS: u8 = 20;
 /// Name of a column that becomes JSON.
@@ -24,7 +24,7 @@ pub(super) struct TypeColumns {
 }
 
 impl TypeColumns {
-    /// Adds a column of a file, or widens the one of its name.
+    /// Adds a column of a file; where the name is known, widens its type.
     pub(super) fn add(&mut self, name: &str, kind: DataType) {
         match self.columns.iter_mut().find(|(known, _)| known == name) {
             Some((_, known)) => *known = widened(known, &kind),
@@ -33,7 +33,7 @@ impl TypeColumns {
     }
 }
 
-/// The type of the column of a table for one of a file: bytes are texts, a text is one kind whichever way it is laid out.
+/// The type of a table's column for a column of a file: bytes become texts, and all text types one.
 pub(super) fn table_type(kind: &DataType) -> DataType {
     match kind {
         DataType::Dictionary(_, values) => table_type(values),
@@ -44,12 +44,12 @@ pub(super) fn table_type(kind: &DataType) -> DataType {
     }
 }
 
-/// The type that holds the values of both.
+/// The narrowest type for the values of both; text where no other is.
 fn widened(one: &DataType, other: &DataType) -> DataType {
     held(one, other).unwrap_or(DataType::Utf8View)
 }
 
-/// The type that holds both without becoming a text, but for texts.
+/// The type for the values of both; none where only text would do.
 fn held(one: &DataType, other: &DataType) -> Option<DataType> {
     use DataType::{Decimal128, LargeList, List, Struct, Timestamp, UInt64};
     let field = |one: &Field, other: &Field| {
@@ -88,7 +88,7 @@ fn held(one: &DataType, other: &DataType) -> Option<DataType> {
             let is_new =
                 |field: &&Arc<Field>| !one.iter().any(|known| known.name() == field.name());
             let nullable = |of: &Arc<Field>| Arc::new(of.as_ref().clone().with_nullable(true));
-            // Two objects without a common member are two things.
+            // Objects without a common member are different things.
             one.iter().find(|field| find(field.name()).is_some())?;
             let known = one.iter().map(|of| match find(of.name()) {
                 Some(other) => field(of, other),
@@ -110,7 +110,7 @@ const fn fineness(unit: &TimeUnit) -> u8 {
     }
 }
 
-/// The decimal type with the digits of both before and behind the point, where there is one.
+/// A decimal type with enough digits for both before and behind the point, if there is one.
 fn decimal(one: &DataType, other: &DataType) -> Option<DataType> {
     let digits = |kind: &DataType| match kind {
         DataType::Decimal32(digits, scale)
@@ -128,10 +128,7 @@ fn decimal(one: &DataType, other: &DataType) -> Option<DataType> {
     (digits <= MOST_DIGITS).then_some(DataType::Decimal128(digits, scale))
 }
 
-/// The values of a column of a file as those of its table.
-///
-/// # Errors
-/// In words, for a value that the column of the table does not hold.
+/// Converts a column of a file to the type of its table.
 pub(super) fn converted(
     field: &Field,
     array: &ArrayRef,
@@ -155,7 +152,7 @@ pub(super) fn converted(
     }
 }
 
-/// Each value as the JSON that an ingest has for it.
+/// Each value as JSON, in the form in which an ingest stores it.
 fn json_texts(field: &Field, array: &ArrayRef) -> Result<ArrayRef, String> {
     let field = field.clone().with_name(VALUE).with_nullable(true);
     let schema = Arc::new(Schema::new(vec![field]));
@@ -171,7 +168,7 @@ fn json_texts(field: &Field, array: &ArrayRef) -> Result<ArrayRef, String> {
     Ok(Arc::new(StringViewArray::from_iter(rows.iter().map(value))))
 }
 
-/// Bytes as the texts that they are, else as hexadecimal digits; those of a fixed size are digits always.
+/// Bytes as text where they are UTF-8, else as hexadecimal digits; bytes of fixed size always as digits.
 fn bytes_as_texts(array: &ArrayRef) -> Result<ArrayRef, String> {
     let is_fixed = matches!(array.data_type(), DataType::FixedSizeBinary(_));
     let bytes = cast(array, &DataType::BinaryView).map_err(|error| error.to_string())?;
@@ -185,7 +182,7 @@ fn bytes_as_texts(array: &ArrayRef) -> Result<ArrayRef, String> {
     Ok(Arc::new(StringViewArray::from_iter(texts)))
 }
 
-/// Whole numbers as doubles, which must hold them.
+/// Integers as doubles; fails for one that a double does not hold.
 fn doubles(array: &ArrayRef) -> Result<ArrayRef, String> {
     let wide = cast_with_options(
         array,

@@ -1,12 +1,12 @@
-//! Which files a path or pattern of a statement stands for: those that an ingest would read, and that end as the
-//! function's do.
+//! Finds the files that a path or pattern in a statement stands for.
+//!
+//! They are those that an ingest would read, if their names end as the function expects.
 
 use crate::query::error::QueryError;
 use files::input::{InputFile, ReadError, ReadOptions, expand, path_fields, without_compression};
 use model::Interrupt;
 use std::path::Path;
 
-/// What files hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileKind {
     Parquet,
@@ -17,7 +17,7 @@ pub(super) enum FileKind {
 impl FileKind {
     pub(super) const ALL: [Self; 3] = [Self::Parquet, Self::Csv, Self::Json];
 
-    /// The function that reads them.
+    /// The SQL function that reads such files.
     pub(super) const fn function(self) -> &'static str {
         match self {
             Self::Parquet => "read_parquet",
@@ -34,7 +34,7 @@ impl FileKind {
         }
     }
 
-    /// How the names end of the files of a directory that are read, compressed or not.
+    /// How names of such files end, compressed or not; other files of a directory are not read.
     const fn endings(self) -> &'static [&'static str] {
         match self {
             Self::Parquet => &["parquet"],
@@ -48,25 +48,25 @@ impl FileKind {
 #[derive(Clone, Debug)]
 pub(super) struct DataFile {
     pub(super) input: InputFile,
-    /// Columns of the directories that it lies in, but for those that it has itself.
+    /// Values that the names of directories give (`year=2024`), for columns that the file does not have itself.
     pub(super) partitions: Vec<(String, Option<String>)>,
 }
 
 impl DataFile {
-    /// Whether its name ends so, compressed or not.
+    /// Whether the name ends so, compressed or not.
     pub(super) fn ends_with(&self, ending: &str) -> bool {
         let name = self.input.name();
         let name = without_compression(&name);
         name.strip_suffix(ending).is_some_and(|name| name.ends_with('.'))
     }
 
-    /// The value of one of the columns in the names of its directories.
+    /// The value that a directory's name gives for a column.
     pub(super) fn partition(&self, column: &str) -> Option<Option<&str>> {
         let mut partitions = self.partitions.iter();
         partitions.find(|(name, _)| name == column).map(|(_, value)| value.as_deref())
     }
 
-    /// Why it cannot be read.
+    /// The error that the file cannot be read.
     pub(super) fn fault(&self, why: &str) -> QueryError {
         refused(&self.input.path.display().to_string(), why)
     }
@@ -81,7 +81,7 @@ fn refused(path: &str, why: impl Into<String>) -> QueryError {
 /// # Errors
 /// [`QueryError::File`], when there is none, or one that cannot be read twice.
 pub(super) fn find(kind: FileKind, path: &str) -> Result<Vec<DataFile>, QueryError> {
-    // An address may have secrets.
+    // The rest of an address may have secrets.
     if let Some((scheme, _)) = path.split_once("://") {
         let why = "only local files can be read here: download it first";
         return Err(refused(&format!("{scheme}://…"), why));

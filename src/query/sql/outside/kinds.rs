@@ -1,4 +1,6 @@
-//! What the values of a column are, as rows of CSV and JSON spell them, and what holds those of several rows.
+//! Infers the types of columns from values of CSV and JSON.
+//!
+//! Each value has a type, and two types have one that holds the values of both.
 
 use arrow::datatypes::{DataType, Field, Fields};
 use model::JsonMembers;
@@ -6,37 +8,37 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Lists and objects within one another that are columns of their own; what lies deeper is the text that spells it.
+/// Levels of lists and objects that become nested columns; deeper values stay JSON text.
 const DEEPEST: usize = 16;
-/// Members that an object may have in all rows together; one with more is a text, as its names are values.
+/// Members that an object may have in all rows together. With more, names are likely values, so the object stays JSON
+/// text.
 const MOST_MEMBERS: usize = 200;
 /// 2^53: a double holds every whole number up to it.
 const EXACT: i64 = 9_007_199_254_740_992;
 
-/// One value of a row, or null.
 #[derive(Clone, Debug)]
 pub(super) enum CellValue<'r> {
-    /// As JSON spells it; lists and objects in canonical form.
+    /// JSON text; lists and objects in canonical form.
     Json(Cow<'r, str>),
-    /// A number of a table, as it was written there.
+    /// A number of CSV, as the file has it.
     Number(&'r str),
-    /// A text, itself.
+    /// A text, decoded.
     Text(Cow<'r, str>),
 }
 
-/// What the values of a column are.
+/// The type of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum CellKind {
-    /// There is none.
+    /// Only nulls so far.
     #[default]
     Null,
     Bool,
-    /// Whole numbers that a double holds too.
+    /// Integers that a double holds exactly.
     Int,
     /// Integers of 64 bits; a double cannot represent all of them.
     Long,
     Float,
-    /// Texts; of any other value that which spells it.
+    /// Texts; other values become the JSON that spells them.
     Text,
     List(Box<Self>),
     Object(Vec<(String, Self)>),
@@ -91,7 +93,7 @@ impl CellKind {
         }
     }
 
-    /// What holds the values of both.
+    /// The type that holds the values of both.
     pub(super) fn with(self, other: Self) -> Self {
         match (self, other) {
             (one, other) if one == other => one,
@@ -112,7 +114,6 @@ impl CellKind {
         }
     }
 
-    /// The type of its column.
     pub(super) fn data_type(&self) -> DataType {
         let field = |name: &str, kind: &Self| Arc::new(Field::new(name, kind.data_type(), true));
         match self {
@@ -128,7 +129,7 @@ impl CellKind {
         }
     }
 
-    /// In words, for what was expected of a value.
+    /// The type in words, for errors.
     pub(super) fn words(&self) -> Cow<'static, str> {
         match self {
             Self::Null | Self::Text => "a text".into(),
@@ -151,20 +152,20 @@ fn is_spelled_whole(number: &str) -> bool {
     !number.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
 }
 
-/// The number, where a double holds it.
+/// The number, if a double holds it.
 pub(super) fn double(spelled: &str) -> Option<f64> {
     let number = spelled.parse().ok().filter(|number: &f64| number.is_finite())?;
     let is_held = !is_spelled_whole(spelled) || CellKind::of_number(spelled) == CellKind::Int;
     is_held.then_some(number)
 }
 
-/// Elements of a list, each as it is spelled.
+/// Elements of a list, each as its JSON.
 pub(super) fn elements(json: &str) -> Vec<&str> {
     let elements: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
     elements.into_iter().map(RawValue::get).collect()
 }
 
-/// Members of an object, each as it is spelled.
+/// Members of an object, each with its JSON.
 pub(super) fn members(json: &str) -> Vec<(Cow<'_, str>, &str)> {
     let members = serde_json::from_str(json).map(|JsonMembers(members)| members);
     members.unwrap_or_default().into_iter().map(|(name, value)| (name, value.get())).collect()

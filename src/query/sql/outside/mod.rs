@@ -1,9 +1,9 @@
-//! Functions that stand where a table may: `documents_at` of a snapshot, `read_parquet`, `read_csv` and `read_json` of
-//! files beside the corpus.
+//! Table functions: `documents_at`, `read_parquet`, `read_csv`, `read_json`.
 //!
-//! `table` is the table of some files, which `files` finds, with the columns that the names of their directories say (as of
-//! an ingest). `records` reads CSV and JSON as an ingest does, whose values are of `kinds` and become `arrays`;
-//! `parquet` reads record batches, whose `columns` become those of the table.
+//! `documents_at` reads a snapshot, the others read files beside the corpus. `table` makes one table of several files,
+//! which `files` finds; names of directories add columns, as in an ingest. `records` reads CSV and JSON as an ingest
+//! does, infers types with `kinds`, and builds columns with `arrays`; `parquet` reads record batches, whose columns
+//! `columns` unifies.
 
 mod arrays;
 mod columns;
@@ -29,7 +29,7 @@ use std::fmt;
 use std::sync::Arc;
 use store::View;
 
-/// Names of the functions that are tables, with what stands between their brackets and what they mean.
+/// The table functions: name, arguments, meaning.
 pub(super) const TABLE_FUNCTIONS: [(&str, &str, &str); 6] = [
     (
         "documents_at",
@@ -51,12 +51,12 @@ pub(super) const TABLE_FUNCTIONS: [(&str, &str, &str); 6] = [
     ("read_parquet", "read_parquet('PATH')", "the rows of Parquet files"),
 ];
 
-/// The name of the table function that a word names, in whatever case.
+/// The table function that a word names, in any case.
 pub(super) fn table_function(word: &str) -> Option<&'static str> {
     TABLE_FUNCTIONS.iter().map(|(name, ..)| *name).find(|name| name.eq_ignore_ascii_case(word))
 }
 
-/// Makes the functions known; the engine has `range` and `generate_series` itself.
+/// Registers our table functions; `range` and `generate_series` are the engine's.
 pub(super) fn register(state: &mut SessionState, view: &View, query: &SqlQuery) {
     let parameters = &query.parameters;
     let documents_at = DocumentsAt { view: view.clone(), parameters: parameters.clone() };
@@ -118,7 +118,7 @@ impl TableFunctionImpl for ReadFiles {
     }
 }
 
-/// The only argument, where it is a text, or a parameter whose value is one.
+/// The only argument, where it is a text, or a parameter with a text as its value.
 fn text(arguments: &[Expr], parameters: &SqlParameters) -> Option<String> {
     match arguments {
         [

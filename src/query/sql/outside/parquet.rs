@@ -1,4 +1,4 @@
-//! Rows of Parquet as batches of the engine: the wanted columns of the row groups that a condition leaves.
+//! Reads Parquet files as batches of the engine: the wanted columns of the row groups that a condition may be true in.
 
 use super::columns::{converted, table_type};
 use super::files::DataFile;
@@ -24,20 +24,20 @@ use std::fs::File;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// What the footer of a file says.
+/// The footer of a file.
 #[derive(Debug)]
 pub(super) struct ParquetFile {
     fields: Vec<FieldRef>,
-    /// What its columns are decoded as.
+    /// How the columns are decoded.
     decoding: ParquetDecoding,
     /// Rows of each row group.
     pub(super) groups: Vec<u64>,
-    /// Bytes of all rows, decompressed.
+    /// Bytes of all rows, uncompressed.
     pub(super) bytes: u64,
 }
 
 impl ParquetFile {
-    /// The columns of a table for its own.
+    /// The columns as a table has them.
     pub(super) fn columns(&self) -> impl Iterator<Item = (&str, DataType)> {
         self.fields.iter().map(|field| (field.name().as_str(), table_type(field.data_type())))
     }
@@ -47,14 +47,13 @@ impl ParquetFile {
     }
 }
 
-/// An open file.
 struct OpenParquet {
     file: File,
     footer: ParquetFooter,
 }
 
 impl OpenParquet {
-    /// `known` is what its columns are decoded as, where that was found out.
+    /// `known` is the decoding, where the footer was read before.
     fn open(file: &DataFile, known: Option<&ParquetDecoding>) -> Result<Self, QueryError> {
         let failed = |error: std::io::Error| file.fault(&error.to_string());
         let opened = File::open(file.input.path.as_path()).map_err(failed)?;
@@ -63,7 +62,7 @@ impl OpenParquet {
         if let Some(known) = known {
             return Ok(Self { file: opened, footer: footer.with_decoding(known) });
         }
-        // Texts and bytes stay where they were decoded.
+        // Texts and bytes are used in the buffers that they were decoded into.
         let field = |field: &FieldRef| match field.data_type() {
             DataType::Utf8 | DataType::LargeUtf8 => with_type(field, DataType::Utf8View),
             DataType::Binary | DataType::LargeBinary => with_type(field, DataType::BinaryView),
@@ -83,16 +82,14 @@ fn with_type(field: &FieldRef, kind: DataType) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(kind))
 }
 
-/// What the decoder answers; it checks less than all that a damaged file can claim, and its panic is such a file.
+/// Runs the decoder. It does not check everything that a damaged file can claim, so a panic of it is reported as a
+/// damaged file.
 fn decoded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, String> {
     let ran = catch_panic(run).map_err(|why| format!("the decoder gave up: {why}"))?;
     ran.map_err(|error| error.to_string())
 }
 
-/// The columns and lengths of a file.
-///
-/// # Errors
-/// [`QueryError::File`], when it is no Parquet file or cannot be read.
+/// Reads the columns and lengths of a file.
 pub(super) fn footer(file: &DataFile) -> Result<ParquetFile, QueryError> {
     let OpenParquet { footer, .. } = OpenParquet::open(file, None)?;
     let all = footer.metadata().metadata();
@@ -119,20 +116,19 @@ pub(super) fn pruned_by(
 ) -> Option<PruningPredicate> {
     let filter = conjunction(filters.iter().cloned())?;
     let columns = DFSchema::try_from(schema.as_ref().clone()).ok()?;
-    // One that has no physical form here is the engine's alone.
+    // A filter that cannot be made a physical expression here is left to the engine.
     let filter = session.create_physical_expr(filter, &columns).ok()?;
     let made =
         PruningPredicateBuilder::new().with_file_schema(Arc::clone(schema)).try_build(filter);
     made.ok().filter(|predicate| !predicate.always_true())
 }
 
-/// What is read of files.
 pub(super) struct ParquetScan {
-    /// The columns of the table, and those of them that are wanted.
+    /// All columns of the table; `schema` has those that are wanted.
     pub(super) table: SchemaRef,
     pub(super) schema: SchemaRef,
     pub(super) prune: Option<PruningPredicate>,
-    /// Bytes of rows that are aimed at in a batch.
+    /// Bytes that the rows of a batch should have.
     pub(super) bytes: usize,
 }
 
@@ -161,7 +157,7 @@ impl ParquetScan {
         };
         let wanted: Vec<Option<usize>> = self.schema.fields().iter().map(at).collect();
         let projection = footer.projection(wanted.iter().copied().flatten());
-        // What is decoded stands in the order of the file.
+        // The decoder gives columns in the order of the file.
         let mut decoded_columns: Vec<usize> = wanted.iter().copied().flatten().collect();
         decoded_columns.sort_unstable();
         let place = |at: usize| Some((at, decoded_columns.binary_search(&at).ok()?));
@@ -211,13 +207,13 @@ impl ParquetScan {
     ) -> Vec<usize> {
         let of = part(metadata.metadata().row_groups(), groups.clone());
         let bounds = GroupBounds { file, metadata, groups: of, table: &self.table };
-        // What cannot be told of them leaves none out.
+        // If the bounds do not decide, no row group is skipped.
         let pruned = self.prune.as_ref().and_then(|prune| prune.prune(&bounds).ok());
         let is_kept = |at: usize| pruned.as_ref().and_then(|kept| kept.get(at)).copied();
         groups.enumerate().filter(|(at, _)| is_kept(*at).unwrap_or(true)).map(|(_, g)| g).collect()
     }
 
-    /// Fewer rows at a time where they are long on average.
+    /// Rows of a batch: fewer where the rows of the group are long on average.
     fn rows_at_once(
         &self,
         group: &RowGroupMetaData,
@@ -231,7 +227,8 @@ impl ParquetScan {
         (self.bytes / average.max(1)).clamp(1, rows.max(1))
     }
 
-    /// Rows as the table has them; `places` of each of its columns in the file and among those that were decoded.
+    /// Decoded rows as rows of the table. `places` has, for each column of the table, its place in the file and among
+    /// the decoded columns.
     fn batch(
         &self,
         file: &DataFile,
@@ -249,7 +246,7 @@ impl ParquetScan {
                 Some((footer.columns().get(at)?, read.columns().get(place)?))
             });
             let Some((field, read)) = given else { return Ok(new_null_array(to, rows)) };
-            // A UUID is a text.
+            // The decoder may give a UUID as text already.
             let column = as_type(read, field.data_type()).unwrap_or_else(|_| Arc::clone(read));
             converted(field, &column, to).map_err(|why| format!("column `{name}`: {why}"))
         };
@@ -261,7 +258,7 @@ impl ParquetScan {
     }
 }
 
-/// The least and greatest values of row groups, as the columns of the table have them.
+/// Least and greatest values of row groups, converted to the types of the table.
 struct GroupBounds<'f> {
     file: &'f DataFile,
     metadata: &'f ArrowReaderMetadata,
@@ -270,7 +267,7 @@ struct GroupBounds<'f> {
 }
 
 impl GroupBounds<'_> {
-    /// The value of a column of directories, once for each row group; none for another column.
+    /// The value that a directory's name gives for a column, once for each row group; none for another column.
     fn partition(&self, column: &Column) -> Option<ArrayRef> {
         let value = self.file.partition(&column.name)?.map(str::to_owned);
         ScalarValue::Utf8View(value).to_array_of_size(self.groups.len()).ok()
@@ -279,13 +276,13 @@ impl GroupBounds<'_> {
     fn converter(&self, column: &Column) -> Option<StatisticsConverter<'_>> {
         self.file.partition(&column.name).is_none().then_some(())?;
         let parquet = self.metadata.parquet_schema();
-        // By its place a column is found only where each group of the file has columns.
+        // Statistics are found by place, and places agree only where the file has no nested columns.
         let groups = parquet.root_schema().get_fields().len();
         (groups == self.metadata.schema().fields().len()).then_some(())?;
         StatisticsConverter::try_new(&column.name, self.metadata.schema(), parquet).ok()
     }
 
-    /// Bounds as values of the table, where those have the order of the file's.
+    /// Bounds converted to the table's type, if values have the same order in it.
     fn bounds(&self, column: &Column, of_file: &Field, bounds: ArrayRef) -> Option<ArrayRef> {
         let to = self.table.field_with_name(&column.name).ok()?.data_type();
         let from = of_file.data_type();
@@ -318,7 +315,7 @@ impl PruningStatistics for GroupBounds<'_> {
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        // A file without counts may have nulls.
+        // A file without null counts may have nulls.
         let converter = self.converter(column)?.with_missing_null_counts_as_zero(false);
         let counts = converter.row_group_null_counts(self.groups).ok()?;
         Some(Arc::new(counts))

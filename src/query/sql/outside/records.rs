@@ -1,5 +1,7 @@
-//! Rows of CSV and JSON as batches of the engine, by the reader of an ingest: the columns that the beginnings of the
-//! files have, then the rows of each.
+//! Reads CSV and JSON files as batches of the engine, with the reader of an ingest.
+//!
+//! The columns of the table, and their types, come from the beginnings of the files; then the rows of each file are
+//! read into these columns.
 
 use super::arrays::ColumnBuilder;
 use super::files::{DataFile, FileKind};
@@ -24,13 +26,13 @@ use std::iter::repeat_n;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// Bytes that are examined of the beginning of a file, at most, and of the beginnings of all files; of each at least so
-/// many records.
+/// Bytes that are read of the beginning of each file, and of all beginnings together, at most; but at least this many
+/// records of each file.
 const HEAD: usize = 4 << 20;
 const ALL_HEADS: usize = 64 << 20;
 const HEAD_RECORDS: usize = 64;
 const FEW: usize = 8;
-/// A line may be so many times longer than the longest text.
+/// How many times longer than the longest text a line may be.
 const LINE: u64 = 4;
 
 /// Columns by name, in the order in which they appear.
@@ -41,7 +43,7 @@ pub(super) struct KindColumns {
 }
 
 impl KindColumns {
-    /// Adds values to the column of a name.
+    /// Adds a value's type to the column of that name.
     pub(super) fn add(&mut self, name: &str, kind: CellKind) {
         let at = self.place_or_new(name);
         self.widen(at, kind);
@@ -53,7 +55,7 @@ impl KindColumns {
         }
     }
 
-    /// The place of a column, which is added when there is none of the name.
+    /// The place of the column of that name, which is added if it is new.
     fn place_or_new(&mut self, name: &str) -> usize {
         if let Some(at) = self.place(name) {
             return at;
@@ -71,13 +73,12 @@ impl KindColumns {
         }
     }
 
-    /// Whether there is a column of the name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.place(name).is_some()
     }
 }
 
-/// What the beginning of a file says.
+/// What the beginning of a file shows.
 #[derive(Default)]
 pub(super) struct FileHead {
     pub(super) columns: KindColumns,
@@ -85,7 +86,7 @@ pub(super) struct FileHead {
     pub(super) bytes: usize,
 }
 
-/// How a file is read whose lines may have so many bytes.
+/// How to read a file whose lines may have `longest` bytes.
 pub(super) fn read_options(kind: FileKind, file: &DataFile, longest: usize) -> ReadOptions {
     let format = match kind {
         FileKind::Csv if file.ends_with("tsv") => InputFormat::Tsv,
@@ -94,15 +95,12 @@ pub(super) fn read_options(kind: FileKind, file: &DataFile, longest: usize) -> R
         FileKind::Parquet => InputFormat::Parquet,
     };
     let max_doc_bytes = u64::try_from(longest).unwrap_or(u64::MAX) / LINE;
-    // Who sees the whole file may tell what its columns are.
+    // The caller infers the types of columns from many rows, so numbers of CSV come as numbers.
     let table = CsvOptions { numbers: true, ..CsvOptions::default() };
     ReadOptions { format, whole: true, max_doc_bytes, table, ..ReadOptions::default() }
 }
 
-/// The columns of the first records of one of so many files.
-///
-/// # Errors
-/// [`QueryError::File`], when it cannot be read, or has what is not a record.
+/// Reads the columns of the first records of a file.
 pub(super) fn head(
     file: &DataFile,
     options: &ReadOptions,
@@ -115,7 +113,7 @@ pub(super) fn head(
         let Some(row) = rows.next(|name| Some(head.columns.place_or_new(name)))? else { break };
         head.records += 1;
         head.bytes += row.bytes();
-        // The columns of a table come in the order of its names.
+        // Columns of CSV come in the order of the header.
         let kinds = row.each(options.table, |at, value| {
             head.columns.widen(at, CellKind::of(&value));
             Ok(())
@@ -128,13 +126,11 @@ pub(super) fn head(
     Ok(head)
 }
 
-/// What is read of a file.
 pub(super) struct RecordScan {
     pub(super) options: ReadOptions,
-    /// The columns that are wanted, in their order.
     pub(super) wanted: KindColumns,
     pub(super) schema: SchemaRef,
-    /// Bytes of rows that are aimed at in a batch.
+    /// Bytes that the rows of a batch should have.
     pub(super) bytes: usize,
 }
 
@@ -173,7 +169,7 @@ impl RecordScan {
     }
 }
 
-/// Rows of a file that become a batch.
+/// Builds a batch of the rows of a file.
 struct BatchBuilder<'f> {
     file: &'f DataFile,
     wanted: &'f KindColumns,
@@ -187,7 +183,7 @@ impl<'f> BatchBuilder<'f> {
         Self { file, wanted, columns, rows: 0 }
     }
 
-    /// Where the values of a name belong: to no column, if the directories of the file say its value.
+    /// The column for values of a name; none if a directory's name gives the value.
     fn place(&self, name: &str) -> Option<usize> {
         self.wanted.place(name).filter(|_| self.file.partition(name).is_none())
     }
@@ -203,13 +199,12 @@ impl<'f> BatchBuilder<'f> {
         });
         self.rows += 1;
         let rows = self.rows;
-        // What has no value in the row.
+        // Columns without a value in this row.
         let mut short = self.columns.iter_mut().filter(|column| column.len() < rows);
         let filled = pushed.and_then(|()| short.try_for_each(ColumnBuilder::push_null));
         filled.map_err(|why| row.place.fault(self.file, &why))
     }
 
-    /// The batch of the rows so far.
     fn finish(&mut self, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
         let rows = std::mem::take(&mut self.rows);
         let columns =
@@ -228,30 +223,27 @@ impl<'f> BatchBuilder<'f> {
     }
 }
 
-/// The rows of an open file.
 struct FileRows<'f> {
     file: &'f DataFile,
     reader: InputReader<'static>,
     builder: RecordBuilder,
     number: u64,
-    /// Where the columns of a table belong, up to the last that belongs anywhere.
+    /// For each column of the CSV file its column of the table, up to the last that has one.
     places: Vec<Option<usize>>,
-    /// Where in the object that was read last the values of columns stand, by the place of the column.
+    /// For each column of the table where its value stands in the last object that was read.
     values: Vec<Option<Range<usize>>>,
 }
 
-/// A row that was cut out of its file.
 struct FileRow<'r> {
     place: FileRowPlace,
     values: RowValues<'r>,
 }
 
-/// Where a row stands.
 #[derive(Clone, Copy)]
 struct FileRowPlace {
     /// Counted from 1.
     number: u64,
-    /// The line that a row of a table begins on.
+    /// For CSV: the line that the row begins on.
     line: Option<u64>,
 }
 
@@ -268,7 +260,7 @@ impl<'f> FileRows<'f> {
         Ok(Self { file, reader, builder, number: 0, places: Vec::new(), values: Vec::new() })
     }
 
-    /// The next row. `place` says where the values of a name belong, if anywhere.
+    /// The next row. `place` gives the column for values of a name, if there is one.
     fn next(
         &mut self,
         mut place: impl FnMut(&str) -> Option<usize>,
@@ -306,7 +298,7 @@ impl<'f> FileRows<'f> {
             }
             other => other,
         };
-        // What is odd is a record or none by the rules of an ingest.
+        // The rules of an ingest decide whether an unusual object is a record.
         let why = match self.builder.build(raw) {
             ReadItem::Record(record) => {
                 let object = Cow::Owned(record.metadata);
@@ -325,7 +317,7 @@ impl<'f> FileRows<'f> {
     }
 }
 
-/// The text of an object without halves of surrogate pairs, which are not text.
+/// The text of an object; back as bytes where it may have halves of surrogate pairs, which are no text.
 fn plain(object: Cow<'_, [u8]>) -> Result<Cow<'_, str>, Cow<'_, [u8]>> {
     match object {
         object if may_have_half_pairs(&object) => Err(object),
@@ -345,7 +337,7 @@ fn bytes_of(text: Cow<'_, str>) -> Cow<'_, [u8]> {
     }
 }
 
-/// Finds out where the values of columns stand in an object; says whether it is JSON.
+/// Notes where the values of columns stand in an object; says whether the object is JSON.
 fn placed(
     object: &str,
     place: &mut impl FnMut(&str) -> Option<usize>,
@@ -357,7 +349,7 @@ fn placed(
     members.deserialize(&mut json).and_then(|()| json.end()).is_ok()
 }
 
-/// Which members of an object are wanted, and where the value of each stands in it.
+/// Visits the members of an object, and notes where wanted values stand.
 struct PlacedMembers<'o, P> {
     object: &'o str,
     place: &'o mut P,
@@ -390,7 +382,7 @@ impl<'j, P: FnMut(&str) -> Option<usize>> Visitor<'j> for PlacedMembers<'_, P> {
             if self.values.len() <= at {
                 self.values.resize(at + 1, None);
             }
-            // Of a doubled name the last value counts.
+            // Of equal names the last value counts.
             if let Some(place) = self.values.get_mut(at) {
                 let from = value.as_ptr().addr().saturating_sub(start);
                 *place = Some(from..from + value.len());
@@ -408,7 +400,7 @@ impl FileRow<'_> {
         }
     }
 
-    /// Calls `take` with the values that were asked for, but for those of CSV that are null, and where they belong.
+    /// Calls `take` with the value of each wanted column, except nulls of CSV.
     ///
     /// # Errors
     /// Why it is not a row; else the first error of `take`.
@@ -451,7 +443,7 @@ impl FileRowPlace {
     }
 }
 
-/// What could not be read, told once of its file.
+/// A read error as ours; it names the file once.
 fn read_fault(file: &DataFile, error: &ReadError) -> QueryError {
     if let ReadError::OpenQuote { line, .. } = error {
         let why = format!("a quote that opens on line {line} is not closed before the end");

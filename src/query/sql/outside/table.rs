@@ -1,4 +1,4 @@
-//! The table of some files: its columns, and the scan that reads them.
+//! The table over the files of `read_parquet`, `read_csv` and `read_json`: its columns, and its scan.
 
 use super::columns::TypeColumns;
 use super::files::{DataFile, FileKind, find};
@@ -20,11 +20,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The rows of one file, of those of a directory, or of all that a pattern matches.
+/// The rows of one file, of the files of a directory, or of all that a pattern matches.
 #[derive(Debug)]
 pub(in crate::query::sql) struct FileTable {
     kind: FileKind,
-    /// As the statement has it.
+    /// The path or pattern as the statement has it.
     path: String,
     files: Arc<[DataFile]>,
     content: FileContent,
@@ -33,16 +33,16 @@ pub(in crate::query::sql) struct FileTable {
     limits: FileLimits,
 }
 
-/// What is known of the files.
+/// What was read of the files when the table was opened.
 #[derive(Debug)]
 enum FileContent {
-    /// Rows of CSV or JSON, with what their beginnings say of the columns.
+    /// CSV or JSON: columns of the beginnings of the files.
     Records(KindColumns),
-    /// One a file.
+    /// One footer for each file.
     Parquet(Arc<[ParquetFile]>),
 }
 
-/// What is held of files, in bytes.
+/// Limits in bytes.
 #[derive(Clone, Copy, Debug)]
 struct FileLimits {
     /// A row.
@@ -52,10 +52,7 @@ struct FileLimits {
 }
 
 impl FileTable {
-    /// The table of a path or pattern. The beginnings of the files are read.
-    ///
-    /// # Errors
-    /// [`QueryError::File`], with the file that cannot be read.
+    /// Opens the table of a path or pattern; reads the beginnings of the files.
     pub(super) fn open(
         kind: FileKind,
         path: &str,
@@ -81,14 +78,14 @@ impl FileTable {
         })
     }
 
-    /// Bytes of a row, told from the files' own counts or from their beginning; none when all columns named are short.
+    /// Bytes of a row, estimated from footers or beginnings; none when all columns named are short.
     pub(in crate::query::sql) fn row_bytes(&self, columns: &Schema) -> Option<usize> {
         let long = |kind: &DataType| kind.is_nested() || kind.is_string() || kind.is_binary();
         columns.fields().iter().any(|field| long(field.data_type())).then_some(self.row_bytes)
     }
 }
 
-/// What is known of the files, the columns of their table, the bytes that were examined, and the rows in these.
+/// What was read of the files, the columns of their table, bytes of the rows that were examined, and their number.
 type OpenFiles = (FileContent, Fields, usize, usize);
 
 fn open_parquet(files: &mut [DataFile]) -> std::result::Result<OpenFiles, QueryError> {
@@ -167,7 +164,7 @@ impl TableProvider for FileTable {
         let projection = projection.unwrap_or(&everything);
         let schema = Arc::new(self.schema.project(projection)?);
         let parts = if limit.is_some() { 1 } else { PARTITIONS };
-        // The rows that the footers tell; condition and limit are judged by who asked.
+        // For Parquet the row count of the footers; the engine applies condition and limit to it.
         let (producers, rows) = match &self.content {
             FileContent::Records(columns) => {
                 let wanted = projection.iter().filter_map(|at| columns.columns.get(*at));
@@ -253,7 +250,7 @@ impl FileTable {
     }
 }
 
-/// What has so many bytes or rows each, in so many runs of about as many; at least one run.
+/// Deals items with sizes out into at most `parts` runs of about equal size; at least one run.
 fn dealt<T>(of: impl Iterator<Item = (T, u64)>, parts: usize) -> Vec<Vec<T>> {
     let all: Vec<(T, u64)> = of.collect();
     let total: u64 = all.iter().map(|(_, size)| size).sum();
@@ -261,7 +258,7 @@ fn dealt<T>(of: impl Iterator<Item = (T, u64)>, parts: usize) -> Vec<Vec<T>> {
     let mut runs = vec![Vec::new()];
     let mut held = 0;
     for (one, size) in all {
-        // What lies for the most part beyond the border begins the next run.
+        // An item that lies mostly beyond the border begins the next run.
         if held + size / 2 > most && runs.len() < parts {
             runs.push(Vec::new());
             held = 0;
@@ -274,7 +271,7 @@ fn dealt<T>(of: impl Iterator<Item = (T, u64)>, parts: usize) -> Vec<Vec<T>> {
     runs
 }
 
-/// The sink that takes no more rows than the limit.
+/// A sink that takes no more rows than the limit.
 fn limited(
     limit: Option<usize>,
     sink: &mut Sink<'_>,

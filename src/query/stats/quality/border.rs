@@ -1,4 +1,4 @@
-//! The documents at the border of a rule: those whose scores are nearest to its threshold, on either side.
+//! Finds the documents at the border of a rule: those whose scores are nearest to its threshold, on either side.
 
 use model::DocId;
 use text::signals::SignalRule;
@@ -10,14 +10,14 @@ pub(super) struct Near {
     pub(super) value: f64,
 }
 
-/// The nearest documents on one side of a threshold, nearest first, of equal ones those that came first.
+/// The nearest documents on one side of a threshold, nearest first; ties go to the lower id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Side {
     found: Vec<Near>,
 }
 
 impl Side {
-    /// Takes a document; those taken later have higher ids.
+    /// Takes a document. Its id must be higher than those taken before.
     fn take(&mut self, near: Near, threshold: f64, most: usize) {
         let distance = |it: &Near| (it.value - threshold).abs();
         let place = self.found.partition_point(|it| distance(it) <= distance(&near));
@@ -35,7 +35,7 @@ impl Side {
 /// One threshold of a rule.
 #[derive(Clone, Debug)]
 pub(super) struct Threshold {
-    /// Whether a value may not be less; else it may not be more.
+    /// Whether the threshold is a least value; else it is a greatest one.
     pub(super) is_least: bool,
     pub(super) at: f64,
     pub(super) outside: Side,
@@ -52,12 +52,12 @@ impl Threshold {
         [of(rule.least, true), of(rule.most, false)].into_iter().flatten().collect()
     }
 
-    /// Whether a value is on the side that stays. What is not a number is not.
+    /// Whether the rule keeps a document with this value. NaN is not kept.
     pub(super) fn holds(&self, value: f64) -> bool {
         if self.is_least { value >= self.at } else { value <= self.at }
     }
 
-    /// Looks whether a document is among the `most` nearest of its side.
+    /// Takes a document if it is among the `most` nearest on its side.
     pub(super) fn look(&mut self, near: Near, most: usize) {
         if near.value.is_nan() {
             return;

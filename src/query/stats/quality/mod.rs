@@ -1,9 +1,10 @@
-//! What published rules would remove of a corpus: how each score is spread by source, what each rule takes, and which
-//! documents stand at its threshold.
+//! What published rules would remove of a corpus.
 //!
-//! One walk over the kept documents. `scored` has their scores, of columns or of texts; `sketch` counts how they are
-//! spread, `border` keeps the nearest to each threshold, `walk` does all of it document by document, and `told` is what
-//! it comes to. What is held is a sketch a score and source, and a few thousand documents' scores.
+//! The report has the spread of each score by source, what each rule takes, and documents near its threshold. One walk
+//! over the kept documents: `scored` gives their scores, from columns or from texts; `sketch` counts how scores are
+//! spread, `border` keeps the documents nearest to each threshold, `walk` feeds both document by document, and `told`
+//! has the types of the report. Memory is one sketch for each score and source, and the scores of a few thousand
+//! documents.
 
 mod border;
 mod scored;
@@ -26,11 +27,11 @@ use store::View;
 use text::signals::SignalSet;
 use walk::Walk;
 
-/// Number of sources that are listed: those with most kept documents.
+/// Sources that are listed, at most: those with most kept documents.
 const SOURCES: usize = 16;
 /// Documents whose scores are held at once.
 const TOGETHER: usize = 4096;
-/// Examples of one side of a threshold, at most.
+/// Examples on each side of a threshold, at most.
 const EXAMPLES: usize = 100;
 
 /// Which rules are examined, and over which documents. By default all, over all kept documents, with 2 examples.
@@ -57,7 +58,7 @@ pub struct QualityOptions {
     pub examples: usize,
 }
 
-/// Reads how many examples are shown.
+/// Parses the number of examples.
 #[cfg(feature = "cli")]
 fn parse_examples(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| *count <= EXAMPLES);
@@ -111,7 +112,7 @@ pub fn quality(
     walk.told(options)
 }
 
-/// The sources with most kept documents, most first; the one that was asked for alone.
+/// The sources with most kept documents, most first; or only the one that was asked for.
 fn told_apart(view: &View, only: Option<&str>) -> Vec<SourceId> {
     let asked = view.sources().filter(|(_, it)| only.is_none_or(|only| it.name == only));
     let mut all: Vec<_> = asked.filter(|(_, source)| source.kept > 0).collect();

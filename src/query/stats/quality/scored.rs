@@ -1,4 +1,4 @@
-//! The scores of documents: read from columns where they are stored, else found in the texts.
+//! Gives the scores of documents: from columns where they are stored, else computed from texts.
 
 use crate::query::error::QueryError;
 use model::invariant::at;
@@ -9,14 +9,14 @@ use text::signals::{ScoreValue, Signal, SignalSet, scores};
 
 /// The scores that are examined, all of them numbers.
 pub(super) struct Scored {
-    /// Each with the column that has its values, where it is stored.
+    /// Each signal with its column, where it is stored.
     pub(super) signals: Vec<(Signal, Option<ColumnId>)>,
-    /// Those of the texts.
+    /// The signals that are not stored.
     of_texts: Vec<Signal>,
 }
 
 impl Scored {
-    /// The numbers of a set, and what is stored of them for every document.
+    /// The signals of a set that are numbers. A signal is stored if a field is fed by its current expression.
     pub(super) fn of(view: &View, set: SignalSet) -> Self {
         let column = |signal: &Signal| {
             let is_stored = view.fed_by(signal.name) == Some(&signal.stored_expression());
@@ -31,12 +31,12 @@ impl Scored {
         Self { signals, of_texts }
     }
 
-    /// The place of a score among them.
+    /// The index of a signal by name.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         self.signals.iter().position(|(signal, _)| signal.name == name)
     }
 
-    /// The values of some documents of one block, a list a score; not a number where there is none.
+    /// The values for some documents of one block, a list for each signal; NaN for a missing value.
     pub(super) fn values(
         &self,
         view: &View,
@@ -61,7 +61,7 @@ impl Scored {
         Ok(found)
     }
 
-    /// The scores that are not stored, a list each; no text is read where all are.
+    /// The values of signals that are not stored, a list for each; no text is read where all are stored.
     fn found_in_texts(
         &self,
         view: &View,

@@ -1,19 +1,20 @@
-//! How values of no less than 0 are spread, from one look at each: counts of bins that are as narrow as the values are
-//! small, so that quantiles are found in bounded memory.
+//! A sketch of nonnegative values for quantiles in bounded memory, from one pass.
+//!
+//! Bins are as narrow as their values are small: a fixed number of bins for each power of two.
 
 use crate::query::stats::spread::Compensated;
 use crate::query::stats::{ColumnStats, StatsValue};
 
-/// Bins of a doubling: values of one bin differ by less than one in 256.
+/// Bins of a power of two: values of one bin differ by less than one in 256.
 const BINS: u64 = 256;
-/// Doublings that are distinguished: from 2^-24, below which all is one bin, to 2^40.
+/// Powers of two that are distinguished: from 2^-24, below which all values share a bin, to 2^40.
 const DOUBLINGS: u64 = 64;
 const LEAST: u64 = 1023 - 24;
 
-/// The least value of a bin, and how many it has.
+/// The least value of a bin, and the number of values.
 type Bin = (f64, u64);
 
-/// The spread of some values: at most 256 kB, mostly some 40.
+/// The sketch of some values: at most 256 kB, mostly some 40.
 #[derive(Clone, Default)]
 pub(super) struct Sketch {
     count: u64,
@@ -21,15 +22,15 @@ pub(super) struct Sketch {
     low: f64,
     high: f64,
     sum: Compensated,
-    /// Welford's mean and sum of squares of what differs from it.
+    /// Welford's running mean, and sum of squared differences from it.
     mean: f64,
     squares: f64,
-    /// By doubling, made when a value comes.
+    /// By power of two; allocated when a value comes.
     bins: Vec<Option<Box<[Bin]>>>,
 }
 
 impl Sketch {
-    /// Takes a value; none where there is not a number.
+    /// Takes a value; NaN counts as missing.
     pub(super) fn take(&mut self, value: f64) {
         if value.is_nan() {
             self.nulls += 1;
@@ -54,7 +55,7 @@ impl Sketch {
         }
     }
 
-    /// The least value of the bin in which that percentile is.
+    /// The least value of the bin that has the percentile.
     fn quantile(&self, percent: u64) -> Option<f64> {
         let rank = (u128::from(percent) * u128::from(self.count)).div_ceil(100).max(1);
         let mut passed = 0;
@@ -67,7 +68,7 @@ impl Sketch {
         None
     }
 
-    /// What it comes to, as of a column; of whole numbers where `whole`.
+    /// The spread as that of a column; `whole` for columns of whole numbers.
     pub(super) fn told(&self, column: &str, whole: bool) -> ColumnStats {
         let float = |value: f64| self.some(StatsValue::Float(value));
         // Counts of words and sentences are far below 2^53.
@@ -99,7 +100,7 @@ impl Sketch {
     }
 }
 
-/// The doubling of a value, and its bin there: in the order of the values.
+/// The index of the power of two, and of the bin in it; both ascend with the value.
 fn place(value: f64) -> (usize, usize) {
     let bits = value.max(0.0).to_bits();
     let doubling = (bits >> 52).saturating_sub(LEAST);

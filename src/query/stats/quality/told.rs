@@ -1,4 +1,4 @@
-//! Reports about rules and signals.
+//! The types of the report on rules and signals.
 
 use crate::query::snapshots::DocumentCounts;
 use crate::query::stats::{ColumnStats, SourceSpread, StatsValue};

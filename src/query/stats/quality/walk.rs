@@ -1,4 +1,4 @@
-//! The one walk: counts what every rule takes, how scores are spread, and who stands at the thresholds.
+//! The walk over kept documents: counts what every rule takes, feeds the sketches of scores, and collects examples.
 
 use super::QualityOptions;
 use super::border::{Near, Side, Threshold};
@@ -17,34 +17,33 @@ use model::{DocId, FieldKind, SourceId};
 use store::View;
 use text::signals::{SignalRule, SignalSet};
 
-/// Everything that is counted.
 pub(super) struct Walk<'a> {
     view: &'a View,
     scored: &'a Scored,
-    /// Documents kept on either side of a threshold.
+    /// Examples on either side of a threshold, at most.
     examples: usize,
     sources: &'a [SourceId],
-    /// The columns of the block at hand.
+    /// The columns of the current block.
     block: Option<Block>,
     all: Total,
     /// In the order of `sources`.
     by_source: Vec<Total>,
     rules: Vec<Counted>,
-    /// By score: of all, then of each source.
+    /// For each score: the sketch of all documents, then one for each source.
     sketches: Vec<(Sketch, Vec<Sketch>)>,
 }
 
-/// Documents, and those that a rule at least would remove.
+/// Documents, and those that at least one rule would remove.
 #[derive(Clone, Default)]
 struct Total {
     documents: Sum,
     removed: Sum,
 }
 
-/// A rule, and what it takes.
+/// A rule, and how many documents it takes.
 struct Counted {
     rule: SignalRule,
-    /// The place of its score.
+    /// The index of the rule's score.
     score: usize,
     thresholds: Vec<Threshold>,
     removed: Sum,
@@ -85,7 +84,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reads the columns of the block whose documents come next.
+    /// Reads the columns of the block with the next documents.
     pub(super) fn enter(&mut self, block: u64) -> Result<(), QueryError> {
         self.block = Some(Block::read(self.view, block, None)?);
         Ok(())
@@ -119,7 +118,7 @@ impl<'a> Walk<'a> {
         let mut broken = 0_u64;
         for (rule, bit) in self.rules.iter_mut().zip(0..) {
             let value = score(rule.score);
-            // What has no score is not true of any rule.
+            // A document without a score (NaN) breaks every rule on it.
             if rule.thresholds.iter().any(|threshold| !threshold.holds(value)) {
                 broken |= 1 << bit;
                 rule.removed.add(size);
@@ -149,7 +148,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What it came to. Reads the texts of the examples.
+    /// The report. Reads the texts of the examples.
     pub(super) fn told(self, options: &QualityOptions) -> Result<QualityReport, QueryError> {
         let view = self.view;
         let is_met: Vec<bool> =
@@ -204,7 +203,7 @@ impl<'a> Walk<'a> {
         self.rules.iter().map(told).collect()
     }
 
-    /// Whether a score is read of a column.
+    /// Whether a score is read from a column.
     fn column(&self, score: usize) -> bool {
         self.scored.signals.get(score).is_some_and(|(_, column)| column.is_some())
     }
@@ -250,7 +249,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// State of the sources with a document in the walk.
+/// Only the entries of sources with a document in the walk.
 fn met<T>(is_met: &[bool], all: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
     all.zip(is_met).filter_map(|(one, is_met)| is_met.then_some(one))
 }
