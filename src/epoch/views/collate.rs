@@ -6,7 +6,6 @@ use super::placed::{PlacedRow, end_to_end, indices, widened};
 use super::shape::{RowShape, ViewError, signed, size, wide};
 use super::tokens::{attention_mask, cu_seqlens, max_seqlen, position_ids, segment_ids, seq_idx};
 use model::LossSpan;
-use model::invariant::part;
 
 /// A batch padded to its longest row: tensors of B x T, row after row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
