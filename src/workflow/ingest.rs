@@ -193,7 +193,7 @@ impl CorpusWriter {
     /// # Errors
     /// [`IngestError`](crate::ingest::IngestError) for a file or record that is not an item;
     /// [`StoreError`](crate::store::StoreError) when another suite has the name;
-    /// [`CurateError`](crate::curate::CurateError) when it does not fit into memory, or after an interrupt: earlier
+    /// [`Error`] when it does not fit into memory, or after an interrupt: earlier
     /// commits stay.
     pub fn add_suite(
         &mut self,

@@ -146,6 +146,12 @@ impl Error {
         Self::new(kind, Message(message.into()))
     }
 
+    /// That an input, or an option about it, cannot be used.
+    #[doc(hidden)]
+    pub fn bad_input(message: impl Into<String>) -> Self {
+        Self::of(ErrorKind::BadInput, message)
+    }
+
     /// This error with the way out.
     #[must_use]
     #[doc(hidden)]
