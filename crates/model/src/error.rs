@@ -238,6 +238,13 @@ impl From<io::Error> for Error {
     }
 }
 
+impl From<IoError> for Error {
+    fn from(error: IoError) -> Self {
+        let hint = error.hint();
+        Self::new(ErrorKind::Failed, error).with_hint(hint)
+    }
+}
+
 /// An error that is its words.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
