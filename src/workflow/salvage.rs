@@ -91,7 +91,7 @@ impl CorpusOptions {
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError): no corpus, another writer, a target that is taken;
-    /// [`IngestError`](crate::ingest::IngestError); [`Interrupted`](crate::Interrupted).
+    /// [`Error`]; [`Interrupted`](crate::Interrupted).
     pub fn salvage(
         self,
         path: impl AsRef<Path>,
