@@ -147,7 +147,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 fn read_text(path: &Path) -> Result<String, Error> {
-    decode_text("it", read(path)?).map_err(|error| config_error(path, error.to_string()))
+    decode_text("it", read(path)?).map_err(|why| config_error(path, why))
 }
 
 fn read_json(path: &Path) -> Result<Json, Error> {
