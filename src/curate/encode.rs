@@ -104,8 +104,8 @@ impl BaseIds {
     /// The base of a stored tokenizer, when it extends one whose ids are all stored here.
     ///
     /// # Errors
-    /// [`Error`] when the one is not an extension of the other, so that ids of the one mean nothing to the other, or when
-    /// rows cannot be read.
+    /// [`Error`] when the one is not an extension of the other, so that ids of the one mean nothing to the other, or
+    /// when rows cannot be read.
     pub fn of(view: &View, extended: TokenizerId) -> Result<Option<Self>, Error> {
         let found = |id: TokenizerId| view.tokenizers().find(|(other, _)| *other == id);
         let base = found(extended).and_then(|(_, record)| record.base).map(TokenizerId);

@@ -85,5 +85,5 @@ fn block(view: &View, blocklist: &mut Blocklist<'_>, document: DocId) -> Result<
     if extent.reach < BlockReach::Normalised {
         return Ok(());
     }
-    Ok(blocklist.block(document, &of, extent)?)
+    blocklist.block(document, &of, extent)
 }

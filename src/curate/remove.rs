@@ -6,7 +6,7 @@ use super::commits::CommitLoop;
 use super::tokenizers::load_to_write;
 use crate::corpus::CorpusWriter;
 use crate::decide::{
-    BlockExtent, BlockKeys, BlockReach, Blocklist, DecideError, DecisionCounts, DecisionSession,
+    BlockExtent, BlockKeys, BlockReach, Blocklist, DecisionCounts, DecisionSession,
     LoadedTokenizer, decide,
 };
 use model::{Context, DocId, Error, ErrorKind, Hint, Standing};
@@ -277,7 +277,7 @@ fn removed_that(
     view: &View,
     removed: &RoaringTreemap,
     reach: BlockReach,
-    is_one: impl Fn(&Blocklist<'_>, DocId, &BlockKeys) -> Result<bool, DecideError>,
+    is_one: impl Fn(&Blocklist<'_>, DocId, &BlockKeys) -> Result<bool, Error>,
 ) -> Result<RoaringTreemap, Error> {
     let blocklist = Blocklist::new(view)?;
     let mut found = RoaringTreemap::new();

@@ -98,7 +98,7 @@ fn take_out(
         }
     }
     let (blocklist, _) = Blocklist::new(&view)?.lift(&[])?.readmit(session, back)?;
-    Ok(blocklist.write(batch)?)
+    blocklist.write(batch)
 }
 
 /// The files of documents count as unread, in their sources and in that of their ingest. Answers how many did not.

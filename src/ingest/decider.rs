@@ -3,9 +3,7 @@
 use super::encoder::store_text_form;
 use super::fingerprinter::FingerprintedRecord;
 use super::identify::PendingDocument;
-use crate::decide::{
-    Blocklist, CommitDecisions, DecideError, DecisionSession, LoadedTokenizer, Newcomer,
-};
+use crate::decide::{Blocklist, CommitDecisions, DecisionSession, LoadedTokenizer, Newcomer};
 use model::{CommitSeq, ComparedPart, DocId, Error, FileId, RecordKey, SourceId, hash128};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
@@ -154,7 +152,7 @@ fn number(session: &DecisionSession, prepared: &FingerprintedRecord) -> Option<i
 fn is_blocked(
     blocklist: &mut Blocklist<'_>,
     prepared: &FingerprintedRecord,
-) -> Result<bool, DecideError> {
+) -> Result<bool, Error> {
     let of = prepared.block_keys(blocklist.has(BlockKind::Similar));
     blocklist.keeps_out(&of, None, |_| Ok(prepared.shingles.shared()))
 }

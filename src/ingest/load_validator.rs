@@ -6,8 +6,7 @@ use super::identify::ChunkSources;
 use super::identify::{PendingDocument, RecordOutcome};
 use super::imported_row::{ImportedMatch, ImportedRow, TokenIdsColumn};
 use crate::decide::{
-    CommitDecisions, DecideError, Decision, DecisionSession, ImportContext, ImportedDecision,
-    InvalidDecision,
+    CommitDecisions, Decision, DecisionSession, ImportContext, ImportedDecision, InvalidDecision,
 };
 use model::{DocId, Error, Match, MatchKind, RecordKey, Standing, key_identity};
 use roaring::RoaringTreemap;
@@ -336,16 +335,13 @@ pub(super) fn check_consistency(decided: &ImportedRow, key: &str) -> Result<(), 
 }
 
 /// A decision that cannot be true, as an error of its row; `row` makes that of the document and the reason.
-pub(super) fn load_row_error(
-    error: DecideError,
-    row: impl Fn(DocId, &str) -> Option<Error>,
-) -> Error {
-    if let DecideError::InvalidDecision(InvalidDecision { document, why }) = &error
+pub(super) fn load_row_error(error: Error, row: impl Fn(DocId, &str) -> Option<Error>) -> Error {
+    if let Some(InvalidDecision { document, why }) = error.origin()
         && let Some(of_row) = row(*document, why)
     {
         return of_row;
     }
-    error.into()
+    error
 }
 
 /// Whether a document was removed by a person, or came in under the key of one that was.

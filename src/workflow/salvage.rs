@@ -289,7 +289,7 @@ fn extent(
     header: &DocumentRecord,
 ) -> Result<BlockExtent, Error> {
     let of = BlockKeys::of_removed(view, document, header, blocklist.reach())?;
-    Ok(blocklist.extent_of(document, &of)?)
+    blocklist.extent_of(document, &of)
 }
 
 fn remove_again(

@@ -11,7 +11,7 @@
 
 use super::LoadOptions;
 use super::manifest::LoadManifest;
-use crate::decide::{DecideError, DecisionSession, LoadedTokenizer, encode_again};
+use crate::decide::{DecisionSession, LoadedTokenizer, encode_again};
 use crate::ingest::error::load_row;
 use crate::ingest::imported_row::{
     ImportedMatch, StoredStatusChange, parse_status_change, split_imported_row,
@@ -472,11 +472,8 @@ impl ExpectedStatus {
 }
 
 /// An error of decisions as that of the row it is about.
-fn row_error(error: DecideError, said: &[ExpectedStatus]) -> Error {
-    match error {
-        DecideError::Interrupted(stop) => stop.into(),
-        error => load_row_error(error, |document, why| {
-            said.iter().find(|one| one.document == document).map(|one| one.wrong(why))
-        }),
-    }
+fn row_error(error: Error, said: &[ExpectedStatus]) -> Error {
+    load_row_error(error, |document, why| {
+        said.iter().find(|one| one.document == document).map(|one| one.wrong(why))
+    })
 }
