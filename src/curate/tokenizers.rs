@@ -186,7 +186,11 @@ pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
     let (id, record) = match (name, view.tokenizers().next()) {
         (Some(name), _) => find(view, name)?,
         (None, Some(first)) => first,
-        (None, None) => return Err(TokenizerError::NoneRegistered.into()),
+        (None, None) => {
+            let hint = Hint::text("add one").with_command("corpusdb tokenizer add");
+            let message = "the corpus has no tokenizer";
+            return Err(Error::of(ErrorKind::NotFound, message).with_hint(hint));
+        }
     };
     load_record(view, id, record, false).map(built)
 }
