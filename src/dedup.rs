@@ -20,7 +20,7 @@
 pub use text::dedup::{
     BandHash, ComparedPart, DecisionOptions, DedupMode, DedupScope, FamilyIndex, FamilyQuery,
     Fingerprint, Fingerprinter, KeepOrder, Match, MatchKind, Normaliser, Overlap, Policy,
-    PolicyError, PolicySettings, Profile, ProfileName, Rank, SIGNATURE_VERSION, Signature, Sketch,
-    Standing, StandingsDigest, band_keys, bands, bands_into, block_keys, estimate_floor, reaches,
-    shared, shared_at_least, words,
+    PolicySettings, Profile, ProfileName, Rank, SIGNATURE_VERSION, Signature, Sketch, Standing,
+    StandingsDigest, band_keys, bands, bands_into, block_keys, estimate_floor, reaches, shared,
+    shared_at_least, words,
 };

@@ -4,7 +4,7 @@ use crate::error::{named, raise};
 use crate::words::json;
 use corpusdb::Policy;
 use corpusdb::cli::rows::{Face, VerbError, options_of, spell_message};
-use corpusdb::dedup::{PolicyError, PolicySettings};
+use corpusdb::dedup::PolicySettings;
 use pyo3::prelude::*;
 
 /// The command's options of a policy, from a JSON object.
@@ -15,7 +15,7 @@ pub(crate) struct PolicyKeywords(String);
 impl PolicyKeywords {
     /// The policy of these options.
     pub(crate) fn policy(&self, py: Python<'_>) -> PyResult<Policy> {
-        self.settings(py)?.policy().map_err(|error| raise_policy(py, error))
+        self.settings(py)?.policy().map_err(|error| raise(py, error))
     }
 
     fn settings(&self, py: Python<'_>) -> PyResult<PolicySettings> {
@@ -26,10 +26,6 @@ impl PolicyKeywords {
             }
         })
     }
-}
-
-fn raise_policy(py: Python<'_>, error: PolicyError) -> PyErr {
-    named(py, "BadPolicy", &spell_message(&error.to_string(), Face::Python))
 }
 
 /// The mode, keep order and scope of a policy, as words.

@@ -11,7 +11,8 @@ pub(super) fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// The text of a file that people write, such as a recipe, a list of words, weights.
 pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
-    Ok(decode_text(&path.display().to_string(), read_bytes(path)?)?)
+    decode_text(&path.display().to_string(), read_bytes(path)?)
+        .map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 /// Writes a file, replacing any that is there: whole, or the old one stays.

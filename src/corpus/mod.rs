@@ -50,7 +50,7 @@ impl Corpus {
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when the directory is in use, or a field's name is taken or
     /// malformed, or the
-    /// keep order needs a field that is not declared as a number; [`PolicyError`](crate::dedup::PolicyError) when
+    /// keep order needs a field that is not declared as a number; [`Error`] when
     /// settings do not
     /// go together.
     pub fn init(
@@ -186,7 +186,7 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError): no corpus, a newer format, another writer, lost commits, corruption;
-    /// [`PolicyError`](crate::dedup::PolicyError): sketches that this release does not make.
+    /// [`Error`]: sketches that this release does not make.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Corpus::options().open_writer(path)
     }

@@ -76,7 +76,7 @@ impl CorpusOptions {
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError): no corpus, a newer format, another writer, lost commits, corruption;
-    /// [`PolicyError`](crate::dedup::PolicyError): sketches that this release does not make.
+    /// [`Error`]: sketches that this release does not make.
     pub fn open_writer(self, path: impl AsRef<Path>) -> Result<CorpusWriter, Error> {
         let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());
         let journal = Arc::new(OpenedJournal::hold(path));

@@ -1,13 +1,12 @@
 //! Analyses tokenizers on a sample of the kept texts: one scan, any number of tokenizers.
 
-use super::error::CurateError;
 use super::sample::{DocumentSample, for_each_block};
 use super::sample::{TextGrouping, TextGroups};
 use super::tokenizers::load;
 use super::train::TrainingRecord;
 use crate::corpus::Corpus;
 use crate::decide::{LoadedTokenizer, encode_text};
-use model::{Context, DocId, Error, TokenizerId};
+use model::{Context, DocId, Error, ErrorKind, Hint, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use store::View;
@@ -75,8 +74,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`QueryError`](crate::query::QueryError) when the condition is wrong;
-    /// [`CurateError`](crate::curate::CurateError)
-    /// when nothing is selected.
+    /// [`Error`] when nothing is selected.
     pub fn analyse(
         &self,
         names: &[String],
@@ -105,19 +103,21 @@ impl Corpus {
 /// is encoded. The same corpus gives the same report, for any number of threads.
 ///
 /// # Errors
-/// [`CurateError::NothingToAnalyse`]; [`CurateError`] when a row cannot be read or a text is refused.
+/// [`Error`] when nothing is selected, a row cannot be read or a text is refused.
 pub fn analyse(
     view: &View,
     selection: &RoaringTreemap,
     tokenizers: &[LoadedTokenizer],
     options: &AnalyseOptions,
     context: &Context<'_>,
-) -> Result<AnalysisReport, CurateError> {
+) -> Result<AnalysisReport, Error> {
     let Context { progress, interrupt, .. } = *context;
     let selected = selection & view.kept()?;
     let sample = DocumentSample::draw(view, &selected, Some(options.sample_bytes))?;
     if sample.documents.is_empty() {
-        return Err(CurateError::NothingToAnalyse);
+        let message = "no kept document is selected, so there is nothing to analyse a tokenizer on";
+        let hint = Hint::text("select others, or ingest some first");
+        return Err(Error::of(ErrorKind::NotFound, message).with_hint(hint));
     }
     let groups = TextGroups::of(view, &sample.documents, options.by)?;
     let mut subjects = Vec::new();
@@ -173,7 +173,7 @@ fn training(
     view: &View,
     tokenizer: TokenizerId,
     by: TextGrouping,
-) -> Result<Option<Result<TrainOptions, String>>, CurateError> {
+) -> Result<Option<Result<TrainOptions, String>>, Error> {
     let Some(written) = view.tokenizer_decisions(tokenizer)? else { return Ok(None) };
     // Other decisions, of an extension, are of another shape.
     let Ok(decisions) = serde_json::from_slice::<TrainingRecord>(&written) else { return Ok(None) };
@@ -225,7 +225,7 @@ impl<'a> AnalysisScan<'a> {
         self.subjects.iter().map(one).collect()
     }
 
-    fn count(&self, piece: &[(DocId, usize)]) -> Result<Vec<TokenizerCounts<'a>>, CurateError> {
+    fn count(&self, piece: &[(DocId, usize)]) -> Result<Vec<TokenizerCounts<'a>>, Error> {
         let mut counted = self.empty();
         let mut encoders: Vec<Encoder<'_>> =
             self.subjects.iter().map(|(loaded, ..)| loaded.tokenizer.encoder()).collect();

@@ -1,9 +1,8 @@
 //! Which stored documents a removal reaches beyond the removed ones, and which a restoration may let in again. They are
 //! searched for once for many commits, not for each: a walk over documents a group of removals.
 
-use super::error::CurateError;
 use crate::decide::{BlockExtent, BlockKeys, BlockReach, Blocklist, stored_sketch};
-use model::{BLOCK_SIZE, DocId, Standing};
+use model::{BLOCK_SIZE, DocId, Error, Standing};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -65,7 +64,7 @@ impl ReachSearch {
         chunk: &[DocId],
         rest: &mut dyn Iterator<Item = DocId>,
         selection: &RoaringTreemap,
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         let BlockExtent { reach, key } = self.extent;
         if reach == BlockReach::Nothing || self.met.covers(chunk) {
             return Ok(());
@@ -103,7 +102,7 @@ impl ReachSearch {
 }
 
 /// Documents that can be blocked.
-fn eligible(view: &View) -> Result<RoaringTreemap, CurateError> {
+fn eligible(view: &View) -> Result<RoaringTreemap, Error> {
     let mut found = RoaringTreemap::new();
     for standing in [Standing::Kept, Standing::Exact, Standing::Near, Standing::Empty] {
         found |= view.documents_standing(standing)?;
@@ -134,7 +133,7 @@ impl BlockKeyIndex {
         document: DocId,
         header: &DocumentRecord,
         reach: BlockReach,
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         let of = BlockKeys::of_removed(view, document, header, reach)?;
         for (what, hash) in of.keys() {
             match what {
@@ -159,7 +158,7 @@ impl BlockKeyIndex {
         view: &View,
         candidates: &RoaringTreemap,
         reach: BlockReach,
-    ) -> Result<BTreeMap<DocId, BTreeSet<DocId>>, CurateError> {
+    ) -> Result<BTreeMap<DocId, BTreeSet<DocId>>, Error> {
         let mut by: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
         for block in view.blocks() {
             let mut ids = candidates.iter();
@@ -177,7 +176,7 @@ impl BlockKeyIndex {
             let pieces: Vec<Vec<(DocId, DocId)>> = ids
                 .par_chunks(PIECE)
                 .map(|piece| self.find_in(view, piece, reach))
-                .collect::<Result<_, CurateError>>()?;
+                .collect::<Result<_, Error>>()?;
             for (removed, document) in pieces.into_iter().flatten() {
                 by.entry(removed).or_default().insert(document);
             }
@@ -190,7 +189,7 @@ impl BlockKeyIndex {
         view: &View,
         piece: &[DocId],
         reach: BlockReach,
-    ) -> Result<Vec<(DocId, DocId)>, CurateError> {
+    ) -> Result<Vec<(DocId, DocId)>, Error> {
         let mut found = Vec::new();
         let mut blocklist = None;
         for document in piece {
@@ -216,7 +215,7 @@ impl BlockKeyIndex {
         view: &View,
         document: DocId,
         (blocklist, craft): &mut (Blocklist<'_>, Fingerprinter),
-    ) -> Result<Option<DocId>, CurateError> {
+    ) -> Result<Option<DocId>, Error> {
         let Some(sketch) = stored_sketch(view, document)? else { return Ok(None) };
         let mut candidates = BTreeSet::new();
         for key in block_keys(&sketch) {
@@ -248,7 +247,7 @@ impl UnblockSearch {
         view: &View,
         chunk: &[DocId],
         rest: &mut dyn Iterator<Item = DocId>,
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         if self.met.covers(chunk) {
             return Ok(());
         }
@@ -266,7 +265,7 @@ impl UnblockSearch {
         }
         let of = |document| {
             let header = view.expect_header(document)?;
-            Ok::<_, CurateError>(BlockKeys::of(view, document, &header, with_sketch)?)
+            Ok::<_, Error>(BlockKeys::of(view, document, &header, with_sketch)?)
         };
         // A document of the group that comes back first may be blocked by one that comes back later.
         let blocked = view.documents_standing(Standing::Blocked)?;

@@ -1,10 +1,9 @@
 //! `check --deep` over what needs the crafts: fingerprints, bands, similarities and token ids.
 
 use super::contaminate::SuiteCheck;
-use super::error::CurateError;
 use crate::decide::{EncodedText, RankNumbers, ViewRanker, check_removal, encode_text};
 use model::{
-    BucketKey, ComparedPart, Context, DocId, MatchKind, Standing, TextForm, TokenizerId,
+    BucketKey, ComparedPart, Context, DocId, Error, MatchKind, Standing, TextForm, TokenizerId,
     bucket_keys,
 };
 use rayon::prelude::*;
@@ -26,12 +25,12 @@ const MOST: usize = 100;
 /// document its token ids. Damage is in the answer.
 ///
 /// # Errors
-/// [`CurateError`] when the check itself cannot run; [`CurateError::Interrupted`].
+/// [`Error`] when the check itself cannot run, or after an interrupt.
 pub fn check(
     view: &View,
     tokenizers: &[(TokenizerId, &Tokenizer)],
     context: &Context<'_>,
-) -> Result<Vec<CheckFault>, CurateError> {
+) -> Result<Vec<CheckFault>, Error> {
     context.progress.begin("recomputing fingerprints and ids", Some(view.documents()));
     let long = Mutex::new(());
     let pieces: Vec<u64> = (0..view.documents().div_ceil(PIECE)).collect();
@@ -53,6 +52,11 @@ pub fn check(
         faults.push(CheckFault { place: "check".to_owned(), what });
     }
     Ok(faults)
+}
+
+/// The family of the store whose rows are at fault, where it is one.
+pub(crate) fn family(error: &Error) -> Option<&'static str> {
+    error.origin::<StoreError>().and_then(StoreError::family)
 }
 
 /// What all pieces are checked with.
@@ -128,7 +132,7 @@ impl DocumentChecker<'_> {
             let (document, header) = row?;
             let _alone = (header.bytes > most).then(|| long.lock());
             if let Err(error) = self.document(document, &header) {
-                let family = error.family().unwrap_or("documents");
+                let family = family(&error).unwrap_or("documents");
                 self.fault(family, format!("document {document}: {error}"));
             }
         }
@@ -139,7 +143,7 @@ impl DocumentChecker<'_> {
         self.faults.push(CheckFault { place: place.to_owned(), what });
     }
 
-    fn document(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), CurateError> {
+    fn document(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), Error> {
         let text = self.view.text_of_owner(header.text_owner(document))?;
         let standing = self.view.standing(document)?;
         // A store of format 1 has no fingerprints in modes that do not look for near duplicates.
@@ -169,7 +173,7 @@ impl DocumentChecker<'_> {
     }
 
     /// The exact rows of an eligible document lead to an eligible one of the same text.
-    fn texts(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), CurateError> {
+    fn texts(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), Error> {
         let policy = self.view.policy();
         for kind in TextKind::of_policy(policy) {
             let text = kind.hash_of(header);
@@ -194,7 +198,7 @@ impl DocumentChecker<'_> {
         header: &DocumentRecord,
         text: &str,
         standing: Standing,
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         let print = self.craft.fingerprint(text);
         if print.tokens != header.words
             || print.shingles.len() as u64 != u64::from(header.shingles)
@@ -264,7 +268,7 @@ impl DocumentChecker<'_> {
     }
 
     /// Who keeps a document out may do so by the values of this moment; that it is kept, rows alone say.
-    fn witness(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), CurateError> {
+    fn witness(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), Error> {
         let Some(matched) = self.view.match_of(document)? else { return Ok(()) };
         if !matched.is_duplicate() {
             return Ok(());
@@ -282,13 +286,13 @@ impl DocumentChecker<'_> {
         Ok(())
     }
 
-    fn rank(&mut self, document: DocId, header: &DocumentRecord) -> Result<Rank, CurateError> {
+    fn rank(&mut self, document: DocId, header: &DocumentRecord) -> Result<Rank, Error> {
         let number = self.numbers.read(self.view, self.view.order_field(), document)?;
         Ok(self.ranker.rank(document, header, number))
     }
 
     /// Ids and trained tokens of a kept document are those of its text.
-    fn ids(&mut self, document: DocId, text: &str) -> Result<(), CurateError> {
+    fn ids(&mut self, document: DocId, text: &str) -> Result<(), Error> {
         let form = self.view.text_form(document)?;
         if let Some(form) = &form {
             self.form(document, text, form);
@@ -311,7 +315,7 @@ impl DocumentChecker<'_> {
                 let rule = rule.unwrap_or_default();
                 let encoded = encode_text(&mut encoder, text, form.as_ref(), rule)?;
                 computed = Some((first_difference(stored, &encoded.ids), encoded.spans));
-                Ok::<(), CurateError>(())
+                Ok::<(), Error>(())
             })?;
             let Some((differs, computed)) = computed else { continue };
             if let Some(at) = differs {

@@ -1,7 +1,6 @@
 //! Changes that take many commits of bounded size: what the next one looks at, how far they are, and where they stop.
 
-use super::error::CurateError;
-use model::{Context, DocId};
+use model::{Context, DocId, Error};
 use store::{CommitBatch, CommitRecord, DocumentRecord, StoreError, StoreWriter, View};
 
 /// The commits of one change. A stop is heard before each of them, so that a change whose last commit was made is never
@@ -34,19 +33,16 @@ impl<'a> CommitLoop<'a> {
     }
 
     /// # Errors
-    /// [`CurateError::Interrupted`] when a stop was requested.
-    pub(super) fn check_interrupt(&self) -> Result<(), CurateError> {
+    /// [`Error`] when a stop was requested.
+    pub(super) fn check_interrupt(&self) -> Result<(), Error> {
         Ok(self.context.check_interrupt()?)
     }
 
     /// The batch of the next commit, for which there is something to do.
     ///
     /// # Errors
-    /// [`CurateError::Interrupted`] when a stop was requested; [`CurateError::Store`].
-    pub(super) fn batch<'w>(
-        &self,
-        writer: &'w mut StoreWriter,
-    ) -> Result<CommitBatch<'w>, CurateError> {
+    /// [`Error`] when a stop was requested, or the disk refuses.
+    pub(super) fn batch<'w>(&self, writer: &'w mut StoreWriter) -> Result<CommitBatch<'w>, Error> {
         self.check_interrupt()?;
         Ok(writer.begin()?)
     }
@@ -54,13 +50,13 @@ impl<'a> CommitLoop<'a> {
     /// Makes a commit, with which `done` of the stage's total are done.
     ///
     /// # Errors
-    /// [`CurateError::Store`] when the disk refuses.
+    /// [`Error`] when the disk refuses.
     pub(super) fn commit(
         &mut self,
         batch: CommitBatch<'_>,
         record: &CommitRecord,
         done: u64,
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         batch.commit(record)?;
         self.commits += 1;
         self.context.progress.advance(done);
@@ -75,7 +71,7 @@ impl<'a> CommitLoop<'a> {
         &mut self,
         batch: CommitBatch<'_>,
         record: &CommitRecord,
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         self.commit(batch, record, self.commits + 1)
     }
 

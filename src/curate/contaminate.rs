@@ -3,9 +3,10 @@
 //! What people decide about items and documents is stored by the documents' texts.
 
 use super::commits::{CommitLoop, next_texts};
-use super::error::CurateError;
 use crate::corpus::CorpusWriter;
-use model::{Context, DocId, Error, Normaliser, Sightings, SuiteGram, SuiteId, SuiteVerdict};
+use model::{
+    Context, DocId, Error, ErrorKind, Hint, Normaliser, Sightings, SuiteGram, SuiteId, SuiteVerdict,
+};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,11 +121,9 @@ impl CorpusWriter {
     /// rejected counts as contaminated nowhere.
     ///
     /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when there is no such suite;
-    /// [`CurateError`](crate::curate::CurateError) for an item or a document that there is not, or
-    /// that have nothing in common.
+    /// [`Error`] when there is no such suite, item or document, or the two have nothing in common.
     pub fn judge(&mut self, judgements: &[Judgement]) -> Result<JudgeReport, Error> {
-        Ok(judge(self.store(), judgements)?)
+        judge(self.store(), judgements)
     }
 
     /// Forgets a suite, what stored texts have of it, and what was decided about that.
@@ -132,19 +131,19 @@ impl CorpusWriter {
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when there is no such suite.
     pub fn drop_suite(&mut self, name: &str) -> Result<(), Error> {
-        Ok(drop_suite(self.store(), name)?)
+        drop_suite(self.store(), name)
     }
 }
 
 /// What is searched for of the suites of a corpus, those included that are not searched for to the end.
 ///
 /// # Errors
-/// [`CurateError::Suites`] when it takes more memory than there is for it.
-pub fn load_seeds(view: &View) -> Result<SeedIndex, CurateError> {
+/// [`Error`] when it takes more memory than there is for it.
+pub fn load_seeds(view: &View) -> Result<SeedIndex, Error> {
     seeds_of(view, view.suites()?)
 }
 
-fn seeds_of(view: &View, suites: &[(SuiteId, SuiteRecord)]) -> Result<SeedIndex, CurateError> {
+fn seeds_of(view: &View, suites: &[(SuiteId, SuiteRecord)]) -> Result<SeedIndex, Error> {
     let rows = |(suite, record): &(SuiteId, SuiteRecord)| {
         Ok::<_, StoreError>((*suite, record.normaliser, view.suite_grams(*suite)?))
     };
@@ -154,8 +153,15 @@ fn seeds_of(view: &View, suites: &[(SuiteId, SuiteRecord)]) -> Result<SeedIndex,
     Ok(seeds)
 }
 
-fn fits(bytes: u64, most: u64) -> Result<(), CurateError> {
-    if bytes <= most { Ok(()) } else { Err(CurateError::Suites { bytes, most }) }
+fn fits(bytes: u64, most: u64) -> Result<(), Error> {
+    if bytes <= most {
+        return Ok(());
+    }
+    let message =
+        format!("the n-grams of the suites need {bytes} bytes of memory, and {most} are available");
+    let enough = bytes.saturating_mul(8);
+    let hint = format!("give `memory={enough}` bytes or more, or drop a suite");
+    Err(Error::of(ErrorKind::Failed, message).with_hint(Hint::text(hint)))
 }
 
 /// Stores a suite and searches what is stored for it; from then on every ingest does. The same call continues where an
@@ -163,13 +169,13 @@ fn fits(bytes: u64, most: u64) -> Result<(), CurateError> {
 /// its verdicts.
 ///
 /// # Errors
-/// [`CurateError::Store`] when another suite has the name; [`CurateError::Suites`]; [`CurateError::Interrupted`] leaves
-/// what was committed.
+/// [`Error`] when another suite has the name, or the suites do not fit into memory; an interrupt leaves what was
+/// committed.
 pub fn add_suite(
     writer: &mut StoreWriter,
     new: &NewSuite<'_>,
     context: &Context<'_>,
-) -> Result<SuiteReport, CurateError> {
+) -> Result<SuiteReport, Error> {
     let NewSuite { name, items, .. } = *new;
     let known = writer.view().suite(name)?.cloned();
     let normaliser = known.as_ref().map_or(new.normaliser, |(_, known)| known.normaliser);
@@ -231,7 +237,7 @@ fn put(
     new: &NewSuite<'_>,
     built: &SuiteNgrams,
     earlier: Option<SuiteId>,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let NewSuite { name, items, files, normaliser, rule } = *new;
     let record = SuiteRecord {
         name: name.to_owned(),
@@ -260,12 +266,12 @@ fn put(
 /// Searches stored texts for every suite that was not searched for to the end, in commits that can be interrupted.
 ///
 /// # Errors
-/// [`CurateError`]; [`CurateError::Interrupted`] leaves what was committed.
+/// [`Error`]; an interrupt leaves what was committed.
 pub fn search_stored(
     writer: &mut StoreWriter,
     context: &Context<'_>,
     report: &mut SuiteReport,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let open = |(_, record): &(SuiteId, SuiteRecord)| !record.is_complete();
     let open: Vec<_> =
         writer.view().suites()?.iter().filter(|suite| open(suite)).cloned().collect();
@@ -317,8 +323,8 @@ fn search(
 /// Forgets a suite, and what stored texts have of it.
 ///
 /// # Errors
-/// [`CurateError::Store`] when there is no such suite.
-pub fn drop_suite(writer: &mut StoreWriter, name: &str) -> Result<(), CurateError> {
+/// [`Error`] when there is no such suite.
+pub fn drop_suite(writer: &mut StoreWriter, name: &str) -> Result<(), Error> {
     let (suite, _) = writer.view().expect_suite(name)?;
     let mut batch = writer.begin()?;
     batch.drop_suite(suite)?;
@@ -337,7 +343,7 @@ pub(super) struct SuiteCheck {
 }
 
 impl SuiteCheck {
-    pub(super) fn of(view: &View, faults: &mut Vec<CheckFault>) -> Result<Self, CurateError> {
+    pub(super) fn of(view: &View, faults: &mut Vec<CheckFault>) -> Result<Self, Error> {
         let suites = view.suites()?.to_vec();
         for (suite, record) in &suites {
             let items: Vec<SuiteItem> = view.suite_items(*suite)?.collect::<Result<_, _>>()?;
@@ -389,9 +395,8 @@ impl SuiteCheck {
 /// Stores judgements, all in one commit; the last one counts where several are of one pair.
 ///
 /// # Errors
-/// [`CurateError::Store`] when there is no such suite; [`CurateError::NoPair`] for an item or a document that there is
-/// not, or that have nothing in common. Nothing is stored then.
-pub fn judge(writer: &mut StoreWriter, all: &[Judgement]) -> Result<JudgeReport, CurateError> {
+/// [`Error`] when there is no such suite, item or document, or the two have nothing in common. Nothing is stored then.
+pub fn judge(writer: &mut StoreWriter, all: &[Judgement]) -> Result<JudgeReport, Error> {
     let view = writer.view().clone();
     let mut by_suite: BTreeMap<SuiteId, Vec<&Judgement>> = BTreeMap::new();
     for judgement in all {
@@ -438,7 +443,7 @@ struct JudgedItems {
 }
 
 impl JudgedItems {
-    fn of(view: &View, suite: SuiteId, judgements: &[&Judgement]) -> Result<Self, CurateError> {
+    fn of(view: &View, suite: SuiteId, judgements: &[&Judgement]) -> Result<Self, Error> {
         let names: BTreeSet<&str> = judgements.iter().map(|one| one.item.as_str()).collect();
         let mut items: BTreeMap<String, Vec<u32>> = BTreeMap::new();
         for (number, item) in (0..).zip(view.suite_items(suite)?) {
@@ -464,14 +469,9 @@ impl JudgedItems {
     }
 
     /// The numbers of the items that a judgement is about.
-    fn found(
-        &self,
-        view: &View,
-        suite: SuiteId,
-        judgement: &Judgement,
-    ) -> Result<Vec<u32>, CurateError> {
+    fn found(&self, view: &View, suite: SuiteId, judgement: &Judgement) -> Result<Vec<u32>, Error> {
         let Judgement { suite: name, item, document, .. } = judgement;
-        let no_pair = |why: String| Err(CurateError::NoPair { why });
+        let no_pair = |why: String| Err(Error::bad_input(why));
         let Some(items) = self.items.get(item) else {
             return no_pair(format!("suite `{name}` has no item `{item}`"));
         };

@@ -2,10 +2,9 @@
 //! tokenizer that extends a stored one are taken over from its base where nothing new stands.
 
 use super::commits::CommitLoop;
-use super::error::CurateError;
 use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
 use model::invariant::part;
-use model::{Context, DocId, MaskRule, TokenizerId};
+use model::{Context, DocId, Error, MaskRule, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -84,13 +83,13 @@ impl<'a> StoredDocumentEncoder<'a> {
     /// nothing new in them; else its text is encoded. Answers whether they were copied.
     ///
     /// # Errors
-    /// [`CurateError`] when the store cannot be read or the tokenizer cannot be used.
+    /// [`Error`] when the store cannot be read or the tokenizer cannot be used.
     pub fn take(
         &mut self,
         document: DocId,
         header: &DocumentRecord,
         out: &mut EncodedBatch,
-    ) -> Result<bool, CurateError> {
+    ) -> Result<bool, Error> {
         let Self { view, tokenizer, base, encoder, affected } = self;
         if let Some(base) = base
             && out.push_with(|ids| base.take(view, affected, document, ids))?
@@ -106,9 +105,9 @@ impl BaseIds {
     /// The base of a stored tokenizer, when it extends one whose ids are all stored here.
     ///
     /// # Errors
-    /// [`CurateError::Tokenizer`] when the one is not an extension of the other, so that ids of the one mean nothing to
-    /// the other; [`CurateError::Store`].
-    pub fn of(view: &View, extended: TokenizerId) -> Result<Option<Self>, CurateError> {
+    /// [`Error`] when the one is not an extension of the other, so that ids of the one mean nothing to the other, or
+    /// when rows cannot be read.
+    pub fn of(view: &View, extended: TokenizerId) -> Result<Option<Self>, Error> {
         let found = |id: TokenizerId| view.tokenizers().find(|(other, _)| *other == id);
         let base = found(extended).and_then(|(_, record)| record.base).map(TokenizerId);
         // Dropped, or not encoded to its end: then there is nothing to take over. Nor are ids of SentencePiece: an
@@ -130,7 +129,7 @@ impl BaseIds {
         affected: &mut ReencodeScratch,
         document: DocId,
         out: &mut Vec<u32>,
-    ) -> Result<bool, CurateError> {
+    ) -> Result<bool, Error> {
         // The trained tokens of a chat, or of given spans, are found by its text.
         if view.text_form(document)?.is_some() {
             return Ok(false);
@@ -147,7 +146,7 @@ impl BaseIds {
 }
 
 /// Kept documents, evenly spaced over the corpus.
-pub(super) fn spread(view: &View) -> Result<Vec<DocId>, CurateError> {
+pub(super) fn spread(view: &View) -> Result<Vec<DocId>, Error> {
     let kept = view.kept()?;
     let count = SAMPLE.min(kept.len());
     let documents = (0..count).filter_map(|at| kept.select(at * kept.len() / count));
@@ -157,8 +156,8 @@ pub(super) fn spread(view: &View) -> Result<Vec<DocId>, CurateError> {
 /// Texts of kept documents, evenly spaced over the corpus, for the self-test of an encoder.
 ///
 /// # Errors
-/// [`CurateError::Store`] when a text cannot be read.
-pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
+/// [`Error`] when a text cannot be read.
+pub fn sample_texts(view: &View) -> Result<Vec<String>, Error> {
     let mut texts = Vec::new();
     for document in spread(view)? {
         let mut text = view.text(document)?;
@@ -173,13 +172,13 @@ pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
 /// stands. While a repair makes ids again, every document that has a length in tokens gets its ids.
 ///
 /// # Errors
-/// [`CurateError`]; [`CurateError::Interrupted`] leaves what was committed.
+/// [`Error`]; an interrupt leaves what was committed.
 pub fn encode_stored(
     writer: &mut StoreWriter,
     id: TokenizerId,
     tokenizer: &Tokenizer,
     context: &Context<'_>,
-) -> Result<BackfillReport, CurateError> {
+) -> Result<BackfillReport, Error> {
     let mut total = BackfillReport::default();
     let is_complete = |(other, record): (TokenizerId, &TokenizerRecord)| {
         other == id && record.encoded_to == u64::MAX
@@ -233,7 +232,7 @@ fn unencoded(
     (id, is_repair): (TokenizerId, bool),
     shown: &RoaringTreemap,
     (from, bytes): (u64, u64),
-) -> Result<(Vec<(DocId, DocumentRecord)>, u64), CurateError> {
+) -> Result<(Vec<(DocId, DocumentRecord)>, u64), Error> {
     let view = batch.view();
     let (mut work, mut taken, mut next) = (Vec::new(), 0, from);
     while next < view.documents() && taken < bytes {
@@ -258,7 +257,7 @@ fn take_ids(
     (tokenizer, mask_rule): (&Tokenizer, MaskRule),
     base: Option<&BaseIds>,
     work: &[(DocId, DocumentRecord)],
-) -> Result<Vec<(EncodedBatch, u64)>, CurateError> {
+) -> Result<Vec<(EncodedBatch, u64)>, Error> {
     let take = |ids: &mut StoredDocumentEncoder<'_>, piece: &[(DocId, DocumentRecord)]| {
         let (mut out, mut copied) = (EncodedBatch::of(mask_rule), 0);
         for (document, header) in piece {
@@ -271,7 +270,7 @@ fn take_ids(
 }
 
 /// Documents that a snapshot shows as kept.
-fn kept_in_snapshots(view: &View) -> Result<RoaringTreemap, CurateError> {
+fn kept_in_snapshots(view: &View) -> Result<RoaringTreemap, Error> {
     let mut shown = RoaringTreemap::new();
     for snapshot in view.snapshots()? {
         shown |= view.snapshot_kept(&snapshot.name)?;

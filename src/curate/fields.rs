@@ -2,8 +2,8 @@
 //! interrupted, and no commit leaves a half-filled field visible.
 
 use super::commits::CommitLoop;
-use super::error::CurateError;
-use super::tokenizers::load_to_write;
+use super::redo::unstorable;
+use super::tokenizers::{in_use, listed, load_to_write};
 use crate::corpus::CorpusWriter;
 use crate::decide::{LoadedTokenizer, decide_reranked};
 use crate::query::{Computed, Dependence, compute, dependence, kind_of, names_column};
@@ -107,21 +107,21 @@ impl CorpusWriter {
     /// from the last commit on; the same call continues where an interrupt stopped.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError) when the name is taken, or after an interrupt: earlier commits stay.
+    /// [`Error`] when the name is taken, or after an interrupt: earlier commits stay.
     pub fn add_field(
         &mut self,
         field: &NewField,
         context: &Context<'_>,
     ) -> Result<FieldReport, Error> {
         let context = self.within(context);
-        Ok(add_field(self.store(), field, &context)?)
+        add_field(self.store(), field, &context)
     }
 
     /// Stores the values of a SQL expression over `documents` as a field, declaring it when it is not.
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) for an expression that cannot be planned;
-    /// [`CurateError`](crate::curate::CurateError) for one that is not the same each time, or after an interrupt:
+    /// [`Error`] for one that is not the same each time, or after an interrupt:
     /// earlier commits stay, and the same call continues.
     pub fn compute_field(
         &mut self,
@@ -131,7 +131,7 @@ impl CorpusWriter {
         let dependence = dependence(self.view(), &field.expression)?;
         let context = self.within(context);
         let tokenizers = self.encoders_if_ranked_by(&[&field.name])?;
-        Ok(compute_field(self.store(), field, &dependence, &tokenizers, &context)?)
+        compute_field(self.store(), field, &dependence, &tokenizers, &context)
     }
 
     /// The tokenizers, where one of these fields ranks documents: other values of it change what is kept.
@@ -146,7 +146,7 @@ impl CorpusWriter {
         if !self.view().fields().iter().any(is_order) {
             return Ok(Vec::new());
         }
-        Ok(load_to_write(self.store())?)
+        load_to_write(self.store())
     }
 }
 
@@ -154,13 +154,12 @@ impl CorpusWriter {
 /// continues where an interrupt stopped, and changes nothing once it is declared.
 ///
 /// # Errors
-/// [`CurateError::Field`] when another field has the name; [`CurateError::Interrupted`]; [`CurateError`] when rows
-/// cannot be read or written. Earlier commits stay.
+/// [`Error`] when another field has the name, rows cannot be read or written, or after an interrupt. Earlier commits stay.
 pub fn add_field(
     writer: &mut StoreWriter,
     new: &NewField,
     context: &Context<'_>,
-) -> Result<FieldReport, CurateError> {
+) -> Result<FieldReport, Error> {
     finish_drops(writer, context)?;
     let (field, record) = match field_progress(writer.view(), new, None)? {
         FieldProgress::Declared(field) => {
@@ -189,8 +188,8 @@ pub(super) fn in_commits(
     mut record: FieldRecord,
     (rows, tokenizers): (u64, &[LoadedTokenizer]),
     (mut commits, context): (CommitLoop<'_>, &Context<'_>),
-    mut fill: impl FnMut(&mut CommitBatch<'_>, Range<u64>, &mut FieldRecord) -> Result<u64, CurateError>,
-) -> Result<FieldReport, CurateError> {
+    mut fill: impl FnMut(&mut CommitBatch<'_>, Range<u64>, &mut FieldRecord) -> Result<u64, Error>,
+) -> Result<FieldReport, Error> {
     let mut report = FieldReport::new(field);
     let documents = writer.view().documents();
     let mut before = FieldBefore::of(writer.view(), field, record.expression.as_deref());
@@ -253,8 +252,8 @@ impl FieldBefore {
         Self::Declared { kind, path, expression: expression.map(str::to_owned) }
     }
 
-    fn words(&self) -> Result<String, CurateError> {
-        serde_json::to_string(self).map_err(|error| CurateError::Field(error.to_string()))
+    fn words(&self) -> Result<String, Error> {
+        serde_json::to_string(self).map_err(|error| Error::bad_input(error.to_string()))
     }
 }
 
@@ -271,7 +270,7 @@ pub(super) fn field_progress(
     view: &View,
     new: &NewField,
     expression: Option<&str>,
-) -> Result<FieldProgress, CurateError> {
+) -> Result<FieldProgress, Error> {
     let path = new.path.as_deref().filter(|path| *path != new.name);
     let is_same = |known: &FieldDeclaration| {
         known.name == new.name && known.kind == new.kind && known.path.as_deref() == path
@@ -317,27 +316,27 @@ pub(super) fn with(fields: &[FieldDeclaration], field: &FieldDeclaration) -> Vec
 /// is refused unless `force`.
 ///
 /// # Errors
-/// [`CurateError::Unknown`]; [`CurateError::Field`] when the keep order goes by it; [`CurateError::FieldInUse`];
-/// [`CurateError::Interrupted`]: the field is gone, and the next verb about fields deletes what is left of it.
+/// [`Error`] when there is no such field, the keep order goes by it or plans name it. After an interrupt the field is
+/// gone, and the next verb about fields deletes what is left of it.
 pub fn drop_field(
     writer: &mut StoreWriter,
     name: &str,
     plans: &[u32],
     force: bool,
     context: &Context<'_>,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     finish_drops(writer, context)?;
     let view = writer.view().clone();
     let field = found(&view, name)?;
     for policy in policies(&view)? {
         if policy.keep == KeepOrder::Field(name.to_owned()) {
-            return Err(CurateError::Field(format!(
+            return Err(Error::bad_input(format!(
                 "the keep order uses field `{name}`; change it first with `corpusdb dedup redo`"
             )));
         }
     }
     if !force && !plans.is_empty() {
-        return Err(CurateError::FieldInUse { field: name.to_owned(), plans: plans.to_vec() });
+        return Err(field_in_use(name, plans));
     }
     let mut fields = view.fields().to_vec();
     fields.retain(|other| other.id != field.id);
@@ -355,10 +354,7 @@ pub fn drop_field(
 }
 
 /// Deletes what is left of fields that were given up.
-pub(super) fn finish_drops(
-    writer: &mut StoreWriter,
-    context: &Context<'_>,
-) -> Result<(), CurateError> {
+pub(super) fn finish_drops(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), Error> {
     let is_going = |(id, record): &(FieldId, FieldRecord)| {
         (record.state == FieldState::Going).then(|| (*id, record.name.clone()))
     };
@@ -381,7 +377,7 @@ pub(super) fn finish_drops(
 }
 
 /// The field of that name, declared or being filled.
-fn found(view: &View, name: &str) -> Result<FieldDeclaration, CurateError> {
+fn found(view: &View, name: &str) -> Result<FieldDeclaration, Error> {
     if let Some(field) = view.field_named(name) {
         return Ok(field.clone());
     }
@@ -389,15 +385,15 @@ fn found(view: &View, name: &str) -> Result<FieldDeclaration, CurateError> {
         return Ok(declaration(*id, record)?);
     }
     let known = view.fields().iter().map(|field| field.name.as_str());
-    Err(CurateError::Unknown(UnknownName::new("field", name, known)))
+    Err(UnknownName::new("field", name, known).into())
 }
 
 /// The policy in force, and that of a re-decision under way.
-fn policies(view: &View) -> Result<Vec<Policy>, CurateError> {
+fn policies(view: &View) -> Result<Vec<Policy>, Error> {
     let mut found = vec![view.policy().clone()];
     if let Some(redo) = view.redo()? {
         let policy = serde_json::from_str(&redo.policy);
-        found.push(policy.map_err(|error| CurateError::Policy(error.to_string()))?);
+        found.push(policy.map_err(unstorable)?);
     }
     Ok(found)
 }
@@ -413,15 +409,15 @@ pub(super) fn about(subject: &str) -> CommitRecord {
 /// and `tokenizers` encode what is kept again.
 ///
 /// # Errors
-/// [`CurateError::Field`] for an expression that has another value each time or looks at several documents, and for a
-/// type that does not fit; [`CurateError::Select`] for one that cannot be planned; [`CurateError::Interrupted`].
+/// [`Error`] for an expression that has another value each time, looks at several documents or cannot be planned, for a
+/// type that does not fit, and after an interrupt.
 pub fn compute_field(
     writer: &mut StoreWriter,
     new: &ComputedField,
     dependence: &Dependence,
     tokenizers: &[LoadedTokenizer],
     context: &Context<'_>,
-) -> Result<FieldReport, CurateError> {
+) -> Result<FieldReport, Error> {
     finish_drops(writer, context)?;
     let view = writer.view().clone();
     let declared = view.field_named(&new.name).cloned();
@@ -433,7 +429,7 @@ pub fn compute_field(
         // What it looks at may have changed.
         (record.next, record.values, record.ill_typed) = (0, 0, 0);
     }
-    let computing = compute(&view, &new.expression, kind).map_err(select)?;
+    let computing = compute(&view, &new.expression, kind)?;
     let is_new = record.commit == 0 && record.state == FieldState::Filling;
     if is_new {
         // From here on what is set of it is indexed.
@@ -444,7 +440,7 @@ pub fn compute_field(
     let commits = CommitLoop::begin("computing", Some(view.documents()), context);
     let fill = |batch: &mut CommitBatch<'_>, range, record: &mut FieldRecord| {
         let mut values: BTreeMap<u64, Computed> = BTreeMap::new();
-        computing.values(range, |id, value| drop(values.insert(id, value))).map_err(select)?;
+        computing.values(range, |id, value| drop(values.insert(id, value)))?;
         store(batch, &field, record, &values)
     };
     let mut report =
@@ -459,7 +455,7 @@ fn store(
     field: &FieldDeclaration,
     record: &mut FieldRecord,
     values: &BTreeMap<u64, Computed>,
-) -> Result<u64, CurateError> {
+) -> Result<u64, Error> {
     let view = batch.view().clone();
     let mut indexed: Option<(u64, NumberBlock)> = None;
     let mut changed = 0;
@@ -484,8 +480,8 @@ fn store(
     Ok(changed)
 }
 
-fn check(new: &ComputedField, dependence: &Dependence) -> Result<(), CurateError> {
-    let refused = |why: String| Err(CurateError::Field(why));
+fn check(new: &ComputedField, dependence: &Dependence) -> Result<(), Error> {
+    let refused = |why: String| Err(Error::bad_input(why));
     if let Some(chance) = &dependence.chance {
         return refused(format!(
             "{chance} returns another value each time; a field must get the same values when it is computed again"
@@ -506,10 +502,10 @@ fn check(new: &ComputedField, dependence: &Dependence) -> Result<(), CurateError
 }
 
 /// A field that every ingest gives its values to has no others.
-fn refuse_fed(view: &View, name: &str) -> Result<(), CurateError> {
+fn refuse_fed(view: &View, name: &str) -> Result<(), Error> {
     match view.fed_by(name) {
         None => Ok(()),
-        Some(expression) => Err(CurateError::Field(format!(
+        Some(expression) => Err(Error::bad_input(format!(
             "field `{name}` is the signal `{expression}`, which every document gets; choose another name, or `corpusdb signals drop` it first"
         ))),
     }
@@ -520,9 +516,9 @@ fn kind(
     view: &View,
     new: &ComputedField,
     declared: Option<&FieldDeclaration>,
-) -> Result<FieldKind, CurateError> {
+) -> Result<FieldKind, Error> {
     match (declared, new.kind) {
-        (Some(declared), Some(kind)) if declared.kind != kind => Err(CurateError::Field(format!(
+        (Some(declared), Some(kind)) if declared.kind != kind => Err(Error::bad_input(format!(
             "field `{}` is declared as {}, not as {}; `corpusdb field drop` it first, or choose another name",
             new.name,
             declared.kind.name(),
@@ -530,9 +526,9 @@ fn kind(
         ))),
         (Some(declared), _) => Ok(declared.kind),
         (None, Some(kind)) => Ok(kind),
-        (None, None) => kind_of(view, &new.expression).map_err(select)?.ok_or_else(|| {
-            CurateError::Field(
-                "the values of the expression have a type that no field can have; choose one: `type=keyword`, int, float, bool or timestamp".to_owned(),
+        (None, None) => kind_of(view, &new.expression)?.ok_or_else(|| {
+            Error::bad_input(
+                "the values of the expression have a type that no field can have; choose one: `type=keyword`, int, float, bool or timestamp",
             )
         }),
     }
@@ -544,7 +540,7 @@ fn begin(
     new: &ComputedField,
     kind: FieldKind,
     declared: Option<FieldDeclaration>,
-) -> Result<(FieldDeclaration, FieldRecord), CurateError> {
+) -> Result<(FieldDeclaration, FieldRecord), Error> {
     if let Some(field) = declared {
         let known = view.added_field(field.id).cloned();
         let same = known.filter(|known| known.expression.as_ref() == Some(&new.expression));
@@ -565,11 +561,15 @@ fn begin(
     }
 }
 
-fn raw(value: &Computed) -> Result<Box<RawValue>, CurateError> {
+fn raw(value: &Computed) -> Result<Box<RawValue>, Error> {
     RawValue::from_string(value.to_json())
-        .map_err(|error| CurateError::Field(format!("a value cannot be written as JSON: {error}")))
+        .map_err(|error| Error::bad_input(format!("a value cannot be written as JSON: {error}")))
 }
 
-fn select(error: crate::query::QueryError) -> CurateError {
-    CurateError::Select(Box::new(error))
+/// That the recipes of stored plans name a field.
+pub(super) fn field_in_use(field: &str, plans: &[u32]) -> Error {
+    in_use(format!(
+        "the recipes of plans {} use field `{field}`: the plans stay, but cannot be planned or extended again without it",
+        listed(plans)
+    ))
 }

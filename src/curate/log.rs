@@ -1,8 +1,7 @@
 //! The log as people think of it: commits grouped by the verb that made them, one entry a verb, newest first.
 
-use super::error::CurateError;
 use super::remove::{BlocksBefore, blocked_before};
-use model::CommitSeq;
+use model::{CommitSeq, Error};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -185,14 +184,14 @@ pub(super) struct History<'v> {
 }
 
 impl<'v> History<'v> {
-    pub(super) fn new(view: &'v View) -> Result<Self, CurateError> {
+    pub(super) fn new(view: &'v View) -> Result<Self, Error> {
         let (marks, next) = (view.verbs()?, Some(view.commit()));
         let first_mark = marks.iter().find(|(_, mark)| mark.begins).map(|(first, _)| *first);
         Ok(Self { view, marks, first_mark, next, undone: BTreeMap::new(), later: Vec::new() })
     }
 
     /// The next older verb.
-    pub(super) fn step_back(&mut self) -> Result<Option<LoggedVerb>, CurateError> {
+    pub(super) fn step_back(&mut self) -> Result<Option<LoggedVerb>, Error> {
         let Some(last) = self.next.take() else { return Ok(None) };
         let Some(record) = self.view.commit_record(last)? else { return Ok(None) };
         let mut verb = LoggedVerb::of(last, record, self.marks.get(&last));

@@ -54,7 +54,6 @@ mod commits;
 mod contaminate;
 mod encode;
 mod erase;
-mod error;
 mod fields;
 mod log;
 mod redo;
@@ -77,9 +76,9 @@ mod ways_back;
 pub(crate) use self::tokenizers::{
     check_new_name, drop_tokenizer, find, load, load_all, load_to_encode, load_to_write, register,
 };
-pub use crate::decide::{BlockReach, DecideError, DecisionCounts, LoadedTokenizer, RefusedTexts};
+pub use crate::decide::{BlockReach, DecisionCounts, LoadedTokenizer, RefusedTexts};
 pub use analyse::AnalyseOptions;
-pub(crate) use check::check;
+pub(crate) use check::{check, family};
 pub use contaminate::{JudgeReport, Judgement, SuiteReport};
 pub(crate) use contaminate::{NewSuite, add_suite, load_seeds, search_stored};
 pub(crate) use encode::encode_stored;
@@ -90,7 +89,6 @@ pub use erase::{
 pub(crate) use erase::{
     SearchPlace, certify, copies, naming, purge, quoting, rewrite_hidden, write_certificate,
 };
-pub use error::CurateError;
 pub(crate) use fields::drop_field;
 pub use fields::{ComputedField, FieldReport, NewField};
 pub use log::LogEntry;

@@ -3,7 +3,6 @@
 //! before the switch.
 
 use super::commits::CommitLoop;
-use super::error::CurateError;
 use super::refingerprint::refingerprint;
 use super::tokenizers::load_to_write;
 use crate::corpus::CorpusWriter;
@@ -12,8 +11,8 @@ use crate::decide::{
     stored_fingerprint,
 };
 use model::{
-    BLOCK_SIZE, CommitSeq, Context, DocId, Error, Generation, Match, Policy, SourceId, Standing,
-    note_little_room, show,
+    BLOCK_SIZE, CommitSeq, Context, DocId, Error, ErrorKind, Generation, Hint, Match, Policy,
+    SourceId, Standing, note_little_room, show,
 };
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -82,11 +81,8 @@ impl CorpusWriter {
     /// says what would change. Goes on where an interrupted call stopped.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError) when the policy wants other sketches than the stored ones,
-    /// [`PolicyError`](crate::dedup::PolicyError)
-    /// when its settings do not go together, [`StoreError`](crate::store::StoreError) when it ranks by a field that
-    /// is not
-    /// declared as a number.
+    /// [`Error`] when the policy wants other sketches than the stored ones, when its settings do not go together, or when
+    /// it ranks by a field that is not declared as a number.
     pub fn redo(&mut self, policy: &Policy, context: &Context<'_>) -> Result<RedoReport, Error> {
         policy.check()?;
         check_keep_order(&policy.keep, self.view().fields())?;
@@ -101,17 +97,17 @@ impl CorpusWriter {
         if is_made_again {
             note_texts_read(self.view(), &context);
         }
-        Ok(redo(self.store(), &loaded, policy, &context)?)
+        redo(self.store(), &loaded, policy, &context)
     }
 
     /// Makes the outcome of [`CorpusWriter::redo`] current. After an interrupt the same call continues, and what was
     /// decided before is in force until it is through.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError) when none is finished under this policy, or for an interrupt.
+    /// [`Error`] when none is finished under this policy, or for an interrupt.
     pub fn switch(&mut self, policy: &Policy, context: &Context<'_>) -> Result<(), Error> {
         let context = self.within(context);
-        Ok(switch(self.store(), policy, &context)?)
+        switch(self.store(), policy, &context)
     }
 }
 
@@ -129,17 +125,22 @@ fn note_texts_read(view: &View, context: &Context<'_>) {
 /// Goes on where an interrupted one stopped. [`switch`] makes the outcome current.
 ///
 /// # Errors
-/// [`CurateError::OtherSketches`] when the policy wants other sketches than the stored ones,
-/// [`CurateError::BlockedPart`] when it compares another part of documents and removals block by the one in force,
-/// [`CurateError::Interrupted`] when a stop was requested.
+/// [`Error`] when the policy wants other sketches than the stored ones, when it compares another part of documents and
+/// removals block by the one in force, or when a stop was requested.
 pub fn redo(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     policy: &Policy,
     context: &Context<'_>,
-) -> Result<RedoReport, CurateError> {
+) -> Result<RedoReport, Error> {
     if let Some((asked, stored)) = writer.view().policy().fixed_against(policy) {
-        return Err(CurateError::OtherSketches { asked, stored });
+        return Err(Error::of(
+            ErrorKind::BadPolicy,
+            format!("this corpus cannot change to {asked}: it has {stored}"),
+        )
+        .with_hint(Hint::text(
+            "the settings of sketches are fixed when a corpus is created: create a new corpus and ingest again",
+        )));
     }
     refuse_other_part(writer.view(), policy)?;
     refingerprint(writer, context)?;
@@ -188,23 +189,24 @@ pub fn redo(
 /// written before that, in commits of its own.
 ///
 /// # Errors
-/// [`CurateError::NoRedo`] when none is finished under this policy; [`CurateError::Interrupted`]: the same call
-/// continues. Until it is through the decisions before are in force or, while fingerprints are written, nothing else
+/// [`Error`] when none is finished under this policy, or after an interrupt: the same call continues. Until it is through the decisions before are in force or, while fingerprints are written, nothing else
 /// is.
 pub fn switch(
     writer: &mut StoreWriter,
     policy: &Policy,
     context: &Context<'_>,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     if writer.view().refingerprinted()?.is_some() && writer.view().policy() == policy {
         // It was stopped when the decisions were in force already.
         refingerprint(writer, context)?;
         return Ok(writer.flush()?);
     }
-    let record = resumable(writer.view(), policy)?.ok_or(CurateError::NoRedo)?;
-    if record.next < writer.view().documents() {
-        return Err(CurateError::NoRedo);
-    }
+    let record = resumable(writer.view(), policy)?
+        .filter(|record| record.next >= writer.view().documents())
+        .ok_or_else(|| {
+            Error::of(ErrorKind::BadPolicy, "no finished redo under this policy")
+                .with_hint(Hint::text("decide again").with_command("corpusdb dedup redo"))
+        })?;
     let generation = Generation(record.generation);
     let before = writer.view().generation();
     let kept = writer.view().with_policy(policy.clone(), generation).kept()?;
@@ -225,12 +227,19 @@ pub fn switch(
 
 /// What removals block beyond equal texts and keys they block by what is compared, and of purged documents nothing else
 /// is known: under another part the blocks would hold no more.
-fn refuse_other_part(view: &View, policy: &Policy) -> Result<(), CurateError> {
+fn refuse_other_part(view: &View, policy: &Policy) -> Result<(), Error> {
     let (asked, stored) = (policy.compared, view.policy().compared);
     let is_blocking = |what| view.has_blocks(what);
     if asked != stored && (is_blocking(BlockKind::Normalised)? || is_blocking(BlockKind::Similar)?)
     {
-        return Err(CurateError::BlockedPart { asked: asked.name(), stored: stored.name() });
+        let message = format!(
+            "this corpus cannot change to comparing {}: removals block normalised or similar texts by {}, and these blocks would hold no more",
+            asked.name(),
+            stored.name()
+        );
+        return Err(Error::of(ErrorKind::BadPolicy, message).with_hint(Hint::text(
+            "restore these documents, change, and remove them again with `block=`; where they were purged, ingest into a new corpus",
+        )));
     }
     Ok(())
 }
@@ -239,19 +248,24 @@ fn about(subject: impl Into<String>) -> CommitRecord {
     CommitRecord::about("redo", subject)
 }
 
-fn words(policy: &Policy) -> Result<String, CurateError> {
-    serde_json::to_string(policy).map_err(|error| CurateError::Policy(error.to_string()))
+fn words(policy: &Policy) -> Result<String, Error> {
+    serde_json::to_string(policy).map_err(unstorable)
+}
+
+/// That a policy cannot be written as JSON, or read.
+pub(super) fn unstorable(error: serde_json::Error) -> Error {
+    Error::of(ErrorKind::BadPolicy, format!("the policy cannot be stored: {error}"))
 }
 
 /// The record of a re-decision under this policy that nothing happened after.
-fn resumable(view: &View, policy: &Policy) -> Result<Option<RedoRecord>, CurateError> {
+fn resumable(view: &View, policy: &Policy) -> Result<Option<RedoRecord>, Error> {
     let words = words(policy)?;
     let found = view.redo()?;
     Ok(found.filter(|record| record.policy == words && CommitSeq(record.commit) == view.commit()))
 }
 
 /// Goes on with a re-decision, or forgets it and begins another.
-fn begin(writer: &mut StoreWriter, policy: &Policy) -> Result<RedoRecord, CurateError> {
+fn begin(writer: &mut StoreWriter, policy: &Policy) -> Result<RedoRecord, Error> {
     if let Some(record) = resumable(writer.view(), policy)? {
         return Ok(record);
     }
@@ -278,8 +292,8 @@ fn begin(writer: &mut StoreWriter, policy: &Policy) -> Result<RedoRecord, Curate
 struct CarriedStandings([(Standing, RoaringTreemap); 4]);
 
 impl CarriedStandings {
-    fn read(view: &View) -> Result<Self, CurateError> {
-        let of = |standing| Ok::<_, CurateError>((standing, view.documents_standing(standing)?));
+    fn read(view: &View) -> Result<Self, Error> {
+        let of = |standing| Ok::<_, Error>((standing, view.documents_standing(standing)?));
         Ok(Self([
             of(Standing::Removed)?,
             of(Standing::Purged)?,
@@ -294,7 +308,7 @@ fn stored(
     carried: &CarriedStandings,
     numbers: &RankNumbers,
     id: DocId,
-) -> Result<(DocId, Newcomer, Option<Decision>), CurateError> {
+) -> Result<(DocId, Newcomer, Option<Decision>), Error> {
     let standing = carried.0.iter().find(|(_, set)| set.contains(id.0)).map(|(found, _)| *found);
     let carried = match standing {
         None => None,
@@ -316,7 +330,7 @@ fn compare(
     policy: &Policy,
     after: &RoaringTreemap,
     capped: u64,
-) -> Result<RedoReport, CurateError> {
+) -> Result<RedoReport, Error> {
     let before = view.kept()?;
     let (totals_before, totals_after) = (totals(view, &before)?, totals(view, after)?);
     let removed = totals(view, &(&before - after))?;
@@ -348,7 +362,7 @@ fn compare(
 pub(super) fn totals(
     view: &View,
     documents: &RoaringTreemap,
-) -> Result<BTreeMap<SourceId, SourceTotals>, CurateError> {
+) -> Result<BTreeMap<SourceId, SourceTotals>, Error> {
     let mut totals: BTreeMap<SourceId, SourceTotals> = BTreeMap::new();
     for block in view.blocks() {
         let sources = view.column_block(system_fields::SOURCE_OF, block)?;
@@ -382,15 +396,15 @@ struct PolicyPair<'a> {
 }
 
 impl PolicyPair<'_> {
-    fn matched(view: &View, document: DocId) -> Result<Option<Match>, CurateError> {
+    fn matched(view: &View, document: DocId) -> Result<Option<Match>, Error> {
         Ok(view.match_of(document)?.filter(|found| found.is_duplicate()))
     }
 
-    fn was(&self, document: DocId) -> Result<Option<Match>, CurateError> {
+    fn was(&self, document: DocId) -> Result<Option<Match>, Error> {
         Self::matched(self.before, document)
     }
 
-    fn is(&self, document: DocId) -> Result<Option<Match>, CurateError> {
+    fn is(&self, document: DocId) -> Result<Option<Match>, Error> {
         Self::matched(self.after, document)
     }
 }
@@ -399,13 +413,13 @@ impl PolicyPair<'_> {
 /// take another's place by it. Whatever is kept again goes first, since it may displace others.
 ///
 /// # Errors
-/// [`CurateError`] when the store cannot be read or written, or for a stop between two commits.
+/// [`Error`] when the store cannot be read or written, or for a stop between two commits.
 fn write_lineages(
     writer: &mut StoreWriter,
     policy: &Policy,
     (record, kept): (&RedoRecord, &RoaringTreemap),
     commits: &mut CommitLoop<'_>,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let kept_before = writer.view().kept()?;
     let again = kept - &kept_before;
     in_chunks(writer, (policy, record, commits), again, |both, lineages, document| {
@@ -446,8 +460,8 @@ fn in_chunks(
     writer: &mut StoreWriter,
     (policy, record, commits): (&Policy, &RedoRecord, &mut CommitLoop<'_>),
     documents: RoaringTreemap,
-    mut each: impl FnMut(&PolicyPair<'_>, &mut Lineages<'_>, DocId) -> Result<(), CurateError>,
-) -> Result<(), CurateError> {
+    mut each: impl FnMut(&PolicyPair<'_>, &mut Lineages<'_>, DocId) -> Result<(), Error>,
+) -> Result<(), Error> {
     let generation = Generation(record.generation);
     let mut documents = documents.iter().map(DocId).peekable();
     let mut done = 0;

@@ -3,9 +3,8 @@
 //! versions.
 
 use super::commits::CommitLoop;
-use super::error::CurateError;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
-use model::{ComparedPart, Context, DocId, Standing};
+use model::{ComparedPart, Context, DocId, Error, Standing};
 use rayon::prelude::*;
 use std::ops::Range;
 use store::{CommitRecord, DocumentRecord, StoreWriter, View};
@@ -21,12 +20,8 @@ pub(super) type StoredFingerprint = (DocId, DocumentRecord, Option<Vec<u8>>);
 /// else is written to the corpus.
 ///
 /// # Errors
-/// [`CurateError::Interrupted`] when a stop was requested: the same call continues. [`CurateError`] when the store
-/// cannot be read or written.
-pub(super) fn refingerprint(
-    writer: &mut StoreWriter,
-    context: &Context<'_>,
-) -> Result<(), CurateError> {
+/// [`Error`] when the store cannot be read or written, or when a stop was requested: the same call continues.
+pub(super) fn refingerprint(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), Error> {
     if writer.view().refingerprinted()?.is_none() {
         return Ok(());
     }
@@ -59,11 +54,8 @@ pub(super) fn refingerprint(
 /// What the policy in force makes of documents that have a text.
 ///
 /// # Errors
-/// [`CurateError`] when a row cannot be read.
-pub(super) fn fingerprints(
-    view: &View,
-    ids: Range<u64>,
-) -> Result<Vec<StoredFingerprint>, CurateError> {
+/// [`Error`] when a row cannot be read.
+pub(super) fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFingerprint>, Error> {
     let policy = view.policy();
     let of = |craft: &mut Fingerprinter, id: u64| {
         let document = DocId(id);
@@ -86,12 +78,12 @@ pub(super) fn fingerprints(
 }
 
 /// What a removed document blocks by one version it blocks by both.
-fn block(view: &View, blocklist: &mut Blocklist<'_>, document: DocId) -> Result<(), CurateError> {
+fn block(view: &View, blocklist: &mut Blocklist<'_>, document: DocId) -> Result<(), Error> {
     let header = view.expect_header(document)?;
     let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;
     let extent = blocklist.extent_of(document, &of)?;
     if extent.reach < BlockReach::Normalised {
         return Ok(());
     }
-    Ok(blocklist.block(document, &of, extent)?)
+    blocklist.block(document, &of, extent)
 }

@@ -1,7 +1,6 @@
 //! Forgetting rejected records that nobody wants to mend any more.
 
 use super::commits::CommitLoop;
-use super::error::CurateError;
 use crate::corpus::CorpusWriter;
 use files::input::path_on_record;
 use model::{Context, Error};
@@ -67,14 +66,14 @@ impl CorpusWriter {
     /// when these are read again.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::Store`](CurateError::Store) of a source that there is not.
+    /// [`Error`]: among them that of a source that there is not.
     pub fn drop_rejects(
         &mut self,
         selection: &RejectSelection,
         context: &Context<'_>,
     ) -> Result<DropRejectsReport, Error> {
         let context = self.within(context);
-        Ok(drop_rejects(self.store(), selection, &context)?)
+        drop_rejects(self.store(), selection, &context)
     }
 }
 
@@ -82,12 +81,12 @@ impl CorpusWriter {
 /// still give.
 ///
 /// # Errors
-/// [`CurateError`]; earlier commits stay, and the same call continues from there.
+/// [`Error`]; earlier commits stay, and the same call continues from there.
 pub fn drop_rejects(
     writer: &mut StoreWriter,
     selection: &RejectSelection,
     context: &Context<'_>,
-) -> Result<DropRejectsReport, CurateError> {
+) -> Result<DropRejectsReport, Error> {
     let (selection, mut report) = (selection.on_record(), DropRejectsReport::default());
     if let Some(name) = &selection.source {
         writer.view().expect_source(name)?;

@@ -3,14 +3,13 @@
 
 use super::block_reach;
 use super::commits::CommitLoop;
-use super::error::CurateError;
 use super::tokenizers::load_to_write;
 use crate::corpus::CorpusWriter;
 use crate::decide::{
-    BlockExtent, BlockKeys, BlockReach, Blocklist, DecideError, DecisionCounts, DecisionSession,
+    BlockExtent, BlockKeys, BlockReach, Blocklist, DecisionCounts, DecisionSession,
     LoadedTokenizer, decide,
 };
-use model::{Context, DocId, Error, Standing};
+use model::{Context, DocId, Error, ErrorKind, Hint, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -116,10 +115,13 @@ impl RemovalRequest {
     /// The record of a commit of this removal.
     ///
     /// # Errors
-    /// [`CurateError::Reason`] when the reason is too long to be on record.
-    pub(super) fn record(&self, kind: &str) -> Result<CommitRecord, CurateError> {
+    /// [`Error`] when the reason is too long to be on record.
+    pub(super) fn record(&self, kind: &str) -> Result<CommitRecord, Error> {
         if let Some(reason) = self.reason.as_ref().filter(|reason| reason.len() > MOST) {
-            return Err(CurateError::Reason { bytes: reason.len(), most: MOST });
+            let bytes = reason.len();
+            let message = format!("the reason has {bytes} bytes; at most {MOST} are stored");
+            let hint = Hint::text("name a document with the details instead");
+            return Err(Error::of(ErrorKind::Failed, message).with_hint(hint));
         }
         let condition = self.condition.as_ref().map(|condition| shortened(condition));
         let (reason, time) = (self.reason.clone(), self.time);
@@ -149,7 +151,7 @@ impl CorpusWriter {
     /// stands for equal texts and equal keys. Its reason, condition and time are kept with its commits.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError); earlier commits stay.
+    /// [`Error`]; earlier commits stay.
     pub fn remove(
         &mut self,
         selection: &RoaringTreemap,
@@ -159,13 +161,13 @@ impl CorpusWriter {
         let loaded = load_to_write(self.store())?;
         let removal = removal.into();
         let context = self.within(context);
-        Ok(remove(self.store(), &loaded, selection, &removal, &context)?)
+        remove(self.store(), &loaded, selection, &removal, &context)
     }
 
     /// Takes removals back.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError); earlier commits stay.
+    /// [`Error`]; earlier commits stay.
     pub fn restore(
         &mut self,
         selection: &RoaringTreemap,
@@ -173,7 +175,7 @@ impl CorpusWriter {
     ) -> Result<RemovalReport, Error> {
         let loaded = load_to_write(self.store())?;
         let context = self.within(context);
-        Ok(restore(self.store(), &loaded, selection, &context)?)
+        restore(self.store(), &loaded, selection, &context)
     }
 }
 
@@ -182,14 +184,14 @@ impl CorpusWriter {
 /// documents did not reach is added to it; nothing that it blocked is let in again.
 ///
 /// # Errors
-/// [`CurateError`]; earlier commits stay, and the same call continues from there.
+/// [`Error`]; earlier commits stay, and the same call continues from there.
 pub fn remove(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     selection: &RoaringTreemap,
     removal: &RemovalRequest,
     context: &Context<'_>,
-) -> Result<RemovalReport, CurateError> {
+) -> Result<RemovalReport, Error> {
     let (reach, extent) = (removal.reach, removal.extent());
     let record = removal.record("remove")?;
     let mut report = RemovalReport { selected: selection.len(), ..RemovalReport::default() };
@@ -275,8 +277,8 @@ fn removed_that(
     view: &View,
     removed: &RoaringTreemap,
     reach: BlockReach,
-    is_one: impl Fn(&Blocklist<'_>, DocId, &BlockKeys) -> Result<bool, DecideError>,
-) -> Result<RoaringTreemap, CurateError> {
+    is_one: impl Fn(&Blocklist<'_>, DocId, &BlockKeys) -> Result<bool, Error>,
+) -> Result<RoaringTreemap, Error> {
     let blocklist = Blocklist::new(view)?;
     let mut found = RoaringTreemap::new();
     for document in removed.iter().map(DocId) {
@@ -292,17 +294,19 @@ fn removed_that(
 /// Takes removals back: the documents and what they blocked are decided again.
 ///
 /// # Errors
-/// [`CurateError`]; earlier commits stay, and the same call continues from there.
+/// [`Error`]; earlier commits stay, and the same call continues from there.
 pub fn restore(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     selection: &RoaringTreemap,
     context: &Context<'_>,
-) -> Result<RemovalReport, CurateError> {
+) -> Result<RemovalReport, Error> {
     let mut report = RemovalReport { selected: selection.len(), ..RemovalReport::default() };
     let purged = selection.intersection_len(&writer.view().documents_standing(Standing::Purged)?);
     if purged > 0 {
-        return Err(CurateError::Purged { documents: purged });
+        let message = format!("{purged} of these documents were purged and cannot be restored");
+        let hint = Hint::text("select others (`standing = 'removed'`)");
+        return Err(Error::of(ErrorKind::Failed, message).with_hint(hint));
     }
     let mut removed = selection & writer.view().documents_standing(Standing::Removed)?;
     let undone = &removed & writer.view().undone()?;
@@ -366,14 +370,14 @@ pub(super) fn blocked_before(note: &str) -> Option<BlocksBefore> {
 /// Has removed documents block as far as each of them did before, and no further.
 ///
 /// # Errors
-/// [`CurateError`]; earlier commits stay, and the same call continues from there.
+/// [`Error`]; earlier commits stay, and the same call continues from there.
 pub(crate) fn block_as_before(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     before: &BlocksBefore,
     record: &CommitRecord,
     context: &Context<'_>,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let mut documents = RoaringTreemap::new();
     before.values().for_each(|part| documents |= part);
     lift(writer, tokenizers, &documents, record, context)?;
@@ -388,10 +392,7 @@ pub(crate) fn block_as_before(
 }
 
 /// Removed documents by what each of them blocks: a removal again would block the same.
-pub(super) fn by_extent(
-    view: &View,
-    removed: &RoaringTreemap,
-) -> Result<BlocksBefore, CurateError> {
+pub(super) fn by_extent(view: &View, removed: &RoaringTreemap) -> Result<BlocksBefore, Error> {
     let blocklist = Blocklist::new(view)?;
     let mut parts = BlocksBefore::new();
     for document in removed.iter().map(DocId) {
@@ -410,7 +411,7 @@ pub(super) fn lift(
     removed: &RoaringTreemap,
     record: &CommitRecord,
     context: &Context<'_>,
-) -> Result<RemovalReport, CurateError> {
+) -> Result<RemovalReport, Error> {
     let mut report = RemovalReport::default();
     let reach = Blocklist::new(writer.view())?.reach();
     let blocking = removed_that(writer.view(), removed, reach, |blocklist, document, of| {
@@ -439,7 +440,7 @@ fn lift_blocks(
     session: &mut DecisionSession,
     removed: &[DocId],
     decided_again: impl Iterator<Item = DocId>,
-) -> Result<RoaringTreemap, CurateError> {
+) -> Result<RoaringTreemap, Error> {
     let view = batch.view().clone();
     let lifted = Blocklist::new(&view)?.lift(removed)?;
     let (blocklist, still) = lifted.readmit(session, decided_again)?;
@@ -473,8 +474,8 @@ impl ChunkedChange<'_> {
             &[DocId],
             &mut dyn Iterator<Item = DocId>,
             &mut RemovalReport,
-        ) -> Result<u64, CurateError>,
-    ) -> Result<(), CurateError> {
+        ) -> Result<u64, Error>,
+    ) -> Result<(), Error> {
         let Self { documents, size, record, before, tokenizers, context } = *self;
         let mut commits = CommitLoop::begin("changing", Some(documents.len()), context);
         let (mut ids, mut done) = (documents.iter().map(DocId), 0);

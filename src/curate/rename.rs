@@ -5,10 +5,11 @@
 //! commit. Blocks by key of purged documents cannot be: their keys are gone.
 
 use super::erase::identity_under;
-use super::error::CurateError;
 use crate::query::names_column;
-use model::show::sql_literal;
-use model::{Context, DocId, FileId, KeepOrder, Policy, SourceId, reject_identity_at};
+use model::show::{count, sql_literal};
+use model::{
+    Context, DocId, Error, ErrorKind, FileId, Hint, KeepOrder, Policy, SourceId, reject_identity_at,
+};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use store::{BlockKind, CommitBatch, CommitRecord, RejectRecord, StoreWriter, VerbRecord, View};
@@ -41,14 +42,14 @@ pub struct SourceRenameReport {
 /// Gives a source another name. What plans say of it is the caller's.
 ///
 /// # Errors
-/// [`CurateError`]; nothing is changed then.
+/// [`Error`]; nothing is changed then.
 pub(crate) fn rename_source(
     writer: &mut StoreWriter,
     old: &str,
     new: &str,
     force: bool,
     context: &Context<'_>,
-) -> Result<SourceRenameReport, CurateError> {
+) -> Result<SourceRenameReport, Error> {
     let view = writer.view().clone();
     let (source, record) = view.expect_source(old)?;
     let mut report = SourceRenameReport {
@@ -68,7 +69,17 @@ pub(crate) fn rename_source(
     renaming.identities(&mut batch, context)?;
     report.lifted = renaming.lost_blocks()?;
     if report.lifted > 0 && !force {
-        return Err(CurateError::BlockedKeys { name: old.to_owned(), documents: report.lifted });
+        let blocks = count(
+            report.lifted,
+            "purged document blocks records",
+            "purged documents block records",
+        );
+        let message = format!(
+            "{blocks} of source `{old}` by key, and their keys are not stored: under another name of the source these blocks hold no more; those by text do"
+        );
+        return Err(Error::of(ErrorKind::Failed, message).with_hint(Hint::text(
+            "rename before a purge, and they hold under the new name; `force=` renames it anyway",
+        )));
     }
     for (hash, reject) in rejects {
         renaming.reject(&mut batch, hash, reject)?;
@@ -95,11 +106,11 @@ pub(crate) fn rename_source(
 }
 
 /// Refuses while documents that come are computed something by the name.
-fn refuse_words(view: &View, old: &str) -> Result<(), CurateError> {
+fn refuse_words(view: &View, old: &str) -> Result<(), Error> {
     for (_, field) in view.added_fields() {
         let expression = field.expression.as_deref().unwrap_or_default();
         if expression.contains(&sql_literal(old)) && names_column(expression, "source") {
-            return Err(CurateError::Source(format!(
+            return Err(Error::bad_input(format!(
                 "the expression of field `{}` names source `{old}`: drop the field first (`corpusdb field drop`), and compute it again",
                 field.name
             )));
@@ -109,16 +120,15 @@ fn refuse_words(view: &View, old: &str) -> Result<(), CurateError> {
 }
 
 /// The policy with the new name, where it ranks by names of sources.
-fn renamed_policy(view: &View, old: &str, new: &str) -> Result<Option<Policy>, CurateError> {
+fn renamed_policy(view: &View, old: &str, new: &str) -> Result<Option<Policy>, Error> {
     if view.redo()?.is_some() {
-        return Err(CurateError::Source(
-            "a redo of decisions has not ended, and may rank by names of sources: finish it first"
-                .to_owned(),
+        return Err(Error::bad_input(
+            "a redo of decisions has not ended, and may rank by names of sources: finish it first",
         ));
     }
     let KeepOrder::SourcePriority(names) = &view.policy().keep else { return Ok(None) };
     if names.iter().any(|name| name == new) {
-        return Err(CurateError::Source(format!(
+        return Err(Error::bad_input(format!(
             "the keep order ranks a source `{new}`, and the documents of `{old}` would have another rank; choose another name"
         )));
     }
@@ -128,14 +138,14 @@ fn renamed_policy(view: &View, old: &str, new: &str) -> Result<Option<Policy>, C
     let names = names.iter().map(|name| if name == old { new } else { name }.to_owned());
     let keep = KeepOrder::SourcePriority(names.collect());
     if keep.to_string().parse::<KeepOrder>().ok().as_ref() != Some(&keep) {
-        return Err(CurateError::Source(format!(
+        return Err(Error::bad_input(format!(
             "the keep order ranks source `{old}`, and cannot spell `{new}`; choose a name without a comma"
         )));
     }
     Ok(Some(Policy { keep, ..view.policy().clone() }))
 }
 
-fn rejects_of(view: &View, old: &str) -> Result<Vec<([u8; 16], RejectRecord)>, CurateError> {
+fn rejects_of(view: &View, old: &str) -> Result<Vec<([u8; 16], RejectRecord)>, Error> {
     let mut found = Vec::new();
     for stored in view.keyed_rejects()? {
         let (hash, reject) = stored?;
@@ -152,13 +162,13 @@ fn refuse_memory(
     rejects: &[([u8; 16], RejectRecord)],
     old: &str,
     most: u64,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let of_rejects = rejects.iter().map(|(_, reject)| 2 * (HELD + reject.raw.len() as u64));
     let bytes = report.documents.saturating_mul(HELD).saturating_add(of_rejects.sum());
     if bytes <= most {
         return Ok(());
     }
-    Err(CurateError::Source(format!(
+    Err(Error::bad_input(format!(
         "the identities of the {} documents of source `{old}` take {bytes} bytes of memory, and {most} are available; give `memory={bytes}` or more",
         report.documents
     )))
@@ -180,7 +190,7 @@ impl SourceRenaming<'_> {
         &mut self,
         batch: &mut CommitBatch<'_>,
         context: &Context<'_>,
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         let documents = self.view.documents();
         let has_blocks = self.view.has_blocks(BlockKind::Identity)?;
         context.progress.begin("renaming", Some(documents));
@@ -214,7 +224,7 @@ impl SourceRenaming<'_> {
         batch: &mut CommitBatch<'_>,
         old: [u8; 16],
         new: [u8; 16],
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         let by = self.view.blockers(BlockKind::Identity, old)?;
         if !by.is_empty() && self.moved.insert(old) {
             batch.block(BlockKind::Identity, new, &by)?;
@@ -224,7 +234,7 @@ impl SourceRenaming<'_> {
     }
 
     /// Purged documents whose blocks by key did not move: nobody knows their keys.
-    fn lost_blocks(&self) -> Result<u64, CurateError> {
+    fn lost_blocks(&self) -> Result<u64, Error> {
         let mut lost = 0;
         for traces in self.view.traces()? {
             for trace in traces?.1 {
@@ -244,7 +254,7 @@ impl SourceRenaming<'_> {
         batch: &mut CommitBatch<'_>,
         hash: [u8; 16],
         reject: RejectRecord,
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         let shown = reject.path.as_bytes().to_vec();
         let mut paths = vec![shown.clone()];
         if reject.path.contains(char::REPLACEMENT_CHARACTER) {

@@ -9,14 +9,14 @@ use super::commits::CommitLoop;
 use super::contaminate::{self, SuiteReport};
 use super::encode::encode_stored;
 use super::erase::identity_of;
-use super::error::CurateError;
 use super::redo::totals;
 use super::refingerprint::{fingerprints, refingerprint};
 use super::standing_rules::StandingRules;
 use super::tokenizers::load_all;
 use crate::decide::{RankNumbers, ViewRanker, stored_sketch};
 use model::{
-    BLOCK_SIZE, BucketKey, BucketMap, Context, DocId, Generation, MatchKind, Standing, bucket_keys,
+    BLOCK_SIZE, BucketKey, BucketMap, Context, DocId, Error, Generation, MatchKind, Standing,
+    bucket_keys,
 };
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -35,8 +35,8 @@ const CHUNK: u64 = 1 << 13;
 /// Fills the families that [`begin_repair`](crate::store::begin_repair) made empty, and opens the corpus to others.
 ///
 /// # Errors
-/// [`CurateError::Interrupted`]: the same call continues. [`CurateError`] when rows cannot be read or written.
-pub fn fill(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), CurateError> {
+/// [`Error`] when rows cannot be read or written, or after an interrupt: the same call continues.
+pub fn fill(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), Error> {
     let families = writer.view().repairs()?;
     let has = |family: &str| families.contains_key(family);
     forget_redo(writer, &families)?;
@@ -91,7 +91,7 @@ fn about(subject: &str) -> CommitRecord {
 fn forget_redo(
     writer: &mut StoreWriter,
     families: &BTreeMap<String, RepairRecord>,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let Some(stale) = writer.view().redo()? else { return Ok(()) };
     if !["postings", "exact", "bands", "members"].iter().any(|it| families.contains_key(*it)) {
         return Ok(());
@@ -110,8 +110,8 @@ fn in_chunks(
     writer: &mut StoreWriter,
     (stage, family): (&str, &str),
     context: &Context<'_>,
-    mut each: impl FnMut(&mut CommitBatch<'_>, Range<u64>) -> Result<(), CurateError>,
-) -> Result<(), CurateError> {
+    mut each: impl FnMut(&mut CommitBatch<'_>, Range<u64>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let documents = writer.view().documents();
     let mut commits = CommitLoop::begin(stage, Some(documents), context);
     let mut next = writer.view().repairs()?.get(family).map_or(0, |record| record.next);
@@ -134,7 +134,7 @@ fn fill_blocks(
     with_columns: bool,
     with_postings: bool,
     context: &Context<'_>,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let families: Vec<&str> = [("columns", with_columns), ("postings", with_postings)]
         .into_iter()
         .filter_map(|(family, is_wanted)| is_wanted.then_some(family))
@@ -177,7 +177,7 @@ fn fill_keys(
     batch: &mut CommitBatch<'_>,
     documents: Range<u64>,
     undone: &RoaringTreemap,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let view = batch.view().clone();
     for document in documents.map(DocId) {
         if undone.contains(document.0) || view.standing(document)? == Standing::Purged {
@@ -194,11 +194,11 @@ fn fill_keys(
 }
 
 /// The best-ranked eligible document leads its text.
-fn fill_exact(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), CurateError> {
+fn fill_exact(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), Error> {
     let view = batch.view().clone();
     let policy = view.policy();
     let (ranker, mut numbers) = (ViewRanker::new(&view), RankNumbers::default());
-    let mut rank = |document: DocId, header: &DocumentRecord| -> Result<Rank, CurateError> {
+    let mut rank = |document: DocId, header: &DocumentRecord| -> Result<Rank, Error> {
         let number = numbers.read(&view, view.order_field(), document)?;
         Ok(ranker.rank(document, header, number))
     };
@@ -229,13 +229,13 @@ fn fill_exact(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), 
 }
 
 /// Transitive modes look for every eligible document in its buckets, the others for kept ones.
-fn fill_bands(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), CurateError> {
+fn fill_bands(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), Error> {
     let view = batch.view().clone();
     let policy = view.policy();
     if !policy.mode.is_near() {
         return Ok(());
     }
-    let of = |id: u64| -> Result<Option<(DocId, Vec<u64>)>, CurateError> {
+    let of = |id: u64| -> Result<Option<(DocId, Vec<u64>)>, Error> {
         let document = DocId(id);
         let standing = view.standing(document)?;
         let is_indexed = match policy.mode.is_transitive() {
@@ -273,7 +273,7 @@ fn fill_suites(
     writer: &mut StoreWriter,
     families: &BTreeMap<String, RepairRecord>,
     context: &Context<'_>,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let Some(contamination) = families.get("contamination") else { return Ok(()) };
     // Once: from then on the records say how far stored texts were searched.
     if contamination.next == 0 {
@@ -297,7 +297,7 @@ fn fill_suites(
 }
 
 /// Ids of all that has a length in tokens, or is kept, now or in a snapshot, but those that came with records.
-fn fill_tokens(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), CurateError> {
+fn fill_tokens(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), Error> {
     let record = writer.view().repairs()?.remove("tokens").unwrap_or_default();
     if record.next == 0 {
         let mut batch = writer.begin_repair()?;
@@ -316,7 +316,7 @@ fn fill_tokens(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), Cu
 }
 
 /// Counters are what documents come to; then others may open the corpus.
-fn end(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), CurateError> {
+fn end(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), Error> {
     context.check_interrupt()?;
     let view = writer.view().clone();
     let kept = view.kept()?;

@@ -1,8 +1,7 @@
 //! Which texts are trained on and analysed: a uniform sample of so many bytes, which depends on the documents' ids and
 //! lengths alone, and groups by language or by source for counts that are kept apart.
 
-use super::error::CurateError;
-use model::{ColumnId, DocId, FieldId, GOLDEN, SourceId, TermId, mix64};
+use model::{ColumnId, DocId, Error, FieldId, GOLDEN, SourceId, TermId, mix64};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -33,12 +32,8 @@ impl DocumentSample {
     /// not depend on how many there are.
     ///
     /// # Errors
-    /// [`CurateError::Store`] when lengths cannot be read.
-    pub fn draw(
-        view: &View,
-        selected: &RoaringTreemap,
-        limit: Option<u64>,
-    ) -> Result<Self, CurateError> {
+    /// [`Error`] when lengths cannot be read.
+    pub fn draw(view: &View, selected: &RoaringTreemap, limit: Option<u64>) -> Result<Self, Error> {
         let of_bytes = bytes_of(view, selected)?;
         let Some(limit) = limit.filter(|limit| *limit < of_bytes) else {
             return Ok(Self { documents: selected.clone(), bytes: of_bytes, of_bytes });
@@ -91,12 +86,8 @@ impl TextGroups {
     /// documents there are.
     ///
     /// # Errors
-    /// [`CurateError::Store`] when columns or terms cannot be read.
-    pub fn of(
-        view: &View,
-        selected: &RoaringTreemap,
-        by: TextGrouping,
-    ) -> Result<Self, CurateError> {
+    /// [`Error`] when columns or terms cannot be read.
+    pub fn of(view: &View, selected: &RoaringTreemap, by: TextGrouping) -> Result<Self, Error> {
         let column = match by {
             TextGrouping::All => {
                 let (names, of) = (vec![by.name().to_owned()], BTreeMap::from([(None, 0)]));
@@ -136,13 +127,13 @@ impl TextGroups {
     /// The group of each of `documents`, which are of the selection and of one block.
     ///
     /// # Errors
-    /// [`CurateError::Store`] when the column cannot be read.
+    /// [`Error`] when the column cannot be read.
     pub fn of_block(
         &self,
         view: &View,
         block: u64,
         documents: &[DocId],
-    ) -> Result<Vec<usize>, CurateError> {
+    ) -> Result<Vec<usize>, Error> {
         let Some(column) = self.column else { return Ok(vec![0; documents.len()]) };
         let values = view.column_block(column, block)?;
         let group = |document: &DocId| self.of.get(&values.get(document.slot())).copied();
@@ -153,8 +144,8 @@ impl TextGroups {
 /// Calls `each` with the number and the documents of every block that has any.
 pub(super) fn for_each_block(
     documents: &RoaringTreemap,
-    mut each: impl FnMut(u64, &[DocId]) -> Result<(), CurateError>,
-) -> Result<(), CurateError> {
+    mut each: impl FnMut(u64, &[DocId]) -> Result<(), Error>,
+) -> Result<(), Error> {
     let mut members: Vec<DocId> = Vec::new();
     for document in documents.iter().map(DocId) {
         if let Some(first) = members.first().filter(|first| first.block() != document.block()) {
@@ -171,7 +162,7 @@ fn for_each_length(
     view: &View,
     documents: &RoaringTreemap,
     mut each: impl FnMut(DocId, u64),
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     for_each_block(documents, |block, members| {
         let lengths = view.column_block(system_fields::BYTES, block)?;
         for document in members {
@@ -181,14 +172,14 @@ fn for_each_length(
     })
 }
 
-fn bytes_of(view: &View, documents: &RoaringTreemap) -> Result<u64, CurateError> {
+fn bytes_of(view: &View, documents: &RoaringTreemap) -> Result<u64, Error> {
     let mut sum = 0;
     for_each_length(view, documents, |_, bytes| sum += bytes)?;
     Ok(sum)
 }
 
 /// Two looks at the column of lengths, the second at the one part in 65,536 on which it turns.
-fn threshold(view: &View, documents: &RoaringTreemap, limit: u64) -> Result<u64, CurateError> {
+fn threshold(view: &View, documents: &RoaringTreemap, limit: u64) -> Result<u64, Error> {
     let (mut room, mut prefix) = (limit, 0);
     for shift in [48_u32, 32] {
         let mut sums = vec![0_u64; 1 << 16];
@@ -222,7 +213,7 @@ const fn hash(document: u64) -> u64 {
     mix64(document.wrapping_add(GOLDEN))
 }
 
-fn name(view: &View, by: TextGrouping, value: i64) -> Result<String, CurateError> {
+fn name(view: &View, by: TextGrouping, value: i64) -> Result<String, Error> {
     let number = u32::try_from(value).unwrap_or(u32::MAX);
     if by == TextGrouping::Source {
         return Ok(view.source_name(SourceId(number)).to_owned());

@@ -1,7 +1,6 @@
 //! Settling: documents whose decision left candidates out are decided again with all of them.
 
 use super::commits::CommitLoop;
-use super::error::CurateError;
 use super::tokenizers::load_to_write;
 use crate::corpus::CorpusWriter;
 use crate::decide::{DecisionCounts, DecisionSession, LoadedTokenizer, decide};
@@ -40,11 +39,11 @@ impl CorpusWriter {
     /// call continues with what is left.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError); earlier commits stay.
+    /// [`Error`]; earlier commits stay.
     pub fn settle(&mut self, context: &Context<'_>) -> Result<SettleReport, Error> {
         let loaded = load_to_write(self.store())?;
         let context = self.within(context);
-        Ok(settle(self.store(), &loaded, &context)?)
+        settle(self.store(), &loaded, &context)
     }
 }
 
@@ -53,12 +52,12 @@ impl CorpusWriter {
 /// left.
 ///
 /// # Errors
-/// [`CurateError`]; earlier commits stay.
+/// [`Error`]; earlier commits stay.
 pub fn settle(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     context: &Context<'_>,
-) -> Result<SettleReport, CurateError> {
+) -> Result<SettleReport, Error> {
     let mut marked = writer.view().crowded()?;
     let mut report = SettleReport { crowded: marked.len(), ..SettleReport::default() };
     let mut commits = CommitLoop::begin("settling", Some(marked.len()), context);
@@ -86,7 +85,7 @@ fn settle_round(
     marked: &RoaringTreemap,
     report: &mut SettleReport,
     (commits, context): (&mut CommitLoop<'_>, &Context<'_>),
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let mut marked = marked.iter().map(DocId).peekable();
     let mut done = 0;
     while marked.peek().is_some() {

@@ -1,9 +1,8 @@
 //! Scores of texts as fields: those of stored documents in one pass, and every ingest from then on gives its own.
 
 use super::commits::{CommitLoop, next_texts};
-use super::error::CurateError;
-use super::fields::{about, drop_field, finish_drops, with};
-use model::{Context, DocId, FieldDeclaration, FieldId};
+use super::fields::{about, drop_field, field_in_use, finish_drops, with};
+use model::{Context, DocId, Error, FieldDeclaration, FieldId};
 use rayon::prelude::*;
 use serde::Serialize;
 use store::{CommitBatch, FieldRecord, FieldState, StoreWriter, View, declaration, declare_field};
@@ -45,23 +44,22 @@ struct SignalFill {
 /// Gives stored signals up, each with the numbers of the stored plans whose recipes name it: all of them, or none.
 ///
 /// # Errors
-/// [`CurateError`] when one is not stored; as [`drop_field`] for what depends on one.
+/// [`Error`] when one is not stored; as [`drop_field`] for what depends on one.
 pub fn drop_signals(
     writer: &mut StoreWriter,
     signals: &[(Signal, Vec<u32>)],
     force: bool,
     context: &Context<'_>,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     for (signal, plans) in signals {
         if stored_version(writer.view(), signal)?.is_none() {
-            return Err(CurateError::Field(format!(
+            return Err(Error::bad_input(format!(
                 "signal `{}` is not stored; `corpusdb signals list` shows which are",
                 signal.name
             )));
         }
         if !force && !plans.is_empty() {
-            let (field, plans) = (signal.name.to_owned(), plans.clone());
-            return Err(CurateError::FieldInUse { field, plans });
+            return Err(field_in_use(signal.name, plans));
         }
     }
     for (signal, plans) in signals {
@@ -73,8 +71,8 @@ pub fn drop_signals(
 /// The signals of `signals` that are stored, or were being stored, by an earlier version of their rule.
 ///
 /// # Errors
-/// [`CurateError::Field`] where a field of the name is something else.
-pub fn outdated_signals(view: &View, signals: &[Signal]) -> Result<Vec<Signal>, CurateError> {
+/// [`Error`] where a field of the name is something else.
+pub fn outdated_signals(view: &View, signals: &[Signal]) -> Result<Vec<Signal>, Error> {
     let mut outdated = Vec::new();
     for signal in signals {
         let stored = stored_version(view, signal)?;
@@ -86,7 +84,7 @@ pub fn outdated_signals(view: &View, signals: &[Signal]) -> Result<Vec<Signal>, 
 }
 
 /// The version by which a signal is stored, or was being stored; none where it is not.
-fn stored_version(view: &View, signal: &Signal) -> Result<Option<u16>, CurateError> {
+fn stored_version(view: &View, signal: &Signal) -> Result<Option<u16>, Error> {
     let filling = view.filling_field(signal.name);
     let filling = filling.and_then(|(_, record)| record.expression.as_deref());
     match filling.and_then(|expression| signal.stored_version(expression)) {
@@ -105,12 +103,12 @@ fn signal_member(signal: &Signal) -> String {
 /// version of their rule there are none: they were dropped.
 ///
 /// # Errors
-/// [`CurateError::Field`] where a field of the name is something else; [`CurateError::Interrupted`].
+/// [`Error`] where a field of the name is something else, or after an interrupt.
 pub fn add_signals(
     writer: &mut StoreWriter,
     new: &NewSignals,
     context: &Context<'_>,
-) -> Result<SignalsReport, CurateError> {
+) -> Result<SignalsReport, Error> {
     finish_drops(writer, context)?;
     let mut report = SignalsReport {
         signals: new.signals.iter().map(|signal| signal.name).collect(),
@@ -139,13 +137,13 @@ pub fn add_signals(
 }
 
 /// The version by which a signal is stored, if it is; an error where a field of its name is something else.
-fn fed_version(view: &View, signal: &Signal) -> Result<Option<u16>, CurateError> {
+fn fed_version(view: &View, signal: &Signal) -> Result<Option<u16>, Error> {
     let Some(field) = view.field_named(signal.name) else { return Ok(None) };
     let fed = view.fed_by(signal.name);
     if let Some(version) = fed.and_then(|expression| signal.stored_version(expression)) {
         return Ok(Some(version));
     }
-    Err(CurateError::Field(format!(
+    Err(Error::bad_input(format!(
         "field `{}` is declared already, with the values of `{}`: name the other signals one by one, or `corpusdb field drop` it first",
         signal.name,
         field.member()
@@ -157,13 +155,13 @@ fn begin_signal(
     writer: &mut StoreWriter,
     signal: Signal,
     report: &mut SignalsReport,
-) -> Result<SignalFill, CurateError> {
+) -> Result<SignalFill, Error> {
     let view = writer.view().clone();
     if let Some((id, record)) = view.filling_field(signal.name) {
         let field = declaration(*id, record)?;
         let is_its_own = record.expression.as_deref() == Some(&signal.stored_expression());
         if !is_its_own || field.kind != signal.kind {
-            return Err(CurateError::Field(format!(
+            return Err(Error::bad_input(format!(
                 "field `{}` is being filled with other values; run `corpusdb field add` or `corpusdb field compute` to its end, or `corpusdb field drop` it first",
                 signal.name
             )));
@@ -198,7 +196,7 @@ fn fill(
     (mut next, rows): (u64, u64),
     report: &mut SignalsReport,
     context: &Context<'_>,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let documents = writer.view().documents();
     let signals: Vec<Signal> = filling.iter().map(|one| one.signal).collect();
     let most = writer.batch_bytes();
@@ -213,7 +211,7 @@ fn fill(
                 let text = view.text_of_owner(header.text_owner(*document))?;
                 Ok(scores(&text, &signals))
             })
-            .collect::<Result<_, CurateError>>()?;
+            .collect::<Result<_, Error>>()?;
         for ((document, _), values) in work.iter().zip(&scored) {
             store(&mut batch, *document, filling, values)?;
         }
@@ -234,10 +232,9 @@ fn store(
     document: DocId,
     filling: &mut [SignalFill],
     values: &[ScoreValue],
-) -> Result<(), CurateError> {
-    let raw = scores_json(values).map_err(|error| {
-        CurateError::Field(format!("a score cannot be written as JSON: {error}"))
-    })?;
+) -> Result<(), Error> {
+    let raw = scores_json(values)
+        .map_err(|error| Error::bad_input(format!("a score cannot be written as JSON: {error}")))?;
     let fields: Vec<&FieldDeclaration> = filling.iter().map(|one| &one.field).collect();
     batch.fill_fields(document, &fields, &raw)?;
     for (one, value) in filling.iter_mut().zip(values) {
@@ -252,7 +249,7 @@ fn finish(
     filling: &mut [SignalFill],
     next: u64,
     is_last: bool,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let mut declared = batch.view().fields().to_vec();
     for one in filling {
         one.record.next = next;

@@ -1,9 +1,8 @@
 //! The standings of documents whose bitmaps cannot be read, by what else tells them: traces, removals, matches, words and
 //! blocks.
 
-use super::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
-use model::{BLOCK_SIZE, CommitSeq, DocId, Generation, Standing};
+use model::{BLOCK_SIZE, CommitSeq, DocId, Error, Generation, Standing};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -34,8 +33,8 @@ impl StandingRules {
     /// Those of a view, with the bitmaps that could not be read.
     ///
     /// # Errors
-    /// [`CurateError`] when rows of removals or snapshots cannot be read.
-    pub fn of(view: &View, lost: Vec<(u32, u8, u64)>) -> Result<Self, CurateError> {
+    /// [`Error`] when rows of removals or snapshots cannot be read.
+    pub fn of(view: &View, lost: Vec<(u32, u8, u64)>) -> Result<Self, Error> {
         let (removed, purged) = (RoaringTreemap::new(), RoaringTreemap::new());
         let new =
             |until| ShownGeneration { until, removed: removed.clone(), purged: purged.clone() };
@@ -66,12 +65,12 @@ impl StandingRules {
     /// Gives the removed and purged documents of a block that no bitmap has their standing.
     ///
     /// # Errors
-    /// [`CurateError`] when rows cannot be read.
+    /// [`Error`] when rows cannot be read.
     pub(super) fn fill_removed(
         &self,
         batch: &mut CommitBatch<'_>,
         block: u64,
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         self.fill_by(batch, block, |_, shown, document| Ok(shown.removed_standing(document)))
     }
 
@@ -79,8 +78,8 @@ impl StandingRules {
     /// were removed have theirs.
     ///
     /// # Errors
-    /// [`CurateError`] when rows cannot be read.
-    pub(super) fn fill(&self, batch: &mut CommitBatch<'_>, block: u64) -> Result<(), CurateError> {
+    /// [`Error`] when rows cannot be read.
+    pub(super) fn fill(&self, batch: &mut CommitBatch<'_>, block: u64) -> Result<(), Error> {
         let view = batch.view().clone();
         let mut blocklist = Blocklist::new(&view)?;
         self.fill_by(batch, block, |under, shown, document| {
@@ -102,12 +101,8 @@ impl StandingRules {
         &self,
         batch: &mut CommitBatch<'_>,
         block: u64,
-        mut standing: impl FnMut(
-            &View,
-            &ShownGeneration,
-            DocId,
-        ) -> Result<Option<Standing>, CurateError>,
-    ) -> Result<(), CurateError> {
+        mut standing: impl FnMut(&View, &ShownGeneration, DocId) -> Result<Option<Standing>, Error>,
+    ) -> Result<(), Error> {
         let view = batch.view().clone();
         let documents: Range<u64> =
             block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
@@ -161,7 +156,7 @@ fn matched(
     view: &View,
     shown: &ShownGeneration,
     document: DocId,
-) -> Result<Option<Standing>, CurateError> {
+) -> Result<Option<Standing>, Error> {
     let found = view.match_at((view.generation(), shown.until), document)?;
     Ok(found.map(|found| found.kind.standing()))
 }

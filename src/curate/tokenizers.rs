@@ -1,11 +1,10 @@
 //! The tokenizers of a corpus: found, loaded, registered, proven and dropped.
 
 use super::encode::sample_texts;
-use super::error::CurateError;
 use super::tokens::other_ids;
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::decide::LoadedTokenizer;
-use model::{DocId, Error, MaskRule, TokenizerId};
+use model::{DocId, Error, ErrorKind, Hint, MaskRule, TokenizerId};
 use std::sync::Arc;
 use std::time::Instant;
 use store::{
@@ -24,7 +23,7 @@ impl Corpus {
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when its file is damaged.
     pub fn tokenizer(&self, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
-        Ok(load(self.view(), name)?)
+        load(self.view(), name)
     }
 
     /// What is stored about the tokenizer of that name.
@@ -182,12 +181,16 @@ pub fn find<'v>(
 /// The tokenizer of that name with its encoder; without a name the first of the corpus.
 ///
 /// # Errors
-/// [`TokenizerError::Unknown`]; [`CurateError`] when its file is absent or damaged.
-pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, CurateError> {
+/// [`TokenizerError::Unknown`]; [`Error`] when its file is absent or damaged.
+pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
     let (id, record) = match (name, view.tokenizers().next()) {
         (Some(name), _) => find(view, name)?,
         (None, Some(first)) => first,
-        (None, None) => return Err(TokenizerError::NoneRegistered.into()),
+        (None, None) => {
+            let hint = Hint::text("add one").with_command("corpusdb tokenizer add");
+            let message = "the corpus has no tokenizer";
+            return Err(Error::of(ErrorKind::NotFound, message).with_hint(hint));
+        }
     };
     load_record(view, id, record, false).map(built)
 }
@@ -195,8 +198,8 @@ pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, CurateEr
 /// All tokenizers of a corpus, to read by.
 ///
 /// # Errors
-/// [`CurateError`] when a file is absent or damaged.
-pub fn load_all(view: &View) -> Result<Vec<LoadedTokenizer>, CurateError> {
+/// [`Error`] when a file is absent or damaged.
+pub fn load_all(view: &View) -> Result<Vec<LoadedTokenizer>, Error> {
     view.tokenizers().map(|(id, record)| load_record(view, id, record, false).map(built)).collect()
 }
 
@@ -210,8 +213,8 @@ fn built(loaded: LoadedTokenizer) -> LoadedTokenizer {
 /// same first, on documents that are stored. Their encoders are built when there is something to encode.
 ///
 /// # Errors
-/// [`CurateError::OtherLineage`]; [`CurateError`] when a file is absent or damaged.
-pub fn load_to_write(writer: &mut StoreWriter) -> Result<Vec<LoadedTokenizer>, CurateError> {
+/// [`Error`] when one gives other ids here than the stored ones, or a file is absent or damaged.
+pub fn load_to_write(writer: &mut StoreWriter) -> Result<Vec<LoadedTokenizer>, Error> {
     let view = writer.view();
     let loaded = view.tokenizers().map(|(id, record)| load_record(view, id, record, true));
     let loaded = loaded.collect::<Result<Vec<_>, _>>()?;
@@ -225,10 +228,7 @@ pub fn load_to_write(writer: &mut StoreWriter) -> Result<Vec<LoadedTokenizer>, C
 ///
 /// # Errors
 /// As [`load`] and [`load_to_write`].
-pub fn load_to_encode(
-    writer: &mut StoreWriter,
-    name: &str,
-) -> Result<LoadedTokenizer, CurateError> {
+pub fn load_to_encode(writer: &mut StoreWriter, name: &str) -> Result<LoadedTokenizer, Error> {
     let view = writer.view();
     let (id, record) = find(view, name)?;
     let loaded = load_record(view, id, record, true)?;
@@ -241,7 +241,7 @@ fn load_record(
     id: TokenizerId,
     record: &TokenizerRecord,
     is_writer: bool,
-) -> Result<LoadedTokenizer, CurateError> {
+) -> Result<LoadedTokenizer, Error> {
     let file = view.tokenizer_file(id)?;
     let tokenizer = match is_sentencepiece_reference(&record.reference) {
         true => Tokenizer::load_sentencepiece(&file, &view.tokenizer_original(id, 0)?)?,
@@ -259,12 +259,11 @@ fn load_record(
 /// enough text to tell.
 ///
 /// # Errors
-/// [`TokenizerError`] when the file is not a tokenizer or one that has no ids for some texts; [`CurateError::Store`]
-/// when the name is malformed or taken by another.
+/// [`Error`] when the file is not a tokenizer or one that has no ids for some texts, or the name is malformed or taken by another.
 pub fn register(
     writer: &mut StoreWriter,
     new: &TokenizerRegistration<'_>,
-) -> Result<(TokenizerRecord, Option<f64>), CurateError> {
+) -> Result<(TokenizerRecord, Option<f64>), Error> {
     let model = new.model()?;
     let hash = hash_of(new.json, model);
     if let Some((_, known)) = writer.view().tokenizer_named(new.name)
@@ -343,12 +342,12 @@ fn is_older(known: &TokenizerRecord, json: &[u8], model: Option<&[u8]>) -> bool 
 /// is.
 ///
 /// # Errors
-/// [`CurateError::Store`].
+/// [`Error`] for such a name, or when a row cannot be read.
 pub fn check_new_name(
     view: &View,
     name: &str,
     is_same: impl FnOnce(&[u8]) -> bool,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     check_column_name(name)?;
     let Some((id, _)) = view.tokenizer_named(name) else { return Ok(()) };
     match view.tokenizer_decisions(id)? {
@@ -361,8 +360,8 @@ pub fn check_new_name(
 /// same ids here, and notes it: later processes go by that.
 ///
 /// # Errors
-/// [`CurateError::OtherLineage`] when it gives others.
-fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), CurateError> {
+/// [`Error`] when it gives others.
+fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), Error> {
     let (_, record) = find(writer.view(), &loaded.name)?;
     let reference = loaded.tokenizer.reference().to_owned();
     let backend = loaded.tokenizer.new_verdict().unwrap_or_else(|| record.backend.clone());
@@ -371,9 +370,13 @@ fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), Curat
     }
     let record = record.clone();
     if let Some(document) = other_ids(writer.view(), loaded)? {
-        let tokenizer = loaded.name.clone();
-        let stored = record.reference;
-        return Err(CurateError::OtherLineage { tokenizer, stored, document });
+        let message = format!(
+            "the ids of tokenizer `{}` were computed by {}, and this release computes others (document {document})",
+            loaded.name, record.reference
+        );
+        let way_out =
+            "register its file under another name and backfill, or keep using the older release";
+        return Err(Error::of(ErrorKind::Failed, message).with_hint(Hint::text(way_out)));
     }
     let mut batch = writer.begin()?;
     batch.update_tokenizer(loaded.id, &TokenizerRecord { reference, backend, ..record })?;
@@ -385,18 +388,24 @@ fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), Curat
 /// with records, it is refused unless `force`.
 ///
 /// # Errors
-/// [`TokenizerError::Unknown`]; [`CurateError::InUse`].
+/// [`Error`] when there is no such tokenizer, or something depends on it.
 pub fn drop_tokenizer(
     writer: &mut StoreWriter,
     name: &str,
     plans: &[u32],
     force: bool,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let (id, _) = find(writer.view(), name)?;
     let given = writer.view().count_imported_ids(id)?;
     if !force && (!plans.is_empty() || given > 0) {
-        let (tokenizer, plans) = (name.to_owned(), plans.to_vec());
-        return Err(CurateError::InUse { tokenizer, plans, given });
+        let mut what = Vec::new();
+        if !plans.is_empty() {
+            what.push(format!("plans {} use tokenizer `{name}`", listed(plans)));
+        }
+        if given > 0 {
+            what.push(format!("the ids of {given} documents by `{name}` came with their records and cannot be recomputed"));
+        }
+        return Err(in_use(what.join(", and ")));
     }
     let mut batch = writer.begin()?;
     batch.drop_tokenizer(id)?;
@@ -406,6 +415,16 @@ pub fn drop_tokenizer(
 
 fn about(name: &str) -> CommitRecord {
     CommitRecord::about("tokenizer", name)
+}
+
+/// That something depends on what is to be dropped.
+pub(super) fn in_use(message: String) -> Error {
+    Error::of(ErrorKind::Failed, message).with_hint(Hint::text("`force=` drops it anyway"))
+}
+
+/// The numbers of plans, as a message lists them.
+pub(super) fn listed(plans: &[u32]) -> String {
+    plans.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! The stored tokens of documents: told with their texts, compared with those of an encoder.
 
 use super::encode::spread;
-use super::error::CurateError;
 use crate::corpus::Corpus;
 use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document, encode_placed};
 use crate::query::QueryError;
-use model::{DocId, Error, LossSpan, TokenizerId};
+use model::{DocId, Error, ErrorKind, LossSpan, TokenizerId};
 use serde::Serialize;
 use store::View;
 use tokenizer::Tokenizer;
@@ -43,7 +42,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown); [`QueryError::NoDocument`];
-    /// [`CurateError`](crate::curate::CurateError) when it was never encoded.
+    /// [`Error`] when it was never encoded.
     pub fn tokens_of(
         &self,
         document: DocId,
@@ -55,24 +54,29 @@ impl Corpus {
         }
         let loaded = self.tokenizer(tokenizer)?;
         let LoadedTokenizer { id, name, tokenizer, .. } = &loaded;
-        Ok(shown_tokens(self.view(), document, *id, name, tokenizer)?)
+        shown_tokens(self.view(), document, *id, name, tokenizer)
     }
 }
 
 /// The stored tokens of a document.
 ///
 /// # Errors
-/// [`CurateError::NotEncoded`]; [`CurateError::Store`] when a row cannot be read.
+/// [`Error`] when it was never encoded, or a row cannot be read.
 pub fn shown_tokens(
     view: &View,
     document: DocId,
     id: TokenizerId,
     name: &str,
     tokenizer: &Tokenizer,
-) -> Result<ShownTokens, CurateError> {
+) -> Result<ShownTokens, Error> {
     let mut ids = Vec::new();
     if !view.tokens(id, document, &mut ids)? {
-        return Err(CurateError::NotEncoded { document, tokenizer: name.to_owned() });
+        return Err(Error::of(
+            ErrorKind::NotFound,
+            format!(
+                "document {document} was never encoded by tokenizer `{name}`: only kept documents are"
+            ),
+        ));
     }
     let texts = texts(view, document, tokenizer, &ids)?;
     let spans = view.loss(id, document)?;
@@ -87,13 +91,13 @@ pub fn shown_tokens(
 /// with its record.
 ///
 /// # Errors
-/// [`CurateError`] when rows cannot be read, or the text is refused.
+/// [`Error`] when rows cannot be read, or the text is refused.
 pub fn token_ends(
     view: &View,
     tokenizer: &Tokenizer,
     document: DocId,
     text: &str,
-) -> Result<Option<Vec<u32>>, CurateError> {
+) -> Result<Option<Vec<u32>>, Error> {
     let form = view.text_form(document)?.unwrap_or_default();
     if form.given.is_some() {
         return Ok(None);
@@ -106,8 +110,8 @@ pub fn token_ends(
 /// over the corpus.
 ///
 /// # Errors
-/// [`CurateError`] when one cannot be read.
-pub fn other_ids(view: &View, loaded: &LoadedTokenizer) -> Result<Option<DocId>, CurateError> {
+/// [`Error`] when one cannot be read.
+pub fn other_ids(view: &View, loaded: &LoadedTokenizer) -> Result<Option<DocId>, Error> {
     let (mut encoder, mut stored) = (loaded.tokenizer.encoder(), Vec::new());
     for document in spread(view)? {
         let header = view.expect_header(document)?;
@@ -133,7 +137,7 @@ fn texts(
     document: DocId,
     tokenizer: &Tokenizer,
     ids: &[u32],
-) -> Result<Vec<String>, CurateError> {
+) -> Result<Vec<String>, Error> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }

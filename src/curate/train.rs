@@ -1,12 +1,11 @@
 //! Trains a tokenizer on stored texts, or extends one: one scan that counts pre-tokens, then the trainer. What decided the
 //! result is stored with it.
 
-use super::error::CurateError;
 use super::sample::{DocumentSample, TextGrouping, TextGroups, for_each_block};
 use super::tokenizers::find;
 use crate::corpus::CorpusWriter;
 use crate::query::select;
-use model::{Context, DocId, Error};
+use model::{Context, DocId, Error, ErrorKind, Hint};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
@@ -172,7 +171,7 @@ impl CorpusWriter {
     /// Trains a tokenizer; not registered yet.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError) when there is nothing to train on or the options cannot be had.
+    /// [`Error`] when there is nothing to train on or the options cannot be had.
     pub fn train_tokenizer(
         &self,
         options: &TrainOptions,
@@ -188,7 +187,7 @@ impl CorpusWriter {
     /// A registered BPE that continues training on the kept documents of a condition; not registered yet.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError) when it is no BPE or there is nothing
+    /// [`TokenizerError::Unknown`]; [`Error`] when it is no BPE or there is nothing
     /// to train on.
     pub fn extend_by_growth(
         &self,
@@ -209,14 +208,14 @@ impl CorpusWriter {
 /// of threads.
 ///
 /// # Errors
-/// [`CurateError::NothingToTrainOn`]; [`CurateError::Tokenizer`] for options that cannot be had;
-/// [`CurateError`] when the condition is wrong or a text cannot be read.
+/// [`Error`] when there is nothing to train on, for options that cannot be had, when the condition is wrong or a text
+/// cannot be read.
 pub fn train_tokenizer(
     view: &View,
     options: &TrainOptions,
     on: &TrainingTexts,
     context: &Context<'_>,
-) -> Result<TrainingResult, CurateError> {
+) -> Result<TrainingResult, Error> {
     options.check()?;
     let progress = context.progress;
     let selected = selection(view, on.condition.as_deref())?;
@@ -260,17 +259,15 @@ pub fn train_tokenizer(
 }
 
 /// The kept documents of a condition.
-pub(super) fn selection(
-    view: &View,
-    condition: Option<&str>,
-) -> Result<RoaringTreemap, CurateError> {
+pub(super) fn selection(view: &View, condition: Option<&str>) -> Result<RoaringTreemap, Error> {
     let mut selected = view.kept()?;
     if condition.is_some() {
-        selected &=
-            select(view, condition).map_err(|error| CurateError::Select(Box::new(error)))?;
+        selected &= select(view, condition)?;
     }
     if selected.is_empty() {
-        return Err(CurateError::NothingToTrainOn);
+        let message = "there are no kept documents to train a tokenizer on";
+        let hint = Hint::text("ingest some, or widen the condition (`where=`)");
+        return Err(Error::of(ErrorKind::NotFound, message).with_hint(hint));
     }
     Ok(selected)
 }
@@ -282,7 +279,7 @@ pub(super) fn count(
     documents: &RoaringTreemap,
     groups: &TextGroups,
     context: &Context<'_>,
-) -> Result<PretokenTable, CurateError> {
+) -> Result<PretokenTable, Error> {
     let limit = PretokenCounter::DEFAULT_LIMIT;
     let empty = PretokenCounter::new(json, groups.names.len(), limit)?;
     context.progress.begin("counting pre-tokens", Some(documents.len()));
@@ -300,7 +297,7 @@ pub(super) fn count(
                     for (document, group) in piece {
                         part.add_text(*group, &view.text(*document)?)?;
                     }
-                    Ok::<_, CurateError>(part)
+                    Ok::<_, Error>(part)
                 },
             )
             .try_reduce_with(|a, b| Ok(a.merge(b)));
@@ -318,14 +315,14 @@ pub(super) fn count(
 /// Goes on training a BPE of the corpus on the kept documents of a condition.
 ///
 /// # Errors
-/// As [`train_tokenizer`]; [`CurateError::Tokenizer`] when the base is no BPE.
+/// As [`train_tokenizer`]; [`Error`] when the base is no BPE.
 pub fn grow(
     view: &View,
     base: &[u8],
     options: GrowthOptions,
     condition: Option<&str>,
     context: &Context<'_>,
-) -> Result<TokenizerExtension, CurateError> {
+) -> Result<TokenizerExtension, Error> {
     let selected = selection(view, condition)?;
     let groups = TextGroups::of(view, &selected, TextGrouping::All)?;
     let table = count(view, base, &selected, &groups, context)?;
@@ -341,7 +338,7 @@ fn train_with_seeds(
     groups: &[String],
     options: &TrainOptions,
     context: &Context<'_>,
-) -> Result<TrainingOutput, CurateError> {
+) -> Result<TrainingOutput, Error> {
     /// A smaller vocabulary may need a few more tokens on the way to one asked for.
     const TRIES: u32 = 8;
     let mut room = 0;
@@ -357,8 +354,11 @@ fn train_with_seeds(
         let extended = extend_by_terms(&trained.json, &seeds, forms)?;
         for term in &extended.terms {
             if let Some(reason) = term.refused() {
-                let (token, reason) = (term.term.clone(), reason.to_owned());
-                return Err(CurateError::SeedToken { token, reason });
+                let token = &term.term;
+                return Err(Error::of(
+                    ErrorKind::BadTokenizer,
+                    format!("seed token `{token}` cannot be one token: {reason}"),
+                ));
             }
         }
         let added = u32::try_from(extended.map.rows.len()).unwrap_or(u32::MAX);

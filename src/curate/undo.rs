@@ -6,10 +6,9 @@
 //! as it reads one that another file overtook. What no row tells afterwards is noted with the commit.
 
 use super::erase::identity_of;
-use super::error::CurateError;
 use super::remove::{CHUNK, ChunkedChange, KeptChanges, RemovalReport};
 use crate::decide::{Blocklist, DecisionSession, LoadedTokenizer};
-use model::{CommitSeq, Context, DocId, MatchKind, Standing};
+use model::{CommitSeq, Context, DocId, Error, MatchKind, Standing};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -25,14 +24,14 @@ pub(super) const INGEST: &str = "ingest";
 /// of theirs count as unread. Answers how many files these are, too. The same call continues after a stop.
 ///
 /// # Errors
-/// [`CurateError`]; earlier commits stay.
+/// [`Error`]; earlier commits stay.
 pub(crate) fn undo_ingest(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     own: &RoaringTreemap,
     record: &CommitRecord,
     context: &Context<'_>,
-) -> Result<(RemovalReport, u64), CurateError> {
+) -> Result<(RemovalReport, u64), Error> {
     let left = own - writer.view().documents_standing(Standing::Removed)?;
     let mut report = RemovalReport { selected: own.len(), ..RemovalReport::default() };
     report.unchanged = own.len() - left.len();
@@ -59,7 +58,7 @@ fn superseded_by(
     view: &View,
     own: &RoaringTreemap,
     range: Range<u64>,
-) -> Result<Vec<(DocId, DocId)>, CurateError> {
+) -> Result<Vec<(DocId, DocId)>, Error> {
     let mut found = Vec::new();
     for row in view.matched()? {
         let (old, _, by) = row?;
@@ -77,7 +76,7 @@ fn take_out(
     session: &mut DecisionSession,
     chunk: &[DocId],
     superseded: &[(DocId, DocId)],
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let view = batch.view().clone();
     let mut back = Vec::new();
     for document in chunk {
@@ -99,15 +98,11 @@ fn take_out(
         }
     }
     let (blocklist, _) = Blocklist::new(&view)?.lift(&[])?.readmit(session, back)?;
-    Ok(blocklist.write(batch)?)
+    blocklist.write(batch)
 }
 
 /// The files of documents count as unread, in their sources and in that of their ingest. Answers how many did not.
-fn forget_files(
-    batch: &mut CommitBatch<'_>,
-    chunk: &[DocId],
-    ingest: &str,
-) -> Result<u64, CurateError> {
+fn forget_files(batch: &mut CommitBatch<'_>, chunk: &[DocId], ingest: &str) -> Result<u64, Error> {
     let view = batch.view().clone();
     let ingest = view.source_named(ingest).map(|(source, _)| source);
     let mut files = BTreeSet::new();
@@ -131,14 +126,14 @@ fn forget_files(
 /// stay so: the next ingest reads them, and knows their records. The same call continues after a stop.
 ///
 /// # Errors
-/// [`CurateError`]; earlier commits stay.
+/// [`Error`]; earlier commits stay.
 pub(crate) fn redo_ingest(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     documents: &RoaringTreemap,
     record: &CommitRecord,
     context: &Context<'_>,
-) -> Result<RemovalReport, CurateError> {
+) -> Result<RemovalReport, Error> {
     let left = documents & writer.view().documents_standing(Standing::Removed)?;
     let mut report = RemovalReport { selected: documents.len(), ..RemovalReport::default() };
     report.unchanged = documents.len() - left.len();

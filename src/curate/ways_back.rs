@@ -1,13 +1,12 @@
 //! The way back from a verb: what undoes it, or why nothing does, in the light of the verbs behind it that stand.
 
 use super::erase::identity_of;
-use super::error::CurateError;
 use super::fields::{ComputedField, FieldBefore, NewField};
 use super::log::{History, LogEntry, LoggedVerb, is_part};
 use super::remove::{BlocksBefore, by_extent};
 use super::undo::INGEST;
 use crate::decide::BlockExtent;
-use model::{CommitSeq, DocId, MatchKind, Policy, Standing};
+use model::{CommitSeq, DocId, Error, Hint, MatchKind, Policy, Standing};
 use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
 use store::View;
@@ -48,8 +47,8 @@ pub(crate) struct Undoable {
 /// The newest `limit` verbs, newest first.
 ///
 /// # Errors
-/// [`CurateError`] when rows cannot be read.
-pub(crate) fn log(view: &View, limit: usize) -> Result<Vec<LogEntry>, CurateError> {
+/// [`Error`] when rows cannot be read.
+pub(crate) fn log(view: &View, limit: usize) -> Result<Vec<LogEntry>, Error> {
     let (mut history, mut found) = (History::new(view)?, Vec::new());
     while found.len() < limit
         && let Some(verb) = history.step_back()?
@@ -69,8 +68,8 @@ pub(crate) fn log(view: &View, limit: usize) -> Result<Vec<LogEntry>, CurateErro
 /// The verb that has this commit, or the newest one that changed documents, a policy or fields and stands.
 ///
 /// # Errors
-/// [`CurateError::NoUndo`] when it cannot be undone, or there is none.
-pub(crate) fn undoable(view: &View, commit: Option<CommitSeq>) -> Result<Undoable, CurateError> {
+/// [`Error`] when it cannot be undone, or there is none.
+pub(crate) fn undoable(view: &View, commit: Option<CommitSeq>) -> Result<Undoable, Error> {
     let (mut history, mut newest) = (History::new(view)?, None);
     while let Some(verb) = history.step_back()? {
         let last_undoes = *newest.get_or_insert(verb.undoes);
@@ -90,9 +89,7 @@ pub(crate) fn undoable(view: &View, commit: Option<CommitSeq>) -> Result<Undoabl
                     let goes_on = last_undoes == Some(verb.first.0);
                     Ok(Undoable { entry, way, goes_on })
                 }
-                Err(Refusal { why, command }) => {
-                    Err(CurateError::NoUndo { what: verb.words(), why, command })
-                }
+                Err(Refusal { why, command }) => Err(no_undo(&verb.words(), &why, command)),
             };
         }
         history.pass(verb);
@@ -106,7 +103,16 @@ pub(crate) fn undoable(view: &View, commit: Option<CommitSeq>) -> Result<Undoabl
             "no verb left changes documents, policy or fields".to_owned(),
         ),
     };
-    Err(CurateError::NoUndo { what, why, command: None })
+    Err(no_undo(&what, &why, None))
+}
+
+/// That a verb cannot be undone, and the command that does it, where one does.
+fn no_undo(what: &str, why: &str, command: Option<String>) -> Error {
+    let hint = match command {
+        Some(command) => Hint::text("run it").with_command(command),
+        None => Hint::text("the verbs that can be undone are listed").with_command("corpusdb log"),
+    };
+    Error::bad_input(format!("{what} cannot be undone: {why}")).with_hint(hint)
 }
 
 /// Why a verb is not undone, and the command of another verb that does it.
@@ -123,7 +129,7 @@ impl From<String> for Refusal {
 
 impl History<'_> {
     /// How a verb is undone, or why it is not.
-    pub(super) fn way(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, CurateError> {
+    pub(super) fn way(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, Error> {
         let undone_by = self.undone.get(&verb.first.0);
         let way = match verb.record.kind.as_str() {
             "ingest" => {
@@ -148,7 +154,7 @@ impl History<'_> {
     }
 
     /// Whether something is left of a verb that a stopped undo has begun with.
-    fn is_begun(&self, way: &UndoWay) -> Result<bool, CurateError> {
+    fn is_begun(&self, way: &UndoWay) -> Result<bool, Error> {
         let removed = self.view.documents_standing(Standing::Removed)?;
         Ok(match way {
             UndoWay::Ingest(documents) => !documents.is_subset(&removed),
@@ -168,7 +174,7 @@ impl History<'_> {
     }
 
     /// Whether documents block otherwise than before a verb.
-    fn blocks_otherwise(&self, before: &BlocksBefore) -> Result<bool, CurateError> {
+    fn blocks_otherwise(&self, before: &BlocksBefore) -> Result<bool, Error> {
         let documents = with_blocking(&RoaringTreemap::new(), before);
         Ok(by_extent(self.view, &documents)? != *before)
     }
@@ -177,7 +183,7 @@ impl History<'_> {
         &self,
         verb: &LoggedVerb,
         own: RoaringTreemap,
-    ) -> Result<Result<UndoWay, Refusal>, CurateError> {
+    ) -> Result<Result<UndoWay, Refusal>, Error> {
         if own.is_empty() {
             return Ok(Err("it stored no document".to_owned().into()));
         }
@@ -187,7 +193,7 @@ impl History<'_> {
         if let Some(refusal) = self.superseded(&own, verb.last)? {
             return Ok(Err(refusal));
         }
-        let was_superseded = |document: DocId| -> Result<bool, CurateError> {
+        let was_superseded = |document: DocId| -> Result<bool, Error> {
             let found = self.view.match_of(document)?;
             Ok(found.is_some_and(|found| {
                 found.kind == MatchKind::Superseded && own.contains(found.witness.0)
@@ -197,7 +203,7 @@ impl History<'_> {
         Ok(refusal.map_or(Ok(UndoWay::Ingest(own)), Err))
     }
 
-    fn of_undo(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, CurateError> {
+    fn of_undo(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, Error> {
         let own = self.removals(verb)?;
         if let Some(refusal) = self.purged(&own)? {
             return Ok(Err(refusal));
@@ -221,7 +227,7 @@ impl History<'_> {
             }
             identities.extend(hashes);
         }
-        let has_key = |document: DocId| -> Result<bool, CurateError> {
+        let has_key = |document: DocId| -> Result<bool, Error> {
             let identity = identity_of(self.view, &self.view.expect_header(document)?)?;
             Ok(identities.contains(&identity))
         };
@@ -229,7 +235,7 @@ impl History<'_> {
         Ok(refusal.map_or(Ok(UndoWay::UndoneIngest(own)), Err))
     }
 
-    fn of_removal(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, CurateError> {
+    fn of_removal(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, Error> {
         let (documents, blocks) = (self.removals(verb)?, verb.blocks_before());
         let own = with_blocking(&documents, &blocks);
         if own.is_empty() {
@@ -242,7 +248,7 @@ impl History<'_> {
         Ok(refusal.map_or(Ok(UndoWay::Removal(documents, blocks)), Err))
     }
 
-    fn of_restoration(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, CurateError> {
+    fn of_restoration(&self, verb: &LoggedVerb) -> Result<Result<UndoWay, Refusal>, Error> {
         if verb.before.iter().any(|(_, before)| before == INGEST) {
             return self.of_ingest(verb, self.removals(verb)?);
         }
@@ -324,7 +330,7 @@ impl History<'_> {
     }
 
     /// The documents that a verb removed or restored.
-    fn removals(&self, verb: &LoggedVerb) -> Result<RoaringTreemap, CurateError> {
+    fn removals(&self, verb: &LoggedVerb) -> Result<RoaringTreemap, Error> {
         let mut documents = RoaringTreemap::new();
         for commit in verb.commits() {
             documents |= self.view.removed_by(commit)?.unwrap_or_default();
@@ -333,18 +339,14 @@ impl History<'_> {
     }
 
     /// Nothing is left of purged documents that could come back.
-    fn purged(&self, own: &RoaringTreemap) -> Result<Option<Refusal>, CurateError> {
+    fn purged(&self, own: &RoaringTreemap) -> Result<Option<Refusal>, Error> {
         let purged = self.view.documents_standing(Standing::Purged)?.intersection_len(own);
         let why = || format!("{purged} of its documents were purged, and what is purged is gone");
         Ok((purged > 0).then(|| why().into()))
     }
 
     /// An ingest behind `last` that stored newer content under the keys of these documents.
-    fn superseded(
-        &self,
-        own: &RoaringTreemap,
-        last: CommitSeq,
-    ) -> Result<Option<Refusal>, CurateError> {
+    fn superseded(&self, own: &RoaringTreemap, last: CommitSeq) -> Result<Option<Refusal>, Error> {
         let superseded = self.view.documents_standing(Standing::Superseded)? & own;
         for document in superseded.iter().map(DocId) {
             let Some(found) = self.view.match_of(document)? else { continue };
@@ -365,8 +367,8 @@ impl History<'_> {
         &self,
         own: &RoaringTreemap,
         last: CommitSeq,
-        depend: impl Fn(DocId) -> Result<bool, CurateError>,
-    ) -> Result<Option<Refusal>, CurateError> {
+        depend: impl Fn(DocId) -> Result<bool, Error>,
+    ) -> Result<Option<Refusal>, Error> {
         for later in self.later.iter().rev().filter(|later| later.first > last) {
             if !["remove", "restore", "purge"].contains(&later.record.kind.as_str()) {
                 continue;
@@ -395,7 +397,7 @@ fn stands_on(commit: CommitSeq, what: &str) -> Refusal {
 }
 
 /// Why a verb of another kind is not undone, or what undoes it.
-fn no_way(view: &View, kind: &str, verb: &LoggedVerb) -> Result<Refusal, CurateError> {
+fn no_way(view: &View, kind: &str, verb: &LoggedVerb) -> Result<Refusal, Error> {
     let subject = &verb.record.subject;
     let is_there = match kind {
         "tokenizer" => view.tokenizer_named(subject).is_some(),

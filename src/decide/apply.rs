@@ -2,10 +2,9 @@
 
 use super::decision::DecisionCounts;
 use super::encode::{LoadedTokenizer, encode_kept_again};
-use super::error::DecideError;
 use super::session::{CommitDecisions, DecisionSession};
 use super::writer_cache::WriterCache;
-use model::{BucketKey, BucketMap, DocId, Interrupt, Standing, bucket_keys};
+use model::{BucketKey, BucketMap, DocId, Error, Interrupt, Standing, bucket_keys};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use store::{BucketJoin, CommitBatch};
@@ -25,13 +24,13 @@ pub struct AppliedDecisions {
 /// is kept now and was not, ascending; with `stored_only` without documents that the session saw come in.
 ///
 /// # Errors
-/// [`DecideError`] when the store cannot be read, or a stop was requested.
+/// [`Error`] when the store cannot be read, or a stop was requested.
 pub fn decide(
     batch: &mut CommitBatch<'_>,
     session: DecisionSession,
     tokenizers: &[LoadedTokenizer],
     stored_only: bool,
-) -> Result<(Vec<DocId>, AppliedDecisions), DecideError> {
+) -> Result<(Vec<DocId>, AppliedDecisions), Error> {
     let decisions = session.settle()?;
     let newly_kept = decisions.newly_kept(stored_only);
     let applied = decisions.apply(batch)?;
@@ -58,7 +57,7 @@ pub fn decide_reranked(
     batch: &mut CommitBatch<'_>,
     tokenizers: &[LoadedTokenizer],
     interrupt: &Interrupt,
-) -> Result<RerankCounts, DecideError> {
+) -> Result<RerankCounts, Error> {
     let reranked = batch.reranked().clone();
     if reranked.is_empty() {
         return Ok(RerankCounts::default());
@@ -84,8 +83,8 @@ impl CommitDecisions {
     /// been added.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn apply(mut self, batch: &mut CommitBatch<'_>) -> Result<AppliedDecisions, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn apply(mut self, batch: &mut CommitBatch<'_>) -> Result<AppliedDecisions, Error> {
         let no_longer_kept = self.no_longer_kept();
         let overlay = &self.0.overlay;
         for (id, change) in overlay.standing_changes() {
@@ -147,11 +146,7 @@ impl CommitDecisions {
     }
 
     /// Documents that stopped being eligible leave their buckets: nothing looks for them there.
-    fn leave_buckets(
-        &self,
-        batch: &mut CommitBatch<'_>,
-        gone: &[DocId],
-    ) -> Result<(), DecideError> {
+    fn leave_buckets(&self, batch: &mut CommitBatch<'_>, gone: &[DocId]) -> Result<(), Error> {
         if !self.0.overlay.mode().is_near() || gone.is_empty() {
             return Ok(());
         }
@@ -159,7 +154,7 @@ impl CommitDecisions {
             .par_iter()
             .with_min_len(64)
             .map(|id| Ok((*id, self.buckets_of(*id)?)))
-            .collect::<Result<_, DecideError>>()?;
+            .collect::<Result<_, Error>>()?;
         let mut leaving: Vec<(u8, u64, DocId)> = placed
             .iter()
             .flat_map(|(id, bands)| bucket_keys(bands).map(move |(band, hash)| (band, hash, *id)))
@@ -169,7 +164,7 @@ impl CommitDecisions {
     }
 
     /// The keys of a stored document's buckets; none without a sketch.
-    pub(super) fn buckets_of(&self, document: DocId) -> Result<Vec<u64>, DecideError> {
+    pub(super) fn buckets_of(&self, document: DocId) -> Result<Vec<u64>, Error> {
         // Most successors differ in other fields only: what they joined need not be computed again.
         if let Some(found) = self.0.overlay.match_of(document)?
             && let Some(bands) = self.0.overlay.joined_buckets(found.witness)
@@ -189,7 +184,7 @@ impl CommitDecisions {
 
     /// Puts those that joined into their buckets. What the store holds of these is known of who was looked
     /// up before; of all others it is asked at once.
-    fn write_joined(&self, batch: &mut CommitBatch<'_>) -> Result<(), DecideError> {
+    fn write_joined(&self, batch: &mut CommitBatch<'_>) -> Result<(), Error> {
         let is_known = |id: &DocId| self.0.finder.prefetched.contains_key(id);
         let unknown = self.0.overlay.joined().filter(|(id, _)| !is_known(id));
         let mut keys: Vec<BucketKey> = unknown.flat_map(|(_, bands)| bucket_keys(bands)).collect();

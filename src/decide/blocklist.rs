@@ -5,10 +5,9 @@
 //! blocks by the rows of both versions of a normaliser: looking up new documents by both would fingerprint each one
 //! twice while any block exists.
 
-use super::error::DecideError;
 use super::fingerprints::stored_sketch;
 use super::session::DecisionSession;
-use model::{DocId, Policy, Standing, text_hash};
+use model::{DocId, Error, Policy, Standing, text_hash};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -115,13 +114,13 @@ impl BlockKeys {
     /// Of a stored document; `with_sketch` when similarity matters.
     ///
     /// # Errors
-    /// [`DecideError`] when the sketch cannot be read.
+    /// [`Error`] when the sketch cannot be read.
     pub fn of(
         view: &View,
         document: DocId,
         header: &DocumentRecord,
         with_sketch: bool,
-    ) -> Result<Self, DecideError> {
+    ) -> Result<Self, Error> {
         let sketch = if with_sketch { stored_sketch(view, document)? } else { None };
         Ok(Self::new(view.block_hashes(header), sketch))
     }
@@ -131,13 +130,13 @@ impl BlockKeys {
     /// version is known that its corpus had.
     ///
     /// # Errors
-    /// [`DecideError`] when its text or sketch cannot be read.
+    /// [`Error`] when its text or sketch cannot be read.
     pub fn of_removed(
         view: &View,
         document: DocId,
         header: &DocumentRecord,
         reach: BlockReach,
-    ) -> Result<Self, DecideError> {
+    ) -> Result<Self, Error> {
         let with_sketch = reach >= BlockReach::Similar;
         let mut keys = Self::of(view, document, header, with_sketch)?;
         let policy = view.policy();
@@ -181,8 +180,8 @@ impl<'v> Blocklist<'v> {
     /// As stored.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn new(view: &'v View) -> Result<Self, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn new(view: &'v View) -> Result<Self, Error> {
         let mut ways = BTreeSet::new();
         for what in BlockKind::ALL {
             if view.has_blocks(what)? {
@@ -212,13 +211,13 @@ impl<'v> Blocklist<'v> {
     /// A removed document blocks as far as `extent` says. What it blocks already stays blocked.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
+    /// [`Error`] when the store cannot be read.
     pub fn block(
         &mut self,
         document: DocId,
         of: &BlockKeys,
         extent: BlockExtent,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         for (what, hash) in self.meant(document, of, extent)? {
             self.change(what, hash, |by| {
                 by.insert(document);
@@ -230,13 +229,13 @@ impl<'v> Blocklist<'v> {
     /// Whether a removed document does not block yet as far as `extent` says.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
+    /// [`Error`] when the store cannot be read.
     pub fn lacks(
         &self,
         document: DocId,
         of: &BlockKeys,
         extent: BlockExtent,
-    ) -> Result<bool, DecideError> {
+    ) -> Result<bool, Error> {
         for (what, hash) in self.meant(document, of, extent)? {
             if !self.by(what, hash)?.contains(&document) {
                 return Ok(true);
@@ -251,7 +250,7 @@ impl<'v> Blocklist<'v> {
         document: DocId,
         of: &BlockKeys,
         BlockExtent { reach, key }: BlockExtent,
-    ) -> Result<Vec<(BlockKind, [u8; 16])>, DecideError> {
+    ) -> Result<Vec<(BlockKind, [u8; 16])>, Error> {
         if reach == BlockReach::Nothing {
             return Ok(Vec::new());
         }
@@ -272,8 +271,8 @@ impl<'v> Blocklist<'v> {
     /// Removed documents block nothing any more.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn lift(mut self, removed: &[DocId]) -> Result<LiftedBlocks<'v>, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn lift(mut self, removed: &[DocId]) -> Result<LiftedBlocks<'v>, Error> {
         let reach = self.reach();
         for document in removed {
             let header = self.view.expect_header(*document)?;
@@ -293,8 +292,8 @@ impl<'v> Blocklist<'v> {
     /// What the removal of a document that has these keys blocks.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn extent_of(&self, document: DocId, of: &BlockKeys) -> Result<BlockExtent, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn extent_of(&self, document: DocId, of: &BlockKeys) -> Result<BlockExtent, Error> {
         let blocks = |way| self.is_blocking(document, of.keys().filter(|(what, _)| *what == way));
         let blocks_key = blocks(BlockKind::Identity)?;
         let reach = match () {
@@ -310,12 +309,12 @@ impl<'v> Blocklist<'v> {
     /// Whether a removed document blocks anything of this.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
+    /// [`Error`] when the store cannot be read.
     pub fn is_blocking(
         &self,
         document: DocId,
         keys: impl IntoIterator<Item = (BlockKind, [u8; 16])>,
-    ) -> Result<bool, DecideError> {
+    ) -> Result<bool, Error> {
         for (what, hash) in keys {
             if self.by(what, hash)?.contains(&document) {
                 return Ok(true);
@@ -330,7 +329,7 @@ impl<'v> Blocklist<'v> {
         what: BlockKind,
         hash: [u8; 16],
         change: impl FnOnce(&mut BTreeSet<DocId>),
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         let before = self.by(what, hash)?;
         let mut by: BTreeSet<DocId> = before.iter().copied().collect();
         change(&mut by);
@@ -344,8 +343,8 @@ impl<'v> Blocklist<'v> {
     /// The removed documents that block what has this hash, ascending.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn by(&self, what: BlockKind, hash: [u8; 16]) -> Result<Vec<DocId>, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn by(&self, what: BlockKind, hash: [u8; 16]) -> Result<Vec<DocId>, Error> {
         if !self.has(what) {
             return Ok(Vec::new());
         }
@@ -359,13 +358,13 @@ impl<'v> Blocklist<'v> {
     /// similarity comes into question.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
+    /// [`Error`] when the store cannot be read.
     pub fn keeps_out(
         &mut self,
         of: &BlockKeys,
         own: Option<DocId>,
-        shingles: impl FnOnce(&mut Fingerprinter) -> Result<Arc<[u64]>, DecideError>,
-    ) -> Result<bool, DecideError> {
+        shingles: impl FnOnce(&mut Fingerprinter) -> Result<Arc<[u64]>, Error>,
+    ) -> Result<bool, Error> {
         let mut similar = BTreeSet::new();
         for (what, hash) in of.keys() {
             let others = self.by(what, hash)?.into_iter().filter(|other| Some(*other) != own);
@@ -391,12 +390,8 @@ impl<'v> Blocklist<'v> {
     /// [`RemovedText::keeps_out`].
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn is_similar(
-        &mut self,
-        text: (&Sketch, &[u64]),
-        other: DocId,
-    ) -> Result<bool, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn is_similar(&mut self, text: (&Sketch, &[u64]), other: DocId) -> Result<bool, Error> {
         let removed = if self.view.standing(other)? == Standing::Purged {
             RemovedText::Sketch(stored_sketch(self.view, other)?)
         } else {
@@ -406,7 +401,7 @@ impl<'v> Blocklist<'v> {
     }
 
     /// The shingles of a removed document.
-    fn shingles_of(&mut self, document: DocId) -> Result<Arc<[u64]>, DecideError> {
+    fn shingles_of(&mut self, document: DocId) -> Result<Arc<[u64]>, Error> {
         if let Some(found) = self.shingles.get(&document) {
             return Ok(Arc::clone(found));
         }
@@ -421,8 +416,8 @@ impl<'v> Blocklist<'v> {
     /// Writes what changed.
     ///
     /// # Errors
-    /// [`DecideError`] when the family is absent.
-    pub fn write(self, batch: &mut CommitBatch<'_>) -> Result<(), DecideError> {
+    /// [`Error`] when the family is absent.
+    pub fn write(self, batch: &mut CommitBatch<'_>) -> Result<(), Error> {
         for ((what, hash), by) in self.changed {
             batch.block(what, hash, &by)?;
         }
@@ -443,12 +438,12 @@ impl<'v> LiftedBlocks<'v> {
     /// list, and those that it still keeps out.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
+    /// [`Error`] when the store cannot be read.
     pub fn readmit(
         self,
         session: &mut DecisionSession,
         documents: impl IntoIterator<Item = DocId>,
-    ) -> Result<(Blocklist<'v>, RoaringTreemap), DecideError> {
+    ) -> Result<(Blocklist<'v>, RoaringTreemap), Error> {
         let Self { with_sketch, mut blocklist } = self;
         let view = blocklist.view;
         let mut still = RoaringTreemap::new();

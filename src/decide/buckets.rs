@@ -1,9 +1,8 @@
 //! The buckets of a commit's documents: their keys in one sorted run, each bucket read once, and how much of it.
 
 use super::crowd::{CROWDED, CrowdIndex, WHOLE};
-use super::error::DecideError;
 use super::overlay::Overlay;
-use model::{BucketKey, BucketMap, DocId, bucket_keys};
+use model::{BucketKey, BucketMap, DocId, Error, bucket_keys};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,7 +55,7 @@ pub(super) fn look_up_kept(
     crowd: &mut CrowdIndex,
     reach: CandidateLimits,
     keys: &[&[u64]],
-) -> Result<KeptBuckets, DecideError> {
+) -> Result<KeptBuckets, Error> {
     let is_kept = |other| overlay.is_kept(other);
     let (wanted, places) = sorted_keys(keys);
     let mut buckets = if crowd.knows_nothing() {
@@ -124,7 +123,7 @@ fn look_up_unknown(
     view: &View,
     crowd: &CrowdIndex,
     wanted: &[BucketKey],
-) -> Result<Vec<Option<BandBucket>>, DecideError> {
+) -> Result<Vec<Option<BandBucket>>, Error> {
     let (known, open): (Vec<_>, Vec<_>) = wanted.iter().partition(|key| crowd.knows(**key));
     let mut known = known.iter().zip(view.buckets_bulk(&known, 0, &|_| true)?).peekable();
     let mut open = open.iter().zip(view.buckets_bulk(&open, BUSY, &|_| true)?).peekable();
@@ -181,7 +180,7 @@ pub(super) fn look_up(
     is_open: &dyn Fn(BucketKey) -> bool,
     cap: usize,
     admit: &(dyn Fn(DocId) -> bool + Sync),
-) -> Result<CommitBuckets, DecideError> {
+) -> Result<CommitBuckets, Error> {
     let (keys, places) = sorted_keys(keys);
     let open: Vec<BucketKey> = keys.iter().copied().filter(|key| is_open(*key)).collect();
     let mut read = open.iter().zip(view.buckets_bulk(&open, cap, admit)?).peekable();

@@ -6,9 +6,8 @@ use super::crowd_search::{
     BucketScans, CrowdSearch, SketchedDocument, SkippedCandidates, closest, scan_buckets,
 };
 use super::decision::DecisionCounts;
-use super::error::DecideError;
 use super::overlay::Overlay;
-use model::{DocId, Interrupt, Match, Policy, bucket_keys};
+use model::{DocId, Error, Interrupt, Match, Policy, bucket_keys};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -76,7 +75,7 @@ impl CandidateFinder {
         overlay: &Overlay,
         wanted: Vec<SketchedDocument>,
         interrupt: &Interrupt,
-    ) -> Result<DecisionCounts, DecideError> {
+    ) -> Result<DecisionCounts, Error> {
         let (crowd, scans) = (&mut self.crowd, &mut self.scans);
         let mut counts = DecisionCounts::default();
         for (document, answer) in prefetch(overlay, crowd, self.limits, wanted, scans, interrupt)? {
@@ -109,7 +108,7 @@ impl CandidateFinder {
         (document, sketch): (DocId, &Sketch),
         candidates: impl IntoIterator<Item = Rank>,
         counts: &mut DecisionCounts,
-    ) -> Result<Option<Match>, DecideError> {
+    ) -> Result<Option<Match>, Error> {
         let mut verifier = Verifier::new(overlay, document, sketch);
         let mut found = None;
         for candidate in candidates {
@@ -132,7 +131,7 @@ fn prefetch(
     wanted: Vec<SketchedDocument>,
     scans: &mut BucketScans,
     interrupt: &Interrupt,
-) -> Result<Vec<(DocId, CandidateLookup)>, DecideError> {
+) -> Result<Vec<(DocId, CandidateLookup)>, Error> {
     let policy = overlay.view.policy();
     let keys: Vec<&[u64]> = wanted.iter().map(|wanted| wanted.bands.as_slice()).collect();
     let found = look_up_kept(overlay, crowd, reach, &keys)?;
@@ -220,7 +219,7 @@ impl<'a> Verifier<'a> {
         &mut self,
         candidate: DocId,
         craft: &mut Fingerprinter,
-    ) -> Result<Option<Match>, DecideError> {
+    ) -> Result<Option<Match>, Error> {
         let policy = self.overlay.view.policy();
         self.counts.compared += 1;
         let other = self.overlay.sketch(candidate)?;
@@ -241,7 +240,7 @@ impl<'a> Verifier<'a> {
 impl Overlay {
     /// Reads stored documents and those of this commit with what is compared of them, in parallel; those too
     /// short for a sketch are left out.
-    pub(super) fn entrants(&self, documents: &[DocId]) -> Result<Vec<CrowdMember>, DecideError> {
+    pub(super) fn entrants(&self, documents: &[DocId]) -> Result<Vec<CrowdMember>, Error> {
         let policy = self.view.policy();
         let read: Vec<Option<CrowdMember>> = documents
             .par_iter()
@@ -254,7 +253,7 @@ impl Overlay {
                     Ok(Some(CrowdMember { document: *document, sketch, shingles }))
                 },
             )
-            .collect::<Result<_, DecideError>>()?;
+            .collect::<Result<_, Error>>()?;
         Ok(read.into_iter().flatten().collect())
     }
 }

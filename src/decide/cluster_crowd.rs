@@ -9,9 +9,8 @@
 
 use super::cluster_labels::{ClusterCoverage, ClusterLabel};
 use super::crowd::{CrowdIndex, CrowdMember, ReadMembers};
-use super::error::DecideError;
 use super::overlay::Overlay;
-use model::{BucketKey, DocId, Standing};
+use model::{BucketKey, DocId, Error, Standing};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use text::dedup::DisjointSets;
 
@@ -26,9 +25,9 @@ impl CrowdIndex {
         &mut self,
         bucket: BucketKey,
         members: &[DocId],
-        mut cluster: impl FnMut(DocId) -> Result<DocId, DecideError>,
+        mut cluster: impl FnMut(DocId) -> Result<DocId, Error>,
         read: &ReadMembers<'_>,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         let (mut taken, mut passed) = (Vec::new(), BTreeMap::<ClusterLabel, Vec<DocId>>::new());
         // Of each cluster the members taken, and those of them that are not held yet.
         let mut here: BTreeMap<ClusterLabel, (u32, u32)> = BTreeMap::new();
@@ -72,7 +71,7 @@ impl CrowdIndex {
         label: ClusterLabel,
         members: &[DocId],
         read: &ReadMembers<'_>,
-    ) -> Result<bool, DecideError> {
+    ) -> Result<bool, Error> {
         let of = |crowd: &Self, one: &DocId| {
             crowd.family(Some(family)).is_some_and(|family| family.contains(*one))
         };
@@ -102,8 +101,8 @@ impl CrowdIndex {
         &mut self,
         document: DocId,
         buckets: &[BucketKey],
-        mut entrant: impl FnMut() -> Result<CrowdMember, DecideError>,
-    ) -> Result<(), DecideError> {
+        mut entrant: impl FnMut() -> Result<CrowdMember, Error>,
+    ) -> Result<(), Error> {
         self.is_changed = true;
         let label = self.labels.note(document);
         let mut families: BTreeMap<u32, Vec<BucketKey>> = BTreeMap::new();
@@ -187,7 +186,7 @@ impl CrowdIndex {
         label: ClusterLabel,
         members: &[DocId],
         read: &ReadMembers<'_>,
-    ) -> Result<bool, DecideError> {
+    ) -> Result<bool, Error> {
         self.is_changed = true;
         let label = self.labels.root(label);
         let has_room = self.put_all(family, label, members, read)?;
@@ -232,7 +231,7 @@ impl CrowdIndex {
         &mut self,
         buckets: &[BucketKey],
         read: &ReadMembers<'_>,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         let labels = std::mem::take(&mut self.labels);
         let mut counts: BTreeMap<ClusterLabel, u32> = BTreeMap::new();
         let group_of = |document| {
@@ -277,7 +276,7 @@ impl DocumentSets {
 }
 
 /// The document that stands for the component of an eligible one so far.
-pub(super) fn root_of(overlay: &Overlay, document: DocId) -> Result<DocId, DecideError> {
+pub(super) fn root_of(overlay: &Overlay, document: DocId) -> Result<DocId, Error> {
     match overlay.standing(document)? {
         Some(Standing::Exact | Standing::Near) => {
             Ok(overlay.match_of(document)?.map_or(document, |found| found.witness))

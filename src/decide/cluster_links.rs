@@ -5,10 +5,9 @@ use super::candidates::Verifier;
 use super::cluster_crowd::{DocumentSets, root_of};
 use super::cluster_labels::{ClusterCoverage, ClusterLabel};
 use super::crowd::{CROWDED, CrowdIndex, CrowdMember, WHOLE, share_a_bucket};
-use super::error::DecideError;
 use super::overlay::Overlay;
 use super::session::DecisionSession;
-use model::{BucketKey, BucketMap, DocId, bucket_keys};
+use model::{BucketKey, BucketMap, DocId, Error, bucket_keys};
 use roaring::RoaringTreemap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -39,7 +38,7 @@ impl<'s> ClusterRoots<'s> {
         Self { overlay, asked: HashMap::new(), read: Vec::new() }
     }
 
-    fn of(&mut self, document: DocId) -> Result<DocId, DecideError> {
+    fn of(&mut self, document: DocId) -> Result<DocId, Error> {
         if self.overlay.is_kept(document) {
             return Ok(document);
         }
@@ -66,7 +65,7 @@ pub(super) fn look_up_eligible(
     overlay: &Overlay,
     crowd: &mut CrowdIndex,
     keys: &[&[u64]],
-) -> Result<CommitBuckets, DecideError> {
+) -> Result<CommitBuckets, Error> {
     let admit = |other: DocId| overlay.is_met(other);
     let is_open = |key| crowd.held(key).is_none();
     let mut found = look_up(&overlay.view, keys, &is_open, CROWDED, &admit)?;
@@ -97,7 +96,7 @@ impl DecisionSession {
         bands: &[u64],
         taken: &[usize],
         forest: &mut DocumentSets,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         for (key, taken) in bucket_keys(bands).zip(taken) {
             let joined = self.overlay.local(key);
             if taken + joined.len() <= CROWDED || self.finder.crowd.held(key).is_some() {
@@ -127,7 +126,7 @@ impl DecisionSession {
         &mut self,
         one: &mut LinkState<'_>,
         beyond: &mut BucketMap<(Vec<DocId>, bool)>,
-    ) -> Result<bool, DecideError> {
+    ) -> Result<bool, Error> {
         let held = self.finder.crowd.held_of(bucket_keys(one.bands));
         if held.is_empty() {
             return Ok(false);
@@ -185,7 +184,7 @@ impl DecisionSession {
     }
 
     /// The documents of a cluster that links may lead to.
-    fn cluster(&self, label: ClusterLabel) -> Result<Vec<DocId>, DecideError> {
+    fn cluster(&self, label: ClusterLabel) -> Result<Vec<DocId>, Error> {
         let known = self.finder.crowd.labels.documents(label);
         let mut members = self.finder.crowd.joined_cluster(label);
         let mut roots = BTreeSet::new();
@@ -206,7 +205,7 @@ impl DecisionSession {
         one: &mut LinkState<'_>,
         family: u32,
         group: Option<u32>,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         let shingles = self.overlay.shingles(one.document, &mut self.finder.craft)?;
         let floor = estimate_floor(self.overlay.view.policy());
         let sought = FamilyQuery { shingles: &shingles, sketch: one.sketch, floor };
@@ -228,7 +227,7 @@ impl DecisionSession {
         &mut self,
         one: &mut LinkState<'_>,
         candidates: impl IntoIterator<Item = DocId>,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         let (overlay, crowd) = (&self.overlay, &mut self.finder.crowd);
         let mut verifier = Verifier::new(overlay, one.document, one.sketch);
         for other in candidates {
@@ -262,7 +261,7 @@ impl DecisionSession {
         key: BucketKey,
         beyond: &mut BucketMap<(Vec<DocId>, bool)>,
         candidates: &mut BTreeSet<DocId>,
-    ) -> Result<bool, DecideError> {
+    ) -> Result<bool, Error> {
         if self.finder.crowd.held(key).is_none_or(|held| held.is_whole) {
             return Ok(false);
         }
@@ -287,7 +286,7 @@ impl DecisionSession {
         document: DocId,
         sketch: &Sketch,
         bands: &[u64],
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         let held = self.finder.crowd.held_of(bucket_keys(bands));
         if held.is_empty() {
             return Ok(());

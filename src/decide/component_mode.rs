@@ -14,10 +14,9 @@ use super::candidates::Verifier;
 use super::cluster_crowd::{DocumentSets, root_of};
 use super::cluster_links::{LinkState, look_up_eligible};
 use super::decision::{Decision, DecisionCounts};
-use super::error::DecideError;
 use super::session::DecisionSession;
 use super::text_leaders::meet_texts;
-use model::{BucketMap, DedupMode, DocId, bucket_keys};
+use model::{BucketMap, DedupMode, DocId, Error, bucket_keys};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use text::dedup::{Fingerprinter, Overlap, Rank, Sketch};
@@ -34,7 +33,7 @@ struct UnlinkedDocument {
 }
 
 impl DecisionSession {
-    pub(super) fn settle_components(&mut self) -> Result<(), DecideError> {
+    pub(super) fn settle_components(&mut self) -> Result<(), Error> {
         self.dissolve()?;
         let ids: BTreeSet<DocId> = self.agenda.queue.iter().map(|rank| rank.document).collect();
         self.agenda.queue.clear();
@@ -82,7 +81,7 @@ impl DecisionSession {
     }
 
     /// What is left of the clusters that a document left is to be decided again.
-    fn dissolve(&mut self) -> Result<(), DecideError> {
+    fn dissolve(&mut self) -> Result<(), Error> {
         let kept: BTreeSet<DocId> = self.agenda.departed.values().copied().collect();
         self.agenda.departed.keys().for_each(|document| self.finder.crowd.dissolve(*document));
         for kept in kept {
@@ -101,10 +100,7 @@ impl DecisionSession {
     }
 
     /// Looks the documents up in the store, in parallel.
-    fn linked_in_store(
-        &mut self,
-        ids: &BTreeSet<DocId>,
-    ) -> Result<Vec<UnlinkedDocument>, DecideError> {
+    fn linked_in_store(&mut self, ids: &BTreeSet<DocId>) -> Result<Vec<UnlinkedDocument>, Error> {
         let mut loose = Vec::with_capacity(ids.len());
         for document in ids {
             let sketch = self.overlay.sketch(*document)?;
@@ -182,7 +178,7 @@ impl DecisionSession {
         sketch: &Sketch,
         bands: &[u64],
         forest: &mut DocumentSets,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         let is_unverified = self.overlay.mode() == DedupMode::Lsh;
         let mut verifier = Verifier::new(&self.overlay, document, sketch);
         let mut compared = BTreeSet::new();
@@ -210,7 +206,7 @@ impl DecisionSession {
     }
 
     /// Makes one cluster of clusters, given by their kept documents, and of loose documents.
-    fn unite(&mut self, clusters: &[DocId], loose: Vec<DocId>) -> Result<(), DecideError> {
+    fn unite(&mut self, clusters: &[DocId], loose: Vec<DocId>) -> Result<(), Error> {
         let mut best: Option<Rank> = None;
         for document in clusters.iter().chain(&loose) {
             let rank = self.overlay.rank(*document)?;

@@ -6,8 +6,7 @@
 //! eligible, and of a cluster of many only some are here until others are needed (`cluster_labels`).
 
 use super::cluster_labels::{ClusterLabels, PartialClusters};
-use super::error::DecideError;
-use model::{BucketKey, BucketMap, DocId, Generation};
+use model::{BucketKey, BucketMap, DocId, Error, Generation};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use store::CommitBatch;
@@ -213,7 +212,7 @@ impl CrowdIndex {
         bucket: BucketKey,
         members: &[DocId],
         read: &ReadMembers<'_>,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         self.is_changed = true;
         let mut home = self.home_of(members);
         let is_new = home.is_none();
@@ -295,8 +294,8 @@ impl CrowdIndex {
     pub(super) fn join(
         &mut self,
         buckets: &[BucketKey],
-        mut entrant: impl FnMut() -> Result<CrowdMember, DecideError>,
-    ) -> Result<(), DecideError> {
+        mut entrant: impl FnMut() -> Result<CrowdMember, Error>,
+    ) -> Result<(), Error> {
         let held = |crowd: &Self| -> Vec<CrowdBucket> {
             buckets.iter().filter_map(|key| crowd.buckets.get(key)).copied().collect()
         };
@@ -393,7 +392,7 @@ impl CrowdIndex {
         is_kept: impl Fn(DocId) -> bool,
         mut group_of: impl FnMut(DocId) -> Option<u32>,
         read: &ReadMembers<'_>,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         for at in self.families_of(buckets.iter().copied()) {
             let Some(family) =
                 self.families.get_mut(at as usize).filter(|family| family.is_stale())
@@ -436,7 +435,7 @@ pub(super) struct CrowdMember {
 }
 
 /// Reads documents; those too short for a sketch are left out.
-pub(super) type ReadMembers<'r> = dyn Fn(&[DocId]) -> Result<Vec<CrowdMember>, DecideError> + 'r;
+pub(super) type ReadMembers<'r> = dyn Fn(&[DocId]) -> Result<Vec<CrowdMember>, Error> + 'r;
 
 /// An empty family in an order for documents like these.
 pub(super) fn family_like(threshold: f64, entrants: &[CrowdMember]) -> FamilyIndex {
@@ -449,8 +448,8 @@ pub(super) fn family_like(threshold: f64, entrants: &[CrowdMember]) -> FamilyInd
 pub(super) fn gather(
     threshold: f64,
     budget: usize,
-    mut next: impl FnMut() -> Result<Option<Vec<CrowdMember>>, DecideError>,
-) -> Result<Option<FamilyIndex>, DecideError> {
+    mut next: impl FnMut() -> Result<Option<Vec<CrowdMember>>, Error>,
+) -> Result<Option<FamilyIndex>, Error> {
     let mut gathered: Option<FamilyIndex> = None;
     while gathered.as_ref().is_none_or(|family| family.bytes() < budget) {
         let Some(entrants) = next()? else { break };

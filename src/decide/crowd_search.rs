@@ -7,9 +7,8 @@
 
 use super::buckets::CandidateLimits;
 use super::crowd::{CROWDED, CrowdIndex, CrowdMember, WHOLE, gather, share_a_bucket};
-use super::error::DecideError;
 use super::overlay::Overlay;
-use model::{BucketKey, DocId, Interrupt, bucket_keys};
+use model::{BucketKey, DocId, Error, Interrupt, bucket_keys};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -58,7 +57,7 @@ pub(super) fn scan_buckets(
     waiting: &[SketchedDocument],
     scans: &mut BucketScans,
     interrupt: &Interrupt,
-) -> Result<(), DecideError> {
+) -> Result<(), Error> {
     scans.members.clear();
     scans.documents.clear();
     let policy = overlay.view.policy();
@@ -112,7 +111,7 @@ fn unheld_members(
     overlay: &Overlay,
     crowd: &CrowdIndex,
     too_large: &[BucketKey],
-) -> Result<RoaringTreemap, DecideError> {
+) -> Result<RoaringTreemap, Error> {
     let mut unheld = RoaringTreemap::new();
     for keys in too_large.chunks(WHOLE) {
         let is_kept = |other| overlay.is_kept(other);
@@ -133,7 +132,7 @@ fn read_part(
     members: &mut impl Iterator<Item = DocId>,
     threshold: f64,
     interrupt: &Interrupt,
-) -> Result<Option<FamilyIndex>, DecideError> {
+) -> Result<Option<FamilyIndex>, Error> {
     gather(threshold, crowd.budget(), || {
         interrupt.check()?;
         let next: Vec<DocId> = members.by_ref().take(READ_AT_ONCE).collect();
@@ -155,7 +154,7 @@ pub(super) fn closest(
     sketch: &Sketch,
     candidates: BTreeSet<Rank>,
     most: usize,
-) -> Result<(Vec<Rank>, SkippedCandidates), DecideError> {
+) -> Result<(Vec<Rank>, SkippedCandidates), Error> {
     let floor = estimate_floor(overlay.view.policy());
     let mut close = Vec::new();
     for candidate in candidates {
@@ -192,7 +191,7 @@ impl CrowdSearch<'_> {
         &mut self,
         keys: &[BucketKey],
         stored_counts: &[usize],
-    ) -> Result<BTreeSet<DocId>, DecideError> {
+    ) -> Result<BTreeSet<DocId>, Error> {
         let mut documents = BTreeSet::new();
         let mut newly_crowded = Vec::new();
         for (key, stored) in keys.iter().zip(stored_counts) {
@@ -213,7 +212,7 @@ impl CrowdSearch<'_> {
     }
 
     /// Takes buckets into the crowd, with the documents that joined them in this commit.
-    fn absorb(&mut self, newly_crowded: &[BucketKey]) -> Result<(), DecideError> {
+    fn absorb(&mut self, newly_crowded: &[BucketKey]) -> Result<(), Error> {
         for part in newly_crowded.chunks(WHOLE) {
             let overlay = self.overlay;
             let stored = overlay.view.buckets(part, usize::MAX, |other| overlay.is_kept(other))?;
@@ -236,7 +235,7 @@ impl CrowdSearch<'_> {
         sketch: &Sketch,
         keys: &[BucketKey],
         admit: impl Fn(Rank) -> bool,
-    ) -> Result<BTreeSet<Rank>, DecideError> {
+    ) -> Result<BTreeSet<Rank>, Error> {
         if self.crowd.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -279,7 +278,7 @@ impl CrowdSearch<'_> {
         sketch: &Sketch,
         held: &[BucketKey],
         admit: impl Fn(Rank) -> bool,
-    ) -> Result<Vec<Rank>, DecideError> {
+    ) -> Result<Vec<Rank>, Error> {
         let mut joined = BTreeSet::new();
         for key in held.iter().filter(|key| !self.crowd.is_whole(**key)) {
             let members = self.overlay.local(*key);
@@ -306,7 +305,7 @@ impl CrowdSearch<'_> {
         document: DocId,
         sketch: &Sketch,
         keys: &[BucketKey],
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         if self.crowd.is_empty() {
             return Ok(());
         }

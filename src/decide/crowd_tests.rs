@@ -2,9 +2,8 @@
 
 use super::cluster_labels::ClusterCoverage;
 use super::crowd::{CrowdIndex, CrowdMember};
-use super::error::DecideError;
 use super::writer_cache::{TextTwins, WriterCache};
-use model::{DedupMode, DocId, Generation, Policy};
+use model::{DedupMode, DocId, Error, Generation, Policy};
 use store::{CommitRecord, MemoryBudget, StoreWriter, create};
 use text::dedup::{FamilyQuery, Sketch};
 
@@ -25,7 +24,7 @@ fn entrant(document: DocId) -> CrowdMember {
     CrowdMember { document, sketch: Sketch::of(&shingles), shingles: shingles.into() }
 }
 
-fn read(documents: &[DocId]) -> Result<Vec<CrowdMember>, DecideError> {
+fn read(documents: &[DocId]) -> Result<Vec<CrowdMember>, Error> {
     Ok(documents.iter().copied().map(entrant).collect())
 }
 

@@ -3,9 +3,8 @@
 //!
 //! A document whose text a tokenizer refuses is stored, without ids of it.
 
-use super::error::DecideError;
 use model::invariant::run;
-use model::{DocId, LossSpan, MaskRule, SourceId, TextForm, TokenizerId};
+use model::{DocId, Error, LossSpan, MaskRule, SourceId, TextForm, TokenizerId};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -262,7 +261,7 @@ fn token_spans(bytes: &[LossSpan], offsets: &[(u32, u32)], rule: MaskRule) -> Ve
 /// Encodes a stored document as its form says, behind others.
 ///
 /// # Errors
-/// [`DecideError`] when the store cannot be read or the tokenizer cannot be used.
+/// [`Error`] when the store cannot be read or the tokenizer cannot be used.
 pub fn encode_document(
     view: &View,
     tokenizer: &Tokenizer,
@@ -270,7 +269,7 @@ pub fn encode_document(
     document: DocId,
     header: &DocumentRecord,
     out: &mut EncodedBatch,
-) -> Result<(), DecideError> {
+) -> Result<(), Error> {
     let text = view.text_of_owner(header.text_owner(document))?;
     let form = view.text_form(document)?;
     Ok(out.push(tokenizer, encoder, &text, form.as_ref())?)
@@ -303,12 +302,12 @@ pub fn store_encoded(
 /// how many tokens were encoded. A text that is refused has none.
 ///
 /// # Errors
-/// [`DecideError`] when the store cannot be read or the tokenizer cannot be used.
+/// [`Error`] when the store cannot be read or the tokenizer cannot be used.
 pub fn encode_kept_again(
     batch: &mut CommitBatch<'_>,
     tokenizer: &LoadedTokenizer,
     documents: &[DocId],
-) -> Result<u64, DecideError> {
+) -> Result<u64, Error> {
     let (mut refused, mut engines) = Default::default();
     encode_again(batch, tokenizer, documents, (&mut refused, &mut engines))
 }
@@ -322,7 +321,7 @@ pub fn encode_again(
     tokenizer: &LoadedTokenizer,
     documents: &[DocId],
     (refused, engines): (&mut RefusedTexts, &mut EngineTexts),
-) -> Result<u64, DecideError> {
+) -> Result<u64, Error> {
     let mut unencoded = Vec::new();
     for document in documents {
         let header = batch.view().expect_header(*document)?;
@@ -348,7 +347,7 @@ pub fn encode_again(
                 Ok(out)
             },
         )
-        .collect::<Result<_, DecideError>>()?;
+        .collect::<Result<_, Error>>()?;
     for (piece, encoded) in unencoded.chunks(PIECE).zip(&encoded) {
         for (place, why) in encoded.refused() {
             piece.get(place).into_iter().for_each(|(document, _)| refused.add(*document, why));

@@ -5,8 +5,7 @@
 //! are written once the policy is current. Until then a record blocks other commits, since the rows of neither policy
 //! are valid, and look-ups compute what is not written yet.
 
-use super::error::DecideError;
-use model::DocId;
+use model::{DocId, Error, ErrorKind, Hint};
 use store::{DocumentRecord, StoreError, View};
 use text::dedup::{Fingerprint, Fingerprinter, Sketch};
 
@@ -25,8 +24,8 @@ pub(super) fn stored_header(view: &View, document: DocId) -> Result<DocumentReco
 /// The sketch of a stored document, its owner's when it borrows one; none when too short for one.
 ///
 /// # Errors
-/// [`DecideError`] when it cannot be read or does not match the view's policy.
-pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, DecideError> {
+/// [`Error`] when it cannot be read or does not match the view's policy.
+pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Error> {
     if is_of_other_version(view)
         && let Some(print) = other_version(view, document, &view.expect_header(document)?)?
     {
@@ -36,7 +35,13 @@ pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Dec
         None => Ok(None),
         Some(bytes) => match Sketch::from_bytes(&bytes, view.policy()) {
             Some(sketch) => Ok(Some(sketch)),
-            None => Err(DecideError::Sketch { document: document.0, bytes: bytes.len() }),
+            None => {
+                let message = format!(
+                    "the sketch of document {document} has {} bytes, which does not match the policy",
+                    bytes.len()
+                );
+                Err(Error::of(ErrorKind::Corrupt, message).with_hint(Hint::deep_check()))
+            }
         },
     }
 }
@@ -48,7 +53,7 @@ pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Dec
 pub fn stored_fingerprint(
     view: &View,
     document: DocId,
-) -> Result<(DocumentRecord, Option<Sketch>), DecideError> {
+) -> Result<(DocumentRecord, Option<Sketch>), Error> {
     let header = view.expect_header(document)?;
     match other_version(view, document, &header)? {
         Some(print) => Ok((with_fingerprint(header, &print), print.sketch)),

@@ -11,10 +11,9 @@
 //! ingest.
 
 use super::decision::{Decision, ImportContext, ImportedDecision, check_removal};
-use super::error::{DecideError, InvalidDecision};
 use super::session::{CommitDecisions, DecisionSession};
 use super::text_leaders::lead_as_given;
-use model::{DocId, Match};
+use model::{DocId, Error, ErrorKind, Match};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use store::DocumentRecord;
@@ -25,12 +24,12 @@ impl DecisionSession {
     /// stored documents is decided.
     ///
     /// # Errors
-    /// [`DecideError::InvalidDecision`] for a decision that cannot be true; [`DecideError`] when the store cannot be read.
+    /// [`Error`], of an [`InvalidDecision`] for one that cannot be true; when the store cannot be read.
     pub fn import(
         mut self,
         given: BTreeMap<DocId, ImportedDecision>,
         takeover: ImportContext,
-    ) -> Result<CommitDecisions, DecideError> {
+    ) -> Result<CommitDecisions, Error> {
         let may_wait = takeover.changes;
         let removed = given.iter().filter_map(|(id, given)| match given {
             ImportedDecision::Removed(matched) => Some((*id, matched.witness)),
@@ -53,7 +52,7 @@ impl DecisionSession {
         Ok(CommitDecisions(self))
     }
 
-    fn import_clusters(&mut self) -> Result<(), DecideError> {
+    fn import_clusters(&mut self) -> Result<(), Error> {
         while let Some(rank) = self.agenda.queue.pop_first() {
             self.check_interrupt()?;
             let id = rank.document;
@@ -83,7 +82,7 @@ impl DecisionSession {
         mut self,
         given: &BTreeMap<DocId, Match>,
         takeover: ImportContext,
-    ) -> Result<CommitDecisions, DecideError> {
+    ) -> Result<CommitDecisions, Error> {
         let follows = takeover.changes;
         self.imports.context = Some(takeover);
         self.prepare()?;
@@ -119,11 +118,7 @@ impl DecisionSession {
 
     /// The decision that was given about a document, if it can be true: of one whose witness is not kept yet, that it
     /// stays until then.
-    pub(super) fn take(
-        &mut self,
-        rank: Rank,
-        given: ImportedDecision,
-    ) -> Result<Decision, DecideError> {
+    pub(super) fn take(&mut self, rank: Rank, given: ImportedDecision) -> Result<Decision, Error> {
         let id = rank.document;
         let header = self.overlay.header(id)?;
         let is_equal = !lead_as_given(&mut self.overlay, &self.imports, rank, &header)?;
@@ -148,7 +143,7 @@ impl DecisionSession {
         id: DocId,
         header: &DocumentRecord,
         matched: Match,
-    ) -> Result<Decision, DecideError> {
+    ) -> Result<Decision, Error> {
         let witness = self.overlay.header(matched.witness)?;
         let removed = (self.overlay.rank(id)?, header);
         let by = (self.overlay.rank(matched.witness)?, &witness);
@@ -162,9 +157,9 @@ impl CommitDecisions {
     /// Pairs, removed document and witness, whose texts do not share as many shingles as was given, the first of each.
     ///
     /// # Errors
-    /// [`DecideError::InvalidDecision`] for the first pair whose overlap is another one; [`DecideError`] when the store
+    /// [`Error`], of an [`InvalidDecision`] for the first pair whose overlap is another one; when the store
     /// cannot be read.
-    pub fn check_overlaps(&self, pairs: &[(DocId, Match)]) -> Result<(), DecideError> {
+    pub fn check_overlaps(&self, pairs: &[(DocId, Match)]) -> Result<(), Error> {
         let policy = self.0.overlay.view.policy();
         let wrong = pairs.par_iter().with_min_len(8).map_init(
             || Fingerprinter::new(policy),
@@ -183,12 +178,22 @@ impl CommitDecisions {
             },
         );
         // The first of them in their order, whoever finds one first.
-        wrong.collect::<Vec<Result<(), DecideError>>>().into_iter().collect()
+        wrong.collect::<Vec<Result<(), Error>>>().into_iter().collect()
     }
 }
 
 const NOT_KEPT: &str = "its witness is not kept";
 
-fn untrue(document: DocId, why: impl Into<String>) -> DecideError {
-    DecideError::InvalidDecision(InvalidDecision { document, why: why.into() })
+/// Of which document a decision cannot be true, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("document {document}: {why}")]
+pub struct InvalidDecision {
+    /// The document.
+    pub document: DocId,
+    /// What is wrong, in words.
+    pub why: String,
+}
+
+fn untrue(document: DocId, why: impl Into<String>) -> Error {
+    Error::new(ErrorKind::BadInput, InvalidDecision { document, why: why.into() })
 }

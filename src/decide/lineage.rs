@@ -5,9 +5,8 @@
 //! has their roots instead of, or beside, itself. A duplicate that was never anything else has its
 //! witness's roots, without rows; a newcomer that is like nothing has its own.
 
-use super::error::DecideError;
 use super::session::CommitDecisions;
-use model::{DocId, Generation, Match, Standing};
+use model::{DocId, Error, Generation, Match, Standing};
 use std::collections::BTreeMap;
 use store::{CommitBatch, LineageRoots, View};
 
@@ -22,13 +21,13 @@ impl<'v> Lineages<'v> {
     /// The lineages of a view.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn new(view: &'v View) -> Result<Self, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn new(view: &'v View) -> Result<Self, Error> {
         let generations = view.lineage_generations()?;
         Ok(Self { view, generations, changed: BTreeMap::new() })
     }
 
-    fn stored(&self, document: DocId) -> Result<LineageRoots, DecideError> {
+    fn stored(&self, document: DocId) -> Result<LineageRoots, Error> {
         if self.generations.is_empty() {
             return Ok(LineageRoots::default());
         }
@@ -38,12 +37,8 @@ impl<'v> Lineages<'v> {
     /// The roots of a stored document that `matched` explains.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn before(
-        &self,
-        document: DocId,
-        matched: Option<Match>,
-    ) -> Result<LineageRoots, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn before(&self, document: DocId, matched: Option<Match>) -> Result<LineageRoots, Error> {
         let mut roots = self.stored(document)?;
         if let Some(witness) = matched.and_then(in_cluster) {
             let of_witness = self.stored(witness)?;
@@ -66,8 +61,8 @@ impl<'v> Lineages<'v> {
     /// The rows that the store does not have yet: document and further roots.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn rows(self) -> Result<Vec<(DocId, Vec<DocId>)>, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn rows(self) -> Result<Vec<(DocId, Vec<DocId>)>, Error> {
         let mut rows = Vec::new();
         for (document, roots) in &self.changed {
             let stored = self.stored(*document)?;
@@ -95,7 +90,7 @@ impl CommitDecisions {
         &self,
         lineages: &Lineages<'_>,
         document: DocId,
-    ) -> Result<LineageRoots, DecideError> {
+    ) -> Result<LineageRoots, Error> {
         if self.0.overlay.is_new(document) {
             return Ok(LineageRoots::default());
         }
@@ -121,7 +116,7 @@ impl CommitDecisions {
         &self,
         lineages: &Lineages<'_>,
         document: DocId,
-    ) -> Result<LineageRoots, DecideError> {
+    ) -> Result<LineageRoots, Error> {
         match lineages.now(document) {
             Some(roots) => Ok(roots.clone()),
             None => self.roots_before(lineages, document),
@@ -133,7 +128,7 @@ impl CommitDecisions {
         &self,
         lineages: &Lineages<'_>,
         document: DocId,
-    ) -> Result<LineageRoots, DecideError> {
+    ) -> Result<LineageRoots, Error> {
         let roots = self.own_roots(lineages, document)?;
         Ok(if roots.is_empty() { LineageRoots::of(document) } else { roots })
     }
@@ -144,7 +139,7 @@ impl CommitDecisions {
         &self,
         batch: &mut CommitBatch<'_>,
         departing: &[DocId],
-    ) -> Result<u64, DecideError> {
+    ) -> Result<u64, Error> {
         let overlay = &self.0.overlay;
         let view = overlay.view.clone();
         let mut lineages = Lineages::new(&view)?;

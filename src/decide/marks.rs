@@ -1,8 +1,7 @@
 //! Marks of documents whose decisions left candidates out: noted while a commit decides, written at its end.
 
-use super::error::DecideError;
 use super::overlay::Overlay;
-use model::DocId;
+use model::{DocId, Error};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 use store::CommitBatch;
@@ -28,7 +27,7 @@ impl OpenMarks {
         overlay: &Overlay,
         reconsidered: &BTreeSet<DocId>,
         document: DocId,
-    ) -> Result<bool, DecideError> {
+    ) -> Result<bool, Error> {
         let is_decided =
             overlay.standing_change(document).is_some() || reconsidered.contains(&document);
         Ok(match is_decided {
@@ -37,7 +36,7 @@ impl OpenMarks {
         })
     }
 
-    fn stored(&mut self, overlay: &Overlay) -> Result<&RoaringTreemap, DecideError> {
+    fn stored(&mut self, overlay: &Overlay) -> Result<&RoaringTreemap, Error> {
         let found = match self.stored.take() {
             Some(found) => found,
             None => overlay.view.crowded()?,
@@ -57,7 +56,7 @@ impl OpenMarks {
         overlay: &Overlay,
         reconsidered: &BTreeSet<DocId>,
         batch: &mut CommitBatch<'_>,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         self.stored(overlay)?;
         let marked = self.stored.unwrap_or_default();
         let changed = overlay.standing_changes().map(|(document, _)| document);

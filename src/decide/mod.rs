@@ -37,7 +37,6 @@ mod crowd_search;
 mod crowd_tests;
 mod decision;
 mod encode;
-mod error;
 mod fingerprints;
 mod import;
 mod lineage;
@@ -58,8 +57,8 @@ pub use encode::{
     EncodedBatch, EncodedText, LoadedTokenizer, PIECE, RefusedTexts, encode_again, encode_document,
     encode_placed, encode_text, store_encoded,
 };
-pub use error::{DecideError, InvalidDecision};
 pub use fingerprints::{stored_fingerprint, stored_sketch, with_fingerprint};
+pub use import::InvalidDecision;
 pub use lineage::Lineages;
 pub use session::{CommitDecisions, DecisionSession, Orphans};
 pub use view_ranker::{RankNumbers, ViewRanker};

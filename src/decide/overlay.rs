@@ -2,11 +2,10 @@
 //! read.
 
 use super::decision::Newcomer;
-use super::error::DecideError;
 use super::fingerprints::{stored_header, stored_sketch};
 use super::view_ranker::{RankNumbers, ViewRanker};
 use model::{
-    BucketKey, BucketMap, DedupMode, DedupScope, DocId, FieldId, Match, SourceId, Standing,
+    BucketKey, BucketMap, DedupMode, DedupScope, DocId, Error, FieldId, Match, SourceId, Standing,
     bucket_keys,
 };
 use roaring::RoaringTreemap;
@@ -183,7 +182,7 @@ impl Overlay {
     }
 
     /// The standing decided last; none for a document that is still to be decided.
-    pub(super) fn standing(&self, document: DocId) -> Result<Option<Standing>, DecideError> {
+    pub(super) fn standing(&self, document: DocId) -> Result<Option<Standing>, Error> {
         match self.standings.get(&document) {
             Some(change) => Ok(change.now),
             None if self.kept.contains(document.0) => Ok(Some(Standing::Kept)),
@@ -193,7 +192,7 @@ impl Overlay {
     }
 
     /// The standing of a document that this commit has not touched. Bitmaps are read once a commit.
-    fn stored_standing(&self, document: DocId) -> Result<Standing, DecideError> {
+    fn stored_standing(&self, document: DocId) -> Result<Standing, Error> {
         let (block, slot) = (document.block(), document.slot());
         let known = self.standings_held().blocks.get(&block).map(|found| found.of(slot));
         let found = match known {
@@ -228,7 +227,7 @@ impl Overlay {
         }
     }
 
-    pub(super) fn is_eligible(&self, document: DocId) -> Result<bool, DecideError> {
+    pub(super) fn is_eligible(&self, document: DocId) -> Result<bool, Error> {
         Ok(self.standing(document)?.is_none_or(Standing::is_eligible))
     }
 
@@ -237,7 +236,7 @@ impl Overlay {
         &mut self,
         document: DocId,
         now: Option<Standing>,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         if let Some(change) = self.standings.get_mut(&document) {
             change.now = now;
             return Ok(());
@@ -247,7 +246,7 @@ impl Overlay {
         Ok(())
     }
 
-    pub(super) fn match_of(&self, document: DocId) -> Result<Option<Match>, DecideError> {
+    pub(super) fn match_of(&self, document: DocId) -> Result<Option<Match>, Error> {
         match self.matches.get(&document) {
             Some(change) => Ok(change.now),
             None if self.is_new(document) => Ok(None),
@@ -255,11 +254,7 @@ impl Overlay {
         }
     }
 
-    pub(super) fn set_match(
-        &mut self,
-        document: DocId,
-        now: Option<Match>,
-    ) -> Result<(), DecideError> {
+    pub(super) fn set_match(&mut self, document: DocId, now: Option<Match>) -> Result<(), Error> {
         let was = self.match_of(document)?;
         let in_cluster = |found: &Match| found.is_duplicate();
         if let Some(old) = was.filter(in_cluster) {
@@ -273,7 +268,7 @@ impl Overlay {
     }
 
     /// The documents that name `witness`, ascending.
-    pub(super) fn members(&self, witness: DocId) -> Result<BTreeSet<DocId>, DecideError> {
+    pub(super) fn members(&self, witness: DocId) -> Result<BTreeSet<DocId>, Error> {
         let mut found: BTreeSet<DocId> = if self.is_new(witness) {
             BTreeSet::new()
         } else {
@@ -309,7 +304,7 @@ impl Overlay {
         &mut self,
         kind: TextKind,
         hashes: impl Iterator<Item = [u8; 16]>,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         let unread: Vec<_> =
             hashes.filter(|hash| !self.stored_exact.contains_key(&(kind, *hash))).collect();
         let found = self.view.exacts(kind, &unread)?;
@@ -317,11 +312,7 @@ impl Overlay {
         Ok(())
     }
 
-    pub(super) fn exact(
-        &self,
-        kind: TextKind,
-        hash: [u8; 16],
-    ) -> Result<Option<DocId>, DecideError> {
+    pub(super) fn exact(&self, kind: TextKind, hash: [u8; 16]) -> Result<Option<DocId>, Error> {
         match self.exact.get(&(kind, hash)).or_else(|| self.stored_exact.get(&(kind, hash))) {
             Some(found) => Ok(*found),
             None => Ok(self.view.exact(kind, hash)?),
@@ -351,7 +342,7 @@ impl Overlay {
         self.ranker.name_source(source, name);
     }
 
-    pub(super) fn rank(&self, document: DocId) -> Result<Rank, DecideError> {
+    pub(super) fn rank(&self, document: DocId) -> Result<Rank, Error> {
         if self.ranker.is_first() {
             return Ok(Rank::first(document));
         }
@@ -363,7 +354,7 @@ impl Overlay {
     }
 
     /// The number of a stored document that the keep order looks at. Blocks are read outside of the lock.
-    fn number(&self, document: DocId) -> Result<Option<i64>, DecideError> {
+    fn number(&self, document: DocId) -> Result<Option<i64>, Error> {
         let Some(field) = self.order_field else { return Ok(None) };
         if let Some(number) = self.numbers.get(&document) {
             return Ok(*number);
@@ -378,7 +369,7 @@ impl Overlay {
     }
 
     /// The document's sketch, its owner's when it borrows one; none when too short for one.
-    pub(super) fn sketch(&self, document: DocId) -> Result<Option<Sketch>, DecideError> {
+    pub(super) fn sketch(&self, document: DocId) -> Result<Option<Sketch>, Error> {
         if let Some(newcomer) = self.newcomers.get(&document) {
             return Ok(newcomer.sketch.clone());
         }
@@ -394,7 +385,7 @@ impl Overlay {
         &self,
         document: DocId,
         craft: &mut Fingerprinter,
-    ) -> Result<Arc<[u64]>, DecideError> {
+    ) -> Result<Arc<[u64]>, Error> {
         if let Some(Newcomer { shingles: Some(shingles), .. }) = self.newcomers.get(&document) {
             return Ok(Arc::clone(shingles));
         }
@@ -409,11 +400,7 @@ impl Overlay {
     // ---- buckets ----
 
     /// The bucket keys of a document.
-    pub(super) fn band_keys(
-        &self,
-        document: DocId,
-        sketch: &Sketch,
-    ) -> Result<Vec<u64>, DecideError> {
+    pub(super) fn band_keys(&self, document: DocId, sketch: &Sketch) -> Result<Vec<u64>, Error> {
         let policy = self.view.policy();
         let source = match policy.scope {
             DedupScope::Global => SourceId(0),

@@ -3,13 +3,12 @@
 use super::buckets::CandidateLimits;
 use super::candidates::CandidateFinder;
 use super::decision::{Decision, DecisionCounts, ImportState, Newcomer};
-use super::error::DecideError;
 use super::marks::OpenMarks;
 use super::overlay::Overlay;
 use super::text_leaders::{TextLeaders, remember_texts};
 use super::writer_cache::WriterCache;
 use model::{
-    ComparedPart, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
+    ComparedPart, DedupMode, DocId, Error, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use store::{CommitBatch, DocumentRecord, TextKind};
@@ -47,7 +46,7 @@ pub struct DecisionSession {
 
 impl DecisionSession {
     /// A session on top of the moment before `batch`. An interrupt ends the decisions: [`DecisionSession::settle`] then
-    /// says [`DecideError::Interrupted`].
+    /// says so by an interrupt.
     #[must_use]
     pub fn begin(batch: &CommitBatch<'_>, interrupt: &Interrupt) -> Self {
         let view = batch.view().clone();
@@ -66,7 +65,7 @@ impl DecisionSession {
         }
     }
 
-    pub(super) fn check_interrupt(&self) -> Result<(), DecideError> {
+    pub(super) fn check_interrupt(&self) -> Result<(), Error> {
         Ok(self.interrupt.check()?)
     }
 
@@ -92,12 +91,12 @@ impl DecisionSession {
     /// that are found by what is compared.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
+    /// [`Error`] when the store cannot be read.
     pub fn text_twins(
         &mut self,
         source: SourceId,
         texts: &[([u8; 16], [u8; 16])],
-    ) -> Result<Vec<Option<DocId>>, DecideError> {
+    ) -> Result<Vec<Option<DocId>>, Error> {
         let Some(form) = self.overlay.forms().first().copied() else {
             return Ok(vec![None; texts.len()]);
         };
@@ -124,8 +123,8 @@ impl DecisionSession {
     /// The header of a document of the store or of this commit.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn header(&self, document: DocId) -> Result<DocumentRecord, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn header(&self, document: DocId) -> Result<DocumentRecord, Error> {
         Ok(self.overlay.header(document)?)
     }
 
@@ -135,14 +134,14 @@ impl DecisionSession {
     /// `is_blocked` when a document that the user removed has its key or its text.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
+    /// [`Error`] when the store cannot be read.
     pub fn arrive(
         &mut self,
         id: DocId,
         newcomer: Newcomer,
         supersedes: Option<DocId>,
         is_blocked: bool,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         self.overlay.admit(id, newcomer);
         if let Some(old) = supersedes {
             self.supersede(old, id)?;
@@ -156,8 +155,8 @@ impl DecisionSession {
     /// A document takes the place of an older one under its key.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn supersede(&mut self, old: DocId, successor: DocId) -> Result<(), DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn supersede(&mut self, old: DocId, successor: DocId) -> Result<(), Error> {
         self.agenda.superseded.insert(successor, old);
         self.exclude(old, Standing::Superseded)?;
         let successor = Match {
@@ -173,8 +172,8 @@ impl DecisionSession {
     /// Nothing has the place of a document under its key any more; it comes back with [`DecisionSession::readmit`].
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn forget_successor(&mut self, document: DocId) -> Result<(), DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn forget_successor(&mut self, document: DocId) -> Result<(), Error> {
         self.overlay.set_match(document, None)
     }
 
@@ -182,13 +181,13 @@ impl DecisionSession {
     /// the policy.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
+    /// [`Error`] when the store cannot be read.
     pub fn admit(
         &mut self,
         id: DocId,
         newcomer: Newcomer,
         carried: Option<Decision>,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         self.overlay.admit(id, newcomer);
         match carried {
             Some(Decision { standing, matched }) => {
@@ -202,8 +201,8 @@ impl DecisionSession {
     /// A stored document stops being eligible: `standing` says why. One that the user removed or purged stays so.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn exclude(&mut self, document: DocId, standing: Standing) -> Result<(), DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn exclude(&mut self, document: DocId, standing: Standing) -> Result<(), Error> {
         let before = self.overlay.standing(document)?;
         let matched = self.overlay.match_of(document)?;
         if before.is_none_or(Standing::is_eligible) {
@@ -225,8 +224,8 @@ impl DecisionSession {
     /// with `is_blocked`, another removed document.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn readmit(&mut self, document: DocId, is_blocked: bool) -> Result<(), DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn readmit(&mut self, document: DocId, is_blocked: bool) -> Result<(), Error> {
         if self.overlay.match_of(document)?.is_some_and(|found| !found.is_duplicate()) {
             return self.overlay.set_standing(document, Some(Standing::Superseded));
         }
@@ -237,7 +236,7 @@ impl DecisionSession {
     }
 
     /// Puts a document that nothing excludes before the decision.
-    fn enter(&mut self, document: DocId) -> Result<(), DecideError> {
+    fn enter(&mut self, document: DocId) -> Result<(), Error> {
         if self.overlay.view.policy().compares_words() && self.overlay.header(document)?.words == 0
         {
             return self.overlay.set_standing(document, Some(Standing::Empty));
@@ -252,8 +251,8 @@ impl DecisionSession {
     /// so are those that it stood before and those that it stands before now.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn rerank(&mut self, document: DocId, number: Option<i64>) -> Result<(), DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn rerank(&mut self, document: DocId, number: Option<i64>) -> Result<(), Error> {
         if !self.overlay.is_eligible(document)? {
             self.overlay.set_number(document, number);
             return Ok(());
@@ -272,8 +271,8 @@ impl DecisionSession {
     /// Has a decided document decided again.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn reconsider(&mut self, document: DocId) -> Result<(), DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn reconsider(&mut self, document: DocId) -> Result<(), Error> {
         self.agenda.reconsidered.insert(document);
         if !self.overlay.is_eligible(document)? {
             return Ok(());
@@ -293,8 +292,8 @@ impl DecisionSession {
     /// Decides everything that is to be decided, and what follows from it.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn settle(mut self) -> Result<CommitDecisions, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn settle(mut self) -> Result<CommitDecisions, Error> {
         self.prepare()?;
         match self.overlay.mode() {
             DedupMode::None => {
@@ -309,7 +308,7 @@ impl DecisionSession {
     }
 
     /// What comes before the first decision: memory is that of one commit, and texts are led by those who stay.
-    pub(super) fn prepare(&mut self) -> Result<(), DecideError> {
+    pub(super) fn prepare(&mut self) -> Result<(), Error> {
         if !self.finder.limits.is_all() {
             self.finder.crowd.shrink();
         }
@@ -323,7 +322,7 @@ impl DecisionSession {
         &self,
         header: &DocumentRecord,
         matched: Match,
-    ) -> Result<Decision, DecideError> {
+    ) -> Result<Decision, Error> {
         let is_equal = self.overlay.header(matched.witness)?.raw == header.raw;
         let (standing, kind) = Standing::of_duplicate(is_equal);
         Ok(Decision { standing, matched: Some(Match { kind, ..matched }) })
@@ -335,7 +334,7 @@ impl DecisionSession {
     }
 
     /// Makes a decision part of the overlay.
-    pub(super) fn conclude(&mut self, id: DocId, decision: Decision) -> Result<(), DecideError> {
+    pub(super) fn conclude(&mut self, id: DocId, decision: Decision) -> Result<(), Error> {
         self.counts.reconsidered += u64::from(!self.overlay.is_new(id));
         self.overlay.set_standing(id, Some(decision.standing))?;
         self.overlay.set_match(id, decision.matched)
@@ -350,8 +349,8 @@ impl CommitDecisions {
     /// A document's standing and match as decided.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn decision(&self, id: DocId) -> Result<Decision, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn decision(&self, id: DocId) -> Result<Decision, Error> {
         let standing = self.0.overlay.standing(id)?.unwrap_or(Standing::Kept);
         Ok(Decision { standing, matched: self.0.overlay.match_of(id)? })
     }
@@ -370,8 +369,8 @@ impl CommitDecisions {
     /// The header of a document of the store or of this commit.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
-    pub fn header(&self, document: DocId) -> Result<DocumentRecord, DecideError> {
+    /// [`Error`] when the store cannot be read.
+    pub fn header(&self, document: DocId) -> Result<DocumentRecord, Error> {
         self.0.header(document)
     }
 }
@@ -396,11 +395,11 @@ impl Orphans {
     /// The orphans of a commit that supersedes these documents, which may be newcomers of its own.
     ///
     /// # Errors
-    /// [`DecideError`] when the store cannot be read.
+    /// [`Error`] when the store cannot be read.
     pub fn of(
         batch: &CommitBatch<'_>,
         superseded: impl Iterator<Item = DocId>,
-    ) -> Result<Self, DecideError> {
+    ) -> Result<Self, Error> {
         let kept = batch.kept_before();
         let gone: BTreeSet<DocId> = superseded.collect();
         let mut orphans = Self::default();

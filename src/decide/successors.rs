@@ -7,10 +7,9 @@
 use super::candidates::Verifier;
 use super::crowd::{gather, share_a_bucket};
 use super::crowd_search::closest;
-use super::error::DecideError;
 use super::lineage::{Lineages, in_cluster};
 use super::session::CommitDecisions;
-use model::{BucketMap, DedupMode, DocId, Standing, bucket_keys};
+use model::{BucketMap, DedupMode, DocId, Error, Standing, bucket_keys};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 use store::{LineageRoots, TextKind};
@@ -50,7 +49,7 @@ impl CommitDecisions {
         &self,
         departing: &[DocId],
         budget: usize,
-    ) -> Result<Option<Departures>, DecideError> {
+    ) -> Result<Option<Departures>, Error> {
         // What a load keeps only until its witness is there was never kept.
         let is_imported = |document: &DocId| self.0.imports.is_imported(*document);
         let departing: Vec<DocId> =
@@ -83,7 +82,7 @@ impl CommitDecisions {
         }
         if self.0.overlay.mode().is_near() {
             let bands = departing.par_iter().with_min_len(64).map(|id| self.buckets_of(*id));
-            let bands = bands.collect::<Result<Vec<_>, DecideError>>()?;
+            let bands = bands.collect::<Result<Vec<_>, Error>>()?;
             for (document, bands) in departing.iter().copied().zip(bands) {
                 for key in bucket_keys(&bands) {
                     departures.by_bucket.entry(key).or_default().push(document);
@@ -97,10 +96,7 @@ impl CommitDecisions {
 
     /// Documents that an earlier commit imported as kept, and that share a text or a bucket with one that departs now.
     /// Decided here, they would have been duplicates of it, and would return in this commit.
-    fn imported_that_would_return(
-        &self,
-        departing: &[DocId],
-    ) -> Result<BTreeSet<DocId>, DecideError> {
+    fn imported_that_would_return(&self, departing: &[DocId]) -> Result<BTreeSet<DocId>, Error> {
         let overlay = &self.0.overlay;
         let returns = |document: DocId| {
             let stays = !overlay.is_new(document) && overlay.standing_change(document).is_none();
@@ -131,7 +127,7 @@ impl CommitDecisions {
     }
 
     /// Whether a document has the text of the one that it supersedes: then it is like nothing that the old one was not.
-    fn has_the_text_it_supersedes(&self, document: DocId) -> Result<bool, DecideError> {
+    fn has_the_text_it_supersedes(&self, document: DocId) -> Result<bool, Error> {
         let Some(old) = self.0.agenda.superseded.get(&document) else { return Ok(false) };
         let was = self.0.overlay.standing_change(*old).and_then(|change| change.before);
         if !was.is_some_and(Standing::is_eligible) {
@@ -143,7 +139,7 @@ impl CommitDecisions {
 
     /// Makes a family of the members of buckets that are too large to compare one by one: of the buckets that an heir
     /// shares, as many members as `budget` bytes hold.
-    fn index_crowded(&self, departures: &mut Departures, budget: usize) -> Result<(), DecideError> {
+    fn index_crowded(&self, departures: &mut Departures, budget: usize) -> Result<(), Error> {
         if self.0.overlay.mode() == DedupMode::Lsh {
             return Ok(());
         }
@@ -179,7 +175,7 @@ impl CommitDecisions {
         departures: &mut Departures,
         lineages: &mut Lineages<'_>,
         to_kept: bool,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         let heirs = if to_kept { &mut departures.kept } else { &mut departures.duplicates };
         let heirs = std::mem::take(heirs);
         let mut craft = Fingerprinter::new(self.0.overlay.view.policy());
@@ -228,7 +224,7 @@ impl CommitDecisions {
         departures: &mut Departures,
         document: DocId,
         craft: &mut Fingerprinter,
-    ) -> Result<(Vec<DocId>, Vec<DocId>), DecideError> {
+    ) -> Result<(Vec<DocId>, Vec<DocId>), Error> {
         let header = self.0.overlay.header(document)?;
         let mut equal: Vec<DocId> = Vec::new();
         for form in self.0.overlay.forms() {
@@ -256,7 +252,7 @@ impl CommitDecisions {
                 && self.0.overlay.mode() != DedupMode::Lsh
             {
                 let ranks = candidates.iter().map(|other| self.0.overlay.rank(*other));
-                let ranks = ranks.collect::<Result<_, DecideError>>()?;
+                let ranks = ranks.collect::<Result<_, Error>>()?;
                 let (close, _) =
                     closest(&self.0.overlay, &sketch, ranks, self.0.finder.limits.verified)?;
                 candidates = close.into_iter().map(|rank| rank.document).collect();
@@ -279,7 +275,7 @@ impl CommitDecisions {
     fn similar_predecessors(
         &self,
         heirs: Vec<Predecessors>,
-    ) -> Result<Vec<(DocId, Vec<DocId>, u64)>, DecideError> {
+    ) -> Result<Vec<(DocId, Vec<DocId>, u64)>, Error> {
         let overlay = &self.0.overlay;
         if self.0.overlay.mode() == DedupMode::Lsh {
             return Ok(heirs.into_iter().map(|(heir, old)| (heir, old, 0)).collect());
@@ -306,7 +302,7 @@ impl CommitDecisions {
             .collect()
     }
 
-    fn bands_of(&self, document: DocId) -> Result<Vec<u64>, DecideError> {
+    fn bands_of(&self, document: DocId) -> Result<Vec<u64>, Error> {
         if let Some(lookup) = self.0.finder.prefetched.get(&document) {
             return Ok(lookup.bands.clone());
         }
@@ -320,7 +316,7 @@ impl CommitDecisions {
         &self,
         lineages: &Lineages<'_>,
         document: DocId,
-    ) -> Result<LineageRoots, DecideError> {
+    ) -> Result<LineageRoots, Error> {
         match self.0.overlay.match_of(document)?.and_then(in_cluster) {
             None => Ok(LineageRoots::default()),
             Some(witness) => self.roots_or_itself(lineages, witness),
@@ -332,7 +328,7 @@ impl CommitDecisions {
         departures: &mut Departures,
         lineages: &Lineages<'_>,
         departed: DocId,
-    ) -> Result<LineageRoots, DecideError> {
+    ) -> Result<LineageRoots, Error> {
         if let Some(roots) = departures.roots.get(&departed) {
             return Ok(roots.clone());
         }

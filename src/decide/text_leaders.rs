@@ -1,10 +1,9 @@
 //! Exact rows: the best-ranked eligible document of a text, while documents come and go.
 
 use super::decision::ImportState;
-use super::error::DecideError;
 use super::overlay::Overlay;
 use super::writer_cache::{TextTwins, text_of};
-use model::DocId;
+use model::{DocId, Error};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{DocumentRecord, TextKind};
 use text::dedup::Rank;
@@ -15,10 +14,7 @@ type LeaderText = (TextKind, [u8; 16]);
 type NextLeaders = BTreeMap<LeaderText, Rank>;
 
 /// Reads the exact rows of everything that is to be decided at once.
-pub(super) fn remember_texts(
-    overlay: &mut Overlay,
-    queue: &BTreeSet<Rank>,
-) -> Result<(), DecideError> {
+pub(super) fn remember_texts(overlay: &mut Overlay, queue: &BTreeSet<Rank>) -> Result<(), Error> {
     for form in overlay.forms() {
         let mut hashes = Vec::with_capacity(queue.len());
         for rank in queue {
@@ -39,7 +35,7 @@ pub(super) fn twin_before(
     overlay: &Overlay,
     rank: Rank,
     header: &DocumentRecord,
-) -> Result<Option<DocId>, DecideError> {
+) -> Result<Option<DocId>, Error> {
     for form in overlay.forms() {
         if let Some(twin) = overlay.exact(*form, overlay.text_hash(*form, header))?
             && twin != rank.document
@@ -53,10 +49,7 @@ pub(super) fn twin_before(
 }
 
 /// The eligible documents whose texts equal the document's; it leads its texts if it outranks them.
-pub(super) fn meet_texts(
-    overlay: &mut Overlay,
-    document: DocId,
-) -> Result<Vec<DocId>, DecideError> {
+pub(super) fn meet_texts(overlay: &mut Overlay, document: DocId) -> Result<Vec<DocId>, Error> {
     let header = overlay.header(document)?;
     let rank = overlay.rank(document)?;
     let mut twins = Vec::new();
@@ -84,7 +77,7 @@ pub(super) fn lead_as_given(
     imports: &ImportState,
     rank: Rank,
     header: &DocumentRecord,
-) -> Result<bool, DecideError> {
+) -> Result<bool, Error> {
     let mut leads_all = true;
     for form in overlay.forms() {
         let hash = overlay.text_hash(*form, header);
@@ -119,7 +112,7 @@ impl TextLeaders {
         imports: &ImportState,
         rank: Rank,
         header: &DocumentRecord,
-    ) -> Result<Vec<Rank>, DecideError> {
+    ) -> Result<Vec<Rank>, Error> {
         let mut outranked = Vec::new();
         for form in overlay.forms() {
             let hash = overlay.text_hash(*form, header);
@@ -149,7 +142,7 @@ impl TextLeaders {
         overlay: &mut Overlay,
         departed: &BTreeMap<DocId, DocId>,
         imports: &ImportState,
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         let mut vacant: BTreeMap<DocId, BTreeSet<LeaderText>> = BTreeMap::new();
         for (document, kept) in departed {
             let header = overlay.header(*document)?;
@@ -190,7 +183,7 @@ impl TextLeaders {
         overlay: &Overlay,
         kept: DocId,
         texts: &BTreeSet<LeaderText>,
-    ) -> Result<NextLeaders, DecideError> {
+    ) -> Result<NextLeaders, Error> {
         let mut heirs = NextLeaders::new();
         for (form, hash) in texts {
             let Some(known) = self.twins.of_text(kept, text_of(*form, *hash)) else {
@@ -214,7 +207,7 @@ impl TextLeaders {
         kept: DocId,
         texts: &BTreeSet<LeaderText>,
         is_to_be_known: bool,
-    ) -> Result<NextLeaders, DecideError> {
+    ) -> Result<NextLeaders, Error> {
         let mut heirs = NextLeaders::new();
         let mut cluster = overlay.members(kept)?;
         cluster.insert(kept);
@@ -242,7 +235,7 @@ fn consider(
     heir: DocId,
     texts: &BTreeSet<LeaderText>,
     heirs: &mut NextLeaders,
-) -> Result<DocumentRecord, DecideError> {
+) -> Result<DocumentRecord, Error> {
     let header = overlay.header(heir)?;
     for form in overlay.forms() {
         let text = (*form, overlay.text_hash(*form, &header));

@@ -13,10 +13,9 @@ use super::buckets::FollowerCache;
 use super::crowd::WHOLE;
 use super::crowd_search::{SketchedDocument, SkippedCandidates};
 use super::decision::Decision;
-use super::error::DecideError;
 use super::session::DecisionSession;
 use super::text_leaders::twin_before;
-use model::{BucketKey, DedupMode, DocId, Match, Standing, bucket_keys};
+use model::{BucketKey, DedupMode, DocId, Error, Match, Standing, bucket_keys};
 use std::collections::{BTreeSet, HashMap};
 use store::DocumentRecord;
 use text::dedup::{Overlap, Rank, Sketch};
@@ -25,7 +24,7 @@ use text::dedup::{Overlap, Rank, Sketch};
 const AHEAD: usize = 512;
 
 impl DecisionSession {
-    pub(super) fn settle_independent(&mut self) -> Result<(), DecideError> {
+    pub(super) fn settle_independent(&mut self) -> Result<(), Error> {
         self.queue_orphans()?;
         let is_near = self.overlay.mode() == DedupMode::Witness;
         if is_near {
@@ -60,7 +59,7 @@ impl DecisionSession {
     }
 
     /// Queues the documents whose witness departed, to be decided again.
-    fn queue_orphans(&mut self) -> Result<(), DecideError> {
+    fn queue_orphans(&mut self) -> Result<(), Error> {
         let gone: Vec<DocId> = self
             .agenda
             .departed
@@ -72,7 +71,7 @@ impl DecisionSession {
     }
 
     /// Queues the documents that one was the witness of, to be decided again.
-    pub(super) fn queue_members(&mut self, witness: DocId) -> Result<(), DecideError> {
+    pub(super) fn queue_members(&mut self, witness: DocId) -> Result<(), Error> {
         for member in self.overlay.members(witness)? {
             let rank = self.overlay.rank(member)?;
             self.agenda.queue.insert(rank);
@@ -82,7 +81,7 @@ impl DecisionSession {
 
     /// Looks up, in parallel, those of the next `most` to be decided that were not looked up, or whose answer
     /// no longer holds, unless they follow a text that is stored already.
-    fn look_up(&mut self, most: usize) -> Result<(), DecideError> {
+    fn look_up(&mut self, most: usize) -> Result<(), Error> {
         let mut wanted = Vec::new();
         for rank in self.agenda.queue.iter().take(most) {
             let document = rank.document;
@@ -101,13 +100,13 @@ impl DecisionSession {
         self.take_in(wanted)
     }
 
-    fn take_in(&mut self, wanted: Vec<SketchedDocument>) -> Result<(), DecideError> {
+    fn take_in(&mut self, wanted: Vec<SketchedDocument>) -> Result<(), Error> {
         self.counts += self.finder.look_up(&self.overlay, wanted, &self.interrupt)?;
         Ok(())
     }
 
     /// The standing of an eligible document, given that everything of better rank is decided.
-    fn decide(&mut self, rank: Rank) -> Result<Decision, DecideError> {
+    fn decide(&mut self, rank: Rank) -> Result<Decision, Error> {
         let header = self.overlay.header(rank.document)?;
         let followed = match twin_before(&self.overlay, rank, &header)? {
             Some(twin) => self.follow(rank.document, &header, twin)?,
@@ -133,7 +132,7 @@ impl DecisionSession {
         document: DocId,
         header: &DocumentRecord,
         twin: DocId,
-    ) -> Result<Option<Decision>, DecideError> {
+    ) -> Result<Option<Decision>, Error> {
         let witness = if self.overlay.is_kept(twin) {
             Overlap::whole(header.shingles).match_to(twin)
         } else {
@@ -153,7 +152,7 @@ impl DecisionSession {
     }
 
     /// The best-ranked kept document that is similar and outranks this one.
-    fn nearest(&mut self, rank: Rank) -> Result<Option<Match>, DecideError> {
+    fn nearest(&mut self, rank: Rank) -> Result<Option<Match>, Error> {
         let id = rank.document;
         let Some(sketch) = self.overlay.sketch(id)? else {
             return Ok(None);
@@ -210,7 +209,7 @@ impl DecisionSession {
 
     /// A document that is kept now and was not matters to similar ones that it outranks: kept ones, and removed
     /// ones whose witness it outranks. They are decided again.
-    fn queue_outranked(&mut self, rank: Rank, sketch: &Sketch) -> Result<(), DecideError> {
+    fn queue_outranked(&mut self, rank: Rank, sketch: &Sketch) -> Result<(), Error> {
         let id = rank.document;
         if self.overlay.is_new(id) && self.overlay.ranker.is_first() {
             return Ok(());
@@ -246,12 +245,7 @@ impl DecisionSession {
         self.queue_followers(rank, sketch, &keys, &stored)
     }
 
-    fn join_buckets(
-        &mut self,
-        id: DocId,
-        sketch: &Sketch,
-        is_kept: bool,
-    ) -> Result<(), DecideError> {
+    fn join_buckets(&mut self, id: DocId, sketch: &Sketch, is_kept: bool) -> Result<(), Error> {
         let bands = match self.finder.prefetched.get(&id) {
             Some(found) => found.bands.clone(),
             None => self.overlay.band_keys(id, sketch)?,
@@ -281,7 +275,7 @@ impl DecisionSession {
         sketch: &Sketch,
         keys: &[BucketKey],
         stored: &[Option<(DocId, bool)>],
-    ) -> Result<(), DecideError> {
+    ) -> Result<(), Error> {
         let mut followers = BTreeSet::new();
         let mut shared = Vec::new();
         for (key, found) in keys.iter().zip(stored) {
@@ -345,7 +339,7 @@ impl DecisionSession {
         &self,
         members: Vec<DocId>,
         witnesses: &mut WitnessRanks,
-    ) -> Result<Vec<(Rank, DocId)>, DecideError> {
+    ) -> Result<Vec<(Rank, DocId)>, Error> {
         let mut found = Vec::new();
         for document in members {
             // Most are in many of the buckets.

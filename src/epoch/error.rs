@@ -21,14 +21,6 @@ pub enum EpochError {
     /// The recipe does not parse, or contradicts itself.
     #[error("recipe: {0}")]
     Recipe(String),
-    /// The recipe asks for something this release does not have.
-    #[error("recipe: {what} is not supported yet; {instead}")]
-    NotBuilt {
-        /// The setting asked for, as the recipe spells it.
-        what: String,
-        /// The setting to use instead.
-        instead: String,
-    },
     /// A plan that draws purged documents.
     #[error(
         "the plan draws {documents} documents that were purged, so it can no longer be built or read; plan the recipe again, without them"
@@ -45,32 +37,6 @@ pub enum EpochError {
     /// A plan, source, tokenizer, snapshot, suite or special token that does not exist.
     #[error(transparent)]
     Unknown(UnknownName),
-    /// Two sources of the recipe select the same document.
-    #[error(
-        "sources `{first}` and `{second}` of the recipe overlap in {documents} documents (document {example} is one); make their `where` exclude each other"
-    )]
-    Overlap {
-        /// A source of the recipe.
-        first: String,
-        /// The other source of the recipe that selects the same documents.
-        second: String,
-        /// Documents in both.
-        documents: u64,
-        /// The id of one of these documents.
-        example: u64,
-    },
-    /// Two sources of the recipe draw from the same source of the corpus.
-    #[error(
-        "sources `{first}` and `{second}` of the recipe both draw from {sources}; leave it to one of them, or give each a `where` that excludes the other's documents"
-    )]
-    Claimed {
-        /// A source of the recipe.
-        first: String,
-        /// The other source of the recipe.
-        second: String,
-        /// The sources of the corpus that both draw from, listed.
-        sources: String,
-    },
     /// Nothing is left to pack.
     #[error("{what} has no documents to pack: {why}")]
     Empty {
@@ -142,35 +108,6 @@ pub enum EpochError {
         /// How many there are.
         there_are: u64,
     },
-    /// A world that the rows of a batch do not divide among.
-    #[error(
-        "batches of {rows} rows do not divide evenly among {world} ranks, and ranks with unequal work wait for each other or hang; \
-         use a number of ranks that divides {rows}, make batch.rows a multiple of {world}, or allow it (`uneven=`)"
-    )]
-    Uneven {
-        /// Rows of a batch.
-        rows: u64,
-        /// How many ranks were asked for.
-        world: u64,
-    },
-    /// A view that batches without pads do not have.
-    #[error(
-        "{column} needs rows with pads; batches without pads can have labels, loss_mask, loss_weights, position_ids, segment_ids and seq_idx"
-    )]
-    Views {
-        /// The column.
-        column: &'static str,
-    },
-    /// A view that tensors of that form do not have.
-    #[error("batches that are {form} have no {view}; they have {known}")]
-    NoTensor {
-        /// The view.
-        view: &'static str,
-        /// The form.
-        form: &'static str,
-        /// The views there are.
-        known: String,
-    },
     /// An epoch without a row.
     #[error("epoch {epoch} has no rows: {why}")]
     NoRows {
@@ -190,41 +127,12 @@ pub enum EpochError {
         /// Which one, counted from 0.
         shard: u64,
     },
-    /// Two corpora with the same documents.
-    #[error(
-        "shards {first} and {second} have the same documents, which would be drawn twice: was one shard of a load imported into two corpora?"
-    )]
-    SameShards {
-        /// One of them, counted from 0.
-        first: u64,
-        /// The other.
-        second: u64,
-    },
-    /// What went wrong in one of several corpora.
-    #[error("shard {shard}: {error}")]
-    InShard {
-        /// Which one, counted from 0.
-        shard: u64,
-        /// What went wrong.
-        error: Box<EpochError>,
-    },
     /// The store no longer holds what the plan was computed from.
     #[error("the plan does not fit this corpus: {0}; plan again")]
     Stale(String),
-    /// A plan to be dropped that another one extends.
-    #[error("plan {by} extends plan {plan} and needs it; drop plan {by} first")]
-    Needed {
-        /// The plan.
-        plan: u32,
-        /// The one that extends it.
-        by: u32,
-    },
     /// A stored plan cannot be read.
     #[error("epoch plan: {0}")]
     Plan(String),
-    /// A directory that cannot be made under its name, or would replace what is not to be replaced.
-    #[error(transparent)]
-    Destination(OutputError),
     /// Files that do not have the ids of an epoch.
     #[error("{}: {why}", path.display())]
     Files {
@@ -232,22 +140,6 @@ pub enum EpochError {
         path: PathBuf,
         /// Why not, and the way out.
         why: String,
-    },
-    /// A token id does not fit the format.
-    #[error(
-        "token id {id} of document {document} does not fit {width}, the width of format {format} for a vocabulary of {vocab}"
-    )]
-    IdTooLarge {
-        /// The id.
-        id: u32,
-        /// The document.
-        document: u64,
-        /// The type ids are written as.
-        width: &'static str,
-        /// The output format.
-        format: &'static str,
-        /// Vocabulary size of the tokenizer.
-        vocab: u32,
     },
     /// The file system.
     #[error(transparent)]
@@ -286,6 +178,9 @@ pub enum EpochError {
     /// The tokenizer of the recipe cannot be loaded.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+    /// Whatever else is wrong, with its own kind.
+    #[error(transparent)]
+    Other(#[from] Error),
 }
 
 from_lower!(EpochError::Select(QueryError));
@@ -305,7 +200,7 @@ impl From<OutputError> for EpochError {
         match error {
             OutputError::Io(error) => error.into(),
             OutputError::Interrupted(stop) => stop.into(),
-            error => Self::Destination(error),
+            error => Self::Other(error.into()),
         }
     }
 }
@@ -374,9 +269,8 @@ impl EpochError {
             Self::Store(error) => error.hint(),
             Self::Select(error) => error.hint(),
             Self::Io(error) => error.hint(),
-            Self::Destination(error) => error.hint(),
             Self::Tokenizer(error) => error.hint(),
-            Self::InShard { error, .. } => error.hint(),
+            Self::Other(error) => error.hint().cloned(),
             Self::Unknown(unknown) if unknown.what == SPECIAL_TOKEN => Some(Hint::text(format!(
                 "{}; any token of the vocabulary may be named as well, spelled as there",
                 unknown.hint()
@@ -401,17 +295,9 @@ impl EpochError {
 }
 
 impl EpochError {
-    fn kind(&self) -> ErrorKind {
+    pub(super) fn kind(&self) -> ErrorKind {
         match self {
-            Self::Recipe(_)
-            | Self::NotBuilt { .. }
-            | Self::Overlap { .. }
-            | Self::Claimed { .. }
-            | Self::Limit { .. }
-            | Self::Uneven { .. }
-            | Self::PadNeeded { .. }
-            | Self::NoTensor { .. }
-            | Self::Views { .. } => ErrorKind::BadRecipe,
+            Self::Recipe(_) | Self::Limit { .. } | Self::PadNeeded { .. } => ErrorKind::BadRecipe,
             Self::Unknown(_) => ErrorKind::NotFound,
             Self::Infeasible { .. }
             | Self::Empty { .. }
@@ -421,12 +307,9 @@ impl EpochError {
             Self::Stale(_) | Self::Shards(ShardError::TooFew { .. }) | Self::OtherShard { .. } => {
                 ErrorKind::Stale
             }
-            Self::Shards(ShardError::Twice { .. })
-            | Self::SameShards { .. }
-            | Self::Files { .. } => ErrorKind::BadInput,
-            Self::InShard { error, .. } => error.kind(),
-            Self::Destination(error) => error.kind(),
+            Self::Shards(ShardError::Twice { .. }) | Self::Files { .. } => ErrorKind::BadInput,
             Self::Plan(_) => ErrorKind::Corrupt,
+            Self::Other(error) => error.kind(),
             _ => ErrorKind::Failed,
         }
     }
@@ -440,6 +323,7 @@ impl From<EpochError> for Error {
             EpochError::Store(error) => error.into(),
             EpochError::Select(error) => error.into(),
             EpochError::Tokenizer(error) => error.into(),
+            EpochError::Other(error) => error,
             error => {
                 let (kind, hint) = (error.kind(), error.hint());
                 Self::new(kind, error).with_hint(hint)

@@ -9,7 +9,7 @@ use crate::corpus::Corpora;
 use crate::query::names_column;
 use model::near_names::UnknownName;
 use model::show::sql_literal;
-use model::{Context, Standing};
+use model::{Context, Error, ErrorKind, Standing};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 use store::{CheckFault, CommitRecord, EpochRecord, MarksRecord, StoreError, StoreWriter, View};
@@ -285,7 +285,7 @@ pub fn check_marks(corpora: &Corpora) -> Result<Vec<CheckFault>, EpochError> {
 /// Forgets a stored plan with the documents it pins and its marks. Its number is not given again.
 ///
 /// # Errors
-/// [`EpochError::Unknown`] when there is no such plan; [`EpochError::Needed`] when another one extends it.
+/// [`EpochError::Unknown`] when there is no such plan; [`EpochError`] when another one extends it.
 pub fn drop_plan(writer: &mut StoreWriter, number: u32) -> Result<(), EpochError> {
     stored_plan(writer.view(), number)?;
     let dropped = writer.view().epoch(number)?.map(|record| record.hash).unwrap_or_default();
@@ -293,7 +293,10 @@ pub fn drop_plan(writer: &mut StoreWriter, number: u32) -> Result<(), EpochError
     for record in writer.view().epochs()? {
         let ledger = PlanHeader::from_json(&record.plan).ok().and_then(|plan| plan.parent);
         if ledger.is_some_and(|ledger| ledger.plan == hash.as_str()) {
-            return Err(EpochError::Needed { plan: number, by: record.number });
+            let by = record.number;
+            let message =
+                format!("plan {by} extends plan {number} and needs it; drop plan {by} first");
+            return Err(Error::of(ErrorKind::Failed, message).into());
         }
     }
     let mut batch = writer.begin()?;

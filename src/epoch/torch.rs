@@ -10,28 +10,14 @@
 //! let lengths = [3, 2, 5, 1, 4, 6, 7, 8, 3, 4, 1, 5];
 //! let order = length_grouped_indices(&lengths, 3, None, 42)?;
 //! assert_eq!(order, [7, 8, 1, 6, 2, 0, 11, 4, 10, 5, 9, 3]);
-//! # Ok::<(), corpusdb::epoch::torch::TorchOrderError>(())
+//! # Ok::<(), corpusdb::Error>(())
 //! ```
 
-use model::MersenneTwister;
+use model::{Error, MersenneTwister};
 use std::cmp::Reverse;
 
 /// From this many elements on, torch (since 2.7) draws 64 bits an element: `UINT32_MAX / 20`.
 pub const WIDE: u64 = 214_748_364;
-
-/// What a length-grouped order cannot be made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TorchOrderError {
-    /// Batches without rows.
-    #[error("a batch of 0 rows groups nothing; give a batch size of at least 1")]
-    EmptyBatch,
-    /// Mega-batches without batches.
-    #[error(
-        "a mega-batch of 0 batches groups nothing; give a multiple of at least 1, or none for the default"
-    )]
-    EmptyMegaBatch,
-}
 
 /// `torch.Generator` on the CPU: a 32-bit Mersenne Twister (MT19937).
 ///
@@ -102,14 +88,16 @@ impl Generator {
         lengths: &[L],
         batch_size: usize,
         mega_batch_mult: Option<usize>,
-    ) -> Result<Vec<u64>, TorchOrderError> {
+    ) -> Result<Vec<u64>, Error> {
         if batch_size == 0 {
-            return Err(TorchOrderError::EmptyBatch);
+            let message = "a batch of 0 rows groups nothing; give a batch size of at least 1";
+            return Err(Error::bad_input(message));
         }
         let multiple = mega_batch_mult
             .unwrap_or_else(|| (lengths.len() / batch_size.saturating_mul(4)).clamp(1, 50));
         if multiple == 0 {
-            return Err(TorchOrderError::EmptyMegaBatch);
+            let message = "a mega-batch of 0 batches groups nothing; give a multiple of at least 1, or none for the default";
+            return Err(Error::bad_input(message));
         }
         let size = multiple.saturating_mul(batch_size);
         let mut order = self.randperm(lengths.len() as u64);
@@ -148,7 +136,7 @@ pub fn length_grouped_indices<L: Copy + Ord>(
     batch_size: usize,
     mega_batch_mult: Option<usize>,
     seed: u64,
-) -> Result<Vec<u64>, TorchOrderError> {
+) -> Result<Vec<u64>, Error> {
     Generator::new(seed).length_grouped_indices(lengths, batch_size, mega_batch_mult)
 }
 
@@ -226,8 +214,9 @@ mod tests {
     #[test]
     fn groups_of_nothing() {
         let order = |batch, multiple| length_grouped_indices(&SAMPLES, batch, multiple, 0);
-        assert_eq!(order(0, None), Err(TorchOrderError::EmptyBatch));
-        assert_eq!(order(3, Some(0)), Err(TorchOrderError::EmptyMegaBatch));
+        let words = |refused: Result<Vec<u64>, Error>| refused.unwrap_err().to_string();
+        assert!(words(order(0, None)).starts_with("a batch of 0 rows groups nothing"));
+        assert!(words(order(3, Some(0))).starts_with("a mega-batch of 0 batches"));
         assert_eq!(order(usize::MAX, Some(usize::MAX)).unwrap().len(), 12);
         assert_eq!(length_grouped_indices::<u32>(&[], 2, None, 0).unwrap(), [0; 0]);
     }

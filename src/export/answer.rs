@@ -1,6 +1,5 @@
 //! The answer to a statement as one file: any columns, in the forms that documents go out in.
 
-use super::error::ExportError;
 use super::layout::{compression, table_of};
 use super::manifest::{ANSWERS, ExportedFile, losses};
 use super::options::ExportJob;
@@ -9,9 +8,9 @@ use crate::query::{Rows, refuse_same_names};
 use arrow::array::{Array, RecordBatch, UInt64Array};
 use files::output::{
     Destination, FileSpec, FormatName, GroupSize, HashedFile, ManifestFile, OutputCompression,
-    OutputRequest, PositionedRows, ShardOutcome, ShardWriter, Staging, TableFormat,
+    OutputRequest, PositionedRows, ShardOutcome, ShardWriter, Staging, TableFormat, WriteError,
 };
-use model::Context;
+use model::{Context, Error};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
@@ -50,14 +49,14 @@ pub struct AnswerOptions {
 /// ```
 ///
 /// # Errors
-/// [`ExportError`]: a file that is taken, a name that tells no form, two columns of one name, what fails while the
+/// [`Error`]: a file that is taken, a name that tells no form, two columns of one name, what fails while the
 /// statement runs, or the disk or the store.
 pub fn write_answer(
     rows: Rows,
     options: AnswerOptions,
     job: &ExportJob<'_>,
     context: &Context<'_>,
-) -> Result<ExportedFile, ExportError> {
+) -> Result<ExportedFile, Error> {
     write_answer_noting(rows, options, job, None, context)
 }
 
@@ -71,7 +70,7 @@ pub(crate) fn write_answer_noting(
     job: &ExportJob<'_>,
     ids: Option<&mut RoaringTreemap>,
     context: &Context<'_>,
-) -> Result<ExportedFile, ExportError> {
+) -> Result<ExportedFile, Error> {
     let name = job.to.file_name().unwrap_or_default().to_string_lossy();
     let (format, compression) = form(options, &name)?;
     let table = table_of(format)?;
@@ -84,7 +83,7 @@ pub(crate) fn write_answer_noting(
     // Whatever an earlier run left under this name is of no use to another one.
     let mark = blake3::hash(b"the answer to a statement").to_hex();
     let (staging, _): (Box<dyn Staging<()>>, _) = destination.begin_or_resume(&mark)?;
-    let begun = staging.create(&name).map_err(ExportError::from);
+    let begun = staging.create(&name).map_err(Error::from);
     let written = begun.and_then(|file| {
         on_threads(context.threads, || write((rows, ids), table, &spec, file, context))
     });
@@ -103,17 +102,14 @@ pub(crate) fn write_answer_noting(
 }
 
 /// A format that has columns, and a compression that it has.
-fn form(
-    options: AnswerOptions,
-    name: &str,
-) -> Result<(FormatName, OutputCompression), ExportError> {
+fn form(options: AnswerOptions, name: &str) -> Result<(FormatName, OutputCompression), Error> {
     let (named, compressed) = FormatName::of_file(name);
     match options.format.or(named) {
-        None => Err(ExportError::Options(format!(
+        None => Err(Error::bad_input(format!(
             "{name} has no known ending: name it {} (lines of text may be followed by .gz or .zst), or give `format=`",
             FormatName::list_endings()
         ))),
-        Some(format) if !format.has_columns() => Err(ExportError::Options(format!(
+        Some(format) if !format.has_columns() => Err(Error::bad_input(format!(
             "format {} is for documents, not for the rows of a statement: use {}",
             format.name(),
             FormatName::list_with_columns()
@@ -129,17 +125,17 @@ fn write(
     spec: &FileSpec,
     file: HashedFile,
     context: &Context<'_>,
-) -> Result<(ManifestFile, Vec<u64>), ExportError> {
+) -> Result<(ManifestFile, Vec<u64>), Error> {
     context.progress.begin("rows", None);
     let (mut file, mut finished, mut done) = (Some(file), None, 0);
-    let only = || ExportError::Bug("a second file".to_owned());
+    let only = || WriteError::Bug("a second file".to_owned());
     let open = |_| Ok(table.create(spec, file.take().ok_or_else(only)?.into())?);
     let finish = |shard: ShardOutcome| {
         finished = shard.files.into_iter().next().map(|file| (file, shard.lost));
         Ok(())
     };
     let encode = |rows: &[_]| table.encode(spec, rows);
-    let mut files: ShardWriter<'_, ExportError> =
+    let mut files: ShardWriter<'_, Error> =
         ShardWriter::new(0, u64::MAX, GROUP, encode, open, finish);
     let read = || {
         let read = |rows: RecordBatch| {
@@ -159,5 +155,5 @@ fn write(
         Ok(context.check_interrupt()?)
     })?;
     files.finish(true)?;
-    finished.ok_or_else(|| ExportError::Bug("a stream in place of a file".to_owned()))
+    finished.ok_or_else(|| WriteError::Bug("a stream in place of a file".to_owned()).into())
 }

@@ -1,12 +1,11 @@
 //! Fields of records that stand at top level: one with the name of a column beside them must say the same, and is
 //! written once.
 
-use super::error::ExportError;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use files::output::FileSpec;
-use model::{DocId, JsonMembers, JsonObject, json_string};
+use files::output::{FileSpec, WriteError};
+use model::{DocId, Error, JsonMembers, JsonObject, json_string};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -34,11 +33,7 @@ impl TakenNames {
 
     /// The rows without the fields that say what their column says; refuses the first document with a field that has
     /// such a name and another value.
-    pub fn resolved(
-        &self,
-        rows: RecordBatch,
-        documents: &[DocId],
-    ) -> Result<RecordBatch, ExportError> {
+    pub fn resolved(&self, rows: RecordBatch, documents: &[DocId]) -> Result<RecordBatch, Error> {
         let Some(objects) = rows.columns().get(self.spread).and_then(|c| c.as_string_view_opt())
         else {
             return Ok(rows);
@@ -54,8 +49,10 @@ impl TakenNames {
                 text_at(&rows, name, row).is_some_and(|text| json_string(&text) == value)
             };
             let without = self.without_repeats(object, is_said).map_err(|name| {
-                let instead = self.instead.clone();
-                ExportError::Collision { document: document.0, name, instead }
+                Error::bad_input(format!(
+                    "document {document} has a field `{name}`, which conflicts with the column `{name}`: write its fields as one column with `columns=` {}",
+                    self.instead
+                ))
             })?;
             repeats |= matches!(without, Cow::Owned(_));
             kept.push(Some(without));
@@ -67,7 +64,7 @@ impl TakenNames {
         let objects: ArrayRef = Arc::new(StringViewArray::from_iter(kept));
         columns.splice(self.spread..=self.spread, [objects]);
         RecordBatch::try_new(rows.schema(), columns)
-            .map_err(|error| ExportError::Bug(error.to_string()))
+            .map_err(|error| WriteError::Bug(error.to_string()).into())
     }
 
     /// An object without the members of which `is_said` knows that a column has the same.

@@ -18,7 +18,7 @@ impl Corpus {
     /// continues behind the last finished file, and ends in the same bytes.
     ///
     /// # Errors
-    /// [`ExportError`](crate::export::ExportError) when the output is taken, options do not go together, or something
+    /// [`Error`] when the output is taken, options do not go together, or something
     /// cannot be read or written.
     pub fn export(
         &self,
@@ -73,7 +73,7 @@ impl Corpus {
     /// Writes documents to a stream, as JSON lines, CSV, text or an Arrow stream.
     ///
     /// # Errors
-    /// [`ExportError`](crate::export::ExportError) when options do not go together, the stream refuses, or something
+    /// [`Error`] when options do not go together, the stream refuses, or something
     /// cannot be read.
     pub fn export_stream(
         &self,
@@ -162,8 +162,8 @@ impl Corpus {
     /// How many documents an export would write, and how long their texts are.
     ///
     /// # Errors
-    /// [`ExportError`](crate::export::ExportError) when the condition is wrong.
+    /// [`Error`] when the condition is wrong.
     pub fn export_estimate(&self, options: &ExportOptions) -> Result<ExportEstimate, Error> {
-        Ok(export::estimate(self.view(), options)?)
+        export::estimate(self.view(), options)
     }
 }

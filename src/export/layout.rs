@@ -1,6 +1,5 @@
 //! What the options come to: form, compression, columns, and whether one file or a directory is made.
 
-use super::error::ExportError;
 use super::options::ExportOptions;
 use crate::query::{declared_columns, is_of_standing};
 use arrow::datatypes::SchemaRef;
@@ -8,6 +7,7 @@ use files::output::{
     FileSpec, FormatName, OutputCompression, OutputFormat, TableColumns, TableFormat,
 };
 use files::remote::without_secrets;
+use model::Error;
 use std::path::Path;
 use store::View;
 
@@ -33,17 +33,13 @@ pub(super) struct ExportLayout {
 
 impl ExportLayout {
     /// What options come to for a file or directory; none: for a stream.
-    pub fn of(
-        view: &View,
-        options: &ExportOptions,
-        to: Option<&Path>,
-    ) -> Result<Self, ExportError> {
+    pub fn of(view: &View, options: &ExportOptions, to: Option<&Path>) -> Result<Self, Error> {
         let (named, compressed) = to
             .and_then(Path::file_name)
             .map_or((None, None), |name| FormatName::of_file(&name.to_string_lossy()));
         let format = options.format.or(named).ok_or_else(|| {
             let names = FormatName::list(|_| true);
-            ExportError::Options(match to {
+            Error::bad_input(match to {
                 Some(to) => format!(
                     "{} has no known ending: give `format=` {names}",
                     without_secrets(&to.to_string_lossy())
@@ -55,19 +51,21 @@ impl ExportLayout {
         let cut = options.shard_bytes.is_some() || !options.partition_by.is_empty();
         let shard_bytes = match to {
             None if cut => {
-                return Err(unfit(
+                return Err(Error::bad_input(
                     "a stream is one file: `shard_bytes=` and `partition_by=` need a directory",
                 ));
             }
             None if !format.format().streams => {
-                return Err(ExportError::Options(format!(
+                return Err(Error::bad_input(format!(
                     "format {} is not written to a stream: give a file, or `format=` {}",
                     format.name(),
                     FormatName::list(|format| format.streams)
                 )));
             }
             None if compression != OutputCompression::None => {
-                return Err(unfit("a stream is not compressed: pipe it through zstd or gzip"));
+                return Err(Error::bad_input(
+                    "a stream is not compressed: pipe it through zstd or gzip",
+                ));
             }
             None => None,
             Some(to) => {
@@ -77,7 +75,7 @@ impl ExportLayout {
         };
         let is_text = format.format().columns == TableColumns::Texts;
         if options.separator.is_some() && !is_text {
-            return Err(unfit("`separator=` needs `format=` text"));
+            return Err(Error::bad_input("`separator=` needs `format=` text"));
         }
         let columns = columns(view, options, format.format())?;
         let separator = options.separator.clone().unwrap_or_else(|| "\n".to_owned());
@@ -98,7 +96,7 @@ impl ExportLayout {
     }
 
     /// The code that writes them.
-    pub fn table(&self) -> Result<&'static dyn TableFormat, ExportError> {
+    pub fn table(&self) -> Result<&'static dyn TableFormat, Error> {
         table_of(self.format)
     }
 
@@ -112,9 +110,9 @@ impl ExportLayout {
 }
 
 /// The code that writes tables in a format.
-pub(super) fn table_of(format: FormatName) -> Result<&'static dyn TableFormat, ExportError> {
+pub(super) fn table_of(format: FormatName) -> Result<&'static dyn TableFormat, Error> {
     let table = format.format().table;
-    table.ok_or_else(|| ExportError::Options(format!("format {} has no documents", format.name())))
+    table.ok_or_else(|| Error::bad_input(format!("format {} has no documents", format.name())))
 }
 
 /// Whether a path is one of a directory by its looks: without an ending, or with a stroke behind it.
@@ -122,15 +120,11 @@ fn names_directory(to: &Path) -> bool {
     to.extension().is_none() || to.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-fn unfit(what: &str) -> ExportError {
-    ExportError::Options(what.to_owned())
-}
-
 /// The compression of files of a format: the one asked for, or the format's own.
 pub(super) fn compression(
     asked: Option<OutputCompression>,
     name: FormatName,
-) -> Result<OutputCompression, ExportError> {
+) -> Result<OutputCompression, Error> {
     let format = name.format();
     let asked = asked.unwrap_or(format.default_compression);
     if format.compressions.contains(&asked) {
@@ -138,7 +132,7 @@ pub(super) fn compression(
     }
     let known: Vec<&str> = format.compressions.iter().map(|known| known.name()).collect();
     let known = known.join(", ");
-    Err(ExportError::Options(format!(
+    Err(Error::bad_input(format!(
         "format {} cannot have compression {}; it can have {}",
         format.name,
         asked.name(),
@@ -150,14 +144,16 @@ fn columns(
     view: &View,
     options: &ExportOptions,
     format: &OutputFormat,
-) -> Result<Option<Vec<String>>, ExportError> {
+) -> Result<Option<Vec<String>>, Error> {
     let kind = format.columns;
     if options.duplicates {
         if kind == TableColumns::Texts {
-            return Err(unfit("pairs of duplicates have no text: give another `format=`"));
+            return Err(Error::bad_input(
+                "pairs of duplicates have no text: give another `format=`",
+            ));
         }
         if !options.partition_by.is_empty() || options.all || options.snapshot.is_some() {
-            return Err(unfit(
+            return Err(Error::bad_input(
                 "pairs of duplicates have removed documents, as of the last commit: leave out `partition_by=`, `all=` and `snapshot=`",
             ));
         }
@@ -168,23 +164,25 @@ fn columns(
         None => default_columns(view, kind),
     };
     if columns.is_empty() {
-        return Err(unfit("`columns=` is empty: name at least one column"));
+        return Err(Error::bad_input("`columns=` is empty: name at least one column"));
     }
     if kind == TableColumns::Texts && columns != ["text"] {
-        return Err(unfit("format text has one column, `text`; give another `format=` for others"));
+        return Err(Error::bad_input(
+            "format text has one column, `text`; give another `format=` for others",
+        ));
     }
     for (at, name) in columns.iter().enumerate() {
         if columns.get(..at).is_some_and(|before| before.contains(name)) {
-            return Err(ExportError::Options(format!("the column `{name}` is named twice")));
+            return Err(Error::bad_input(format!("the column `{name}` is named twice")));
         }
         if name == SPREAD && kind != TableColumns::Members {
-            return Err(ExportError::Options(format!(
+            return Err(Error::bad_input(format!(
                 "{SPREAD} makes a column of each field, which format {} cannot do since records differ: use `{META}`, all fields as one JSON object, and name declared fields",
                 format.name
             )));
         }
         if options.snapshot.is_some() && is_of_standing(view, name) {
-            return Err(ExportError::Options(format!(
+            return Err(Error::bad_input(format!(
                 "the column `{name}` has today's values, not the snapshot's: leave it out, or leave `snapshot=` out"
             )));
         }
@@ -192,7 +190,7 @@ fn columns(
     // Their values are in the names of the directories.
     columns.retain(|name| !options.partition_by.contains(name));
     if columns.is_empty() {
-        return Err(unfit(
+        return Err(Error::bad_input(
             "every column is in `partition_by=`, and no column is left for the files",
         ));
     }
@@ -261,10 +259,10 @@ mod tests {
         assert_eq!(compression(Option::None, named("jsonl")).unwrap(), None);
         assert_eq!(compression(Some(Zstd), named("arrow")).unwrap(), Zstd);
         for (format, asked) in [("arrow", Gzip), ("csv", Snappy)] {
-            assert!(matches!(
-                compression(Some(asked), named(format)),
-                Err(ExportError::Options(_))
-            ));
+            let refused = compression(Some(asked), named(format)).unwrap_err();
+            assert_eq!(refused.kind(), model::ErrorKind::BadInput);
+            let words = format!("format {format} cannot have compression {}", asked.name());
+            assert!(refused.to_string().contains(&words), "{refused}");
         }
     }
 

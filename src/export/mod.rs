@@ -36,7 +36,6 @@
 
 mod answer;
 mod collisions;
-mod error;
 mod facade;
 mod layout;
 mod manifest;
@@ -48,7 +47,6 @@ mod selection;
 
 pub(crate) use answer::write_answer_noting;
 pub use answer::{AnswerOptions, write_answer};
-pub use error::ExportError;
 pub use files::output::{FormatName, OutputCompression, OutputError, OutputFile, OutputWriter};
 pub use manifest::{ExportColumn, ExportManifest, ExportedFile, ExportedStream};
 pub use options::{ExportJob, ExportOptions};

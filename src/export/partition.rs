@@ -1,8 +1,8 @@
 //! Directories by the values of columns: `source=web/language=en`, as Hive, Spark, DuckDB and PyArrow read them.
 
-use super::error::ExportError;
 use crate::query::{keyword_field, select};
-use model::{FieldId, HIVE_NULL, SourceId};
+use model::near_names::way_out;
+use model::{Error, ErrorKind, FieldId, HIVE_NULL, Hint, SourceId};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -57,7 +57,7 @@ impl PartitionValue {
     }
 
     /// Refuses a value that no directory can be named by so that readers give it back.
-    fn check(&self) -> Result<(), ExportError> {
+    fn check(&self) -> Result<(), Error> {
         let Some(value) = &self.value else { return Ok(()) };
         let bytes = self.directory().len();
         let why = if value == HIVE_NULL {
@@ -69,11 +69,10 @@ impl PartitionValue {
         };
         let shown: String = value.chars().take(SHOWN).collect();
         let more = if shown.len() < value.len() { "…" } else { "" };
-        Err(ExportError::PartitionValue {
-            name: self.column.clone(),
-            value: format!("{shown}{more}"),
-            why,
-        })
+        Err(Error::bad_input(format!(
+            "cannot partition an export by `{}`: a document has the value `{shown}{more}`, and {why}; leave such documents out with `where=`, or partition by another column",
+            self.column
+        )))
     }
 }
 
@@ -83,11 +82,11 @@ pub(super) fn partitions(
     view: &View,
     selected: &RoaringTreemap,
     by: &[String],
-) -> Result<Vec<Partition>, ExportError> {
+) -> Result<Vec<Partition>, Error> {
     let mut found = vec![Partition::default()];
     for (at, name) in by.iter().enumerate() {
         if by.get(..at).is_some_and(|before| before.contains(name)) {
-            return Err(ExportError::Options(format!("`partition_by=` names `{name}` twice")));
+            return Err(Error::bad_input(format!("`partition_by=` names `{name}` twice")));
         }
         let values = values(view, selected, name)?;
         let mut finer = Vec::new();
@@ -115,7 +114,7 @@ fn values(
     view: &View,
     selected: &RoaringTreemap,
     name: &str,
-) -> Result<Vec<PartitionValue>, ExportError> {
+) -> Result<Vec<PartitionValue>, Error> {
     let mut found = Vec::new();
     let mut add = |value: Option<String>, documents: RoaringTreemap| {
         let documents = documents & selected;
@@ -126,7 +125,7 @@ fn values(
         let value = PartitionValue { column, value, documents: Arc::new(documents) };
         value.check()?;
         found.push(value);
-        Ok::<(), ExportError>(())
+        Ok::<(), Error>(())
     };
     if name == "source" {
         let sources = view.sources().map(|(id, record)| (record.name.clone(), id));
@@ -147,17 +146,18 @@ fn values(
     Ok(found)
 }
 
-fn too_many(view: &View, name: &str) -> ExportError {
+fn too_many(view: &View, name: &str) -> Error {
     unfit(view, name, &format!("that makes more than {MOST} directories"))
 }
 
-fn unfit(view: &View, name: &str, why: &str) -> ExportError {
+fn unfit(view: &View, name: &str, why: &str) -> Error {
     let mut known = vec!["source".to_owned(), "language".to_owned()];
     let declared = view.fields().iter().map(|field| &field.name);
     known.extend(
         declared.filter(|name| *name != "language" && keyword_field(view, name).is_some()).cloned(),
     );
-    ExportError::NoPartition { name: name.to_owned(), why: why.to_owned(), known }
+    Error::of(ErrorKind::NotFound, format!("cannot partition an export by `{name}`: {why}"))
+        .with_hint(Hint::text(way_out(name, &known)))
 }
 
 /// Text without what means something in a path, or to those who read such directories: each such byte as `%` and two
@@ -212,8 +212,10 @@ mod tests {
         let wide = "é".repeat(126);
         let escaped = "/".repeat(84);
         for value in [HIVE_NULL, &long, &wide, &escaped] {
-            let refused = named(value).check();
-            assert!(matches!(refused, Err(ExportError::PartitionValue { .. })), "{value}");
+            let refused = named(value).check().unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::BadInput, "{value}");
+            let words = "cannot partition an export by `kind`: a document has the value";
+            assert!(refused.to_string().contains(words), "{refused}");
         }
         named(&"é".repeat(125)).check().unwrap();
     }

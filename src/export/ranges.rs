@@ -1,10 +1,9 @@
 //! Documents in ranges: cut in the order of their ids, and read by any number of threads.
 
 use super::collisions::TakenNames;
-use super::error::ExportError;
 use crate::query::DocumentTable;
 use files::output::PositionedRows;
-use model::DocId;
+use model::{DocId, Error};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::iter::Peekable;
@@ -62,7 +61,7 @@ impl<'a> DocumentRanges<'a> {
         table: &DocumentTable,
         taken: Option<&TakenNames>,
         window: ReadWindow,
-    ) -> Result<Vec<PositionedRows>, ExportError> {
+    ) -> Result<Vec<PositionedRows>, Error> {
         let ranges = self.window(window)?;
         let view = self.view;
         let read = |range: DocumentRange| {
@@ -77,7 +76,7 @@ impl<'a> DocumentRanges<'a> {
         ranges.into_par_iter().map(read).collect()
     }
 
-    fn window(&mut self, window: ReadWindow) -> Result<Vec<DocumentRange>, ExportError> {
+    fn window(&mut self, window: ReadWindow) -> Result<Vec<DocumentRange>, Error> {
         let mut ranges: Vec<DocumentRange> = Vec::new();
         let mut bytes = 0_u64;
         while ranges.len() < window.ranges {
@@ -92,7 +91,7 @@ impl<'a> DocumentRanges<'a> {
         Ok(ranges)
     }
 
-    fn next(&mut self) -> Result<Option<DocumentRange>, ExportError> {
+    fn next(&mut self) -> Result<Option<DocumentRange>, Error> {
         if let Some(range) = self.over.take() {
             return Ok(Some(range));
         }

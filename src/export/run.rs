@@ -1,7 +1,6 @@
 //! Drives an export: partition by partition, a window of ranges read while the one before is written.
 
 use super::collisions::TakenNames;
-use super::error::ExportError;
 use super::layout::{ExportLayout, META, SPREAD};
 use super::manifest::{EXPORTS, ExportManifest, ExportedFile, ExportedStream, losses};
 use super::options::{ExportJob, ExportOptions};
@@ -11,14 +10,15 @@ use super::selection::{selected, text_bytes};
 use crate::query::DocumentTable;
 use files::output::{
     Destination, FileOutput, FileSpec, GroupSize, ManifestFile, OutputCompression, OutputRequest,
-    ShardFile, ShardOutcome, ShardRecord, ShardWriter, Staging, TableFormat,
+    ShardFile, ShardOutcome, ShardRecord, ShardWriter, Staging, TableFormat, WriteError,
 };
-use model::{Context, refuse_without_room};
+use files::remote::RemoteError;
+use model::{Context, Error, ErrorKind, IoError, refuse_without_room};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::Path;
-use store::View;
+use store::{StoreError, View};
 
 /// Rows at which a group ends.
 const GROUP_ROWS: u64 = 8192;
@@ -59,7 +59,7 @@ impl<'a> Task<'a> {
         options: &ExportOptions,
         to: Option<&Path>,
         context: Context<'a>,
-    ) -> Result<Self, ExportError> {
+    ) -> Result<Self, Error> {
         let layout = ExportLayout::of(view, options, to)?;
         let stored = |name: &String| if name == SPREAD { META.to_owned() } else { name.clone() };
         let columns = layout.columns.as_deref();
@@ -88,9 +88,9 @@ impl<'a> Task<'a> {
     fn writer<'w>(
         &'w self,
         number: u32,
-        open: impl FnMut(u32) -> Result<Box<dyn ShardFile + 'w>, ExportError> + Send + 'w,
-        finished: impl FnMut(ShardOutcome) -> Result<(), ExportError> + Send + 'w,
-    ) -> ShardWriter<'w, ExportError> {
+        open: impl FnMut(u32) -> Result<Box<dyn ShardFile + 'w>, Error> + Send + 'w,
+        finished: impl FnMut(ShardOutcome) -> Result<(), Error> + Send + 'w,
+    ) -> ShardWriter<'w, Error> {
         let encode = |rows: &[_]| self.format.encode(&self.spec, rows);
         ShardWriter::new(number, self.shard_bytes(), self.group(), encode, open, finished)
     }
@@ -99,9 +99,9 @@ impl<'a> Task<'a> {
     fn write(
         &self,
         documents: RoaringTreemap,
-        files: &mut ShardWriter<'_, ExportError>,
+        files: &mut ShardWriter<'_, Error>,
         mut done: u64,
-    ) -> Result<(), ExportError> {
+    ) -> Result<(), Error> {
         let Context { progress, interrupt, .. } = self.context;
         let window = ReadWindow::of(rayon::current_num_threads(), self.context.memory);
         let mut ranges = DocumentRanges::new(self.view, documents, self.group().bytes);
@@ -121,7 +121,7 @@ impl<'a> Task<'a> {
 /// on it nor on threads.
 ///
 /// # Errors
-/// [`ExportError`]. The output is then as it was; what is finished stays for the next run of the same export.
+/// [`Error`]. The output is then as it was; what is finished stays for the next run of the same export.
 pub fn export(
     view: &View,
     options: &ExportOptions,
@@ -129,7 +129,7 @@ pub fn export(
     corpus: &Path,
     noted: Option<&mut RoaringTreemap>,
     context: &Context<'_>,
-) -> Result<ExportManifest, ExportError> {
+) -> Result<ExportManifest, Error> {
     let task = Task::new(view, options, Some(job.to), *context)?;
     let is_directory = task.layout.shard_bytes.is_some();
     let ExportJob { to, stores, force } = *job;
@@ -150,11 +150,20 @@ pub fn export(
                 Ok(manifest)
             }
             Err(error) => {
-                staging.abandon(error.can_pass());
+                staging.abandon(can_pass(&error));
                 Err(error)
             }
         }
     })
+}
+
+/// Whether the same export may go on where this one stopped.
+fn can_pass(error: &Error) -> bool {
+    error.is_interrupt()
+        || error.origin::<IoError>().is_some()
+        || matches!(error.origin(), Some(WriteError::Library { .. }))
+        || error.origin::<RemoteError>().is_some()
+        || error.origin::<StoreError>().is_some()
 }
 
 /// Notes the documents of an export, where somebody asks: of pairs both.
@@ -162,7 +171,7 @@ fn note(
     noted: Option<&mut RoaringTreemap>,
     task: &Task<'_>,
     options: &ExportOptions,
-) -> Result<(), ExportError> {
+) -> Result<(), Error> {
     let Some(noted) = noted else { return Ok(()) };
     noted.clone_from(&task.selected);
     if options.duplicates {
@@ -179,19 +188,19 @@ fn note(
 /// Writes documents to a stream, as JSON lines, CSV, text, or an Arrow stream.
 ///
 /// # Errors
-/// [`ExportError`]: [`ExportError::Output`] when the stream refuses.
+/// [`Error`]: among them that of the stream.
 pub fn export_stream(
     view: &View,
     options: &ExportOptions,
     out: &mut (dyn Write + Send),
     noted: Option<&mut RoaringTreemap>,
     context: &Context<'_>,
-) -> Result<ExportedStream, ExportError> {
+) -> Result<ExportedStream, Error> {
     let task = Task::new(view, options, None, *context)?;
     context.progress.begin("documents", Some(task.selected.len()));
     on_threads(context.threads, || {
         let mut stream = Some(task.format.create(&task.spec, FileOutput::stream(out))?);
-        let only = || ExportError::Bug("a second stream".to_owned());
+        let only = || Error::from(WriteError::Bug("a second stream".to_owned()));
         let open = move |_| stream.take().ok_or_else(only);
         let mut lost = Vec::new();
         let mut files = task.writer(0, open, |shard| {
@@ -212,21 +221,18 @@ pub fn export_stream(
 /// Does work on a pool of so many threads.
 pub(super) fn on_threads<T: Send>(
     threads: usize,
-    work: impl FnOnce() -> Result<T, ExportError> + Send,
-) -> Result<T, ExportError> {
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> Result<T, Error> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
-        .map_err(|error| ExportError::Threads { threads, why: error.to_string() })?;
+        .map_err(|error| format!("starting {threads} worker threads: {error}"))
+        .map_err(|message| Error::of(ErrorKind::Failed, message))?;
     pool.install(work)
 }
 
 /// Refuses what has no room for its texts alone, where those are written as they are.
-fn refuse_too_large(
-    task: &Task<'_>,
-    finished: &[FinishedFile],
-    to: &Path,
-) -> Result<(), ExportError> {
+fn refuse_too_large(task: &Task<'_>, finished: &[FinishedFile], to: &Path) -> Result<(), Error> {
     let columns = task.layout.columns.as_deref();
     let has_text = columns.is_some_and(|columns| columns.iter().any(|column| column == "text"));
     let layout = &task.layout;
@@ -248,7 +254,7 @@ fn write_files(
     mut finished: Vec<FinishedFile>,
     staging: &dyn Staging<DocumentPosition>,
     to: &Path,
-) -> Result<ExportManifest, ExportError> {
+) -> Result<ExportManifest, Error> {
     let progress = task.context.progress;
     progress.begin("documents", Some(task.selected.len()));
     let last = finished.last().map(|shard| shard.position.clone());

@@ -1,9 +1,8 @@
 //! Which documents an export has.
 
-use super::error::ExportError;
 use super::options::ExportOptions;
 use crate::query::{Dependence, dependence, kept_in, select};
-use model::{BLOCK_SIZE, DocId, Standing};
+use model::{BLOCK_SIZE, DocId, Error, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use store::{View, system_fields};
@@ -22,14 +21,14 @@ pub struct ExportEstimate {
 /// How many documents an export would write, and how long their texts are.
 ///
 /// # Errors
-/// [`ExportError`] when options do not go together or the condition is wrong.
-pub fn estimate(view: &View, options: &ExportOptions) -> Result<ExportEstimate, ExportError> {
+/// [`Error`] when options do not go together or the condition is wrong.
+pub fn estimate(view: &View, options: &ExportOptions) -> Result<ExportEstimate, Error> {
     let documents = selected(view, options)?;
     Ok(ExportEstimate { documents: documents.len(), text_bytes: text_bytes(view, &documents)? })
 }
 
 /// Bytes of the texts of documents.
-pub(super) fn text_bytes(view: &View, documents: &RoaringTreemap) -> Result<u64, ExportError> {
+pub(super) fn text_bytes(view: &View, documents: &RoaringTreemap) -> Result<u64, Error> {
     let mut sum = 0_u64;
     for block in view.blocks() {
         let base = block * BLOCK_SIZE;
@@ -48,12 +47,9 @@ pub(super) fn text_bytes(view: &View, documents: &RoaringTreemap) -> Result<u64,
 }
 
 /// The documents of an export.
-pub(super) fn selected(
-    view: &View,
-    options: &ExportOptions,
-) -> Result<RoaringTreemap, ExportError> {
+pub(super) fn selected(view: &View, options: &ExportOptions) -> Result<RoaringTreemap, Error> {
     if options.all && options.snapshot.is_some() {
-        return Err(ExportError::Options(
+        return Err(Error::bad_input(
             "a snapshot has kept documents only: leave out `all=` or `snapshot=`".to_owned(),
         ));
     }
@@ -78,19 +74,15 @@ pub(super) fn selected(
 
 /// The same export has the same bytes: what is another value each time is refused, and beside a snapshot what is of
 /// this moment.
-fn check_condition(
-    view: &View,
-    condition: &str,
-    snapshot: Option<&str>,
-) -> Result<(), ExportError> {
+fn check_condition(view: &View, condition: &str, snapshot: Option<&str>) -> Result<(), Error> {
     let Dependence { present, chance, .. } = dependence(view, condition)?;
     if let Some(chance) = chance {
-        return Err(ExportError::Options(format!(
+        return Err(Error::bad_input(format!(
             "the condition uses {chance}, which returns another value each time: a continued export would have other documents; write a fixed value, or take a part with `id % 10 = 0`"
         )));
     }
     match (present, snapshot) {
-        (Some(present), Some(name)) => Err(ExportError::Options(format!(
+        (Some(present), Some(name)) => Err(Error::bad_input(format!(
             "the condition uses {present}, which has today's values and not those of the snapshot `{name}`: use columns of the document itself (all documents of a snapshot are kept), or leave out `snapshot=`"
         ))),
         _ => Ok(()),

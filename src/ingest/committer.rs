@@ -6,7 +6,6 @@
 use super::decider::{arrive, compress_texts, find_equal_texts, store_document};
 use super::decisions_file::DecisionsFile;
 use super::encoder::{EncodedDocuments, encode, store_ids};
-use super::error::IngestError;
 use super::field_tally::FieldTally;
 use super::file_state::{FileNumbers, reading_key_of_part};
 use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
@@ -21,7 +20,7 @@ use crate::decide::{
     CommitDecisions, DecisionSession, EncodedBatch, LoadedTokenizer, Orphans, encode_again,
 };
 use files::input::CAPTURE_DATE;
-use model::{DocId, FileId, Interrupt, Reject, SourceId, Standing};
+use model::{DocId, Error, FileId, Interrupt, Reject, SourceId, Standing};
 use std::collections::BTreeSet;
 use std::time::Instant;
 use store::{
@@ -94,7 +93,7 @@ impl Committer<'_> {
         writer: &mut StoreWriter,
         chunk: &FingerprintedChunk,
         may_wait: bool,
-    ) -> Result<ChunkOutcome, IngestError> {
+    ) -> Result<ChunkOutcome, Error> {
         let mut batch = writer.begin()?;
         let sources = self.sources(&mut batch, chunk)?;
         let first = batch.next_document();
@@ -166,7 +165,7 @@ impl Committer<'_> {
         &self,
         batch: &mut CommitBatch<'_>,
         chunk: &FingerprintedChunk,
-    ) -> Result<ChunkSources, IngestError> {
+    ) -> Result<ChunkSources, Error> {
         let sources = ChunkSources::of(batch, chunk, self.options)?;
         if let RecordForm::Chat(chat) = &self.options.form
             && let Some(template) = &chat.template
@@ -202,7 +201,7 @@ impl Committer<'_> {
         batch: &mut CommitBatch<'_>,
         mut session: DecisionSession,
         new: &[PendingDocument<'_>],
-    ) -> Result<CommitDecisions, IngestError> {
+    ) -> Result<CommitDecisions, Error> {
         let (view, judge) = (batch.view().clone(), &mut self.judge);
         let (texts, decisions) = rayon::join(
             || timed(|| compress_texts(batch, new)),
@@ -210,7 +209,7 @@ impl Committer<'_> {
                 timed(|| {
                     arrive(&mut session, &view, new)?;
                     match judge {
-                        None => Ok::<_, IngestError>(session.settle()?),
+                        None => Ok::<_, Error>(session.settle()?),
                         Some(judge) => judge.apply(session, &view, new),
                     }
                 })
@@ -234,7 +233,7 @@ impl Committer<'_> {
         view: &View,
         new: &[PendingDocument<'c>],
         counts: &mut ChunkCounts,
-    ) -> Result<KeptDocuments<'c>, IngestError> {
+    ) -> Result<KeptDocuments<'c>, Error> {
         let mut newcomers = Vec::new();
         for document in new {
             let outcome = decisions.decision(document.id)?;
@@ -257,7 +256,7 @@ impl Committer<'_> {
         mut decisions: CommitDecisions,
         sources: &ChunkSources,
         kept: &KeptDocuments<'_>,
-    ) -> Result<(), IngestError> {
+    ) -> Result<(), Error> {
         // Ids take the place of shingles.
         decisions.release_shingles();
         let (tokenizers, judge) = (self.tokenizers, self.judge.as_deref());
@@ -290,7 +289,7 @@ impl Committer<'_> {
         tokenizer: &LoadedTokenizer,
         sources: &ChunkSources,
         (kept, encoded): (&KeptDocuments<'_>, &[EncodedBatch]),
-    ) -> Result<BTreeSet<DocId>, IngestError> {
+    ) -> Result<BTreeSet<DocId>, Error> {
         let on_error = self.options.on_error;
         let EncodedDocuments { tokens, spelled, mut refused, brought, mut engines, untrained } =
             store_ids(batch, tokenizer, sources, (&kept.newcomers, encoded), on_error)?;
@@ -316,7 +315,7 @@ impl Committer<'_> {
         batch: &mut CommitBatch<'_>,
         sources: &ChunkSources,
         chunk: &FingerprintedChunk,
-    ) -> Result<RejectChanges, IngestError> {
+    ) -> Result<RejectChanges, Error> {
         let (options, own) = (self.options, sources.own());
         let mut changes = RejectChanges::default();
         for (at, (part, items)) in chunk.chunk.parts.iter().zip(&chunk.items).enumerate() {
@@ -360,7 +359,7 @@ impl Committer<'_> {
         batch: &CommitBatch<'_>,
         source: SourceId,
         part: &InputPart,
-    ) -> Result<FileProgress, IngestError> {
+    ) -> Result<FileProgress, Error> {
         let path = part.path();
         if let Some(file) = self.file.take().filter(|file| file.path == path) {
             return Ok(file);

@@ -1,7 +1,6 @@
 //! What kind of records come in, and what each of them becomes: a text, and how it is to be encoded.
 
 use super::chat::{ChatRenderer, ChatTemplate, RenderedChat, TemplateMarkers};
-use super::error::IngestError;
 use super::filter::IngestFilter;
 use super::imported_row::{ImportedRow, TokenIdsColumn, split_imported_row};
 use super::options::{IngestOptions, RecordForm};
@@ -11,8 +10,8 @@ use super::report::Alarm;
 use crate::decide::LoadedTokenizer;
 use files::input::ReadOptions;
 use model::{
-    CommitSeq, FieldDeclaration, FieldKind, IncomingFilter, Interrupt, ReadRecord, Reject,
-    RejectReason, SpelledMetadata, TextForm, overlaps_any, without_null_members,
+    CommitSeq, Error, FieldDeclaration, FieldKind, Hint, IncomingFilter, Interrupt, ReadRecord,
+    Reject, RejectReason, SpelledMetadata, TextForm, overlaps_any, without_null_members,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -86,11 +85,11 @@ fn unknown_markers_of(
 /// texts, without repetition.
 ///
 /// # Errors
-/// [`IngestError`] when a template cannot be read or the tokenizer cannot be used.
+/// [`Error`] when a template cannot be read or the tokenizer cannot be used.
 pub fn markers_read_as_text(
     view: &View,
     tokenizer: &LoadedTokenizer,
-) -> Result<Vec<(String, usize)>, IngestError> {
+) -> Result<Vec<(String, usize)>, Error> {
     let mut found = Vec::new();
     for source in view.templates()? {
         // One that was used compiles.
@@ -107,12 +106,12 @@ pub fn markers_read_as_text(
 /// messages say them, and when they came in no tokenizer knew them, or they were allowed.
 ///
 /// # Errors
-/// [`IngestError`] when a text cannot be read, or for an interrupt.
+/// [`Error`] when a text cannot be read, or for an interrupt.
 pub fn specials_said_in_chats(
     view: &View,
     tokenizer: &Tokenizer,
     interrupt: &Interrupt,
-) -> Result<BTreeMap<String, u64>, IngestError> {
+) -> Result<BTreeMap<String, u64>, Error> {
     let specials = tokenizer.specials();
     let kept = view.kept()?;
     let mut said: BTreeMap<String, u64> = BTreeMap::new();
@@ -179,7 +178,7 @@ impl RecordConverter {
         options: &IngestOptions,
         tokenizers: &[LoadedTokenizer],
         interrupt: &Interrupt,
-    ) -> Result<Self, IngestError> {
+    ) -> Result<Self, Error> {
         let mut alarms = Vec::new();
         let kind = match &options.form {
             RecordForm::Text => ConverterKind::Text,
@@ -400,7 +399,7 @@ fn marker_alarms(
     template: &ChatTemplate,
     otherwise: TemplateMarkers,
     tokenizers: &[LoadedTokenizer],
-) -> Result<Vec<Alarm>, IngestError> {
+) -> Result<Vec<Alarm>, Error> {
     let mut alarms = Vec::new();
     for known in tokenizers {
         let Some((marker, tokens)) = unknown_markers_of(template, known)?.into_iter().next() else {
@@ -408,7 +407,12 @@ fn marker_alarms(
         };
         let tokenizer = known.name.clone();
         if otherwise == TemplateMarkers::Special {
-            return Err(IngestError::UnknownMarker { tokenizer, marker, tokens });
+            return Err(Error::bad_input(format!(
+                "tokenizer `{tokenizer}` encodes `{marker}` of the chat template as {tokens} ordinary tokens, so turn markers could not be distinguished from content"
+            ))
+            .with_hint(Hint::text(
+                "every registered tokenizer must have it as one token: use the template of this one, make one that has it (`corpusdb tokenizer extend`) and drop this one (`corpusdb tokenizer drop`), or take it as text (`template_markers=text`)",
+            )));
         }
         alarms.push(Alarm::MarkerAsText { tokenizer, marker, tokens: tokens as u64 });
     }

@@ -1,13 +1,10 @@
 //! The newcomers of a chunk: whose texts they share, what is stored of them, and their arrival where it is decided.
 
 use super::encoder::store_text_form;
-use super::error::IngestError;
 use super::fingerprinter::FingerprintedRecord;
 use super::identify::PendingDocument;
-use crate::decide::{
-    Blocklist, CommitDecisions, DecideError, DecisionSession, LoadedTokenizer, Newcomer,
-};
-use model::{CommitSeq, ComparedPart, DocId, FileId, RecordKey, SourceId, hash128};
+use crate::decide::{Blocklist, CommitDecisions, DecisionSession, LoadedTokenizer, Newcomer};
+use model::{CommitSeq, ComparedPart, DocId, Error, FileId, RecordKey, SourceId, hash128};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 use store::{BlockKind, CommitBatch, DocumentRecord, NewDocument, StoreError, View};
@@ -17,7 +14,7 @@ pub(super) fn arrive(
     session: &mut DecisionSession,
     view: &View,
     new: &[PendingDocument<'_>],
-) -> Result<(), IngestError> {
+) -> Result<(), Error> {
     let mut blocklist = Blocklist::new(view)?;
     let mut owners = TextOwners::default();
     for document in new {
@@ -43,7 +40,7 @@ pub(super) fn store_document(
     tokenizers: &[LoadedTokenizer],
     document: &PendingDocument<'_>,
     text: Option<Vec<u8>>,
-) -> Result<(), IngestError> {
+) -> Result<(), Error> {
     let prepared = document.prepared;
     let header = decisions.header(document.id)?;
     let owns_text = header.text_of.is_none();
@@ -69,7 +66,7 @@ pub(super) fn store_document(
 pub(super) fn find_equal_texts(
     session: &mut DecisionSession,
     new: &mut [PendingDocument<'_>],
-) -> Result<(), IngestError> {
+) -> Result<(), Error> {
     let sources: BTreeSet<SourceId> = new.iter().map(|new| new.source).collect();
     for source in sources {
         let of_source = || new.iter().filter(|new| new.source == source);
@@ -93,7 +90,7 @@ fn has_equal_compared_text(
     session: &DecisionSession,
     other: DocId,
     prepared: &FingerprintedRecord,
-) -> Result<bool, IngestError> {
+) -> Result<bool, Error> {
     Ok(session.compared() == ComparedPart::Text
         || session.header(other)?.normalised == prepared.fingerprint.normalised)
 }
@@ -121,7 +118,7 @@ impl TextOwners {
         &mut self,
         session: &DecisionSession,
         new: &PendingDocument<'_>,
-    ) -> Result<Option<DocId>, IngestError> {
+    ) -> Result<Option<DocId>, Error> {
         let raw = new.prepared.raw;
         if let Some(old) = new.supersedes {
             let header = session.header(old)?;
@@ -155,7 +152,7 @@ fn number(session: &DecisionSession, prepared: &FingerprintedRecord) -> Option<i
 fn is_blocked(
     blocklist: &mut Blocklist<'_>,
     prepared: &FingerprintedRecord,
-) -> Result<bool, DecideError> {
+) -> Result<bool, Error> {
     let of = prepared.block_keys(blocklist.has(BlockKind::Similar));
     blocklist.keeps_out(&of, None, |_| Ok(prepared.shingles.shared()))
 }

@@ -1,9 +1,8 @@
 //! The decisions file: one JSON line a record, as it stands when the ingest has ended. Complete, or what was there.
 
-use super::error::IngestError;
 use super::identify::RecordOutcome;
-use files::output::{OutputFile, OutputWriter};
-use model::{DocId, IoError, parse_object};
+use files::output::{OutputError, OutputFile, OutputWriter};
+use model::{DocId, Error, ErrorKind, IoError, parse_object};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, Write};
@@ -48,15 +47,17 @@ impl DecisionsFile {
         path: &Path,
         inputs: &[P],
         notes: File,
-    ) -> Result<Self, IngestError> {
-        let judged = OutputFile::judge(path)?.beside_inputs(inputs)?;
-        let judged = judged.replacing("no decisions of an ingest", has_decisions)?;
-        let written = judged.create()?;
+    ) -> Result<Self, Error> {
+        let written = OutputFile::judge(path)
+            .and_then(|judged| judged.beside_inputs(inputs))
+            .and_then(|judged| judged.replacing("no decisions of an ingest", has_decisions))
+            .and_then(OutputFile::create)
+            .map_err(refused)?;
         Ok(Self { path: path.to_path_buf(), notes: BufWriter::new(notes), written })
     }
 
     /// Notes what became of records that were committed, in their order.
-    pub(super) fn note(&mut self, outcomes: &[RecordOutcome]) -> Result<(), IngestError> {
+    pub(super) fn note(&mut self, outcomes: &[RecordOutcome]) -> Result<(), Error> {
         for outcome in outcomes {
             let line = match outcome {
                 RecordOutcome::Document(id) => id.0.to_string(),
@@ -77,7 +78,7 @@ impl DecisionsFile {
     }
 
     /// Writes the decisions as they stand in `view`.
-    pub(super) fn finish(mut self, view: &View) -> Result<(), IngestError> {
+    pub(super) fn finish(mut self, view: &View) -> Result<(), Error> {
         let rewound = self.notes.flush().and_then(|()| self.notes.get_ref().rewind());
         rewound.map_err(|source| self.failed(source))?;
         for line in BufReader::new(self.notes.get_ref()).lines() {
@@ -89,12 +90,17 @@ impl DecisionsFile {
             let written = writeln!(self.written, "{line}");
             written.map_err(|source| self.failed(source))?;
         }
-        Ok(self.written.finish()?)
+        self.written.finish().map_err(refused)
     }
 
     fn failed(&self, source: std::io::Error) -> IoError {
         IoError::of("writing", &self.path)(source)
     }
+}
+
+/// What stands under the name of the file, or keeps it from being written, is no fault of an input.
+fn refused(error: OutputError) -> Error {
+    Error::new(ErrorKind::Failed, error)
 }
 
 /// Whether a file has decisions of an earlier ingest, or nothing: it may be replaced.
@@ -110,7 +116,7 @@ fn has_decisions(path: &Path) -> bool {
 }
 
 /// The line of a stored document.
-fn decision(view: &View, id: DocId) -> Result<String, IngestError> {
+fn decision(view: &View, id: DocId) -> Result<String, Error> {
     let header = view.expect_header(id)?;
     let matched = view.match_of(id)?;
     let witness = match matched {

@@ -1,6 +1,6 @@
 //! Token ids and trained tokens of newcomers: made here, or brought along, by conversations and loads.
 
-use super::error::IngestError;
+use super::error::bad_record;
 use super::fingerprinter::FingerprintedRecord;
 use super::identify::ChunkSources;
 use super::load_validator::LoadValidator;
@@ -8,7 +8,7 @@ use super::options::OnError;
 use crate::decide::{
     EncodedBatch, LoadedTokenizer, PIECE, RefusedTexts, encode_text, store_encoded,
 };
-use model::{DocId, LossSpan, TextForm};
+use model::{DocId, Error, Hint, LossSpan, TextForm};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use store::CommitBatch;
@@ -21,7 +21,7 @@ pub(super) fn store_text_form(
     tokenizers: &[LoadedTokenizer],
     id: DocId,
     prepared: &FingerprintedRecord,
-) -> Result<(), IngestError> {
+) -> Result<(), Error> {
     let Some(form) = &prepared.form else { return Ok(()) };
     batch.text_form(id, form)?;
     let Some(given) = &prepared.given else { return Ok(()) };
@@ -63,13 +63,13 @@ fn supplied_ids<'p>(
 /// Makes the ids that came with a document again: they must be the same.
 ///
 /// # Errors
-/// [`IngestError::LoadRow`] when they are not; [`IngestError`] when the tokenizer cannot be used.
+/// [`Error`] when they are not, or the tokenizer cannot be used.
 fn check_supplied_ids(
     prepared: &FingerprintedRecord,
     tokenizer: &LoadedTokenizer,
     encoder: &mut Encoder<'_>,
     ids: &[u32],
-) -> Result<(), IngestError> {
+) -> Result<(), Error> {
     let made = encode_text(encoder, &prepared.record.text, None, tokenizer.mask_rule)?.ids;
     if made == ids {
         return Ok(());
@@ -92,13 +92,13 @@ fn is_given(prepared: &FingerprintedRecord, tokenizer: &LoadedTokenizer) -> bool
 /// Encodes kept newcomers in parallel: [`PIECE`] of them in each batch.
 ///
 /// # Errors
-/// [`IngestError::LoadRow`] when ids that came along are not those of the text; [`IngestError`] when the tokenizer
+/// [`Error`] when ids that came along are not those of the text, or the tokenizer
 /// cannot be used.
 pub(super) fn encode(
     tokenizer: &LoadedTokenizer,
     kept: &[(DocId, &FingerprintedRecord)],
     judge: Option<&LoadValidator>,
-) -> Result<Vec<EncodedBatch>, IngestError> {
+) -> Result<Vec<EncodedBatch>, Error> {
     kept.par_chunks(PIECE)
         .map_init(
             || tokenizer.tokenizer.encoder(),
@@ -132,7 +132,7 @@ pub(super) fn store_ids(
     sources: &ChunkSources,
     (kept, encoded): (&[(DocId, &FingerprintedRecord)], &[EncodedBatch]),
     on_error: OnError,
-) -> Result<EncodedDocuments, IngestError> {
+) -> Result<EncodedDocuments, Error> {
     let mut made = EncodedDocuments::default();
     for (piece, encoded) in kept.chunks(PIECE).zip(encoded) {
         encoded.add_spelled(&tokenizer.tokenizer, &mut made.spelled);
@@ -141,12 +141,13 @@ pub(super) fn store_ids(
             let Some((document, prepared)) = piece.get(place) else { continue };
             if on_error == OnError::Fail {
                 let origin = &prepared.record.origin;
-                return Err(IngestError::Refused {
-                    path: origin.path.as_ref().clone(),
-                    number: origin.number,
-                    tokenizer: tokenizer.name.clone(),
-                    why: why.to_owned(),
-                });
+                let what = format!(
+                    "record {} (counted from 0): tokenizer `{}` cannot encode its text: {why}",
+                    origin.number, tokenizer.name
+                );
+                return Err(bad_record(&origin.path, origin.number, None, what).with_hint(
+                    Hint::text("store it without ids of that tokenizer (`on_error=reject`)"),
+                ));
             }
             made.refused.add(*document, why);
         }

@@ -1,17 +1,16 @@
 //! Values from outside, joined to stored documents by id or key: one commit a chunk, the same again changes nothing.
 
 use super::converter::declared_kinds;
-use super::error::IngestError;
 use super::field_tally::FieldTally;
 use super::file_tally::odd_quote_words;
 use super::options::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 use super::reader::IngestInput;
 use crate::decide::{LoadedTokenizer, decide_reranked};
 use files::input::{InputReader, ReadItem, ReadOptions};
-use model::near_names::UnknownName;
+use model::near_names::{UnknownName, way_out};
 use model::{
-    Context, DocId, FieldDeclaration, FieldValue, Interrupt, Interrupted, Misfit, ReadRecord,
-    RecordKey, canonical, key_identity, value_excerpt,
+    Context, DocId, Error, FieldDeclaration, FieldValue, Hint, Interrupt, Interrupted, Misfit,
+    ReadRecord, RecordKey, canonical, key_identity, value_excerpt,
 };
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -49,8 +48,8 @@ struct JoinBatch {
 /// fields, each commit decides about the documents that it ranks otherwise, and `tokenizers` encode what is kept again.
 ///
 /// # Errors
-/// [`IngestError::Join`] for a field that is not declared, for a record without a name, and where options say `strict`
-/// for a value of another type; [`IngestError`] when an input cannot be read. Earlier commits stay; the same call again
+/// [`Error`] for a field that is not declared, for a record without a name, where options say `strict` for a value of
+/// another type, and when an input cannot be read. Earlier commits stay; the same call again
 /// continues.
 pub fn join(
     writer: &mut StoreWriter,
@@ -58,7 +57,7 @@ pub fn join(
     options: &JoinOptions,
     tokenizers: &[LoadedTokenizer],
     context: &Context<'_>,
-) -> Result<JoinReport, IngestError> {
+) -> Result<JoinReport, Error> {
     check_source(writer.view(), options)?;
     let fields: Vec<FieldDeclaration> = options
         .columns
@@ -109,7 +108,7 @@ pub fn join(
     if report.records > 0 && report.without_value == report.records {
         let columns: Vec<&str> = options.columns.iter().map(|c| c.column.as_str()).collect();
         let columns = columns.join("` or `");
-        return Err(IngestError::Join(format!("no record has a value in a field `{columns}`")));
+        return Err(Error::bad_input(format!("no record has a value in a field `{columns}`")));
     }
     Ok(report)
 }
@@ -120,11 +119,8 @@ const fn stopped(report: &JoinReport) -> Interrupted {
 }
 
 /// An error of reading, or the stop that was asked for while it waited.
-fn or_stopped(error: IngestError, report: &JoinReport) -> IngestError {
-    match error {
-        IngestError::Interrupted(_) => stopped(report).into(),
-        other => other,
-    }
+fn or_stopped(error: Error, report: &JoinReport) -> Error {
+    if error.is_interrupt() { stopped(report).into() } else { error }
 }
 
 /// A join under way.
@@ -144,7 +140,7 @@ impl FieldJoin<'_> {
         most: u64,
         tally: &mut FieldTally,
         report: &mut JoinReport,
-    ) -> Result<(JoinBatch, bool), IngestError> {
+    ) -> Result<(JoinBatch, bool), Error> {
         let mut chunk = JoinBatch::default();
         while chunk.records.len() < self.options.batch.max(1) && chunk.bytes < most {
             let Some(item) = reader.next()? else { return Ok((chunk, true)) };
@@ -170,7 +166,7 @@ impl FieldJoin<'_> {
         writer: &mut StoreWriter,
         chunk: &JoinBatch,
         report: &mut JoinReport,
-    ) -> Result<(), IngestError> {
+    ) -> Result<(), Error> {
         if chunk.records.is_empty() {
             return Ok(());
         }
@@ -213,7 +209,7 @@ impl FieldJoin<'_> {
     }
 
     /// The documents that the records of a chunk name, in their order.
-    fn documents(&self, view: &View, chunk: &JoinBatch) -> Result<Vec<Vec<DocId>>, IngestError> {
+    fn documents(&self, view: &View, chunk: &JoinBatch) -> Result<Vec<Vec<DocId>>, Error> {
         if let JoinBy::Id(_) = self.options.by {
             let document = |name: &String| {
                 let id: Option<u64> = name.parse().ok();
@@ -245,7 +241,7 @@ impl FieldJoin<'_> {
         view: &View,
         keys: &[(usize, &String)],
         found: &mut [Vec<DocId>],
-    ) -> Result<(), IngestError> {
+    ) -> Result<(), Error> {
         let only = self.options.source.as_ref();
         for (_, source) in view.sources() {
             if keys.is_empty() || only.is_some_and(|only| *only != source.name) {
@@ -263,23 +259,19 @@ impl FieldJoin<'_> {
     }
 
     /// The id or key of a record, and its values; those of another type are counted.
-    fn named_values(
-        &self,
-        item: ReadItem,
-        tally: &mut FieldTally,
-    ) -> Result<JoinRecord, IngestError> {
+    fn named_values(&self, item: ReadItem, tally: &mut FieldTally) -> Result<JoinRecord, Error> {
         let record = match item {
             ReadItem::Record(record) => record,
             ReadItem::Reject(reject) => {
                 let place = reject.origin.record_and_byte();
-                return Err(IngestError::Join(format!(
+                return Err(Error::bad_input(format!(
                     "{place}: {}; nothing of its batch was set, what was committed before stays: mend such records or leave them out, then run the same again",
                     reject.reason
                 )));
             }
         };
         let fail = |record: &ReadRecord, what: String| {
-            IngestError::Join(format!("{}: {what}", record.origin.record()))
+            Error::bad_input(format!("{}: {what}", record.origin.record()))
         };
         // With its nulls: they take values away.
         let spelled = record.spelled.as_ref().map_or(&record.metadata, |spelled| &spelled.json);
@@ -334,17 +326,17 @@ fn note_oddities(reader: &mut InputReader<'_>, path: &[u8], report: &mut JoinRep
     report.odd_quotes.extend(odd_quote_words(&String::from_utf8_lossy(path), odd));
 }
 
-fn check_source(view: &View, options: &JoinOptions) -> Result<(), IngestError> {
+fn check_source(view: &View, options: &JoinOptions) -> Result<(), Error> {
     let Some(source) = &options.source else { return Ok(()) };
     view.expect_source(source)?;
     Ok(())
 }
 
 /// A field as it is declared.
-fn declared(view: &View, column: &JoinColumn) -> Result<FieldDeclaration, IngestError> {
+fn declared(view: &View, column: &JoinColumn) -> Result<FieldDeclaration, Error> {
     let name = &column.field;
     if let Some(expression) = view.fed_by(name) {
-        return Err(IngestError::Join(format!(
+        return Err(Error::bad_input(format!(
             "field `{name}` is the signal `{expression}`, which every document gets; set another field, or `corpusdb signals drop` it first"
         )));
     }
@@ -352,10 +344,18 @@ fn declared(view: &View, column: &JoinColumn) -> Result<FieldDeclaration, Ingest
         return Ok(found.clone());
     }
     if view.filling_field(name).is_some() {
-        return Err(IngestError::Join(format!(
+        return Err(Error::bad_input(format!(
             "field `{name}` is being filled; run `corpusdb field add` or `corpusdb field compute` to its end first"
         )));
     }
     let known = view.fields().iter().map(|field| field.name.as_str());
-    Err(IngestError::Unknown(UnknownName::new("field", name, known)))
+    let unknown = UnknownName::new("field", name, known);
+    if unknown.known.is_empty() {
+        return Err(unknown.into());
+    }
+    let way_out = way_out(name, &unknown.known);
+    let sign = if way_out.ends_with('?') { "" } else { ";" };
+    let hint = Hint::text(format!("{way_out}{sign} or declare it"))
+        .with_command(format!("corpusdb field add CORPUS {name}:float"));
+    Err(Error::from(unknown).with_hint(hint))
 }

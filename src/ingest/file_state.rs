@@ -1,8 +1,7 @@
 //! Under which sources the files of an ingest are booked, with which numbers, and what their reading is called there.
 
-use super::error::IngestError;
 use super::options::IngestOptions;
-use model::{FileId, SourceId};
+use model::{Error, FileId, SourceId};
 use std::collections::{BTreeMap, BTreeSet};
 use store::View;
 
@@ -22,7 +21,7 @@ impl FileNumbers {
         mut paths: Vec<Vec<u8>>,
         view: &View,
         options: &IngestOptions,
-    ) -> Result<Self, IngestError> {
+    ) -> Result<Self, Error> {
         let mut numbers =
             Self { by_path: BTreeMap::new(), numbers: BTreeSet::new(), unchanged: BTreeMap::new() };
         let own = view.source_named(&options.source).map(|(id, _)| id);
@@ -69,7 +68,7 @@ impl FileNumbers {
     /// Whether a file that is not an input superseded documents of a file since that was last read from its start.
     /// Inputs of one ingest keep the order that they came in: else the same command, given twice, would turn it around
     /// and around.
-    pub(super) fn is_overtaken(&self, path: &[u8], view: &View) -> Result<bool, IngestError> {
+    pub(super) fn is_overtaken(&self, path: &[u8], view: &View) -> Result<bool, Error> {
         for (source, file) in self.of_file(path) {
             for by in view.overtaken(*source, *file)? {
                 if !self.numbers.contains(&(*source, by?)) {

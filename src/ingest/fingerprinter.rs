@@ -5,7 +5,7 @@
 //! which go into its metadata ([`SignalFields`]), and its indexed values. Nothing stored is read.
 
 use super::converter::{ConvertedText, EarlierText, RecordConverter};
-use super::error::IngestError;
+use super::error::{load_row, rejected_record};
 use super::imported_row::ImportedRow;
 use super::options::OnError;
 use super::pretokenized::SuppliedTokens;
@@ -15,14 +15,15 @@ use files::input::{
     CAPTURE_FIELDS, InputReader, RawRecord, ReadItem, RecordBuilder, split_members,
 };
 use model::{
-    ComparedPart, ContentFields, FieldDeclaration, FieldKind, LossSpan, Normaliser, Policy,
-    ReadRecord, RecordKey, Reject, RejectReason, Sightings, Signature, SuiteId, TextForm,
-    canonical, compared_text, content_form, hash128, key_identity, record_identity,
+    ComparedPart, ContentFields, Error, ErrorKind, FieldDeclaration, FieldKind, Hint, LossSpan,
+    Normaliser, Policy, ReadRecord, RecordKey, Reject, RejectReason, Sightings, Signature, SuiteId,
+    TextForm, canonical, compared_text, content_form, hash128, key_identity, record_identity,
     reject_identity, text_hash, without_null_members,
 };
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::{IndexedValues, View, block_hashes, indexed, with_fields};
 use text::contamination::{SeedIndex, SeedScratch, TextTokens};
@@ -61,9 +62,9 @@ pub(super) struct FingerprintedRecord {
 
 impl FingerprintedRecord {
     /// The error of a record that cannot be a row of a load.
-    pub(super) fn load_row(&self, why: impl Into<String>) -> IngestError {
+    pub(super) fn load_row(&self, why: impl Display) -> Error {
         let origin = &self.record.origin;
-        IngestError::load_row(&origin.path, origin.number, why)
+        load_row(&origin.path, origin.number, why)
     }
 
     /// The keys by which a removal may keep it out; `with_sketch` when similarity matters.
@@ -166,12 +167,7 @@ pub(super) fn fingerprint_chunk(
         {
             let first = part.end.records - before;
             filtered = reject.origin.number - first - at as u64;
-            error = Some(IngestError::Rejected {
-                path: reject.origin.path.as_ref().clone(),
-                number: reject.origin.number,
-                offset: reject.origin.offset,
-                reason: reject.reason.to_string(),
-            });
+            error = Some(rejected_record(reject));
             // The next run continues at the bad record, not behind it.
             match InputReader::point_at(&part.input, context.converter.read(), &reject.origin) {
                 Ok(point) => part.end = point,
@@ -469,15 +465,21 @@ impl SignalFields {
     /// The fields and signals of a corpus.
     ///
     /// # Errors
-    /// [`IngestError::Signal`] for a signal of another release.
-    pub(super) fn of(view: &View) -> Result<Self, IngestError> {
+    /// [`Error`] for a signal of another release.
+    pub(super) fn of(view: &View) -> Result<Self, Error> {
         let (mut signals, mut members) = (Vec::new(), Vec::new());
         for (field, expression) in view.fed_fields() {
             let known = Signal::from_name(&field.name);
             let Some(signal) = known.filter(|signal| signal.stored_version(expression).is_some())
             else {
-                let (name, expression) = (field.name.clone(), expression.to_owned());
-                return Err(IngestError::Signal { name, expression });
+                let message = format!(
+                    "documents get the signal `{}`, `{expression}`, which this release does not know",
+                    field.name
+                );
+                return Err(Error::of(ErrorKind::Failed, message).with_hint(
+                    Hint::text("use the release that stored it, or drop the field")
+                        .with_command("corpusdb field drop"),
+                ));
             };
             signals.push(signal);
             members.push(field.member().to_owned());

@@ -2,15 +2,14 @@
 //!
 //! The sources that the records of a chunk belong to, and the numbers of its files in each of them.
 
-use super::error::IngestError;
 use super::file_state::FileNumbers;
 use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::options::IngestOptions;
 use super::reader::{RecordIdentity, TornRecord};
 use super::report::IngestReport;
 use model::{
-    DocId, FileId, ReadRecord, RecordKey, Reject, SourceId, Standing, parse_object,
-    timestamp_of_text,
+    DocId, Error, ErrorKind, FileId, ReadRecord, RecordKey, Reject, SourceId, Standing,
+    parse_object, timestamp_of_text,
 };
 use roaring::RoaringTreemap;
 use serde_json::Value;
@@ -72,7 +71,7 @@ struct NewestVersion {
 }
 
 impl NewestVersion {
-    fn of(view: &View, id: DocId) -> Result<Self, IngestError> {
+    fn of(view: &View, id: DocId) -> Result<Self, Error> {
         let DocumentRecord { raw, content, file, number, .. } = view.expect_header(id)?;
         Ok(Self { id, raw, content, file, number, moment: None })
     }
@@ -83,7 +82,7 @@ impl NewestVersion {
         moment: Option<i64>,
         view: &View,
         date_field: &str,
-    ) -> Result<bool, IngestError> {
+    ) -> Result<bool, Error> {
         let Some(moment) = moment else { return Ok(false) };
         let newest = match self.moment {
             None if self.id.0 < view.documents() => {
@@ -104,7 +103,7 @@ pub(super) fn identify<'a>(
     (sources, numbers): (&ChunkSources, &FileNumbers),
     date_field: &str,
     report: &mut IngestReport,
-) -> Result<IdentifiedChunk<'a>, IngestError> {
+) -> Result<IdentifiedChunk<'a>, Error> {
     let documents = || {
         chunk.items.iter().flatten().filter_map(|item| match item {
             FingerprintedItem::Document(prepared) => Some(prepared.as_ref()),
@@ -202,7 +201,7 @@ fn find_by_earlier_identity<'r>(
     view: &View,
     records: impl Iterator<Item = &'r FingerprintedRecord>,
     stored: &mut [Option<DocId>],
-) -> Result<(), IngestError> {
+) -> Result<(), Error> {
     let unknown = records.enumerate().filter(|(at, _)| stored.get(*at) == Some(&None));
     // Under a key that was given most are the one that was asked for.
     let others = unknown.flat_map(|(at, record)| {
@@ -229,7 +228,7 @@ fn stored_torn(
     view: &View,
     torn: &TornRecord,
     at: (FileId, u64),
-) -> Result<Option<NewestVersion>, IngestError> {
+) -> Result<Option<NewestVersion>, Error> {
     if torn.number != at.1 {
         return Ok(None);
     }
@@ -254,12 +253,12 @@ fn has_content(record: &FingerprintedRecord, stored: &[u8; 16]) -> bool {
 struct PurgedContent(RoaringTreemap);
 
 impl PurgedContent {
-    fn of(view: &View) -> Result<Self, IngestError> {
+    fn of(view: &View) -> Result<Self, Error> {
         Ok(Self(view.documents_standing(Standing::Purged)?))
     }
 
     /// Whether a purged document keeps a record from being stored: by text, key, or text but for case and punctuation.
-    fn keep_out(&self, view: &View, prepared: &FingerprintedRecord) -> Result<bool, IngestError> {
+    fn keep_out(&self, view: &View, prepared: &FingerprintedRecord) -> Result<bool, Error> {
         if self.0.is_empty() {
             return Ok(false);
         }
@@ -296,7 +295,7 @@ impl ChunkSources {
         batch: &mut CommitBatch<'_>,
         chunk: &FingerprintedChunk,
         options: &IngestOptions,
-    ) -> Result<Self, IngestError> {
+    ) -> Result<Self, Error> {
         let own = batch.source(&options.source)?;
         let mut sources = Self { own, named: BTreeMap::new(), files: BTreeMap::new() };
         for (at, (part, items)) in chunk.chunk.parts.iter().zip(&chunk.items).enumerate() {
@@ -311,11 +310,11 @@ impl ChunkSources {
                         if sources.named.len() >= MAX_NAMED_SOURCES
                             || source.0 as usize >= MAX_NAMED_SOURCES
                         {
-                            let field = options.read.source_field.clone().unwrap_or_default();
-                            return Err(IngestError::TooManySources {
-                                field,
-                                most: MAX_NAMED_SOURCES,
-                            });
+                            let field = options.read.source_field.as_deref().unwrap_or_default();
+                            let message = format!(
+                                "field `{field}` names more than {MAX_NAMED_SOURCES} sources, which are kept in memory: give a field that names few"
+                            );
+                            return Err(Error::of(ErrorKind::Failed, message));
                         }
                         sources.named.insert(Arc::clone(name), source);
                         source
@@ -333,7 +332,7 @@ impl ChunkSources {
         at: usize,
         source: SourceId,
         path: &[u8],
-    ) -> Result<(), IngestError> {
+    ) -> Result<(), Error> {
         if let std::collections::btree_map::Entry::Vacant(slot) = self.files.entry((at, source)) {
             slot.insert(batch.file(source, path)?);
         }

@@ -1,9 +1,8 @@
 //! What comes in: files by their paths, or records that a program has.
 
-use super::error::IngestError;
 use super::reader::{IngestInput, IngestInputs, expand_inputs};
 use files::input::{ReadOptions, Records};
-use model::Interrupt;
+use model::{Error, Interrupt};
 
 /// What an ingest or a join reads. Paths and [`Records`] become one by themselves:
 /// [`CorpusWriter::ingest`](crate::CorpusWriter::ingest) takes either.
@@ -26,7 +25,7 @@ impl<'m> Inputs<'m> {
         self,
         options: &ReadOptions,
         interrupt: &Interrupt,
-    ) -> Result<IngestInputs<'m>, IngestError> {
+    ) -> Result<IngestInputs<'m>, Error> {
         match self {
             Self::Paths(paths) => expand_inputs(&paths, options, interrupt),
             Self::Records(records) => Ok(vec![IngestInput::Memory(records)].into()),

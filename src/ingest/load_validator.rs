@@ -1,15 +1,14 @@
 //! Holds the rows of a load against the documents that they are about, and takes their decisions over.
 
-use super::error::IngestError;
+use super::error::load_row;
 use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::identify::ChunkSources;
 use super::identify::{PendingDocument, RecordOutcome};
 use super::imported_row::{ImportedMatch, ImportedRow, TokenIdsColumn};
 use crate::decide::{
-    CommitDecisions, DecideError, Decision, DecisionSession, ImportContext, ImportedDecision,
-    InvalidDecision,
+    CommitDecisions, Decision, DecisionSession, ImportContext, ImportedDecision, InvalidDecision,
 };
-use model::{DocId, Match, MatchKind, RecordKey, Standing, key_identity};
+use model::{DocId, Error, Match, MatchKind, RecordKey, Standing, key_identity};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -76,14 +75,14 @@ impl LoadValidator {
     /// has, it may supersede those that the load supersedes.
     ///
     /// # Errors
-    /// [`IngestError::LoadRow`] for the first that is not.
+    /// [`Error`] for the first that is not.
     pub(super) fn validate_rows(
         &mut self,
         view: &View,
         chunk: &FingerprintedChunk,
         sources: &ChunkSources,
         (new, fates): (&[PendingDocument<'_>], &[RecordOutcome]),
-    ) -> Result<(), IngestError> {
+    ) -> Result<(), Error> {
         let (mut new, mut fates) = (new.iter().peekable(), fates.iter());
         let mut last = self.last;
         for (at, items) in chunk.items.iter().enumerate() {
@@ -92,7 +91,7 @@ impl LoadValidator {
                     FingerprintedItem::Document(prepared) => prepared.as_ref(),
                     FingerprintedItem::Reject(reject, _) => {
                         let (path, row) = (&reject.origin.path, reject.origin.number);
-                        return Err(IngestError::load_row(path, row, reject.reason.to_string()));
+                        return Err(load_row(path, row, reject.reason.to_string()));
                     }
                 };
                 let order = decided(prepared)?.order;
@@ -138,7 +137,7 @@ impl LoadValidator {
 
     /// Whether a row may have the key of a stored document: of one that the load supersedes, or of one that was
     /// removed, about which an export says nothing and for whose sake nobody stands as he does.
-    fn may_supersede(&self, view: &View, holder: DocId) -> Result<bool, IngestError> {
+    fn may_supersede(&self, view: &View, holder: DocId) -> Result<bool, Error> {
         Ok(self.superseded.contains(holder.0)
             || holder.0 < self.before && is_out(view.standing(holder)?))
     }
@@ -146,13 +145,13 @@ impl LoadValidator {
     /// Has a session take over what the rows say of its newcomers.
     ///
     /// # Errors
-    /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when the store cannot be read.
+    /// [`Error`] for a row that cannot be true, and when the store cannot be read.
     pub(super) fn apply(
         &mut self,
         session: DecisionSession,
         view: &View,
         new: &[PendingDocument<'_>],
-    ) -> Result<CommitDecisions, IngestError> {
+    ) -> Result<CommitDecisions, Error> {
         let witnesses = self.witnesses(view, new)?;
         let (mut given, mut sample, mut later) = (BTreeMap::new(), Vec::new(), 0);
         for PendingDocument { id, prepared, .. } in new {
@@ -219,7 +218,7 @@ impl LoadValidator {
         &self,
         view: &View,
         new: &[PendingDocument<'_>],
-    ) -> Result<HashMap<[u8; 16], DocId>, IngestError> {
+    ) -> Result<HashMap<[u8; 16], DocId>, Error> {
         let mut known: HashMap<[u8; 16], DocId> =
             new.iter().map(|new| (new.prepared.identity, new.id)).collect();
         let mut asked = Vec::new();
@@ -251,7 +250,7 @@ impl LoadValidator {
     /// The witness that the corpus had before the load under a number, of a document of that source.
     ///
     /// # Errors
-    /// What `wrong` makes of it when it is another document than the row says; [`IngestError`] when the store cannot be
+    /// What `wrong` makes of it when it is another document than the row says; [`Error`] when the store cannot be
     /// read.
     pub(super) fn stored_witness(
         &self,
@@ -259,8 +258,8 @@ impl LoadValidator {
         source: &str,
         removal: &ImportedMatch,
         id: u64,
-        wrong: &dyn Fn(String) -> IngestError,
-    ) -> Result<DocId, IngestError> {
+        wrong: &dyn Fn(String) -> Error,
+    ) -> Result<DocId, Error> {
         if id >= self.before {
             let why = format!("`_witness_id` is {id}, and it was decided against {}", self.before);
             return Err(wrong(why));
@@ -336,16 +335,13 @@ pub(super) fn check_consistency(decided: &ImportedRow, key: &str) -> Result<(), 
 }
 
 /// A decision that cannot be true, as an error of its row; `row` makes that of the document and the reason.
-pub(super) fn load_row_error(
-    error: DecideError,
-    row: impl Fn(DocId, &str) -> Option<IngestError>,
-) -> IngestError {
-    if let DecideError::InvalidDecision(InvalidDecision { document, why }) = &error
+pub(super) fn load_row_error(error: Error, row: impl Fn(DocId, &str) -> Option<Error>) -> Error {
+    if let Some(InvalidDecision { document, why }) = error.origin()
         && let Some(of_row) = row(*document, why)
     {
         return of_row;
     }
-    IngestError::Decide(error)
+    error
 }
 
 /// Whether a document was removed by a person, or came in under the key of one that was.
@@ -364,7 +360,7 @@ pub(super) fn check_standing(said: Standing, found: Standing) -> Result<(), Stri
     Err(format!("it should be `{said}` and is `{found}`"))
 }
 
-fn decided(prepared: &FingerprintedRecord) -> Result<&ImportedRow, IngestError> {
+fn decided(prepared: &FingerprintedRecord) -> Result<&ImportedRow, Error> {
     prepared.decided.as_ref().ok_or_else(|| prepared.load_row("it has no decision"))
 }
 

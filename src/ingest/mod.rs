@@ -77,11 +77,8 @@ mod settlement;
 mod suite_reader;
 
 pub use alarm_words::misfit_words;
-pub use chat::{
-    ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
-};
+pub use chat::{ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateMarkers};
 pub(crate) use converter::{markers_read_as_text, specials_said_in_chats};
-pub use error::IngestError;
 pub(crate) use field_join::join;
 pub use file_tally::FileTally;
 pub use files::input::{

@@ -1,6 +1,5 @@
 //! Watches an ingest: a source that loses too much, records that cannot be read, a cluster that grows too large.
 
-use super::error::IngestError;
 use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::identify::PendingDocument;
 use super::options::{IngestOptions, RecordForm};
@@ -8,7 +7,7 @@ use super::reject_tally::RejectTally;
 use super::report::{Alarm, AlarmPair, CrowdedPair};
 use crate::decide::{CommitDecisions, Decision};
 use model::show::sql_literal;
-use model::{CommitSeq, ComparedPart, DocId, Standing};
+use model::{CommitSeq, ComparedPart, DocId, Error, ErrorKind, Standing};
 use roaring::RoaringTreemap;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
@@ -179,11 +178,7 @@ impl IngestMonitor {
     }
 
     /// Refuses the batch with which the share of rejects would cross the limit. `is_last`: all records were read.
-    pub(super) fn check_rejected_share(
-        &self,
-        is_last: bool,
-        view: &View,
-    ) -> Result<(), IngestError> {
+    pub(super) fn check_rejected_share(&self, is_last: bool, view: &View) -> Result<(), Error> {
         let Some(limit) = self.max_rejected else { return Ok(()) };
         let tally = &self.rejected;
         if tally.share() <= limit || !(is_last || tally.records >= MANY_RECORDS) {
@@ -193,13 +188,14 @@ impl IngestMonitor {
             let first = format!("{} of them like {}", of_kind.count, of_kind.first);
             tally.mend(of_kind).map_or(first.clone(), |mend| format!("{mend} ({first})"))
         });
-        Err(IngestError::TooManyRejected {
-            rejected: tally.rejected,
-            records: tally.records,
-            limit,
-            why: why.unwrap_or_default(),
-            undo: self.undo(view),
-        })
+        let message = format!(
+            "{} of {} records would be rejected, more than the share of {limit} allowed; the last batch is not committed: {}; {}",
+            tally.rejected,
+            tally.records,
+            why.unwrap_or_default(),
+            self.undo(view)
+        );
+        Err(Error::of(ErrorKind::Failed, message))
     }
 
     /// Takes note of one newcomer.
@@ -238,7 +234,7 @@ impl IngestMonitor {
         &self,
         decisions: &CommitDecisions,
         view: &View,
-    ) -> Result<(), IngestError> {
+    ) -> Result<(), Error> {
         let Some(limit) = self.max_removed else { return Ok(()) };
         let share = self.share();
         if self.added < SETTLED || share <= limit {
@@ -260,13 +256,13 @@ impl IngestMonitor {
             }
             _ => "no pair to show".to_owned(),
         };
-        Err(IngestError::TooManyRemoved {
-            removed: self.removed,
-            added: self.added,
-            limit,
-            example,
-            undo: self.undo(view),
-        })
+        let message = format!(
+            "{} of {} documents would be removed as duplicates, more than the share of {limit} allowed; the last batch is not committed: {example}; {}",
+            self.removed,
+            self.added,
+            self.undo(view)
+        );
+        Err(Error::of(ErrorKind::Failed, message))
     }
 
     /// How to take back what was committed before.

@@ -11,7 +11,6 @@
 use super::committer::{ChunkOutcome, Committer, MinBatch};
 use super::converter::RecordConverter;
 use super::decisions_file::DecisionsFile;
-use super::error::IngestError;
 use super::field_tally::FieldTally;
 use super::file_state::FileNumbers;
 use super::file_tally::FileTally;
@@ -29,7 +28,7 @@ use super::report::{Alarm, IngestReport};
 use super::settlement::RejectSettlement;
 use crate::decide::LoadedTokenizer;
 use files::input::{LeftFile, LeftRole};
-use model::{Context, DocId, IncomingFilter, Interrupted, Progress};
+use model::{Context, DocId, Error, ErrorKind, IncomingFilter, Interrupted, Progress};
 use rayon::ThreadPool;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -54,14 +53,14 @@ pub struct IngestResources<'a> {
 /// happens after it.
 ///
 /// # Errors
-/// [`IngestError`]; a truncated or damaged input is one only after all before the damage is committed.
+/// [`Error`]; a truncated or damaged input is one only after all before the damage is committed.
 pub fn ingest(
     writer: &mut StoreWriter,
     inputs: IngestInputs<'_>,
     options: &IngestOptions,
     crafts: IngestResources<'_>,
     context: &Context<'_>,
-) -> Result<IngestReport, IngestError> {
+) -> Result<IngestReport, Error> {
     let IngestResources { filter, tokenizers, seeds, judge } = crafts;
     let IngestInputs { list: inlets, left } = inputs;
     let started = Instant::now();
@@ -183,13 +182,14 @@ fn file_alarms(report: &IngestReport, read: u64) -> Vec<Alarm> {
 /// The threads that fingerprint and encode.
 ///
 /// # Errors
-/// [`IngestError::Threads`] when they cannot be started.
-pub(super) fn pool(context: &Context<'_>) -> Result<ThreadPool, IngestError> {
+/// [`Error`] when they cannot be started.
+pub(super) fn pool(context: &Context<'_>) -> Result<ThreadPool, Error> {
     let threads = context.threads;
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
-        .map_err(|error| IngestError::Threads { threads, why: error.to_string() })
+        .map_err(|error| format!("cannot start {threads} threads: {error}"))
+        .map_err(|message| Error::of(ErrorKind::Failed, message))
 }
 
 /// Runs the stages side by side: one thread reads, one fingerprints on the pool, this one writes.
@@ -200,7 +200,7 @@ fn in_stages(
     pool: &ThreadPool,
     commits: &mut Committer<'_>,
     progress: &dyn Progress,
-) -> Result<(), IngestError> {
+) -> Result<(), Error> {
     let (options, interrupt) = (commits.options, commits.interrupt.of_part());
     let (policy, feed) = (writer.view().policy().clone(), SignalFields::of(writer.view())?);
     let (send_raw, receive_raw) = sync_channel::<IngestChunk>(1);
@@ -253,7 +253,10 @@ fn in_stages(
         match (reading.join(), fingerprinting.join()) {
             (Ok(()), Ok(seconds)) => commits.report.stages.fingerprint = seconds,
             // The input was not read to its end: that must not look like success.
-            _ => return written.and(Err(IngestError::Panicked)),
+            _ => {
+                let message = "a stage of the ingest failed unexpectedly (see its message above); commits stay";
+                return written.and(Err(Error::of(ErrorKind::Failed, message)));
+            }
         }
         written
     })
@@ -267,7 +270,7 @@ fn drain(
     pool: &ThreadPool,
     progress: &dyn Progress,
     flight: &InFlightBudget,
-) -> Result<(), IngestError> {
+) -> Result<(), Error> {
     let options = commits.options;
     let mut waiting = ChunkMerger::new(options, writer.batch_bytes());
     loop {
@@ -293,7 +296,7 @@ fn drain(
             }
             Ok(ChunkOutcome::Committed(fates)) => fates,
             // The chunk is not stored; who calls sees that a stop was requested.
-            Err(IngestError::Interrupted(_)) => break,
+            Err(error) if error.is_interrupt() => break,
             Err(error) => return Err(error),
         };
         if let Some(decisions) = &mut commits.decisions {

@@ -1,6 +1,5 @@
 //! Reads inputs in order and cuts their records, undecoded, into chunks; skips what is known to be unchanged.
 
-use super::error::IngestError;
 use super::file_state::FileNumbers;
 use super::file_tally::FileTally;
 use super::options::{IngestOptions, OnDamagedFile};
@@ -8,7 +7,7 @@ use files::input::{
     InputFile, InputReader, LeftFile, LeftRole, RawRecord, ReadError, ReadOptions, Records,
     ResumePoint, SkippedContent, expand,
 };
-use model::Interrupt;
+use model::{Error, Interrupt};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -129,7 +128,7 @@ pub(super) struct IngestChunk {
     /// Bytes of its records, undecoded.
     pub(super) bytes: u64,
     /// Why reading stopped behind this chunk.
-    pub(super) error: Option<IngestError>,
+    pub(super) error: Option<Error>,
     /// All inputs were read to their end with it.
     pub(super) is_last: bool,
     pub(super) seconds: f64,
@@ -224,7 +223,7 @@ pub(super) fn load_input_states<'m>(
     numbers: &mut FileNumbers,
     view: &View,
     options: &IngestOptions,
-) -> Result<Vec<InputState<'m>>, IngestError> {
+) -> Result<Vec<InputState<'m>>, Error> {
     let source = view.source_named(&options.source).map(|(id, _)| id);
     let mut known = Vec::with_capacity(inlets.len());
     for (place, inlet) in inlets.into_iter().enumerate() {
@@ -288,7 +287,7 @@ pub(super) fn read_chunks(
             && let Err(error) = producer.leave(&path.to_string_lossy(), size, error)
         {
             // Who waits for a store hears the request to stop; that is not an error of the input.
-            producer.chunk.error = (!matches!(error, IngestError::Interrupted(_))).then_some(error);
+            producer.chunk.error = (!error.is_interrupt()).then_some(error);
             producer.stopped = true;
         }
         producer.finished_bytes += size;
@@ -306,7 +305,7 @@ pub fn expand_inputs(
     paths: &[String],
     options: &ReadOptions,
     interrupt: &Interrupt,
-) -> Result<IngestInputs<'static>, IngestError> {
+) -> Result<IngestInputs<'static>, Error> {
     let found = expand(paths, options, interrupt)?;
     let list = found.files.into_iter().map(IngestInput::File).collect();
     Ok(IngestInputs { list, left: found.left })
@@ -317,7 +316,7 @@ pub(super) fn expand_files(
     paths: &[String],
     options: &ReadOptions,
     interrupt: &Interrupt,
-) -> Result<Vec<InputFile>, IngestError> {
+) -> Result<Vec<InputFile>, Error> {
     let found = expand_inputs(paths, options, interrupt)?;
     let files = found.list.into_iter().filter_map(|input| match input {
         IngestInput::File(file) => Some(file),
@@ -333,7 +332,7 @@ struct ChunkReader<'a> {
     send: &'a mut dyn FnMut(IngestChunk) -> bool,
     chunk: IngestChunk,
     /// Why the first file was left.
-    first_fault: Option<IngestError>,
+    first_fault: Option<Error>,
     /// An input was read to its end, or has not changed.
     is_any_read: bool,
     bytes: u64,
@@ -359,7 +358,7 @@ enum StoredPrefix {
 }
 
 impl ChunkReader<'_> {
-    fn input(&mut self, known: InputState<'_>) -> Result<(), IngestError> {
+    fn input(&mut self, known: InputState<'_>) -> Result<(), Error> {
         let InputState { input, records, record, was_read, is_overtaken } = known;
         // A file that could not be read at all is tried, and reported, every time.
         let record =
@@ -412,12 +411,11 @@ impl ChunkReader<'_> {
 
     /// Leaves a file that is damaged, or has no records of the kind that is read; gives the error back where it is not
     /// a file's, or ends the ingest.
-    fn leave(&mut self, path: &str, bytes: u64, error: IngestError) -> Result<(), IngestError> {
-        let (role, why) = match &error {
-            IngestError::Read(error) => (error.blames_file(), error.words_of(path)),
-            _ => (None, String::new()),
-        };
-        let Some(role) = role.filter(|_| self.options.on_damaged_file == OnDamagedFile::Skip)
+    fn leave(&mut self, path: &str, bytes: u64, error: Error) -> Result<(), Error> {
+        let is_left = self.options.on_damaged_file == OnDamagedFile::Skip;
+        let blamed = error.origin::<ReadError>().filter(|_| is_left);
+        let Some((role, why)) =
+            blamed.and_then(|blamed| Some((blamed.blames_file()?, blamed.words_of(path))))
         else {
             return Err(error);
         };
@@ -434,7 +432,7 @@ impl ChunkReader<'_> {
         record: &FileRecord,
         same_file: bool,
         again: bool,
-    ) -> Result<StoredPrefix, IngestError> {
+    ) -> Result<StoredPrefix, Error> {
         let point =
             ResumePoint { offset: record.offset, records: record.records, prefix: record.prefix };
         let good = record.records - record.rejected.min(record.records);
@@ -472,7 +470,7 @@ impl ChunkReader<'_> {
         reader: &mut InputReader<'_>,
         mut kind: PartKind,
         until: u64,
-    ) -> Result<(), IngestError> {
+    ) -> Result<(), Error> {
         let mut records = Vec::new();
         let mut read = 0;
         loop {

@@ -2,8 +2,8 @@
 //! ids.
 
 use super::chat::{ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateMarkers};
-use super::error::IngestError;
 use super::options::RecordForm;
+use model::Error;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,8 +73,8 @@ impl RecordFormOptions {
     /// What kind of records come in, with the template read.
     ///
     /// # Errors
-    /// [`IngestError::Template`]; [`IngestError::Options`] for a shape that needs a template.
-    pub fn form(self) -> Result<RecordForm, IngestError> {
+    /// [`Error`] for a template that cannot be used, or a shape that needs one.
+    pub fn form(self) -> Result<RecordForm, Error> {
         if let Some(name) = self.pretokenized {
             return Ok(RecordForm::Pretokenized(name));
         }
@@ -94,7 +94,7 @@ impl RecordFormOptions {
         };
         if template.is_none() && shape.needs_template() {
             let why = format!("records of shape {} need `chat_template=`", shape.name());
-            return Err(IngestError::Options(why));
+            return Err(Error::bad_input(why));
         }
         let (special_in_content, markers) = (self.special_in_content, self.template_markers);
         Ok(RecordForm::Chat(ChatOptions { shape, template, special_in_content, markers }))

@@ -3,11 +3,10 @@
 //! A reject stands under a hash, so those of a file are found by reading all of them. That is done when a file that may
 //! have some is read, and once for all files of the ingest; where they are very many, once a window of them.
 
-use super::error::IngestError;
 use super::options::IngestOptions;
 use super::reader::{IngestInput, InputPart};
 use files::input::InputFile;
-use model::reject_identity_at;
+use model::{Error, reject_identity_at};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::os::unix::ffi::OsStrExt;
@@ -39,7 +38,7 @@ impl RejectSettlement {
         inlets: &[IngestInput<'_>],
         view: &View,
         options: &IngestOptions,
-    ) -> Result<Self, IngestError> {
+    ) -> Result<Self, Error> {
         let mut settlement = Self {
             source: options.source.clone(),
             places: BTreeMap::new(),
@@ -74,7 +73,7 @@ impl RejectSettlement {
         part: &InputPart,
         start: u64,
         given: &BTreeSet<[u8; 16]>,
-    ) -> Result<Vec<[u8; 16]>, IngestError> {
+    ) -> Result<Vec<[u8; 16]>, Error> {
         let Some(place) = self.places.get(part.path()).copied() else { return Ok(Vec::new()) };
         let end = if part.is_last { (place + 1, 0) } else { (place, part.end.records) };
         let mut settled = Vec::new();
@@ -95,7 +94,7 @@ impl RejectSettlement {
     }
 
     /// Fills the window with the first rejects `behind` what it had, and not before `first`.
-    fn load(&mut self, view: &View, behind: Bound<Entry>, first: Entry) -> Result<(), IngestError> {
+    fn load(&mut self, view: &View, behind: Bound<Entry>, first: Entry) -> Result<(), Error> {
         for stored in view.keyed_rejects()? {
             let (hash, record) = stored?;
             let Some(place) = self.place(hash, &record) else { continue };

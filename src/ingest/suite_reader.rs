@@ -1,9 +1,8 @@
 //! Records as items of a suite, and as texts that are only looked at: nothing is stored here.
 
-use super::error::IngestError;
 use super::reader::IngestInput;
 use files::input::{ReadItem, ReadOptions};
-use model::{Context, RecordKey, RecordOrigin, parse_object};
+use model::{Context, Error, RecordKey, RecordOrigin, parse_object};
 use std::collections::BTreeSet;
 use text::contamination::{LayoutNotes, SuiteFields, SuiteItem, SuiteLayout};
 
@@ -22,22 +21,22 @@ pub struct LoadedSuite {
 /// before it, is named by its file and number: what somebody decides about one item is of no other.
 ///
 /// # Errors
-/// [`IngestError::Suite`] for a record that is not an item, with its place, and when there is more than that;
-/// [`IngestError`] when a file cannot be read.
+/// [`Error`] for a record that is not an item, with its place, when there is more than that, and when a file cannot be
+/// read.
 pub fn read_suite(
     inlets: Vec<IngestInput<'_>>,
     read: &ReadOptions,
     fields: &SuiteFields,
     most: u64,
     context: &Context<'_>,
-) -> Result<LoadedSuite, IngestError> {
+) -> Result<LoadedSuite, Error> {
     let read = ReadOptions { whole: true, text_field: None, id_field: None, ..read.clone() };
     let (mut suite, mut bytes) = (LoadedSuite::default(), 0_u64);
     let (mut ids, mut layout) = (BTreeSet::new(), SuiteLayout::new(fields));
     each(inlets, &read, context, &mut |_, origin, text, metadata| {
         // Of a record that is whole, all is among its fields.
         debug_assert!(text.is_empty());
-        let fail = |why: String| IngestError::Suite(format!("{}: {why}", origin.record_and_byte()));
+        let fail = |why: String| Error::bad_input(format!("{}: {why}", origin.record_and_byte()));
         let record = parse_object(metadata).map_err(fail)?;
         let path = origin.path.as_path();
         let name = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy());
@@ -58,7 +57,7 @@ pub fn read_suite(
             .map(|text| text.len() as u64)
             .sum::<u64>();
         if bytes + layout.held() > most {
-            return Err(IngestError::Suite(format!(
+            return Err(Error::bad_input(format!(
                 "the items have more than {most} bytes, which must fit into memory: raise `memory=`, or add the suite in parts"
             )));
         }
@@ -70,22 +69,22 @@ pub fn read_suite(
         Ok(())
     })?;
     if suite.items.is_empty() {
-        return Err(IngestError::Suite("no record was read: a suite has items".to_owned()));
+        return Err(Error::bad_input("no record was read: a suite has items"));
     }
-    suite.notes = layout.finish(&mut suite.items).map_err(IngestError::Suite)?;
+    suite.notes = layout.finish(&mut suite.items).map_err(Error::bad_input)?;
     Ok(suite)
 }
 
 /// Calls `each` with the name and the text of every record of some files.
 ///
 /// # Errors
-/// [`IngestError::Suite`] for a record that cannot be read; [`IngestError`] when a file cannot be; the error of `each`.
+/// [`Error`] for a record or file that cannot be read; the error of `each`.
 pub fn each_text(
     inlets: Vec<IngestInput<'_>>,
     read: &ReadOptions,
     context: &Context<'_>,
-    each_one: &mut dyn FnMut(&str, &str) -> Result<(), IngestError>,
-) -> Result<(), IngestError> {
+    each_one: &mut dyn FnMut(&str, &str) -> Result<(), Error>,
+) -> Result<(), Error> {
     each(inlets, read, context, &mut |key, origin, text, _| {
         let name = match key {
             RecordKey::Given(key) => key.clone(),
@@ -96,14 +95,14 @@ pub fn each_text(
 }
 
 type RecordVisitor<'a> =
-    &'a mut dyn FnMut(&RecordKey, &RecordOrigin, &str, &str) -> Result<(), IngestError>;
+    &'a mut dyn FnMut(&RecordKey, &RecordOrigin, &str, &str) -> Result<(), Error>;
 
 fn each(
     inlets: Vec<IngestInput<'_>>,
     read: &ReadOptions,
     context: &Context<'_>,
     with: RecordVisitor<'_>,
-) -> Result<(), IngestError> {
+) -> Result<(), Error> {
     context.progress.begin("reading", None);
     let mut done = 0;
     for inlet in inlets {
@@ -117,7 +116,7 @@ fn each(
                 }
                 Some(ReadItem::Reject(reject)) => {
                     let why = format!("{}: {}", reject.origin.record_and_byte(), reject.reason);
-                    return Err(IngestError::Suite(why));
+                    return Err(Error::bad_input(why));
                 }
             }
             context.progress.advance(done + reader.input_bytes());

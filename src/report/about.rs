@@ -1,7 +1,7 @@
 //! The part of a report about the corpus itself: its policy, its fields, its tokenizers.
 
 use crate::query::{self, FieldInfo, Info, PolicySetting, StandingCount, TokenizerInfo};
-use crate::report::error::ReportError;
+use model::Error;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use store::View;
@@ -35,7 +35,7 @@ pub struct About {
     pub disk_bytes: u64,
 }
 
-pub(super) fn about(view: &View) -> Result<About, ReportError> {
+pub(super) fn about(view: &View) -> Result<About, Error> {
     let info: Info = query::info(view)?;
     Ok(About {
         policy: info.policy,

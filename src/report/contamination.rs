@@ -1,7 +1,7 @@
 //! The part of a report about evaluation suites: how much of each is in the corpus, without items and their texts.
 
 use crate::query::contamination::{SuiteContamination, contamination, suites};
-use crate::report::error::ReportError;
+use model::Error;
 use serde::Serialize;
 use store::View;
 use text::contamination::ContaminationRule;
@@ -36,7 +36,7 @@ pub struct SuiteReported {
     pub is_complete: bool,
 }
 
-pub(super) fn contaminated(view: &View) -> Result<ContaminationReport, ReportError> {
+pub(super) fn contaminated(view: &View) -> Result<ContaminationReport, Error> {
     let all = suites(view)?;
     let mut told = Vec::with_capacity(all.len());
     // Without examples: one would publish the item of a test.

@@ -5,9 +5,8 @@ use crate::query::duplicates::{
     ClusterSizes, DiffPart, DuplicatesOptions, DuplicatesSummary, LargeCluster, RemovedCount,
     Similarities, SourcePair,
 };
-use crate::report::error::ReportError;
 use crate::report::options::ReportOptions;
-use model::{DedupMode, DocId};
+use model::{DedupMode, DocId, Error};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -72,11 +71,8 @@ pub struct ReportCluster {
 /// What dedup took away, alone.
 ///
 /// # Errors
-/// [`ReportError::Query`] for sources by the thousand that have duplicates of each other, or when rows cannot be read.
-pub(crate) fn duplicates(
-    view: &View,
-    options: &ReportOptions,
-) -> Result<DuplicatesReport, ReportError> {
+/// [`Error`] for sources by the thousand that have duplicates of each other, or when rows cannot be read.
+pub(crate) fn duplicates(view: &View, options: &ReportOptions) -> Result<DuplicatesReport, Error> {
     let asked = DuplicatesOptions { largest: options.clusters, ..DuplicatesOptions::default() };
     let summary: DuplicatesSummary = query::duplicates_summary(view, &asked)?;
     let policy = view.policy();
@@ -97,11 +93,7 @@ pub(crate) fn duplicates(
     })
 }
 
-fn reported(
-    view: &View,
-    mut cluster: LargeCluster,
-    texts: bool,
-) -> Result<ReportCluster, ReportError> {
+fn reported(view: &View, mut cluster: LargeCluster, texts: bool) -> Result<ReportCluster, Error> {
     let sources_left_out = cluster.sources.len().saturating_sub(NAMED) as u64;
     cluster.sources.truncate(NAMED);
     if !texts {

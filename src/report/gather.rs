@@ -12,7 +12,6 @@ use crate::query::{
     self, DocumentFilter, Domains, LengthStats, LossStats, QueryError, RejectStats, SnapshotInfo,
     Timeline,
 };
-use crate::report::error::ReportError;
 use model::{Context, Error, Interrupt};
 use serde::Serialize;
 use store::View;
@@ -93,7 +92,7 @@ impl Corpus {
     ) -> Result<CorpusReport, Error> {
         let path = std::path::absolute(self.path()).unwrap_or_else(|_| self.path().to_path_buf());
         let name = path.file_name().unwrap_or(path.as_os_str());
-        Ok(report(self.corpora(), &name.to_string_lossy(), options, context.interrupt)?)
+        report(self.corpora(), &name.to_string_lossy(), options, context.interrupt)
     }
 
     /// What dedup took away, as [`Corpus::report`] tells it: the same part alone.
@@ -102,21 +101,21 @@ impl Corpus {
     /// [`QueryError`](crate::query::QueryError) for sources by the thousand that have duplicates of each other, or
     /// when rows cannot be read.
     pub fn report_duplicates(&self, options: &ReportOptions) -> Result<DuplicatesReport, Error> {
-        Ok(duplicates(self.view(), options)?)
+        duplicates(self.view(), options)
     }
 }
 
 /// The first of these corpora, called `name`, as a data card tells it; a plan may be over all of them.
 ///
 /// # Errors
-/// [`ReportError::Epoch`] for a plan that there is not or that does not fit the corpus any more; [`ReportError::Query`]
-/// when rows cannot be read, or after the stop.
+/// [`Error`] for a plan that there is not or that does not fit the corpus any more, when rows cannot be read, or after
+/// the stop.
 pub(crate) fn report(
     corpora: &Corpora,
     name: &str,
     options: &ReportOptions,
     interrupt: &Interrupt,
-) -> Result<CorpusReport, ReportError> {
+) -> Result<CorpusReport, Error> {
     let view = corpora.first();
     // Checks that may fail come first.
     let plan = options.plan.map(|number| plan(corpora, number, interrupt)).transpose()?;
@@ -128,7 +127,7 @@ pub(crate) fn report(
     let mut omitted = Vec::new();
     let duplicates = match duplicates(view, options) {
         Ok(found) => Some(found),
-        Err(ReportError::Query(error @ QueryError::TooManyPairs { .. })) => {
+        Err(error) if matches!(error.origin(), Some(QueryError::TooManyPairs { .. })) => {
             omitted.push(Omitted { part: "duplicates", why: error.to_string() });
             None
         }
@@ -163,12 +162,12 @@ pub(crate) fn report(
     })
 }
 
-fn go_on(interrupt: &Interrupt) -> Result<(), ReportError> {
+fn go_on(interrupt: &Interrupt) -> Result<(), Error> {
     Ok(interrupt.check()?)
 }
 
 /// The newest snapshots in the order of their commits, and how many older ones there are.
-fn snapshots(view: &View) -> Result<(Vec<SnapshotInfo>, u64), ReportError> {
+fn snapshots(view: &View) -> Result<(Vec<SnapshotInfo>, u64), Error> {
     let mut all: Vec<SnapshotInfo> =
         view.snapshots()?.into_iter().map(SnapshotInfo::from).collect();
     all.sort_by(|a, b| (a.commit, &a.name).cmp(&(b.commit, &b.name)));

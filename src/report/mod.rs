@@ -33,7 +33,6 @@
 mod about;
 mod contamination;
 mod duplicates;
-mod error;
 mod gather;
 mod largest;
 mod options;

@@ -2,8 +2,7 @@
 
 use crate::corpus::Corpora;
 use crate::epoch::{self, Explanation};
-use crate::report::error::ReportError;
-use model::Interrupt;
+use model::{Error, Interrupt};
 use serde::Serialize;
 
 /// What epoch 0 of a stored plan will be.
@@ -23,7 +22,7 @@ pub(super) fn plan(
     corpora: &Corpora,
     number: u32,
     interrupt: &Interrupt,
-) -> Result<PlanReport, ReportError> {
+) -> Result<PlanReport, Error> {
     let planned = epoch::stored_plan(corpora.first(), number)?;
     let removed_since = epoch::removed_since(corpora, &planned)?;
     Ok(PlanReport { number, removed_since, epoch: epoch::explain(corpora, &planned, interrupt)? })

@@ -2,8 +2,7 @@
 
 use super::largest::Largest;
 use crate::query::{self, ColumnStats, DocumentCounts, GroupStats, SourceSpread};
-use crate::report::error::ReportError;
-use model::SourceId;
+use model::{Error, SourceId};
 use serde::Serialize;
 use std::cmp::Reverse;
 use store::View;
@@ -45,7 +44,7 @@ pub(super) fn spreads(
     view: &View,
     columns: Vec<ColumnStats>,
     sources: usize,
-) -> Result<Spreads, ReportError> {
+) -> Result<Spreads, Error> {
     let mut all: Vec<(Reverse<u64>, String, SourceId)> = view
         .sources()
         .filter(|(_, record)| record.kept > 0)

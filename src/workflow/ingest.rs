@@ -19,7 +19,7 @@ impl Corpus {
     /// gets every text.
     ///
     /// # Errors
-    /// [`IngestError`](crate::ingest::IngestError) for a file or record that cannot be read;
+    /// [`Error`] for a file or record that cannot be read;
     /// [`QueryError`](crate::query::QueryError) when rows cannot be read.
     pub fn check_contamination(
         &self,
@@ -74,7 +74,7 @@ impl CorpusWriter {
     /// ```
     ///
     /// # Errors
-    /// [`IngestError`](crate::ingest::IngestError): among them the error of an iterator, as
+    /// [`Error`]: among them the error of an iterator, as
     /// [`ReadError::Records`](crate::ingest::ReadError::Records);
     /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown) for one of [`IngestOptions::tokenizers`]
     /// that the corpus has not. Earlier commits stay.
@@ -96,7 +96,7 @@ impl CorpusWriter {
         let context = self.within(context);
         let (loaded, seeds) = self.prepare_to_ingest(&context)?;
         let crafts = IngestResources { filter, tokenizers: &loaded, seeds, judge: None };
-        Ok(ingest::ingest(self.store(), inlets, options, crafts, &context)?)
+        ingest::ingest(self.store(), inlets, options, crafts, &context)
     }
 
     /// Brings in a directory of documents with the decisions that `corpusdb.spark` made about them, without deciding
@@ -106,7 +106,7 @@ impl CorpusWriter {
     /// load supersedes goes, and what follows is decided. After an interrupt the same call continues.
     ///
     /// # Errors
-    /// [`IngestError`](crate::ingest::IngestError); earlier commits stay.
+    /// [`Error`]; earlier commits stay.
     pub fn bulk_load(
         &mut self,
         directory: &str,
@@ -116,7 +116,7 @@ impl CorpusWriter {
         let context = self.within(context);
         let (loaded, seeds) = self.prepare_to_ingest(&context)?;
         let crafts = IngestResources { filter: None, tokenizers: &loaded, seeds, judge: None };
-        Ok(ingest::load(self.store(), directory, options, crafts, &context)?)
+        ingest::load(self.store(), directory, options, crafts, &context)
     }
 
     /// Finishes interrupted work whose results newcomers need, and loads the tokenizers and suites for them.
@@ -149,7 +149,7 @@ impl CorpusWriter {
         let inlets = inputs.into().expand(&options.read, context.interrupt)?;
         let context = self.within(context);
         let tokenizers = self.encoders_of_join(options)?;
-        Ok(ingest::join(self.store(), inlets.list, options, &tokenizers, &context)?)
+        ingest::join(self.store(), inlets.list, options, &tokenizers, &context)
     }
 
     fn encoders_of_join(&mut self, options: &JoinOptions) -> Result<Vec<LoadedTokenizer>, Error> {
@@ -190,9 +190,9 @@ impl CorpusWriter {
     /// ```
     ///
     /// # Errors
-    /// [`IngestError`](crate::ingest::IngestError) for a file or record that is not an item;
+    /// [`Error`] for a file or record that is not an item;
     /// [`StoreError`](crate::store::StoreError) when another suite has the name;
-    /// [`CurateError`](crate::curate::CurateError) when it does not fit into memory, or after an interrupt: earlier
+    /// [`Error`] when it does not fit into memory, or after an interrupt: earlier
     /// commits stay.
     pub fn add_suite(
         &mut self,

@@ -2,11 +2,12 @@
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{
-    self, Certificate, CertifiedOutput, CurateError, NewSignals, PurgeReport, PurgeSelection,
+    self, Certificate, CertifiedOutput, ErasedName, NewSignals, PurgeReport, PurgeSelection,
     RemovalRequest, SearchPlace, SignalsReport, SourceRenameReport,
 };
 use crate::epoch;
-use model::{Context, Error, Standing};
+use model::show::count;
+use model::{Context, Error, ErrorKind, Hint, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -41,9 +42,9 @@ impl Corpus {
         let mut faults = store::check(self.view(), (self.journal(), self.path()), depth, context)?;
         if depth == CheckDepth::Deep {
             match self.check_crafts(context) {
-                Err(CurateError::Interrupted(stop)) => return Err(stop.into()),
+                Err(error) if error.is_interrupt() => return Err(error),
                 Err(error) => {
-                    let place = error.family().unwrap_or("check").to_owned();
+                    let place = curate::family(&error).unwrap_or("check").to_owned();
                     faults.push(CheckFault { place, what: error.to_string() });
                 }
                 Ok(found) => faults.extend(found),
@@ -61,7 +62,7 @@ impl Corpus {
     }
 
     /// What needs the crafts: of tokenizers and suites that cannot be loaded nothing can be compared.
-    fn check_crafts(&self, context: &Context<'_>) -> Result<Vec<CheckFault>, CurateError> {
+    fn check_crafts(&self, context: &Context<'_>) -> Result<Vec<CheckFault>, Error> {
         let loaded = curate::load_all(self.view())?;
         let tokenizers: Vec<_> =
             loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
@@ -88,8 +89,8 @@ impl CorpusWriter {
     /// until then RocksDB's list of files may have single values of fields.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::Shown`]. Earlier commits stay, and the
-    /// same call continues from there.
+    /// [`Error`]: among them that snapshots or plans show some. Earlier commits stay, and the same call continues from
+    /// there.
     pub fn purge(
         &mut self,
         selection: impl Into<PurgeSelection>,
@@ -107,11 +108,12 @@ impl CorpusWriter {
         if !force {
             let quoted_by = curate::quoting(self.view(), selection, self.memory())?;
             if !(snapshots.is_empty() && plans.is_empty() && quoted_by.is_empty()) {
+                let dependents = Dependents { snapshots, plans, quoted_by };
                 let names = curate::naming(self.view(), selection)?;
-                let names = names.iter().map(ToString::to_string).collect();
-                let copies = left.count();
-                let shown = CurateError::Shown { snapshots, plans, quoted_by, copies, names };
-                return Err(shown.into());
+                let message = shown_words(&dependents, left.count(), &names);
+                return Err(Error::of(ErrorKind::Failed, message).with_hint(Hint::text(
+                    "`force=` purges them anyway: the snapshots lose them, the plans can no longer be opened, and quotes of them are redacted",
+                )));
             }
         }
         let names_left = curate::naming(self.view(), selection)?;
@@ -133,7 +135,7 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when there is no such source, or the new name is taken or malformed;
-    /// [`CurateError`](crate::curate::CurateError) when something depends on the name. Then nothing is changed.
+    /// [`Error`] when something depends on the name. Then nothing is changed.
     pub fn rename_source(
         &mut self,
         old: &str,
@@ -143,20 +145,19 @@ impl CorpusWriter {
     ) -> Result<SourceRenameReport, Error> {
         self.view().expect_source(old)?;
         if let Some(plan) = epoch::plans_of_source(self.view(), old)?.first() {
-            return Err(CurateError::Source(format!(
+            return Err(Error::bad_input(format!(
                 "plan {plan} draws from source `{old}`, and the hash of a plan includes the name; drop the plan first (`corpusdb epoch drop`)"
-            ))
-            .into());
+            )));
         }
         let context = self.within(context);
-        Ok(curate::rename_source(self.store(), old, new, force, &context)?)
+        curate::rename_source(self.store(), old, new, force, &context)
     }
 
     /// Gives a field up: no query sees it any more, and what is indexed of it is deleted; metadata stay as they are.
     /// Refused while the recipe of a stored plan names it, unless `force`. Answers those plans: they stay as they are.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError) when there is no such field, or something depends on it.
+    /// [`Error`] when there is no such field, or something depends on it.
     pub fn drop_field(
         &mut self,
         name: &str,
@@ -175,7 +176,7 @@ impl CorpusWriter {
     /// an earlier version of its rule is given up and computed again, unless the recipe of a stored plan names it.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError) when a field of the name is something else, or after an interrupt:
+    /// [`Error`] when a field of the name is something else, or after an interrupt:
     /// earlier commits stay.
     pub fn add_signals(
         &mut self,
@@ -186,12 +187,11 @@ impl CorpusWriter {
         for signal in &outdated {
             let plans = epoch::plans_naming(self.view(), signal.name)?;
             if let Some(plan) = plans.first() {
-                return Err(CurateError::Field(format!(
+                return Err(Error::bad_input(format!(
                     "signal `{name}` is stored by the rule of an earlier release, and the recipe of plan {} selects by it: `corpusdb signals drop CORPUS {name} --force`, then add it again, to have the values of this release",
                     plan.number,
                     name = signal.name
-                ))
-                .into());
+                )));
             }
         }
         self.drop_signals(&outdated, false, context)?;
@@ -205,7 +205,7 @@ impl CorpusWriter {
     /// stay as they are. Refused while the recipe of a stored plan names one, unless `force`. Answers those plans.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError) when one is not stored, or something depends on it.
+    /// [`Error`] when one is not stored, or something depends on it.
     pub fn drop_signals(
         &mut self,
         signals: &[Signal],
@@ -261,6 +261,35 @@ impl CorpusWriter {
         }
         Ok(certificate)
     }
+}
+
+/// Snapshots, plans and words that an error names; the rest is counted.
+const NAMED: usize = 20;
+
+/// What shows documents that are to be purged, which other documents hold the text of one, and which names hold a key or
+/// a value.
+fn shown_words(shown: &Dependents, copies: u64, names: &[ErasedName]) -> String {
+    let Dependents { snapshots, plans, quoted_by } = shown;
+    let mut what: Vec<String> = Vec::new();
+    let named = snapshots.iter().take(NAMED);
+    what.extend(named.map(|(name, documents)| format!("snapshot `{name}` keeps {documents}")));
+    let named = plans.iter().take(NAMED);
+    what.extend(named.map(|(number, documents)| format!("plan {number} draws {documents}")));
+    let named = quoted_by.iter().take(NAMED);
+    what.extend(named.map(|words| format!("{words} quotes one")));
+    let more = (snapshots.len() + plans.len() + quoted_by.len()).saturating_sub(what.len());
+    if more > 0 {
+        what.push(format!("{more} more show some"));
+    }
+    let held = match copies {
+        0 => String::new(),
+        _ => format!(
+            "; {} their text too (`copies=` takes these)",
+            count(copies, "other document holds", "other documents hold")
+        ),
+    };
+    let names: String = names.iter().take(NAMED).map(|name| format!("; {name}")).collect();
+    format!("of these documents {}{held}{names}", what.join(", "))
 }
 
 /// Snapshots and plans alone.

@@ -91,7 +91,7 @@ impl CorpusOptions {
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError): no corpus, another writer, a target that is taken;
-    /// [`IngestError`](crate::ingest::IngestError); [`Interrupted`](crate::Interrupted).
+    /// [`Error`]; [`Interrupted`](crate::Interrupted).
     pub fn salvage(
         self,
         path: impl AsRef<Path>,
@@ -288,7 +288,7 @@ fn extent(
     header: &DocumentRecord,
 ) -> Result<BlockExtent, Error> {
     let of = BlockKeys::of_removed(view, document, header, blocklist.reach())?;
-    Ok(blocklist.extent_of(document, &of)?)
+    blocklist.extent_of(document, &of)
 }
 
 fn remove_again(

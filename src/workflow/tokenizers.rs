@@ -130,7 +130,7 @@ impl CorpusWriter {
     /// Encodes the kept documents that a tokenizer has not encoded. Goes on where an interrupt stopped.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError), earlier commits stay.
+    /// [`TokenizerError::Unknown`]; [`Error`], earlier commits stay.
     pub fn backfill(
         &mut self,
         name: &str,
@@ -152,7 +152,7 @@ impl CorpusWriter {
     /// records, unless `force`; such plans cannot be opened afterwards. Answers their numbers.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError) when something depends on it.
+    /// [`TokenizerError::Unknown`]; [`Error`] when something depends on it.
     pub fn drop_tokenizer(&mut self, name: &str, force: bool) -> Result<Vec<u32>, Error> {
         let (_, record) = curate::find(self.view(), name)?;
         let plans = epoch::plans_by(self.view(), name, record.hash)?;

@@ -50,9 +50,9 @@ impl Corpus {
     /// The newest verbs that were run on the corpus, newest first, at most `limit`, and how each is undone.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError) when rows cannot be read.
+    /// [`Error`] when rows cannot be read.
     pub fn log(&self, limit: usize) -> Result<Vec<LogEntry>, Error> {
-        Ok(curate::log(self.view(), limit)?)
+        curate::log(self.view(), limit)
     }
 }
 
@@ -63,8 +63,7 @@ impl CorpusWriter {
     /// After an interrupt the same call continues. `time` (microseconds since 1970) goes on record.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError): `CurateError::NoUndo` when a later verb stands on it, or nothing
-    /// leads back. Earlier commits stay.
+    /// [`Error`] when a later verb stands on it, or nothing leads back. Earlier commits stay.
     pub fn undo(
         &mut self,
         commit: Option<u64>,
@@ -197,7 +196,7 @@ impl CorpusWriter {
         // The verb has begun, so nothing unfinished needs to be looked for.
         let store = self.continuing();
         let loaded = load_to_write(store)?;
-        Ok(curate::block_as_before(store, &loaded, blocks, record, context)?)
+        curate::block_as_before(store, &loaded, blocks, record, context)
     }
 }
 

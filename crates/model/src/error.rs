@@ -146,6 +146,12 @@ impl Error {
         Self::new(kind, PlainError(message.into()))
     }
 
+    /// That an input, or an option about it, cannot be used.
+    #[doc(hidden)]
+    pub fn bad_input(message: impl Into<String>) -> Self {
+        Self::of(ErrorKind::BadInput, message)
+    }
+
     /// This error with the way out.
     #[must_use]
     #[doc(hidden)]
@@ -229,6 +235,13 @@ impl From<io::Error> for Error {
         };
         let hint = system_way_out(&error.to_string());
         Self::new(kind, error).with_hint(hint)
+    }
+}
+
+impl From<IoError> for Error {
+    fn from(error: IoError) -> Self {
+        let hint = error.hint();
+        Self::new(ErrorKind::Failed, error).with_hint(hint)
     }
 }
 

@@ -62,8 +62,8 @@ pub use json_number::is_number;
 pub use panic::{catch_panic, is_panic_caught};
 pub use percent::percent_decoded;
 pub use policy::{
-    ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy, PolicyError, Profile,
-    SIGNATURE_VERSION, Signature,
+    ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy, Profile, SIGNATURE_VERSION,
+    Signature,
 };
 pub use policy_settings::{DecisionOptions, PolicySettings, ProfileName};
 pub use record::{

@@ -1,6 +1,6 @@
 //! The error of an unknown name, and its hint: the known name that was probably meant, or the names that there are.
 
-use super::Hint;
+use super::{Error, ErrorKind, Hint};
 
 /// The least likeness from which one name is taken for another one mistyped.
 const NEAR: f64 = 0.8;
@@ -51,6 +51,13 @@ impl UnknownName {
             }
             None => Hint::text(way_out(&self.name, &self.known)),
         }
+    }
+}
+
+impl From<UnknownName> for Error {
+    fn from(unknown: UnknownName) -> Self {
+        let hint = unknown.hint();
+        Self::new(ErrorKind::NotFound, unknown).with_hint(hint)
     }
 }
 

@@ -133,11 +133,16 @@ impl Normaliser {
     /// Reads a name; one without a version means the newest.
     ///
     /// # Errors
-    /// [`PolicyError::Normaliser`] for anything else.
-    pub fn parse(text: &str) -> Result<Self, PolicyError> {
+    /// [`Error`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let newest = Self::ALL.into_iter().rev();
         let mut named = newest.filter(|one| one.name() == text || one.family() == text);
-        named.next().ok_or_else(|| PolicyError::Normaliser(text.to_owned()))
+        named.next().ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            bad_policy(format!(
+                "`{text}` is not a normaliser; there are {names}; `web` is the newest version"
+            ))
+        })
     }
 
     /// The other version of the same words, where there is one.
@@ -200,11 +205,11 @@ pub enum KeepOrder {
 /// Reads `first`, `longest`, `source-priority:A,B,...` or `field:NAME`.
 ///
 /// # Errors
-/// [`PolicyError::Keep`] for anything else; [`PolicyError::NamedTwice`].
+/// [`Error`] for anything else, and for a source that is named twice.
 impl FromStr for KeepOrder {
-    type Err = PolicyError;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, PolicyError> {
+    fn from_str(text: &str) -> Result<Self, Error> {
         match text.split_once(':') {
             None if text == "first" => Ok(Self::First),
             None if text == "longest" => Ok(Self::Longest),
@@ -212,14 +217,18 @@ impl FromStr for KeepOrder {
                 let mut named: Vec<String> = Vec::new();
                 for name in names.split(',') {
                     if named.iter().any(|before| before == name) {
-                        return Err(PolicyError::NamedTwice(name.to_owned()));
+                        return Err(bad_policy(format!(
+                            "source `{name}` is named twice; name each once, the preferred one first"
+                        )));
                     }
                     named.push(name.to_owned());
                 }
                 Ok(Self::SourcePriority(named))
             }
             Some(("field", name)) if !name.is_empty() => Ok(Self::Field(name.to_owned())),
-            _ => Err(PolicyError::Keep(text.to_owned())),
+            _ => Err(bad_policy(format!(
+                "`{text}` is not a keep order; write first, longest, source-priority:A,B,... or field:NAME"
+            ))),
         }
     }
 }
@@ -334,9 +343,14 @@ impl Profile {
     /// the words of earlier releases.
     ///
     /// # Errors
-    /// [`PolicyError::Profile`] for anything else.
-    pub fn parse(text: &str) -> Result<(Self, Option<Normaliser>), PolicyError> {
-        let unknown = || PolicyError::Profile(text.to_owned());
+    /// [`Error`] for anything else.
+    pub fn parse(text: &str) -> Result<(Self, Option<Normaliser>), Error> {
+        let unknown = || {
+            let names = Self::ALL.map(Self::name).join(", ");
+            bad_policy(format!(
+                "`{text}` is not a profile; there are {names}, and web@1 and chat@1 with the word rules of earlier releases"
+            ))
+        };
         let (name, version) = match text.split_once('@') {
             Some((name, version)) => (name, Some(version)),
             None => (text, None),
@@ -389,95 +403,21 @@ pub struct Policy {
     pub signature_version: u32,
 }
 
-/// A policy that cannot be had.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PolicyError {
-    /// The threshold leaves no banding that finds pairs at the threshold.
-    #[error("threshold {0} is not in 0.1..=1.0{percent}", percent = of_percent(*.0))]
-    Threshold(f64),
-    /// No keep order.
-    #[error(
-        "`{0}` is not a keep order; write first, longest, source-priority:A,B,... or field:NAME"
-    )]
-    Keep(String),
-    /// No profile.
-    #[error("`{0}` is not a profile; there are {names}, and web@1 and chat@1 with the word rules of earlier releases", names = names(&Profile::ALL.map(Profile::name)))]
-    Profile(String),
-    /// No normaliser.
-    #[error("`{0}` is not a normaliser; there are {names}; `web` is the newest version", names = names(&Normaliser::ALL.map(Normaliser::name)))]
-    Normaliser(String),
-    /// A keep order that has a source in two places.
-    #[error("source `{0}` is named twice; name each once, the preferred one first")]
-    NamedTwice(String),
-    /// Bands without their rows, or rows without bands.
-    #[error("`bands=` and `rows=` belong together: give both or neither")]
-    BandsWithoutRows,
-    /// Another number of slots than all sketches of a profile have.
-    #[error(
-        "the sketch of profile {profile} always has {hashes} hashes; leave `hashes=` out, or use `profile=` bigcode"
-    )]
-    FixedHashes {
-        /// The profile.
-        profile: &'static str,
-        /// Slots of its sketches.
-        hashes: u32,
-    },
-    /// A setting by which the sketches of a corpus were made.
-    #[error(
-        "`{setting}=` cannot be changed in a corpus, which has its sketches already; leave it out, or run `corpusdb dedup explain` without a corpus to see another policy"
-    )]
-    Fixed {
-        /// The setting, by its name on the command line.
-        setting: &'static str,
-    },
-    /// Bands that the sketch cannot fill, or that a band number cannot name.
-    #[error("{bands} bands of {rows} rows need {} of {hashes} slots; bands are 1 to 256, rows 1 or more", u64::from(*bands) * u64::from(*rows))]
-    Bands {
-        /// Bands asked for.
-        bands: u32,
-        /// Rows asked for.
-        rows: u32,
-        /// Slots of the sketch.
-        hashes: u32,
-    },
-    /// Shingles of no length or too long ones.
-    #[error("{0}-token shingles: the length must be 1 to 64")]
-    Shingle(u32),
-    /// Sketches that this release does not make.
-    #[error(
-        "the sketches have signature version {0}, this release computes version {SIGNATURE_VERSION}, and the two cannot be compared: use a release with version {0}, or ingest into a new corpus"
-    )]
-    SignatureVersion(u32),
-    /// Slots that the sketch function does not have.
-    #[error("{hashes} hashes: the `{signature}` sketch has {range}")]
-    Hashes {
-        /// Slots asked for.
-        hashes: u32,
-        /// The sketch function.
-        signature: &'static str,
-        /// The numbers of slots that it can have.
-        range: &'static str,
-    },
+/// That a policy cannot be had.
+pub(super) fn bad_policy(message: impl Into<String>) -> Error {
+    Error::of(ErrorKind::BadPolicy, message)
 }
 
-impl From<PolicyError> for Error {
-    fn from(error: PolicyError) -> Self {
-        Self::new(ErrorKind::BadPolicy, error)
+/// Refuses a threshold that leaves no banding which finds pairs at it; who thinks in percent is told the way out.
+fn check_threshold(threshold: f64) -> Result<(), Error> {
+    if (0.1..=1.0).contains(&threshold) {
+        return Ok(());
     }
-}
-
-/// Words one after another.
-fn names(words: &[&str]) -> String {
-    words.join(", ")
-}
-
-/// The way out for who thinks in percent.
-fn of_percent(threshold: f64) -> String {
-    match (10.0..=100.0).contains(&threshold) {
+    let percent = match (10.0..=100.0).contains(&threshold) {
         true => format!("; for {threshold} percent write {}", threshold / 100.0),
         false => String::new(),
-    }
+    };
+    Err(bad_policy(format!("threshold {threshold} is not in 0.1..=1.0{percent}")))
 }
 
 impl Policy {
@@ -486,8 +426,8 @@ impl Policy {
     /// 0.99 or more (`1 - (1 - t^r)^b`, b = 256 / r rounded down).
     ///
     /// # Errors
-    /// [`PolicyError::Threshold`] when `threshold` is outside 0.1..=1.0.
-    pub fn new(mode: DedupMode, threshold: f64) -> Result<Self, PolicyError> {
+    /// [`Error`] when `threshold` is outside 0.1..=1.0.
+    pub fn new(mode: DedupMode, threshold: f64) -> Result<Self, Error> {
         let mut policy = Self::of(Profile::Web);
         policy.mode = mode;
         policy.set_threshold(threshold)?;
@@ -533,11 +473,9 @@ impl Policy {
     /// Changes the threshold, and the bands to those that find pairs at it.
     ///
     /// # Errors
-    /// [`PolicyError::Threshold`] when it is outside 0.1..=1.0.
-    pub fn set_threshold(&mut self, threshold: f64) -> Result<(), PolicyError> {
-        if !(0.1..=1.0).contains(&threshold) {
-            return Err(PolicyError::Threshold(threshold));
-        }
+    /// [`Error`] when it is outside 0.1..=1.0.
+    pub fn set_threshold(&mut self, threshold: f64) -> Result<(), Error> {
+        check_threshold(threshold)?;
         self.threshold = threshold;
         (self.bands, self.rows) = banding(self.hashes, threshold);
         Ok(())
@@ -546,29 +484,36 @@ impl Policy {
     /// Refuses settings that do not go together.
     ///
     /// # Errors
-    /// [`PolicyError`]: which one and what is possible.
-    pub fn check(&self) -> Result<(), PolicyError> {
+    /// [`Error`]: which one and what is possible.
+    pub fn check(&self) -> Result<(), Error> {
         let Self { hashes, bands, rows, shingle, threshold, signature, signature_version, .. } =
             *self;
         if signature_version != SIGNATURE_VERSION {
-            return Err(PolicyError::SignatureVersion(signature_version));
+            return Err(bad_policy(format!(
+                "the sketches have signature version {signature_version}, this release computes version {SIGNATURE_VERSION}, and the two cannot be compared: use a release with version {signature_version}, or ingest into a new corpus"
+            )));
         }
-        if !(0.1..=1.0).contains(&threshold) {
-            return Err(PolicyError::Threshold(threshold));
-        }
+        check_threshold(threshold)?;
         if !(1..=64).contains(&shingle) {
-            return Err(PolicyError::Shingle(shingle));
+            return Err(bad_policy(format!(
+                "{shingle}-token shingles: the length must be 1 to 64"
+            )));
         }
         let (least, most, range) = match signature {
             Signature::Native => (256, 256, "256"),
             Signature::Bigcode => (1, 4096, "1 to 4,096"),
         };
         if !(least..=most).contains(&hashes) {
-            return Err(PolicyError::Hashes { hashes, signature: signature.name(), range });
+            return Err(bad_policy(format!(
+                "{hashes} hashes: the `{}` sketch has {range}",
+                signature.name()
+            )));
         }
         let slots = u64::from(bands) * u64::from(rows);
         if !(1..=256).contains(&bands) || rows == 0 || slots > u64::from(hashes) {
-            return Err(PolicyError::Bands { bands, rows, hashes });
+            return Err(bad_policy(format!(
+                "{bands} bands of {rows} rows need {slots} of {hashes} slots; bands are 1 to 256, rows 1 or more"
+            )));
         }
         Ok(())
     }
@@ -684,23 +629,28 @@ mod tests {
     #[test]
     fn another_signature_version_is_refused() {
         let policy = Policy { signature_version: 2, ..Policy::of(Profile::Web) };
-        assert_eq!(policy.check(), Err(PolicyError::SignatureVersion(2)));
+        let refused = policy.check().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::BadPolicy);
+        assert!(refused.to_string().starts_with("the sketches have signature version 2, "));
         for profile in Profile::ALL {
-            assert_eq!(Policy::of(profile).check(), Ok(()), "{}", profile.name());
+            assert!(Policy::of(profile).check().is_ok(), "{}", profile.name());
         }
     }
 
     #[test]
     fn versions_of_words_have_names() {
-        assert_eq!(Profile::parse("web"), Ok((Profile::Web, None)));
-        assert_eq!(Profile::parse("web@1"), Ok((Profile::Web, Some(Normaliser::Web))));
-        assert_eq!(Profile::parse("chat@2"), Ok((Profile::Chat, Some(Normaliser::Web2))));
+        assert_eq!(Profile::parse("web").unwrap(), (Profile::Web, None));
+        assert_eq!(Profile::parse("web@1").unwrap(), (Profile::Web, Some(Normaliser::Web)));
+        assert_eq!(Profile::parse("chat@2").unwrap(), (Profile::Chat, Some(Normaliser::Web2)));
         for wrong in ["web@", "web@3", "@1", "code@1", "Web", ""] {
-            assert_eq!(Profile::parse(wrong), Err(PolicyError::Profile(wrong.to_owned())));
+            let refused = Profile::parse(wrong).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::BadPolicy);
+            let words = format!("`{wrong}` is not a profile; there are web, ");
+            assert!(refused.to_string().starts_with(&words), "{refused}");
         }
-        assert_eq!(Normaliser::parse("web"), Ok(Normaliser::Web2));
+        assert_eq!(Normaliser::parse("web").unwrap(), Normaliser::Web2);
         for normaliser in Normaliser::ALL {
-            assert_eq!(Normaliser::parse(normaliser.name()), Ok(normaliser));
+            assert_eq!(Normaliser::parse(normaliser.name()).unwrap(), normaliser);
         }
         let said = Normaliser::parse("words").unwrap_err().to_string();
         assert!(said.contains("there are web@1, web@2, code"), "{said}");

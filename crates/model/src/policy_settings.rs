@@ -1,8 +1,9 @@
 //! Settings of a dedup policy when a corpus is created or decided again: a profile with overrides.
 
+use super::error::Error;
 use super::policy::{
-    ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy, PolicyError, Profile,
-    Signature,
+    ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy, Profile, Signature,
+    bad_policy,
 };
 
 /// A profile as it is asked for: its name, or with a version of its words.
@@ -130,7 +131,7 @@ impl DecisionOptions {
     ///
     /// # Errors
     /// As [`PolicySettings::other_than`].
-    pub fn changed(&self, current: &Policy) -> Result<Policy, PolicyError> {
+    pub fn changed(&self, current: &Policy) -> Result<Policy, Error> {
         let settings = PolicySettings { decision: self.clone(), ..PolicySettings::default() };
         Ok(settings.other_than(current)?.unwrap_or_else(|| current.clone()))
     }
@@ -170,16 +171,19 @@ impl PolicySettings {
     /// The policy of a corpus that is made.
     ///
     /// # Errors
-    /// [`PolicyError`]: which setting cannot be had, and what is possible.
-    pub fn policy(&self) -> Result<Policy, PolicyError> {
+    /// [`Error`]: which setting cannot be had, and what is possible.
+    pub fn policy(&self) -> Result<Policy, Error> {
         let (profile, version) = self.profile.unwrap_or(ProfileName::Web).versioned();
         let mut policy = Policy::of(profile);
         policy.normaliser = self.decision.normaliser.or(version).unwrap_or(policy.normaliser);
         policy.shingle = self.shingle.unwrap_or(policy.shingle);
         if let Some(hashes) = self.hashes.filter(|hashes| *hashes != policy.hashes) {
             if policy.signature != Signature::Bigcode {
-                let (profile, hashes) = (policy.profile.name(), policy.hashes);
-                return Err(PolicyError::FixedHashes { profile, hashes });
+                return Err(bad_policy(format!(
+                    "the sketch of profile {} always has {} hashes; leave `hashes=` out, or use `profile=` bigcode",
+                    policy.profile.name(),
+                    policy.hashes
+                )));
             }
             policy.hashes = hashes;
             // The published bands fill 256 slots: others get bands for the threshold.
@@ -192,8 +196,8 @@ impl PolicySettings {
     /// The policy of a corpus, `current`, with what may be otherwise in it; none when nothing is asked to be.
     ///
     /// # Errors
-    /// [`PolicyError::Fixed`] for a setting that stored sketches were made by; [`PolicyError`] for what cannot be had.
-    pub fn other_than(&self, current: &Policy) -> Result<Option<Policy>, PolicyError> {
+    /// [`Error`] for a setting that stored sketches were made by, or that cannot be had.
+    pub fn other_than(&self, current: &Policy) -> Result<Option<Policy>, Error> {
         let fixed = [
             ("profile", self.profile.is_some()),
             ("normaliser", !self.is_of_family(current.normaliser)),
@@ -201,7 +205,9 @@ impl PolicySettings {
             ("hashes", self.hashes.is_some()),
         ];
         if let Some((setting, _)) = fixed.into_iter().find(|(_, given)| *given) {
-            return Err(PolicyError::Fixed { setting });
+            return Err(bad_policy(format!(
+                "`{setting}=` cannot be changed in a corpus, which has its sketches already; leave it out, or run `corpusdb dedup explain` without a corpus to see another policy"
+            )));
         }
         let mut policy = current.clone();
         policy.normaliser = self.decision.normaliser.unwrap_or(policy.normaliser);
@@ -217,7 +223,7 @@ impl PolicySettings {
 
 impl DecisionOptions {
     /// Changes what decides about sketches that are made already.
-    fn change(&self, policy: &mut Policy) -> Result<(), PolicyError> {
+    fn change(&self, policy: &mut Policy) -> Result<(), Error> {
         policy.mode = self.mode.unwrap_or(policy.mode);
         policy.compared = self.compare.unwrap_or(policy.compared);
         // A threshold that is the policy's own leaves published bands as they are.
@@ -227,7 +233,10 @@ impl DecisionOptions {
         match (self.bands, self.rows) {
             (Some(bands), Some(rows)) => (policy.bands, policy.rows) = (bands, rows),
             (None, None) => {}
-            _ => return Err(PolicyError::BandsWithoutRows),
+            _ => {
+                let message = "`bands=` and `rows=` belong together: give both or neither";
+                return Err(bad_policy(message));
+            }
         }
         if let Some(keep) = &self.keep {
             policy.keep = keep.clone();
@@ -240,6 +249,7 @@ impl DecisionOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     fn decided(decision: DecisionOptions) -> PolicySettings {
         PolicySettings { decision, ..PolicySettings::default() }
@@ -326,13 +336,16 @@ mod tests {
             ("profile", PolicySettings { profile: Some(ProfileName::Web), ..half.clone() }),
             ("normaliser", normalised(Normaliser::Code)),
         ] {
-            assert_eq!(asked.other_than(&made), Err(PolicyError::Fixed { setting }));
+            let refused = asked.other_than(&made).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::BadPolicy);
+            let words = format!("`{setting}=` cannot be changed in a corpus, ");
+            assert!(refused.to_string().starts_with(&words), "{refused}");
         }
         // Fingerprints are made again by another version of the same words.
         let version = normalised(Normaliser::Web);
         let other = Policy { normaliser: Normaliser::Web, ..made.clone() };
-        assert_eq!(version.other_than(&made), Ok(Some(other.clone())));
-        assert_eq!(version.other_than(&other), Ok(None));
+        assert_eq!(version.other_than(&made).unwrap(), Some(other.clone()));
+        assert_eq!(version.other_than(&other).unwrap(), None);
         let twice = "source-priority:a,b,a".parse::<KeepOrder>().unwrap_err().to_string();
         assert!(twice.starts_with("source `a` is named twice"), "{twice}");
     }

@@ -1,5 +1,7 @@
 //! Decodes files that people write: UTF-8 without the byte order mark that editors on Windows put before it.
 
+use super::Error;
+
 const MARK: &str = "\u{feff}";
 
 /// The text without the mark of byte order before it.
@@ -14,40 +16,22 @@ pub fn bytes_without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(MARK.as_bytes()).unwrap_or(bytes)
 }
 
-/// Why the bytes of a file are not text.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TextError {
-    /// The bytes are in an encoding with units of two bytes, by their mark.
-    #[error("{name} is UTF-16; save it as UTF-8 (in PowerShell: `Set-Content -Encoding utf8`)")]
-    Utf16 {
-        /// The file.
-        name: String,
-    },
-    /// The bytes are not UTF-8.
-    #[error("{name} is not UTF-8 text at byte {byte}")]
-    NotUtf8 {
-        /// The file.
-        name: String,
-        /// The first byte that belongs to no character, from 0.
-        byte: usize,
-    },
-}
-
 /// The text of a file that a person wrote, without the mark of byte order; `name` says in an error which file it is.
 ///
 /// # Errors
-/// [`TextError`].
-pub fn decode_text(name: &str, bytes: Vec<u8>) -> Result<String, TextError> {
+/// [`Error`] that says which file is no text, and where.
+pub fn decode_text(name: &str, bytes: Vec<u8>) -> Result<String, Error> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
-        return Err(TextError::Utf16 { name: name.to_owned() });
+        return Err(Error::bad_input(format!(
+            "{name} is UTF-16; save it as UTF-8 (in PowerShell: `Set-Content -Encoding utf8`)"
+        )));
     }
     match String::from_utf8(bytes) {
         Ok(text) if text.starts_with(MARK) => Ok(without_byte_order_mark(&text).to_owned()),
         Ok(text) => Ok(text),
         Err(error) => {
             let byte = error.utf8_error().valid_up_to();
-            Err(TextError::NotUtf8 { name: name.to_owned(), byte })
+            Err(Error::bad_input(format!("{name} is not UTF-8 text at byte {byte}")))
         }
     }
 }
@@ -61,8 +45,8 @@ mod tests {
         assert_eq!(without_byte_order_mark("\u{feff}a\u{feff}"), "a\u{feff}");
         assert_eq!(without_byte_order_mark(""), "");
         assert_eq!(bytes_without_mark(b"\xef\xbb\xbf{}"), b"{}");
-        assert_eq!(decode_text("f", b"\xef\xbb\xbfa".to_vec()), Ok("a".to_owned()));
-        assert_eq!(decode_text("f", b"a".to_vec()), Ok("a".to_owned()));
+        assert_eq!(decode_text("f", b"\xef\xbb\xbfa".to_vec()).unwrap(), "a");
+        assert_eq!(decode_text("f", b"a".to_vec()).unwrap(), "a");
     }
 
     #[test]

@@ -257,7 +257,7 @@ pub fn verify_backups(
 /// Drops the backup of a commit, and the files that no other one has.
 ///
 /// # Errors
-/// [`StoreError::NoBackup`]; [`StoreError::BackupsLocked`]; [`StoreError::Backup`]; [`StoreError::Io`];
+/// [`StoreError`] when there is none, or another process has the right; [`StoreError::Backup`]; [`StoreError::Io`];
 /// [`StoreError::Interrupted`]: then the backup is gone, and what is left of its files goes with the next one.
 pub fn drop_backup(
     backups: &dyn BackupPlace,
@@ -271,7 +271,7 @@ pub fn drop_backup(
 /// Clears the marks that processes left which were killed while they added or dropped: how many.
 ///
 /// # Errors
-/// [`StoreError::NoBackup`]; [`StoreError::Io`].
+/// [`StoreError`] when there is none; [`StoreError::Io`].
 pub fn unlock_backups(backups: &dyn BackupPlace) -> Result<u64, StoreError> {
     BackupDirectory::open(backups)?.unlock()
 }
@@ -280,7 +280,7 @@ pub fn unlock_backups(backups: &dyn BackupPlace) -> Result<u64, StoreError> {
 /// corpus appears when it is whole. It has an identity of its own.
 ///
 /// # Errors
-/// [`StoreError::AlreadyExists`]; [`StoreError::NoBackup`]; [`StoreError::Backup`], which names the file that is damaged;
+/// [`StoreError::AlreadyExists`]; [`StoreError`] when there is none; [`StoreError::Backup`], which names the file that is damaged;
 /// [`StoreError::NewerFormat`]; [`StoreError::Io`]; [`StoreError::Interrupted`]. Then nothing stands at `target`.
 pub fn restore_backup(
     from: &dyn BackupPlace,

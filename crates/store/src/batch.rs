@@ -17,7 +17,10 @@ use crate::meta::{Meta, MetaKey};
 use crate::view::View;
 use crate::writer::{CommitCarryOver, StoreWriter, synced};
 use model::invariant::part;
-use model::{ColumnId, CommitSeq, DocId, FieldId, FileId, SourceId, Standing, TermId, TokenizerId};
+use model::{
+    ColumnId, CommitSeq, DocId, Error, ErrorKind, FieldId, FileId, Hint, SourceId, Standing,
+    TermId, TokenizerId,
+};
 use roaring::RoaringTreemap;
 use rocksdb::{AsColumnFamilyRef, WriteBatch};
 use std::any::Any;
@@ -70,7 +73,9 @@ pub struct CommitBatch<'w> {
 impl CommitBatch<'_> {
     fn new(writer: &mut StoreWriter) -> Result<CommitBatch<'_>, StoreError> {
         if writer.is_torn {
-            return Err(StoreError::Torn);
+            let hint = Hint::text("open the corpus again before writing to it");
+            let message = "an earlier commit of this writer failed";
+            return Err(Error::of(ErrorKind::Failed, message).with_hint(hint).into());
         }
         let view = writer.view().clone();
         let mut state = view.state().clone();

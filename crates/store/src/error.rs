@@ -1,9 +1,8 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
-use model::near_names::{UnknownName, there_are};
+use model::near_names::UnknownName;
 use model::{
-    DocId, Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, manifest_beside,
-    system_way_out,
+    Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, manifest_beside, system_way_out,
 };
 use std::path::{Path, PathBuf};
 
@@ -169,47 +168,15 @@ pub enum StoreError {
     /// Fingerprints are of two versions of the normaliser.
     #[error("a redo to another version of the normaliser was interrupted while it became current")]
     Refingerprinting,
-    /// An earlier commit of this writer failed half-way through its bookkeeping.
-    #[error("an earlier commit of this writer failed")]
-    Torn,
     /// An earlier moment is shown, for which files are kept.
     #[error("this process has an older view of the corpus open, which still needs its files")]
     Held,
-    /// Other values of the fields that a document is compared by.
-    #[error(
-        "document {document} is compared by the content of its fields, `{}` among them: set another field, or ingest the changed conversation under its key",
-        fields.join("`, `")
-    )]
-    ComparedFields {
-        /// The document.
-        document: DocId,
-        /// The members of its metadata that were to be set.
-        fields: Vec<String>,
-    },
     /// A name that is taken, unknown or malformed.
     #[error("{0}")]
     Name(String),
     /// A source, snapshot or suite that there is not.
     #[error(transparent)]
     Unknown(UnknownName),
-    /// A snapshot that stored plans draw from.
-    #[error("{}", drawn(name, plans))]
-    Drawn {
-        /// The name of the snapshot.
-        name: String,
-        /// The numbers of the plans.
-        plans: Vec<u32>,
-        /// What can be done.
-        way_out: &'static str,
-    },
-    /// A file of the folder `outputs` that is no entry.
-    #[error("{}: this entry of an output cannot be read: {why}", path.display())]
-    Output {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, in words.
-        why: String,
-    },
     /// A directory of backups, or a backup, that cannot be used.
     #[error("{}: {why}", path.display())]
     Backup {
@@ -217,24 +184,6 @@ pub enum StoreError {
         path: PathBuf,
         /// What is wrong, in words.
         why: String,
-    },
-    /// Another process adds backups there, or drops them.
-    #[error("{}: another process adds backups or drops them{}", path.display(), of_mark(mark.as_deref()))]
-    BackupsLocked {
-        /// The place of the backups.
-        path: PathBuf,
-        /// Its mark, where it is marks that keep processes apart.
-        mark: Option<String>,
-    },
-    /// A backup that there is not.
-    #[error("{}: no backup{}", path.display(), of_commit(*commit))]
-    NoBackup {
-        /// The directory of backups.
-        path: PathBuf,
-        /// The commit asked for; absent where it was the newest one.
-        commit: Option<u64>,
-        /// The commits there are backups of, the newest first.
-        known: Vec<u64>,
     },
     /// RocksDB's own words: it names the file and offset of a damaged block.
     #[error("storage: {0}")]
@@ -250,6 +199,9 @@ pub enum StoreError {
         /// Why.
         why: String,
     },
+    /// Whatever else is wrong, with its own kind.
+    #[error(transparent)]
+    Other(#[from] Error),
 }
 
 impl From<rocksdb::Error> for StoreError {
@@ -334,8 +286,11 @@ const SALVAGE: &str = "corpusdb check CORPUS --salvage NEW";
 
 impl StoreError {
     /// That a file of the folder `outputs` is no entry.
-    pub(crate) fn output(file: &Path, why: String) -> Self {
-        Self::Output { path: PathBuf::from(in_full(&file.display().to_string())), why }
+    pub(crate) fn output(file: &Path, why: &str) -> Self {
+        let file = in_full(&file.display().to_string());
+        let message = format!("{file}: this entry of an output cannot be read: {why}");
+        let way_out = "nothing else depends on it: remove the file";
+        Error::of(ErrorKind::Corrupt, message).with_hint(Hint::text(way_out)).into()
     }
 
     /// That a tokenizer of that name is registered, and another one is not.
@@ -362,13 +317,6 @@ impl StoreError {
                 Hint::text(way_to_a_corpus(path)).with_command("corpusdb init NEW")
             }
             Self::Unknown(unknown) => unknown.hint(),
-            Self::NoBackup { commit: None, .. } => {
-                Hint::text("make one").with_command("corpusdb backup create")
-            }
-            Self::NoBackup { known, .. } => {
-                let known: Vec<String> = known.iter().map(u64::to_string).collect();
-                Hint::text(there_are(&known))
-            }
             Self::HalfMade { .. } => {
                 Hint::text("remove the directory, then create the corpus again")
             }
@@ -390,11 +338,6 @@ impl StoreError {
                 path.join("manifest").display()
             ))
             .with_command(SALVAGE),
-            Self::BackupsLocked { mark: None, .. } => Hint::text("wait for it to end"),
-            Self::BackupsLocked { path, .. } => {
-                Hint::text("wait for it to end; if it was killed, clear its mark")
-                    .with_command(format!("corpusdb backup unlock {}", path.display()))
-            }
             Self::Restless { .. } => Hint::text(
                 "try again when the writer is less busy, or allow this user to make hard links in that directory",
             ),
@@ -407,11 +350,9 @@ impl StoreError {
             }
             Self::Refingerprinting => Hint::text("run it again without a setting: it continues")
                 .with_command("corpusdb dedup redo"),
-            Self::Torn => Hint::text("open the corpus again before writing to it"),
-            Self::Output { .. } => Hint::text("nothing else depends on it: remove the file"),
             Self::Held => Hint::text("close it, and run the same again"),
-            Self::Drawn { way_out, .. } => Hint::text(*way_out),
             Self::Io(error) => return error.hint(),
+            Self::Other(error) => return error.hint().cloned(),
             Self::Rocks(words) => {
                 let found = WAYS_OUT.iter().find(|(symptom, ..)| words.contains(symptom));
                 let own = found.map(|(_, way_out, command)| {
@@ -439,15 +380,12 @@ impl StoreError {
 impl StoreError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotACorpus { .. } | Self::Unknown(_) | Self::NoBackup { .. } => {
-                ErrorKind::NotFound
-            }
+            Self::NotACorpus { .. } | Self::Unknown(_) => ErrorKind::NotFound,
             Self::AlreadyExists { .. } | Self::HalfMade { .. } => ErrorKind::AlreadyExists,
-            Self::Locked { .. } | Self::BackupsLocked { .. } => ErrorKind::Locked,
+            Self::Locked { .. } => ErrorKind::Locked,
             Self::LostCommits { .. }
             | Self::LostLog { .. }
             | Self::LostTables { .. }
-            | Self::Output { .. }
             | Self::Backup { .. }
             | Self::Damaged { .. }
             | Self::Repairing { .. }
@@ -455,7 +393,7 @@ impl StoreError {
             | Self::Missing { .. } => ErrorKind::Corrupt,
             Self::NewerFormat { .. } | Self::OlderFormat { .. } => ErrorKind::WrongFormat,
             Self::Name(_) => ErrorKind::BadName,
-            Self::ComparedFields { .. } => ErrorKind::BadInput,
+            Self::Other(error) => error.kind(),
             _ => ErrorKind::Failed,
         }
     }
@@ -464,9 +402,10 @@ impl StoreError {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let mut details = ErrorDetails::default();
-        match &error {
-            StoreError::Interrupted(stop) => return (*stop).into(),
-            StoreError::Locked { holder, .. } => details.holder = Some(holder.clone()),
+        match error {
+            StoreError::Interrupted(stop) => return stop.into(),
+            StoreError::Other(error) => return error,
+            StoreError::Locked { ref holder, .. } => details.holder = Some(holder.clone()),
             _ => {}
         }
         let (kind, hint) = (error.kind(), error.hint());
@@ -526,24 +465,6 @@ impl DecodeError {
     }
 }
 
-fn of_mark(mark: Option<&str>) -> String {
-    mark.map(|mark| format!(", by its mark {mark}")).unwrap_or_default()
-}
-
-fn of_commit(commit: Option<u64>) -> String {
-    commit.map(|commit| format!(" of commit {commit}")).unwrap_or_default()
-}
-
 fn listed(families: &[String]) -> String {
     if families.is_empty() { String::new() } else { format!(": {}", families.join(", ")) }
-}
-
-fn drawn(name: &str, plans: &[u32]) -> String {
-    match plans {
-        [plan] => format!("plan {plan} draws from snapshot `{name}`"),
-        _ => {
-            let plans: Vec<String> = plans.iter().map(u32::to_string).collect();
-            format!("plans {} draw from snapshot `{name}`", plans.join(", "))
-        }
-    }
 }

@@ -15,7 +15,7 @@ use super::vocabulary::{IdPlaces, TokenBytes, TokenOffsets, Vocabulary};
 use super::{FAST, REFERENCE, SENTENCEPIECE};
 use aho_corasick::{AhoCorasick, Match, MatchKind};
 use model::invariant::text_part;
-use model::{is_zero, overlaps_any};
+use model::{Error, ErrorKind, Hint, is_zero, overlaps_any};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -260,14 +260,18 @@ impl Tokenizer {
     /// stored without ids of it.
     ///
     /// # Errors
-    /// [`TokenizerError::Incomplete`] with the first such text.
+    /// [`TokenizerError`] that shows the first such text.
     pub fn prove_complete(&self) -> Result<(), TokenizerError> {
         let (mut encoder, mut ids) = (self.encoder(), Vec::new());
         for text in hostile_texts() {
             ids.clear();
             let Err(error) = encoder.encode(&text, &mut ids) else { continue };
             let why = error.refusal().ok_or(error)?;
-            return Err(TokenizerError::Incomplete { text: proof::excerpt(&text), why });
+            let message = format!(
+                "the tokenizer cannot encode every text: it refuses {} ({why}); it needs an unknown token in its vocabulary, all bytes, or another split pattern",
+                proof::excerpt(&text)
+            );
+            return Err(Error::of(ErrorKind::BadTokenizer, message).into());
         }
         Ok(())
     }
@@ -276,7 +280,7 @@ impl Tokenizer {
     /// would count otherwise.
     ///
     /// # Errors
-    /// [`TokenizerError::AddedTokenId`] with the first such token.
+    /// [`TokenizerError`] that names the first such token.
     #[doc(hidden)]
     pub fn prove_added_ids(&self) -> Result<(), TokenizerError> {
         let file = TokenizerFile::read_tokens(&self.json)?;
@@ -285,11 +289,15 @@ impl Tokenizer {
             let given = self.token_to_id(token.content);
             if given.map(u64::from) != Some(id) {
                 let given = given.map_or_else(|| "none".to_owned(), |id| id.to_string());
-                return Err(TokenizerError::AddedTokenId {
-                    token: token.content.to_owned(),
-                    id,
-                    given,
-                });
+                let message = format!(
+                    "the file gives `{}` the id {id}, but encoders give it {given}",
+                    token.content
+                );
+                let hint = Hint::text(
+                    "encoders number added tokens that the vocabulary lacks from its size on, in the order of the file: \
+                     write these ids into the file, or the tokens into the vocabulary",
+                );
+                return Err(Error::of(ErrorKind::BadTokenizer, message).with_hint(hint).into());
             }
         }
         Ok(())
@@ -339,7 +347,7 @@ impl Tokenizer {
     /// this is for telling that they are there.
     ///
     /// # Errors
-    /// [`TokenizerError::Specials`] when they are too many to look for.
+    /// [`TokenizerError`] when they are too many to look for.
     pub fn specials_in(
         &self,
         text: &str,
@@ -356,7 +364,11 @@ impl Tokenizer {
             let specials = self.vocabulary.specials().map(|(_, token)| token);
             AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(specials).ok()
         });
-        finder.as_ref().ok_or(TokenizerError::Specials)
+        finder.as_ref().ok_or_else(|| {
+            let message =
+                "the tokenizer has more special tokens than can be searched for in a text";
+            Error::of(ErrorKind::BadTokenizer, message).into()
+        })
     }
 
     /// The ids of `text`, and for each the bytes of the text that it stands for, as half-open ranges

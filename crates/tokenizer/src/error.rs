@@ -25,31 +25,15 @@ pub enum TokenizerError {
         /// As the file has it.
         id: u64,
     },
-    /// Ids of added tokens that encoders would not give.
-    #[error("the file gives `{token}` the id {id}, but encoders give it {given}")]
-    AddedTokenId {
-        /// The added token.
-        token: String,
-        /// As the file has it.
-        id: u64,
-        /// The id of the tokenizers library, or `none`.
-        given: String,
-    },
     /// The file asks for random encoding.
     #[error("the tokenizer's model sets `dropout` to {0}, so its ids are random; set it to null")]
     Dropout(f32),
     /// A tokenizer asked for that the corpus does not have.
     #[error(transparent)]
     Unknown(UnknownName),
-    /// No tokenizer at all.
-    #[error("the corpus has no tokenizer")]
-    NoneRegistered,
     /// The tokenizer has neither tokens nor added tokens.
     #[error("the tokenizer has an empty vocabulary")]
     EmptyVocabulary,
-    /// Special tokens beyond what can be searched for at once.
-    #[error("the tokenizer has more special tokens than can be searched for in a text")]
-    Specials,
     /// The reference implementation refused a text.
     #[error("cannot encode a text of {bytes} bytes")]
     Encode {
@@ -88,16 +72,6 @@ pub enum TokenizerError {
         /// What it was asked to do.
         doing: &'static str,
         /// The words of the panic.
-        why: String,
-    },
-    /// A tokenizer that has no ids for some texts.
-    #[error(
-        "the tokenizer cannot encode every text: it refuses {text} ({why}); it needs an unknown token in its vocabulary, all bytes, or another split pattern"
-    )]
-    Incomplete {
-        /// The beginning of such a text.
-        text: String,
-        /// Its words.
         why: String,
     },
     /// `vocab.json` is not an object of distinct ids.
@@ -198,6 +172,9 @@ pub enum TokenizerError {
     /// A tokenizer.json could not be written.
     #[error("cannot write the tokenizer as JSON")]
     Write(#[source] serde_json::Error),
+    /// Whatever else is wrong, with its own kind.
+    #[error(transparent)]
+    Other(#[from] Error),
 }
 
 impl TokenizerError {
@@ -206,13 +183,7 @@ impl TokenizerError {
     pub fn hint(&self) -> Option<Hint> {
         match self {
             Self::Unknown(unknown) => Some(unknown.hint()),
-            Self::NoneRegistered => {
-                Some(Hint::text("add one").with_command("corpusdb tokenizer add"))
-            }
-            Self::AddedTokenId { .. } => Some(Hint::text(
-                "encoders number added tokens that the vocabulary lacks from its size on, in the order of the file: \
-                 write these ids into the file, or the tokens into the vocabulary",
-            )),
+            Self::Other(error) => error.hint().cloned(),
             _ => None,
         }
     }
@@ -237,8 +208,9 @@ impl TokenizerError {
 
 impl From<TokenizerError> for Error {
     fn from(error: TokenizerError) -> Self {
-        let kind = match &error {
-            TokenizerError::Unknown(_) | TokenizerError::NoneRegistered => ErrorKind::NotFound,
+        let kind = match error {
+            TokenizerError::Other(error) => return error,
+            TokenizerError::Unknown(_) => ErrorKind::NotFound,
             _ => ErrorKind::BadTokenizer,
         };
         let hint = error.hint();

@@ -6,7 +6,7 @@ use corpusdb::curate::{RedoReport, SettleReport};
 use corpusdb::dedup::{DecisionOptions, PolicySettings};
 use corpusdb::duplicates::{DedupExplanation, explain_policy};
 use corpusdb::show::{number, probability, size};
-use corpusdb::{Corpus, CorpusWriter, DedupMode, Error};
+use corpusdb::{Corpus, CorpusWriter, DedupMode};
 
 /// Decide all documents again under another policy, from stored sketches and texts; no input file is read.
 ///
@@ -36,7 +36,7 @@ impl Verb for DedupRedoArgs {
     type Report = RedoReport;
 
     fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let policy = self.decision.changed(writer.view().policy()).map_err(Error::from)?;
+        let policy = self.decision.changed(writer.view().policy())?;
         for remark in self.decision.remarks(&policy) {
             call.note(&remark);
         }
@@ -145,9 +145,9 @@ impl Verb for DedupExplainArgs {
 
     fn run(self, corpus: Option<&Corpus>, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let explanation = match corpus {
-            None => explain_policy(&self.policy.policy().map_err(Error::from)?),
+            None => explain_policy(&self.policy.policy()?),
             Some(corpus) => {
-                let other = self.policy.other_than(corpus.view().policy()).map_err(Error::from)?;
+                let other = self.policy.other_than(corpus.view().policy())?;
                 corpus.explain_dedup(other.as_ref())?
             }
         };

@@ -54,7 +54,7 @@ impl IngestSettings {
     pub fn options(self, call: &VerbCall<'_>) -> anyhow::Result<IngestOptions> {
         let memory = call.options.memory_bytes();
         let mut options = self.options;
-        options.form = self.form.form().map_err(corpusdb::Error::from)?;
+        options.form = self.form.form()?;
         options.batch_bytes =
             self.batch_bytes.unwrap_or_else(|| IngestOptions::batch_bytes_within(memory));
         options.read.max_batch_bytes = ReadOptions::max_batch_bytes_within(memory);

@@ -48,7 +48,7 @@ impl Verb for InitArgs {
     type Report = InitReport;
 
     fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let policy = self.policy.policy().map_err(corpusdb::Error::from)?;
+        let policy = self.policy.policy()?;
         let fields: Vec<(String, FieldKind)> =
             self.fields.into_iter().map(|NamedKind(name, kind)| (name, kind)).collect();
         Corpus::init(&self.corpus, &policy, &fields)?;

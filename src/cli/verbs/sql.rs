@@ -201,7 +201,7 @@ fn read(from: impl Read, name: &str) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     from.take(MOST + 1).read_to_end(&mut bytes).with_context(|| format!("reading {name}"))?;
     anyhow::ensure!(bytes.len() as u64 <= MOST, "{name} has more than {MOST} bytes of SQL: cut it");
-    Ok(decode_text(name, bytes)?)
+    decode_text(name, bytes).map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 impl ScriptFile {

@@ -166,10 +166,7 @@ impl AnswerFile {
                 let answer = (statement, rows);
                 scope.corpus.write_answer_on_record(answer, options, &job, now(), context)?
             }
-            false => {
-                let written = write_answer(rows, options, &job, context);
-                (written.map_err(corpusdb::Error::from)?, None)
-            }
+            false => (write_answer(rows, options, &job, context)?, None),
         };
         let on_record = recorded.map(|made| OnRecord::noting(made, &output::note));
         let ExportedFile { rows, bytes, blake3, losses, .. } = written;

@@ -10,7 +10,7 @@ use corpusdb::CorpusWriter;
 use corpusdb::curate::{
     ExtensionSource, TokenizerReport, TrainedTokenizer, TrainingRecord, TrainingTexts,
 };
-use corpusdb::export::{ExportError, OutputError, OutputFile};
+use corpusdb::export::{OutputError, OutputFile};
 use corpusdb::show::{decimals, number, probability, size};
 use corpusdb::tokenizer::{
     GrowthOptions, TermCounts, TermOptions, TermOutcome, TermReport, TokenizerError,
@@ -325,7 +325,7 @@ impl<'a> NewDirectory<'a> {
         let shown = path.display();
         if std::fs::symlink_metadata(path).is_ok() {
             let (path, instead) = (path.to_path_buf(), "name a new directory");
-            let exists = ExportError::Destination(OutputError::Exists { path, instead });
+            let exists = OutputError::Exists { path, instead };
             return Err(corpusdb::Error::from(exists).into());
         }
         OutputFile::judge(path)?;

@@ -3,19 +3,21 @@
 use super::TOUCHED;
 use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
-use crate::curate::error::CurateError;
-use files::output::OutputFile;
+use files::output::{OutputError, OutputFile};
 use model::invariant::part;
 use model::{
-    Context, DocId, FileId, Interrupted, IoError, SourceId, Standing, hexadecimal, shown_timestamp,
+    Context, DocId, Error, ErrorKind, FileId, Interrupted, IoError, SourceId, Standing,
+    hexadecimal, shown_timestamp,
 };
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use store::{LiveTable, OutputKind, StoredRow, TracePart, TraceRun, View, format_version};
+use store::{
+    LiveTable, OutputKind, StoreError, StoredRow, TracePart, TraceRun, View, format_version,
+};
 
 /// Findings, and documents with what they share, that are listed; the rest is counted.
 const LISTED: usize = 1000;
@@ -204,18 +206,15 @@ struct CertifiedDocument<'a> {
 /// Writes a certificate with every purged document: under another name first, so that a file of that name is whole.
 ///
 /// # Errors
-/// [`CurateError`] when rows cannot be read or the file cannot be written.
-pub fn write_certificate(
-    view: &View,
-    certificate: &Certificate,
-    path: &Path,
-) -> Result<(), CurateError> {
-    let failed = || IoError::of("writing", path);
-    let json = |error: serde_json::Error| failed()(std::io::Error::from(error));
-    let mut out = OutputFile::judge(path)?.create()?;
+/// [`Error`] when rows cannot be read or the file cannot be written.
+pub fn write_certificate(view: &View, certificate: &Certificate, path: &Path) -> Result<(), Error> {
+    let failed = |error: io::Error| StoreError::from(IoError::of("writing", path)(error));
+    let refused = |error: OutputError| Error::new(ErrorKind::Failed, error);
+    let json = |error: serde_json::Error| failed(error.into());
+    let mut out = OutputFile::judge(path).and_then(OutputFile::create).map_err(refused)?;
     let head = serde_json::to_string_pretty(certificate).map_err(json)?;
     let head = head.strip_suffix("\n}").unwrap_or(&head);
-    write!(out, "{head},\n  \"documents\": [").map_err(failed())?;
+    write!(out, "{head},\n  \"documents\": [").map_err(failed)?;
     let mut separator = "\n    ";
     for traces in view.traces()? {
         let (commit, traces) = traces?;
@@ -231,12 +230,12 @@ pub fn write_certificate(
                 runs: trace.runs.len(),
             };
             let line = serde_json::to_string(&told).map_err(json)?;
-            write!(out, "{separator}{line}").map_err(failed())?;
+            write!(out, "{separator}{line}").map_err(failed)?;
             separator = ",\n    ";
         }
     }
-    writeln!(out, "\n  ]\n}}").map_err(failed())?;
-    Ok(out.finish()?)
+    writeln!(out, "\n  ]\n}}").map_err(failed)?;
+    out.finish().map_err(refused)
 }
 
 const fn name(of: TracePart) -> &'static str {
@@ -303,13 +302,13 @@ pub struct SearchPlace {
 /// Families of numbers and hashes may have entries that newer ones hide.
 ///
 /// # Errors
-/// [`CurateError`] when rows or files cannot be read.
+/// [`Error`] when rows or files cannot be read.
 pub fn certify(
     view: &View,
     place: SearchPlace,
     time: Option<i64>,
     context: &Context<'_>,
-) -> Result<Certificate, CurateError> {
+) -> Result<Certificate, Error> {
     let purged = view.documents_standing(Standing::Purged)?;
     let SearchPlace { root, corpus, tables, twins, outputs } = place;
     let mut certificate = Certificate {
@@ -377,7 +376,7 @@ fn mended_by(findings: &[Finding]) -> Vec<&'static str> {
 }
 
 /// Purged documents whose sketches stay.
-fn sketches(view: &View, purged: &RoaringTreemap) -> Result<u64, CurateError> {
+fn sketches(view: &View, purged: &RoaringTreemap) -> Result<u64, Error> {
     let mut count = 0;
     for document in purged.iter().map(DocId) {
         count += u64::from(view.sketch_of_owner(document)?.is_some());
@@ -400,7 +399,7 @@ struct TraceGroups<'a> {
 type OwnedTraceRuns = (Vec<TraceRun>, Vec<(DocId, TracePart)>);
 
 impl TraceGroups<'_> {
-    fn next(&mut self, certificate: &mut Certificate) -> Result<OwnedTraceRuns, CurateError> {
+    fn next(&mut self, certificate: &mut Certificate) -> Result<OwnedTraceRuns, Error> {
         let (mut runs, mut owners) = (Vec::new(), Vec::new());
         for traces in self.view.traces()?.skip(self.next) {
             if runs.len() >= self.most {
@@ -427,7 +426,7 @@ impl TraceGroups<'_> {
         &mut self,
         purged: &RoaringTreemap,
         certificate: &mut Certificate,
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         let texts = std::mem::take(&mut self.texts);
         if texts.is_empty() {
             return Ok(());
@@ -473,7 +472,7 @@ fn search_rows(
     purged: &RoaringTreemap,
     group: &mut TraceGroup,
     context: &Context<'_>,
-) -> Result<Vec<SearchedFamily>, CurateError> {
+) -> Result<Vec<SearchedFamily>, Error> {
     context.progress.begin("searching rows", None);
     let mut families: Vec<SearchedFamily> = Vec::new();
     let mut rows = 0_u64;
@@ -525,7 +524,7 @@ fn search_files(
     root: &Path,
     group: &mut TraceGroup,
     context: &Context<'_>,
-) -> Result<Vec<SearchedFile>, CurateError> {
+) -> Result<Vec<SearchedFile>, Error> {
     let mut paths = Vec::new();
     files_below(root, &mut paths)?;
     paths.sort_unstable();
@@ -538,11 +537,11 @@ fn search_files(
     Ok(files)
 }
 
-fn files_below(directory: &Path, paths: &mut Vec<PathBuf>) -> Result<(), CurateError> {
-    let failed = || IoError::of("reading", directory);
-    for entry in std::fs::read_dir(directory).map_err(failed())? {
-        let entry = entry.map_err(failed())?;
-        let kind = entry.file_type().map_err(failed())?;
+fn files_below(directory: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Error> {
+    let failed = |error: io::Error| StoreError::from(IoError::of("reading", directory)(error));
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let kind = entry.file_type().map_err(failed)?;
         if kind.is_dir() {
             files_below(&entry.path(), paths)?;
         } else if kind.is_file() {
@@ -557,14 +556,14 @@ fn search_file(
     path: &Path,
     group: &mut TraceGroup,
     context: &Context<'_>,
-) -> Result<Option<SearchedFile>, CurateError> {
-    let failed = || IoError::of("reading", path);
+) -> Result<Option<SearchedFile>, Error> {
+    let failed = |error: io::Error| StoreError::from(IoError::of("reading", path)(error));
     let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
     let mut file = match File::open(path) {
         Ok(file) => file,
         // RocksDB deletes a table that is none any more when it likes.
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed()(error).into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error).into()),
     };
     let mut hasher = blake3::Hasher::new();
     let mut buffer: Vec<u8> = Vec::with_capacity(BLOCK + CARRIED);
@@ -575,7 +574,7 @@ fn search_file(
         let dropped = buffer.len() - carried;
         buffer.drain(..dropped);
         begins += dropped as u64;
-        let read = (&mut file).take(BLOCK as u64).read_to_end(&mut buffer).map_err(failed())?;
+        let read = (&mut file).take(BLOCK as u64).read_to_end(&mut buffer).map_err(failed)?;
         if read == 0 {
             break;
         }

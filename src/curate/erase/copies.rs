@@ -2,9 +2,8 @@
 //! policy. A purge of the one leaves the text with the others.
 
 use crate::curate::block_reach::BlockKeyIndex;
-use crate::curate::error::CurateError;
 use crate::decide::BlockReach;
-use model::{Context, DedupMode, DocId, Standing};
+use model::{Context, DedupMode, DocId, Error, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -44,12 +43,12 @@ impl TextCopies {
 /// Finds the copies of the texts of `documents` among all others, whatever their standing.
 ///
 /// # Errors
-/// [`CurateError`] when rows cannot be read; after an interrupt.
+/// [`Error`] when rows cannot be read; after an interrupt.
 pub(crate) fn copies(
     view: &View,
     documents: &RoaringTreemap,
     context: &Context<'_>,
-) -> Result<TextCopies, CurateError> {
+) -> Result<TextCopies, Error> {
     let mut others: RoaringTreemap = (0..view.documents()).collect();
     others -= documents;
     let mut asked = documents.clone();
@@ -85,7 +84,7 @@ fn holders(
     others: &RoaringTreemap,
     reach: BlockReach,
     context: &Context<'_>,
-) -> Result<RoaringTreemap, CurateError> {
+) -> Result<RoaringTreemap, Error> {
     let (mut met, mut documents) = (RoaringTreemap::new(), documents.iter().map(DocId).peekable());
     while documents.peek().is_some() {
         context.interrupt.check()?;

@@ -6,8 +6,7 @@
 use super::PurgeProcedure;
 use super::traces::TraceSearch;
 use super::traces::{WIDTHS, hash, rolled};
-use crate::curate::error::CurateError;
-use model::DocId;
+use model::{DocId, Error};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use store::{TracePart, TraceRun, View};
@@ -23,7 +22,7 @@ const CHUNK: usize = 1 << 12;
 pub(super) fn replace(
     purge: &mut PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let (tainted, newest_is) = dictionaries_quoting(purge, documents)?;
     if tainted.is_empty() {
         return Ok(());
@@ -45,7 +44,7 @@ pub(super) fn replace(
 fn dictionaries_quoting(
     purge: &PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
-) -> Result<(Vec<u16>, bool), CurateError> {
+) -> Result<(Vec<u16>, bool), Error> {
     let [width, ..] = WIDTHS;
     let view = purge.writer.view();
     let dictionaries = view.dictionaries()?;
@@ -79,7 +78,7 @@ fn dictionaries_quoting(
 }
 
 /// Texts that stay, spread over the corpus.
-fn samples(view: &View, documents: &RoaringTreemap) -> Result<Vec<String>, CurateError> {
+fn samples(view: &View, documents: &RoaringTreemap) -> Result<Vec<String>, Error> {
     let step = (view.documents() / SAMPLES as u64).max(1);
     let mut samples = Vec::new();
     for row in view.headers(0..view.documents())? {
@@ -95,7 +94,7 @@ fn samples(view: &View, documents: &RoaringTreemap) -> Result<Vec<String>, Curat
 }
 
 /// Compresses the texts again that are compressed with one of `dictionaries`.
-fn rewrite(purge: &mut PurgeProcedure<'_, '_>, dictionaries: &[u16]) -> Result<(), CurateError> {
+fn rewrite(purge: &mut PurgeProcedure<'_, '_>, dictionaries: &[u16]) -> Result<(), Error> {
     purge.commits.stage("compressing texts again", Some(purge.writer.view().documents()));
     let mut from = DocId(0);
     loop {
@@ -118,7 +117,7 @@ fn rewrite(purge: &mut PurgeProcedure<'_, '_>, dictionaries: &[u16]) -> Result<(
         let encoded = chunk
             .par_iter()
             .map(|document| Ok((*document, encoder.encode(&view.text_of_owner(*document)?)?)));
-        let encoded: Vec<_> = encoded.collect::<Result<_, CurateError>>()?;
+        let encoded: Vec<_> = encoded.collect::<Result<_, Error>>()?;
         for (document, text) in &encoded {
             batch.put_text(*document, text)?;
         }

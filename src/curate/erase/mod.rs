@@ -47,7 +47,6 @@ pub(super) use rows::{identity_of, identity_under};
 pub(crate) use words::quoting;
 
 use super::commits::CommitLoop;
-use super::error::CurateError;
 use super::remove::{RemovalRequest, lift, remove};
 use crate::corpus::Corpus;
 use crate::decide::{BlockReach, LoadedTokenizer};
@@ -177,7 +176,7 @@ impl Corpus {
         documents: &RoaringTreemap,
         context: &Context<'_>,
     ) -> Result<TextCopies, Error> {
-        Ok(copies(self.view(), documents, context)?)
+        copies(self.view(), documents, context)
     }
 
     /// The documents that are still to be erased by a purge that was stopped. The next purge erases them, whatever is
@@ -232,14 +231,14 @@ impl Corpus {
 /// Erases documents, and finishes a purge that was stopped before.
 ///
 /// # Errors
-/// [`CurateError`]; earlier commits stay, and the next purge continues from there.
+/// [`Error`]; earlier commits stay, and the next purge continues from there.
 pub fn purge(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     selection: &RoaringTreemap,
     removal: &RemovalRequest,
     context: &Context<'_>,
-) -> Result<PurgeReport, CurateError> {
+) -> Result<PurgeReport, Error> {
     let record = removal.record("purge")?;
     let mut report = PurgeReport { selected: selection.len(), ..PurgeReport::default() };
     finish_all(writer, tokenizers, context, &mut report)?;
@@ -271,7 +270,7 @@ fn finish_all(
     tokenizers: &[LoadedTokenizer],
     context: &Context<'_>,
     report: &mut PurgeReport,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     while !report.held
         && let Some(unended) = writer.view().unended_purge()?
     {
@@ -287,7 +286,7 @@ fn finish(
     unended: &PendingPurge,
     context: &Context<'_>,
     report: &mut PurgeReport,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let begun = writer.view().commit_record(unended.commit)?.unwrap_or_default();
     let reach = match unended.reach {
         0 => BlockReach::Nothing,
@@ -350,10 +349,7 @@ fn finish(
 ///
 /// # Errors
 /// As [`StoreWriter::rewrite`].
-pub(crate) fn rewrite_hidden(
-    writer: &mut StoreWriter,
-    context: &Context<'_>,
-) -> Result<(), CurateError> {
+pub(crate) fn rewrite_hidden(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), Error> {
     writer.flush()?;
     if writer.view().documents_standing(Standing::Purged)?.is_empty() {
         return Ok(());

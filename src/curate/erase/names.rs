@@ -2,8 +2,7 @@
 //! A purge does not edit them: it lists them, with the verb that mends each.
 
 use super::values;
-use crate::curate::error::CurateError;
-use model::{DocId, FileId, SourceId, Standing};
+use model::{DocId, Error, FileId, SourceId, Standing};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,11 +75,8 @@ impl NameSearch {
 /// The names that hold a key or a value of these documents which no other document has.
 ///
 /// # Errors
-/// [`CurateError`] when rows cannot be read.
-pub(crate) fn naming(
-    view: &View,
-    documents: &RoaringTreemap,
-) -> Result<Vec<ErasedName>, CurateError> {
+/// [`Error`] when rows cannot be read.
+pub(crate) fn naming(view: &View, documents: &RoaringTreemap) -> Result<Vec<ErasedName>, Error> {
     let purged = view.documents_standing(Standing::Purged)?;
     let mut names = names_of(view)?;
     let mut files: BTreeMap<(SourceId, FileId), NameSearch> = BTreeMap::new();
@@ -124,7 +120,7 @@ fn each(header: &DocumentRecord, metadata: &str, found: &mut dyn FnMut(&str)) {
 }
 
 /// The names that a corpus has of its own; files have those that came from outside.
-fn names_of(view: &View) -> Result<Vec<NameSearch>, CurateError> {
+fn names_of(view: &View) -> Result<Vec<NameSearch>, Error> {
     let mut names = Vec::new();
     for (_, source) in view.sources() {
         names.push(NameSearch::new("source", &source.name, Some("source rename")));

@@ -5,8 +5,7 @@ use super::spellings::any;
 use super::traces::TraceSearch;
 use super::values::ValueQuotes;
 use super::words;
-use crate::curate::error::CurateError;
-use model::{CommitSeq, DocId, TermId};
+use model::{CommitSeq, DocId, Error, TermId};
 use roaring::RoaringTreemap;
 use store::{TracePart, TraceRun, View};
 
@@ -17,7 +16,7 @@ const CHUNK: usize = 1 << 12;
 pub(super) fn snapshots(
     purge: &mut PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     for snapshot in purge.writer.view().snapshots()? {
         if purge.writer.view().snapshot_kept(&snapshot.name)?.is_disjoint(documents) {
             continue;
@@ -31,7 +30,7 @@ pub(super) fn snapshots(
 }
 
 /// Forgets the values of fields that no document has any more.
-pub(super) fn values(purge: &mut PurgeProcedure<'_, '_>) -> Result<(), CurateError> {
+pub(super) fn values(purge: &mut PurgeProcedure<'_, '_>) -> Result<(), Error> {
     let mut from = Some(TermId(0));
     while let Some(term) = from {
         let (unused, next) = purge.writer.view().unused_terms(term, CHUNK)?;
@@ -47,7 +46,7 @@ pub(super) fn values(purge: &mut PurgeProcedure<'_, '_>) -> Result<(), CurateErr
 }
 
 /// Forgets what was decided about texts that no document has any more.
-pub(super) fn verdicts(purge: &mut PurgeProcedure<'_, '_>) -> Result<(), CurateError> {
+pub(super) fn verdicts(purge: &mut PurgeProcedure<'_, '_>) -> Result<(), Error> {
     for (suite, _) in purge.writer.view().clone().suites()? {
         let orphaned = purge.writer.view().orphaned_verdicts(*suite)?;
         for chunk in orphaned.chunks(CHUNK) {
@@ -68,7 +67,7 @@ pub(super) fn quotes(
     purge: &mut PurgeProcedure<'_, '_>,
     begun: CommitSeq,
     most: usize,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let mut after = begun;
     loop {
         let (runs, last) = some_runs(purge.writer.view(), after, most)?;
@@ -88,7 +87,7 @@ pub(super) fn of_values(
     purge: &mut PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
     memory: u64,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let most = TraceSearch::capacity(memory);
     let mut some = documents.iter().map(DocId).peekable();
     while some.peek().is_some() {
@@ -120,7 +119,7 @@ fn some_runs(
     view: &View,
     after: CommitSeq,
     most: usize,
-) -> Result<(Vec<TraceRun>, CommitSeq), CurateError> {
+) -> Result<(Vec<TraceRun>, CommitSeq), Error> {
     let (mut runs, mut last) = (Vec::new(), after);
     for traces in view.traces()? {
         let (commit, traces) = traces?;
@@ -140,7 +139,7 @@ fn some_runs(
 fn rejects(
     purge: &mut PurgeProcedure<'_, '_>,
     has: &mut dyn FnMut(&[u8]) -> bool,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     loop {
         let mut quoting = Vec::new();
         for reject in purge.writer.view().keyed_rejects()? {

@@ -1,9 +1,10 @@
 //! The rows of purged documents: texts that they lent move on, what is left to know of them is hashed, then they are erased.
 
 use super::{PurgeProcedure, traces, values};
-use crate::curate::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
-use model::{ComparedPart, DocId, compared_text, key_identity, position_identity, text_hash};
+use model::{
+    ComparedPart, DocId, Error, compared_text, key_identity, position_identity, text_hash,
+};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use store::{
@@ -27,7 +28,7 @@ const HELD: u64 = 64;
 pub(super) fn erase(
     purge: &mut PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     purge.commits.stage("erasing rows", Some(documents.len()));
     let mut ids = documents.iter().map(DocId);
     let mut done = 0;
@@ -87,7 +88,7 @@ fn stub(view: &View, header: &DocumentRecord) -> DocumentRecord {
 }
 
 /// The identity under which a later ingest would recognise a document.
-pub fn identity_of(view: &View, header: &DocumentRecord) -> Result<[u8; 16], CurateError> {
+pub fn identity_of(view: &View, header: &DocumentRecord) -> Result<[u8; 16], Error> {
     let path = match header.key {
         Some(_) => None,
         None => view.file_bytes(header.source, header.file)?,
@@ -109,7 +110,7 @@ pub(super) fn quoted_runs(
     document: DocId,
     header: &DocumentRecord,
     runs: &mut Vec<TraceRun>,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let text = view.text_of_owner(header.text_owner(document))?;
     traces::add(text.as_bytes(), TracePart::Text, OF_TEXT, runs);
     if let Some(key) = &header.key {
@@ -123,7 +124,7 @@ fn trace(
     document: DocId,
     header: &DocumentRecord,
     identity: [u8; 16],
-) -> Result<PurgeTrace, CurateError> {
+) -> Result<PurgeTrace, Error> {
     let mut found = Vec::new();
     quoted_runs(view, document, header, &mut found)?;
     let metadata = view.metadata(document)?;
@@ -144,7 +145,7 @@ fn lasting_sketch(
     blocklist: &Blocklist<'_>,
     document: DocId,
     header: &DocumentRecord,
-) -> Result<Option<Vec<u8>>, CurateError> {
+) -> Result<Option<Vec<u8>>, Error> {
     if !blocklist.has(BlockKind::Similar) {
         return Ok(None);
     }
@@ -160,7 +161,7 @@ pub(super) fn move_texts(
     purge: &mut PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
     memory: u64,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let most = (memory / 16 / HELD).max(1 << 10) as usize;
     let mut lenders = documents.iter();
     loop {
@@ -198,7 +199,7 @@ struct TextMover<'p, 'a, 'c> {
 }
 
 impl TextMover<'_, '_, '_> {
-    fn row(&mut self, row: BorrowerMove) -> Result<(), CurateError> {
+    fn row(&mut self, row: BorrowerMove) -> Result<(), Error> {
         self.bytes += if row.document == row.heir { row.header.bytes } else { 0 };
         self.rows.push(row);
         if self.rows.len() >= HEADERS || self.bytes >= self.purge.writer.batch_bytes() {
@@ -207,7 +208,7 @@ impl TextMover<'_, '_, '_> {
         Ok(())
     }
 
-    fn commit(&mut self) -> Result<(), CurateError> {
+    fn commit(&mut self) -> Result<(), Error> {
         if self.rows.is_empty() {
             return Ok(());
         }

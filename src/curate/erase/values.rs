@@ -6,15 +6,14 @@
 
 use super::spellings::any;
 use super::traces::{self, TraceSearch};
-use crate::curate::error::CurateError;
-use model::{DocId, Standing};
+use model::{DocId, Error, Standing};
 use roaring::RoaringTreemap;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use store::{DocumentRecord, TracePart, TraceRun, View};
 
 /// Calls what it is given with each of many words.
-type Words<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&[u8])) -> Result<(), CurateError>;
+type Words<'a> = &'a mut dyn FnMut(&mut dyn FnMut(&[u8])) -> Result<(), Error>;
 
 /// Runs of a value: its beginning and its end.
 const RUNS: usize = 2;
@@ -69,14 +68,14 @@ impl ValueQuotes {
     /// `erased` has. `words` calls what it is given with each of the words.
     ///
     /// # Errors
-    /// [`CurateError`] when rows cannot be read.
+    /// [`Error`] when rows cannot be read.
     pub(super) fn of(
         view: &View,
         documents: &mut impl Iterator<Item = DocId>,
         erased: &RoaringTreemap,
         most: usize,
         words: Words<'_>,
-    ) -> Result<Self, CurateError> {
+    ) -> Result<Self, Error> {
         let mut literals = BTreeSet::new();
         words(&mut |words| literals.extend(sql_literals(words)))?;
         let literals = Literals::of(literals);
@@ -101,7 +100,7 @@ impl ValueQuotes {
     }
 
     /// Without what other documents have.
-    fn without_shared(self, view: &View, erased: &RoaringTreemap) -> Result<Self, CurateError> {
+    fn without_shared(self, view: &View, erased: &RoaringTreemap) -> Result<Self, Error> {
         let Self { mut runs, mut literals, .. } = self;
         if runs.is_empty() && literals.is_empty() {
             return Ok(Self::default());

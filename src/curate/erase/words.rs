@@ -6,10 +6,9 @@ use super::rows;
 use super::spellings::any;
 use super::traces::{self, TraceSearch};
 use super::values::ValueQuotes;
-use crate::curate::error::CurateError;
 use model::invariant::part;
 use model::show::sql_literal;
-use model::{DocId, FieldId, Standing, TokenizerId};
+use model::{DocId, Error, FieldId, Standing, TokenizerId};
 use roaring::RoaringTreemap;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -24,7 +23,7 @@ enum WordsInUse {
 
 impl WordsInUse {
     /// All that a corpus has.
-    fn of(view: &View) -> Result<Vec<Self>, CurateError> {
+    fn of(view: &View) -> Result<Vec<Self>, Error> {
         let mut found = Vec::new();
         for (field, record) in view.added_fields() {
             if record.expression.is_some() {
@@ -61,7 +60,7 @@ impl WordsInUse {
         self,
         batch: &mut CommitBatch<'_>,
         has: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<(), CurateError> {
+    ) -> Result<(), Error> {
         match self {
             Self::Field(field, record) => {
                 let state = match record.state {
@@ -104,12 +103,12 @@ fn without(json: &[u8], has: &mut dyn FnMut(&[u8]) -> bool) -> String {
 /// quoted. Without words in use no document is read.
 ///
 /// # Errors
-/// [`CurateError`] when rows cannot be read.
+/// [`Error`] when rows cannot be read.
 pub(crate) fn quoting(
     view: &View,
     documents: &RoaringTreemap,
     memory: u64,
-) -> Result<Vec<String>, CurateError> {
+) -> Result<Vec<String>, Error> {
     let most = TraceSearch::capacity(memory);
     let mut words = WordsInUse::of(view)?;
     let mut found = Vec::new();
@@ -156,7 +155,7 @@ pub(crate) fn quoting(
 }
 
 /// Calls `look` with the reasons and conditions of commits, with what outputs on record say, and with the words in use.
-pub(super) fn each(view: &View, look: &mut dyn FnMut(&[u8])) -> Result<(), CurateError> {
+pub(super) fn each(view: &View, look: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
     for (_, commit) in view.commits()? {
         [commit.reason, commit.condition].iter().flatten().for_each(|words| look(words.as_bytes()));
     }
@@ -178,7 +177,7 @@ pub(super) fn each(view: &View, look: &mut dyn FnMut(&[u8])) -> Result<(), Curat
 pub(super) fn redact(
     purge: &mut PurgeProcedure<'_, '_>,
     has: &mut dyn FnMut(&[u8]) -> bool,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let mut redacted = |words: &mut Option<String>| {
         let quotes = words.as_ref().is_some_and(|words| any(words.as_bytes(), has));
         if quotes {
@@ -233,7 +232,7 @@ pub(super) fn redact(
 pub(super) fn redact_short_keys(
     purge: &mut PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
-) -> Result<(), CurateError> {
+) -> Result<(), Error> {
     let mut documents = documents.iter().map(DocId).peekable();
     while documents.peek().is_some() {
         let mut keys = Vec::new();

@@ -5,7 +5,7 @@ use super::masks::documents;
 use crate::corpus::{Corpora, parts};
 use crate::epoch::coverage::PinnedSource;
 use crate::epoch::error::EpochError;
-use model::DocId;
+use model::{DocId, Error};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct PinnedShard {
 /// What a plan says of the corpora beside the first one, at the commits of all.
 ///
 /// # Errors
-/// [`EpochError::SameShards`] when two have the same documents; [`EpochError::Store`].
+/// [`EpochError`] when two have the same documents; [`EpochError::Store`].
 pub(in crate::epoch) fn shards(
     corpora: &Corpora,
     commits: impl Iterator<Item = u64>,
@@ -49,7 +49,10 @@ pub(in crate::epoch) fn shards(
             (other.documents, &other.texts) == (found.documents, &found.texts)
         };
         if let Some(other) = told.iter().position(|other| !drawn.is_empty() && same(other)) {
-            return Err(EpochError::SameShards { first: other as u64, second: shard });
+            return Err(Error::bad_input(format!(
+                "shards {other} and {shard} have the same documents, which would be drawn twice: was one shard of a load imported into two corpora?"
+            ))
+            .into());
         }
         told.push(found);
     }

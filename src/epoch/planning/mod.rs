@@ -62,7 +62,7 @@ pub struct PlanInputs<'a> {
 /// and `long = "paragraph"` need.
 ///
 /// # Errors
-/// [`EpochError::Unknown`] for names that do not exist, [`EpochError::Overlap`], [`EpochError::Empty`],
+/// [`EpochError::Unknown`] for names that do not exist, [`EpochError::Empty`],
 /// [`EpochError::NotEncoded`], [`EpochError::Infeasible`], [`EpochError::PadNeeded`],
 /// [`EpochError::Select`] for a `where` that is wrong, [`EpochError::Store`].
 pub fn plan(

@@ -5,7 +5,7 @@ use crate::corpus::{Corpora, parts, whole, wholes};
 use crate::epoch::error::EpochError;
 use crate::query::{contaminated, numbers, select, texts};
 use model::near_names::UnknownName;
-use model::{CommitSeq, DocId, Generation};
+use model::{CommitSeq, DocId, Error, Generation};
 use roaring::RoaringTreemap;
 use store::{CommitRecord, TOO_MANY_ROOTS, View};
 use text::contamination::ContaminationRule;
@@ -181,7 +181,7 @@ impl Corpora {
     /// Calls `ask` with each corpus; which one it is stands before what went wrong, where there are several.
     ///
     /// # Errors
-    /// Those of `ask`; what a recipe has wrong in [`EpochError::InShard`].
+    /// Those of `ask`; what a recipe has wrong says in which corpus.
     pub(in crate::epoch) fn each(
         &self,
         mut ask: impl FnMut(u64, &View) -> Result<(), EpochError>,
@@ -191,7 +191,8 @@ impl Corpora {
                 EpochError::Select(_) | EpochError::Unknown(_) | EpochError::Recipe(_)
                     if self.count() > 1 =>
                 {
-                    EpochError::InShard { shard, error: Box::new(error) }
+                    let message = format!("shard {shard}: {error}");
+                    Error::of(error.kind(), message).with_hint(error.hint()).into()
                 }
                 other => other,
             })?;

@@ -5,8 +5,8 @@ use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::PlanHeader;
 use crate::epoch::recipe::{DrawsFrom, NamePattern, Recipe, SourceRecipe};
-use model::SourceId;
 use model::near_names::UnknownName;
+use model::{Error, ErrorKind, SourceId};
 use store::system_fields;
 
 /// The sources of the corpus that a source of a recipe draws from.
@@ -21,7 +21,7 @@ pub(super) struct SourceOrigins {
 /// a pattern is every source with a matching name and a document in the snapshot.
 ///
 /// # Errors
-/// [`EpochError::Unknown`] for a name or pattern that no source has; [`EpochError::Claimed`] when two draw from the
+/// [`EpochError::Unknown`] for a name or pattern that no source has; [`EpochError`] when two draw from the
 /// same one; [`EpochError::Recipe`] for an invalid pattern; [`EpochError::Store`].
 pub(super) fn origins(
     corpora: &Corpora,
@@ -121,11 +121,13 @@ fn check_claims(
             let both = firsts.ids.iter().filter(|id| seconds.ids.contains(id));
             let both: Vec<String> = both.map(|id| corpora.source_name(*id).to_owned()).collect();
             if !both.is_empty() {
-                return Err(EpochError::Claimed {
-                    first: first.name.clone(),
-                    second: second.name.clone(),
-                    sources: listing(&both),
-                });
+                let message = format!(
+                    "sources `{}` and `{}` of the recipe both draw from {}; leave it to one of them, or give each a `where` that excludes the other's documents",
+                    first.name,
+                    second.name,
+                    listing(&both)
+                );
+                return Err(Error::of(ErrorKind::BadRecipe, message).into());
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::epoch::permutation::coin;
 use crate::epoch::recipe::{Holdout, HoldoutSide, Recipe, SourceRecipe};
 use crate::query::{Dependence, dependence, names_column};
 use model::show::count;
-use model::{SourceId, Standing, TokenizerId};
+use model::{Error, ErrorKind, SourceId, Standing, TokenizerId};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use store::TOO_MANY_ROOTS;
@@ -284,7 +284,7 @@ pub(super) fn source_documents(
 /// sources of the corpus that each of the recipe draws from.
 ///
 /// # Errors
-/// [`EpochError::Empty`]; [`EpochError::Overlap`]; [`EpochError::Select`].
+/// [`EpochError::Empty`]; [`EpochError::Select`]; [`EpochError`] when two sources select the same document.
 pub(super) fn check(
     corpora: &Corpora,
     recipe: &Recipe,
@@ -325,12 +325,10 @@ pub(super) fn check(
             let documents = selection.intersection_len(others);
             if documents > 0 {
                 let example = (selection & others).min().unwrap_or(0);
-                return Err(EpochError::Overlap {
-                    first: other.clone(),
-                    second: name.clone(),
-                    documents,
-                    example,
-                });
+                let message = format!(
+                    "sources `{other}` and `{name}` of the recipe overlap in {documents} documents (document {example} is one); make their `where` exclude each other"
+                );
+                return Err(Error::of(ErrorKind::BadRecipe, message).into());
             }
         }
     }

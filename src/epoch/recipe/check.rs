@@ -11,6 +11,7 @@ use super::sources::{MixMethod, MixUnit, SchedulePoint};
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::{WEIGHT_MAX, integer_weights};
 use model::near_names::way_out;
+use model::{Error, ErrorKind};
 
 const SHARD_MIN: u64 = 4096;
 
@@ -531,7 +532,8 @@ fn check_batch(recipe: &Recipe, batch: &BatchRecipe) -> Result<(), EpochError> {
 
 fn not_built(recipe: &Recipe) -> Result<(), EpochError> {
     let refuse = |what: String, instead: &str| {
-        Err(EpochError::NotBuilt { what, instead: instead.to_owned() })
+        let message = format!("recipe: {what} is not supported yet; {instead}");
+        Err(Error::of(ErrorKind::BadRecipe, message).into())
     };
     for source in &recipe.sources {
         let pack = &source.pack;

@@ -59,7 +59,7 @@ impl Recipe {
     ///
     /// # Errors
     /// [`EpochError::Recipe`] when it does not parse or contradicts itself (with line and column where
-    /// the parser knows them), [`EpochError::NotBuilt`] when it asks for what this release lacks.
+    /// the parser knows them), [`EpochError`] when it asks for what this release lacks.
     pub fn parse(text: &str) -> Result<Self, EpochError> {
         let text = without_byte_order_mark(text);
         let out_of_range = |out: ranges::OutOfRange| EpochError::Recipe(out.words(Some(text)));

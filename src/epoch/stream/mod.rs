@@ -25,7 +25,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
 use crate::epoch::rows::OpenPurpose;
 use crate::epoch::run::{BatchCursor, BatchSampler, BatchedRow, EpochIndex, OpenPlan, RankSharing};
-use model::Context;
+use model::{Context, Error, ErrorKind};
 use std::sync::Arc;
 use steps::Reading;
 
@@ -237,7 +237,7 @@ impl Epoch {
     /// rows when the epoch ends before it.
     ///
     /// # Errors
-    /// [`EpochError::OutOfRange`]; [`EpochError::Uneven`]; [`EpochError::Store`].
+    /// [`EpochError::OutOfRange`]; [`EpochError::Store`]; [`EpochError`] for ranks that batches do not divide among.
     pub fn batch(&self, options: &StreamOptions) -> Result<EpochBatch, EpochError> {
         let (batch, batches) = (options.from_batch, self.batches());
         if batch >= batches {
@@ -253,7 +253,8 @@ impl Epoch {
     /// has as many.
     ///
     /// # Errors
-    /// [`EpochError::OutOfRange`] for a rank or a batch out of range; [`EpochError::Uneven`]; [`EpochError::Store`].
+    /// [`EpochError::OutOfRange`] for a rank or a batch out of range; [`EpochError::Store`]; [`EpochError`] for ranks that
+    /// batches do not divide among.
     pub fn stream(&self, options: &StreamOptions) -> Result<BatchStream, EpochError> {
         let reading = self.reading(options)?;
         BatchStream::start(reading, (self.marks.epoch, options.from_batch), options.prefetch)
@@ -277,7 +278,11 @@ impl Epoch {
         if let RankSharing::Divided(rows) = self.sampler.sharing()
             && !(options.uneven || rows.is_multiple_of(world))
         {
-            return Err(EpochError::Uneven { rows, world });
+            let message = format!(
+                "batches of {rows} rows do not divide evenly among {world} ranks, and ranks with unequal work wait for each other or hang; \
+                 use a number of ranks that divides {rows}, make batch.rows a multiple of {world}, or allow it (`uneven=`)"
+            );
+            return Err(Error::of(ErrorKind::BadRecipe, message).into());
         }
         Ok(())
     }

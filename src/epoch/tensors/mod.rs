@@ -22,6 +22,7 @@ use crate::epoch::stream::{Epoch, EpochBatch, EpochRow, IdBatch};
 use crate::epoch::views::{IGNORED, RowShape, Span};
 use batch::PlacedBatch;
 use contract::BatchKey;
+use model::{Error, ErrorKind};
 
 /// How batches become tensors. By default they are rows of ids of eight bytes, with what models of transformers need to
 /// part the documents of a row.
@@ -126,7 +127,7 @@ impl Epoch {
     /// recipe's side, with its pad token, or with its EOS where it has none.
     ///
     /// # Errors
-    /// [`EpochError::NoTensor`] for a view that the form does not have; [`EpochError::Limit`] for views that lose what
+    /// [`EpochError`] for a view that the form does not have; [`EpochError::Limit`] for views that lose what
     /// documents say is trained on, for views beside a contract, for a contract of rows of one length where rows
     /// differ, and for ids that do not fit their type; [`EpochError::Store`].
     pub fn tensors(&self, form: &BatchForm) -> Result<TensorMaker, EpochError> {
@@ -212,11 +213,13 @@ impl Epoch {
         if let Some(view) = views.iter().find(|view| !view.is_of(flat)) {
             let known = BatchField::ALL.into_iter().filter(|view| view.is_of(flat));
             let known: Vec<&str> = known.map(BatchField::name).collect();
-            return Err(EpochError::NoTensor {
-                view: view.name(),
-                form: if flat { "flat" } else { "of rows" },
-                known: known.join(", "),
-            });
+            let message = format!(
+                "batches that are {} have no {}; they have {}",
+                if flat { "flat" } else { "of rows" },
+                view.name(),
+                known.join(", ")
+            );
+            return Err(Error::of(ErrorKind::BadRecipe, message).into());
         }
         self.check_loss(&views)?;
         Ok(views.into_iter().map(BatchKey::of).collect())

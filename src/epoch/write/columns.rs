@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Rows in these columns; the first of them is row `first` of the epoch.
 ///
 /// # Errors
-/// [`EpochError::IdTooLarge`].
+/// [`EpochError`] for an id that the type does not hold.
 pub(super) fn token_batch(
     rows: &[&EpochRow],
     columns: &[BatchColumn],

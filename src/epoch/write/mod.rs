@@ -68,7 +68,7 @@ impl BuildJob<'_> {
     /// Refuses a directory that cannot be made: before a plan is stored for it, say.
     ///
     /// # Errors
-    /// [`EpochError::Destination`]; [`EpochError::Io`].
+    /// [`EpochError`]: among them [`EpochError::Io`].
     pub fn refuse_taken(&self) -> Result<(), EpochError> {
         self.destination().map(drop)
     }
@@ -95,9 +95,9 @@ impl BuildJob<'_> {
 /// of the same plan and epoch continues after them and gives the same bytes.
 ///
 /// # Errors
-/// [`EpochError::Destination`], [`EpochError::Infeasible`], [`EpochError::Stale`], [`EpochError::Limit`], [`EpochError::IdTooLarge`],
-/// [`EpochError::PadNeeded`], [`EpochError::Interrupted`], [`EpochError::Io`], [`EpochError::Parquet`],
-/// [`EpochError::Store`]. `out` is then as it was.
+/// [`EpochError`] when `out` is taken or an id too large, [`EpochError::Infeasible`], [`EpochError::Stale`],
+/// [`EpochError::Limit`], [`EpochError::PadNeeded`], [`EpochError::Interrupted`], [`EpochError::Io`],
+/// [`EpochError::Parquet`], [`EpochError::Store`]. `out` is then as it was.
 pub fn build(
     corpora: &Corpora,
     planned: &Plan,

@@ -5,7 +5,7 @@ use crate::epoch::plan::PlanHeader;
 use crate::epoch::run::OpenPlan;
 use crate::epoch::stream::EpochRow;
 use files::output::{RowColumn, RowSize, RowSpec};
-use model::LossSpan;
+use model::{Error, ErrorKind, LossSpan};
 
 /// Whether the output format can hold the rows of `plan`.
 ///
@@ -98,7 +98,7 @@ impl RowContext {
     /// Refuses a row with an id that the type does not hold.
     ///
     /// # Errors
-    /// [`EpochError::IdTooLarge`].
+    /// [`EpochError`] that names it.
     pub fn check_ids(&self, row: &EpochRow) -> Result<(), EpochError> {
         let id_type = self.spec.id_type;
         // No early way out, so that the loop is of vector instructions.
@@ -106,12 +106,14 @@ impl RowContext {
         if all || row.ids.iter().fold(0, |largest, id| largest.max(*id)) <= id_type.max() {
             return Ok(());
         }
-        Err(EpochError::IdTooLarge {
-            id: row.ids.iter().copied().find(|id| *id > id_type.max()).unwrap_or_default(),
-            document: row.segments.first().map_or(0, |segment| segment.document.0),
-            width: id_type.name(),
-            format: self.format,
-            vocab: self.spec.vocab,
-        })
+        let message = format!(
+            "token id {} of document {} does not fit {}, the width of format {} for a vocabulary of {}",
+            row.ids.iter().copied().find(|id| *id > id_type.max()).unwrap_or_default(),
+            row.segments.first().map_or(0, |segment| segment.document.0),
+            id_type.name(),
+            self.format,
+            self.spec.vocab
+        );
+        Err(Error::of(ErrorKind::Failed, message).into())
     }
 }

@@ -16,6 +16,7 @@ use files::output::{
     BatchColumn, IdType, StreamRowNumber, jsonl_columns, put_row, signed_columns, signed_fields,
     table_columns,
 };
+use model::{Error, ErrorKind};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -92,7 +93,7 @@ impl Epoch {
     /// Writes batches of it to `out` with the views asked for.
     ///
     /// # Errors
-    /// [`EpochError::Views`] for a column that batches without pads do not have; [`EpochError::Limit`] for views that
+    /// [`EpochError`] for a column that batches without pads do not have; [`EpochError::Limit`] for views that
     /// lose what documents say is trained on, as a build with such columns; [`EpochError::Store`];
     /// [`EpochError::Output`].
     pub fn stream_writer_with<W: Write>(
@@ -149,7 +150,11 @@ impl Epoch {
                 asked.iter().find(|column| !known(column))
             });
             if let Some(column) = asked {
-                return Err(EpochError::Views { column: column.name() });
+                let message = format!(
+                    "{} needs rows with pads; batches without pads can have labels, loss_mask, loss_weights, position_ids, segment_ids and seq_idx",
+                    column.name()
+                );
+                return Err(Error::of(ErrorKind::BadRecipe, message).into());
             }
             if views.columns.is_none() {
                 columns = vec![RowColumn::Labels, RowColumn::PositionIds];
@@ -195,7 +200,7 @@ impl BatchTable {
     /// A record for each row of a batch, or one for all of them without their pads.
     ///
     /// # Errors
-    /// [`EpochError::IdTooLarge`]; [`EpochError::Output`] when Arrow refuses the columns.
+    /// [`EpochError`] for an id that the type does not hold; [`EpochError::Output`] when Arrow refuses the columns.
     pub fn record_batch(&self, batch: &EpochBatch) -> Result<RecordBatch, EpochError> {
         let arrays = match self.unpadded {
             Some(side) => Unpadded::of(batch, side, &self.context)?.arrays(),

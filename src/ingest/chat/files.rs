@@ -2,10 +2,13 @@
 //! which transformers believes them.
 
 use super::tags::by_tools;
-use super::template::{ChatTemplate, TemplateError};
+use super::template::ChatTemplate;
 use model::near_names::UnknownName;
 use model::text_file::{bytes_without_mark, decode_text};
+use model::{Error, ErrorKind, IoError};
 use serde_json::{Map, Value as Json};
+use std::fmt::Display;
+use std::io;
 use std::path::Path;
 
 /// The file of the template that has no name of its own.
@@ -25,8 +28,8 @@ impl ChatTemplate {
     /// records with tools `tool_use` where there is one.
     ///
     /// # Errors
-    /// [`TemplateError`].
-    pub fn load(path: &Path, name: Option<&str>) -> Result<Self, TemplateError> {
+    /// [`Error`] for a file that cannot be read, or has no such template.
+    pub fn load(path: &Path, name: Option<&str>) -> Result<Self, Error> {
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
         let config_path =
@@ -61,7 +64,7 @@ impl ChatTemplate {
 }
 
 /// The templates that have files of their own, by their names.
-fn named_templates(folder: &Path) -> Result<Vec<(String, String)>, TemplateError> {
+fn named_templates(folder: &Path) -> Result<Vec<(String, String)>, Error> {
     let mut found = Vec::new();
     let own = folder.join(TEMPLATE);
     if own.is_file() {
@@ -69,7 +72,7 @@ fn named_templates(folder: &Path) -> Result<Vec<(String, String)>, TemplateError
     }
     let more = folder.join(MORE_TEMPLATES);
     if more.is_dir() {
-        let failed = |source| TemplateError::Io { path: more.clone(), source };
+        let failed = |error| unread(&more, error);
         let mut paths = Vec::new();
         for entry in std::fs::read_dir(&more).map_err(failed)? {
             paths.push(entry.map_err(failed)?.path());
@@ -139,19 +142,27 @@ fn choose(
     Ok(by_tools(tool_use, source))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, TemplateError> {
-    std::fs::read(path).map_err(|source| TemplateError::Io { path: path.to_path_buf(), source })
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(|error| unread(path, error))
 }
 
-fn read_text(path: &Path) -> Result<String, TemplateError> {
-    decode_text("it", read(path)?).map_err(|error| config_error(path, error.to_string()))
+fn read_text(path: &Path) -> Result<String, Error> {
+    decode_text("it", read(path)?).map_err(|why| config_error(path, why))
 }
 
-fn read_json(path: &Path) -> Result<Json, TemplateError> {
+fn read_json(path: &Path) -> Result<Json, Error> {
     serde_json::from_slice(bytes_without_mark(&read(path)?))
         .map_err(|error| config_error(path, format!("not JSON: {error}")))
 }
 
-fn config_error(path: &Path, why: String) -> TemplateError {
-    TemplateError::Config { path: path.to_path_buf(), why }
+fn unread(path: &Path, error: io::Error) -> Error {
+    let kind = match error.kind() {
+        io::ErrorKind::NotFound => ErrorKind::NotFound,
+        _ => ErrorKind::BadInput,
+    };
+    Error::new(kind, IoError::of("reading", path)(error))
+}
+
+fn config_error(path: &Path, why: impl Display) -> Error {
+    Error::bad_input(format!("{}: {why}", path.display()))
 }

@@ -33,4 +33,4 @@ mod values;
 
 pub use options::{ChatOptions, ChatShape, SpecialInContent, TemplateMarkers};
 pub(super) use renderer::{ChatRenderer, RenderedChat};
-pub use template::{ChatTemplate, TemplateError};
+pub use template::ChatTemplate;

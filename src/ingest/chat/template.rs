@@ -13,8 +13,8 @@ use super::values::Members;
 use super::{functions, sandbox};
 use minijinja::value::Value;
 use minijinja::{Environment, ErrorKind};
+use model::Error;
 use serde_json::{Map, Value as Json};
-use std::path::PathBuf;
 
 /// What a template may name besides messages, where a record has it.
 pub(super) const RECORD_LISTS: [&str; 2] = ["tools", "documents"];
@@ -24,43 +24,6 @@ pub(super) const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
 /// Fields of a tokenizer_config.json that templates name.
 const TOKENS: [&str; 7] =
     ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
-
-/// A template that cannot be had or does not compile.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TemplateError {
-    /// A file.
-    #[error("reading {}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why it failed.
-        #[source]
-        source: std::io::Error,
-    },
-    /// A tokenizer_config.json without what is needed.
-    #[error("{}: {why}", path.display())]
-    Config {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Not a template.
-    #[error("the chat template does not compile: {0}")]
-    Compile(String),
-    /// A special token that the template writes and that has no value.
-    #[error(
-        "the chat template writes `{name}` and nothing says what that is: every text would have nothing in its place; give the tokenizer's directory, or the value with `chat_set=`"
-    )]
-    Token {
-        /// The name of the special token.
-        name: &'static str,
-    },
-    /// Not a day.
-    #[error("`{0}` is not a day; write it as 2024-07-26")]
-    Date(String),
-}
 
 /// A compiled chat template with the values that it may name.
 pub struct ChatTemplate {
@@ -87,8 +50,8 @@ impl ChatTemplate {
     /// Compiles a template; nothing but messages is known to it yet.
     ///
     /// # Errors
-    /// [`TemplateError::Compile`].
-    pub fn new(source: &str) -> Result<Self, TemplateError> {
+    /// [`Error`] for what is no template.
+    pub fn new(source: &str) -> Result<Self, Error> {
         let (compiled, is_marked) = mark_generation(&with_line_ends(source));
         Ok(Self {
             source: source.to_owned(),
@@ -98,7 +61,8 @@ impl ChatTemplate {
             day: None,
             environment: environment(None),
             program: CompiledTemplate::compile(compiled)
-                .map_err(|error| TemplateError::Compile(words(&error)))?,
+                .map_err(|error| format!("the chat template does not compile: {}", words(&error)))
+                .map_err(Error::bad_input)?,
             is_marked,
             is_declared: false,
         })
@@ -147,14 +111,18 @@ impl ChatTemplate {
     /// Fails for a special token that the template writes and that nobody gave it: nothing would stand in its place.
     ///
     /// # Errors
-    /// [`TemplateError::Token`].
-    pub(in crate::ingest) fn expect_tokens(&self) -> Result<(), TemplateError> {
+    /// [`Error`] that names it.
+    pub(in crate::ingest) fn expect_tokens(&self) -> Result<(), Error> {
         let source = with_line_ends(&self.source);
         let is_known =
             |name: &str| self.variables.contains_key(name) || self.nothing.contains(&name);
         let unknown =
             TOKENS.into_iter().find(|name| !is_known(name) && writes_unasked(&source, name));
-        unknown.map_or(Ok(()), |name| Err(TemplateError::Token { name }))
+        unknown.map_or(Ok(()), |name| {
+            Err(Error::bad_input(format!(
+                "the chat template writes `{name}` and nothing says what that is: every text would have nothing in its place; give the tokenizer's directory, or the value with `chat_set=`"
+            )))
+        })
     }
 
     /// The texts that must be one token each, so that turns are distinguished from content, ascending: what the
@@ -196,9 +164,11 @@ impl ChatTemplate {
     /// Sets the day that `strftime_now` tells, as `2024-07-26`; without one, templates that ask are refused.
     ///
     /// # Errors
-    /// [`TemplateError::Date`].
-    pub fn set_date(&mut self, date: &str) -> Result<(), TemplateError> {
-        let day = CalendarDay::parse(date).ok_or_else(|| TemplateError::Date(date.to_owned()))?;
+    /// [`Error`] for what is no day.
+    pub fn set_date(&mut self, date: &str) -> Result<(), Error> {
+        let day = CalendarDay::parse(date).ok_or_else(|| {
+            Error::bad_input(format!("`{date}` is not a day; write it as 2024-07-26"))
+        })?;
         self.day = Some(day);
         self.environment = environment(self.day);
         self.variables.insert("date".to_owned(), Json::from(date));

@@ -11,8 +11,8 @@
 
 use super::LoadOptions;
 use super::manifest::LoadManifest;
-use crate::decide::{DecideError, DecisionSession, LoadedTokenizer, encode_again};
-use crate::ingest::error::IngestError;
+use crate::decide::{DecisionSession, LoadedTokenizer, encode_again};
+use crate::ingest::error::load_row;
 use crate::ingest::imported_row::{
     ImportedMatch, StoredStatusChange, parse_status_change, split_imported_row,
 };
@@ -23,9 +23,12 @@ use crate::ingest::options::IngestOptions;
 use crate::ingest::reader::expand_files;
 use crate::ingest::report::IngestReport;
 use files::input::{InputFile, InputFormat, InputReader, ReadItem, ReadOptions};
-use model::{Context, DocId, Interrupt, Match, ReadRecord, RecordKey, Standing, key_identity};
+use model::{
+    Context, DocId, Error, Interrupt, Match, ReadRecord, RecordKey, Standing, key_identity,
+};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::PathBuf;
 use store::{BlockStandings, CommitRecord, StoreError, StoreWriter, View};
 
@@ -49,20 +52,20 @@ pub(super) struct LoadFinisher<'a> {
 struct FinishRound {
     has_removed: bool,
     /// The first row that is not true yet, and cannot be made so.
-    open: Option<IngestError>,
+    open: Option<Error>,
 }
 
 impl LoadFinisher<'_> {
     /// Removes what waited for its witness.
     ///
     /// # Errors
-    /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when rows cannot be read or written.
+    /// [`Error`] for a row that cannot be true, and when rows cannot be read or written.
     pub(super) fn finish(
         &mut self,
         writer: &mut StoreWriter,
         judge: &mut LoadValidator,
         context: &Context<'_>,
-    ) -> Result<(), IngestError> {
+    ) -> Result<(), Error> {
         for _ in 0..ROUNDS {
             let round = self.round(writer, judge, context)?;
             if round.has_removed && judge.changes {
@@ -74,7 +77,7 @@ impl LoadFinisher<'_> {
             writer.flush_if_long()?;
             return Ok(());
         }
-        Err(IngestError::Load(format!(
+        Err(Error::bad_input(format!(
             "after {ROUNDS} rounds the standings of documents differ from the load; the same command continues. If this happens again, the load contradicts itself: ingest the documents into a new corpus, or into a copy of the one that they were decided against"
         )))
     }
@@ -85,7 +88,7 @@ impl LoadFinisher<'_> {
         writer: &mut StoreWriter,
         judge: &mut LoadValidator,
         context: &Context<'_>,
-    ) -> Result<FinishRound, IngestError> {
+    ) -> Result<FinishRound, Error> {
         let (kept, view) = (writer.view().kept()?, writer.view().clone());
         let documents = view.documents().saturating_sub(judge.before);
         context.progress.begin("removing documents that waited for their witness", Some(documents));
@@ -133,7 +136,7 @@ impl LoadFinisher<'_> {
         judge: &mut LoadValidator,
         context: &Context<'_>,
         round: &mut FinishRound,
-    ) -> Result<(), IngestError> {
+    ) -> Result<(), Error> {
         let given = pending_removals(writer, part, judge, round)?;
         if given.is_empty() {
             return Ok(());
@@ -177,7 +180,7 @@ fn pending_removals(
     part: &[ExpectedStatus],
     judge: &LoadValidator,
     round: &mut FinishRound,
-) -> Result<BTreeMap<DocId, Match>, IngestError> {
+) -> Result<BTreeMap<DocId, Match>, Error> {
     let view = writer.view();
     let own: Vec<[u8; 16]> = part.iter().map(|one| one.identity).collect();
     let witness =
@@ -247,13 +250,13 @@ impl StatusChangeFiles {
     /// The files of a load.
     ///
     /// # Errors
-    /// [`IngestError`] when the files are not there or cannot be looked up.
+    /// [`Error`] when the files are not there or cannot be looked up.
     pub(super) fn of(
         directory: &str,
         manifest: &LoadManifest,
         options: &LoadOptions,
         interrupt: &Interrupt,
-    ) -> Result<Self, IngestError> {
+    ) -> Result<Self, Error> {
         let paths = [format!("{directory}/changed")];
         let read = ReadOptions {
             format: InputFormat::Parquet,
@@ -273,12 +276,12 @@ impl StatusChangeFiles {
     /// The documents that are superseded; each occurs once, and there are as many as the manifest counts.
     ///
     /// # Errors
-    /// [`IngestError::LoadRow`] for a row that cannot be true, [`IngestError::Load`] when there are more or less.
+    /// [`Error`] for a row that cannot be true, and when there are more or less.
     pub(super) fn superseded(
         &self,
         manifest: &LoadManifest,
         interrupt: &Interrupt,
-    ) -> Result<RoaringTreemap, IngestError> {
+    ) -> Result<RoaringTreemap, Error> {
         let (mut all, mut superseded) = (RoaringTreemap::new(), RoaringTreemap::new());
         self.rows(interrupt, |row, file, number| {
             let id = row.id;
@@ -292,12 +295,12 @@ impl StatusChangeFiles {
             } else {
                 format!("an earlier row has the `id` {id}")
             };
-            Err(IngestError::load_row(&file.path, number, why))
+            Err(load_row(&file.path, number, why))
         })?;
         if all.len() == manifest.changed {
             return Ok(superseded);
         }
-        Err(IngestError::Load(format!(
+        Err(Error::bad_input(format!(
             "the load changes the standing of {} stored documents, and its manifest counts {}: files are missing or were added",
             all.len(),
             manifest.changed
@@ -307,14 +310,14 @@ impl StatusChangeFiles {
     /// Calls `each` with the standing that each of them should have.
     ///
     /// # Errors
-    /// [`IngestError::LoadRow`] for one that is another document; [`IngestError`] when a row cannot be read, or as
+    /// [`Error`] for one that is another document, when a row cannot be read, or as
     /// `each`.
     pub(super) fn each_expected(
         &self,
         view: &View,
         interrupt: &Interrupt,
-        mut each: impl FnMut(ExpectedStatus) -> Result<(), IngestError>,
-    ) -> Result<(), IngestError> {
+        mut each: impl FnMut(ExpectedStatus) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         self.rows(interrupt, |row, file, number| {
             let document = DocId(row.id);
             let header = view.expect_header(document)?;
@@ -332,7 +335,7 @@ impl StatusChangeFiles {
                     said.0,
                     said.1.as_deref().unwrap_or(source)
                 );
-                return Err(IngestError::load_row(&file.path, number, why));
+                return Err(load_row(&file.path, number, why));
             }
             each(ExpectedStatus {
                 document,
@@ -349,8 +352,8 @@ impl StatusChangeFiles {
     fn rows(
         &self,
         interrupt: &Interrupt,
-        mut each: impl FnMut(StoredStatusChange, &InputFile, u64) -> Result<(), IngestError>,
-    ) -> Result<(), IngestError> {
+        mut each: impl FnMut(StoredStatusChange, &InputFile, u64) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         for file in &self.files {
             let mut reader = InputReader::open(file, &self.read)?;
             while let Some(item) = reader.next()? {
@@ -359,12 +362,12 @@ impl StatusChangeFiles {
                     ReadItem::Record(record) => record,
                     ReadItem::Reject(reject) => {
                         let (path, row) = (&reject.origin.path, reject.origin.number);
-                        return Err(IngestError::load_row(path, row, reject.reason.to_string()));
+                        return Err(load_row(path, row, reject.reason.to_string()));
                     }
                 };
                 let number = record.origin.number;
                 let row = parse_status_change(&record.metadata)
-                    .map_err(|why| IngestError::load_row(&file.path, number, why))?;
+                    .map_err(|why| load_row(&file.path, number, why))?;
                 each(row, file, number)?;
             }
         }
@@ -387,28 +390,28 @@ impl ExpectedStatus {
     /// What the row of a document of the load says.
     ///
     /// # Errors
-    /// [`IngestError::LoadRow`] for a row that cannot be read.
+    /// [`Error`] for a row that cannot be read.
     pub(super) fn of(
         item: ReadItem,
         document: DocId,
         judge: &LoadValidator,
-    ) -> Result<Self, IngestError> {
+    ) -> Result<Self, Error> {
         let record = match item {
             ReadItem::Record(record) => record,
             ReadItem::Reject(reject) => {
                 let (path, row) = (&reject.origin.path, reject.origin.number);
-                return Err(IngestError::load_row(path, row, reject.reason.to_string()));
+                return Err(load_row(path, row, reject.reason.to_string()));
             }
         };
         let ReadRecord { key, source, metadata, origin, .. } = record;
         let (path, row) = (origin.path.as_ref().clone(), origin.number);
-        let (_, decided) = split_imported_row(&metadata, &judge.ids)
-            .map_err(|why| IngestError::load_row(&path, row, why))?;
+        let (_, decided) =
+            split_imported_row(&metadata, &judge.ids).map_err(|why| load_row(&path, row, why))?;
         let key = match key {
             RecordKey::Given(key) => key,
             RecordKey::Position => String::new(),
         };
-        check_consistency(&decided, &key).map_err(|why| IngestError::load_row(&path, row, why))?;
+        check_consistency(&decided, &key).map_err(|why| load_row(&path, row, why))?;
         let source = source.as_deref().unwrap_or(&judge.source).to_owned();
         let identity = key_identity(&source, &key);
         let (standing, removal) = (decided.standing, decided.removal);
@@ -426,13 +429,13 @@ impl ExpectedStatus {
     /// The removal as it is stored, by the document that has the key of its witness.
     ///
     /// # Errors
-    /// [`IngestError::LoadRow`] when there is none, or it is not the one that the row means.
+    /// [`Error`] when there is none, or it is not the one that the row means.
     pub(super) fn matched(
         &self,
         view: &View,
         judge: &LoadValidator,
         found: Option<DocId>,
-    ) -> Result<Option<Match>, IngestError> {
+    ) -> Result<Option<Match>, Error> {
         let Some(removal) = &self.removal else { return Ok(None) };
         let witness = match removal.id {
             Some(id) => {
@@ -463,17 +466,14 @@ impl ExpectedStatus {
         Ok(is_told || view.match_of(self.document)?.as_ref() == matched)
     }
 
-    pub(super) fn wrong(&self, why: impl Into<String>) -> IngestError {
-        IngestError::load_row(&self.path, self.row, why)
+    pub(super) fn wrong(&self, why: impl Display) -> Error {
+        load_row(&self.path, self.row, why)
     }
 }
 
 /// An error of decisions as that of the row it is about.
-fn row_error(error: DecideError, said: &[ExpectedStatus]) -> IngestError {
-    match error {
-        DecideError::Interrupted(stop) => stop.into(),
-        error => load_row_error(error, |document, why| {
-            said.iter().find(|one| one.document == document).map(|one| one.wrong(why))
-        }),
-    }
+fn row_error(error: Error, said: &[ExpectedStatus]) -> Error {
+    load_row_error(error, |document, why| {
+        said.iter().find(|one| one.document == document).map(|one| one.wrong(why))
+    })
 }

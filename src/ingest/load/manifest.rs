@@ -1,10 +1,9 @@
 //! What a load was decided with, as it says itself: it must be what the corpus decides with.
 
 use super::LoadOptions;
-use crate::ingest::error::IngestError;
 use crate::ingest::imported_row::TokenIdsColumn;
 use files::input::{InputFormat, InputReader, ReadError, ReadItem, ReadOptions, expand};
-use model::{Interrupt, Policy, SIGNATURE_VERSION};
+use model::{Error, Interrupt, Policy, SIGNATURE_VERSION};
 use serde::Deserialize;
 use store::View;
 
@@ -78,16 +77,15 @@ impl LoadManifest {
     /// Reads the manifest of a directory, here or in a store, and holds it against a corpus.
     ///
     /// # Errors
-    /// [`IngestError::Load`] when it is invalid, or the load was decided with other settings than the corpus has;
-    /// [`IngestError`] when it cannot be read.
+    /// [`Error`] when it cannot be read or is invalid, or the load was decided with other settings than the corpus has.
     pub(super) fn read(
         directory: &str,
         options: &LoadOptions,
         view: &View,
         interrupt: &Interrupt,
-    ) -> Result<Self, IngestError> {
+    ) -> Result<Self, Error> {
         let path = format!("{directory}/manifest");
-        let fail = |why: &str| IngestError::Load(format!("{path}: {why}"));
+        let fail = |why: &str| Error::bad_input(format!("{path}: {why}"));
         let read = ReadOptions {
             format: InputFormat::Json,
             whole: true,

@@ -12,7 +12,6 @@ mod manifest;
 use self::finisher::LoadFinisher;
 use self::finisher::StatusChangeFiles;
 use self::manifest::LoadManifest;
-use super::error::IngestError;
 use super::imported_row::COLUMNS;
 use super::load_validator::LoadValidator;
 use super::options::{IngestOptions, OnDamagedFile, OnError};
@@ -21,7 +20,7 @@ use super::reader::{IngestInput, expand_files};
 use super::report::IngestReport;
 use files::input::{InputFile, InputFormat, ReadOptions};
 use files::remote::ObjectStores;
-use model::{Context, DocId, KeepOrder, Standing, key_identity};
+use model::{Context, DocId, Error, KeepOrder, Standing, key_identity};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
@@ -73,7 +72,7 @@ pub struct LoadReport {
 /// whatever happens after it; the same call continues behind it.
 ///
 /// # Errors
-/// [`IngestError::LoadRow`] for a row that cannot be true, [`IngestError::Load`] for a load that is not for this
+/// [`Error`] for a row that cannot be true, for a load that is not for this
 /// corpus, else as [`ingest`].
 pub fn load(
     writer: &mut StoreWriter,
@@ -81,7 +80,7 @@ pub fn load(
     options: &LoadOptions,
     crafts: IngestResources<'_>,
     context: &Context<'_>,
-) -> Result<LoadReport, IngestError> {
+) -> Result<LoadReport, Error> {
     let directory = directory.trim_end_matches('/');
     let interrupt = context.interrupt;
     let manifest = LoadManifest::read(directory, options, writer.view(), interrupt)?;
@@ -108,7 +107,7 @@ pub fn load(
     let mut report = ingest(writer, inlets.into(), &as_ingest, crafts, context)?;
     let documents = writer.view().documents().saturating_sub(before);
     if documents != manifest.documents {
-        return Err(IngestError::Load(format!(
+        return Err(Error::bad_input(format!(
             "{directory}: {documents} documents were loaded, and its manifest counts {}: files are missing or were added",
             manifest.documents
         )));
@@ -149,7 +148,7 @@ fn as_ingest(manifest: &LoadManifest, options: &LoadOptions) -> IngestOptions {
 }
 
 /// How many blocked documents came in under keys of removed ones, so that nothing was done to them since.
-fn came_blocked(view: &View, blocked: &RoaringTreemap) -> Result<u64, IngestError> {
+fn came_blocked(view: &View, blocked: &RoaringTreemap) -> Result<u64, Error> {
     let mut count = 0;
     for document in blocked {
         let header = view.expect_header(DocId(document))?;
@@ -161,11 +160,7 @@ fn came_blocked(view: &View, blocked: &RoaringTreemap) -> Result<u64, IngestErro
 }
 
 /// What was decided holds among the documents of the load, and those that the corpus had when it was decided.
-fn refuse_others(
-    view: &View,
-    files: &[InputFile],
-    manifest: &LoadManifest,
-) -> Result<(), IngestError> {
+fn refuse_others(view: &View, files: &[InputFile], manifest: &LoadManifest) -> Result<(), Error> {
     let (documents, before) = (view.documents(), manifest.before);
     let mut of_load = 0;
     if let Some((source, _)) = view.source_named(&manifest.source) {
@@ -187,13 +182,13 @@ fn refuse_others(
         return refuse_others_before(view, manifest);
     }
     if before == 0 {
-        return Err(IngestError::Load(format!(
+        return Err(Error::bad_input(format!(
             "the corpus has {documents} documents, and {} of them are from this load: its decisions hold among its own documents only; load it into a new corpus",
             of_load.saturating_sub(changed)
         )));
     }
     let others = documents.saturating_sub(of_load) + changed;
-    Err(IngestError::Load(format!(
+    Err(Error::bad_input(format!(
         "the load was decided against a corpus of {before} documents, and this one has {others} that are not from the load: decide against an export of this corpus as it is now"
     )))
 }
@@ -201,7 +196,7 @@ fn refuse_others(
 /// The documents that the load was decided against stand as they did then; where some of them stand otherwise by now
 /// because of the load itself, nothing else decided about documents since it began. Nor did their ranks change since
 /// then.
-fn refuse_others_before(view: &View, manifest: &LoadManifest) -> Result<(), IngestError> {
+fn refuse_others_before(view: &View, manifest: &LoadManifest) -> Result<(), Error> {
     if view.documents() > manifest.before {
         refuse_others_since(view, manifest)?;
         if manifest.changed > 0 {
@@ -221,14 +216,14 @@ fn refuse_others_before(view: &View, manifest: &LoadManifest) -> Result<(), Inge
     if found == *said {
         return Ok(());
     }
-    Err(IngestError::Load(format!(
+    Err(Error::bad_input(format!(
         "the documents of this corpus differ from those that the load was decided against (digest {found}, not {said}): some were removed, restored or decided again since the export, the export left some out, or it is another corpus; decide against `corpusdb export --all` of this corpus as it is now"
     )))
 }
 
 /// No commit but those of the load decided about stored documents that it changes, or gave documents another rank,
 /// since its first one.
-fn refuse_others_since(view: &View, manifest: &LoadManifest) -> Result<(), IngestError> {
+fn refuse_others_since(view: &View, manifest: &LoadManifest) -> Result<(), Error> {
     let ranking = match &view.policy().keep {
         KeepOrder::Field(name) => Some(name.as_str()),
         _ => None,
@@ -242,7 +237,7 @@ fn refuse_others_since(view: &View, manifest: &LoadManifest) -> Result<(), Inges
             kind => manifest.changed > 0 && DECIDING.contains(&kind),
         };
         if changes {
-            return Err(IngestError::Load(format!(
+            return Err(Error::bad_input(format!(
                 "decisions or ranks changed since the load began (a commit of the kind `{}`): use a copy of the corpus that it was decided against, or ingest the documents",
                 commit.kind
             )));

@@ -1,9 +1,8 @@
 //! What can go wrong with an output: its name, what stands there, and the files that are written.
 
 use crate::remote::RemoteError;
-use model::{ErrorKind, Hint, Interrupted, IoError};
+use model::{Error, ErrorKind, Hint, Interrupted, IoError};
 use parquet::errors::ParquetError;
-use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -132,26 +131,60 @@ impl OutputError {
     }
 }
 
+impl From<OutputError> for Error {
+    fn from(error: OutputError) -> Self {
+        match error {
+            OutputError::Io(error) => of_file(error),
+            OutputError::Remote(error) => error.into(),
+            OutputError::Interrupted(stop) => stop.into(),
+            error => Self::new(error.kind(), error),
+        }
+    }
+}
+
+/// The error of a file, or of the object that it is.
+fn of_file(error: IoError) -> Error {
+    match RemoteError::within(&error.source) {
+        Some(remote) => remote.clone().into(),
+        None => error.into(),
+    }
+}
+
 /// A file or directory that could not be written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The file system.
+    #[error(transparent)]
     Io(IoError),
     /// The library that writes a format.
+    #[error("{action} {}", path.display())]
     Library {
         /// What it was doing.
         action: &'static str,
         /// The file.
         path: PathBuf,
         /// Its own error.
-        source: Box<dyn Error + Send + Sync>,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The stream written to.
-    Stream(io::Error),
+    #[error("writing the stream")]
+    Stream(#[source] io::Error),
     /// What the format cannot hold, in words for the user.
+    #[error("{0}")]
     Unfit(String),
     /// A broken invariant of this code.
+    #[error("bug in an export: {0}; please report it")]
     Bug(String),
+}
+
+impl From<WriteError> for Error {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Io(error) => of_file(error),
+            WriteError::Unfit(why) => Self::bad_input(why),
+            error => Self::new(ErrorKind::Failed, error),
+        }
+    }
 }
 
 impl From<IoError> for WriteError {

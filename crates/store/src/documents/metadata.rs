@@ -8,7 +8,7 @@ use crate::error::{DecodeError, StoreError};
 use crate::system_fields;
 use crate::view::View;
 use model::{
-    ComparedPart, DocId, FieldDeclaration, FieldId, JsonMembers, JsonObject, compared_text,
+    ComparedPart, DocId, Error, FieldDeclaration, FieldId, JsonMembers, JsonObject, compared_text,
     json_string,
 };
 use serde_json::value::RawValue;
@@ -49,8 +49,8 @@ impl CommitBatch<'_> {
     /// At most once a document and batch.
     ///
     /// # Errors
-    /// [`StoreError::ComparedFields`] for what the document is compared by; [`StoreError`] when rows cannot be read, or
-    /// for metadata that is no JSON object.
+    /// [`StoreError`] for what the document is compared by, when rows cannot be read, or for
+    /// metadata that is no JSON object.
     pub fn set_fields(
         &mut self,
         document: DocId,
@@ -115,8 +115,12 @@ impl CommitBatch<'_> {
         if compared != ComparedPart::Text
             && compared_text(compared, "", &before, None) != compared_text(compared, "", &now, None)
         {
-            let fields = values.iter().map(|(name, _)| (*name).to_owned()).collect();
-            return Err(StoreError::ComparedFields { document, fields });
+            let fields: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
+            return Err(Error::bad_input(format!(
+                "document {document} is compared by the content of its fields, `{}` among them: set another field, or ingest the changed conversation under its key",
+                fields.join("`, `")
+            ))
+            .into());
         }
         let key = DocumentKey { document };
         if is_changed && now == "{}" {

@@ -4,9 +4,9 @@
 
 use crate::error::StoreError;
 use crate::files::directory::WriterLock;
-use model::{IoError, sync_directory};
+use model::{Error, ErrorKind, Hint, IoError, sync_directory};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// What writes the bytes of a file that is put into a place.
@@ -24,7 +24,7 @@ pub trait BackupPlace {
     /// Takes the lock for adding and dropping; `None` if a place has no such lock.
     ///
     /// # Errors
-    /// [`StoreError::BackupsLocked`] when another process has it; [`StoreError::Io`].
+    /// [`StoreError`] when another process has it; [`StoreError::Io`].
     fn lock(&self) -> Result<Option<WriterLock>, StoreError>;
 
     /// Names and lengths of its files. Of what is not of backups the names in the place itself are enough.
@@ -71,7 +71,7 @@ impl BackupFolder {
         let failed = || IoError::of("reading", path);
         let mut directories = Vec::new();
         let entries = match std::fs::read_dir(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(directories),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(directories),
             entries => entries.map_err(failed())?,
         };
         for entry in entries {
@@ -80,7 +80,7 @@ impl BackupFolder {
             match entry.metadata() {
                 Ok(known) if known.is_dir() => directories.push(name),
                 Ok(known) => found.push((name, known.len())),
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed()(error).into()),
             }
         }
@@ -106,7 +106,10 @@ impl BackupPlace for BackupFolder {
         match file.try_lock() {
             Ok(()) => Ok(Some(WriterLock::of(file, &path)?)),
             Err(TryLockError::WouldBlock) => {
-                Err(StoreError::BackupsLocked { path: self.root.clone(), mark: None })
+                let root = self.root.display();
+                let message = format!("{root}: another process adds backups or drops them");
+                let hint = Hint::text("wait for it to end");
+                Err(Error::of(ErrorKind::Locked, message).with_hint(hint).into())
             }
             Err(TryLockError::Error(error)) => Err(IoError::of("locking", &path)(error).into()),
         }
@@ -132,7 +135,10 @@ impl BackupPlace for BackupFolder {
         match File::open(&path) {
             Ok(file) => Ok(Some(Box::new(file))),
             Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
             {
                 Ok(None)
             }
@@ -174,7 +180,7 @@ impl BackupPlace for BackupFolder {
         for name in names {
             let path = self.path(name);
             match std::fs::remove_file(&path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(IoError::of("removing", &path)(error).into());
                 }
                 // What names others is gone for good before they go.

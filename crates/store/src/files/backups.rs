@@ -24,12 +24,13 @@ use crate::files::backup_manifest::{
 use crate::files::backup_place::BackupPlace;
 use crate::files::directory::WriterLock;
 use model::invariant::part;
-use model::{Context, Interrupted, IoError, corpus_around};
+use model::near_names::there_are;
+use model::{Context, Error, ErrorKind, Hint, Interrupted, IoError, corpus_around};
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::hash::BuildHasher;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 const MARKER: &str = "corpusdb-backups";
@@ -105,7 +106,7 @@ impl<'a> BackupDirectory<'a> {
     /// The backups that are in a place.
     ///
     /// # Errors
-    /// [`StoreError::NoBackup`] when the place has none; [`StoreError::Backup`] for those of a newer release.
+    /// [`StoreError`] when the place has none; [`StoreError::Backup`] for those of a newer release.
     pub(crate) fn open(place: &'a dyn BackupPlace) -> Result<Self, StoreError> {
         let found = Self { place };
         match found.marker()? {
@@ -118,7 +119,7 @@ impl<'a> BackupDirectory<'a> {
     ///
     /// # Errors
     /// [`StoreError::Backup`] when the place holds other things, or backups of another corpus, or is in a corpus;
-    /// [`StoreError::BackupsLocked`].
+    /// [`StoreError`] when another process has the right.
     pub(crate) fn begin(
         place: &'a dyn BackupPlace,
         corpus: &str,
@@ -224,10 +225,16 @@ impl<'a> BackupDirectory<'a> {
         let mut others = contents.marks.iter().filter(|mark| **mark != name);
         match others.find(|mark| work.is_forbidden_by(mark)) {
             None => Ok((hold, contents)),
-            Some(mark) => Err(StoreError::BackupsLocked {
-                path: self.place.path(""),
-                mark: Some(mark.clone()),
-            }),
+            Some(mark) => {
+                let place = self.place.path("");
+                let place = place.display();
+                let message = format!(
+                    "{place}: another process adds backups or drops them, by its mark {mark}"
+                );
+                let hint = Hint::text("wait for it to end; if it was killed, clear its mark")
+                    .with_command(format!("corpusdb backup unlock {place}"));
+                Err(Error::of(ErrorKind::Locked, message).with_hint(hint).into())
+            }
         }
     }
 
@@ -275,14 +282,21 @@ impl<'a> BackupDirectory<'a> {
     }
 
     fn no_backup(&self, commit: Option<u64>, known: &BTreeSet<u64>) -> StoreError {
-        let known = known.iter().rev().copied().collect();
-        StoreError::NoBackup { path: self.place.path(""), commit, known }
+        let (of_commit, hint) = match commit {
+            None => (String::new(), Hint::text("make one").with_command("corpusdb backup create")),
+            Some(commit) => {
+                let known: Vec<String> = known.iter().rev().map(u64::to_string).collect();
+                (format!(" of commit {commit}"), Hint::text(there_are(&known)))
+            }
+        };
+        let message = format!("{}: no backup{of_commit}", self.place.path("").display());
+        Error::of(ErrorKind::NotFound, message).with_hint(hint).into()
     }
 
     /// The backup of a commit, or the newest one.
     ///
     /// # Errors
-    /// [`StoreError::NoBackup`]; [`StoreError::Backup`] where its manifest is damaged.
+    /// [`StoreError`] when there is none; [`StoreError::Backup`] where its manifest is damaged.
     pub(crate) fn find(&self, commit: Option<u64>) -> Result<BackupRecord, StoreError> {
         let known = self.look()?.commits;
         let wanted = commit.or_else(|| known.last().copied()).filter(|one| known.contains(one));
@@ -392,7 +406,7 @@ impl<'a> BackupDirectory<'a> {
     /// Drops the backup of a commit, and the files that no other one has.
     ///
     /// # Errors
-    /// [`StoreError::NoBackup`]; [`StoreError::BackupsLocked`]; [`StoreError::Io`]; [`StoreError::Interrupted`]: the
+    /// [`StoreError`] when there is none, or another process adds some; [`StoreError::Io`]; [`StoreError::Interrupted`]: the
     /// backup is gone then, and its files go with the next one.
     pub(crate) fn drop_backup(
         &self,
@@ -518,8 +532,8 @@ impl BackupSession<'_> {
 
 enum PassError {
     Stopped(Interrupted),
-    Read(std::io::Error),
-    Write(std::io::Error),
+    Read(io::Error),
+    Write(io::Error),
 }
 
 impl PassError {
@@ -535,7 +549,7 @@ impl PassError {
 /// Reads a file to its end: its length and hash.
 fn pass(
     mut from: impl Read,
-    mut each: impl FnMut(&[u8]) -> std::io::Result<()>,
+    mut each: impl FnMut(&[u8]) -> io::Result<()>,
     context: &Context<'_>,
 ) -> Result<(u64, String), PassError> {
     let (mut hasher, mut bytes, mut piece) = (blake3::Hasher::new(), 0, vec![0; PIECE]);
@@ -543,7 +557,7 @@ fn pass(
         context.check_interrupt().map_err(PassError::Stopped)?;
         let read = match from.read(&mut piece) {
             Ok(read) => read,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(PassError::Read(error)),
         };
         let part = part(&piece, ..read);

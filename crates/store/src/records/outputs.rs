@@ -206,7 +206,7 @@ fn each_file<E: From<StoreError>>(
 }
 
 fn damaged(folder: &OutputFolder, number: u32, why: DecodeError) -> StoreError {
-    StoreError::output(&folder.file(number), why.why)
+    StoreError::output(&folder.file(number), &why.why)
 }
 
 /// A stream that goes on, with the batches that it had before.

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::view::View;
 use crate::writer::StoreWriter;
 use model::near_names::UnknownName;
-use model::{CommitSeq, Generation};
+use model::{CommitSeq, Error, ErrorKind, Generation, Hint};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
@@ -271,14 +271,15 @@ impl StoreWriter {
     /// Gives a snapshot another name. One that a stored plan draws from keeps its own: the hash of the plan is over it.
     ///
     /// # Errors
-    /// [`StoreError::Unknown`]; [`StoreError::Drawn`]; [`StoreError::Name`] when the new name is taken or malformed.
+    /// [`StoreError::Unknown`]; [`StoreError`] when plans draw from it; [`StoreError::Name`] when the new name is taken or
+    /// malformed.
     pub fn rename_snapshot(&mut self, old: &str, new: &str) -> Result<SnapshotRecord, StoreError> {
         let record = self.view().expect_snapshot(old)?;
         let plans = self.view().plans_from(old)?;
         if !plans.is_empty() {
             let way_out =
                 "the hash of a plan includes the name; only snapshots without plans can be renamed";
-            return Err(StoreError::Drawn { name: old.to_owned(), plans, way_out });
+            return Err(drawn(old, &plans, way_out));
         }
         let mut batch = self.begin()?;
         let record = batch.rename_snapshot(record, new)?;
@@ -290,7 +291,7 @@ impl StoreWriter {
     /// it, it is refused unless `force`; they are the second answer, and pin what they need themselves.
     ///
     /// # Errors
-    /// [`StoreError::Unknown`]; [`StoreError::Drawn`].
+    /// [`StoreError::Unknown`]; [`StoreError`] when plans draw from it.
     pub fn drop_snapshot(
         &mut self,
         name: &str,
@@ -301,7 +302,7 @@ impl StoreWriter {
         if !force && !plans.is_empty() {
             let way_out =
                 "they pin their documents and can be built without it; `force=` drops it anyway";
-            return Err(StoreError::Drawn { name: name.to_owned(), plans, way_out });
+            return Err(drawn(name, &plans, way_out));
         }
         let generation = record.generation;
         let shows = |other: &SnapshotRecord| other.generation == generation && other.name != name;
@@ -319,4 +320,16 @@ impl StoreWriter {
 
 fn about(subject: impl Into<String>) -> CommitRecord {
     CommitRecord::about("snapshot", subject)
+}
+
+/// That stored plans draw from a snapshot.
+fn drawn(name: &str, plans: &[u32], way_out: &'static str) -> StoreError {
+    let message = match plans {
+        [plan] => format!("plan {plan} draws from snapshot `{name}`"),
+        _ => {
+            let plans: Vec<String> = plans.iter().map(u32::to_string).collect();
+            format!("plans {} draw from snapshot `{name}`", plans.join(", "))
+        }
+    };
+    Error::of(ErrorKind::Failed, message).with_hint(Hint::text(way_out)).into()
 }

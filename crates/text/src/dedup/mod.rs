@@ -39,8 +39,8 @@ pub use family::{FamilyIndex, FamilyQuery};
 pub use fingerprint::{Fingerprint, Fingerprinter};
 pub use model::{
     ComparedPart, DecisionOptions, DedupMode, DedupScope, KeepOrder, Match, MatchKind, Normaliser,
-    Policy, PolicyError, PolicySettings, Profile, ProfileName, SIGNATURE_VERSION, Signature,
-    Standing, StandingsDigest,
+    Policy, PolicySettings, Profile, ProfileName, SIGNATURE_VERSION, Signature, Standing,
+    StandingsDigest,
 };
 pub(crate) use normalise::is_decimal;
 pub use normalise::words;
