@@ -127,8 +127,9 @@ fn rows_that_contradict_their_suite_are_named() {
     assert_eq!(row, *piece);
     assert!(why.starts_with("position 1000 in a part that has "), "{why}");
     let mut grams = built.grams.clone();
-    grams
-        .retain(|_, gram| !matches!(gram, SuiteGram::Seed(number, _) if number + 1 == built.seeds));
+    grams.retain(
+        |_, gram| !matches!(gram, SuiteGram::Seed(number, _) if *number + 1 == built.seeds),
+    );
     let (row, why) = index(&grams).unwrap();
     assert!(is_piece(&grams[&row]), "{why}");
     // What texts have of it may be damaged too: it costs no more than the suite has n-grams.
