@@ -76,7 +76,7 @@ impl ReachSearch {
             let header = view.expect_header(document)?;
             wanted.add(view, document, &header, reach)?;
             if key == Some(true) {
-                let found = view.block_hashes(&header).into_iter();
+                let found = view.block_hashes(&header)?.into_iter();
                 let own = found.filter(|(what, _)| *what == BlockKind::Identity);
                 keys.extend(own.filter_map(|(_, hash)| Some((document, hash?))));
             }
@@ -194,7 +194,7 @@ impl BlockKeyIndex {
         let mut blocklist = None;
         for document in piece {
             let header = view.expect_header(*document)?;
-            let hashes = view.block_hashes(&header).into_iter();
+            let hashes = view.block_hashes(&header)?.into_iter();
             let equal = hashes.filter_map(|(what, hash)| self.texts.get(&(what, hash?)));
             let mut removed = equal.min().copied();
             if removed.is_none() && reach == BlockReach::Similar {

@@ -216,7 +216,7 @@ const fn hash(document: u64) -> u64 {
 fn name(view: &View, by: TextGrouping, value: i64) -> Result<String, Error> {
     let number = u32::try_from(value).unwrap_or(u32::MAX);
     if by == TextGrouping::Source {
-        return Ok(view.source_name(SourceId(number)).to_owned());
+        return Ok(view.source_name(SourceId(number))?.to_owned());
     }
     let found = view.term_value(TermId(number))?.map(|(_, value)| value);
     Ok(String::from_utf8_lossy(&found.unwrap_or_default()).into_owned())

@@ -122,7 +122,7 @@ impl BlockKeys {
         with_sketch: bool,
     ) -> Result<Self, Error> {
         let sketch = if with_sketch { stored_sketch(view, document)? } else { None };
-        Ok(Self::new(view.block_hashes(header), sketch))
+        Ok(Self::new(view.block_hashes(header)?, sketch))
     }
 
     /// Of a stored document that blocks as far as `reach`, or did: with what it is by the other version of the

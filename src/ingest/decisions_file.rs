@@ -132,7 +132,10 @@ fn decision(view: &View, id: DocId) -> Result<String, Error> {
             .as_ref()
             .map(|(id, header)| view.display_key(*id, header))
             .transpose()?,
-        witness_source: witness.as_ref().map(|(_, header)| view.source_name(header.source)),
+        witness_source: witness
+            .as_ref()
+            .map(|(_, header)| view.source_name(header.source))
+            .transpose()?,
         jaccard: matched.map(|matched| matched.jaccard()),
         ..DecisionLine::of(view.standing(id)?.name())
     }))

@@ -265,7 +265,7 @@ impl LoadValidator {
             return Err(wrong(why));
         }
         let header = view.expect_header(DocId(id))?;
-        let found = view.source_name(header.source);
+        let found = view.source_name(header.source)?;
         let said = removal.source.as_deref().unwrap_or(source);
         if said == found && view.is_shown_as(DocId(id), &header, &removal.witness)? {
             return Ok(DocId(id));

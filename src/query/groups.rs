@@ -275,7 +275,7 @@ impl Part {
     fn shown(&self, view: &View, value: i64) -> Result<String, QueryError> {
         let number = u32::try_from(value).unwrap_or(u32::MAX);
         Ok(match self.kind {
-            Kind::Source => view.source_name(SourceId(number)).to_owned(),
+            Kind::Source => view.source_name(SourceId(number))?.to_owned(),
             Kind::Field(FieldKind::Keyword) => match view.term_value(TermId(number))? {
                 Some((_, value)) => String::from_utf8_lossy(&value).into_owned(),
                 None => "?".to_owned(),

@@ -188,7 +188,7 @@ pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
     Ok(Shown {
         id: document.0,
         key: view.display_key(document, &header)?,
-        source: view.source_name(header.source).to_owned(),
+        source: view.source_name(header.source)?.to_owned(),
         path: view.file_path(header.source, header.file)?,
         number: header.number,
         commit: header.commit.0,
@@ -234,7 +234,7 @@ fn found(view: &View, document: DocId) -> Result<Option<ShownMatch>, QueryError>
         kind: found.kind.name(),
         witness: found.witness.0,
         witness_key: view.display_key(found.witness, &witness)?,
-        witness_source: view.source_name(witness.source).to_owned(),
+        witness_source: view.source_name(witness.source)?.to_owned(),
         jaccard: similar.then(|| found.jaccard()),
         containment_removed: similar.then(|| found.containment_removed()),
         containment_witness: similar.then(|| found.containment_witness()),

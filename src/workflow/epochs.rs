@@ -68,7 +68,7 @@ impl Corpus {
             Ok(RowSegment {
                 document: segment.document.0,
                 key: view.display_key(inside, &header)?,
-                source: view.source_name(header.source).to_owned(),
+                source: view.source_name(header.source)?.to_owned(),
                 offset: segment.offset,
                 length: segment.length,
                 document_length: segment.document_length,

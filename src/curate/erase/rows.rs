@@ -93,7 +93,7 @@ pub fn identity_of(view: &View, header: &DocumentRecord) -> Result<[u8; 16], Err
         Some(_) => None,
         None => view.file_bytes(header.source, header.file)?,
     };
-    Ok(identity_under(view.source_name(header.source), header, &path.unwrap_or_default()))
+    Ok(identity_under(view.source_name(header.source)?, header, &path.unwrap_or_default()))
 }
 
 /// The identity of a document in a source of that name; `path` is that of its file, where it has no key.

@@ -321,7 +321,7 @@ impl StatusChangeFiles {
         self.rows(interrupt, |row, file, number| {
             let document = DocId(row.id);
             let header = view.expect_header(document)?;
-            let source = view.source_name(header.source);
+            let source = view.source_name(header.source)?;
             let key = view.display_key(document, &header)?;
             let is_key = match &row.key {
                 Some(said) => view.is_shown_as(document, &header, said)?,

@@ -207,7 +207,7 @@ fn pair(view: &View, candidate: &Candidate) -> Result<ReviewPair, QueryError> {
         suite: evidence.first().map(|one| one.suite.clone()).unwrap_or_default(),
         document: document.0,
         key: view.display_key(*document, &header)?,
-        source: view.source_name(header.source).to_owned(),
+        source: view.source_name(header.source)?.to_owned(),
         score: enough.map(|one| one.score).fold(0.0, f64::max),
         weak: item.is_weak(),
         verdict: evidence.first().and_then(|one| one.verdict),

@@ -32,7 +32,7 @@ pub(in crate::query) fn blockers(
     header: &DocumentRecord,
 ) -> Result<Vec<ShownBlocker>, QueryError> {
     let mut found: Vec<(DocId, &'static str, Option<f64>)> = Vec::new();
-    for (what, hash) in view.block_hashes(header) {
+    for (what, hash) in view.block_hashes(header)? {
         let by = match what {
             BlockKind::Text => "text",
             BlockKind::Identity => "key",

@@ -158,7 +158,7 @@ impl<'a> Pairs<'a> {
         document: DocId,
     ) -> Result<(String, String), QueryError> {
         let header = self.view.expect_header(document)?;
-        let source = self.view.source_name(header.source).to_owned();
+        let source = self.view.source_name(header.source)?.to_owned();
         Ok((self.keys.shown(self.view, document, &header)?, source))
     }
 }

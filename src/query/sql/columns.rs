@@ -18,8 +18,7 @@ use model::{ColumnId, DocId, FieldId, SourceId, Standing, TermId, unsortable_flo
 use roaring::RoaringBitmap;
 use std::collections::HashMap;
 use std::sync::Arc;
-use store::system_fields;
-use store::{DocumentRecord, View};
+use store::{DocumentRecord, StoreError, View, system_fields};
 use text::contamination::ContaminationRule;
 
 /// Term values remembered: near-unique keywords would otherwise all be held.
@@ -318,12 +317,12 @@ impl<'a> Filler<'a> {
     }
 
     fn source_names(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
-        let mut names = StringBuilder::new();
+        let mut names = Vec::with_capacity(rows.slots.len());
         rows.values(system_fields::SOURCE_OF, |source| {
             let source = source.and_then(|id| u32::try_from(id).ok());
-            names.append_option(source.map(|id| self.view.source_name(SourceId(id))));
+            names.push(source.map(|id| self.view.source_name(SourceId(id))).transpose());
         })?;
-        Ok(Arc::new(names.finish()))
+        Ok(Arc::new(names.into_iter().collect::<Result<StringArray, StoreError>>()?))
     }
 
     fn keywords(&mut self, rows: &Rows<'_, '_>, field: FieldId) -> Result<ArrayRef, QueryError> {

@@ -77,12 +77,11 @@ fn spread(
         sets.iter_mut().for_each(Set::narrow);
     }
     let told = sources.iter().zip(&sets).zip(documents);
-    Ok(told
-        .map(|((source, set), documents)| SourceSpread {
-            source: scope.view.source_name(*source).to_owned(),
-            column: column.told(set, documents, true),
-        })
-        .collect())
+    told.map(|((source, set), documents)| {
+        let source = scope.view.source_name(*source)?.to_owned();
+        Ok(SourceSpread { source, column: column.told(set, documents, true) })
+    })
+    .collect()
 }
 
 /// Calls with every value of a kept document of the sources, and the place of its source; answers how many documents

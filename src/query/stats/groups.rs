@@ -103,7 +103,7 @@ pub(super) fn count(scope: &Scope<'_>) -> Result<Counted, QueryError> {
             (Some(names), Some(language)) => Some(names.shown(*language)?),
             _ => None,
         };
-        let source = view.source_name(*source).to_owned();
+        let source = view.source_name(*source)?.to_owned();
         groups.push(GroupStats {
             source,
             language,

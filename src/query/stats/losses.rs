@@ -71,11 +71,12 @@ pub(super) fn losses(
             counts.entry(source_of(&sources, document)?).or_default().count(loss);
         }
     }
-    let named = |(source, counts): (SourceId, LossStats)| LossStats {
-        source: view.source_name(source).to_owned(),
-        ..counts.with_rates()
+    let named = |(source, counts): (SourceId, LossStats)| {
+        let source = view.source_name(source)?.to_owned();
+        Ok(LossStats { source, ..counts.with_rates() })
     };
-    let mut all: Vec<LossStats> = counts.into_iter().map(named).collect();
+    let mut all: Vec<LossStats> =
+        counts.into_iter().map(named).collect::<Result<_, QueryError>>()?;
     all.sort_by(|a, b| a.source.cmp(&b.source));
     Ok(all)
 }

@@ -106,7 +106,7 @@ impl<'v> BlockCheck<'v> {
             let stored = view.column_block(column, block)?;
             self.compare(column, &name, (&stored, &computed), faults)?;
         }
-        for (source, _) in view.sources() {
+        for (source, record) in view.sources() {
             let value = system_fields::source_value(source);
             let computed = self.rows.sources.remove(&source).unwrap_or_default();
             let stored = match view.term(system_fields::SOURCE, &value)? {
@@ -116,7 +116,7 @@ impl<'v> BlockCheck<'v> {
             if stored != computed {
                 let what = format!(
                     "source {}, block {block}: {} stored, {} computed",
-                    view.source_name(source),
+                    record.name,
                     stored.len(),
                     computed.len()
                 );

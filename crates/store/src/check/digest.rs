@@ -67,7 +67,7 @@ impl DigestHasher {
         header: &crate::DocumentRecord,
         standing: Option<Standing>,
     ) -> Result<(), StoreError> {
-        self.part(view.source_name(header.source).as_bytes());
+        self.part(view.source_name(header.source)?.as_bytes());
         self.part(header.key.as_deref().unwrap_or_default().as_bytes());
         self.part(view.file_path(header.source, header.file)?.unwrap_or_default().as_bytes());
         self.number(header.number);

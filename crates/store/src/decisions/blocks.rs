@@ -34,12 +34,17 @@ pub fn block_hashes(
 
 impl View {
     /// What a stored document can be blocked by, as [`block_hashes`] has it.
-    #[must_use]
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] for a source that there is not.
     #[doc(hidden)]
-    pub fn block_hashes(&self, record: &DocumentRecord) -> [(BlockKind, Option<[u8; 16]>); 3] {
-        let key = record.key.as_ref();
-        let identity = key.map(|key| key_identity(self.source_name(record.source), key));
-        block_hashes((record.bytes, record.raw), identity, (record.words, record.normalised))
+    pub fn block_hashes(
+        &self,
+        record: &DocumentRecord,
+    ) -> Result<[(BlockKind, Option<[u8; 16]>); 3], StoreError> {
+        let source = self.source_name(record.source)?;
+        let identity = record.key.as_ref().map(|key| key_identity(source, key));
+        Ok(block_hashes((record.bytes, record.raw), identity, (record.words, record.normalised)))
     }
 
     /// The removed documents that block what has this hash, ascending.

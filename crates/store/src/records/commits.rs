@@ -113,7 +113,7 @@ impl View {
                 };
                 left -= &*of_source;
                 left.remove(document);
-                let name = self.source_name(source).to_owned();
+                let name = self.source_name(source)?.to_owned();
                 found.entry(name).or_default().insert(template.clone());
             }
         }

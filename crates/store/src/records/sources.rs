@@ -66,10 +66,17 @@ impl View {
         })
     }
 
-    /// The name of a source; `?` for an id that was never given.
-    #[must_use]
-    pub fn source_name(&self, source: SourceId) -> &str {
-        self.moment.records.sources.get(source.0 as usize).map_or("?", |record| &record.name)
+    /// The name of a source.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] for a number that no source has.
+    pub fn source_name(&self, source: SourceId) -> Result<&str, StoreError> {
+        let record = self.moment.records.sources.get(source.0 as usize);
+        let missing = || {
+            let (what, family) = ("source", Sources::NAME);
+            StoreError::Missing { what, family, key: source.0.to_string() }
+        };
+        Ok(&record.ok_or_else(missing)?.name)
     }
 
     /// What was read of a file.
@@ -373,7 +380,7 @@ mod tests {
     use super::*;
     use crate::bytes::record::CommitRecord;
     use crate::database::tuning::MemoryBudget;
-    use crate::{StoreWriter, create};
+    use crate::{DocumentRecord, StoreWriter, create};
     use model::{DedupMode, Policy};
 
     #[test]
@@ -394,5 +401,37 @@ mod tests {
         assert_eq!(rows.filter_map(|source, _| Some(source)).collect::<Vec<_>>().len(), 1);
         let mut rows = view.pinned().scan::<SourceRecords>(&[], None).unwrap();
         assert!(rows.next().is_ok() && rows.next().is_err());
+    }
+    /// A header with a flipped number of its source was shown under the name `?`, and blocked under it.
+    #[test]
+    fn a_source_that_nobody_made_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("corpus");
+        create(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
+        let mut writer = StoreWriter::open(&path, MemoryBudget::within(16 << 20), 2).unwrap();
+        let mut batch = writer.begin().unwrap();
+        let source = batch.source("wiki").unwrap();
+        batch.commit(&CommitRecord::about("ingest", "wiki")).unwrap();
+        let view = writer.view();
+        assert_eq!(view.source_name(source).unwrap(), "wiki");
+        let other = SourceId(source.0 ^ 4);
+        let error = view.source_name(other).unwrap_err();
+        assert!(matches!(error, StoreError::Missing { family: "sources", .. }), "{error}");
+        let record = DocumentRecord {
+            source: other,
+            file: FileId(0),
+            number: 0,
+            commit: view.commit(),
+            key: Some("k".to_owned()),
+            raw: [1; 16],
+            normalised: [2; 16],
+            content: [3; 16],
+            bytes: 5,
+            chars: 5,
+            words: 1,
+            shingles: 1,
+            text_of: None,
+        };
+        assert!(view.block_hashes(&record).is_err());
     }
 }

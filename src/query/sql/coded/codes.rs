@@ -137,9 +137,11 @@ impl Codes {
                 Arc::new(names.collect::<StringArray>())
             }
             Content::SourceName => {
-                let name =
-                    |number: i64| Some(view.source_name(SourceId(u32::try_from(number).ok()?)));
-                Arc::new(numbers.map(|number| number.and_then(name)).collect::<StringArray>())
+                let name = |number: Option<i64>| {
+                    let source = number.and_then(|number| u32::try_from(number).ok());
+                    source.map(|source| view.source_name(SourceId(source))).transpose()
+                };
+                Arc::new(numbers.map(name).collect::<Result<StringArray, StoreError>>()?)
             }
             Content::Integer { unsigned: true, .. } => {
                 let number = |number: i64| u64::try_from(number).ok();

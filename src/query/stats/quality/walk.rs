@@ -14,7 +14,7 @@ use crate::query::stats::groups::{Block, Sum};
 use crate::query::stats::{SourceSpread, StatsValue};
 use model::invariant::at;
 use model::{DocId, FieldKind, SourceId};
-use store::View;
+use store::{StoreError, View};
 use text::signals::{SignalRule, SignalSet};
 
 pub(super) struct Walk<'a> {
@@ -154,8 +154,8 @@ impl<'a> Walk<'a> {
         let is_met: Vec<bool> =
             self.by_source.iter().map(|total| total.documents.documents > 0).collect();
         let apart: u64 = self.by_source.iter().map(|total| total.documents.documents).sum();
-        let named = self.sources.iter().map(|source| view.source_name(*source).to_owned());
-        let names: Vec<String> = named.collect();
+        let named = self.sources.iter().map(|source| Ok(view.source_name(*source)?.to_owned()));
+        let names: Vec<String> = named.collect::<Result<_, StoreError>>()?;
         let sources = met(&is_met, names.iter().zip(&self.by_source));
         let sources = sources.map(|(source, total)| QualitySource {
             source: source.clone(),
@@ -219,7 +219,7 @@ impl<'a> Walk<'a> {
             Ok(QualityExample {
                 id: near.document.0,
                 key: self.view.display_key(near.document, &header)?,
-                source: self.view.source_name(header.source).to_owned(),
+                source: self.view.source_name(header.source)?.to_owned(),
                 value: match self.is_whole(score) {
                     true => StatsValue::Int(near.value as i64),
                     false => StatsValue::Float(near.value),
