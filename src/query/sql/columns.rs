@@ -9,7 +9,7 @@ use crate::query::keys::Keys;
 use crate::query::relations::{Relation, Sizes};
 use arrow::array::{
     ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBuilder, Float64Array, Int64Array,
-    PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder, StringViewBuilder, UInt64Array,
+    PrimitiveArray, PrimitiveBuilder, StringArray, StringViewBuilder, UInt64Array,
 };
 use arrow::datatypes::{Float64Type, Int64Type, SchemaRef, TimestampMicrosecondType, UInt64Type};
 use arrow::error::ArrowError;
