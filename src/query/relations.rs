@@ -32,20 +32,20 @@ const REMEMBERED: usize = 1 << 16;
 
 /// Sizes of clusters. The largest, which cost most to look up, are remembered longest, so that a cluster of a million
 /// is counted once, and not once for every batch that has a member of it.
-pub(super) struct Sizes {
+pub(super) struct ClusterSizeCache {
     known: HashMap<DocId, i64>,
     /// The size from which clusters are remembered.
     least: i64,
     most: usize,
 }
 
-impl Default for Sizes {
+impl Default for ClusterSizeCache {
     fn default() -> Self {
         Self { known: HashMap::new(), least: 0, most: REMEMBERED }
     }
 }
 
-impl Sizes {
+impl ClusterSizeCache {
     /// Documents of a cluster with its witness; `members` counts those without it.
     pub(super) fn of(
         &mut self,
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn members_of_a_large_cluster_are_read_once() {
         // Every batch of 8,192 rows read all members of each of its clusters again.
-        let mut sizes = Sizes { most: 100, ..Sizes::default() };
+        let mut sizes = ClusterSizeCache { most: 100, ..ClusterSizeCache::default() };
         let mut read = 0;
         for row in 0..100_000_u64 {
             // A kept document without duplicates, then one of five large clusters.

@@ -23,14 +23,14 @@ pub struct ClusterSizes {
 }
 
 /// Counts of cluster sizes, and the largest clusters so far.
-pub(in crate::query) struct Sizes {
+pub(in crate::query) struct ClusterSizeHistogram {
     /// Clusters and their documents, by the power of two that bounds their size.
     pub(in crate::query) powers: BTreeMap<u32, (u64, u64)>,
     heap: BinaryHeap<Reverse<(u64, Reverse<DocId>)>>,
     most: usize,
 }
 
-impl Sizes {
+impl ClusterSizeHistogram {
     fn add(&mut self, cluster: DocId, size: u64) {
         let power = size.saturating_sub(1).checked_ilog2().map_or(0, |power| power + 1);
         let counts = self.powers.entry(power).or_default();
@@ -63,8 +63,8 @@ pub(in crate::query) fn cluster_sizes(
     view: &View,
     most: usize,
     counts: impl Fn(DocId) -> bool,
-) -> Result<Sizes, QueryError> {
-    let mut sizes = Sizes { powers: BTreeMap::new(), heap: BinaryHeap::new(), most };
+) -> Result<ClusterSizeHistogram, QueryError> {
+    let mut sizes = ClusterSizeHistogram { powers: BTreeMap::new(), heap: BinaryHeap::new(), most };
     // The current cluster, its size, and whether it counts.
     let mut open: Option<(DocId, u64, bool)> = None;
     for member in view.all_members()? {
@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn sizes_are_counted_by_powers_and_the_largest_known() {
-        let mut sizes = Sizes { powers: BTreeMap::new(), heap: BinaryHeap::new(), most: 2 };
+        let mut sizes =
+            ClusterSizeHistogram { powers: BTreeMap::new(), heap: BinaryHeap::new(), most: 2 };
         for (cluster, size) in [(1, 2), (5, 4), (9, 3), (12, 5), (20, 5), (30, 2)] {
             sizes.add(DocId(cluster), size);
         }

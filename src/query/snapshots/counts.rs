@@ -59,7 +59,7 @@ impl Sum {
 }
 
 /// Gives the size of documents, which must be asked for in ascending order. Holds the columns of one block.
-pub(super) struct Sizes<'a> {
+pub(super) struct DocumentSizes<'a> {
     view: &'a View,
     tokenizers: Vec<TokenizerId>,
     block: Option<u64>,
@@ -67,7 +67,7 @@ pub(super) struct Sizes<'a> {
     tokens: Vec<NumberBlock>,
 }
 
-impl<'a> Sizes<'a> {
+impl<'a> DocumentSizes<'a> {
     pub(super) fn new(view: &'a View) -> Self {
         let tokenizers = view.tokenizers().map(|(id, _)| id).collect();
         Self { view, tokenizers, block: None, bytes: NumberBlock::default(), tokens: Vec::new() }

@@ -1,7 +1,7 @@
 //! Counts what changed from one moment to a later one, in all and by group.
 
 use super::changes::{Change, Changes};
-use super::counts::{DocumentCounts, Sizes, Sum};
+use super::counts::{DocumentCounts, DocumentSizes, Sum};
 use super::moment::{Moment, SnapshotMoment};
 use super::reasons::{Reason, reason_name};
 use crate::query::error::QueryError;
@@ -98,7 +98,7 @@ pub fn snapshot_diff(
 ) -> Result<SnapshotDiff, QueryError> {
     let names: Vec<String> = by.iter().flat_map(|by| by.split(',')).map(str::to_owned).collect();
     let mut groups = Groups::by(view, &names)?;
-    let mut sizes = Sizes::new(view);
+    let mut sizes = DocumentSizes::new(view);
     let from = Moment::named(view, Some(from))?;
     let mut changes = Changes::between(view, from, Moment::named(view, to)?)?;
     let mut all = Sums::default();

@@ -1,6 +1,6 @@
 //! Counts what one snapshot keeps.
 
-use super::counts::{DocumentCounts, Sizes, Sum};
+use super::counts::{DocumentCounts, DocumentSizes, Sum};
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups};
 use model::DocId;
@@ -49,7 +49,7 @@ pub struct SnapshotSource {
 /// [`QueryError::Store`] for a snapshot that there is not, or when rows cannot be read.
 pub fn show_snapshot(view: &View, name: &str) -> Result<SnapshotDetails, QueryError> {
     let record = view.expect_snapshot(name)?;
-    let (mut groups, mut sizes) = (Groups::by(view, &[])?, Sizes::new(view));
+    let (mut groups, mut sizes) = (Groups::by(view, &[])?, DocumentSizes::new(view));
     let mut all = Sum::default();
     let mut of_sources: BTreeMap<Group, Sum> = BTreeMap::new();
     for document in view.snapshot_kept(name)?.into_iter().map(DocId) {

@@ -6,7 +6,7 @@ use super::schema::{Content, DocumentColumn};
 use crate::query::contamination::verdicts;
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
-use crate::query::relations::{Relation, Sizes};
+use crate::query::relations::{ClusterSizeCache, Relation};
 use arrow::array::{
     ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBuilder, Float64Array, Int64Array,
     PrimitiveArray, PrimitiveBuilder, StringArray, StringViewBuilder, UInt64Array,
@@ -36,7 +36,7 @@ pub(in crate::query) struct Filler<'a> {
     crowded: Option<TermId>,
     keys: Keys,
     values: HashMap<TermId, Arc<str>>,
-    sizes: Sizes,
+    sizes: ClusterSizeCache,
     /// Rows of a batch, at most. The engine would slice larger batches, and count for each slice what the whole batch
     /// holds.
     rows: usize,
@@ -70,7 +70,7 @@ impl<'a> Filler<'a> {
             view.term(system_fields::CROWDED, &system_fields::crowded_value(view.generation()))?;
         let limits = Limits::of(view);
         let text_bytes = limits.texts as u64;
-        let (keys, values, sizes) = (Keys::default(), HashMap::new(), Sizes::default());
+        let (keys, values, sizes) = (Keys::default(), HashMap::new(), ClusterSizeCache::default());
         let by_standing = needs_standings(wanted);
         Ok(Self {
             view,

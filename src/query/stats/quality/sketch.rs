@@ -16,7 +16,7 @@ type Bin = (f64, u64);
 
 /// The sketch of some values: at most 256 kB, mostly some 40.
 #[derive(Clone, Default)]
-pub(super) struct Sketch {
+pub(super) struct QuantileSketch {
     count: u64,
     nulls: u64,
     low: f64,
@@ -29,7 +29,7 @@ pub(super) struct Sketch {
     bins: Vec<Option<Box<[Bin]>>>,
 }
 
-impl Sketch {
+impl QuantileSketch {
     /// Takes a value; NaN counts as missing.
     pub(super) fn take(&mut self, value: f64) {
         if value.is_nan() {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     fn checked(values: &[f64], whole: bool) {
-        let mut sketch = Sketch::default();
+        let mut sketch = QuantileSketch::default();
         values.iter().for_each(|value| sketch.take(*value));
         sketch.take(f64::NAN);
         let told = sketch.told("x", whole);
@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn out_of_range_values_are_in_the_outer_bins() {
         checked(&[0.0, 1e-30, 1e-9, 0.5], false);
-        let mut sketch = Sketch::default();
+        let mut sketch = QuantileSketch::default();
         sketch.take(1e300);
         assert_eq!(number(sketch.told("x", false).p50), 1e300);
-        assert_eq!(Sketch::default().told("x", true).p50, None);
-        assert_eq!(Sketch::default().told("x", true).min, None);
+        assert_eq!(QuantileSketch::default().told("x", true).p50, None);
+        assert_eq!(QuantileSketch::default().told("x", true).min, None);
     }
 }

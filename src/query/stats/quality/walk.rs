@@ -3,7 +3,7 @@
 use super::QualityOptions;
 use super::border::{Near, Side, Threshold};
 use super::scored::Scored;
-use super::sketch::Sketch;
+use super::sketch::QuantileSketch;
 use super::told::{
     QualityExample, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
 };
@@ -30,7 +30,7 @@ pub(super) struct Walk<'a> {
     by_source: Vec<Total>,
     rules: Vec<Counted>,
     /// For each score: the sketch of all documents, then one for each source.
-    sketches: Vec<(Sketch, Vec<Sketch>)>,
+    sketches: Vec<(QuantileSketch, Vec<QuantileSketch>)>,
 }
 
 /// Documents, and those that at least one rule would remove.
@@ -78,7 +78,10 @@ impl<'a> Walk<'a> {
             by_source: vec![Total::default(); sources.len()],
             rules: set.rules().into_iter().filter_map(rule).collect(),
             sketches: vec![
-                (Sketch::default(), vec![Sketch::default(); sources.len()]);
+                (
+                    QuantileSketch::default(),
+                    vec![QuantileSketch::default(); sources.len()]
+                );
                 scored.signals.len()
             ],
         }
@@ -231,9 +234,9 @@ impl<'a> Walk<'a> {
     }
 
     fn scores(&self, is_met: &[bool], names: &[String]) -> Vec<QualityScore> {
-        let told = |(at, (all, by_source)): (usize, &(Sketch, Vec<Sketch>))| {
+        let told = |(at, (all, by_source)): (usize, &(QuantileSketch, Vec<QuantileSketch>))| {
             let (signal, column) = self.scored.signals.get(at)?;
-            let of_source = |(source, sketch): (&String, &Sketch)| SourceSpread {
+            let of_source = |(source, sketch): (&String, &QuantileSketch)| SourceSpread {
                 source: source.clone(),
                 column: sketch.told(signal.name, self.is_whole(at)),
             };
