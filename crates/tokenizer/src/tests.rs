@@ -345,6 +345,27 @@ fn plain_ones_of_sentencepiece_are_text_and_of_a_filter_refused() {
     let mut alone = Vec::new();
     tokenizer.encoder().encode("<s>b", &mut alone).expect("encodes");
     assert_eq!(ids[end + 1..], alone);
+    // Places of special tokens that overlap: the first takes the space that the second begins with.
+    let special = |content: &str, id: u32, takes_space: bool| {
+        json!({"id": id, "content": content, "special": true, "normalized": true, "lstrip": false,
+            "rstrip": takes_space, "single_word": false})
+    };
+    let mut file: Value =
+        serde_json::from_slice(&with_specials(TURNS, &Value::Null, &json!({}))).expect("reads");
+    let next = file["added_tokens"].as_array().expect("is there").len() as u64
+        + file["model"]["vocab"].as_object().expect("is there").len() as u64;
+    let next = u32::try_from(next).expect("is few");
+    for (at, (content, takes_space)) in (0..).zip([("<a>", true), (" <b>", false), ("<c>", false)])
+    {
+        let entry = special(content, next + at, takes_space);
+        file["added_tokens"].as_array_mut().expect("is there").push(entry);
+    }
+    let tokenizer =
+        Tokenizer::load(&serde_json::to_vec(&file).expect("writes"), &[]).expect("loads");
+    let plain = std::slice::from_ref(&(8..11));
+    let (ids, offsets) =
+        tokenizer.encoder().encode_beside_plain("<a> <b> <c>", plain).expect("encodes");
+    assert_eq!(ids.len(), offsets.len());
     // Where a normaliser leaves out what stands for the others, nothing is given.
     let filter = json!({"normalizer": {"type": "Replace", "pattern": {"Regex": "[\\x{fdd0}-\\x{fdef}\\x{f0000}-\\x{ffffd}]"}, "content": ""}});
     let json = with_specials(TURNS, &filter, &json!({"normalized": true}));

@@ -250,7 +250,7 @@ fn print_document(shown: &Shown, out: &mut Output) {
         out.line(format!("  {name}: {value}"));
     }
     if let Some(template) = &shown.chat_template {
-        let hash = template.hash.split_at(16).0;
+        let hash = template.hash.get(..16).unwrap_or(&template.hash);
         let variables = match template.variables.as_object() {
             Some(none) if none.is_empty() => "no values set".to_owned(),
             _ => format!("with {}", template.variables),

@@ -42,8 +42,9 @@ impl View {
         &self,
         record: &DocumentRecord,
     ) -> Result<[(BlockKind, Option<[u8; 16]>); 3], StoreError> {
-        let source = self.source_name(record.source)?;
-        let identity = record.key.as_ref().map(|key| key_identity(source, key));
+        let identity =
+            |key| Ok::<_, StoreError>(key_identity(self.source_name(record.source)?, key));
+        let identity = record.key.as_ref().map(identity).transpose()?;
         Ok(block_hashes((record.bytes, record.raw), identity, (record.words, record.normalised)))
     }
 

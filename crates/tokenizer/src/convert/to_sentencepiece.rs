@@ -12,7 +12,6 @@ use crate::sentencepiece::proto::{
 };
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use model::invariant::at;
 use prost::Message as _;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -447,7 +446,8 @@ pub(crate) fn unigram_pieces(
         return Err(fail(&format!("the token {id} has no finite score")));
     }
     Ok(tokens.pieces(|id, _| {
-        let (_, score) = *at(&pieces, id as usize);
+        // Added tokens have none.
+        let score = pieces.get(id as usize).map_or(0.0, |(_, score)| *score);
         #[expect(
             clippy::cast_possible_truncation,
             reason = "rounded to the precision of the format"

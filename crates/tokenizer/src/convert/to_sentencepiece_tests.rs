@@ -117,6 +117,21 @@ fn a_trained_bpe_is_written_with_its_kinds_and_reads_back() {
 }
 
 #[test]
+fn added_tokens_of_a_unigram_have_no_score() {
+    let mut file: Value = serde_json::from_slice(&read(UNIGRAM)).expect("reads");
+    let next = file["model"]["vocab"].as_array().expect("is there").len();
+    let added = json!({"id": next, "content": "<extra>", "special": false, "normalized": false,
+        "lstrip": false, "rstrip": false, "single_word": false});
+    file["added_tokens"].as_array_mut().expect("is there").push(added);
+    let json = serde_json::to_vec(&file).expect("writes");
+    let written = to_sentencepiece(&json).expect("writes").bytes;
+    let model = SentencePieceModel::decode(written.as_slice()).expect("reads");
+    let piece = &model.pieces[next];
+    assert_eq!((piece.text(), piece.score), ("<extra>", Some(0.0)));
+    assert_eq!(piece.known_kind(), Some(SentencePieceKind::UserDefined));
+}
+
+#[test]
 fn settings_without_a_sentencepiece_form_are_refused() {
     let fails = |change: fn(&mut Value)| match to_sentencepiece(&llama(change)) {
         Err(TokenizerError::Inexpressible(what)) => what,

@@ -9,7 +9,6 @@ use crate::error::{ENCODING, TokenizerError, guard};
 use crate::file::TokenizerFile;
 use crate::file::unigram::{self, UnigramVariants};
 use crate::vocabulary::Vocabulary;
-use model::invariant::text_part;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -169,12 +168,13 @@ impl LibraryReference {
         let (mut here, mut parts, mut start) = (String::new(), Vec::new(), 0);
         for (id, place) in specials {
             parts.push((here.len(), start));
-            here += text_part(text, start..place.start);
+            // The places are the library's: a special token may take the space that the next one begins with.
+            here += text.get(start..place.start).unwrap_or_default();
             here += stand_ins.signs.get(id).map_or("", |(sign, _)| sign);
             start = place.end;
         }
         parts.push((here.len(), start));
-        here += text_part(text, start..);
+        here += text.get(start..).unwrap_or_default();
         let encoding = guard(ENCODING, || stand_ins.library.encode(here.as_str(), false))?
             .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
         let there = |at: usize| {
