@@ -298,7 +298,7 @@ fn any_order_of_batches_keeps_the_same_texts_under_keep_longest() {
                         DedupScope::Global => String::new(),
                         DedupScope::PerSource => {
                             let header = view.expect_header(DocId(id)).unwrap();
-                            view.source_name(header.source).to_owned()
+                            view.source_name(header.source).unwrap().to_owned()
                         }
                     };
                     (source, view.text(DocId(id)).unwrap())
