@@ -42,9 +42,10 @@ impl View {
         &self,
         record: &DocumentRecord,
     ) -> Result<[(BlockKind, Option<[u8; 16]>); 3], StoreError> {
-        let identity =
-            |key| Ok::<_, StoreError>(key_identity(self.source_name(record.source)?, key));
-        let identity = record.key.as_ref().map(identity).transpose()?;
+        let identity = match &record.key {
+            Some(key) => Some(key_identity(self.source_name(record.source)?, key)),
+            None => None,
+        };
         Ok(block_hashes((record.bytes, record.raw), identity, (record.words, record.normalised)))
     }
 
