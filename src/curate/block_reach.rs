@@ -1,5 +1,6 @@
-//! Which stored documents a removal reaches beyond the removed ones, and which a restoration may let in again. They are
-//! searched for once for many commits, not for each: a walk over documents a group of removals.
+//! Finds the stored documents that a block reaches beside the removed ones, and those that lifting a block lets in.
+//!
+//! Both searches serve many commits at once: a walk over documents serves a whole group of removals.
 
 use crate::decide::{BlockExtent, BlockKeys, BlockReach, Blocklist, stored_sketch};
 use model::{BLOCK_SIZE, DocId, Error, Standing};

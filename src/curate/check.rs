@@ -1,4 +1,4 @@
-//! `check --deep` over what needs the crafts: fingerprints, bands, similarities and token ids.
+//! The part of `check --deep` that recomputes fingerprints, bands, similarities and token ids from the stored texts.
 
 use super::contaminate::SuiteCheck;
 use crate::decide::{EncodedText, RankNumbers, ViewRanker, check_removal, encode_text};

@@ -1,4 +1,4 @@
-//! Changes that take many commits of bounded size: what the next one looks at, how far they are, and where they stop.
+//! Runs a change in many commits of bounded size, with its progress and the places where it can be stopped.
 
 use model::{Context, DocId, Error};
 use store::{CommitBatch, CommitRecord, DocumentRecord, StoreError, StoreWriter, View};

@@ -1,4 +1,6 @@
-//! Suites of evaluation items: added, searched for in what is stored, judged, and dropped.
+//! The verbs about evaluation suites: add a suite, search stored texts for it, store verdicts, drop it.
+//!
+//! Verdicts on items and documents are stored by the documents' texts.
 //!
 //! What people decide about items and documents is stored by the documents' texts.
 

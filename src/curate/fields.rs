@@ -1,5 +1,6 @@
-//! Fields that are declared or computed, and given up, while a corpus holds documents: in commits that can be
-//! interrupted, and no commit leaves a half-filled field visible.
+//! Declares, computes and drops fields while a corpus holds documents.
+//!
+//! Commits can be interrupted between, and none leaves a half-filled field visible.
 
 use super::commits::CommitLoop;
 use super::redo::unstorable;

@@ -1,4 +1,4 @@
-//! The log as people think of it: commits grouped by the verb that made them, one entry a verb, newest first.
+//! The log by verbs: the commits that one verb made are one entry, newest first.
 
 use super::remove::{BlocksBefore, blocked_before};
 use model::{CommitSeq, Error};

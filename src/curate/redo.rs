@@ -1,6 +1,7 @@
-//! Deciding again under another policy, from stored sketches and texts: a generation beside the current one is filled
-//! commit by commit, and one small commit makes it current. Whose place documents take under it is written beside it,
-//! before the switch.
+//! Decides again under another policy, from stored sketches and texts.
+//!
+//! A new generation is filled beside the current one, commit by commit, and one small commit makes it current. Before
+//! that switch the lineages that follow from the new policy are written beside it.
 
 use super::commits::CommitLoop;
 use super::refingerprint::refingerprint;

@@ -1,6 +1,7 @@
-//! The last part of a re-decision that compares another part of documents, or under the other version of a normaliser:
-//! headers and sketches of all documents are written by the policy that is in force now, and removals block by both
-//! versions.
+//! Rewrites headers and sketches of all documents after a redo that changed what is compared.
+//!
+//! This is the last part of a redo under a policy that compares another part of documents, or has the other version of
+//! a normaliser. From then on removals block by both versions.
 
 use super::commits::CommitLoop;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};

@@ -1,4 +1,4 @@
-//! Forgetting rejected records that nobody wants to mend any more.
+//! Forgets rejected records that nobody wants to mend any more.
 
 use super::commits::CommitLoop;
 use crate::corpus::CorpusWriter;

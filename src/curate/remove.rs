@@ -1,5 +1,6 @@
-//! Removing documents and taking that back: what is asked for and kept on record, what changes in eligibility; the rest
-//! follows.
+//! Removes documents and restores them: the request, its record, and the changes in eligibility.
+//!
+//! Which documents are kept follows from eligibility and is decided elsewhere.
 
 use super::block_reach;
 use super::commits::CommitLoop;

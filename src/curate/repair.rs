@@ -1,9 +1,10 @@
-//! Derived families that were damaged and are empty now are filled again, from the rows that they follow from: commit
-//! by commit, each with its progress, so that a repair that is stopped continues. `check --deep` compares by the same
+//! Fills damaged derived families, which are empty by now, from the rows that they follow from.
+//!
+//! Each commit notes its progress, so that a repair that is stopped continues. `check --deep` compares by the same
 //! rules.
 //!
-//! Order: what needs least first. Sketches; columns, terms and bitmaps of blocks, standings among them; members;
-//! identities, texts and buckets by who stands how; suites; token ids; counters, with which the repair ends.
+//! Families with the fewest dependencies come first: sketches; columns, terms and bitmaps of blocks, standings among
+//! them; members; identities, texts and buckets by standing; suites; token ids; counters, with which the repair ends.
 
 use super::commits::CommitLoop;
 use super::contaminate::{self, SuiteReport};

@@ -1,5 +1,7 @@
-//! Which texts are trained on and analysed: a uniform sample of so many bytes, which depends on the documents' ids and
-//! lengths alone, and groups by language or by source for counts that are kept apart.
+//! The sample of texts that training and analysis read, and the groups by which their counts are kept apart.
+//!
+//! A sample is uniform and of a given number of bytes; it depends on the documents' ids and lengths alone. Groups are
+//! by language or by source.
 
 use model::{ColumnId, DocId, Error, FieldId, GOLDEN, SourceId, TermId, mix64};
 use roaring::RoaringTreemap;

@@ -1,4 +1,4 @@
-//! Settling: documents whose decision left candidates out are decided again with all of them.
+//! Settles: decides documents again, with all candidates, whose decision left candidates out.
 
 use super::commits::CommitLoop;
 use super::tokenizers::load_to_write;

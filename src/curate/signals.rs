@@ -1,4 +1,4 @@
-//! Scores of texts as fields: those of stored documents in one pass, and every ingest from then on gives its own.
+//! Stores scores of texts as fields: one pass over the stored documents, and every later ingest for its own.
 
 use super::commits::{CommitLoop, next_texts};
 use super::fields::{about, drop_field, field_in_use, finish_drops, with};

@@ -1,5 +1,4 @@
-//! The standings of documents whose bitmaps cannot be read, by what else tells them: traces, removals, matches, words and
-//! blocks.
+//! Derives standings of documents whose bitmaps cannot be read from traces, removals, matches, words and blocks.
 
 use crate::decide::{BlockKeys, Blocklist};
 use model::{BLOCK_SIZE, CommitSeq, DocId, Error, Generation, Standing};

@@ -1,4 +1,4 @@
-//! The stored tokens of documents: told with their texts, compared with those of an encoder.
+//! Shows the stored tokens of one document with their texts, and compares them with an encoder's.
 
 use super::encode::spread;
 use crate::corpus::Corpus;

@@ -1,5 +1,7 @@
-//! Undoing an ingest, and taking that back: its documents go as if they had not come, what they superseded comes back,
-//! and their records and files are unknown to the next ingest.
+//! Undoes an ingest, and takes that back.
+//!
+//! The documents of the ingest are removed, what they superseded is readmitted, and the next ingest does not know their
+//! records and files.
 //!
 //! An ingest needs more than the verbs there are: commits of the kind `undo` remove its documents and readmit what they
 //! superseded; rows of `keys` lead to that or go; its files are overtaken by file 0, so that the next ingest reads them

@@ -1,4 +1,4 @@
-//! The way back from a verb: what undoes it, or why nothing does, in the light of the verbs behind it that stand.
+//! Finds how a verb can be undone, or why it cannot, given the later verbs that still stand.
 
 use super::erase::identity_of;
 use super::fields::{ComputedField, FieldBefore, NewField};

@@ -1,4 +1,4 @@
-//! The outcome of a commit's decisions, written into its batch, with the marks of those that left candidates out.
+//! Writes the outcome of a commit's decisions into its batch, with the marks of decisions that left candidates out.
 
 use super::decision::DecisionCounts;
 use super::encode::{LoadedTokenizer, encode_kept_again};

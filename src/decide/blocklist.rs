@@ -1,4 +1,9 @@
-//! What removals by the user keep out: equal texts, keys, texts equal but for case and punctuation, similar ones.
+//! The blocklist: removals by users keep out equal texts, keys, texts equal but for case and punctuation, similar ones.
+//!
+//! Removals and purges only add blocks (`Blocklist::block`). Only `restore`, and a purge without a block, lift them
+//! (`Blocklist::lift`), and the result is written after the documents that the blocks had kept out are decided. A
+//! removal blocks by the rows of both versions of a normaliser: looking up new documents by both would fingerprint each
+//! one twice while any block exists.
 //!
 //! Removals and purges only add blocks (`Blocklist::block`); only `restore`, and a purge without a block, lift them
 //! (`Blocklist::lift`), and the result is written after the documents that they had kept out are decided. A removal

@@ -1,4 +1,4 @@
-//! The buckets of a commit's documents: their keys in one sorted run, each bucket read once, and how much of it.
+//! The band buckets of a commit's documents: keys in one sorted run, each bucket read once and up to a limit.
 
 use super::crowd::{CROWDED, CrowdIndex, WHOLE};
 use super::overlay::Overlay;

@@ -1,4 +1,4 @@
-//! Candidates for being similar: found for many documents at once, then compared by sketch and by text.
+//! Finds candidates for similarity, for many documents at once, and compares them by sketch and by text.
 
 use super::buckets::{CandidateLimits, FollowerCache, look_up_kept};
 use super::crowd::{CrowdIndex, CrowdMember};

@@ -1,11 +1,11 @@
-//! The crowd of mode `components`: of a cluster of many some members stand for all.
+//! The crowd of mode `components`: of a large cluster some members stand for all.
 //!
-//! A newcomer needs one link to each cluster that it touches, and mostly finds it to one of the first members. So
-//! of a large cluster the crowd holds some, and which buckets the others are in is noted by the cluster's name. Only
-//! when a document shares such a bucket and was not linked to the cluster are all of its members put in
-//! ([`CrowdIndex::deepen`]), as a group that those who are linked to the cluster already do not ask.
+//! A newcomer needs one link to each cluster that it touches, and mostly finds it to one of the first members. So of a
+//! large cluster the crowd holds some, and notes by the cluster's name which buckets the other members are in. Only
+//! when a document shares such a bucket and was not linked to the cluster are all its members put in
+//! ([`CrowdIndex::deepen`]), as a group that documents linked to the cluster already do not ask.
 //!
-//! It also tracks, while links are found, which documents of a commit are in one component.
+//! While links are found, the crowd also tracks which documents of a commit are in one component.
 
 use super::cluster_labels::{ClusterCoverage, ClusterLabel};
 use super::crowd::{CrowdIndex, CrowdMember, ReadMembers};

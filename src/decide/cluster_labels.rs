@@ -1,5 +1,4 @@
-//! Which documents are of one cluster, as far as the links that were found tell: disjoint sets with names; and which
-//! clusters the crowd holds in part.
+//! Disjoint sets of documents by cluster, as far as links were found, and the clusters that the crowd holds in part.
 
 use model::invariant::at;
 use model::{BucketKey, BucketMap, DocId};

@@ -1,4 +1,4 @@
-//! Mode `components`: a document's links to clusters through crowded buckets, one verified link to each cluster.
+//! Links documents to clusters through crowded buckets in mode `components`: one verified link to each cluster.
 
 use super::buckets::{CommitBuckets, look_up};
 use super::candidates::Verifier;

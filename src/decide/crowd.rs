@@ -1,9 +1,9 @@
-//! The kept members of crowded buckets, joined by what is rare among them: kept in memory by the writer
-//! from commit to commit, built of the store when they are first met, never stored.
+//! An in-memory index of the kept members of crowded buckets, joined by their rare shingles.
 //!
-//! Which buckets are here, and since when, decides what a look-up costs and not what it finds: a document's
-//! candidates are the kept members of its buckets, here or not. In mode `components` members are those that are
-//! eligible, and of a cluster of many only some are here until others are needed (`cluster_labels`).
+//! The writer keeps it from commit to commit. It is built from the store when a crowded bucket is first met, and never
+//! stored. Which buckets are held, and since when, decides what a look-up costs and not what it finds: a document's
+//! candidates are the kept members of its buckets, held or not. In mode `components` members are those that are
+//! eligible, and of a cluster of many only some are held until others are needed (`cluster_labels`).
 
 use super::cluster_labels::{ClusterLabels, PartialClusters};
 use model::{BucketKey, BucketMap, DocId, Error, Generation};

@@ -1,4 +1,4 @@
-//! Types of decisions: newcomers, decisions made here or imported, and counts of a commit.
+//! The types of decisions: newcomers, decisions made here or imported, and the counts of a commit.
 
 use model::{DedupMode, DedupScope, DocId, Match, Policy, Standing};
 use roaring::RoaringTreemap;

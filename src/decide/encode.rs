@@ -1,7 +1,6 @@
-//! Token ids and trained tokens of documents: one way to make them, for newcomers, for later
-//! tokenizers and for what is kept again.
+//! Makes token ids and trained tokens of documents: of newcomers, for later tokenizers, of those kept again.
 //!
-//! A document whose text a tokenizer refuses is stored, without ids of it.
+//! A document whose text a tokenizer refuses is stored, without ids of that tokenizer.
 
 use model::invariant::run;
 use model::{DocId, Error, LossSpan, MaskRule, SourceId, TextForm, TokenizerId};

@@ -1,5 +1,7 @@
-//! Fingerprints of stored documents as the policy of a view has them: those that are stored or, while a corpus is decided
-//! again by another part of its documents or under the other version of its normaliser, those of that policy.
+//! Fingerprints of stored documents by the policy of a view: read from the store, or computed during a redo.
+//!
+//! They are computed while a corpus is decided again by another part of its documents or under the other version of its
+//! normaliser.
 //!
 //! Rows of a generation's own would be a second family of headers and sketches, 300 bytes a document, for one run. They
 //! are written once the policy is current. Until then a record blocks other commits, since the rows of neither policy

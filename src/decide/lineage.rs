@@ -1,9 +1,9 @@
-//! Whose place each document took: what keeps a document on its side of a holdout through re-crawls.
+//! Lineage: whose place each document took, which keeps a document on its side of a holdout through re-crawls.
 //!
-//! A document takes the place of the one it supersedes, of those it displaces as witness, of its own
-//! witness when that goes, and of those it is like that depart in the commit it comes in (`successors`). It then
-//! has their roots instead of, or beside, itself. A duplicate that was never anything else has its
-//! witness's roots, without rows; a newcomer that is like nothing has its own.
+//! A document takes the place of the one it supersedes, of those it displaces as witness, of its own witness when that
+//! goes, and of similar documents that depart in the commit it comes in (`successors`). It then has their roots instead
+//! of, or beside, itself. A duplicate that was never anything else has its witness's roots, without rows; a newcomer
+//! that is similar to nothing has its own.
 
 use super::session::CommitDecisions;
 use model::{DocId, Error, Generation, Match, Standing};

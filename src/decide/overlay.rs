@@ -1,5 +1,4 @@
-//! The store as it will be after the decisions made so far in this commit: overlay over a view, with the rows that were
-//! read.
+//! An overlay of this commit's decisions over a view: the store as it will be, with a cache of the rows that were read.
 
 use super::decision::Newcomer;
 use super::fingerprints::{stored_header, stored_sketch};

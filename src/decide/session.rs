@@ -1,4 +1,4 @@
-//! Deciding within one commit: what comes and goes, then everything that follows, then the outcome.
+//! The decision session of one commit: registers what comes and goes, decides all that follows, gives the outcome.
 
 use super::buckets::CandidateLimits;
 use super::candidates::CandidateFinder;

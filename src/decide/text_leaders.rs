@@ -1,4 +1,4 @@
-//! Exact rows: the best-ranked eligible document of a text, while documents come and go.
+//! Keeps the exact rows, the best-ranked eligible document of each text, up to date while documents come and go.
 
 use super::decision::ImportState;
 use super::overlay::Overlay;

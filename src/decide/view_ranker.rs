@@ -1,4 +1,4 @@
-//! Ranks of the documents of a view: its keep order, the places of its sources in it, and the numbers of its field.
+//! Ranks the documents of a view by its keep order, the places of its sources in it, and the numbers of its field.
 
 use model::{DocId, FieldId, SourceId};
 use std::collections::HashMap;

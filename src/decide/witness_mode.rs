@@ -1,13 +1,13 @@
 //! Modes `witness` and `exact`: the lexicographically first maximal independent set, kept up to date.
 //!
-//! Standing: a document is removed if and only if a kept document that outranks it is similar. So a
-//! decision depends on documents of better rank only. What is to be decided waits in rank order; a
-//! document whose being kept changes puts those it may matter to behind itself: each is decided once.
+//! A document is removed if and only if a kept document that outranks it is similar. So a decision depends on documents
+//! of better rank only. What is to be decided waits in rank order; a document that becomes kept, or stops being kept,
+//! queues the documents behind it that it may matter to: each is decided once.
 //!
-//! Removed documents that a document kept from now on explains better than their witness does are decided again, so
-//! that the witness named is the best-ranked similar kept document, whatever came first. Only a document that is in the
-//! buckets is found: in keep orders other than `first` every one that was decided is, under `first` those that were
-//! kept once, or lost a witness.
+//! Removed documents that a newly kept document explains better than their witness does are decided again, so that the
+//! witness named is the best-ranked similar kept document, whatever came first. Only a document that is in the buckets
+//! is found: in keep orders other than `first` every one that was decided is, under `first` those that were kept once,
+//! or lost a witness.
 
 use super::buckets::FollowerCache;
 use super::crowd::WHOLE;

@@ -1,5 +1,6 @@
-//! What a commit leaves in memory for the next one of the same writer: the crowd, and which documents of large clusters
-//! have equal texts. It is a memory of what the store says, never stored: a cluster that is not in it is read.
+//! What a commit leaves in memory for the next one of the same writer: the crowd, and equal texts in large clusters.
+//!
+//! It caches what the store says and is never stored: a cluster that is not in it is read.
 
 use super::crowd::CrowdIndex;
 use model::{DocId, Generation, hash64};

@@ -1,4 +1,4 @@
-//! The epochs of a handle: stored plans, told, given row by row, written and verified.
+//! The calls of [`Corpus`] and [`CorpusWriter`] about plans: find, explain, stream, build, verify, mark, drop.
 
 use super::{BuildJob, Epoch, Explanation, Manifest, Plan, StreamOptions, Verification};
 use crate::corpus::{Corpus, CorpusWriter, shown_destination};

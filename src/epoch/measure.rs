@@ -1,4 +1,4 @@
-//! The parts of planning and of giving rows, each by itself: for benches/planning.rs.
+//! Single stages of planning and of giving rows, public for the benchmark `benches/planning.rs`.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;

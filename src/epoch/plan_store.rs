@@ -1,4 +1,4 @@
-//! Plans as a corpus stores them: kept with what they pin and with their marks, found again, dropped.
+//! Plans as a corpus stores them: saved with what they pin and with their marks, loaded, dropped.
 
 use super::coverage::PinnedSource;
 use super::error::EpochError;

@@ -1,4 +1,4 @@
-//! The answer to a statement as one file: any columns, in the forms that documents go out in.
+//! Writes the answer to a statement as one file of any columns, in the formats that documents go out in.
 
 use super::layout::{compression, table_of};
 use super::manifest::{ANSWERS, ExportedFile, losses};

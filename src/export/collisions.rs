@@ -1,5 +1,4 @@
-//! Fields of records that stand at top level: one with the name of a column beside them must say the same, and is
-//! written once.
+//! Resolves record fields at top level that have a column's name: both must say the same, which is written once.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use arrow::compute::cast;

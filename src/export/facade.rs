@@ -1,4 +1,4 @@
-//! The documents of a handle as files.
+//! The calls of [`Corpus`] that export documents and answers as files or streams.
 
 use super::{
     AnswerOptions, ExportEstimate, ExportJob, ExportManifest, ExportOptions, ExportedFile,

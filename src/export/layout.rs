@@ -1,4 +1,4 @@
-//! What the options come to: form, compression, columns, and whether one file or a directory is made.
+//! Resolves the options of an export to its layout: form, compression, columns, and one file or a directory.
 
 use super::options::ExportOptions;
 use crate::query::{declared_columns, is_of_standing};

@@ -1,4 +1,4 @@
-//! Which documents an export has.
+//! Selects the documents of an export.
 
 use super::options::ExportOptions;
 use crate::query::{Dependence, dependence, kept_in, select};

@@ -1,7 +1,7 @@
-//! One prepared chunk into one commit: identity, decision, token ids, rows.
+//! Commits one prepared chunk: identifies and decides its records, makes token ids, writes rows and progress of files.
 //!
-//! What of a chunk could not be read, and how far its files were: rejects and resume points. What a file gave as a reject
-//! before and does not give now is settled in the same commit.
+//! Progress is the rejects of the chunk and the resume points of its files. Rejects that a file gave before and does
+//! not give now are settled in the same commit.
 
 use super::decider::{arrive, compress_texts, find_equal_texts, store_document};
 use super::decisions_file::DecisionsFile;

@@ -1,4 +1,4 @@
-//! What kind of records come in, and what each of them becomes: a text, and how it is to be encoded.
+//! Converts each record of an ingest, by the kind of its records, to a text and the way to encode it.
 
 use super::chat::{ChatRenderer, ChatTemplate, RenderedChat, TemplateMarkers};
 use super::filter::IngestFilter;

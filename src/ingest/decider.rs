@@ -1,4 +1,4 @@
-//! The newcomers of a chunk: whose texts they share, what is stored of them, and their arrival where it is decided.
+//! Registers the newcomers of a chunk: finds documents of equal texts, stores new ones, and has them decided.
 
 use super::encoder::store_text_form;
 use super::fingerprinter::FingerprintedRecord;

@@ -1,4 +1,4 @@
-//! Values from outside, joined to stored documents by id or key: one commit a chunk, the same again changes nothing.
+//! Joins values from outside to stored documents, by id or key: one commit a chunk; to repeat a join changes nothing.
 
 use super::converter::declared_kinds;
 use super::field_tally::FieldTally;

@@ -1,4 +1,4 @@
-//! What the records of an ingest have for declared fields: how many values, and which ones their types cannot hold.
+//! Counts the values that records of an ingest have for declared fields, and those that the fields' types cannot hold.
 
 use super::report::{Alarm, FieldMisfits};
 use model::invariant::at;

@@ -1,4 +1,4 @@
-//! Under which sources the files of an ingest are booked, with which numbers, and what their reading is called there.
+//! The numbers and sources under which the store has the files of an ingest, and the key of the way they are read.
 
 use super::options::IngestOptions;
 use model::{Error, FileId, SourceId};

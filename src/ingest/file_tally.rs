@@ -1,4 +1,4 @@
-//! What became of the files of an ingest: each is read, unchanged or left, and what was left has its reason.
+//! Counts the files of an ingest by outcome: read, unchanged, or left out for a reason.
 
 use files::input::{CsvOddities, LeftFile, LeftRole};
 use model::is_zero;

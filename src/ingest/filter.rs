@@ -1,4 +1,4 @@
-//! Which records come in: those for which the condition of the ingest is true.
+//! Filters records by the condition of the ingest.
 
 use super::options::{IngestOptions, RecordForm};
 use files::input::{ReadItem, ReadOptions};

@@ -1,4 +1,4 @@
-//! What the fields beside token ids say of them: which are pads, which are trained on, and whether they are one text.
+//! Fields beside token ids: which ids are pads, which are trained on, and whether they are one text.
 
 use model::invariant::part;
 use model::{LossSpan, parse};

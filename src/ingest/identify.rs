@@ -1,6 +1,6 @@
-//! Which records of a chunk are new, which are known, and which supersede what is stored under their key.
+//! Identifies the records of a chunk: which are new, which are known, and which supersede what is stored under their key.
 //!
-//! The sources that the records of a chunk belong to, and the numbers of its files in each of them.
+//! The file also resolves the sources that the records belong to, and the numbers of its files in each of them.
 
 use super::file_state::FileNumbers;
 use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};

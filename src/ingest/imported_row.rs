@@ -1,4 +1,4 @@
-//! What a row of a load says was decided about its document, or about a stored one.
+//! Parses the rows of a load: decisions that were made about its documents, and changes of stored ones.
 
 use files::input::split_members;
 use model::{Standing, TokenizerId};

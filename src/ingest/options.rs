@@ -1,6 +1,4 @@
-//! What a caller says about an ingest.
-//!
-//! What a join takes and answers.
+//! The options of ingests and joins, and the report of a join.
 
 use super::chat::ChatOptions;
 use super::report::FieldMisfits;

@@ -1,12 +1,9 @@
-//! The pipeline: reading, fingerprinting and writing, each on a thread of its own.
+//! The pipeline of an ingest: reading, fingerprinting and writing, each on a thread of its own.
 //!
-//! How much text is under way between the stages of the pipeline.
-//!
-//! Chunks that wait for those behind them, to be committed with them.
-//!
-//! A chunk that takes the witness of many stored documents away has all of these decided again. With those behind it,
-//! most of them perhaps these documents under their keys, fewer are left. What is decided does not depend on how the
-//! input is cut; a chunk that waits is not stored, nor is it said that its file was read so far.
+//! A budget bounds the text that is under way between the stages. Some chunks wait for those behind them and are
+//! committed with them: a chunk that takes the witness of many stored documents away has all of these decided again,
+//! and with later chunks, most of them perhaps these documents under their keys, fewer are left. What is decided does
+//! not depend on how the input is cut; a chunk that waits is not stored, nor is it said that its file was read so far.
 
 use super::committer::{ChunkOutcome, Committer, MinBatch};
 use super::converter::RecordConverter;

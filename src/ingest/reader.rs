@@ -1,4 +1,4 @@
-//! Reads inputs in order and cuts their records, undecoded, into chunks; skips what is known to be unchanged.
+//! Reads inputs in order and cuts their records, undecoded, into chunks; skips inputs known to be unchanged.
 
 use super::file_state::FileNumbers;
 use super::file_tally::FileTally;

@@ -1,4 +1,4 @@
-//! Counts the records that could not be read, by the kind of their reason, and says what would mend most of them.
+//! Counts rejected records by the kind of their reason, and suggests the option that would mend most of them.
 
 use super::options::IngestOptions;
 use model::{Reject, RejectReason};

@@ -1,7 +1,7 @@
-//! Settles rejects: which stored ones a file does not give any more, now that it is read again.
+//! Settles stored rejects that a file does not give any more when it is read again.
 //!
-//! A reject stands under a hash, so those of a file are found by reading all of them. That is done when a file that may
-//! have some is read, and once for all files of the ingest; where they are very many, once a window of them.
+//! A reject stands under a hash, so those of a file are found by reading all rejects. That is done when a file that may
+//! have some is read, once for all files of the ingest; where rejects are very many, once a window of them.
 
 use super::options::IngestOptions;
 use super::reader::{IngestInput, InputPart};

@@ -1,4 +1,4 @@
-//! Records as items of a suite, and as texts that are only looked at: nothing is stored here.
+//! Reads records as items of an evaluation suite, or as texts to search, and stores nothing.
 
 use super::reader::IngestInput;
 use files::input::{ReadItem, ReadOptions};

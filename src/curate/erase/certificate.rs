@@ -1,4 +1,4 @@
-//! The certificate of a purge: a search of every row and every file, what it found, and the file that says so.
+//! The certificate of a purge: searches every row and every file for erased bytes, and reports what it found.
 
 use super::TOUCHED;
 use super::spellings::{self, DECODINGS};

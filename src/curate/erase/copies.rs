@@ -1,5 +1,7 @@
-//! Other documents that hold the text of documents: of the same bytes, equal under the normaliser, or near duplicates by the
-//! policy. A purge of the one leaves the text with the others.
+//! Finds other documents that hold the text of documents to purge, equal or similar.
+//!
+//! They have the same bytes, are equal under the normaliser, or are near duplicates by the policy. A purge of the one
+//! leaves the text with the others.
 
 use crate::curate::block_reach::BlockKeyIndex;
 use crate::decide::BlockReach;

@@ -1,8 +1,7 @@
-//! Erasing documents: removed first, then gone from every row and every file but for their numbers and hashes.
+//! Erases documents: a purge removes them, then erases every row and file of theirs but their numbers and hashes.
 //!
-//! A purge is begun by a commit that names its documents and why, and ended by another; a purge that was stopped
-//! between is finished by the next one. In between, each step in commits of bounded size, all of which may be made
-//! again:
+//! A commit that names the documents and the reason begins a purge, and another commit ends it; the next purge finishes
+//! one that was stopped between. In between stand these steps, each in commits of bounded size that may be repeated:
 //!
 //! * the documents are removed, as `remove` does it
 //! * `rows`: texts that they lent to others move on
@@ -12,17 +11,17 @@
 //!   `spellings`; `words` of users that do; `names` that hold one are listed
 //! * the files of the families are rewritten, and checkpoints of earlier formats removed
 //!
-//! `certificate` searches every row and every file for what was erased, and tells what it found.
+//! `certificate` searches every row and every file for what was erased, and reports what it found.
 //!
 //! A purged document stays as an empty one, with a text row of no bytes: a new mark in headers would need support in
-//! every reader, while standings and empty texts are known to all. A text that it blocks is not stored at all when it
-//! comes again, since storing it as `blocked` would bring it back to the disk.
+//! every reader, while standings and empty texts are known to all. When a blocked text comes again it is not stored at
+//! all, since storing it as `blocked` would bring it back to the disk.
 //!
 //! RocksDB writes its list of files, which has the first and last key of every table, from scratch only when it opens:
 //! so after a purge the writer closes the database and opens it again under its lock. Tables cannot be read as tables
 //! without RocksDB's own reader, which its C interface lacks: the proof rewrites families that may hide rows, counts
-//! entries against rows, and names tables that are not live. Runs that occur in a document that was not purged too are
-//! ignored, except in the purged one's own rows.
+//! entries against rows, and names tables that are not live. Runs that also occur in a document that was not purged are
+//! ignored, except in the purged document's own rows.
 
 mod certificate;
 mod copies;

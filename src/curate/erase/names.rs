@@ -1,5 +1,6 @@
-//! Names that users gave, of sources, snapshots and the like, which hold a key or a value that only erased documents have.
-//! A purge does not edit them: it lists them, with the verb that mends each.
+//! Finds names given by users (sources, snapshots, ..) that hold a key or value which only erased documents have.
+//!
+//! A purge does not edit names: it lists them, each with the verb that renames or drops it.
 
 use super::values;
 use model::{DocId, Error, FileId, SourceId, Standing};

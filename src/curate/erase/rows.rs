@@ -1,4 +1,4 @@
-//! The rows of purged documents: texts that they lent move on, what is left to know of them is hashed, then they are erased.
+//! Erases the rows of purged documents, after moving texts that they lent and hashing what stays known of them.
 
 use super::{PurgeProcedure, traces, values};
 use crate::decide::{BlockKeys, Blocklist};

@@ -1,4 +1,4 @@
-//! Spellings: words may quote as they are, and behind the escapes of JSON, CSV, addresses and base64, one inside the other.
+//! The spellings in which text may quote a document: as it is, or escaped for JSON, CSV, URLs or base64, also nested.
 
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{Engine, alphabet};

@@ -1,4 +1,6 @@
-//! Runs of bytes by which a purged document is recognised, hashed: nobody reads them, and a search finds them.
+//! Hashed runs of bytes by which a search recognises a purged document, though nobody can read them.
+//!
+//! A rolling polynomial passes over the searched bytes; only where it is a known one is the run hashed.
 //!
 //! A polynomial is rolled over the bytes that are searched, and what it meets is hashed.
 

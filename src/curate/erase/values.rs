@@ -1,4 +1,6 @@
-//! Values of documents in words that users wrote: what no other document has is a quotation, as a text or a key is.
+//! Finds values of purged documents in words that users wrote.
+//!
+//! A value that no other document has is a quotation, as a text or a key is.
 //!
 //! A value is a string or a long number among the fields of a document. It is found in words by its runs, and a word of
 //! SQL between quotes is found in a value: `author LIKE '%plinkenburger%'` quotes a part of one. That others have it too

@@ -1,5 +1,7 @@
-//! Words of users on record that quote purged documents: reasons and conditions of commits, which are redacted; and words
-//! that are in use, expressions of fields, recipes of plans, how tokenizers were made: a purge names these first.
+//! Words of users on record that quote purged documents: redacted where they are history, reported where in use.
+//!
+//! Reasons and conditions of commits are redacted. Expressions of fields, recipes of plans and records of how
+//! tokenizers were made are in use: a purge names these before it begins.
 
 use super::PurgeProcedure;
 use super::rows;

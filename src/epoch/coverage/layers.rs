@@ -1,4 +1,4 @@
-//! Whole copies of documents as nested bitmaps, and how many passes documents have had.
+//! Counts how often whole documents are covered, as nested bitmaps, and how many passes documents have had.
 
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;

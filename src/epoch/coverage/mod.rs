@@ -1,11 +1,11 @@
-//! What is owed of documents: how often each token of each document is in something.
+//! Coverage: how often each token of each document is in a set of rows, for instance in those still owed.
 //!
 //! One type says what a pass holds, what was given of it and what is left: whole documents as bitmaps of copies, others
 //! as sorted segments. Pinning, remainders, the account of an epoch and `verify` all count by it.
 //!
-//! Its laws: given and rest together are what was due, token by token, and what is given beyond that is an error that
-//! names the document; nothing depends on the order in which segments are given, nor on when they are joined. The form
-//! is canonical: a document of which a part was given has all that is left of it in segments, its whole copies too; any
+//! Given and rest together are what was due, token by token, and what is given beyond that is an error that names the
+//! document; nothing depends on the order in which segments are given, nor on when they are joined. The form is
+//! canonical: a document of which a part was given has all that is left of it in segments, its whole copies too; any
 //! other keeps its whole copies in the bitmaps, and its segments as they are.
 
 mod layers;

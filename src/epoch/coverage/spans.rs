@@ -1,4 +1,4 @@
-//! Parts of documents: which tokens of a document are covered, and how often, as sorted segments.
+//! Coverage of parts of documents: sorted segments that say which tokens are covered, and how often.
 
 use crate::epoch::pack::{EffectiveSequence, PackPolicy, Segment};
 use model::DocId;

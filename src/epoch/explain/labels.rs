@@ -1,4 +1,4 @@
-//! What of an epoch has no label, where documents say what is trained on: a loss over none of them is no number.
+//! Counts the rows, steps and documents of an epoch without a label, over which a loss is no number.
 
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;

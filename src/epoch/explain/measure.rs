@@ -1,5 +1,7 @@
-//! The mix along an epoch, what each source was due and had been given; and how much of its batches is padding, beside
-//! rows in batches as they come: what grouping by length is for.
+//! Measures the mix along an epoch, source by source, and the share of padding in its batches.
+//!
+//! The mix is measured as what each source was due and had been given. Padding is compared with that of rows in batches
+//! as they come: the difference is what grouping by length is for.
 
 use crate::epoch::error::EpochError;
 use crate::epoch::permutation::{Permutation, Purpose};

@@ -1,4 +1,4 @@
-//! What an epoch will be, before a byte is written: rows, passes, losses, shares, steps.
+//! Explains what an epoch will be, before a byte is written: rows, passes, losses, shares, steps.
 
 mod labels;
 mod measure;

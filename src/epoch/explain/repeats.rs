@@ -1,4 +1,7 @@
-//! What comes more than once: documents, and near copies of documents.
+//! Counts repeats in an epoch: documents that come more than once, and near copies of documents.
+//!
+//! The counts are taken from what passes hold, as bitmaps, so that no row is read. A pass that the epoch does not
+//! finish counts by its share.
 //!
 //! It is told from what passes hold, as bitmaps, so that no row is looked at. Of a pass that an epoch does not end, its
 //! share counts.

@@ -1,4 +1,4 @@
-//! Documents that begin or end with special tokens of their own, to which a recipe adds the same once more.
+//! Finds documents that begin or end with special tokens which the recipe adds once more.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;

@@ -1,4 +1,4 @@
-//! An explanation as the command prints it.
+//! Formats an explanation as the command prints it.
 
 use super::{Explanation, Padding, SourceExplanation};
 use crate::epoch::planning::LeftOut;

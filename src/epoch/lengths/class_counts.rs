@@ -1,4 +1,4 @@
-//! Counts of documents by (length, group of blocks), in some three bytes each, and found by rank.
+//! Counts of documents by (length, group of blocks), in about three bytes each, with search by rank.
 
 use crate::epoch::pack::LengthHistogram;
 use model::invariant::part;

@@ -1,4 +1,4 @@
-//! Lengths of documents, scanned block by block.
+//! Scans the length column of documents block by block.
 
 use super::counter::{LengthCounter, effective, find};
 use crate::corpus::Corpora;

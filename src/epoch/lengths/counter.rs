@@ -1,4 +1,4 @@
-//! Counts the lengths of a block straight from where they lie in the store.
+//! Counts the lengths of a block in its stored bytes, without decoding it.
 
 use model::invariant::part;
 use std::ops::RangeInclusive;

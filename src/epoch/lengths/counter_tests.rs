@@ -1,4 +1,4 @@
-//! What is counted and found in place is what the decoded lengths say.
+//! Tests that counts and searches in stored blocks agree with the decoded lengths.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;

@@ -1,5 +1,7 @@
-//! What each source should have had when so much was given in all, ramps between mixes included, and the exact moment
-//! when a source's share reaches an amount.
+//! The fluid share of each source: the exact amount that it is due when a given amount was given in all.
+//!
+//! Ramps between mixes are included, and so is the inverse: the exact moment at which a source's share reaches an
+//! amount.
 //!
 //! A ramp is a stretch on which shares go in a straight line from one mix to another, cut into equal linear pieces. The
 //! amount of a source is then a parabola. With `n` pieces, breakpoint `j` is at `length * j / n` and its amount there is

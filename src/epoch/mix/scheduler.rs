@@ -1,4 +1,4 @@
-//! Whole rows from a fluid: among the sources that are due, the one whose next row is needed first.
+//! Schedules whole rows from fluid shares: among the sources that are due, the one whose next row is needed first.
 //!
 //! A row of a source is due from the moment its fluid share begins to serve it, the end of its plateau at what the
 //! source has emitted, and it has its deadline when the share has served all of it. Of the rows that are due, the one

@@ -1,5 +1,6 @@
-//! What sources are worth: the rules that turn sizes, weights and fixed amounts into integers; what can be wrong with
-//! them, as values, so that a caller can word them with the names of sources.
+//! Turns sizes, weights and fixed amounts of sources into integer shares.
+//!
+//! What can be wrong with them is returned as values, so that a caller can word it with the names of sources.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! Rows cut from documents in their order: greedy (next-fit), concat, and one document a row.
+//! Cuts rows from documents in their order: greedy (next-fit), concat, and one document a row.
 
 use super::{PackPolicy, Segment};
 use crate::epoch::recipe::PackKind;

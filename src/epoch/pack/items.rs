@@ -1,4 +1,4 @@
-//! A histogram of lengths as items by size: full chunks of long documents, everything shorter, and fragments.
+//! Turns a histogram of lengths into items by size: full chunks of long documents, everything shorter, and fragments.
 
 use super::{LengthHistogram, PackPolicy, Segment};
 use std::collections::BTreeMap;

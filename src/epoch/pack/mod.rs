@@ -1,4 +1,4 @@
-//! Packing: how documents become rows. Works on lengths only; knows no store and no token ids.
+//! Packing: how documents become rows, by their lengths alone, without a store and without token ids.
 //!
 //! `policy` says how many tokens of a document are packed and how it is cut; `items` turns a
 //! histogram of lengths into items by size; `best_fit` packs items by the bulk; `cut` walks documents

@@ -1,4 +1,4 @@
-//! How many tokens of a document are packed, and where it is cut.
+//! The packing policy: how many tokens of a document are packed, and where it is cut.
 
 use super::{LengthHistogram, Segment};
 use crate::epoch::recipe::{LongDocuments, PackKind};

@@ -1,4 +1,4 @@
-//! Whether the passes of the sources reach to the end of an epoch, and the settings with which they would.
+//! Checks that the passes of the sources last to the end of an epoch, and computes settings with which they would.
 
 use super::{EPOCHS, PlanHeader, PlannedSource, RowRules, largest_total, narrow};
 use crate::epoch::error::{EpochError, ShortSource};

@@ -1,5 +1,4 @@
-//! What documents say is trained on, what an output can carry of that, and the refusal of an output
-//! that would lose it.
+//! Settles what documents say is trained on in a plan, and refuses an output that would lose it.
 
 use super::PlanHeader;
 use crate::corpus::Corpora;

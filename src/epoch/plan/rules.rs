@@ -1,4 +1,4 @@
-//! What a plan decides of the rows of a source, besides its documents: how they are packed, ordered and counted.
+//! The rules of a plan for the rows of a source: how documents are packed, ordered and counted.
 
 use crate::epoch::pack::PackPolicy;
 use crate::epoch::recipe::{

@@ -1,4 +1,4 @@
-//! The corpora beside the first one that a plan draws from, told again by texts that it draws from them.
+//! The other corpora that a plan draws from, recognised again by texts that it draws from them.
 
 use super::Plan;
 use super::masks::documents;

@@ -1,4 +1,4 @@
-//! Documents that say what of them is trained on, and have too few labels in the rows of a plan.
+//! Finds documents that say what of them is trained on and have too few labels in the rows of a plan.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;

@@ -1,4 +1,4 @@
-//! Refuses plans that cannot be had: rows that find no room in memory, rows that a format cannot fill, epochs without rows.
+//! Refuses plans that cannot be had: rows too large for memory or for a format, epochs without rows.
 //!
 //! A plan whose first epoch has no row is refused, even if a later one would have some: nobody could begin it. Where
 //! rows are carried, one epoch with a batch is enough.

@@ -1,5 +1,6 @@
-//! The moment that a plan draws from, that of a snapshot or of what a view shows, and what expressions of a recipe say of
-//! documents then: each corpus answers for its own.
+//! The moment that a plan draws from, and the answers of each corpus to a recipe's expressions at that moment.
+//!
+//! The moment is that of a snapshot, or of what a view shows.
 
 use crate::corpus::{Corpora, parts, whole, wholes};
 use crate::epoch::error::EpochError;

@@ -1,5 +1,6 @@
-//! Makes the passes of a source from its documents: strata, copies, segments, and what a parent plan left. Documents
-//! longer than a row are cut after a paragraph, else after a line, else when the row is full.
+//! Makes the passes of a source from its documents: strata, copies, segments, and what a parent plan left.
+//!
+//! Documents longer than a row are cut after a paragraph, else after a line, else when the row is full.
 //!
 //! Cuts at paragraphs stay in extensions: the pieces of a parent plan are owed as they were cut, even if the new rows
 //! are longer, since cutting again would read texts of documents that were given in part. In the stored plan the cuts

@@ -1,5 +1,4 @@
-//! What names and defaults of a recipe stand for: its snapshot, suites, tokenizer, special tokens, and the documents of
-//! each source.
+//! Resolves names and defaults of a recipe: its snapshot, suites, tokenizer, special tokens, documents of each source.
 
 use super::labels::FewLabels;
 use super::origins::{SourceOrigins, listing, origins};

@@ -1,4 +1,4 @@
-//! Which documents a source of an epoch draws from.
+//! Selects the documents that a source of an epoch draws from.
 
 use super::moment::{PlanMoment, has_moved};
 use super::suites::contaminated_documents;

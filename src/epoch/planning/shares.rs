@@ -1,5 +1,4 @@
-//! What each source gives of an epoch: its documents, tokens and rows, counted; weights, budgets and schedules as
-//! integers.
+//! Counts the documents, tokens and rows of each source, and turns weights, budgets and schedules into integers.
 
 use crate::corpus::Corpora;
 use crate::epoch::coverage::PinnedSource;

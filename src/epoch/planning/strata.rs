@@ -1,4 +1,10 @@
-//! Classes of documents of like difficulty: quantiles of a number, easiest first; surprisal is such a number.
+//! Strata: classes of documents of like difficulty, as quantiles of a number such as surprisal, easiest first.
+//!
+//! Mean surprisal says how rare the tokens of a document are among those of its source: the bits that a token costs on
+//! average under the unigram distribution of the selected documents. That is the simplest language model, and
+//! 2^surprisal is its perplexity. Counts are not smoothed, since every token of a document is among those counted.
+//!
+//! Strata are bitmaps in the plan, not thresholds, since values may be computed: about 2 bytes a document at 64 strata.
 //!
 //! Mean surprisal says how rare the tokens of a document are among those of its source: the bits a token costs on average
 //! under the unigram distribution of the selected documents, counted without smoothing, since every token of a document

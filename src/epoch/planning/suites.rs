@@ -1,4 +1,4 @@
-//! Suites and a plan: documents that have an item of one, and sources that are one.
+//! Keeps evaluation suites out of a plan: documents that have an item of a suite, and sources that are one.
 
 use super::origins::SourceOrigins;
 use crate::corpus::Corpora;

@@ -1,5 +1,9 @@
 //! The recipe: what a user asks of an epoch, as TOML.
 //!
+//! `form` is its shape, and files beside it have its tables; `ranges` bounds its numbers, `check` refuses recipes that
+//! contradict themselves or ask for what is not built. Unknown keys are errors everywhere: a misspelt option must not
+//! become a default.
+//!
 //! `form` is its shape, and files beside it have its tables; `ranges` bounds its numbers, `check` refuses what contradicts
 //! itself or is not built.
 //! Unknown keys are errors everywhere: a misspelt option must not become a default.

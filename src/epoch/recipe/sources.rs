@@ -1,4 +1,4 @@
-//! `[[source]]` and `[mix]`: the sources of an epoch, by name or by pattern, and how they share it.
+//! The tables `[[source]]` and `[mix]`: the sources of an epoch, by name or by pattern, and how they share it.
 
 use super::rows::{LongDocuments, PackKind};
 use crate::epoch::mix::Ramp;

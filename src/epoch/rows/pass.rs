@@ -1,5 +1,6 @@
-//! Goes through the rows of one pass over a stratum, and says where it stands in three numbers; documents are read in the
-//! order of the pass, one block in memory.
+//! A cursor over the rows of one pass over a stratum, whose position is three numbers.
+//!
+//! Documents are read in the order of the pass, with one block in memory.
 
 use super::pass_rows::PassRows;
 use super::{PassCount, RowRef};

@@ -1,5 +1,7 @@
-//! Goes through the rows of a source, pass after pass, its strata interleaved, and says where it stands. Under a
-//! curriculum a schedule says how much of each stratum is due at any moment of a pass.
+//! A cursor over the rows of a source, pass after pass, with its strata interleaved.
+//!
+//! Its position is a few numbers. Under a curriculum a schedule says how much of each stratum is due at any moment of a
+//! pass.
 
 use super::pass::{PassCursor, PassPosition};
 use super::{RowRef, SourceRows};

@@ -1,4 +1,4 @@
-//! The rows of an epoch in the order in which they are given: batch by batch, from any batch on.
+//! A cursor over the rows of an epoch in the order of its batches, from any batch on.
 
 use super::batches::{BatchSampler, GlobalBatch};
 use super::cursor::{RunCursor, RunPosition};

@@ -1,10 +1,10 @@
-//! From rows in the order of the mix to global batches: windows of rows are sorted, cut and permuted, so
-//! that the mix is exact at every window's end.
+//! Arranges rows that come in the order of the mix into global batches.
 //!
-//! `length-grouped` sorts a window of `mega_batch_mult` batches by length, longest first, ties as they
-//! came (transformers' sampler within a mega-batch), or puts rows of one power-of-two class together.
-//! Batches of a token budget are filled in that order, as long as the next row fits. Positions of a
-//! batch of packed rows are permuted by key, or stand by falling cost when ranks are to be balanced.
+//! Windows of rows are sorted, cut and permuted, so that the mix is exact at every window's end. `length-grouped` sorts
+//! a window of `mega_batch_mult` batches by length, longest first, ties as they came (transformers' sampler within a
+//! mega-batch), or puts rows of one power-of-two class together. Batches of a token budget are filled in that order, as
+//! long as the next row fits. Positions of a batch of packed rows are permuted by key, or stand by falling cost when
+//! ranks are to be balanced.
 
 use super::open::OpenPlan;
 use crate::epoch::error::EpochError;

@@ -1,8 +1,11 @@
-//! Indexes of epochs as they are stored with their plan: made when it is planned or asked for, believed when they are of
-//! this plan and fit it, and compared by `check --deep` with what one walk from the beginning of the run comes to.
+//! Epoch indexes as they are stored with their plan: written, loaded and believed, and checked by a walk.
 //!
-//! They are lists of integers: what the epoch comes to, its end, then every checkpoint. A checkpoint is the batches before
-//! it, the row, and for each source what it has given and where it stands. Some 15 bytes a source and checkpoint.
+//! An index is made when its epoch is planned or asked for. A stored one is believed when it is of this plan and fits
+//! it, and `check --deep` compares it with one walk from the beginning of the run.
+//!
+//! A stored index is a list of integers: what the epoch comes to, its end, then every checkpoint. A checkpoint is the
+//! batches before it, the row, and for each source what it has given and where it stands: about 15 bytes a source and
+//! checkpoint.
 //!
 //! Every rank and worker of a machine opens the epoch, so even a quick walk would be made too often. Any row is
 //! replayed from the mark before it: one every 1,024 rows, at most 8,192 in all (beyond that every second one is

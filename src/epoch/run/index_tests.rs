@@ -1,4 +1,4 @@
-//! Places that are found by number lead to the same rows as those that were walked to.
+//! Tests that positions computed by arithmetic lead to the same rows as those that were walked to.
 
 use super::{Checkpoints, EpochIndex};
 use crate::corpus::Corpora;

@@ -1,4 +1,4 @@
-//! Opens what a plan pins, and proves that the store still holds it: lengths are scanned, digests compared.
+//! Opens a plan, and proves that the store still holds what it pins: lengths are scanned, digests compared.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;

@@ -1,9 +1,9 @@
-//! What a chain of plans has left after some rows: of the passes under way the documents that they have not given, and
-//! the parts of those that they have given in part; and how many passes each document has had.
+//! Computes what a chain of plans has left after some rows, and how many passes each document has had.
 //!
-//! Given are the rows of batches, in their order. They are replayed from the last epoch that begins before every pass
-//! under way. Rows that no batch took were never given. Passes are counted by document, not by the name of a source, so
-//! that sources may be renamed, come, go and grow.
+//! Left are, of the passes under way, the documents not given and the rest of those given in part. Given are the rows
+//! of batches, in their order; they are replayed from the last epoch that begins before every pass under way. Rows that
+//! no batch took were never given. Passes are counted by document, not by the name of a source, so that sources may be
+//! renamed, come, go and grow.
 
 use super::batch_cursor::BatchCursor;
 use super::batches::BatchSampler;

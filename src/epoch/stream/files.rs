@@ -1,4 +1,4 @@
-//! Ids of rows from files that hold the rows of an epoch end to end, in its order.
+//! Reads ids of rows from files that hold the rows of an epoch end to end, in its order.
 
 use super::row::EpochRow;
 use crate::epoch::error::EpochError;

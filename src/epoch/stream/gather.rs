@@ -1,4 +1,4 @@
-//! Reads the ids of many rows at once: in the order of the store, put where the rows have them.
+//! Gathers the ids of many rows at once: documents are read in the order of the store, and ids go where rows have them.
 
 use super::row::{EpochRow, NO_SOURCE};
 use crate::epoch::error::EpochError;

@@ -1,4 +1,4 @@
-//! Batches of ids as files hold them: for trainers that ask for nothing else, no row is looked up.
+//! Reads batches of bare ids straight from files that hold them end to end, without looking up a row.
 
 use super::{Epoch, StreamOptions};
 use crate::epoch::error::EpochError;

@@ -1,7 +1,7 @@
-//! An epoch without an export: any row, any batch, or all batches from one on, read ahead in a thread.
+//! Streams an epoch without an export: any row, any batch, or all batches from one on, read ahead in a thread.
 //!
-//! Where a run stands is (epoch, next global batch): a stream opened there gives what is left of the same
-//! sequence of batches, for any number of ranks, whatever number of them there was before.
+//! A position in a run is (epoch, next global batch): a stream opened there gives what is left of the same sequence of
+//! batches, for any number of ranks, whatever number of them there was before.
 
 mod files;
 mod gather;

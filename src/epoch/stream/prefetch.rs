@@ -1,4 +1,4 @@
-//! Batches read ahead in a thread.
+//! Reads batches ahead in a thread.
 
 use super::EpochBatch;
 use super::steps::Reading;

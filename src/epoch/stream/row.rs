@@ -1,4 +1,4 @@
-//! Rows and batches of an epoch as its users have them, and where segments and pads lie in a row.
+//! Rows and batches of an epoch as its users have them, with the places of segments and pads in a row.
 
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::PadView;

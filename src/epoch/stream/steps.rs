@@ -1,5 +1,6 @@
-//! Steps of one rank, read by whoever asks for them: no thread, so the reader decides where the work is done. Ids of
-//! several steps are read together, since documents are found fastest in the order of the store.
+//! Reads the steps of one rank in the caller's thread, so the reader decides where the work is done.
+//!
+//! Ids of several steps are read together, since documents are found fastest in the order of the store.
 //!
 //! Real rows go over all ranks before pads. A loader leaves a last step without a row for every rank out for all, which
 //! is fewer rows than ranks an epoch, and counts them; pads count as rows, since who asks for them wants to lose none.

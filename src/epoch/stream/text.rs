@@ -1,4 +1,4 @@
-//! The text of rows: what of a document each row has, and which of it is trained on.
+//! Decodes the text of rows: what of a document each row has, and which of it is trained on.
 
 use super::EpochRow;
 use crate::epoch::views::{LossWeighting, loss_weights};

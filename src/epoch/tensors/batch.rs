@@ -1,4 +1,4 @@
-//! Batches as their tensors hold them: rows padded to one width, or the segments of all end to end as one row.
+//! Makes the tensors of batches: rows padded to one width, or the segments of all end to end as one row.
 
 use super::tokens::TokenView;
 use super::{TensorMaker, TensorValues, boundary};

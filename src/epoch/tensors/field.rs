@@ -1,4 +1,4 @@
-//! What a batch may have beside its ids, by name.
+//! The fields that a batch may have beside its ids, by name.
 
 /// A tensor of a batch beside `input_ids`. In the order of their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

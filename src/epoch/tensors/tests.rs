@@ -1,4 +1,4 @@
-//! Tensors of made-up batches beside the views that make batches one by one.
+//! Tests of the tensors of made-up batches against the views that make batches one by one.
 
 use super::*;
 use crate::epoch::recipe::PadView;

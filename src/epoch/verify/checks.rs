@@ -1,4 +1,4 @@
-//! The named checks of a verification and their verdict, and what is found in a row.
+//! The named checks of a verification, their verdicts, and the faults that are found in a row.
 
 use crate::epoch::pack::Segment;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What a row says of itself beside its ids and segments, each column by its definition at every position.
+//! Checks every column of a row beside its ids and segments, by the column's definition, at every position.
 
 use super::checks::{Property, RowFindings, RowPlaces};
 use crate::epoch::recipe::RowColumn;

@@ -1,4 +1,4 @@
-//! Checks from the segments in the files that each document of a source comes as often as it should in each pass.
+//! Checks, from the segments in the files, that each document of a source comes as often as it should in each pass.
 
 use crate::epoch::coverage::{CoverageCollector, CoverageExcess};
 use crate::epoch::pack::Segment;

@@ -1,4 +1,4 @@
-//! What a single row must hold, decided position by position.
+//! Checks what a single row must hold, position by position.
 
 use super::checks::{Property, RowFindings, RowPlaces};
 use super::columns::ColumnChecker;

@@ -1,4 +1,4 @@
-//! Batches of rows: padded to the longest, without their pads, or end to end; and any 0/1 mask to the tokens it keeps.
+//! Collates rows to batches: padded to the longest, without pads, or end to end; also by any 0/1 mask of tokens.
 
 use super::PadSide;
 use super::loss::{LossWeighting, labels, loss_mask, loss_weights};

@@ -1,4 +1,4 @@
-//! Rows as they stand in a batch: padded to one width, or the segments of all end to end as one row.
+//! Places rows in a batch: padded to one width, or the segments of all end to end as one row.
 
 use super::shape::{RowShape, Span, ViewError, size, wide};
 use super::{PadSide, PadView};

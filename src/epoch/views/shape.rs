@@ -1,4 +1,4 @@
-//! Where the segments of a row lie.
+//! The shape of a row: where its segments lie.
 
 use super::PadView;
 

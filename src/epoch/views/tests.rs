@@ -1,4 +1,4 @@
-//! Golden vectors and laws of the views.
+//! Tests of views: golden vectors and laws.
 //!
 //! The vectors are made by torch and transformers: `benches/peers/views.py --write`.
 

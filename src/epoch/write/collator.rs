@@ -1,4 +1,4 @@
-//! Batches of trainers made of rows that were read from the files of a build: without a corpus, on any machine.
+//! Makes the batches of trainers of rows that were read from the files of a build: without a corpus, on any machine.
 
 use super::Manifest;
 use crate::epoch::error::EpochError;

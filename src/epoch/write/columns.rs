@@ -1,5 +1,7 @@
-//! Rows of an epoch in the columns that a format has. In the thread that asks: whoever makes many batches has a pool of
-//! its own for them, and a process that was forked has no threads that a shared one counts on.
+//! Turns rows of an epoch into the columns that a format has, in the thread that asks.
+//!
+//! Whoever makes many batches has a pool of its own for them, and a process that was forked has no threads that a
+//! shared pool counts on.
 
 use super::spec::RowContext;
 use crate::epoch::error::EpochError;

@@ -1,4 +1,4 @@
-//! Bytes against the reference writers: tests/formats/epochs holds what they made of the same rows.
+//! Tests of written bytes against those that reference writers made of the same rows (`tests/formats/epochs`).
 
 use super::shards::Shards;
 use super::spec::RowContext;

@@ -1,5 +1,4 @@
-//! Rows of an epoch with their ids from the files that it was built into: read in one go, where the store is asked for
-//! every document.
+//! Reads rows of an epoch with ids from the files that it was built into: in one go, not document by document.
 
 use super::manifest::Manifest;
 use crate::epoch::error::EpochError;

@@ -1,4 +1,4 @@
-//! What was written is what is read, in every format; what no format writes is refused.
+//! Tests that every format reads back what was written, and that what no format writes is refused.
 
 use super::columns::token_batch;
 use super::format_tests::{

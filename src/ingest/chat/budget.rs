@@ -1,8 +1,7 @@
-//! What one record may cost a template: templates come from strangers' files and are programs.
+//! The bounds of rendering one record: steps, bytes that a template makes and writes, and lengths known beforehand.
 //!
-//! Bytes that the rendering of this thread may still make and write.
-//!
-//! How long values are as text, without making the text.
+//! Chat templates come from strangers' files and are programs. An allowance of the thread pays for what a template
+//! makes before it is made; so the length of a value as text is computed without making the text.
 
 use super::values::write_str;
 use minijinja::value::{Value, ValueKind};

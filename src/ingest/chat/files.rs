@@ -1,5 +1,4 @@
-//! The files of a tokenizer that have chat templates, and those that say what its special tokens are, in the order in
-//! which transformers believes them.
+//! Finds the files of a tokenizer that have chat templates and special tokens, in the order transformers believes them.
 
 use super::tags::by_tools;
 use super::template::ChatTemplate;

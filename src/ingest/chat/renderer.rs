@@ -1,4 +1,4 @@
-//! The text of a conversation, and which bytes of it are trained on.
+//! Renders the text of a conversation, and marks which bytes of it are trained on.
 
 use super::budget::{RenderBudget, RenderLimits};
 use super::conversation;

@@ -1,8 +1,8 @@
-//! The syntax tree of a template with checked functions in the place of what makes values.
+//! Rewrites the syntax tree of a template: checked functions stand in the place of whatever makes values.
 //!
-//! What the template says itself is written by way of a value, so that all that is written is counted.
-//! Nothing is left that the compiler would work out beforehand: it bounds nothing. [`CompiledTemplate`] is what comes of
-//! it.
+//! What the template writes itself is written by way of a value, so that all that is written is counted. Constant
+//! expressions are hidden from the compiler, which would compute them without a bound. The result is a
+//! [`CompiledTemplate`].
 
 use super::budget::refusal;
 use super::sandbox;

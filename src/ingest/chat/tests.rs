@@ -1,4 +1,4 @@
-//! Conversations to text and spans, by templates of the shapes that models come with.
+//! Tests of conversations rendered to text and spans, by templates of the shapes that models come with.
 
 use super::{ChatOptions, ChatRenderer, ChatShape, ChatTemplate, SpecialInContent};
 use model::{Interrupt, LossSpan};

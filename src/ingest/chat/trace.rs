@@ -1,9 +1,9 @@
-//! Where the texts of messages stand in the text of a conversation: it is rendered again with signs around each of them,
-//! and the signs are taken out.
+//! Finds where the texts of messages stand in a conversation's text, by rendering it again with signs around each.
 //!
-//! That finds answers where a template writes a turn otherwise when others follow it, and tells which message a part
-//! between generation marks is of. What stands between the texts of two messages is the end of one turn and the opening
-//! of the next; it is compared with the same place where the conversation ends there, asked for an answer or answered.
+//! The signs are taken out of the result. That finds answers where a template writes a turn otherwise when others
+//! follow it, and tells which message a part between generation marks is of. What stands between the texts of two
+//! messages is the end of one turn and the opening of the next; it is compared with the same place where the
+//! conversation ends there, asked for an answer or answered.
 
 use super::budget::RenderBudget;
 use super::conversation::{Conversation, REASONING};

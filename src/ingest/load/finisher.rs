@@ -1,13 +1,9 @@
-//! The end of a load: documents that waited for their witness are removed, and all standings are those of the load.
+//! Ends a load: removes documents that waited for their witness, and checks that all standings are those of the load.
 //!
-//! The rows are read once more for it, so that waiting rows need no memory; the work done is visible in the standings
-//! of the store, so that whoever was stopped continues. Where stored documents stand otherwise, what follows from a
-//! removal is decided, and the rows are read until nothing is left to do.
-//!
-//! Stored documents that stand otherwise with a load: what its folder `changed` says of them, read as often as it
-//! takes.
-//!
-//! The standing that a row gives to a document, of the load or stored before, and what is wrong with the row.
+//! The rows are read once more for that, so that waiting rows need no memory; the standings of the store show what is
+//! done, so that a load that was stopped continues. Where stored documents stand otherwise, what follows from a removal
+//! is decided, and the rows are read until nothing is left to do. The folder `changed` of a load lists stored documents
+//! that stand otherwise with it; it is read as often as it takes.
 
 use super::LoadOptions;
 use super::manifest::LoadManifest;

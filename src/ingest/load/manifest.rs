@@ -1,4 +1,4 @@
-//! What a load was decided with, as it says itself: it must be what the corpus decides with.
+//! The manifest of a load: the settings it was decided with, which must be those of the corpus.
 
 use super::LoadOptions;
 use crate::ingest::imported_row::TokenIdsColumn;

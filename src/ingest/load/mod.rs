@@ -1,10 +1,10 @@
-//! Documents that were decided elsewhere come in with their decisions: of a directory that `corpusdb.spark` wrote.
+//! Loads documents that were decided elsewhere, from a directory that `corpusdb.spark` wrote.
 //!
-//! They go the way of every ingest, but for the deciding: texts are fingerprinted, compressed and encoded here, and
-//! what is stored is what an ingest of the same files would have stored. `manifest` says what the load was decided
-//! with; `finisher` removes what came before its witness, and checks that all documents have the standing of the load,
-//! those among them that were stored before. What a row says is read by `imported_row`, held against the document and
-//! taken over by `load_validator`, both beside this folder. The layout is in `docs/reference/loads.md`.
+//! The documents go the way of every ingest, but for the deciding: texts are fingerprinted, compressed and encoded
+//! here, and what is stored is what an ingest of the same files would have stored. `manifest` says what the load was
+//! decided with; `finisher` removes what came before its witness, and checks that all documents have the standing of
+//! the load, stored ones included. Beside this folder, `imported_row` parses a row, and `load_validator` holds it
+//! against the document and takes it over. The layout is in `docs/reference/loads.md`.
 
 mod finisher;
 mod manifest;

@@ -1,4 +1,4 @@
-//! The rule written out plainly, and rows worked out by hand.
+//! The scheduling rule written out plainly, and rows worked out by hand.
 
 use super::{noise, point, run};
 use crate::epoch::mix::{Fluid, Ramp, Scheduler};
