@@ -1,4 +1,4 @@
-//! Identifies the records of a chunk: which are new, which are known, and which supersede what is stored under their key.
+//! Identifies the records of a chunk: which are new, which are known, and which supersede a document under their key.
 //!
 //! The file also resolves the sources that the records belong to, and the numbers of its files in each of them.
 

@@ -1,4 +1,4 @@
-//! Watches an ingest, and raises alarms: sources that lose too much, unreadable records, a cluster that grows too large.
+//! Watches an ingest, and raises alarms: sources that lose too much, unreadable records, a cluster that grows large.
 
 use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::identify::PendingDocument;

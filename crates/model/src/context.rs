@@ -1,5 +1,4 @@
-//! The context of a long operation, given besides its own arguments: progress reports, an interrupt, threads and
-//! memory.
+//! The context of a long operation beside its arguments: progress reports, an interrupt, threads and memory.
 
 use super::Interrupted;
 use std::sync::atomic::{AtomicBool, Ordering};

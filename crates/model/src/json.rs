@@ -1,5 +1,4 @@
-//! JSON text: its canonical form (one spelling for one value, whoever wrote it), and how it is read and built without
-//! losing the value of a number.
+//! JSON text: its canonical form, one spelling for one value, and how it is read and built without losing a number.
 //!
 //! Metadata is stored in the canonical form, so that a record is the same whichever way it comes in: no space between
 //! values, only the escapes that JSON needs, of a doubled name the last value at the first place, numbers as [`number`]

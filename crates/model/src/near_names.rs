@@ -1,4 +1,4 @@
-//! The error of an unknown name, and its hint: the known name that was probably meant, or the names that there are.
+//! The error of an unknown name, and its hint: the known name that was probably meant, or a list of the known names.
 
 use super::{Error, ErrorKind, Hint};
 

@@ -1,5 +1,4 @@
-//! A record as read from a file, before it is a document: where it stood, which of its tokens are trained on, and
-//! what decides whether it comes in.
+//! A record as read from a file, before it is a document: its origin, its trained tokens, and the filter for it.
 
 use super::id::TokenizerId;
 use super::json::{NotFinite, json_string, with_members};

@@ -1,5 +1,6 @@
-//! Timestamps as microseconds since 1970 in UTC: read from the spellings that programs write, shown in one, and
-//! counted by the year, quarter, month, week, day or hour that each lies in.
+//! Timestamps as microseconds since 1970 in UTC: read from many spellings, shown in one, and counted by units of time.
+//!
+//! The units are year, quarter, month, week, day and hour.
 
 use super::json_number::whole;
 use std::ops::Range;

@@ -1,8 +1,7 @@
 //! Rewrites the syntax tree of a template: checked functions stand in the place of whatever makes values.
 //!
-//! What the template writes itself is written by way of a value, so that all that is written is counted. Constant
-//! expressions are hidden from the compiler, which would compute them without a bound. The result is a
-//! [`CompiledTemplate`].
+//! What the template writes itself is written by way of a value, so that all that is written is counted. No expression
+//! is left that the compiler would compute beforehand, without a bound. The result is a [`CompiledTemplate`].
 
 use super::budget::refusal;
 use super::sandbox;

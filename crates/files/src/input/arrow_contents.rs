@@ -1,5 +1,4 @@
-//! The footer of an Arrow file, which is its table of contents, and a reader of the file's messages in the order of
-//! that table.
+//! Reads the footer of an Arrow file, its table of contents, and the file's messages in the order of that table.
 //!
 //! A batch needs the dictionaries of its columns. In a stream they stand before it; in a file the table of contents
 //! names them, and they may stand anywhere: Polars writes those of its categories behind all batches. Where they stand

@@ -1,5 +1,7 @@
-//! Values of Arrow as JSON where `arrow-json` writes something else than is meant: bytes that are a text, texts that
-//! are JSON, numbers and moments that JSON does not know, nulls among the values of a dictionary.
+//! Writes values of Arrow as JSON where `arrow-json` writes something else than is meant.
+//!
+//! These are bytes that are a text, texts that are JSON, numbers and moments that JSON does not know, and nulls among
+//! the values of a dictionary.
 
 use super::arrow_types::has_extension;
 use arrow::array::{Array, ArrayRef, AsArray, new_empty_array};

@@ -1,4 +1,6 @@
-//! Makes records of the rows of Arrow record batches: which columns are text and id, and which are kept as fields.
+//! Makes records of the rows of Arrow record batches, by the columns of text and id and those that are kept as fields.
+//!
+//! One batch is held, and as many of its rows as records as memory should hold.
 //!
 //! One batch is held, and as many of its rows as records as memory should hold.
 

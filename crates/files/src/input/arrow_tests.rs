@@ -1,5 +1,4 @@
-//! Arrow files and streams: of the reference libraries, aligned in all ways, cut, damaged, with a table of contents in
-//! another order or one that lies.
+//! Tests of Arrow files and streams: of reference libraries, aligned in all ways, cut, damaged, out of order.
 
 use super::format_tests::{golden, golden_items, objects};
 use super::tests::{Dir, drain, read, read_with, record, rejected, texts};

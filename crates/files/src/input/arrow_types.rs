@@ -1,4 +1,4 @@
-//! Columns of Arrow in another type, at any depth: bytes as the texts that they are, UUIDs as their 36 characters.
+//! Casts columns of Arrow to another type, at any depth: bytes that are texts, and UUIDs to their 36 characters.
 
 use super::csv_header::distinct_names;
 use arrow::array::{

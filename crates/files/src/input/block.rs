@@ -1,5 +1,4 @@
-//! The interface of every format that is read from a stream of bytes: it gives records that are not decoded yet, one
-//! after the other.
+//! The interface of formats that are read from a stream of bytes: it gives undecoded records one by one.
 
 use super::csv_header::CsvHeader;
 use super::csv_rows::CsvOddities;

@@ -1,4 +1,7 @@
-//! Makes a record of what a reader cut out of an input, or a reject with all its bytes.
+//! Builds a record from what a reader cut out of an input, or a reject with all its bytes.
+//!
+//! The record keeps all fields, all but some, or those that stand in one field as a JSON object, as an export writes
+//! them. The builder also decides in which form fields are stored, and how long key and fields may be.
 //!
 //! The fields that are kept are all, all but some, or those that stand in one field as a JSON object, as an export
 //! writes them. Here is also decided in which form they are stored, and how long key and fields may be.

@@ -1,5 +1,7 @@
-//! Parquet and Arrow as other programs write them: checksums, texts that are no texts, UUIDs, moments without end,
-//! footers and dictionaries that leave something out.
+//! Tests of Parquet and Arrow as other programs write them.
+//!
+//! They have checksums, texts that are no texts, UUIDs, moments without end, footers and dictionaries that leave
+//! something out.
 
 use super::format_tests::golden;
 use super::tests::{Dir, drain, read, read_with, record, rejected, texts};

@@ -1,4 +1,4 @@
-//! The header of a table of separated values: the names of its columns, and the records that its rows make under them.
+//! The header of a table of separated values: its column names, and the records that rows make under them.
 
 use super::csv_rows::{CsvCell, CsvDialect, is_whole};
 use super::error::{ReadError, field_names_for_message};

@@ -1,5 +1,4 @@
-//! Rows of separated values by RFC 4180 or with an escape before quotes: where one ends, the values in it, and whether
-//! the beginning of a text is such a table.
+//! Splits rows of separated values, by RFC 4180 or with an escape before quotes, and recognises such a table.
 //!
 //! A list of JSON objects has separators, too, so it is recognised here before a table is searched for.
 

@@ -1,4 +1,4 @@
-//! Decides which format an input has: by what the user says, by its content, then by its name.
+//! Detects the format of an input: by the user's option, then by its content, then by its name.
 
 use super::block::FormatReader;
 use super::csv_reader::CsvReader;

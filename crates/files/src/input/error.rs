@@ -1,4 +1,4 @@
-//! What stops the reading of an input, as opposed to a record that is rejected.
+//! The errors that stop the reading of an input, as opposed to rejects of single records.
 
 use super::folders::LeftRole;
 use super::table_formats::LakeFormat;

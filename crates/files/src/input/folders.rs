@@ -1,4 +1,4 @@
-//! Folders: which of their files hold records, alike on disk and in a bucket, and why the others are left.
+//! Selects the files of a folder that hold records, alike on disk and in a bucket, and says why the others are left.
 //!
 //! One rule for folders, patterns and prefixes; a file that is named by itself is always read.
 //! * What `save_to_disk` of the library `datasets` writes lists its files (`state.json`), a dictionary of splits its

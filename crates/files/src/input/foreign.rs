@@ -1,5 +1,6 @@
-//! Recognises files that must not be read as plain text: other formats, other encodings, pages, JSON, and texts
-//! annotated by a program.
+//! Recognises files that must not be read as plain text.
+//!
+//! They are of other formats or encodings, pages, JSON, or texts that a program annotated.
 //!
 //! Other formats are told by their first bytes, and by their name where a format has no mark. Annotated texts have
 //! marks of another program between their lines: dumps of a wiki, mailboxes, columns of tagged words.

@@ -1,4 +1,4 @@
-//! Formats beside lines and Parquet: files of the reference libraries, hostile ones, resumption at every record.
+//! Tests of formats beside lines and Parquet: reference files, hostile ones, resumption at every record.
 
 use super::tests::{Dir, drain, gzip, read, read_with, record, rejected, texts};
 use super::{

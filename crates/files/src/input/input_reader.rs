@@ -1,4 +1,4 @@
-//! One open input: its records in order, and from where a later reading continues.
+//! Reads one open input: its records in order, and the point from which a later reading continues.
 
 use super::arrow_rows::BatchRows;
 use super::block::{FormatReader, RawRecord, RecordPlace};

@@ -1,4 +1,4 @@
-//! One input: a file, a pipe, an object of a store, and what tells one state of it from another.
+//! One input (a file, a pipe or an object of a store), and the version that tells one state of it from another.
 //!
 //! The version of a file on disk is 128 bits that were for its time alone: the time is in the low ones, 48 bits of
 //! inode and change time above. Rows of older releases have the time only, and are compared by it.

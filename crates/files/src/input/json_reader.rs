@@ -1,4 +1,4 @@
-//! JSON objects: a line each, in arrays, or one behind the other over any number of lines.
+//! Reads JSON objects: a line each, in arrays, or one behind the other over any number of lines.
 //!
 //! The first objects vote on the text field.
 

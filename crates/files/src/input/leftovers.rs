@@ -1,4 +1,4 @@
-//! Files that editors, transfers and backups leave beside the file that they work on: an older state, or a part of it.
+//! Recognises files that editors, transfers and backups leave: older states or parts of the file that they work on.
 //!
 //! Both hold records, so their content cannot tell them from data: their names do. Of two records with one key the file
 //! that is read last wins, and an older copy mostly has the later name.

@@ -1,5 +1,7 @@
-//! What the footer of a Parquet file says, as every reader of ours takes it: counts of rows that are true, columns by
-//! their place, JSON and UUIDs by their mark, moments of 96 bits in a unit that holds them; and the checksums of pages.
+//! Corrects what the footer of a Parquet file says, for every reader of ours, and checks the checksums of pages.
+//!
+//! Counts of rows are true, columns are found by their place, JSON and UUIDs by their mark, and moments of 96 bits have
+//! a unit that holds them.
 
 use super::arrow_types::{
     as_fields, fields_with_leaves, given_columns, texts_as_bytes, with_extension, with_leaves,

@@ -1,4 +1,4 @@
-//! Tables of several files whose metadata say which of them, and which of their rows, are the table now.
+//! Recognises tables of several files whose metadata say which files, and which rows of them, are the table now.
 //!
 //! Iceberg, Delta, Hudi and Lance write new files beside old ones, and lists of deleted rows: read as loose files, rows
 //! that are deleted or replaced come in.

@@ -1,4 +1,4 @@
-//! Every format and compression, every reason to reject, damage, resumption, and path arguments.
+//! Tests of every format and compression, every reason to reject, damage, resumption, and path arguments.
 
 use super::{
     InputFile, InputFormat, InputReader, ReadError, ReadItem, ReadOptions, ResumePoint,

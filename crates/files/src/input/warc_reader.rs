@@ -1,4 +1,4 @@
-//! Reads the records of text in web archives (WARC, WET), also the bodies of answers of web servers.
+//! Reads the records of text in web archives (WARC, WET), also the bodies of web servers' answers.
 //!
 //! An archive keeps an answer as it was sent: its body is put together from its chunks and decompressed. HTML is
 //! counted and left to whoever extracts its text.

@@ -1,5 +1,4 @@
-//! The destination of an output: what it is to become, what stands under its name at the start, and the interface of
-//! the staging that makes it.
+//! The destination of an output: what is to be made, what stands under its name, and the interface of its staging.
 //!
 //! Only what stood there at the start may be replaced.
 //!

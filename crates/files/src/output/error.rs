@@ -1,4 +1,4 @@
-//! What can go wrong with an output: its name, what stands there, and the files that are written.
+//! The errors of an output: its name, what stands there, and the files that are written.
 
 use crate::remote::RemoteError;
 use model::{Error, ErrorKind, Hint, Interrupted, IoError};

@@ -1,4 +1,4 @@
-//! A file that is written and hashed by a thread of its own.
+//! Writes and hashes a file on a thread of its own.
 
 use super::error::WriteError;
 use model::IoError;

@@ -1,4 +1,4 @@
-//! Names that a record or a listing may have, and renames that replace nothing or exchange two names.
+//! Checks names that a record or a listing may have, and renames without replacing, or exchanges two names.
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs;

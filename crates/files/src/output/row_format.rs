@@ -1,5 +1,4 @@
-//! The interface of a format of epochs: facts that recipes and plans ask for, how rows become its files, and how its
-//! files become rows again.
+//! The interface of a format of epochs: facts for recipes and plans, and how its files are written and read.
 //!
 //! Each format is one file of `formats`, which writes and reads it.
 

@@ -1,4 +1,4 @@
-//! What a staging believes of an earlier run, what it replaces, and what a run leaves that was killed between two steps.
+//! Tests of a staging: what it believes of an earlier run, what it replaces, and what a killed run leaves.
 
 use super::*;
 use crate::output::OutputMaker;

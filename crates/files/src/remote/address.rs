@@ -1,5 +1,4 @@
-//! Addresses of objects and of files on web servers: their parts, and which of these are secret and stay out of
-//! messages.
+//! Parses addresses of objects and of files on web servers, and keeps their secret parts out of messages.
 
 use super::error::RemoteError;
 use model::invariant::text_part;

@@ -1,4 +1,4 @@
-//! Finding the similar ones among many sets that are much alike, without comparing with all of them.
+//! Finds the similar sets among many that are much alike, without comparing with all of them.
 //!
 //! Documents of one template share most of their shingles, so that buckets of sketches hold them all and
 //! an estimate tells few of them apart. What tells them apart is what is rare among them (`rarity`). [`FamilyIndex`] is

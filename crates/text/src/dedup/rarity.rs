@@ -1,5 +1,6 @@
-//! The rarity of shingles in a family of sets: the order that sorts the rarest first, bitmaps of the common ones, and
-//! posting lists by rare key.
+//! The rarity of shingles in a family of sets: an order by it, bitmaps of common shingles, posting lists of rare keys.
+//!
+//! The order sorts the rarest first.
 
 use model::PremixedState;
 use model::invariant::{at, part};

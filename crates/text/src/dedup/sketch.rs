@@ -1,4 +1,4 @@
-//! A set of shingles to a sketch that estimates its Jaccard similarity to another, in two forms.
+//! Turns a set of shingles into a sketch that estimates its Jaccard similarity to another, in two forms.
 //!
 //! **Native**: 256 slots of 8 bits from shingle hashes. Every slot holds 8 bits of one member of the set, chosen so
 //! that in the union of two sets each member is equally likely to be the choice: two sketches agree in a slot with

@@ -1,4 +1,4 @@
-//! Hashes of a text's tokens and of runs of them, and where in the text the tokens stand.
+//! Hashes the tokens of a text and runs of them, and says where in the text the tokens stand.
 
 use super::fingerprint::MOST_TOKENS;
 use super::normalise::{NormaliserBuffers, word_tokens};

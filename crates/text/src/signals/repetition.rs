@@ -1,5 +1,4 @@
-//! Scores of repetition in a text: runs of n words that came before, the most frequent one, and how well zstd
-//! compresses it.
+//! Scores of repetition in a text: repeated runs of n words, the most frequent run, and the compression by zstd.
 
 use super::lines::length;
 use super::words::{share, words};

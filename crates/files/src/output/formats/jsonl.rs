@@ -1,5 +1,6 @@
-//! JSON lines: an object a line; of documents and answers, where the fields of a record stand as it spelled them, at top
-//! level or as one object, and of rows of epochs, which are read back.
+//! JSON lines, an object a line: of documents, answers, and rows of epochs, which are read back.
+//!
+//! The fields of a document's record stand as the record spelled them, at top level or as one object.
 //!
 //! A row of an epoch has `input_ids`, `labels`, `seq_lengths`, `source`, `doc_ids` and `doc_offsets`, and the other
 //! columns where they are asked for; a shard is as it is, or one zstd frame.

@@ -1,5 +1,6 @@
-//! MDS version 2, which MosaicML Streaming and LLM Foundry read, written and read back: `shard.NNNNN.mds` or
-//! `shard.NNNNN.mds.zstd`, and `index.json`.
+//! MDS version 2, which MosaicML Streaming and LLM Foundry read, written and read back.
+//!
+//! Files are `shard.NNNNN.mds` or `shard.NNNNN.mds.zstd`, and `index.json`.
 //!
 //! A compressed shard is one zstd frame; limits and what shards say of themselves are of the bytes inside it.
 //! A sample is the u32 size of each column, then the columns, in the order of their names. An array

@@ -1,5 +1,6 @@
-//! The segment table `NAME.segments.parquet` beside a file of bare ids, written and read back: what is in each row, and
-//! what of it documents say is trained, even where an epoch ignores that.
+//! The segment table `NAME.segments.parquet` beside a file of bare ids: what each row has, written and read back.
+//!
+//! It also says what documents say is trained, even where an epoch ignores that.
 
 use super::parquet::{ParquetTableReader, TableFile, table_file};
 use crate::output::compression::OutputCompression;

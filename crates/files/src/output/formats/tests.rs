@@ -1,4 +1,4 @@
-//! The law of the formats: what is read back is what was written, however the rows came.
+//! Tests of the law of the formats: what is read back is what was written, however the rows came.
 
 use super::FORMATS;
 use crate::output::{

@@ -1,7 +1,6 @@
-//! Files of bare ids, written and read back: the ids of rows end to end, a segment table beside each file, and what a
-//! format has besides (an index, a header, masks).
+//! Files of bare ids, written and read back: the ids of rows end to end, and what formats have beside them.
 //!
-//! The segment table is there since boundaries are data.
+//! A segment table stands beside each file, since boundaries are data; a format may add an index, a header or masks.
 
 use super::segment_table::{SegmentTableReader, SegmentTableWriter, columns_beside};
 use crate::output::error::WriteError;
