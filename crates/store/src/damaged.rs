@@ -1,5 +1,4 @@
-//! Opens what is whole of a damaged corpus, so that it can be copied whatever is lost beside it, and writes two small
-//! files again that say where everything is.
+//! Opens the undamaged rest of a corpus, so that it can be copied, and mends two files that say where everything is.
 //!
 //! ```text
 //! as readers open it -> refused, or a table is cut short? -> links of all tables in a scratch directory, and there:

@@ -1,4 +1,4 @@
-//! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
+//! The errors of the store: user mistakes, environment faults and corruption are different variants.
 
 use model::near_names::UnknownName;
 use model::{

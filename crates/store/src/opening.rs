@@ -1,5 +1,4 @@
-//! Creates a corpus, and opens its database: to write to it, to try an ingest on a copy, or to look at it beside
-//! damage.
+//! Creates a corpus, and opens its database: for writing, for a trial ingest on a copy, or for a look beside damage.
 //!
 //! A trial works on a twin of hard links, so that it runs the code of the real run and leaves the corpus as it is, its
 //! format too. In a program that writes it works on a checkpoint of RocksDB, under the lock that the program has: for a

@@ -1,4 +1,4 @@
-//! Both encoders, training and GPT-2's files, on tokenizers small enough to make here.
+//! Tests of both encoders, training and GPT-2's files, on tokenizers small enough to make here.
 
 use super::engine::hostile_texts::hostile_texts;
 use super::engine::reference::LibraryReference;

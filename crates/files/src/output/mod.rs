@@ -1,4 +1,4 @@
-//! Writes output files: rows in record batches become groups, groups become files, and no file is seen before it is whole.
+//! Writes output files: rows in record batches become groups, groups files, and no file is seen before it is whole.
 //!
 //! A file is made beside its name and hashed while it is written. `output_file` judges what a name for a single file
 //! stands for, and makes the file; `destination` does so for outputs that are resumed, documents and epochs, and says what

@@ -1,5 +1,6 @@
-//! Numbers in blocks of 65,536 values: dense stored form with min and max, patches, merging; and one stored block as it
-//! lies, its numbers read in place, without a decoded copy.
+//! Numbers in blocks of 65,536 values: the stored form, its patches and their merging, and reads in the stored bytes.
+//!
+//! The stored form is dense, with min and max. A stored block is read number by number without a decoded copy.
 
 use crate::bytes::cursor::ByteCursor;
 use crate::error::DecodeError;

@@ -1,4 +1,4 @@
-//! The record of an output: what left the corpus, where to, and which documents it had.
+//! The record of an output as bytes: what left the corpus, where to, and which documents it had.
 //!
 //! A file of the folder `outputs` and a row have the same bytes: a form, the record as JSON behind its length, the
 //! documents, a checksum.

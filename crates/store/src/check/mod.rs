@@ -1,12 +1,12 @@
-//! `check` over what the store derives itself, and its repair: journal, checksums, bitmaps, columns, counters, rows
-//! that name other rows.
+//! Checks what the store derives itself, and repairs it.
 //!
-//! `curate` checks what needs the crafts (sketches, similarities, ids). Rows that would have to be looked up value by
-//! value, or held for the whole corpus, are compared by sums first: `postings`, `matches`.
+//! A check reads the journal, checksums, bitmaps, columns, counters, and rows that name other rows. `curate` checks
+//! what needs the crafts (sketches, similarities, ids). Rows that would have to be looked up value by value, or held
+//! for the whole corpus, are compared by sums first: `postings`, `matches`.
 //!
-//! A repair makes again what is derived: `repair` empties the damaged families, `rebuild` computes a block of their rows
-//! from base rows (`block` compares these with what is stored), `fill` writes what needs no craft, `carried` keeps what
-//! follows from nothing else, and `lost` says what of that cannot be read.
+//! A repair makes again what is derived: `repair` empties the damaged families, `rebuild` computes a block of their
+//! rows from base rows (`block` compares these with what is stored), `fill` writes what needs no craft, `carried` keeps
+//! what follows from nothing else, and `lost` says what of that cannot be read.
 
 mod block;
 mod carried;

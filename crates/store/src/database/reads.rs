@@ -1,5 +1,6 @@
-//! A pinned moment of the open database with typed reads, and the checked iterator: a damaged block is an error, never
-//! an early end.
+//! Typed reads of a pinned moment of the open database, and the checked iterator: a damaged block is an error.
+//!
+//! A plain iterator would end early there.
 
 use crate::bytes::key::{StoreKey, after_prefix};
 use crate::database::family::{RowKind, StoreFamily, corrupt_row, damaged_family, family_handle};

@@ -1,5 +1,4 @@
-//! Documents that share a band bucket of the sketch: readers ask for them, and a commit makes documents join and leave
-//! buckets.
+//! Adds reads of the documents that share a band bucket to views, and joining and leaving buckets to commits.
 
 use crate::batch::CommitBatch;
 use crate::error::StoreError;

@@ -1,5 +1,6 @@
-//! Declared fields: the names they may have, the records of those that were added, their values filled in or erased in
-//! commits of bounded size, and keywords as the metadata spells them.
+//! Declared fields: their names, their records, and their values, filled in or erased in commits of bounded size.
+//!
+//! Keywords are read as the metadata spells them.
 
 use crate::batch::CommitBatch;
 use crate::bytes::key::{

@@ -1,5 +1,4 @@
-//! The family `terms`: the dictionary of (field, value) pairs in both directions, and those that no document has any
-//! more.
+//! The family `terms`: the dictionary of (field, value) pairs in both directions, and its terms without documents.
 #![expect(clippy::big_endian_bytes, reason = "ids in values have the byte order of keys")]
 
 use crate::batch::CommitBatch;

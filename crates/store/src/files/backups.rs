@@ -1,5 +1,4 @@
-//! The backups in one place: files under the hash of their content, and a manifest for each moment, which is written
-//! last.
+//! The backups in one place: files under the hash of their content, and a manifest for each moment, written last.
 //!
 //! ```text
 //! corpusdb-backups     marker: the form, and the corpus whose backups they are

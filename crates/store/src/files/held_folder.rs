@@ -1,5 +1,4 @@
-//! The folder of a corpus as its writer opened it: names that lead into it wherever it is moved to, and what stands at
-//! its path by now.
+//! The folder of a corpus as its writer opened it: paths into it that survive a move, and a check of what is there now.
 //!
 //! RocksDB opens its files by name, also in the background and when it closes, where nobody can stop it. By the path of
 //! a folder that was exchanged it would write tables over those of the corpus that was put in its place. On Linux a name

@@ -1,4 +1,4 @@
-//! Logs that are cut, emptied, zeroed or gone: whatever became of one, nothing opens with a hole.
+//! Tests of logs that are cut, emptied, zeroed or gone: nothing opens with a hole.
 
 use super::*;
 use crate::bytes::record::{CommitRecord, RejectRecord};

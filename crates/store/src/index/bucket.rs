@@ -1,5 +1,6 @@
-//! The families `bands` and `bands_more`: the first member of a bucket, and its further ones, so that no member list is
-//! ever rewritten.
+//! The families `bands` and `bands_more`: the first member of a bucket, and its further ones.
+//!
+//! Thus no member list is ever rewritten.
 //!
 //! The first row says by a sixth byte whether there are further ones: without it every hit would cost a second look-up.
 #![expect(clippy::big_endian_bytes, reason = "document ids in values have the byte order of keys")]

@@ -1,5 +1,6 @@
-//! The family `band_runs`: sorted runs, each the entries that one commit put into buckets of one generation, until they
-//! are folded into the families; and one row of counters over all of the index.
+//! The family `band_runs`: sorted runs of bucket entries until they are folded, and one row of counters of the index.
+//!
+//! A run has the entries that one commit put into buckets of one generation.
 #![expect(clippy::big_endian_bytes, reason = "entries compare as their bytes do")]
 
 use crate::bytes::cursor::ByteCursor;

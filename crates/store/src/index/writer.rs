@@ -1,5 +1,4 @@
-//! The writer's end of the band index: stages the entries of a commit, folds runs when they are many, and drops
-//! generations that are given up.
+//! The writer's end of the band index: stages the entries of a commit, folds many runs, drops abandoned generations.
 //!
 //! With a generation go its runs, which a later folding would make rows of again, its counters, and what the filter
 //! knows of it.

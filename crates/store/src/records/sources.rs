@@ -1,5 +1,7 @@
-//! The families `sources` and `files`: sources with their counters, how far their files were read, and which files hold
-//! keys that another file's records superseded since: such a file is read again, and its content wins.
+//! The families `sources` and `files`: sources with their counters, and the state of their files.
+//!
+//! A file's state is how far it was read, and whether it holds keys that another file's records superseded since: such
+//! a file is read again, and its content wins.
 
 use crate::batch::CommitBatch;
 use crate::bytes::cursor::not_empty;

@@ -1,5 +1,6 @@
-//! How long the counted pre-tokens are at smaller sizes of the vocabulary, by kind of model: a BPE is replayed merge by
-//! merge, a WordPiece cut greedily once for all sizes, a Unigram trained to each size.
+//! Computes how long counted pre-tokens are at smaller sizes of the vocabulary, by kind of model.
+//!
+//! A BPE is replayed merge by merge, a WordPiece cut greedily once for all sizes, a Unigram trained to each size.
 
 use super::curve::{MARGIN, MergeCounts, SMALLEST, SizeLengths, VocabularyCurve};
 use super::subject::{AnalysedTokenizer, VocabularyToken};

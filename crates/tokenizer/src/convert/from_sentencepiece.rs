@@ -1,4 +1,4 @@
-//! A SentencePiece `.model` as a `tokenizer.json`.
+//! Converts a SentencePiece `.model` to a `tokenizer.json`.
 //!
 //! The ids of a `.model` are those of `sentencepiece`; the file that is written here lists its tokens, and says what
 //! other programs need to come as near to these ids as a `tokenizer.json` can: the compiled map of characters, white

@@ -1,4 +1,4 @@
-//! Models written and read back, and what is refused.
+//! Tests of models written and read back, and of what is refused.
 
 use super::to_sentencepiece;
 use crate::convert::{TokenizerInput, convert};

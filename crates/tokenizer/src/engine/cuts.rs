@@ -1,4 +1,4 @@
-//! Where a long text may be cut so that the ids of its parts, one behind the other, are its own.
+//! Finds where a long text may be cut so that the ids of its parts, one behind the other, are its own.
 //!
 //! A place is one space between two visible ASCII characters. Nothing reaches over it when, by the file: the
 //! normalizer has only steps that look at single characters, at the ends of the text, or for strings that

@@ -1,4 +1,4 @@
-//! Extensions of every kind of model, judged by the reference implementation.
+//! Tests of extensions of every kind of model, judged by the reference implementation.
 
 use super::base::ExtensionBase;
 use super::bpe::ExtendableBpe;

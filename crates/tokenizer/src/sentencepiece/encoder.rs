@@ -1,4 +1,4 @@
-//! The ids of a text by SentencePiece's algorithm, and where their pieces stand in it.
+//! Encodes a text by SentencePiece's algorithm: its ids, and where their pieces stand in it.
 
 use super::decoder::PieceDecoder;
 use super::fail;

@@ -1,4 +1,4 @@
-//! A normalised text cut into pieces, as SentencePiece's models cut it: BPE, Unigram, words, characters.
+//! Cuts a normalised text into pieces, as SentencePiece's models cut it: BPE, Unigram, words, characters.
 //!
 //! * BPE (`bpe_model.cc`) joins, over the whole text, the two neighbours whose joined spelling is the piece with the
 //!   best score, the leftmost where scores are equal. User symbols are found first and are never joined. Pieces that are

@@ -1,4 +1,4 @@
-//! Trained models against the stock trainers', on tables small enough to make here.
+//! Tests of trained models against the stock trainers', on tables small enough to make here.
 
 use super::*;
 use crate::engine::hostile_texts::hostile_texts;
