@@ -12,7 +12,7 @@ use text::dedup::{Fingerprinter, block_keys};
 
 /// Removed documents searched for together: some 50 bytes each, for each way they are met in.
 const GROUP: usize = 1 << 18;
-/// The same where similarity counts: 64 keys each.
+/// Documents of one group where similarity counts: each has 64 keys.
 const SIMILAR_GROUP: usize = 1 << 13;
 /// Documents read as one piece of parallel work.
 const PIECE: usize = 1 << 12;
@@ -153,7 +153,7 @@ impl BlockKeyIndex {
         Ok(())
     }
 
-    /// Of `candidates` those that are met, by the first document that they meet.
+    /// The documents of `candidates` that match an indexed one, grouped by the first document that they match.
     pub(super) fn find(
         &self,
         view: &View,

@@ -210,7 +210,7 @@ impl DocumentChecker<'_> {
             );
         }
         let stored = self.view.sketch_of(document)?;
-        // Of a purged one it may stay where the text is gone.
+        // The sketch of a purged document may stay where its text is gone.
         if standing != Standing::Purged
             && stored.as_deref() != print.sketch.as_ref().map(Sketch::as_bytes)
         {

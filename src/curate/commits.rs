@@ -26,31 +26,23 @@ impl<'a> CommitLoop<'a> {
         Self { context: *context, commits: 0 }
     }
 
-    /// The same change continues with another stage.
+    /// Begins another stage of the same change.
     pub(super) fn stage(&self, stage: &str, total: Option<u64>) {
         self.context.progress.end();
         self.context.progress.begin(stage, total);
     }
 
-    /// # Errors
-    /// [`Error`] when a stop was requested.
     pub(super) fn check_interrupt(&self) -> Result<(), Error> {
         Ok(self.context.check_interrupt()?)
     }
 
     /// The batch of the next commit, for which there is something to do.
-    ///
-    /// # Errors
-    /// [`Error`] when a stop was requested, or the disk refuses.
     pub(super) fn batch<'w>(&self, writer: &'w mut StoreWriter) -> Result<CommitBatch<'w>, Error> {
         self.check_interrupt()?;
         Ok(writer.begin()?)
     }
 
     /// Makes a commit, with which `done` of the stage's total are done.
-    ///
-    /// # Errors
-    /// [`Error`] when the disk refuses.
     pub(super) fn commit(
         &mut self,
         batch: CommitBatch<'_>,
@@ -64,9 +56,6 @@ impl<'a> CommitLoop<'a> {
     }
 
     /// Makes a commit of a stage whose total is not known: told are the commits.
-    ///
-    /// # Errors
-    /// As [`CommitLoop::commit`].
     pub(super) fn commit_next(
         &mut self,
         batch: CommitBatch<'_>,

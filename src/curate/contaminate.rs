@@ -438,7 +438,7 @@ pub fn judge(writer: &mut StoreWriter, all: &[Judgement]) -> Result<JudgeReport,
 struct JudgedItems {
     /// Numbers of the items by their id.
     items: BTreeMap<String, Vec<u32>>,
-    /// Of each n-gram that one of them has, which of them.
+    /// For each n-gram of a searched item: the items that have it.
     grams: BTreeMap<u32, Vec<u32>>,
     /// How many n-grams the suite has.
     all: u32,

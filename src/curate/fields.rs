@@ -567,7 +567,7 @@ fn raw(value: &Computed) -> Result<Box<RawValue>, Error> {
         .map_err(|error| Error::bad_input(format!("a value cannot be written as JSON: {error}")))
 }
 
-/// That the recipes of stored plans name a field.
+/// The error that recipes of stored plans name a field.
 pub(super) fn field_in_use(field: &str, plans: &[u32]) -> Error {
     in_use(format!(
         "the recipes of plans {} use field `{field}`: the plans stay, but cannot be planned or extended again without it",

@@ -233,7 +233,7 @@ impl<'v> History<'v> {
         LogEntry {
             commit: verb.first.0,
             last: verb.last.0,
-            // Its commits say how far it was.
+            // The subjects of a purge's commits say how far it was.
             subject: if record.kind == "purge" { String::new() } else { record.subject },
             verb: record.kind,
             added: record.added,

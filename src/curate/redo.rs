@@ -198,7 +198,7 @@ pub fn switch(
     context: &Context<'_>,
 ) -> Result<(), Error> {
     if writer.view().refingerprinted()?.is_some() && writer.view().policy() == policy {
-        // It was stopped when the decisions were in force already.
+        // The redo was stopped when its decisions were in force already.
         refingerprint(writer, context)?;
         return Ok(writer.flush()?);
     }
@@ -253,7 +253,7 @@ fn words(policy: &Policy) -> Result<String, Error> {
     serde_json::to_string(policy).map_err(unstorable)
 }
 
-/// That a policy cannot be written as JSON, or read.
+/// The error that a policy cannot be written as JSON, or read.
 pub(super) fn unstorable(error: serde_json::Error) -> Error {
     Error::of(ErrorKind::BadPolicy, format!("the policy cannot be stored: {error}"))
 }

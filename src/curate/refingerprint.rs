@@ -53,9 +53,6 @@ pub(super) fn refingerprint(writer: &mut StoreWriter, context: &Context<'_>) -> 
 }
 
 /// What the policy in force makes of documents that have a text.
-///
-/// # Errors
-/// [`Error`] when a row cannot be read.
 pub(super) fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFingerprint>, Error> {
     let policy = view.policy();
     let of = |craft: &mut Fingerprinter, id: u64| {
@@ -66,7 +63,7 @@ pub(super) fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFin
             return Ok(None);
         }
         let print = craft.fingerprint(&view.compared_text(document)?);
-        // Of two conversations with one text the turns or prompts may be two texts.
+        // Two conversations with the same text may have different turns or prompts.
         let is_own = header.text_of.is_none() || policy.compared != ComparedPart::Text;
         let sketch = print.sketch.as_ref().filter(|_| is_own);
         let sketch = sketch.map(|sketch| sketch.as_bytes().to_vec());

@@ -18,7 +18,7 @@ use store::{BlockKind, CommitBatch, CommitRecord, StoreWriter, View};
 
 /// Documents excluded or readmitted in one commit.
 pub(super) const CHUNK: usize = 1 << 14;
-/// The same where each has 64 rows of what is similar to it.
+/// Documents of one commit where each has 64 rows of what is similar to it.
 const SIMILAR_CHUNK: usize = 1 << 11;
 
 /// Removed documents by what they block, or blocked before a verb.
@@ -273,7 +273,7 @@ impl KeptChanges {
     }
 }
 
-/// Those of removed documents for which `is_one` holds.
+/// The removed documents for which `is_one` holds.
 fn removed_that(
     view: &View,
     removed: &RoaringTreemap,

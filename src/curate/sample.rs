@@ -76,7 +76,7 @@ impl TextGrouping {
 
 /// The groups of a selection.
 pub struct TextGroups {
-    /// Their names, most bytes first.
+    /// The names of the groups, most bytes first.
     pub names: Vec<String>,
     /// The column whose values tell them apart.
     column: Option<ColumnId>,

@@ -29,7 +29,7 @@ impl ShownGeneration {
 }
 
 impl StandingRules {
-    /// Those of a view, with the bitmaps that could not be read.
+    /// The rules for a view whose bitmaps `lost` cannot be read.
     ///
     /// # Errors
     /// [`Error`] when rows of removals or snapshots cannot be read.
@@ -62,9 +62,6 @@ impl StandingRules {
     }
 
     /// Gives the removed and purged documents of a block that no bitmap has their standing.
-    ///
-    /// # Errors
-    /// [`Error`] when rows cannot be read.
     pub(super) fn fill_removed(
         &self,
         batch: &mut CommitBatch<'_>,
@@ -75,9 +72,6 @@ impl StandingRules {
 
     /// Gives all documents of a block that no bitmap has their standing, in every generation that is shown. Those that
     /// were removed have theirs.
-    ///
-    /// # Errors
-    /// [`Error`] when rows cannot be read.
     pub(super) fn fill(&self, batch: &mut CommitBatch<'_>, block: u64) -> Result<(), Error> {
         let view = batch.view().clone();
         let mut blocklist = Blocklist::new(&view)?;
@@ -116,7 +110,7 @@ impl StandingRules {
                 if known.of(document.slot()).is_some() {
                     continue;
                 }
-                // Of an earlier generation documents that came later have none.
+                // Documents that came later have no standing in an earlier generation.
                 if !shown.is_current() && view.expect_header(document)?.commit > shown.until {
                     continue;
                 }

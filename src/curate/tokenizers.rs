@@ -417,7 +417,7 @@ fn about(name: &str) -> CommitRecord {
     CommitRecord::about("tokenizer", name)
 }
 
-/// That something depends on what is to be dropped.
+/// The error that something depends on what is to be dropped.
 pub(super) fn in_use(message: String) -> Error {
     Error::of(ErrorKind::Failed, message).with_hint(Hint::text("`force=` drops it anyway"))
 }

@@ -131,7 +131,7 @@ pub struct ExtensionRecord {
 }
 
 impl ExtensionRecord {
-    /// Those of an extension of the tokenizer `base`, made at a commit.
+    /// The record of an extension of the tokenizer `base`, made at a commit.
     #[must_use]
     pub fn of(
         base: &str,

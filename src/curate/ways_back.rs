@@ -45,9 +45,6 @@ pub(crate) struct Undoable {
 }
 
 /// The newest `limit` verbs, newest first.
-///
-/// # Errors
-/// [`Error`] when rows cannot be read.
 pub(crate) fn log(view: &View, limit: usize) -> Result<Vec<LogEntry>, Error> {
     let (mut history, mut found) = (History::new(view)?, Vec::new());
     while found.len() < limit
@@ -106,7 +103,7 @@ pub(crate) fn undoable(view: &View, commit: Option<CommitSeq>) -> Result<Undoabl
     Err(no_undo(&what, &why, None))
 }
 
-/// That a verb cannot be undone, and the command that does it, where one does.
+/// The error that a verb cannot be undone, with the command that has the same effect, where there is one.
 fn no_undo(what: &str, why: &str, command: Option<String>) -> Error {
     let hint = match command {
         Some(command) => Hint::text("run it").with_command(command),

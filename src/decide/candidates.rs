@@ -181,7 +181,7 @@ fn prefetch(
                     answer.skipped = skipped;
                 }
                 let mut verifier = Verifier::new(overlay, document, &sketch);
-                // Those that outrank the document come first.
+                // Candidates that outrank the document come first.
                 for candidate in candidates {
                     let Some(matched) = verifier.verify(candidate.document, craft)? else {
                         continue;

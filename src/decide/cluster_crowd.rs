@@ -29,7 +29,7 @@ impl CrowdIndex {
         read: &ReadMembers<'_>,
     ) -> Result<(), Error> {
         let (mut taken, mut passed) = (Vec::new(), BTreeMap::<ClusterLabel, Vec<DocId>>::new());
-        // Of each cluster the members taken, and those of them that are not held yet.
+        // For each cluster: how many members are taken, and how many of these are not held yet.
         let mut here: BTreeMap<ClusterLabel, (u32, u32)> = BTreeMap::new();
         for member in members {
             let cluster = cluster(*member)?;
@@ -86,7 +86,7 @@ impl CrowdIndex {
                 self.labels.enter(document, label);
             }
         }
-        // Those that were there may have been of a cluster that was put together again since.
+        // Members that were held before may be of a cluster that was put together again since.
         members.iter().for_each(|one| {
             if of(self, one) {
                 self.labels.enter(*one, label);

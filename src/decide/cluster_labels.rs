@@ -125,14 +125,14 @@ const NOTE: usize = 64;
 /// Which clusters are held in part.
 #[derive(Default)]
 pub(super) struct PartialClusters {
-    /// Of each bucket the clusters of whose members some were skipped.
+    /// For each bucket: the clusters some of whose members were skipped.
     pub(super) passed: BucketMap<Vec<ClusterLabel>>,
     /// Names in these, in all buckets.
     notes: usize,
     /// The clusters whose members are all in a family, and those for whose members it has no room.
     pub(super) deep: BTreeSet<(u32, ClusterLabel)>,
     pub(super) beyond: BTreeSet<(u32, ClusterLabel)>,
-    /// Of this commit: members that were skipped. The store does not have them in a cluster yet.
+    /// Members that were skipped in this commit. The store does not have them in a cluster yet.
     pub(super) joined: Vec<(ClusterLabel, DocId)>,
 }
 
@@ -142,7 +142,7 @@ impl PartialClusters {
         self.joined = Vec::new();
     }
 
-    /// There may be room now.
+    /// Retries clusters that were full: there may be room now.
     pub(super) fn try_again(&mut self) {
         self.beyond.clear();
     }
@@ -167,7 +167,7 @@ impl PartialClusters {
 pub(super) enum ClusterCoverage {
     Some,
     All,
-    /// There is no room for all.
+    /// There is no room for all members.
     Full,
 }
 

@@ -56,8 +56,8 @@ pub(super) struct CrowdIndex {
     pub(super) shallow: PartialClusters,
     /// Documents that joined buckets in this commit that are not whole, while such buckets are scanned.
     late: Option<FamilyIndex>,
-    /// Of this commit: the kept members of large buckets with few kept members, as they were read. They are not crowd:
-    /// a family of so few would be in no good order for those that come.
+    /// The kept members of large buckets with few kept members, as this commit read them. Such buckets are not
+    /// crowded: a family of so few would be in no good order for later members.
     few: BucketMap<Box<[DocId]>>,
     /// Bytes of these.
     few_bytes: usize,
@@ -235,7 +235,7 @@ impl CrowdIndex {
             home = Some(at);
             is_whole &= entrants.into_iter().all(|entrant| self.put(at, None, entrant));
         }
-        // Those that join have a family to come into, also when nobody is there yet.
+        // Documents that join later need a family to join, also when the bucket has no member yet.
         let home = home.or_else(|| is_whole.then(|| self.found(&[])));
         if is_new
             && let Some(at) = home
@@ -341,7 +341,7 @@ impl CrowdIndex {
         self.late.as_ref().is_some_and(|late| late.contains(document))
     }
 
-    /// Of the documents that joined buckets that are not whole, those that `admit` lets pass and that may be similar.
+    /// Documents that joined partly held buckets, that `admit` lets pass, and that may be similar.
     pub(super) fn find_late(
         &mut self,
         sought: FamilyQuery<'_>,

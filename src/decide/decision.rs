@@ -78,7 +78,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// That a document is kept.
+    /// The decision that a document is kept.
     pub(super) const KEPT: Self = Self { standing: Standing::Kept, matched: None };
 }
 

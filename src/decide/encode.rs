@@ -45,7 +45,7 @@ pub struct EncodedBatch {
     mask_rule: MaskRule,
     ids: Vec<u32>,
     ends: Vec<usize>,
-    /// Of documents whose tokens are not all trained: their place, and the trained ones.
+    /// The documents whose tokens are not all trained, by place, with the trained tokens.
     spans: Vec<(usize, Vec<LossSpan>)>,
     /// Documents that spell a special token as text, by its place among the tokenizer's, and the last of
     /// them; empty while there is none.
@@ -311,7 +311,8 @@ pub fn encode_kept_again(
     encode_again(batch, tokenizer, documents, (&mut refused, &mut engines))
 }
 
-/// As [`encode_kept_again`]; adds to `refused` the texts that have no ids, and to `engines` those that were encoded.
+/// Works like [`encode_kept_again`], and adds to `refused` the texts that have no ids, and to `engines` those that
+/// were encoded.
 ///
 /// # Errors
 /// As [`encode_kept_again`].

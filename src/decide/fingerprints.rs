@@ -48,7 +48,7 @@ pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Err
     }
 }
 
-/// Both of a stored document, as [`stored_header`] and [`stored_sketch`] have them.
+/// Header and sketch of a stored document, as [`stored_header`] and [`stored_sketch`] have them.
 ///
 /// # Errors
 /// As there.

@@ -185,7 +185,7 @@ impl CommitDecisions {
 
 const NOT_KEPT: &str = "its witness is not kept";
 
-/// Of which document a decision cannot be true, and why.
+/// A document whose imported decision cannot be true, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("document {document}: {why}")]
 pub struct InvalidDecision {

@@ -185,11 +185,11 @@ impl CommitDecisions {
             }
             let own = before(&lineages, document)?;
             if witness.is_none() {
-                // It takes back the place of what superseded it.
+                // The document takes back the place of what superseded it.
                 let of_successor = before(&lineages, was.witness)?;
                 lineages.join(document, own, &of_successor);
             } else if !next.and_then(|next| lineages.now(next)).is_some_and(|now| now.holds(&own)) {
-                // Its witness went without one that takes its place: it continues by itself.
+                // The document's witness went and nothing took its place: the document continues by itself.
                 lineages.join(document, own, &LineageRoots::default());
             }
         }

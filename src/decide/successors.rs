@@ -271,7 +271,7 @@ impl CommitDecisions {
         Ok((equal, candidates.into_iter().collect()))
     }
 
-    /// Of each heir the predecessors that are similar, and how many texts were compared.
+    /// For each heir, the predecessors that are similar; and how many texts were compared.
     fn similar_predecessors(
         &self,
         heirs: Vec<Predecessors>,

@@ -13,7 +13,7 @@ pub struct ViewRanker {
 }
 
 impl ViewRanker {
-    /// That of the view's policy.
+    /// The ranker by the view's policy.
     #[must_use]
     pub fn new(view: &View) -> Self {
         let ranker = Ranker::new(&view.policy().keep);

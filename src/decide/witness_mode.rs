@@ -256,7 +256,7 @@ impl DecisionSession {
                 .crowd_search(&self.overlay, &mut self.counts.capped)
                 .join(id, sketch, &keys)?;
         }
-        // Those of crowded buckets are met in the crowd, if it has room for them.
+        // Members of crowded buckets are met in the crowd, if it has room for them.
         let (crowd, awaits) = (&self.finder.crowd, self.finder.crowd.awaits_late());
         let is_told = |key| crowd.held(key).is_some_and(|held| held.is_whole || awaits);
         self.overlay.index(id, bands, |key| is_kept && !is_told(key));

@@ -109,7 +109,7 @@ impl TextTwins {
 
     /// Whether a cluster of so many members is worth remembering, and fits.
     pub(super) const fn admits(&self, members: usize) -> bool {
-        // Both texts of each, while they are gathered.
+        // Both texts of each member count while they are gathered.
         members >= LARGE && members.saturating_mul(2 * 32) < self.budget
     }
 

@@ -86,8 +86,8 @@ impl Corpus {
         Ok(answer)
     }
 
-    /// As [`Corpus::build`], and puts the epoch on record: plan, epoch, where it went, and `time` (microseconds since 1970).
-    /// The second answer is its number in the table `outputs`, or why it has none.
+    /// Works like [`Corpus::build`], and puts the epoch on record: plan, epoch, where it went, and `time`
+    /// (microseconds since 1970). The second answer is its number in the table `outputs`, or why it has none.
     ///
     /// # Errors
     /// As [`Corpus::build`].

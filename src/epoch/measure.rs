@@ -91,7 +91,7 @@ impl MeasuredPlan {
         Ok(Walked { marks, rows, batches })
     }
 
-    /// As [`MeasuredPlan::index`], row by row where that is not needed too.
+    /// Walks an epoch row by row, also where [`MeasuredPlan::index`] needs no walk.
     ///
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].

@@ -68,7 +68,7 @@ pub enum PacingError {
     Nothing {
         /// Strata given.
         strata: usize,
-        /// Their tokens.
+        /// The tokens of the strata.
         total: u64,
         /// Tokens of the run.
         horizon: u64,

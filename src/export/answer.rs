@@ -60,10 +60,7 @@ pub fn write_answer(
     write_answer_noting(rows, options, job, None, context)
 }
 
-/// As [`write_answer`]; notes the numbers in the column `id`.
-///
-/// # Errors
-/// As there.
+/// Writes an answer like [`write_answer`], and notes the numbers in the column `id`.
 pub(crate) fn write_answer_noting(
     rows: Rows,
     options: AnswerOptions,

@@ -187,7 +187,7 @@ fn columns(
             )));
         }
     }
-    // Their values are in the names of the directories.
+    // The values of these columns are in the names of the directories.
     columns.retain(|name| !options.partition_by.contains(name));
     if columns.is_empty() {
         return Err(Error::bad_input(

@@ -368,7 +368,7 @@ impl Committer<'_> {
             if part.kind == PartKind::Next { batch.view().file(source, path)? } else { None };
         let (mut records, mut rejected) = stored.map_or((0, 0), |it| (it.records, it.rejected));
         if let Some(torn) = part.torn.as_ref().filter(|torn| torn.number < records) {
-            // It is read again.
+            // The torn record is read again.
             rejected -= u64::from(torn.stored.is_empty()).min(rejected);
             records = torn.number;
         }

@@ -52,7 +52,7 @@ impl ConvertedText {
 /// A record as releases stored it that kept the spelling of its fields, or read its input otherwise.
 pub(super) struct EarlierText {
     pub(super) metadata: String,
-    /// Its text and how that is encoded, where they are made of its fields.
+    /// The record's text and its way of encoding, where they are made of its fields.
     pub(super) made: Option<(String, TextForm)>,
 }
 

@@ -10,13 +10,13 @@ use store::View;
 pub(super) struct FileNumbers {
     by_path: BTreeMap<Vec<u8>, Vec<(SourceId, FileId)>>,
     numbers: BTreeSet<(SourceId, FileId)>,
-    /// Of files that have not changed since they were read: their places among the inputs, and the records that were
-    /// read of them, which they still have.
+    /// Files that have not changed since they were read: their places among the inputs, and how many records were read
+    /// of each.
     unchanged: BTreeMap<(SourceId, FileId), (usize, u64)>,
 }
 
 impl FileNumbers {
-    /// Of files with these paths.
+    /// The numbers of files with these paths.
     pub(super) fn of(
         mut paths: Vec<Vec<u8>>,
         view: &View,

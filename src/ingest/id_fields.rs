@@ -17,7 +17,7 @@ const MASKS: [&str; 5] =
     ["completion_mask", "assistant_masks", "assistant_mask", "assistant_tokens_mask", "loss_mask"];
 /// Where each id stands in its text: in one text they count up.
 const PLACES: &str = "position_ids";
-/// Of which text each id is: in one text they are equal.
+/// Fields that say to which text each id belongs: their values are equal within one text.
 const TEXTS: [&str; 3] = ["segment_ids", "sequence_ids", "seq_idx"];
 /// How many ids each text has.
 const LENGTHS: [&str; 2] = ["seq_lengths", "seq_lens"];

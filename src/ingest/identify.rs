@@ -44,13 +44,13 @@ pub(super) struct PendingDocument<'a> {
 /// What the records of a chunk are.
 pub(super) struct IdentifiedChunk<'a> {
     pub(super) new: Vec<PendingDocument<'a>>,
-    /// Of every record.
+    /// The outcome of every record.
     pub(super) fates: Vec<RecordOutcome>,
     /// Files some of whose documents are superseded by another file of the same source, and that one.
     pub(super) overtaken: BTreeSet<(SourceId, FileId, FileId)>,
     /// Records whose content is in force already, and documents that others supersede.
     pub(super) unchanged: u64,
-    /// Of the unchanged ones, captures that are older than the stored one of their address.
+    /// Unchanged records that are captures older than the stored one of their address.
     pub(super) older: u64,
     pub(super) updated: u64,
     /// Records whose text or key was purged.
@@ -339,7 +339,7 @@ impl ChunkSources {
         Ok(())
     }
 
-    /// That of the ingest.
+    /// The source of the ingest itself.
     pub(super) const fn own(&self) -> SourceId {
         self.own
     }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use store::View;
 
-/// Of so many removed documents one is compared with its witness, and of so many lists of token ids one is made again,
+/// One in so many removed documents is compared with its witness, and one in so many lists of token ids is made again,
 /// unless all are.
 const SAMPLE: u8 = 64;
 
@@ -198,7 +198,7 @@ impl LoadValidator {
             let (said, found) = (decided(prepared)?.standing, decisions.decision(*id)?);
             let holder = supersedes.map(|holder| view.standing(holder)).transpose()?;
             if found.standing == Standing::Blocked && holder.is_some_and(is_out) {
-                // As an ingest takes it: the removal keeps its key out.
+                // An ingest would decide the same: the removal keeps the key out.
                 continue;
             }
             match given.get(id) {

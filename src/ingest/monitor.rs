@@ -60,7 +60,7 @@ pub(super) struct IngestMonitor {
     is_chat: bool,
     /// Conversations come in, and their whole text is compared.
     are_whole_chats: bool,
-    /// Of the removed, those removed for similarity, and the last of them.
+    /// Documents removed for similarity, and the last of them.
     similar: (u64, Option<DocId>),
     /// Conversations in which a template quoted arguments of tool calls a second time, and where the first stood.
     quoted_arguments: (u64, String),
@@ -74,7 +74,7 @@ pub(super) struct IngestMonitor {
     template: Option<(String, String)>,
     /// No record has an id by an option of the ingest, and all are of its source.
     is_unkeyed: bool,
-    /// Of the added, those that superseded a document, and those of these with the text of that.
+    /// Added documents that superseded one, and how many of them have the text of the superseded one.
     updated: u64,
     same_text: u64,
     /// The first of the latter, each with what it superseded.

@@ -172,7 +172,7 @@ impl IngestOptions {
         let CsvOptions { delimiter, quotes, comment, escape, nulls, numbers: _ } = table;
         let delimiter = delimiter.map_or_else(String::new, |byte| format!(";delimiter={byte}"));
         let quotes = if *quotes { "" } else { ";quotes=no" };
-        // As it was called when it held for numbers too.
+        // The option's name from when it held for numbers too.
         let nulls = if *nulls { "" } else { ";numbers=no" };
         let renamed = match renamed.as_slice() {
             [] => String::new(),

@@ -41,7 +41,7 @@ pub(super) struct InputPart {
 pub(super) struct RecordIdentity {
     pub(super) identity: [u8; 16],
     pub(super) content: [u8; 16],
-    /// Its key is spelled otherwise now.
+    /// Whether its key is spelled otherwise now.
     pub(super) is_other_key: bool,
 }
 
@@ -74,7 +74,7 @@ impl InputPart {
         self.input.path.as_os_str().as_bytes()
     }
 
-    /// So many records of the input are surely those that it had before.
+    /// The number of records that the input surely had before.
     pub(super) const fn stored(&self) -> u64 {
         match self.kind {
             PartKind::Reread { stored } => stored,
@@ -159,9 +159,6 @@ pub enum IngestInput<'m> {
 
 impl<'m> IngestInput<'m> {
     /// Reads it from its beginning.
-    ///
-    /// # Errors
-    /// As [`Reader::open`].
     pub(super) fn reader(
         self,
         read: &ReadOptions,
@@ -340,7 +337,7 @@ struct ChunkReader<'a> {
     started: Instant,
     finished_bytes: u64,
     stopped: bool,
-    /// Of the input that is read.
+    /// The place of the input that is read.
     place: usize,
     torn: Option<TornRecord>,
     /// Why the input is neither records nor a text.

@@ -74,7 +74,7 @@ impl RejectTally {
 
     /// The rejects of the most frequent kind.
     pub(super) fn most_frequent(&self) -> Option<&RejectsOfKind> {
-        // Of equally many the first by name.
+        // Among equally frequent kinds, the first by name.
         self.kinds.values().rev().max_by_key(|of_kind| of_kind.count)
     }
 

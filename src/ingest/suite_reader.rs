@@ -34,7 +34,7 @@ pub fn read_suite(
     let (mut suite, mut bytes) = (LoadedSuite::default(), 0_u64);
     let (mut ids, mut layout) = (BTreeSet::new(), SuiteLayout::new(fields));
     each(inlets, &read, context, &mut |_, origin, text, metadata| {
-        // Of a record that is whole, all is among its fields.
+        // A whole record has everything among its fields.
         debug_assert!(text.is_empty());
         let fail = |why: String| Error::bad_input(format!("{}: {why}", origin.record_and_byte()));
         let record = parse_object(metadata).map_err(fail)?;

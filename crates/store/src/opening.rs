@@ -143,8 +143,6 @@ impl OpeningCorpus {
         self.note.map_or(0, |note| note.oldest_log)
     }
 
-    /// # Errors
-    /// [`StoreError::OlderFormat`].
     pub(crate) fn refuse_older(&self) -> Result<(), StoreError> {
         if self.found == migrate::current() {
             return Ok(());

@@ -135,9 +135,6 @@ impl View {
     }
 
     /// Refuses a corpus whose derived families are being made again.
-    ///
-    /// # Errors
-    /// [`StoreError::Repairing`].
     pub(crate) fn refuse_repairing(&self, path: &Path) -> Result<(), StoreError> {
         self.pinned().refuse_repairing(path)
     }

@@ -144,9 +144,6 @@ impl StoreWriter {
 
     /// Rewrites every family into its most compact form: deleted and replaced rows are gone after it.
     /// Takes about twice the room of the largest family while it works.
-    ///
-    /// # Errors
-    /// [`StoreError::Rocks`] when the disk refuses; [`StoreError::Interrupted`].
     pub(crate) fn compact_files(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
         self.refuse_exchanged()?;
         // Runs hold who joined and who left; tables hold who is there.

@@ -264,7 +264,7 @@ struct TraceHits {
     in_suite: bool,
     /// In rows of purged documents, which are nobody else's.
     own: HitPlaces,
-    /// Elsewhere.
+    /// Hits in all other places.
     others: HitPlaces,
 }
 

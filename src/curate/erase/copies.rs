@@ -43,9 +43,6 @@ impl TextCopies {
 }
 
 /// Finds the copies of the texts of `documents` among all others, whatever their standing.
-///
-/// # Errors
-/// [`Error`] when rows cannot be read; after an interrupt.
 pub(crate) fn copies(
     view: &View,
     documents: &RoaringTreemap,
@@ -79,7 +76,7 @@ pub(crate) fn copies(
     Ok(found)
 }
 
-/// Those of `others` that a removal of `documents` with this reach would meet.
+/// The documents of `others` that a removal of `documents` with this reach would meet.
 fn holders(
     view: &View,
     documents: &RoaringTreemap,

@@ -138,7 +138,7 @@ pub struct PurgeReport {
 /// A purge under way: its steps make their commits by it, and count what they did.
 struct PurgeProcedure<'a, 'c> {
     writer: &'a mut StoreWriter,
-    /// That of its commits: words of it that quote what is purged are redacted.
+    /// The record of the purge's commits: its words that quote purged texts are redacted.
     record: CommitRecord,
     commits: CommitLoop<'c>,
     report: &'a mut PurgeReport,
@@ -345,9 +345,6 @@ fn finish(
 }
 
 /// Rewrites the files that may have entries which newer ones hide: a search of the rows does not see these.
-///
-/// # Errors
-/// As [`StoreWriter::rewrite`].
 pub(crate) fn rewrite_hidden(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), Error> {
     writer.flush()?;
     if writer.view().documents_standing(Standing::Purged)?.is_empty() {

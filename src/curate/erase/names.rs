@@ -12,7 +12,7 @@ use store::{DocumentRecord, View};
 
 /// Files whose names are looked at.
 const FILES: usize = 100;
-/// Of a name so many values that it holds are looked for elsewhere.
+/// The most values in one name that are looked for in other documents.
 const HELD: usize = 64;
 
 /// A name that holds what was asked to be erased.
@@ -74,9 +74,6 @@ impl NameSearch {
 }
 
 /// The names that hold a key or a value of these documents which no other document has.
-///
-/// # Errors
-/// [`Error`] when rows cannot be read.
 pub(crate) fn naming(view: &View, documents: &RoaringTreemap) -> Result<Vec<ErasedName>, Error> {
     let purged = view.documents_standing(Standing::Purged)?;
     let mut names = names_of(view)?;

@@ -5,7 +5,7 @@ use base64::{Engine, alphabet};
 use model::invariant::part;
 use model::percent_decoded;
 
-/// Their names, for who reads a certificate.
+/// The names of the decodings, for readers of a certificate.
 pub(super) const DECODINGS: [&str; 5] = ["as it is", "JSON", "CSV", "percent", "base64"];
 /// Escapes inside escapes that are looked through.
 const DEPTH: usize = 3;

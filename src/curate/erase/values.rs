@@ -68,9 +68,6 @@ pub(super) struct ValueQuotes {
 impl ValueQuotes {
     /// What the words have of the values of some `documents`, as long as `most` runs are enough, and no document beside
     /// `erased` has. `words` calls what it is given with each of the words.
-    ///
-    /// # Errors
-    /// [`Error`] when rows cannot be read.
     pub(super) fn of(
         view: &View,
         documents: &mut impl Iterator<Item = DocId>,
@@ -144,7 +141,7 @@ impl ValueQuotes {
 /// Literals of SQL, and a search for them in values.
 struct Literals {
     all: BTreeSet<String>,
-    /// Of each run the literal that it begins.
+    /// For each run, the literal that it begins.
     long: Vec<String>,
     search: TraceSearch,
 }
@@ -159,7 +156,8 @@ impl Literals {
         Self { all, long, search: TraceSearch::of(runs.iter()) }
     }
 
-    /// Those that are a part of a value of a document, or of its key; short ones that are the whole of one.
+    /// Adds to `found` the literals that are part of a value or key of a document; a short literal must be the whole
+    /// of it.
     fn in_values(&self, header: &DocumentRecord, metadata: &str, found: &mut BTreeSet<String>) {
         if self.all.is_empty() {
             return;

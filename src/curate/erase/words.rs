@@ -103,9 +103,6 @@ fn without(json: &[u8], has: &mut dyn FnMut(&[u8]) -> bool) -> String {
 
 /// The words in use that quote a text, a key or a value of documents, by what they are; of what was purged nothing is left to be
 /// quoted. Without words in use no document is read.
-///
-/// # Errors
-/// [`Error`] when rows cannot be read.
 pub(crate) fn quoting(
     view: &View,
     documents: &RoaringTreemap,

@@ -91,7 +91,7 @@ impl CopyLayers {
     pub fn minus(&self, given: &Self) -> Self {
         let Some(all) = self.0.first() else { return Self::default() };
         let layer = |k: usize| {
-            // Of a document of which c copies are taken, layer k + c becomes layer k.
+            // Where c copies of a document are taken, its layer k + c becomes layer k.
             let above = self.0.iter().skip(k).enumerate();
             above.map(|(c, layer)| layer & given.exactly(c, all)).fold(
                 RoaringTreemap::new(),

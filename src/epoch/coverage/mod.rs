@@ -119,8 +119,8 @@ impl Coverage {
         Ok(Self { whole, parts: TokenSpans::new(parts) })
     }
 
-    /// The same tokens as rows of `policy` take them: its segments as long as can be and cut where a row is full,
-    /// unless paragraphs say where.
+    /// This coverage as rows of `policy` take it: segments are as long as can be and cut where a row is full, unless
+    /// they are cut at paragraphs.
     #[must_use]
     pub fn cut(mut self, policy: &PackPolicy) -> Self {
         if policy.cut_eos {
@@ -135,7 +135,7 @@ impl Coverage {
         self
     }
 
-    /// The same stored tokens where documents have other special tokens.
+    /// This coverage for documents with other special tokens: the stored tokens stay.
     #[must_use]
     pub fn convert(mut self, from: EffectiveSequence, to: EffectiveSequence) -> Self {
         if from != to {

@@ -15,7 +15,7 @@ const UNJOINED: usize = 1 << 16;
 pub struct TokenSpans(Vec<Segment>);
 
 impl TokenSpans {
-    /// These segments.
+    /// The coverage by `segments`.
     #[must_use]
     pub fn new(mut segments: Vec<Segment>) -> Self {
         segments.sort_unstable();
@@ -54,13 +54,13 @@ impl TokenSpans {
         self.0.sort_unstable();
     }
 
-    /// Those of the documents for which `keep` says so.
+    /// The segments of documents for which `keep` holds.
     #[must_use]
     pub fn filter(&self, keep: impl Fn(u64) -> bool) -> Self {
         Self(self.0.iter().filter(|segment| keep(segment.document.0)).copied().collect())
     }
 
-    /// The same tokens, every segment as long as can be.
+    /// These tokens in segments that are as long as can be.
     #[must_use]
     pub fn joined(&self) -> Self {
         let mut joined = Vec::new();
@@ -74,19 +74,20 @@ impl TokenSpans {
         Self(joined)
     }
 
-    /// The same tokens, each segment within a row of `policy`.
+    /// These tokens in segments that each fit a row of `policy`.
     #[must_use]
     pub(in crate::epoch) fn cut(&self, policy: &PackPolicy) -> Self {
         Self::new(self.0.iter().flat_map(|segment| policy.pieces(*segment)).collect())
     }
 
-    /// The same stored tokens: what reaches the last one of its document has the EOS too, and none is an EOS alone.
+    /// These stored tokens, where a segment up to the last token of its document has the EOS too, and none is an EOS
+    /// alone.
     #[must_use]
     pub(in crate::epoch) fn with_own_eos(&self, policy: &PackPolicy) -> Self {
         Self::new(self.0.iter().filter_map(|segment| policy.with_own_eos(*segment)).collect())
     }
 
-    /// The same stored tokens where documents have other special tokens; what is only a special token vanishes.
+    /// These stored tokens for documents with other special tokens; a segment of special tokens alone vanishes.
     #[must_use]
     pub fn convert(&self, from: EffectiveSequence, to: EffectiveSequence) -> Self {
         Self::new(self.0.iter().filter_map(|segment| from.convert(to, segment)).collect())

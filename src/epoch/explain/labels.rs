@@ -39,9 +39,6 @@ pub struct LabelGaps {
 
 /// Looks at the first rows of a plan, so many at most; none where everything is trained on. The sources must be opened to
 /// give rows.
-///
-/// # Errors
-/// [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(super) fn label_gaps(
     opened: &Arc<OpenPlan>,
     sampler: &BatchSampler,

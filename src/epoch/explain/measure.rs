@@ -31,9 +31,6 @@ pub struct MixPoint {
 
 /// Moments of the epoch of `index`, equally far from each other in rows. Of the rows between a checkpoint and a moment the
 /// lengths are read: of some thousandths of an epoch each, or a thousand rows.
-///
-/// # Errors
-/// [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(super) fn points(
     opened: &OpenPlan,
     index: &EpochIndex,
@@ -121,9 +118,6 @@ impl PaddingSum {
 
 /// Measures the epoch of `marks` by walking the lengths of its rows, no ids; none where rows come in no
 /// batches, or have one length.
-///
-/// # Errors
-/// [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(in crate::epoch) fn measure(
     opened: &OpenPlan,
     sampler: &BatchSampler,
@@ -148,7 +142,7 @@ pub(in crate::epoch) fn measure(
         }
         if grouped && sampler.window > 1 {
             match opened.is_listed() {
-                // They come grouped by another's order.
+                // Listed rows come grouped by another sampler's order: the rows to compare with are shuffled first.
                 true => shuffled.extend(rows.iter().cloned()),
                 false => {
                     let batches = plain.arrange(opened, rows.clone(), first)?;

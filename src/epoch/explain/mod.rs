@@ -246,9 +246,6 @@ pub fn explain(
 
 /// What of a plan whoever trains on it should know: answers and labels that its first rows lose, and special tokens that
 /// come twice. A line each.
-///
-/// # Errors
-/// As [`explain`].
 pub(crate) fn plan_notes(
     corpora: &Corpora,
     planned: &Plan,

@@ -46,9 +46,6 @@ pub struct SourceRepeats {
 
 /// What of a source comes more than once, of which the epoch takes `tokens`; none where documents are drawn with
 /// replacement, which have no passes.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(super) fn repeats(
     corpora: &Corpora,
     rows: &SourceRows,
@@ -82,7 +79,7 @@ pub(super) fn repeats(
 }
 
 impl Repeats {
-    /// So far on the way from these counts to those of a pass more.
+    /// Interpolates from these counts to those of one more pass, by the share `share`.
     fn towards(&self, more: &Self, share: f64) -> Self {
         let between =
             |from: u64, to: u64| from + (share * to.saturating_sub(from) as f64).round() as u64;
@@ -100,7 +97,7 @@ impl Repeats {
 struct NearCopies(Vec<Vec<u64>>);
 
 impl NearCopies {
-    /// Those among `drawn`: only documents that are duplicates of another one are looked up.
+    /// The near copies among `drawn`; only documents that are duplicates of another one are looked up.
     fn among(corpora: &Corpora, drawn: &RoaringTreemap) -> Result<Self, EpochError> {
         let mut clusters: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for standing in [Standing::Exact, Standing::Near] {
@@ -129,14 +126,14 @@ struct PassSum {
     again: RoaringTreemap,
     /// Tokens of all copies of whole documents.
     tokens: u128,
-    /// Those of their first copies, where a pass that holds each of them once says so.
+    /// The tokens of the first copies, where a pass that holds each document once says so.
     first: Option<u64>,
     /// Documents of which parts come: tokens of all parts, and those of the document.
     parts: BTreeMap<u64, (u64, u32)>,
 }
 
 impl PassSum {
-    /// That of no pass of a source.
+    /// The count before any pass of a source.
     fn of(rows: &SourceRows) -> Result<Self, EpochError> {
         let policy = rows.rules().policy;
         let drops = |run| rows.histogram(run).keys().any(|length| policy.packed(*length) == 0);

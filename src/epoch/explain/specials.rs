@@ -28,9 +28,6 @@ pub struct SpecialRepeats {
 }
 
 /// Looks at the first documents of a plan, so many at most; none where it adds neither BOS nor EOS, or no document can have them.
-///
-/// # Errors
-/// [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(super) fn special_repeats(
     corpora: &Corpora,
     planned: &Plan,
@@ -46,7 +43,7 @@ pub(super) fn special_repeats(
     let mut documents: Vec<DocId> = Vec::new();
     for form in corpora.text_forms()? {
         let (document, form) = form?;
-        // Of other documents the text is plain: what it spells are no special tokens.
+        // The text of other documents is plain: what it spells are no special tokens.
         if (form.specials || form.given.is_some()) && drawn.contains(document.0) {
             documents.push(document);
         }

@@ -12,7 +12,7 @@ const LENGTH_BYTES: usize = 160;
 /// What a count takes beside its bytes: its part of a mark, and the room that lists grow into.
 const COUNT_BYTES: usize = 3;
 
-/// Of each length, the groups that hold it, ascending.
+/// For each length, the groups that hold it, ascending.
 #[derive(Default)]
 pub(super) struct LengthCounts {
     lengths: BTreeMap<u32, LengthRun>,
@@ -23,7 +23,7 @@ pub(super) struct LengthCounts {
 /// The counts of a length.
 #[derive(Default)]
 struct LengthRun {
-    /// Of each group how far it is behind the one before, and of how many documents, as varints.
+    /// For each group its distance from the one before and its number of documents, as varints.
     bytes: Vec<u8>,
     /// One every [`STEP`] counts, but the first.
     marks: Vec<SkipMark>,

@@ -187,9 +187,6 @@ pub(in crate::epoch) fn blocks_and_slots(selection: &RoaringTreemap, mut each: i
 }
 
 /// Stored tokens of some documents; those never encoded have none.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(in crate::epoch) fn count_tokens(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -209,9 +206,6 @@ pub(in crate::epoch) fn count_tokens(
 /// The documents of `selection` whose stored token count is at least `min_tokens`; those never
 /// encoded stay, so that the scan that follows names them. With them, how many there are of each count,
 /// where all of them have one below 2^32 - 2.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(in crate::epoch) fn with_tokens(
     corpora: &Corpora,
     tokenizer: TokenizerId,

@@ -158,7 +158,7 @@ proptest! {
             for rank in [0, ids.len() / 2, ids.len() - 1] {
                 let id = index.select(&lengths, &layers[..1], *length, rank as u64).unwrap();
                 prop_assert_eq!(id.0, ids[rank]);
-                // As where there are too many blocks to keep them sorted.
+                // This search is used where there are too many blocks to keep them sorted.
                 let mut within = rank as u64;
                 for (block, _) in blocks_of(&selection) {
                     match lengths.find(&selection, block, *length, within).unwrap() {

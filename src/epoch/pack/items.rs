@@ -47,7 +47,7 @@ pub enum PackItem {
         /// Its tokens.
         tokens: u32,
     },
-    /// It is a part of a document.
+    /// A part of a document.
     Part(Segment),
 }
 

@@ -14,11 +14,8 @@ impl PlanHeader {
         self.check_reach(epoch, None)
     }
 
-    /// The same of the first epoch of a plan that is made. `before` are the passes of each source that are over, which
-    /// `max_repeats` of a recipe counts too.
-    ///
-    /// # Errors
-    /// As [`PlanHeader::check_feasible`].
+    /// Checks the first epoch of a plan that is made, as [`PlanHeader::check_feasible`] does. `before` are the passes
+    /// of each source that are over, which `max_repeats` of a recipe counts too.
     pub(in crate::epoch) fn check_first_epoch(&self, before: &[u32]) -> Result<(), EpochError> {
         self.check_reach(0, Some(before))
     }
@@ -95,7 +92,7 @@ impl PlanHeader {
             (sum, least) = (sum.saturating_add(amount), least.min(amount));
         }
         let rest: u64 = shared.iter().map(|source| source.weight).sum();
-        // Of several their amounts are rounded: a share may be one more.
+        // Amounts of several sources are rounded: a share may be one more.
         let rounded = u64::from(shared.len() > 1);
         let most = shared.iter().filter_map(|source| {
             let share = u128::from(source.weight) + u128::from(rounded);

@@ -57,9 +57,6 @@ pub(in crate::epoch) fn documents<'a>(
 
 /// Whether any of `documents` says what of it is trained on. Not whether any document does: what is
 /// written of a plan must not change with what is ingested after it.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(in crate::epoch) fn any(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -75,9 +72,6 @@ pub(in crate::epoch) fn any(
 }
 
 /// What `documents` say, read until `enough`, block by block.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(in crate::epoch) fn summarise_loss(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -124,9 +118,6 @@ fn settle(
 }
 
 /// Refuses the output of a plan that would lose what its documents say of their loss, unless the recipe says so.
-///
-/// # Errors
-/// As [`check_output`].
 pub(in crate::epoch) fn check(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -139,9 +130,6 @@ pub(in crate::epoch) fn check(
 
 /// Refuses what is given of rows of `documents` when it would lose what they say of their loss, by the rule of
 /// files: `given` is the output that holds as much.
-///
-/// # Errors
-/// As [`check_output`].
 pub(in crate::epoch) fn check_views(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -160,9 +148,6 @@ struct ColumnWording {
 
 /// A document that says more of its loss than is given of rows of `documents`; none where `given` says that what is lost
 /// is not wanted.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(in crate::epoch) fn lost(
     corpora: &Corpora,
     tokenizer: TokenizerId,

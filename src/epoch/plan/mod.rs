@@ -44,7 +44,7 @@ impl Plan {
         Self { plan, pinned, stored: None }
     }
 
-    /// The same plan, whose stored marks are not believed: what is opened follows from the plan alone.
+    /// This plan without its stored marks: what is opened follows from the plan alone.
     pub(in crate::epoch) fn without_checkpoints(&self) -> Self {
         Self::unstored(self.plan.clone(), self.pinned.clone())
     }
@@ -387,7 +387,7 @@ impl PlannedSource {
             let whole = later.checked_div(run.amount).unwrap_or(0).min(run.passes.into());
             passes += whole;
             later -= whole * run.amount;
-            // Those of the next run come behind all of these.
+            // Passes of the next run come behind all of these.
             if whole < run.passes.into() {
                 break;
             }

@@ -60,9 +60,6 @@ pub(in crate::epoch) fn shards(
 }
 
 /// Refuses other corpora than those that a plan draws from, and the same ones in another order.
-///
-/// # Errors
-/// [`EpochError::OtherShard`]; [`EpochError::Store`].
 pub(in crate::epoch) fn check_shards(corpora: &Corpora, planned: &Plan) -> Result<(), EpochError> {
     let expected = &planned.plan.shards;
     if expected.is_empty() {

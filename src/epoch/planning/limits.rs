@@ -21,9 +21,6 @@ const BATCHES: u128 = 2;
 
 /// Refuses a plan whose batches have more rows than an epoch. Rows are counted only where there are few for the size of a
 /// batch. Where rows are carried, a later epoch may be the first one with a batch.
-///
-/// # Errors
-/// [`EpochError::NoRows`]; [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(super) fn check_rows(
     corpora: &Corpora,
     planned: &Plan,

@@ -115,7 +115,8 @@ pub fn extend(
     plan_from(against, resolution, Some((remainder, inherits)), context)
 }
 
-/// As [`plan`], from what a chain of plans has left and what is new; whether the recipe is that of the last plan.
+/// Makes a plan, as [`plan`] does, from what a chain of plans has left and what is new; says whether the recipe is
+/// that of the last plan.
 fn plan_from(
     against: &PlanInputs<'_>,
     resolution: Resolution,
@@ -223,7 +224,7 @@ fn plan_passes(
             let why = format!("select.repeat is 0 for each of its {} documents", selection.len());
             return Err(EpochError::Empty { what: format!("source `{}`", source.name), why });
         }
-        // As planned for most sources: one stratum of the selection as it is, however often it comes.
+        // Most sources are planned so: one stratum of the selection as it is, however often it comes.
         let whole = |run: &PassRun| {
             let is_one = matches!(run.coverage.whole.layers(), [only] if only == selection);
             is_one && run.coverage.parts.is_empty()

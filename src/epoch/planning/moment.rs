@@ -18,7 +18,7 @@ pub(crate) struct PlanMoment {
     pub name: String,
     /// Whether every corpus has it.
     is_everywhere: bool,
-    /// Of each corpus.
+    /// The moment of each corpus.
     of: Vec<ShardMoment>,
 }
 
@@ -54,7 +54,7 @@ impl ShardMoment {
         Ok(Self { generation, commit, documents, is_snapshot: false })
     }
 
-    /// That of a snapshot, where there is one of that name.
+    /// The moment of a snapshot, where there is one of that name.
     fn of(view: &View, name: &str) -> Result<Option<Self>, EpochError> {
         Ok(view.snapshot(name)?.map(|record| Self {
             generation: Generation(record.generation),
@@ -100,9 +100,6 @@ impl Corpora {
 
     /// The moment that a plan draws from: what it pins says of each corpus at which commit. None where a corpus shows
     /// it neither as a snapshot nor as its present.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
     pub(in crate::epoch) fn moment_again(
         &self,
         name: &str,
@@ -122,9 +119,6 @@ impl Corpora {
     }
 
     /// What was kept at a moment.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
     pub(crate) fn kept_at(&self, moment: &PlanMoment) -> Result<RoaringTreemap, EpochError> {
         let mut all = RoaringTreemap::new();
         for ((shard, view), of) in self.views().zip(&moment.of) {
@@ -135,9 +129,6 @@ impl Corpora {
 
     /// Calls `each` with every document that took the place of others up to a moment, and the root of its lineage,
     /// which is [`MANY`] where several met.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
     pub(in crate::epoch) fn lineages_at(
         &self,
         moment: &PlanMoment,
@@ -202,9 +193,6 @@ impl Corpora {
     }
 
     /// The documents that satisfy a condition.
-    ///
-    /// # Errors
-    /// [`EpochError::Select`].
     pub(in crate::epoch) fn select(&self, condition: &str) -> Result<RoaringTreemap, EpochError> {
         let mut all = RoaringTreemap::new();
         self.each(|shard, view| {
@@ -215,9 +203,6 @@ impl Corpora {
     }
 
     /// Calls `of` with every document and its number by an expression.
-    ///
-    /// # Errors
-    /// [`EpochError::Select`].
     pub(in crate::epoch) fn numbers(
         &self,
         expression: &str,
@@ -230,9 +215,6 @@ impl Corpora {
     }
 
     /// Calls `of` with every document and its text by an expression.
-    ///
-    /// # Errors
-    /// [`EpochError::Select`].
     pub(in crate::epoch) fn texts(
         &self,
         expression: &str,
@@ -246,9 +228,6 @@ impl Corpora {
 
     /// The documents that have an item of a suite. What is common is counted among those of `kept` that are in the same
     /// corpus.
-    ///
-    /// # Errors
-    /// [`EpochError::Select`].
     pub(in crate::epoch) fn contaminated(
         &self,
         suite: &str,

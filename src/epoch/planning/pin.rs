@@ -191,7 +191,7 @@ fn copies(
     let mut never = RoaringTreemap::new();
     let mut wrong: Option<(u64, Option<f64>)> = None;
     against.corpora.numbers(expression, |id, value| {
-        // Of what is not drawn, nobody asks for a number.
+        // Documents that are not drawn need no number.
         if !selections.iter().any(|(_, drawn)| drawn.contains(id)) {
             return;
         }

@@ -87,7 +87,7 @@ pub(super) fn resolve(
         unlabelled.retain(|_| of.next() == Some(&true));
         resolved.sources.retain(|source| selections.iter().any(|(name, _)| *name == source.name));
     }
-    // As it will be read again: with every source that takes part.
+    // The recipe is checked as it will be read again: with every source that takes part.
     resolved.check()?;
     let ids_of = |name: &str| {
         let at = names.iter().position(|known| known == name);

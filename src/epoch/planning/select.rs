@@ -40,7 +40,7 @@ pub enum LeftOutReason {
 }
 
 impl LeftOutReason {
-    /// As it is said of documents.
+    /// The reason as it is said of documents.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -135,9 +135,6 @@ fn has_moved_on(corpora: &Corpora, moment: &PlanMoment) -> Result<bool, EpochErr
 }
 
 /// The documents that removals keep out today: removed ones, and what equals them.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(in crate::epoch) fn removed_documents(corpora: &Corpora) -> Result<RoaringTreemap, EpochError> {
     let removed = corpora.documents_standing(Standing::Removed)?;
     Ok(removed | corpora.documents_standing(Standing::Blocked)?)
@@ -145,9 +142,6 @@ pub(in crate::epoch) fn removed_documents(corpora: &Corpora) -> Result<RoaringTr
 
 /// The documents that all sources draw from: kept in the snapshot, as `[select]` says, on the asked side
 /// of the border to the holdout.
-///
-/// # Errors
-/// [`EpochError::Select`]; [`EpochError::Recipe`]; [`EpochError::Store`].
 pub(super) fn eligible_documents(
     corpora: &Corpora,
     recipe: &Recipe,
@@ -164,9 +158,6 @@ pub(super) fn eligible_documents(
 
 /// The documents that `[select]` leaves before the border to the holdout divides them. `each` is told, step by step, why
 /// documents are left out and which stay.
-///
-/// # Errors
-/// [`EpochError::Select`]; [`EpochError::Store`].
 pub(super) fn before_holdout(
     corpora: &Corpora,
     recipe: &Recipe,
@@ -195,9 +186,6 @@ pub(super) fn before_holdout(
 /// A group of clusters is a lineage, told by its root: the document that came first of those whose place
 /// was taken since. Where two lineages met and their coins differ, what has both is on neither side: it is
 /// like something trained on before and like something held out before.
-///
-/// # Errors
-/// [`EpochError::Select`]; [`EpochError::Store`].
 pub(super) fn split_by_holdout(
     corpora: &Corpora,
     moment: &PlanMoment,
@@ -239,9 +227,6 @@ pub(super) fn split_by_holdout(
 }
 
 /// The documents of some sources of the corpora.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(super) fn documents_of_all(
     corpora: &Corpora,
     sources: &[SourceId],
@@ -255,9 +240,6 @@ pub(super) fn documents_of_all(
 
 /// The documents of a source of the recipe that draws from some of the corpus, and how many of each count of tokens,
 /// where all have one. Documents with `few` labels are not drawn; how many of these there were.
-///
-/// # Errors
-/// [`EpochError::Select`]; [`EpochError::Store`].
 pub(super) fn source_documents(
     corpora: &Corpora,
     recipe: &Recipe,

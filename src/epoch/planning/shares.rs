@@ -158,9 +158,6 @@ pub(super) struct SourceInputs<'a> {
 }
 
 /// The rows of a source that passes hold so, opened to be counted.
-///
-/// # Errors
-/// [`EpochError::NotEncoded`]; [`EpochError::Store`].
 pub(super) fn open_source(
     corpora: &Corpora,
     inputs: &SourceInputs<'_>,

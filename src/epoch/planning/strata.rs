@@ -164,9 +164,6 @@ fn together(
 }
 
 /// Calls `each` with the mean surprisal, in bits, of every document of `selection`, ascending.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(super) fn surprisals(
     corpora: &Corpora,
     tokenizer: TokenizerId,

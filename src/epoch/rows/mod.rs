@@ -312,7 +312,7 @@ impl SourceRows {
         whole.map(|(length, documents)| u64::from(policy.packed(length)) * documents).sum()
     }
 
-    /// The same of these documents, each once.
+    /// The tokens of these documents, each counted once.
     ///
     /// # Errors
     /// [`EpochError::Store`].

@@ -19,7 +19,7 @@ pub(in crate::epoch) enum PassPosition {
     /// No row was given.
     #[default]
     Start,
-    /// So many rows were given, where a row is found by its number.
+    /// The number of rows given, where a row is found by its number.
     Rows(u64),
     /// Rows are cut from documents in order.
     Cut {
@@ -189,9 +189,6 @@ impl PassCursor {
 }
 
 /// What pass `pass` over a stratum comes to.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(super) fn count(
     packed: &Arc<PassRows>,
     stratum: u16,
@@ -294,9 +291,6 @@ impl DocumentCursor {
 }
 
 /// The last `tokens` tokens of a pass over a stratum, last first.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(super) fn unfilled_segments(
     packed: &Arc<PassRows>,
     pass: u32,

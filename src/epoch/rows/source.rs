@@ -31,7 +31,7 @@ impl SourcePosition {
 }
 
 impl SourcePosition {
-    /// The same place, at the beginning of a pass when the one before is over.
+    /// This position, moved to the beginning of the next pass when the one before is over.
     ///
     /// # Errors
     /// [`EpochError::Store`].

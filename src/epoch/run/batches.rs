@@ -30,7 +30,7 @@ pub(in crate::epoch) struct BatchSampler {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WindowOrder {
-    /// As they come.
+    /// Rows stay in the order in which they come.
     Kept,
     /// Positions permuted within a batch.
     Permuted,
@@ -111,7 +111,7 @@ impl BatchSampler {
             (None, Some(tokens)) => {
                 let all_rows: u64 = plan.sources.iter().map(|source| source.rows).sum();
                 let all: u64 = plan.sources.iter().map(|source| source.packed_tokens).sum();
-                // As many rows as such batches hold of documents of mean length.
+                // A window has as many rows as such batches hold of documents of mean length.
                 let rows = u128::from(tokens) * u128::from(all_rows) / u128::from(all.max(1));
                 let rows = u64::try_from(rows).unwrap_or(u64::MAX).max(1);
                 let grouping =
@@ -123,7 +123,7 @@ impl BatchSampler {
         }
     }
 
-    /// This sampler with batches of rows as they come, one after the other.
+    /// This sampler without grouping: batches have rows as they come.
     pub fn ungrouped(&self) -> Self {
         Self { grouping: WindowOrder::Kept, ..self.clone() }
     }
@@ -319,9 +319,6 @@ impl RankSharing {
 }
 
 /// The cost of attending to a row: a * tokens + the sum of squared segment lengths.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(in crate::epoch) fn cost(
     opened: &OpenPlan,
     linear: u64,

@@ -283,7 +283,7 @@ impl EpochIndex {
                 let before = sampler.batch_rows().map_or(batches, |rows| given / rows);
                 let position = cursor.counted_position()?;
                 checkpoints.push(Checkpoint { position, batches: before });
-                // Their number is odd, so that both the start and the last one stay.
+                // The number of checkpoints is odd, so that both the start and the last one stay.
                 if checkpoints.len() > MOST_CHECKPOINTS {
                     let mut even = [true, false].into_iter().cycle();
                     checkpoints.retain(|_| even.next().unwrap_or(true));

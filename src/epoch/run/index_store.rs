@@ -248,9 +248,6 @@ fn or_damaged(
 /// What of the indexes stored with a plan is not what a walk over its run comes to, from its first row on and without a
 /// place to begin from. Bytes that cannot be read at all are the store's to tell. A plan that no longer fits the corpus is
 /// left out, and so is one that draws from other corpora than these.
-///
-/// # Errors
-/// [`EpochError::Store`] when lengths cannot be read.
 pub(in crate::epoch) fn check_marks(
     corpora: &Corpora,
     plan: &Plan,
@@ -352,7 +349,7 @@ impl RunWalk {
         }
         let until = opened.plan.budget.saturating_mul(epoch.saturating_add(1));
         let (mut batches, mut window): (u64, Vec<RowRef>) = (0, Vec::new());
-        // Of whole batches, where rows that fill none are carried.
+        // Only whole batches count where rows that fill none are carried.
         let mut whole = start.clone();
         while self.cursor.total() < until || self.cursor.uncounted_source()?.is_some() {
             let row = self.cursor.next_row()?;

@@ -338,7 +338,8 @@ fn carried_marks_of_the_first_form_are_passed_over() {
                 let faults = check_marks(&Corpora::alone(&view), &planned).unwrap();
                 seen += faults.len();
                 if faults.is_empty() {
-                    // Such as rows drawn with replacement, where none are.
+                    // The changed number means nothing in this plan: it counts rows drawn with replacement, for
+                    // instance.
                     let opened = open(&view, &planned);
                     let found = EpochIndex::of(&opened, &by, 1, &interrupt).unwrap();
                     for row in [0, 1023, 1024, 2048, found.rows - 1] {

@@ -121,9 +121,6 @@ impl OpenPlan {
 }
 
 /// Refuses a plan that would train on purged documents, and one whose recipe is redacted.
-///
-/// # Errors
-/// [`EpochError::Purged`]; [`EpochError::Redacted`]; [`EpochError::Store`].
 pub(crate) fn refuse_purged(corpora: &Corpora, planned: &Plan) -> Result<(), EpochError> {
     if planned.is_redacted() {
         return Err(EpochError::Redacted);

@@ -253,7 +253,7 @@ struct FirstPass {
 }
 
 impl FirstPass {
-    /// That of a plan's source, where documents had these `passes` before and some were `under_way`.
+    /// The remainder of a plan's source, where documents had these `passes` before and some were `under_way`.
     fn of(
         source: &SourceRows,
         joined: bool,
@@ -313,7 +313,7 @@ fn rest_of_pass(
 struct GivenPasses {
     /// The pass of its next row where the window under way begins; those before it are over.
     first: u32,
-    /// Of each pass that has given a row since.
+    /// What each pass gave since, for passes that gave a row.
     collected: BTreeMap<u32, CoverageCollector>,
 }
 

@@ -44,7 +44,8 @@ pub struct IdBatch {
 }
 
 impl Epoch {
-    /// As [`Epoch::steps_every`], of ids alone; none unless they come from files and every batch has as many rows.
+    /// Steps of ids alone, in the order of [`Epoch::steps_every`]; none unless they come from files and every batch
+    /// has as many rows.
     ///
     /// # Errors
     /// As [`Epoch::stream`].

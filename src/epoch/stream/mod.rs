@@ -145,7 +145,7 @@ impl Epoch {
         self.marks.epoch
     }
 
-    /// The same epoch with its ids from these files.
+    /// This epoch with its ids from these files.
     pub(in crate::epoch) fn with_files(self, files: EpochFiles) -> Self {
         Self { files: Some(Arc::new(files)), ..self }
     }

@@ -26,7 +26,7 @@ pub struct EpochSteps {
 }
 
 impl Epoch {
-    /// As [`Epoch::stream`], without a thread that reads ahead.
+    /// Streams like [`Epoch::stream`], without a thread that reads ahead.
     ///
     /// # Errors
     /// As [`Epoch::stream`].
@@ -34,8 +34,8 @@ impl Epoch {
         self.steps_every(options, 0, 1)
     }
 
-    /// Of [`Epoch::steps`] those of one reader among several that take turns: the first after `skip` of them, then
-    /// every `stride`-th.
+    /// The steps of one reader among several that take turns: of [`Epoch::steps`], the first after `skip`, then every
+    /// `stride`-th.
     ///
     /// # Errors
     /// As [`Epoch::stream`].
@@ -289,7 +289,7 @@ impl Reading {
         self.epoch.files.is_some()
     }
 
-    /// Of the steps from here on every `stride`-th, the next one first; nothing has been read yet.
+    /// Keeps every `stride`-th step from here on, the next one first; nothing has been read yet.
     pub fn with_stride(self, stride: u64) -> Self {
         Self { stride: stride.max(1), begun: false, ..self }
     }
@@ -315,7 +315,7 @@ impl Reading {
         }
         let read = self.epoch.read_steps(self.planned.make_contiguous());
         if read.is_err() && self.planned.len() > 1 {
-            // Those before the one that cannot be read are given all the same.
+            // Steps before the one that cannot be read are given all the same.
             let first = self.planned.pop_front();
             return self.epoch.read_steps(first.as_slice());
         }

@@ -13,10 +13,10 @@ use std::borrow::Cow;
 
 /// Rows as they stand in a batch.
 pub(super) struct PlacedBatch<'a> {
-    /// As wide as the batch each.
+    /// The rows, each as wide as the batch.
     rows: Vec<Cow<'a, EpochRow>>,
     width: usize,
-    /// Those that were given, and how they would be padded to one width.
+    /// The rows as given, and how they would be padded to one width.
     given: &'a [EpochRow],
     side: PadSide,
     is_flat: bool,
@@ -124,7 +124,7 @@ impl<'a> PlacedBatch<'a> {
         list(self.each(|shape| longest(of(shape))))
     }
 
-    /// The same, no tensor.
+    /// The longest of each row, as a list and not as a tensor.
     pub fn longest_list(&self, of: RowLengths) -> Result<TensorParts, EpochError> {
         let all = self.each(|shape| longest(of(shape)));
         Ok((vec![all.len()], TensorValues::List(all)))

@@ -108,9 +108,6 @@ impl Contract {
     }
 
     /// Refuses rows that differ in length where the trainer takes rows of one.
-    ///
-    /// # Errors
-    /// [`EpochError::Limit`].
     pub(in crate::epoch) fn check_rows(self, has_one_length: bool) -> Result<(), EpochError> {
         if self.is_flat() || has_one_length {
             return Ok(());

@@ -13,7 +13,7 @@ pub(super) struct ColumnChecker<'a> {
     pub each: bool,
     /// The trained tokens of each segment, where documents say which are.
     pub said: Option<&'a [Vec<LossSpan>]>,
-    /// The same, unless the recipe ignores it.
+    /// What documents say is trained, unless the recipe ignores it.
     pub trained: Option<&'a [Vec<LossSpan>]>,
 }
 
@@ -80,7 +80,7 @@ impl ColumnChecker<'_> {
             (RowColumn::MaxSeqlen, ViewValues::I32(found)) => {
                 same(found, [self.lengths().into_iter().max().unwrap_or(0)])
             }
-            // Of another type than the column has.
+            // The values have another type than the column.
             _ => false,
         }
     }

@@ -11,7 +11,7 @@ pub(in crate::epoch) struct PlacedRow<I> {
     pub trained: Option<Vec<LossSpan>>,
 }
 
-/// The same of a row as it is.
+/// Shape, ids and trained spans of a row as it is.
 type RowParts<'a, I> = (&'a RowShape, &'a [I], Option<&'a [LossSpan]>);
 
 /// The segments of rows as one row without pads.

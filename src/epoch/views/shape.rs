@@ -108,7 +108,7 @@ impl RowShape {
         Self { width, spans: spans.collect(), pads: PadView::Suffix }
     }
 
-    /// The same row with another meaning of its pads.
+    /// This row with another meaning of its pads.
     #[must_use]
     pub fn with_pads(self, pads: PadView) -> Self {
         Self { pads, ..self }
@@ -151,7 +151,7 @@ impl RowShape {
         runs
     }
 
-    /// The same, one after another and without memory for them.
+    /// Calls `given` for each run, without memory for a list of them.
     pub(in crate::epoch) fn for_each_run(&self, mut given: impl FnMut(ShapeRun)) {
         let (mut free, mut number) = (0, 0);
         for span in &self.spans {

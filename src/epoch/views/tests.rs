@@ -390,7 +390,7 @@ proptest! {
 
     #[test]
     fn batches_are_rows_end_to_end(rows in proptest::collection::vec(shapes(), 0..5)) {
-        // As one row that holds them all.
+        // One row holds all the others.
         let mut spans = Vec::new();
         let mut width = 0;
         for row in &rows {

@@ -99,7 +99,7 @@ fn view(column: RowColumn, rows: &[&EpochRow], context: &RowContext) -> ArrayRef
         RowColumn::MaxSeqlen => Arc::new(Int32Array::from_iter_values(
             rows.iter().map(|row| views::max_seqlen(&row.shape).cast_signed()),
         )),
-        // Of documents, as the columns beside it, also where every pad is a segment to other views.
+        // Documents alone count, as in the columns beside it, also where every pad is a segment to other views.
         _ => lists::<Int32Type>(rows, |row, out| {
             out.extend(row.shape.spans.iter().map(|span| span.start.cast_signed()));
         }),

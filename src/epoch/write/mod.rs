@@ -177,7 +177,7 @@ fn write_all(
     let mut done = finished.last().map_or(0, |shard| shard.position.counts.tokens());
     progress.advance(done);
     ordered.skip_rows(finished.last().map_or(0, |shard| shard.position.rows))?;
-    // Of the half that rows in flight do not take.
+    // A quarter of the half that rows in flight do not take.
     let context = RowContext::of(&opened, memory / 8);
     let (format, dir) = (plan.recipe.output.file_format(), staging.data().to_path_buf());
     let mut shards = Shards::new(format, context, dir, plan.recipe.mix.unit, finished, memory / 8);

@@ -13,7 +13,7 @@ const VARIABLES: &str = "chat_template_kwargs";
 pub(super) struct Conversation {
     /// Objects with role and content, and whatever else the record has of them.
     pub(super) messages: Vec<Members>,
-    /// Of each message what it counts in the loss; 0 for all but the assistant's.
+    /// The weight of each message in the loss; 0 for all but the assistant's.
     pub(super) weights: Vec<f32>,
     /// What the template may name besides: tools, documents.
     pub(super) context: Members,
@@ -104,7 +104,7 @@ fn named(spelled: &str, record: Members) -> Result<Members, String> {
     let JsonMembers(members) = serde_json::from_str(spelled).map_err(wrong)?;
     let mut found = Members::default();
     for name in RECORD_LISTS.into_iter().chain([VARIABLES]) {
-        // Of a doubled name the last counts.
+        // The last member of a doubled name counts.
         if let Some((_, raw)) = members.iter().rev().find(|(known, _)| known == name)
             && record.get(name).is_some()
         {

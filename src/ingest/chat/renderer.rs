@@ -316,8 +316,8 @@ fn render_by_marks(
     Ok((text, spans.0))
 }
 
-/// Of every part between marks the weight of the message whose texts it has. One without a text is of the only assistant's
-/// message that stands between those of the parts beside it.
+/// For every part between marks, the weight of the message whose texts it has. A part without a text belongs to the
+/// only assistant's message between the messages of the parts beside it.
 fn weights_of_marks(turns: &Conversation, trace: &Trace) -> Option<Vec<f32>> {
     let weight = |message: usize| turns.weights.get(message).copied();
     let is_said = |message: &usize| {

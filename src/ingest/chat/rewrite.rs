@@ -254,7 +254,7 @@ fn operation<'a>(node: &Spanned<BinOp<'a>>) -> Expr<'a> {
         BinOpKind::Mul => return filter(MULTIPLY, node.span(), left, [right]),
         BinOpKind::Concat => return filter(CONCAT, node.span(), left, [right]),
         BinOpKind::In => return filter(IN, node.span(), left, [right]),
-        // Of numbers, a truth value, or one of the two.
+        // The result is small: a number, a truth value, or one of the operands.
         BinOpKind::Eq => BinOpKind::Eq,
         BinOpKind::Ne => BinOpKind::Ne,
         BinOpKind::Lt => BinOpKind::Lt,

@@ -302,7 +302,7 @@ const UNKNOWN: &str = "checked:unknown";
 
 /// The checked form of a filter; `Err` is the name of a filter that refuses, with the name as its argument.
 pub(super) fn checked(name: &str) -> Result<&'static str, &'static str> {
-    // As the engine reads it: a name may be written with spaces around dots.
+    // The engine reads a name with spaces around its dots too.
     let name: String = name.chars().filter(|letter| !letter.is_ascii_whitespace()).collect();
     CHECKED.get(name.as_str()).map(String::as_str).ok_or(UNKNOWN)
 }

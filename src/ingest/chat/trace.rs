@@ -32,7 +32,7 @@ pub(super) struct Trace {
     ends: Vec<(usize, u32)>,
     /// Generation marks, from where to where, each with the messages whose texts end within it.
     pub(super) marked: Vec<(usize, usize, Vec<usize>)>,
-    /// Of every text its message.
+    /// For every text, its message.
     messages: Vec<usize>,
 }
 
@@ -258,7 +258,7 @@ struct Signs {
     messages: Vec<usize>,
     message: usize,
     has_sign: bool,
-    /// Also before them.
+    /// Whether opening signs stand before the texts, too.
     is_opened: bool,
 }
 

@@ -169,8 +169,7 @@ impl LoadFinisher<'_> {
     }
 }
 
-/// Of some documents those that do not stand as said, with their removals; of one that cannot be removed, the round is
-/// told.
+/// The documents that do not stand as said, with their removals; those that cannot be removed are noted in the round.
 fn pending_removals(
     writer: &StoreWriter,
     part: &[ExpectedStatus],
@@ -203,7 +202,7 @@ fn pending_removals(
         };
         let standing = standings.of(one.document.slot()).unwrap_or(Standing::Purged);
         block = Some((at, standings));
-        // It has the key of a document that was removed: that was examined when it came.
+        // The document has the key of a removed one, which was examined when it came.
         let is_kept_out = !is_stored && standing == Standing::Blocked;
         if is_kept_out || one.is_current(view, standing, matched.as_ref())? {
             continue;
@@ -445,9 +444,6 @@ impl ExpectedStatus {
     }
 
     /// Whether the document stands as said.
-    ///
-    /// # Errors
-    /// [`StoreError`] when rows cannot be read.
     pub(super) fn is_current(
         &self,
         view: &View,

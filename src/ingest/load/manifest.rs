@@ -36,7 +36,7 @@ struct LoadManifestFile {
 #[serde(deny_unknown_fields)]
 struct LoadBase {
     documents: u64,
-    /// Their [`StandingsDigest`](crate::dedup::StandingsDigest).
+    /// The documents' [`StandingsDigest`](crate::dedup::StandingsDigest).
     #[serde(default)]
     standings: Option<String>,
     /// How many of them stand otherwise with the load.

@@ -33,9 +33,6 @@ impl CorpusDirectory {
     }
 
     /// Refuses a folder that was renamed, removed or exchanged since it was held, or whose lock is another one.
-    ///
-    /// # Errors
-    /// [`StoreError::Exchanged`]; [`StoreError::Io`].
     pub(crate) fn refuse_exchanged(&self, lock: &WriterLock) -> Result<(), StoreError> {
         let Some(held) = &self.held else { return Ok(()) };
         match held.exchange(lock.identity).map_err(IoError::of("looking at", &self.root))? {

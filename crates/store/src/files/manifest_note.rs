@@ -125,9 +125,6 @@ impl ManifestNote {
 
 /// Refuses a database, in its place or elsewhere, whose manifest is shorter than it was, or has what is no record up to
 /// there, or one that RocksDB would read for ever.
-///
-/// # Errors
-/// [`StoreError::LostTables`]; [`StoreError::Io`] when a file cannot be read.
 pub(crate) fn refuse_lost_tables(
     place: &CorpusDirectory,
     database: &Path,

@@ -92,9 +92,6 @@ pub(crate) struct LogLoss {
 }
 
 /// Refuses a database with a log, from `oldest` on, that RocksDB would read for ever.
-///
-/// # Errors
-/// [`StoreError::LostLog`]; [`StoreError::Io`].
 pub(crate) fn refuse_endless(
     place: &CorpusDirectory,
     journal: &JournalContents,

@@ -252,9 +252,6 @@ struct ListedRows(Vec<Segment>);
 
 impl ListedRows {
     /// Lists the rows of a pass whose documents lie in `blocks`.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
     fn list(held: &PassDocuments, blocks: &[u64]) -> Result<Self, EpochError> {
         let policy = held.rules.policy;
         let mut rows = Vec::new();
