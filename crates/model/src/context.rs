@@ -63,7 +63,7 @@ impl<'a> Context<'a> {
         Self { interrupt, ..self }
     }
 
-    /// This context with so many threads; 0: those that the handle was opened with.
+    /// This context with `threads` threads; 0: those that the handle was opened with.
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads, ..self }
@@ -76,7 +76,7 @@ impl<'a> Context<'a> {
         Self { memory, threads, ..self }
     }
 
-    /// This context with so many bytes of memory.
+    /// This context with `memory` bytes of memory.
     #[doc(hidden)]
     pub fn with_memory(self, memory: u64) -> Self {
         Self { memory, ..self }
@@ -146,7 +146,7 @@ impl Progress for NoProgress {
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     is_raised: Arc<AtomicBool>,
-    /// Of whom it is a part.
+    /// The interrupt that this one is a part of.
     whole: Option<Arc<Interrupt>>,
 }
 

@@ -546,7 +546,7 @@ pub fn without_not_finite(json: &str) -> Option<(String, NotFinite)> {
     if count == 0 {
         return None;
     }
-    // The same with texts in their place tells which member was which.
+    // A copy with texts in the place of the numbers tells which member was which.
     let (texts, _) = replace_not_finite(json, json_string);
     let members = serde_json::from_str::<JsonMembers<'_>>(&plain);
     let spelled = serde_json::from_str::<JsonMembers<'_>>(&texts);

@@ -403,7 +403,7 @@ pub struct Policy {
     pub signature_version: u32,
 }
 
-/// That a policy cannot be had.
+/// The error of an invalid policy.
 pub(super) fn bad_policy(message: impl Into<String>) -> Error {
     Error::of(ErrorKind::BadPolicy, message)
 }
@@ -674,7 +674,7 @@ mod tests {
         let exact = Policy { mode: DedupMode::Exact, ..Policy::of(Profile::Web) };
         let prompts = Policy { compared: ComparedPart::Prompt, ..exact.clone() };
         let stored = serde_json::to_string(&prompts).expect("JSON");
-        // They know `text`, which is not written, and `turns`.
+        // Earlier releases know `text`, which is not written, and `turns`.
         assert!(stored.contains(r#""compared":"prompt","#), "{stored}");
         assert_eq!(serde_json::from_str::<Policy>(&stored).expect("a policy"), prompts);
         assert!(prompts.to_string().contains("normaliser web@2, compares prompts, keep first"));

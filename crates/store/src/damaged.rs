@@ -174,7 +174,7 @@ pub fn read_damaged(path: &Path, memory: MemoryBudget) -> Result<DamagedCorpus, 
 /// Whether an opening was refused for something else than damage.
 fn is_beyond(error: &StoreError, place: &CorpusDirectory) -> bool {
     match error {
-        // Its database says whether it is one.
+        // The database says whether this is a corpus.
         StoreError::NotACorpus { .. } | StoreError::NewerFormat { .. } => {
             named_manifest(&place.database()).or_else(|| last_manifest(place)).is_none()
         }

@@ -121,7 +121,7 @@ impl OpeningCorpus {
         Self::under(lock, place)
     }
 
-    /// As [`OpeningCorpus::begin`], under a lock that is held already.
+    /// Begins like [`OpeningCorpus::begin`], under a lock that is held already.
     fn under(lock: Arc<WriterLock>, place: CorpusDirectory) -> Result<Self, StoreError> {
         place.refuse_exchanged(&lock)?;
         let found = place.read_format(migrate::current())?;
@@ -159,7 +159,8 @@ impl OpeningCorpus {
         wal::refused(&self.place, &database, &self.entries, self.oldest_log(), error)
     }
 
-    /// As [`OpeningCorpus::refused`], with the family whose table cannot be opened, where it is that.
+    /// The error of [`OpeningCorpus::refused`], with the family whose table cannot be opened, where that is the
+    /// reason.
     fn refused_table(&self, memory: MemoryBudget, error: rocksdb::Error) -> StoreError {
         match self.refused(error) {
             StoreError::Rocks(words) if is_damage(&words) => {

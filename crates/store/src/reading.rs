@@ -43,7 +43,7 @@ pub fn read(path: &Path, memory: MemoryBudget) -> Result<View, StoreError> {
     Ok(view)
 }
 
-/// As [`read`], also while derived families are being made again: what of them is asked is not there then.
+/// Opens like [`read`], also while derived families are made again: reads of these families find nothing then.
 pub(crate) fn read_beside_damage(path: &Path, memory: MemoryBudget) -> Result<View, StoreError> {
     let place = CorpusDirectory::new(path);
     let found = place.read_format(migrate::current())?;

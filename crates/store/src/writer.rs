@@ -131,7 +131,7 @@ impl StoreWriter {
         self.refresh_view_with(Some(self.view.records()))
     }
 
-    /// As [`StoreWriter::refresh_view`], with the records of the moment as far as they are known.
+    /// Refreshes like [`StoreWriter::refresh_view`], with the records of the moment as far as they are known.
     pub(crate) fn refresh_view_with(
         &mut self,
         known: Option<MomentRecords>,
@@ -166,8 +166,8 @@ impl StoreWriter {
         self.finish(false)
     }
 
-    /// As [`StoreWriter::flush`], at the end of what may have been a small commit: what is little stays in the log. To
-    /// make tables of one document is to write and sync one file for each of some 16 families.
+    /// Flushes like [`StoreWriter::flush`] after a large commit; the rows of a small one stay in the log. To make
+    /// tables of one document is to write and sync one file for each of some 16 families.
     ///
     /// # Errors
     /// [`StoreError::Rocks`] when the disk refuses.
@@ -257,7 +257,7 @@ impl StoreWriter {
         context: &Context<'_>,
     ) -> Result<(), StoreError> {
         self.flush()?;
-        // Of all moments only this one is to be seen.
+        // Readers see only this moment from here on.
         self.refresh_view()?;
         let oldest = self.db.property_int_value("rocksdb.oldest-snapshot-sequence")?;
         if oldest.is_some_and(|oldest| oldest != 0 && oldest < self.db.latest_sequence_number()) {

@@ -171,7 +171,7 @@ impl ArrowBlocks {
         let file_bytes = file.bytes().unwrap_or_default();
         let order = order_of_contents(&file, file_bytes, first);
         match file.store_fault() {
-            // As a whole it can be read all the same.
+            // The file can still be read as a whole.
             Some(ReadError::Remote(RemoteError::NoRanges { .. })) => return Ok(None),
             Some(fault) => return Err(fault),
             None => {}

@@ -38,7 +38,7 @@ fn element_field<'a>(mut field: &'a Field, of: &DataType) -> &'a Field {
             | DataType::LargeListView(inner)
             | DataType::FixedSizeList(inner, _)
             | DataType::RunEndEncoded(_, inner) => inner,
-            // Of a dictionary the mark is its own.
+            // A dictionary has a mark of its own.
             _ => return field,
         };
     }

@@ -37,7 +37,7 @@ pub(super) struct RecordColumns {
 struct TextColumn {
     at: usize,
     name: String,
-    /// Its texts are JSON: each says a text, or null.
+    /// Whether its texts are JSON: each spells a text, or null.
     is_json: bool,
 }
 
@@ -376,7 +376,7 @@ pub(super) struct BatchRows<S> {
 struct OpenBatch {
     batch: RecordBatch,
     columns: RecordColumns,
-    /// Its rows that were made into records.
+    /// The number of its rows that were made into records.
     made: usize,
     /// Rows that were made into records and are not all given.
     rows: Option<ArrowRows>,

@@ -167,7 +167,7 @@ pub fn as_type(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> 
 
 fn as_texts<O: OffsetSizeTrait>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let (offsets, bytes, nulls) = array.as_binary::<O>().clone().into_parts();
-    // Of a slice the bytes around it are not its own.
+    // The bytes around a slice are not its own.
     let begin = offsets.first().copied().unwrap_or_default();
     let own = offsets.iter().map(|offset| *offset - begin).collect::<ScalarBuffer<O>>();
     let length = own.last().map_or(0, |length| length.as_usize());

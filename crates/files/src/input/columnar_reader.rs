@@ -279,7 +279,7 @@ impl ColumnarReader {
             return;
         }
         run.batch_rows = (BATCH_BYTES / (bytes / rows).max(1)).clamp(1, run.batch_rows);
-        // It is opened again behind these rows.
+        // The reader is opened again behind these rows.
         self.reader = None;
     }
 

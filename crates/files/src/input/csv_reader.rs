@@ -153,7 +153,7 @@ impl FormatReader for CsvReader {
                     if whole.is_empty() || whole.first() == comment.as_ref() {
                         continue;
                     }
-                    // Of tables that were put together each has its row of names.
+                    // Where tables were put together, each has its row of names.
                     if header.is_repeated_by(whole) {
                         self.before.odd.names.meet(line);
                         continue;

@@ -37,7 +37,7 @@ pub fn without_compression(name: &str) -> &str {
 pub(super) struct Decompressor {
     frames: Frames,
     compression: InputCompression,
-    /// Of the frames of Zstandard that come.
+    /// The dictionary of the Zstandard frames to come.
     dictionary: Vec<u8>,
     progress: Arc<BytesRead>,
 }

@@ -442,7 +442,7 @@ fn lz4_bytes(data: &[u8], most: u64) -> u64 {
     std::io::copy(&mut frames, &mut std::io::sink()).unwrap_or(0)
 }
 
-/// So many bytes, aligned so that columns need not be copied; none when the input ends before.
+/// Takes `bytes` bytes, aligned so that columns need not be copied; none when the input ends before.
 fn take(stream: &mut ByteStream, bytes: u64) -> Result<Option<MutableBuffer>, ReadError> {
     if bytes == 0 {
         return Ok(Some(MutableBuffer::new(0)));

@@ -94,7 +94,7 @@ fn of_name(name: &str) -> Option<&'static str> {
 
 fn of_end(name: &str) -> Option<&'static str> {
     let is_open = name.len() > 2 && name.starts_with('#') && name.ends_with('#');
-    // Of Emacs and Vim; of Word and Excel.
+    // Files of Emacs and Vim, and of Word and Excel.
     if is_open || SWAP.iter().any(|end| name.ends_with(end)) {
         return Some(EDITING);
     }

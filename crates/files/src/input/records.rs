@@ -119,7 +119,7 @@ impl<'m> Records<'m> {
         )
     }
 
-    /// As [`Records::mappings`], of JSON objects, each a text: what one line of a JSON lines file says.
+    /// Records from JSON objects, each a text like one line of a JSON lines file; otherwise as [`Records::mappings`].
     pub fn objects<I, E>(name: impl Into<String>, records: I) -> Self
     where
         I: IntoIterator<Item = Result<Result<String, String>, E>>,

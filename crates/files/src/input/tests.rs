@@ -156,7 +156,7 @@ fn dictionary_frame(bytes: &[u8]) -> Vec<u8> {
     frame
 }
 
-// Such archives were called damaged.
+// An archive with a dictionary in front was called damaged.
 #[test]
 fn a_dictionary_in_front_is_that_of_the_frames_behind_it() {
     let dir = Dir::new();

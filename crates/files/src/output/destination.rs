@@ -114,7 +114,7 @@ impl FileIdentity {
         }
     }
 
-    /// Of what stands at a path, unless it is something else than a file.
+    /// The state of the file at a path; none when something else than a file is there.
     pub fn at(path: &Path) -> Option<Self> {
         let found = fs::symlink_metadata(path).ok()?;
         found.is_file().then(|| Self::of(&found))

@@ -15,7 +15,7 @@ pub enum OutputError {
         "{scheme}:// is an address, and this must be written to disk: give a path, and copy it from there"
     )]
     Address {
-        /// Of what kind.
+        /// The scheme of the address.
         scheme: String,
     },
     /// A directory, or the name of none.

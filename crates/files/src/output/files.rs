@@ -214,7 +214,7 @@ fn drain(
             let _ = emptied.send(buffer);
         }
     }
-    // Its owner is gone.
+    // The owner of the file is gone.
     Ok(FileDigest { bytes, blake3: hasher.finalize() })
 }
 

@@ -252,7 +252,7 @@ pub(crate) fn damaged<T>(path: &Path, what: impl Display) -> Result<T, ShardRead
     Err(ShardReadError::Malformed(format!("{name}: {what}")))
 }
 
-/// As [`damaged`], where a batch of the file's rows is not what the format says.
+/// The error of [`damaged`] where a batch of the file's rows is not what the format says.
 pub(crate) fn or_damaged<T>(path: &Path, found: Result<T, String>) -> Result<T, ShardReadError> {
     found.or_else(|why| damaged(path, why))
 }

@@ -208,7 +208,7 @@ pub(super) struct ObjectAddress {
     login: Option<String>,
     /// Behind the bucket, without the stroke between.
     pub(super) path: String,
-    /// Of a web address, behind its question mark, with its secrets.
+    /// The query of a web address, behind its question mark, with its secrets.
     query: Option<String>,
 }
 

@@ -276,13 +276,13 @@ pub enum NumberOffsets<'a> {
     /// All are 0.
     #[default]
     Zero,
-    /// Of one byte.
+    /// Numbers of one byte.
     One(&'a [[u8; 1]]),
-    /// Of two bytes.
+    /// Numbers of two bytes.
     Two(&'a [[u8; 2]]),
-    /// Of four bytes.
+    /// Numbers of four bytes.
     Four(&'a [[u8; 4]]),
-    /// Of eight bytes, added to the minimum modulo 2^64.
+    /// Numbers of eight bytes, added to the minimum modulo 2^64.
     Eight(&'a [[u8; 8]]),
 }
 

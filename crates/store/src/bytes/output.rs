@@ -96,7 +96,7 @@ pub struct OutputBatches {
 }
 
 impl OutputRecord {
-    /// Its stored form.
+    /// The stored form of the record.
     ///
     /// # Errors
     /// [`StoreError::Encode`] when it is too long.

@@ -67,7 +67,7 @@ fn expect_rewritten(
     if left.is_empty() {
         return Ok(());
     }
-    // Of a damaged block RocksDB tells whoever writes next.
+    // RocksDB reports a damaged block to whoever writes next.
     db.write(WriteBatch::default())?;
     let tables = left.values().sum();
     let families: Vec<String> = left.into_keys().collect();

@@ -107,7 +107,7 @@ impl PinnedMoment {
         Ok(Some(expect_row::<K>(&key, &value)?.1))
     }
 
-    /// As [`PinnedMoment::read`], where the value lies in the bytes of the row: a copy.
+    /// Reads like [`PinnedMoment::read`], and copies a value that lies in the bytes of the row.
     pub(crate) fn read_copy<K, T: ToOwned + ?Sized + 'static>(
         &self,
         key: &K::Key,

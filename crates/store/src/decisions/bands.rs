@@ -21,8 +21,8 @@ impl View {
         self.moment.bands.buckets(self.pinned(), self.generation(), sorted, cap, keep)
     }
 
-    /// As [`View::buckets`] for all keys of a batch at once, in parallel: what is known of the whole
-    /// batch decides whether the filter is worth having.
+    /// Looks up all keys of a batch at once, in parallel, as [`View::buckets`] does: what is known of the whole batch
+    /// decides whether the filter is worth having.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.

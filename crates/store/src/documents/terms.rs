@@ -77,7 +77,7 @@ impl View {
         Ok(self.terms_up_to(field, usize::MAX)?.unwrap_or_default())
     }
 
-    /// As [`View::terms`], of a field with at most `most` values; none when it has more.
+    /// The terms of [`View::terms`] for a field with at most `most` values; none when it has more.
     #[doc(hidden)]
     pub fn terms_up_to(
         &self,
@@ -180,7 +180,7 @@ pub(crate) struct TermsWithPostings<'v> {
     value: Option<(TermId, FieldTerm)>,
     bitmaps: RowCursor<'v, Postings>,
     bitmap: Option<(PostingKey, RoaringBitmap)>,
-    /// That which came last.
+    /// The term that came last.
     term: Option<TermId>,
 }
 

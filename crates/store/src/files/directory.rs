@@ -25,8 +25,8 @@ impl CorpusDirectory {
         Self { root: root.to_path_buf(), held: None }
     }
 
-    /// This directory, held as the folder that stands there now: all paths lead into it wherever it is moved to, as
-    /// long as this or a copy of it lives.
+    /// Holds the folder that stands there now: all paths lead into it wherever it is moved to, as long as this value
+    /// or a copy of it lives.
     pub(crate) fn hold(self) -> Result<Self, StoreError> {
         let held = HeldFolder::open(&self.root).map_err(IoError::of("opening", &self.root))?;
         Ok(Self { held: Some(Arc::new(held)), ..self })
@@ -220,7 +220,7 @@ impl CorpusDirectory {
             {
                 return Err(not_a_corpus());
             }
-            // It may well be one, of somebody else.
+            // The directory may well be a corpus, of another user.
             Err(error) => return Err(IoError::of("reading", &path)(error).into()),
         };
         let line = String::from_utf8(line).map_err(|_| not_a_corpus())?;

@@ -229,7 +229,7 @@ mod tests {
     fn a_manifest_that_cannot_be_synced_is_not_noted() {
         let directory = tempfile::tempdir().unwrap();
         let place = CorpusDirectory::new(directory.path());
-        // It is there, but not under the name that is synced.
+        // The manifest is there, but not under the name that is synced.
         std::fs::create_dir_all(place.database()).unwrap();
         std::fs::write(place.database().join("CURRENT"), "MANIFEST-5\n").unwrap();
         std::fs::write(place.database().join("MANIFEST-5"), [0; 10]).unwrap();

@@ -68,7 +68,7 @@ pub(crate) fn damage(
     damage_between(path, 0..end, reading)
 }
 
-/// As [`damage`], of what is behind a place where a record begins.
+/// The damage, as [`damage`] finds it, behind a place where a record begins.
 pub(crate) fn damage_between(
     path: &Path,
     Range { start, end }: Range<u64>,

@@ -39,8 +39,8 @@ pub(crate) fn ends(place: &CorpusDirectory, oldest: u64) -> Result<Vec<LogEnd>, 
     Ok(ends)
 }
 
-/// As [`ends`], of logs that nobody writes to: a record at the end that was being written when its writer was killed was
-/// never acknowledged, and does not count.
+/// The ends, as [`ends`] gives them, of logs that nobody writes to. A last record whose writer was killed while it
+/// wrote was never acknowledged, and does not count.
 pub(crate) fn whole_ends(place: &CorpusDirectory, oldest: u64) -> Result<Vec<LogEnd>, StoreError> {
     let mut all = ends(place, oldest)?;
     for log in &mut all {

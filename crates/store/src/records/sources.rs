@@ -172,7 +172,7 @@ impl View {
         (0..state.next_source).map(record).collect()
     }
 
-    /// As [`View::read_sources`]: what cannot be read has a name that says so.
+    /// Reads like [`View::read_sources`]: a source that cannot be read has a name that says so.
     pub(crate) fn read_sources_beside_damage(
         pinned: &PinnedMoment,
         state: &StoreState,

@@ -80,7 +80,7 @@ impl Fingerprinter {
         Fingerprint { tokens, normalised, shingles, sketch }
     }
 
-    /// Of the text that was tokenised last, whose shingles are given.
+    /// The sketch of the text that was tokenised last, whose shingles are given.
     fn sketch(&mut self, shingles: &[u64]) -> Sketch {
         match &mut self.published {
             None => Sketch::of(shingles),

@@ -21,7 +21,7 @@ pub(super) struct RarityOrder {
 #[derive(Clone, Copy, Debug)]
 struct ShingleShare {
     class: u8,
-    /// Its place among the common ones.
+    /// The shingle's place among the common ones.
     bit: u32,
 }
 

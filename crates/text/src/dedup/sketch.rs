@@ -173,7 +173,7 @@ fn smallest_affine(values: &[u32], a: u32, b: u32) -> u32 {
     values.iter().fold(u32::MAX, |least, x| least.min(a.wrapping_mul(*x).wrapping_add(b)))
 }
 
-/// Of the permutations; the seed of the published code.
+/// The seed of the permutations, that of the published code.
 const SEED: u32 = 42;
 const MERSENNE_PRIME: u64 = (1 << 61) - 1;
 

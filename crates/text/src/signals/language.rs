@@ -10,7 +10,7 @@ use unicode_script::{Script, UnicodeScript};
 
 /// Bytes of prose that are examined: more changes few answers, and costs as much again.
 const SAMPLE: usize = 4096;
-/// Of so many letters one that its language does not use says that the text is in another.
+/// One foreign letter in so many says that a text is in another language.
 const LETTERS_A_STRANGER: usize = 200;
 
 /// Codes of languages: that of ISO 639-1, then those of ISO 639-2 and 639-3, of the language that a corpus means by a

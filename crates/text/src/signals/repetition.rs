@@ -96,7 +96,8 @@ impl Ngrams {
                 (most, best) = (count, at);
             }
         }
-        // Of equally frequent ones the first: it stands before the one that was so frequent first, or is that.
+        // Among equally frequent runs the first is taken: it stands at or before the run that reached that count
+        // first.
         let first = (0..=best).find(|at| seen.counted(self.sequence(*at, n)) == most);
         self.seen = seen;
         let between = (n - 1) as u64;

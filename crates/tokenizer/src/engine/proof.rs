@@ -42,7 +42,7 @@ pub(crate) fn prove(
                     (Ok(()), Ok(())) if ours == theirs => None,
                     // A text both refuse is not a difference: encoding falls back and fails alike.
                     (Err(_), Err(_)) => None,
-                    // These it leaves to the reference anyway.
+                    // The fast engine leaves these texts to the reference anyway.
                     (Err(DeclineReason::NewCharacters), Ok(())) => None,
                     (Err(why), Ok(())) => {
                         Some(format!("the fast encoder fails on {}: {why}", excerpt(text)))

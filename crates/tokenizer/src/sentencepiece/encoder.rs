@@ -127,8 +127,8 @@ impl SentencePiece {
         }
     }
 
-    /// As [`SentencePiece::encode`], with the bytes of the text that each id stands for; bytes of one character have
-    /// all of it.
+    /// Encodes like [`SentencePiece::encode`], with the bytes of the text that each id stands for; bytes of one
+    /// character have all of it.
     pub(crate) fn encode_with_places(&self, text: &str) -> Result<EncodedPlaces, TokenizerError> {
         let mut normalized = NormalizedBytes { places: Some(Vec::new()), ..Default::default() };
         self.normalizer.normalize(text, &mut normalized).map_err(|why| refused(text, why))?;

@@ -61,7 +61,7 @@ struct PieceRule {
 pub(super) struct SegmentScratch {
     symbols: Vec<BpeSymbol>,
     heap: BinaryHeap<BpeCandidate>,
-    /// Of each unused piece, how long its left half was last.
+    /// For each unused piece, how long its left half was last.
     halves: HashMap<u32, usize>,
     ways: Vec<BestWay>,
     pub(super) segments: Vec<PieceSpan>,

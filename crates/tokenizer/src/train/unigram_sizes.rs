@@ -102,7 +102,7 @@ fn prune_to_size(
     }
 }
 
-/// So many pieces are few enough: the last ones are taken off without a pass.
+/// The number of pieces that is few enough: the last ones are taken off without a pass.
 fn enough(size: u32) -> usize {
     usize::try_from(u64::from(size) * 11 / 10).unwrap_or(usize::MAX)
 }
@@ -306,7 +306,7 @@ impl PieceCounts {
     }
 }
 
-/// As the trainer has it: a few terms of the series.
+/// The digamma function as the trainer computes it: a few terms of the series.
 fn digamma(mut x: f64) -> f64 {
     let mut result = 0.0;
     while x < 7.0 {

@@ -491,7 +491,7 @@ mod tests {
         let inside = "\"x\": \"\\u2028\u{2030}\", \"y\":1";
         assert_eq!(one(Some(1), None), format!("{expected},\"meta\":{{{inside}}}}}\n"));
         assert_eq!(one(None, Some(1)), format!("{expected},{inside}}}\n"));
-        // The same escapes as the library's, for what both escape.
+        // Escapes are the library's for what both escape.
         for text in ["", "plain", "\u{0}\u{1f}\u{7f}", "é\"日\\本", &"long \"text\" ".repeat(99)]
         {
             let mut own = Vec::new();

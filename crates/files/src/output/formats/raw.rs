@@ -46,7 +46,7 @@ impl RowFormat for RawFormat {
     fn id_type(&self, vocab: u32, _asked: Option<IdType>) -> IdType {
         match self {
             Self::Plain => IdType::narrow_up_to(vocab, super::U16_VOCABULARY, IdType::U32),
-            // Both are read as `np.uint16`.
+            // Readers of both formats take `np.uint16`.
             Self::Nanogpt | Self::LlmC => IdType::U16,
         }
     }

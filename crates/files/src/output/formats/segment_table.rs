@@ -40,7 +40,7 @@ impl SegmentTableWriter {
     pub fn create(spec: &RowSpec, dir: &Path, name: &str) -> Result<Self, WriteError> {
         let columns = segment_columns(spec);
         let fields = columns.iter().map(|column| column.field()).collect();
-        // These tables are small.
+        // Segment tables are small.
         let table = table_file(dir, name, fields, OutputCompression::Zstd)?;
         Ok(Self { table, columns })
     }
@@ -67,8 +67,8 @@ impl SegmentTableReader {
         Ok(Self { table: ParquetTableReader::open(path)?, ahead: None })
     }
 
-    /// As many of the next rows as are read at a time, without ids, and the tokens of each, which `tokens` knows by
-    /// the lengths of its segments; nothing at the end.
+    /// Reads as many of the next rows as are read at a time, without ids, and the tokens of each, which `tokens` knows
+    /// by the lengths of its segments; nothing at the end.
     pub fn next_rows(
         &mut self,
         mut tokens: impl FnMut(&[i32]) -> Result<usize, ShardReadError>,

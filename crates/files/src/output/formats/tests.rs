@@ -41,7 +41,7 @@ fn odd_text(at: usize) -> Option<String> {
     }
 }
 
-/// So many rows of every type that documents have.
+/// Makes `rows` rows with every type that documents have.
 fn odd_rows(rows: usize) -> RecordBatch {
     let some = |at: usize, null: usize| !at.is_multiple_of(null);
     let floats =

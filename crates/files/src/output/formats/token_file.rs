@@ -30,7 +30,7 @@ pub(super) fn encode_ids(id_type: IdType, ids: &ScalarBuffer<u32>) -> Buffer {
             let narrow: Vec<u16> = ids.iter().map(|id| (*id as u16).to_le()).collect();
             ScalarBuffer::from(narrow).into_inner()
         }
-        // As they lie in memory, where that is how they are written.
+        // Ids are written as they lie in memory where both forms are equal.
         _ if cfg!(target_endian = "little") => ids.inner().clone(),
         _ => {
             let wide: Vec<u32> = ids.iter().map(|id| id.to_le()).collect();
