@@ -16,7 +16,7 @@ const GROUP: usize = 1 << 18;
 const SIMILAR_GROUP: usize = 1 << 13;
 /// Documents read as one piece of parallel work.
 const PIECE: usize = 1 << 12;
-/// Lengths of texts up to which the column of lengths is asked before headers.
+/// The most distinct lengths of texts for which the column of lengths is read before headers.
 const LENGTHS: usize = 1 << 12;
 
 /// Documents by the one at which they are to be decided.

@@ -109,8 +109,8 @@ struct DocumentChecker<'a> {
     view: &'a View,
     tokenizers: &'a [(TokenizerId, &'a Tokenizer)],
     suites: &'a SuiteCheck,
-    /// The first document whose fingerprint is of the version before, while a redo writes those of its own: what headers
-    /// say of two documents is not compared then.
+    /// The first document that still has a fingerprint of the former version while a redo rewrites them: headers of
+    /// two documents are not compared then.
     refingerprinted: Option<u64>,
     craft: Fingerprinter,
     ranker: ViewRanker,
@@ -291,7 +291,7 @@ impl DocumentChecker<'_> {
         Ok(self.ranker.rank(document, header, number))
     }
 
-    /// Ids and trained tokens of a kept document are those of its text.
+    /// Checks that ids and trained tokens of a kept document are those of its text.
     fn ids(&mut self, document: DocId, text: &str) -> Result<(), Error> {
         let form = self.view.text_form(document)?;
         if let Some(form) = &form {

@@ -3,8 +3,8 @@
 use model::{Context, DocId, Error};
 use store::{CommitBatch, CommitRecord, DocumentRecord, StoreError, StoreWriter, View};
 
-/// The commits of one change. A stop is heard before each of them, so that a change whose last commit was made is never
-/// one that was stopped.
+/// The commits of one change. A request to stop is heard before each commit, so a change whose last commit was made
+/// never counts as stopped.
 ///
 /// ```text
 /// let mut commits = CommitLoop::begin("changing", Some(total), context);
@@ -20,7 +20,7 @@ pub(super) struct CommitLoop<'a> {
 }
 
 impl<'a> CommitLoop<'a> {
-    /// Begins with a stage of so many things, where that is known.
+    /// Begins with a stage of `total` steps, where that is known.
     pub(super) fn begin(stage: &str, total: Option<u64>, context: &Context<'a>) -> Self {
         context.progress.begin(stage, total);
         Self { context: *context, commits: 0 }
@@ -55,7 +55,7 @@ impl<'a> CommitLoop<'a> {
         Ok(())
     }
 
-    /// Makes a commit of a stage whose total is not known: told are the commits.
+    /// Makes a commit of a stage whose total is not known: the progress counts commits.
     pub(super) fn commit_next(
         &mut self,
         batch: CommitBatch<'_>,
@@ -71,8 +71,8 @@ impl<'a> CommitLoop<'a> {
     }
 }
 
-/// Documents from number `from` on, at most `rows`, until their texts are of `bytes`; and the number behind the last of
-/// them. One at least, where there is one.
+/// Documents from number `from` on, at most `rows`, with texts of at most `bytes` in all, and the number behind the
+/// last one. There is at least one, where any document is left.
 pub(super) fn next_texts(
     view: &View,
     (from, rows): (u64, u64),

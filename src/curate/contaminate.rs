@@ -85,7 +85,7 @@ impl SuiteReport {
     }
 }
 
-/// What somebody decided about an item and a document.
+/// A reviewer's verdict on an item and a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// The suite.
@@ -434,7 +434,7 @@ pub fn judge(writer: &mut StoreWriter, all: &[Judgement]) -> Result<JudgeReport,
     Ok(report)
 }
 
-/// The items of a suite that judgements name, and what of them is searched for.
+/// The items of a suite that judgements name, with their n-grams.
 struct JudgedItems {
     /// Numbers of the items by their id.
     items: BTreeMap<String, Vec<u32>>,

@@ -135,7 +135,7 @@ impl CorpusWriter {
         compute_field(self.store(), field, &dependence, &tokenizers, &context)
     }
 
-    /// The tokenizers, where one of these fields ranks documents: other values of it change what is kept.
+    /// The tokenizers, where one of these fields ranks documents: other values of that field change what is kept.
     pub(crate) fn encoders_if_ranked_by(
         &mut self,
         names: &[&str],
@@ -180,8 +180,8 @@ pub fn add_field(
     in_commits(writer, &field, record, (new.batch, &[]), (commits, context), index)
 }
 
-/// Goes through all documents from where the record of a field stands, `rows` of them a commit, and declares the field
-/// with the last one. `fill` writes what a range has, counts it in the record, and answers how many documents it
+/// Goes through the documents from the progress of the field's record on, `rows` a commit, and declares the field with
+/// the last commit. `fill` writes what a range has, counts it in the record, and answers how many documents it
 /// changed.
 pub(super) fn in_commits(
     writer: &mut StoreWriter,
@@ -239,7 +239,8 @@ pub(super) enum FieldBefore {
 }
 
 impl FieldBefore {
-    /// What is before values of an `expression`, or of the metadata, are stored; none: nobody could store again what is.
+    /// The state before values of an `expression`, or of the metadata, are stored; none where that state could not be
+    /// stored again.
     fn of(view: &View, field: &FieldDeclaration, expression: Option<&str>) -> Option<Self> {
         if view.field_named(&field.name).is_none() {
             return Some(Self::Absent);
@@ -266,7 +267,7 @@ pub(super) enum FieldProgress {
     Filling(FieldDeclaration, FieldRecord),
 }
 
-/// What the corpus has of a field that is asked for: the same, or nothing.
+/// The progress of a field that a caller asks for: the corpus has the same field, or none.
 pub(super) fn field_progress(
     view: &View,
     new: &NewField,

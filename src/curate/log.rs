@@ -170,7 +170,7 @@ fn is_fingerprints(subject: &str) -> bool {
     subject.starts_with("fingerprints below ")
 }
 
-/// The verbs of a corpus from the newest to the oldest, and what of those that were passed stands.
+/// The verbs of a corpus from the newest to the oldest, and which of the newer ones stand.
 pub(super) struct History<'v> {
     pub(super) view: &'v View,
     marks: BTreeMap<CommitSeq, VerbRecord>,

@@ -213,7 +213,7 @@ pub fn remove(
     let mut kept = KeptChanges::default();
     of.decide(writer, &mut report, &mut kept, |batch, session, chunk, rest, report| {
         let view = batch.view().clone();
-        // Once for many commits, before the first of them: what is stored now is all that can be met.
+        // The search is made once for many commits, before the first: only what is stored now can match.
         met.look_up(&view, chunk, rest, selection)?;
         let mut blocklist = Blocklist::new(&view)?;
         let is_hit = |document: &&DocId| !before.contains(document.0);
@@ -249,8 +249,8 @@ pub fn remove(
     Ok(report)
 }
 
-/// What is kept and was not, and the reverse, over the commits of a verb: what one of them keeps again, a later one may
-/// remove.
+/// Documents newly kept, and those no longer kept, over the commits of a verb: a later commit may remove what an
+/// earlier one kept again.
 #[derive(Default)]
 pub(super) struct KeptChanges {
     again: RoaringTreemap,
@@ -258,7 +258,7 @@ pub(super) struct KeptChanges {
 }
 
 impl KeptChanges {
-    /// Adds those of a commit.
+    /// Adds the changes of a commit.
     fn add(&mut self, again: &[DocId], no_longer: &[DocId]) {
         for DocId(document) in again {
             if !self.no_longer.remove(*document) {
@@ -341,7 +341,7 @@ pub fn restore(
             Ok(chunk.len() as u64)
         })?;
     }
-    // Some of them are freed by a later commit.
+    // A later commit freed some of these documents.
     report.blocked = (blocked & writer.view().documents_standing(Standing::Blocked)?).len();
     Ok(report)
 }
@@ -368,7 +368,7 @@ pub(super) fn blocked_before(note: &str) -> Option<BlocksBefore> {
     Some(parts)
 }
 
-/// Has removed documents block as far as each of them did before, and no further.
+/// Makes removed documents block as far as each did before, and no further.
 ///
 /// # Errors
 /// [`Error`]; earlier commits stay, and the same call continues from there.

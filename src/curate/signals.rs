@@ -177,7 +177,7 @@ fn begin_signal(
     Ok(SignalFill { signal, field, record })
 }
 
-/// Where all of them continue: where they stand, or at the beginning when they stand at different places.
+/// The document at which all signals continue: their common progress, or the beginning when progress differs.
 fn aligned(filling: &mut [SignalFill]) -> u64 {
     let first = filling.first().map_or(0, |one| one.record.next);
     if filling.iter().all(|one| one.record.next == first) {
@@ -189,7 +189,7 @@ fn aligned(filling: &mut [SignalFill]) -> u64 {
     0
 }
 
-/// Scores the documents from one on, so many a commit, and declares the fields with the last one.
+/// Scores the documents from one on, a number a commit, and declares the fields with the last commit.
 fn fill(
     writer: &mut StoreWriter,
     filling: &mut [SignalFill],

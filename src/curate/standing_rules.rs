@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use store::{BlockKind, CommitBatch, DocumentRecord, View};
 
-/// What tells standings of the generations that are shown.
+/// The rows from which standings of the visible generations are derived.
 pub struct StandingRules {
     shown: BTreeMap<Generation, ShownGeneration>,
     /// Generation, standing, block of each bitmap that could not be read; block 2^64 - 1: all.

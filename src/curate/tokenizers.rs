@@ -323,8 +323,8 @@ fn speed(tokenizer: &Tokenizer, sample: &[&str]) -> Option<f64> {
     Some(bytes as f64 / 1e6 / start.elapsed().as_secs_f64())
 }
 
-/// What tells a tokenizer from others: the hash of its file, and of the SentencePiece model behind it where that decides
-/// the ids, which the file alone would give otherwise.
+/// The hash that identifies a tokenizer: of its file, and of the SentencePiece model behind it where that decides the
+/// ids, which the file alone would give otherwise.
 fn hash_of(json: &[u8], model: Option<&[u8]>) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(json).update(model.unwrap_or_default());

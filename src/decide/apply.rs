@@ -182,8 +182,8 @@ impl CommitDecisions {
         }
     }
 
-    /// Puts those that joined into their buckets. What the store holds of these is known of who was looked
-    /// up before; of all others it is asked at once.
+    /// Puts documents that joined into their buckets. The stored members are known for documents that were looked up
+    /// before, and read in one go for all others.
     fn write_joined(&self, batch: &mut CommitBatch<'_>) -> Result<(), Error> {
         let is_known = |id: &DocId| self.0.finder.prefetched.contains_key(id);
         let unknown = self.0.overlay.joined().filter(|(id, _)| !is_known(id));

@@ -34,7 +34,7 @@ pub(super) struct CandidateLookup {
     pub(super) counts: DecisionCounts,
 }
 
-/// Who may be similar to the documents of a commit: what the store says of them, the crowd, and whom limits leave out.
+/// Finds candidates for the documents of a commit: by the store and the crowd, within limits.
 pub(super) struct CandidateFinder {
     pub(super) craft: Fingerprinter,
     pub(super) prefetched: HashMap<DocId, CandidateLookup>,
@@ -122,8 +122,8 @@ impl CandidateFinder {
     }
 }
 
-/// Looks documents up in the store, in parallel, with the standings of this moment. Buckets that are
-/// found crowded come into the crowd, which is asked at the decision itself.
+/// Looks documents up in the store, in parallel, with the standings of this moment. Crowded buckets come into the
+/// crowd, which is searched at the decision itself.
 fn prefetch(
     overlay: &Overlay,
     crowd: &mut CrowdIndex,
@@ -146,7 +146,7 @@ fn prefetch(
             || Fingerprinter::new(policy),
             |craft, (wanted, places)| {
                 let SketchedDocument { document, sketch, bands } = wanted;
-                // The crowd tells of the members of these at the decision, whichever bucket they share.
+                // The crowd gives the members of these families at the decision, whichever bucket they share.
                 let asked = crowd.families_of(bucket_keys(&bands));
                 let mut answer = CandidateLookup { bands, ..CandidateLookup::default() };
                 let own = overlay.rank(document)?;
@@ -238,8 +238,8 @@ impl<'a> Verifier<'a> {
 }
 
 impl Overlay {
-    /// Reads stored documents and those of this commit with what is compared of them, in parallel; those too
-    /// short for a sketch are left out.
+    /// Reads sketches and shingles of stored documents and of those of this commit, in parallel; documents too short
+    /// for a sketch are left out.
     pub(super) fn entrants(&self, documents: &[DocId]) -> Result<Vec<CrowdMember>, Error> {
         let policy = self.view.policy();
         let read: Vec<Option<CrowdMember>> = documents

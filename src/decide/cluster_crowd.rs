@@ -14,13 +14,13 @@ use model::{BucketKey, DocId, Error, Standing};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use text::dedup::DisjointSets;
 
-/// Members of a cluster that are held at once, and of those in one bucket.
+/// The most members of a cluster that are held at once, and the most in one bucket.
 const STANDING: u32 = 64;
 const HERE: u32 = 8;
 /// Members read at once to be put in.
 const READ: usize = 1024;
 impl CrowdIndex {
-    /// Takes a bucket in, of whose eligible `members` `cluster` tells a document of the cluster.
+    /// Adds a bucket; `cluster` gives, for each of its eligible `members`, a document of the member's cluster.
     pub(super) fn absorb_clusters(
         &mut self,
         bucket: BucketKey,
@@ -137,8 +137,8 @@ impl CrowdIndex {
         Ok(())
     }
 
-    /// The clusters that some members of these buckets are of that were skipped, each once, with its families and how
-    /// much of it is in them. Those that the document is of are left out.
+    /// The clusters of skipped members of these buckets, each once, with its families and how much of it they hold.
+    /// Clusters of the document itself are left out.
     pub(super) fn passed_over(
         &self,
         document: DocId,

@@ -5,10 +5,10 @@ use model::{BucketKey, BucketMap, DocId};
 use std::collections::{BTreeSet, HashMap};
 use text::dedup::DisjointSets;
 
-/// A set by a name of it. Two sets that become one continue under the name of one of them; no name is given twice.
+/// The name of a set. Two sets that become one continue under the name of either; no name is given twice.
 pub(super) type ClusterLabel = u32;
 
-/// Disjoint sets of documents. Those of one set are of one cluster; those of two may be.
+/// Disjoint sets of documents. Documents of one set are of one cluster; documents of two sets may be.
 #[derive(Default)]
 pub(super) struct ClusterLabels {
     of: HashMap<DocId, ClusterLabel>,
@@ -108,7 +108,7 @@ impl ClusterLabels {
         self.of.len()
     }
 
-    /// Whether most names are of nobody.
+    /// Whether most names belong to no document.
     pub(super) fn is_waste(&self) -> bool {
         self.sets.len() > 4 * (self.of.len() + 1024)
     }

@@ -89,8 +89,8 @@ pub(super) fn look_up_eligible(
 }
 
 impl DecisionSession {
-    /// Takes those of a document's buckets into the crowd that documents of this commit made crowded. `taken` tells
-    /// how many members the store has in each.
+    /// Adds to the crowd the buckets of a document that documents of this commit made crowded. `taken` is how many
+    /// members the store has in each.
     pub(super) fn absorb_joined(
         &mut self,
         bands: &[u64],
@@ -221,8 +221,8 @@ impl DecisionSession {
         self.link_candidates(one, found)
     }
 
-    /// Links a document to those of the candidates that share a bucket with it and are similar, but for those of
-    /// clusters that it is linked to already.
+    /// Links a document to the candidates that share a bucket with it and are similar, except those of clusters that
+    /// it is linked to already.
     fn link_candidates(
         &mut self,
         one: &mut LinkState<'_>,
@@ -254,8 +254,8 @@ impl DecisionSession {
         Ok(())
     }
 
-    /// Adds the members of a bucket that the crowd has no room for: the first of them, or all. Answers whether any
-    /// were left out.
+    /// Adds members of a bucket that the crowd has no room for: the first ones, or all. Answers whether any were left
+    /// out.
     fn beyond(
         &mut self,
         key: BucketKey,

@@ -171,7 +171,7 @@ impl DecisionSession {
             .collect()
     }
 
-    /// Links a document to those of this commit that were indexed before it.
+    /// Links a document to documents of this commit that were indexed before it.
     fn link_in_commit(
         &mut self,
         document: DocId,

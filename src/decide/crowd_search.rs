@@ -125,7 +125,7 @@ fn unheld_members(
     Ok(unheld)
 }
 
-/// The family of the next members, as many as there is room for; none when there are no more.
+/// Reads a family of the next members, as many as there is room for; none when there are no more.
 fn read_part(
     overlay: &Overlay,
     crowd: &CrowdIndex,

@@ -205,7 +205,7 @@ pub fn encode_text(
     }
 }
 
-/// Appends the ids of a text, encoded as its form says; answers what of them is trained, none: all.
+/// Appends the ids of a text, encoded as its form says; answers which are trained, none: all.
 fn append_text(
     encoder: &mut Encoder<'_>,
     text: &str,
@@ -274,8 +274,8 @@ pub fn encode_document(
     Ok(out.push(tokenizer, encoder, &text, form.as_ref())?)
 }
 
-/// Stores the ids of a document and what of them is trained; answers how many. A kept one has the source
-/// that they count for.
+/// Stores the ids of a document and which are trained; answers how many. A kept document has the source that they
+/// count for.
 ///
 /// # Errors
 /// [`StoreError`] when the rows cannot be written.
@@ -384,7 +384,7 @@ impl RefusedTexts {
         }
     }
 
-    /// Counts those of a later commit too.
+    /// Adds the counts of a later commit.
     pub fn and(&mut self, later: Self) {
         self.documents += later.documents;
         if self.first.is_none() {

@@ -178,7 +178,7 @@ impl CommitDecisions {
                 Err(untrue(*document, why))
             },
         );
-        // The first of them in their order, whoever finds one first.
+        // The first wrong decision in their order, whichever thread meets one first.
         wrong.collect::<Vec<Result<(), Error>>>().into_iter().collect()
     }
 }

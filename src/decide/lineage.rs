@@ -99,7 +99,7 @@ impl CommitDecisions {
         }
         let matched = match self.0.overlay.match_change(document) {
             Some(change) => change.before,
-            // Only what is kept and stays so is asked for, which no match explains.
+            // Only documents that are kept and stay so come here, and no match explains them.
             None => None,
         };
         lineages.before(document, matched)

@@ -79,8 +79,8 @@ impl DecisionSession {
         Ok(())
     }
 
-    /// Looks up, in parallel, those of the next `most` to be decided that were not looked up, or whose answer
-    /// no longer holds, unless they follow a text that is stored already.
+    /// Looks up, in parallel, the next `most` documents to be decided, except those whose answer still holds and those
+    /// that follow a text that is stored already.
     fn look_up(&mut self, most: usize) -> Result<(), Error> {
         let mut wanted = Vec::new();
         for rank in self.agenda.queue.iter().take(most) {

@@ -83,7 +83,7 @@ impl ExportLayout {
         Ok(Self { format, compression, columns, shard_bytes, separator })
     }
 
-    /// What files of these columns are.
+    /// The specification of files with these columns.
     pub fn spec(&self, schema: SchemaRef) -> FileSpec {
         let columns = self.columns.as_deref().unwrap_or_default();
         let place = |name: &str| columns.iter().position(|column| column == name);

@@ -281,8 +281,8 @@ impl Committer<'_> {
         Ok(())
     }
 
-    /// Stores the ids of newcomers, and those of stored documents that are kept again; gives the newcomers that have no
-    /// token of what is trained on.
+    /// Stores the ids of newcomers and of stored documents that are kept again; answers the newcomers none of whose
+    /// tokens are trained on.
     fn store_ids(
         &mut self,
         batch: &mut CommitBatch<'_>,

@@ -115,7 +115,7 @@ pub fn specials_said_in_chats(
     let specials = tokenizer.specials();
     let kept = view.kept()?;
     let mut said: BTreeMap<String, u64> = BTreeMap::new();
-    // What the template of the commit before writes of them: documents come by commits.
+    // The members that the template of the last commit writes: documents come by commits.
     let mut written: Option<(CommitSeq, Vec<bool>)> = None;
     for form in view.text_forms()? {
         let (document, form) = form?;
@@ -149,7 +149,7 @@ pub fn specials_said_in_chats(
 /// Turns records into what is stored.
 pub(super) struct RecordConverter {
     kind: ConverterKind,
-    /// Which of them come in, where not all do.
+    /// The filter of records, where not all come in.
     sieve: Option<IngestFilter>,
     /// What their texts are searched for.
     seeds: SeedIndex,

@@ -113,7 +113,7 @@ pub fn join(
     Ok(report)
 }
 
-/// The stop that was asked for after so many records.
+/// The request to stop, after the records that the report counts.
 const fn stopped(report: &JoinReport) -> Interrupted {
     Interrupted { done: Some((report.records, "records were joined")) }
 }
@@ -319,7 +319,7 @@ fn in_canonical_form(raw: &RawValue) -> Box<RawValue> {
     form.unwrap_or_else(|| raw.to_owned())
 }
 
-/// Counts what of the rows of a table may be meant otherwise.
+/// Counts quotes and nulls in rows of a table that may be meant otherwise.
 fn note_oddities(reader: &mut InputReader<'_>, path: &[u8], report: &mut JoinReport) {
     let odd = reader.take_oddities();
     report.name_rows += odd.names.count;

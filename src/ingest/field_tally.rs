@@ -9,7 +9,7 @@ use store::{IndexedValues, StoreError, View};
 
 /// New documents before it is worth a word that none has a field.
 const WORTH_A_WORD: u64 = 100;
-/// Values of a field before it is worth a word that half of them are of another type.
+/// The least values of a field for an alarm that half of them are of another type.
 const VALUES: u64 = 100;
 /// New documents whose other fields are examined for one of a similar name.
 const LOOKED_AT: u64 = 100;

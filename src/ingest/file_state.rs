@@ -46,7 +46,7 @@ impl FileNumbers {
         self.by_path.get(path).map_or(&[], Vec::as_slice)
     }
 
-    /// Takes note of the input at a place, a file that has not changed since so many records were read of it.
+    /// Notes the input at a place: a file that has not changed since `records` records were read of it.
     pub(super) fn note_unchanged(&mut self, place: usize, path: &[u8], records: u64) {
         for number in self.by_path.get(path).into_iter().flatten() {
             self.unchanged.insert(*number, (place, records));

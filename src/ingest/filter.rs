@@ -6,7 +6,7 @@ use model::{Incoming, IncomingFilter, IncomingVerdict, ReadRecord, RecordKey, Re
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Records that are asked about together.
+/// Records that are tested together.
 const TOGETHER: usize = 256;
 
 /// Lets records in or skips them.

@@ -195,8 +195,8 @@ pub(super) fn identify<'a>(
     Ok(IdentifiedChunk { new, fates, overtaken, unchanged, older, updated, purged: not_stored })
 }
 
-/// Records that are known by nothing else are asked about by the identities that older releases gave them. Under a key
-/// that another record may have now, only the same content is the record.
+/// Looks up records that are known by nothing else by the identities that older releases gave them. Under a key that
+/// another record may have now, only the same content is the record.
 fn find_by_earlier_identity<'r>(
     view: &View,
     records: impl Iterator<Item = &'r FingerprintedRecord>,
@@ -278,7 +278,7 @@ fn given_key(prepared: &FingerprintedRecord) -> Option<String> {
     }
 }
 
-/// Sources that the records of an ingest may name. Each is held in memory by whoever opens the corpus.
+/// The most sources that the records of an ingest may name: whoever opens the corpus holds all of them in memory.
 const MAX_NAMED_SOURCES: usize = 4096;
 
 /// Sources of a chunk. Files are booked under that of the ingest; a document's file has a number in its own source.

@@ -123,8 +123,8 @@ impl IngestOptions {
         }
     }
 
-    /// Bytes of text and fields a batch where a corpus was opened with so many bytes of memory: a 256th of them, 4 MiB
-    /// to 16 MiB.
+    /// Bytes of text and fields a batch for a corpus that was opened with `memory` bytes: a 256th of them, 4 MiB to 16
+    /// MiB.
     #[must_use]
     pub fn batch_bytes_within(memory: u64) -> u64 {
         (memory / 256).clamp(4 << 20, 16 << 20)

@@ -316,16 +316,16 @@ const CHUNKS: u64 = 5;
 /// Skipped files are an alarm from this part of all bytes on.
 const SKIPPED_SHARE: u64 = 100;
 
-/// Bytes that were read and are not committed yet. A chunk has one record at least, however long that is: so
-/// many chunks of very long ones are not to be held at once.
+/// Bytes that were read and are not committed yet. A chunk has at least one record, however long: many chunks of very
+/// long records must not be held at once.
 struct InFlightBudget {
     limit: u64,
-    /// None when nobody takes chunks any more.
+    /// None when no stage takes chunks any more.
     bytes: Mutex<Option<u64>>,
     landed: Condvar,
 }
 
-/// The end of whoever takes chunks, however it comes: then none waits.
+/// Ends the budget when the stage that takes chunks ends, however it ends: then no reader waits.
 struct BudgetGuard<'f>(&'f InFlightBudget);
 
 impl Drop for BudgetGuard<'_> {

@@ -130,7 +130,7 @@ fn spans_in_text(
     Ok(bytes)
 }
 
-/// How many times all ids of a record may be decoded for places that cannot be told from near by.
+/// How often all ids of a record may be decoded for places that nearby ids do not determine.
 const FULL_DECODES: usize = 64;
 
 /// Where ids end in the text, asked in ascending order.

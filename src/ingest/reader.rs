@@ -62,9 +62,9 @@ pub(super) enum PartKind {
     First { replaces: bool },
     /// The records before these.
     Next,
-    /// All of them: an earlier ingest consumed them, so they are looked up and not decided.
+    /// All records are known: an earlier ingest consumed them, so they are looked up and not decided.
     Known,
-    /// Surely the first so many records of the input, which is read from its start once more.
+    /// At least the first `stored` records of the input are known; it is read from its start once more.
     Reread { stored: u64 },
 }
 
@@ -87,8 +87,8 @@ impl InputPart {
         self.kind == PartKind::Known
     }
 
-    /// Records that the store has seen before, in front of others of them: until the last of them, what
-    /// is stored of the file stays, so that an interrupted ingest begins with the first again.
+    /// Whether these records were stored before and more such records follow: until the last of them the stored
+    /// progress of the file stays, so that an interrupted ingest begins with the first again.
     pub(super) const fn repeats_stored(&self) -> bool {
         self.end.records < self.stored() && !self.is_last
     }
@@ -213,8 +213,8 @@ pub(super) struct InputState<'m> {
     is_overtaken: bool,
 }
 
-/// Looks inputs up in the store, before any of them is read: whoever reads must not hold the moment before
-/// the ingest, or nothing that it writes could be compacted to the end meanwhile.
+/// Looks inputs up in the store before any is read: a reader must not hold the moment before the ingest, or nothing
+/// that the ingest writes could be fully compacted meanwhile.
 pub(super) fn load_input_states<'m>(
     inlets: Vec<IngestInput<'m>>,
     numbers: &mut FileNumbers,
@@ -348,9 +348,9 @@ struct ChunkReader<'a> {
 enum StoredPrefix {
     /// Nothing, or what it has is of another file.
     Nothing,
-    /// The reader stands behind what is known: so many good records.
+    /// The reader stands behind the known records: this many good ones.
     Resumed(u64),
-    /// The first so many records are known; they come again because the caller wants them.
+    /// This many first records are known; they come again because the caller wants them.
     Again(u64),
 }
 

@@ -17,8 +17,8 @@ pub struct LoadedSuite {
     pub(crate) notes: LayoutNotes,
 }
 
-/// The items that the records of some files are, of at most `most` bytes. An item without an id, or with that of one
-/// before it, is named by its file and number: what somebody decides about one item is of no other.
+/// Reads records of files as items, of at most `most` bytes in all. An item without an id, or with the id of an
+/// earlier item, is named by its file and number: a verdict on one item must be of no other.
 ///
 /// # Errors
 /// [`Error`] for a record that is not an item, with its place, when there is more than that, and when a file cannot be

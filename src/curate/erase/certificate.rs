@@ -262,7 +262,7 @@ struct TraceHits {
     with: Option<DocId>,
     /// Whether an item of a suite has it.
     in_suite: bool,
-    /// In rows of purged documents, which are nobody else's.
+    /// Hits in rows of purged documents, which belong to no other document.
     own: HitPlaces,
     /// Hits in all other places.
     others: HitPlaces,

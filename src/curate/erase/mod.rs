@@ -81,7 +81,7 @@ pub(crate) const TOUCHED: [&str; 22] = [
     "contamination",
     "verdicts",
 ];
-/// Families of numbers and hashes, which no one reads a document from: what is deleted of them goes with the next
+/// Families of numbers and hashes, from which nobody can read a document: their deleted rows go with the next
 /// compaction.
 pub(crate) const NUMBERS: [&str; 8] =
     ["bands", "bands_more", "band_runs", "blocks", "exact", "lineage", "matches", "members"];
@@ -189,8 +189,8 @@ impl Corpus {
         Ok(unended.documents - view.documents_standing(Standing::Purged)?)
     }
 
-    /// What a purge of these keys takes: every version of each. A key that was purged before has none left and is not
-    /// an error.
+    /// The documents that a purge of these keys takes: every version of each key. A key that was purged before has
+    /// none left and is not an error.
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) for a key that no document has or had;

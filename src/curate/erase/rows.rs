@@ -183,7 +183,7 @@ pub(super) fn move_texts(
     }
 }
 
-/// A borrower, whom it borrowed from, and who has the text now.
+/// A borrower of a text, its former lender, and the document that has the text now.
 struct BorrowerMove {
     document: DocId,
     header: DocumentRecord,

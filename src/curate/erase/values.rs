@@ -130,7 +130,7 @@ impl ValueQuotes {
         self.runs.is_empty() && self.literals.is_empty()
     }
 
-    /// Whether these bytes have one of them.
+    /// Whether `bytes` contain one of the values.
     pub(super) fn are_in(&self, bytes: &[u8]) -> bool {
         self.search.as_ref().is_some_and(|search| search.any(bytes))
             || !self.literals.is_empty()

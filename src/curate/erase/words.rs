@@ -270,7 +270,7 @@ impl SpelledKeys {
         Self { keys: keys.into_iter().map(String::into_bytes).collect(), longest }
     }
 
-    /// Whether one of them is in `bytes`: each begins and ends with a quote.
+    /// Whether one of the keys is in `bytes`: each begins and ends with a quote.
     fn are_in(&self, bytes: &[u8]) -> bool {
         let is_quote = |byte: &u8| *byte == b'\'';
         let starts = bytes.iter().enumerate().filter(|(_, byte)| is_quote(byte));

@@ -11,7 +11,7 @@ const VARIABLES: &str = "chat_template_kwargs";
 /// A conversation, in the fields that chat templates know.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
-    /// Objects with role and content, and whatever else the record has of them.
+    /// The messages: objects with role and content, and whatever other members the record has.
     pub(super) messages: Vec<Members>,
     /// The weight of each message in the loss; 0 for all but the assistant's.
     pub(super) weights: Vec<f32>,
@@ -214,7 +214,7 @@ impl Conversation {
     }
 }
 
-/// The names under which the reasoning of an answer stands, by whoever wrote the data.
+/// The names under which data of different authors have the reasoning of an answer.
 pub(super) const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 
 /// The message with its reasoning under both names that templates read, in the places that transformers gives them.

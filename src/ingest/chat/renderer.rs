@@ -61,7 +61,7 @@ impl ChatRenderer {
         }
     }
 
-    /// Has the texts checked for special tokens that one of these tokenizers finds behind other spellings.
+    /// Also checks the texts for special tokens that one of these tokenizers finds behind other spellings.
     pub(in crate::ingest) fn with_tokenizers(self, tokenizers: &[LoadedTokenizer]) -> Self {
         let forged = self.forged.map(|forged| forged.with_tokenizers(tokenizers));
         Self { forged, ..self }

@@ -156,7 +156,7 @@ fn called<'a>(node: &Spanned<Call<'a>>) -> Spanned<Call<'a>> {
     at(node.span(), call)
 }
 
-/// What is called: the compiler tells functions, methods and blocks by their form.
+/// The callee of a call: the compiler tells functions, methods and blocks by their form.
 fn callee<'a>(callee: &Expr<'a>) -> Expr<'a> {
     match callee {
         Expr::GetAttr(node) => Expr::GetAttr(at(

@@ -421,7 +421,7 @@ fn written_values<'v>(name: &str, values: &'v [Value]) -> Result<Cow<'v, [Value]
     Ok(Cow::Owned(std::iter::once(first).chain(others.iter().cloned()).collect()))
 }
 
-/// What a list of the same items takes, with their texts: what looks at all of them writes some again.
+/// The bytes of a list of these items with their texts: a filter that looks at all of them may write some again.
 fn weight(of: &Value) -> Result<usize, Error> {
     let mut weight = count(of)?.saturating_mul(ITEM);
     if is_list(of) {

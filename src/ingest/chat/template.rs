@@ -160,7 +160,7 @@ impl ChatTemplate {
         self.variables.insert(name.to_owned(), value);
     }
 
-    /// Sets the day that `strftime_now` tells, as `2024-07-26`; without one, templates that ask are refused.
+    /// Sets the day that `strftime_now` gives, as `2024-07-26`; without one, templates that ask are refused.
     ///
     /// # Errors
     /// [`Error`] for what is no day.

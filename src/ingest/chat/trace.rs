@@ -126,8 +126,8 @@ impl Trace {
         (start <= end).then_some((start, end))
     }
 
-    /// An answer begins behind what stands before it where it is asked for, or behind the opener; where another opening
-    /// stands there, behind the last token or line that both have.
+    /// The start of an answer: behind the text that asks for it, or behind the opener; where another opening stands
+    /// there, behind the last token or line that both share.
     fn start_of(
         &self,
         message: usize,

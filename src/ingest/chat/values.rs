@@ -130,7 +130,7 @@ impl Members {
         self.0.push((name.to_owned(), value));
     }
 
-    /// Puts those of another object behind these.
+    /// Appends the members of another object.
     pub(super) fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
@@ -226,7 +226,7 @@ fn float_digits(number: f64) -> String {
     format!("{sign}{before:0<width$}.{behind}", width = places + 1)
 }
 
-/// Python's `round` of a float to so many decimals: of its exact value, halves to even.
+/// Python's `round` of a float to `decimals` decimals: of its exact value, halves to even.
 pub(super) fn rounded(value: &Value, decimals: usize) -> Option<Value> {
     // None has more decimals.
     let decimals = decimals.min(1100);

@@ -302,7 +302,7 @@ impl StatusChangeFiles {
         )))
     }
 
-    /// Calls `each` with the standing that each of them should have.
+    /// Calls `each` with the standing that each of these documents should have.
     ///
     /// # Errors
     /// [`Error`] for one that is another document, when a row cannot be read, or as

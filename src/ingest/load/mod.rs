@@ -193,9 +193,8 @@ fn refuse_others(view: &View, files: &[InputFile], manifest: &LoadManifest) -> R
     )))
 }
 
-/// The documents that the load was decided against stand as they did then; where some of them stand otherwise by now
-/// because of the load itself, nothing else decided about documents since it began. Nor did their ranks change since
-/// then.
+/// Refuses a load where documents that it was decided against have another standing or rank now, other than by the
+/// load itself.
 fn refuse_others_before(view: &View, manifest: &LoadManifest) -> Result<(), Error> {
     if view.documents() > manifest.before {
         refuse_others_since(view, manifest)?;
@@ -221,8 +220,8 @@ fn refuse_others_before(view: &View, manifest: &LoadManifest) -> Result<(), Erro
     )))
 }
 
-/// No commit but those of the load decided about stored documents that it changes, or gave documents another rank,
-/// since its first one.
+/// Refuses a load where, since its first commit, another commit decided about stored documents that the load changes,
+/// or gave documents another rank.
 fn refuse_others_since(view: &View, manifest: &LoadManifest) -> Result<(), Error> {
     let ranking = match &view.policy().keep {
         KeepOrder::Field(name) => Some(name.as_str()),
