@@ -26,7 +26,7 @@ use roaring::RoaringTreemap;
 use spans::{TokenCounts, of_document};
 use std::collections::BTreeSet;
 
-/// How often each token of each document is in something: in a pass, among what was given, in what is left.
+/// How often each token of each document is covered: by a pass, by the rows given, or by what is left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coverage {
     /// Whole documents, as often as they come.
@@ -71,7 +71,7 @@ impl Coverage {
         self.parts.add(&other.parts);
     }
 
-    /// What it covers of these documents.
+    /// The coverage of these documents alone.
     #[must_use]
     pub fn only(&self, documents: &RoaringTreemap) -> Self {
         let parts = self.parts.filter(|document| documents.contains(document));
@@ -90,7 +90,7 @@ impl Coverage {
     /// # Errors
     /// `CoverageExcess` when more of a document was given than is here.
     pub fn minus(&self, given: &Self, policy: &PackPolicy) -> Result<Self, CoverageExcess> {
-        // One by one: documents given in part, and those of which a whole copy stands for parts.
+        // Documents given in part are subtracted one by one, and so are those whose parts a whole copy stands for.
         let exceeded = self.whole.exceeded_by(&given.whole);
         let single = given.parts.documents() | &exceeded;
         let whole = match single.is_empty() {
@@ -171,7 +171,7 @@ fn left_of_document(
     Some(counts.segments(like, &cuts))
 }
 
-/// Collects what is given, segment by segment, in any order.
+/// Collects segments that are given, in any order.
 #[derive(Clone, Debug, Default)]
 pub struct CoverageCollector {
     whole: CopyLayers,

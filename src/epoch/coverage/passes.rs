@@ -43,7 +43,7 @@ pub struct PinnedStratum {
 pub struct PassRun {
     /// How many passes; of the last run of a stratum, 1.
     pub times: u32,
-    /// What each of them holds.
+    /// The documents and tokens that each of these passes holds.
     pub coverage: Coverage,
 }
 

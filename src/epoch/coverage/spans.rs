@@ -6,7 +6,7 @@ use model::invariant::part;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Segments that are kept before those that touch are made one.
+/// The most segments that are kept before adjacent ones are joined.
 const UNJOINED: usize = 1 << 16;
 
 /// Segments of documents, ascending by document and offset (24 bytes each). A token that lies in `n` of them is covered
@@ -94,7 +94,7 @@ impl TokenSpans {
     }
 }
 
-/// Segments that come in any order and are kept in little memory: those that touch are made one from time to time.
+/// Collects segments in any order and in little memory: adjacent ones are joined from time to time.
 #[derive(Clone, Debug, Default)]
 pub struct SpanCollector {
     segments: Vec<Segment>,
@@ -147,7 +147,7 @@ pub(super) fn of_document<'a>(segments: &mut &'a [Segment], document: DocId) -> 
 pub(super) struct TokenCounts(BTreeMap<u32, i64>);
 
 impl TokenCounts {
-    /// Covers `length` tokens from `offset` so many times more.
+    /// Covers `length` tokens from `offset` on `times` times more.
     pub fn change(&mut self, offset: u32, length: u32, times: i64) {
         *self.0.entry(offset).or_default() += times;
         *self.0.entry(offset.saturating_add(length)).or_default() -= times;

@@ -55,7 +55,7 @@ pub(super) fn points(
     Ok(points)
 }
 
-/// The row behind so many of the stretches.
+/// The first row behind `stretch` of the stretches.
 fn at(rows: u64, stretch: u64, stretches: u64) -> u64 {
     let row = u128::from(rows) * u128::from(stretch) / u128::from(stretches.max(1));
     u64::try_from(row).unwrap_or(rows)

@@ -145,7 +145,7 @@ impl PassSum {
         Ok(Self { packed, ..Self::default() })
     }
 
-    /// Counts so many passes of a source that hold what `pass` does.
+    /// Counts `times` passes of a source that each hold what `pass` does.
     fn add_passes(&mut self, rows: &SourceRows, pass: u32, times: u32) {
         if times == 0 {
             return;

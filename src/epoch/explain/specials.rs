@@ -8,7 +8,7 @@ use model::{DocId, Interrupt, TokenizerId};
 use serde::Serialize;
 use std::fmt;
 
-/// Documents that are looked at, at most: by who asks to have a plan explained, and by who plans.
+/// The most documents that are searched: when a plan is explained, and when it is made.
 pub(super) const EXPLAINED_DOCUMENTS: usize = 1 << 20;
 pub(super) const PLANNED_DOCUMENTS: usize = 1 << 12;
 /// Documents whose ids are read together.
@@ -27,7 +27,8 @@ pub struct SpecialRepeats {
     pub end_with_eos: u64,
 }
 
-/// Looks at the first documents of a plan, so many at most; none where it adds neither BOS nor EOS, or no document can have them.
+/// Searches the first documents of a plan, up to a limit; none where it adds neither BOS nor EOS, or no document can
+/// have them.
 pub(super) fn special_repeats(
     corpora: &Corpora,
     planned: &Plan,

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Counts took twenty bytes: groups were of so many blocks that a look went through several of them.
+    /// Counts took twenty bytes, and groups had so many blocks that a look-up went through several.
     #[test]
     fn a_count_takes_few_bytes_and_a_look_goes_through_few_counts() {
         let mut runs = LengthCounts::default();

@@ -132,7 +132,7 @@ proptest! {
         let mut histogram = LengthHistogram::new();
         let counted = lengths.count(&selection, &mut histogram);
         let layers = [selection.clone(), self::selection(counts.len(), 2, false)];
-        // With no block sorted, some, or all of them.
+        // The room is for none, some, or all of the blocks sorted.
         let room = IndexMemory { counts: few << 8, blocks: few % 3 };
         let index = LengthIndex::within(&lengths, &layers[..1], room);
         if let Some((missing, _)) = plain.iter().find(|(_, length)| length.is_none()) {

@@ -129,7 +129,7 @@ impl LengthIndex {
         Err(none())
     }
 
-    /// The document `within` those of the block in place `at` that have `length`; else how many have it.
+    /// The document number `within` among those of the block in place `at` that have `length`; else how many have it.
     fn find(
         &self,
         lengths: &LengthReader,

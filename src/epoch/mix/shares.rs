@@ -181,7 +181,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// `weights` in proportion, with a sum of at most `limit`; what was positive stays so.
+/// Scales `weights` to a sum of at most `limit`; positive weights stay positive.
 pub(super) fn bounded(weights: &[u64], limit: u64) -> Vec<u64> {
     let mut weights = reduced(weights);
     while weights.iter().map(|weight| u128::from(*weight)).sum::<u128>() > u128::from(limit)

@@ -55,7 +55,7 @@ struct FillNode {
     copies: u32,
 }
 
-/// Rows by free space; those of equal space in order of arrival.
+/// Rows by free space; rows of equal space are in order of arrival.
 struct RowFilling {
     nodes: Vec<FillNode>,
     open: BTreeMap<u32, VecDeque<(usize, u64)>>,

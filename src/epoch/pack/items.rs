@@ -36,7 +36,7 @@ struct LengthShare {
 /// Where an item lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PackItem {
-    /// In the document of some rank among those of its length.
+    /// An item of the document that has some rank among those of its length.
     Ranked {
         /// Effective length of its document.
         length: u32,

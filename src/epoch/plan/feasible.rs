@@ -146,10 +146,10 @@ impl PlanHeader {
 }
 
 impl PlannedSource {
-    /// Passes that surely count so much.
+    /// The number of passes that surely count `amount`.
     fn passes_for(&self, amount: u64, rules: &RowRules) -> u64 {
         let later = self.fewest_later(rules).max(1);
-        // What passes that differ count is known of those together that there are.
+        // Where passes differ, only the sum over the existing ones is known.
         let (known, passes) = match rules.passes_differ() {
             true => (self.amount, 1),
             false => (self.available(), u64::from(self.max_repeats)),

@@ -55,8 +55,8 @@ pub(in crate::epoch) fn documents<'a>(
     pinned.into_iter().map(|source| source.documents()).fold(RoaringTreemap::new(), |a, b| a | b)
 }
 
-/// Whether any of `documents` says what of it is trained on. Not whether any document does: what is
-/// written of a plan must not change with what is ingested after it.
+/// Whether any of `documents` says which of its tokens are trained on. Other documents do not matter: the output of a
+/// plan must not change with later ingests.
 pub(in crate::epoch) fn any(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -128,8 +128,8 @@ pub(in crate::epoch) fn check(
     check_output(corpora, tokenizer, &plan.recipe.output, &columns, || documents(pinned))
 }
 
-/// Refuses what is given of rows of `documents` when it would lose what they say of their loss, by the rule of
-/// files: `given` is the output that holds as much.
+/// Refuses views of rows of `documents` that would lose what the documents say of their loss, by the rule for files:
+/// `given` is the output that holds as much.
 pub(in crate::epoch) fn check_views(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -146,8 +146,8 @@ struct ColumnWording {
     among: &'static str,
 }
 
-/// A document that says more of its loss than is given of rows of `documents`; none where `given` says that what is lost
-/// is not wanted.
+/// A document that says more of its loss than the given rows of `documents` carry; none where `given` says that the
+/// rest is not wanted.
 pub(in crate::epoch) fn lost(
     corpora: &Corpora,
     tokenizer: TokenizerId,

@@ -203,8 +203,8 @@ struct SourcePasses<'a> {
     is_extension: bool,
 }
 
-/// The passes of source `at` of a recipe, counted. What is left of passes under way is joined to the next pass where the
-/// first one counts nothing: nobody would ever ask for it.
+/// Plans and counts the passes of source `at` of a recipe. The rest of passes under way is joined to the next pass
+/// where it counts nothing by itself: no epoch would ever take it.
 fn plan_passes(
     corpora: &Corpora,
     inputs: &SourceInputs<'_>,

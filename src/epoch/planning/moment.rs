@@ -41,8 +41,8 @@ pub(super) fn has_moved(commit: &CommitRecord) -> bool {
 }
 
 impl ShardMoment {
-    /// The present of corpus `shard`. For the first of several it is the one of its snapshot; of the others the last
-    /// commit tells it that changed anything, so that the same recipe is the same plan.
+    /// The present of corpus `shard`. For the first of several corpora that is the moment of its snapshot; for the
+    /// others it is the last commit that changed anything, so that the same recipe gives the same plan.
     fn now(shard: u64, view: &View) -> Result<Self, EpochError> {
         let mut commit = view.commit();
         if shard > 0 {
@@ -98,8 +98,8 @@ impl Corpora {
         Ok(PlanMoment { name: named.or(made).unwrap_or("now").to_owned(), is_everywhere, of })
     }
 
-    /// The moment that a plan draws from: what it pins says of each corpus at which commit. None where a corpus shows
-    /// it neither as a snapshot nor as its present.
+    /// The moment that a plan draws from: the plan pins the commit of each corpus. None where a corpus has that commit
+    /// neither as a snapshot nor as its present.
     pub(in crate::epoch) fn moment_again(
         &self,
         name: &str,
@@ -226,8 +226,8 @@ impl Corpora {
         })
     }
 
-    /// The documents that have an item of a suite. What is common is counted among those of `kept` that are in the same
-    /// corpus.
+    /// The documents that have an item of a suite. Common n-grams are counted among the documents of `kept` in the
+    /// same corpus.
     pub(in crate::epoch) fn contaminated(
         &self,
         suite: &str,

@@ -32,7 +32,7 @@ pub(super) struct PassBuilder<'a> {
     against: &'a PlanInputs<'a>,
     tokenizer: TokenizerId,
     pinned: &'a PinnedTokenizer,
-    /// Layer `k`: documents that come more than `k + 1` times a pass, and those that never do.
+    /// Layers of documents that come more than `k + 1` times a pass, for each `k`; and the documents that never come.
     copies: Option<(Vec<RoaringTreemap>, RoaringTreemap)>,
     /// By source, under a curriculum.
     strata: Option<BTreeMap<String, Vec<RoaringTreemap>>>,
@@ -127,7 +127,7 @@ impl<'a> PassBuilder<'a> {
         CopyLayers::new(layers)
     }
 
-    /// Cuts what is longer than a row and what is cut by hand.
+    /// Cuts documents that are longer than a row, at paragraphs where the policy says so.
     fn cut(&self, policy: &PackPolicy, coverage: Coverage) -> Result<Coverage, EpochError> {
         let coverage = coverage.cut(policy);
         if policy.long != LongDocuments::Paragraph {
@@ -227,8 +227,8 @@ fn copies(
 
 /// Tells where the tokens of a text end. Implemented by what knows the tokenizer.
 pub trait TokenAligner: Sync {
-    /// For each token of `text`, the byte where it ends; none when the tokens of the text are not those
-    /// that are stored for `document`.
+    /// For each token of `text`, the byte where it ends; none when the tokens of the text are not the stored ones of
+    /// `document`.
     ///
     /// # Errors
     /// What the tokenizer says.
@@ -264,7 +264,8 @@ pub(super) fn fragments(
     Ok(fragments)
 }
 
-/// Cuts documents of given lengths on all threads, since each is encoded for it; what they give is in their order.
+/// Cuts documents of given lengths on all threads, since each is encoded for it; results are in the order of the
+/// documents.
 pub(super) fn in_order<T: Send>(
     documents: &[(DocId, u32)],
     cut: impl Fn((DocId, u32)) -> Result<T, EpochError> + Sync,

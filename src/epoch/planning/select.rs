@@ -156,8 +156,8 @@ pub(super) fn eligible_documents(
     }
 }
 
-/// The documents that `[select]` leaves before the border to the holdout divides them. `each` is told, step by step, why
-/// documents are left out and which stay.
+/// The documents that `[select]` leaves before the border to the holdout divides them. `each` is called for every step
+/// with the reason why documents are left out and with those that stay.
 pub(super) fn before_holdout(
     corpora: &Corpora,
     recipe: &Recipe,
@@ -180,12 +180,12 @@ pub(super) fn before_holdout(
     Ok(base)
 }
 
-/// The documents of `base` on the side that the holdout takes, told by keyed coins of groups alone, so
-/// that no later ingest moves the border; and those on neither side.
+/// The documents of `base` on the side that the holdout takes, and those on neither side. Keyed coins of groups alone
+/// decide, so that no later ingest moves the border.
 ///
-/// A group of clusters is a lineage, told by its root: the document that came first of those whose place
-/// was taken since. Where two lineages met and their coins differ, what has both is on neither side: it is
-/// like something trained on before and like something held out before.
+/// A group of clusters is a lineage, identified by its root: the first of the documents whose place was taken since.
+/// Where two lineages met and their coins differ, documents of both are on neither side: they are similar to something
+/// trained on before and to something held out before.
 pub(super) fn split_by_holdout(
     corpora: &Corpora,
     moment: &PlanMoment,
@@ -238,8 +238,8 @@ pub(super) fn documents_of_all(
     Ok(documents)
 }
 
-/// The documents of a source of the recipe that draws from some of the corpus, and how many of each count of tokens,
-/// where all have one. Documents with `few` labels are not drawn; how many of these there were.
+/// The documents of a source of the recipe, how many there are of each count of tokens, where all have one, and how
+/// many documents with `few` labels are not drawn.
 pub(super) fn source_documents(
     corpora: &Corpora,
     recipe: &Recipe,
@@ -317,8 +317,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// A hint about declared fields that conditions use and for which no document has a value: a comparison with null holds
-/// for nobody.
+/// A hint about declared fields that conditions use and for which no document has a value: a comparison with null is
+/// never true.
 fn null_fields<'c>(
     corpora: &Corpora,
     conditions: impl IntoIterator<Item = Option<&'c str>>,

@@ -34,7 +34,7 @@ pub(super) fn set(
             temperature(&amounts, recipe.mix.temperature.unwrap_or(1.0))
         }
         Some(MixMethod::Unimax) => {
-            // All passes of a source are what it holds; a budget beyond all of that asks for all.
+            // A source holds all its passes; a budget beyond the sum asks for all.
             let passes: Vec<u64> = sources.iter().map(PlannedSource::available).collect();
             unimax(&passes, 1, asked.unwrap_or_else(|| whole(&passes)))
         }

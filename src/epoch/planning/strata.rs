@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
-/// Values of a source that quantiles are taken from, at most: 32 MiB of them.
+/// The most values of a source that quantiles are taken from: 32 MiB.
 const SAMPLED: u64 = 1 << 22;
 /// Values of all sources that are examined together, at most, unless there is one.
 const TOGETHER: u64 = 2 * SAMPLED;

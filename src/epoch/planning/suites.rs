@@ -10,7 +10,7 @@ use roaring::RoaringTreemap;
 use store::View;
 use text::contamination::ContaminationRule;
 
-/// The suites that a recipe excludes, spelt out: thresholds, which items they are, and what was rejected of them.
+/// The suites that a recipe excludes, spelt out: thresholds, the hash of the items, and the rejected pairs.
 ///
 /// # Errors
 /// [`EpochError::Unknown`] for a suite that there is not; [`EpochError::Recipe`] for one that stored texts were not

@@ -103,8 +103,7 @@ impl Recipe {
         check::check_ignored(self)
     }
 
-    /// Whether a recipe that is stored in a plan can be had: what an earlier release took and made nothing
-    /// of stays what it was.
+    /// Checks a recipe that is stored in a plan: settings that an earlier release accepted and ignored stay valid.
     pub(super) fn check_stored(&self) -> Result<(), EpochError> {
         check::check(self)
     }

@@ -98,7 +98,7 @@ impl PassCursor {
             let policy = packed.rules().policy;
             let cutter = match (placed, documents.last()) {
                 (Some(placed), Some(last)) => RowCutter::resumed(policy, last, placed),
-                // The next row repeats the end of what was placed whole.
+                // The next row repeats the end of the fragment that was placed whole.
                 (None, Some(last)) if policy.overlap => {
                     RowCutter::resumed(policy, last, last.length)
                 }

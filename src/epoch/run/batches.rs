@@ -14,8 +14,7 @@ use crate::epoch::recipe::{BatchTail, BudgetCount, LengthBuckets, OrderKind, Sor
 use crate::epoch::rows::RowRef;
 use std::collections::BTreeMap;
 
-/// Batches that no epoch has: a window of so many is the whole epoch. Far from where sums of rows would
-/// run over.
+/// More batches than any epoch has: a window of this many is the whole epoch. Sums of rows stay far from an overflow.
 const WHOLE: u64 = 1 << 40;
 
 /// Rows that are put in order together, and how.
@@ -46,9 +45,9 @@ enum WindowOrder {
 enum BatchSize {
     /// Every row by itself: there are no batches.
     Single,
-    /// Batches of so many rows.
+    /// Batches of a number of rows.
     Rows(u64, BatchTail),
-    /// Batches of so many tokens.
+    /// Batches of a number of tokens.
     Tokens(u64, BudgetCount),
 }
 
@@ -66,8 +65,8 @@ impl GlobalBatch {
         self.rows.len() as u64 + self.pads
     }
 
-    /// To what length its rows are padded, where they are: of all of them, whatever rank has them, so that
-    /// rows do not depend on the world.
+    /// The length to which rows of the batch are padded, if they are: that of all its rows, whatever rank has them, so
+    /// that rows do not depend on the world.
     pub fn width(&self, plan: &PlanHeader) -> Option<u32> {
         let longest = self.rows.iter().map(|row| plan.slot(row.tokens)).max();
         longest.filter(|_| plan.pads_batches())
@@ -294,7 +293,7 @@ impl BatchSampler {
     }
 }
 
-/// Rows of so many batches, whole batches all the same.
+/// The rows of a window of `batches` batches, in whole batches.
 fn window(rows: u64, batches: u64) -> u64 {
     rows.max(1).saturating_mul(batches.min((1 << 48) / rows.max(1)).max(1))
 }
@@ -303,7 +302,7 @@ fn window(rows: u64, batches: u64) -> u64 {
 /// world changes the sequence of global batches does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::epoch) enum RankSharing {
-    /// Every batch has so many rows, and every rank its part of them.
+    /// Every batch has this many rows, and every rank gets its part of them.
     Divided(u64),
     /// A step is as many batches as there are ranks, and every rank has one of them whole: batches of a
     /// token budget are what one device holds, and without batches every row is one.

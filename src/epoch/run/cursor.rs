@@ -27,7 +27,7 @@ pub(in crate::epoch) struct RunPosition {
 }
 
 impl RunPosition {
-    /// The beginning of a run over so many sources.
+    /// The beginning of a run over `sources` sources.
     pub fn start(sources: usize) -> Self {
         Self {
             row: 0,

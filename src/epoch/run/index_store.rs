@@ -73,7 +73,7 @@ impl EpochIndex {
         Ok(None)
     }
 
-    /// What is stored of them; nothing where they are computed.
+    /// The record of the marks; none where they are computed.
     pub fn record(&self, opened: &OpenPlan) -> Option<MarksRecord> {
         let Checkpoints::Walked(marks) = &self.checkpoints else { return None };
         let facts = vec![self.rows, self.pads, self.left_out];
@@ -278,7 +278,7 @@ pub(in crate::epoch) fn check_marks(
             Err(EpochError::Store(StoreError::Corrupt { .. })) => Ok(None),
             found => Ok(found?),
         };
-        // One of another plan, or of an epoch that is not there, is nobody's.
+        // An index of another plan, or of an epoch that the plan lacks, belongs to no epoch.
         let is_foreign = is_stored && is_of_another(&opened, number, epoch)?;
         let is_there = opened.plan.check_feasible(epoch).is_ok();
         let is_right = match &found {
@@ -329,7 +329,7 @@ impl RunWalk {
         Ok(Self { cursor: RunCursor::at(opened, &start)?, start })
     }
 
-    /// Walks an epoch, and says whether `index` is what it comes to.
+    /// Walks an epoch, and says whether `index` agrees with the walk.
     fn meets(
         &mut self,
         opened: &OpenPlan,

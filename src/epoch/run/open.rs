@@ -31,7 +31,7 @@ impl OpenPlan {
         grouped.is_some_and(|grouped| grouped.exact.is_some())
     }
 
-    /// Whether what is written and given says of tokens that they are not trained on.
+    /// Whether written and given rows mark tokens that are not trained on.
     pub fn masked(&self) -> bool {
         self.trained.any() && !self.plan.recipe.output.ignore_loss
     }
@@ -63,7 +63,7 @@ impl OpenPlan {
     ) -> Result<Arc<Self>, EpochError> {
         let Plan { plan, pinned, stored } = planned;
         corpora.expect(plan.shards.len() + 1)?;
-        // What was purged has no text any more that tells its corpus.
+        // A purged document has no text any more by which its corpus is recognised.
         refuse_purged(corpora, planned)?;
         check_shards(corpora, planned)?;
         let name = &plan.tokenizer.name;

@@ -63,7 +63,7 @@ impl OwedPasses {
         1 + self.later.last_key_value().map_or(0, |(later, _)| *later)
     }
 
-    /// The passes after the first by what they hold: how many hold the same, and the documents that they do.
+    /// The passes after the first in runs that hold the same: how many, and the documents that they hold.
     pub fn later_runs(&self) -> Vec<(u32, RoaringTreemap)> {
         let mut runs = Vec::new();
         let mut before = 0;
@@ -245,7 +245,8 @@ fn refuse_replacement(planned: &Plan) -> Result<(), EpochError> {
 struct FirstPass {
     /// Documents whose pass was under way before and goes on.
     going_on: RoaringTreemap,
-    /// Documents that have two passes in it: those that begin, where what is left is joined to the next pass.
+    /// Documents that have two passes in the first pass: those that begin anew, where the rest is joined to the next
+    /// pass.
     twice: RoaringTreemap,
     /// Passes over the documents of the source in the whole chain, at most: its plan has as many as the document with
     /// the fewest passes before it has left, the one that was under way among them.

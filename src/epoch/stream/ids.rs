@@ -26,7 +26,7 @@ pub struct IdSteps {
     /// Number of the next batch, and of the one that none is read from on.
     next: u64,
     end: u64,
-    /// Steps to be read together: one first, which somebody waits for, then ever more.
+    /// Steps to be read together: one first, for which the caller waits, then ever more.
     together: u64,
     /// How many these are at most.
     most: u64,

@@ -186,8 +186,8 @@ mod tests {
     use proptest::prelude::*;
     use std::convert::Infallible;
 
-    /// A decoder of bytes, as most are: what is no character is U+FFFD. With `spaced` it drops a first space, as those
-    /// of SentencePiece do.
+    /// A decoder of bytes, as most are: bytes that are no character become U+FFFD. With `spaced` it drops a first
+    /// space, as decoders of SentencePiece do.
     fn bytes(ids: &[u32], spaced: bool) -> Result<String, Infallible> {
         let bytes: Vec<u8> = ids.iter().map(|id| *id as u8).collect();
         let text = String::from_utf8_lossy(&bytes).into_owned();

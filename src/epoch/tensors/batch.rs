@@ -34,7 +34,7 @@ impl<'a> PlacedBatch<'a> {
         let width = widest.map_or(maker.width, |width| width as usize);
         boundary(given.len().saturating_mul(width))?;
         let padded = |row: &'a EpochRow| match row.ids().len() < width {
-            // Widths are those of rows, so the cast keeps them.
+            // Widths of rows fit, so the cast keeps them.
             true => Cow::Owned(EpochRow::placed(widened(
                 row.as_parts(),
                 width as u32,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Failures told of one check, at most; all are counted.
+/// The most failures of one check that are reported; all are counted.
 const TOLD: usize = 3;
 
 /// What is checked.
@@ -148,7 +148,7 @@ pub(super) struct RowFindings {
     pub real: usize,
     /// Its segments, where they could be made sense of.
     pub segments: Vec<Segment>,
-    /// Where in the row each of them begins.
+    /// Where in the row each segment begins.
     pub starts: Vec<usize>,
     pub failures: Vec<(Property, String)>,
 }

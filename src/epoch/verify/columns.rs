@@ -36,7 +36,7 @@ impl ColumnChecker<'_> {
         self.check_beside(findings);
     }
 
-    /// Whether the row has in a column what it must have.
+    /// Whether the values of a column are those that the row must have.
     fn agrees(&self, column: RowColumn, found: ViewValues<'_>) -> bool {
         let places = || self.places.iter().copied();
         let numbers = || self.numbers().into_iter();
@@ -218,7 +218,7 @@ fn is_target(place: SegmentPosition, trained: Option<&[Vec<LossSpan>]>) -> bool 
     place.is_some_and(|(_, token)| token > 0) && weight(place, trained) > 0.0
 }
 
-/// The weight of the token at a place; 0 on pads and what is not trained.
+/// The weight of the token at a place; 0 on pads and untrained tokens.
 fn weight(place: SegmentPosition, trained: Option<&[Vec<LossSpan>]>) -> f32 {
     let Some((segment, token)) = place else { return 0.0 };
     let Some(spans) = trained.and_then(|trained| trained.get(segment)) else { return 1.0 };

@@ -216,7 +216,7 @@ fn hash_files(
     files
 }
 
-/// A file whose reading ends with an error once a stop is asked for.
+/// A file whose reading ends with an error after a request to stop.
 struct StoppableRead<'a> {
     file: fs::File,
     interrupt: &'a Interrupt,

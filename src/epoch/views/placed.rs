@@ -4,7 +4,7 @@ use super::shape::{RowShape, Span, ViewError, size, wide};
 use super::{PadSide, PadView};
 use model::LossSpan;
 
-/// A row made of others, or with pads added: its shape, its ids, and what of it is trained.
+/// A row made of others, or with pads added: its shape, its ids, and the spans that are trained on.
 pub(in crate::epoch) struct PlacedRow<I> {
     pub shape: RowShape,
     pub ids: Vec<I>,
@@ -35,7 +35,7 @@ pub(in crate::epoch) fn end_to_end<'a, I: Copy + 'a>(
                 return Err(ViewError::TooLong { tokens: ids.len() as u64 });
             }
         }
-        // Pads in what is trained go too, so that it stays in one piece.
+        // Pads within trained spans go too, so that a span stays in one piece.
         let is_without_gaps = shape.spans.last().is_none_or(|last| last.end() == end - start);
         let moved = |at: u32| {
             if is_without_gaps {

@@ -155,7 +155,7 @@ impl RowShape {
     pub(in crate::epoch) fn for_each_run(&self, mut given: impl FnMut(ShapeRun)) {
         let (mut free, mut number) = (0, 0);
         for span in &self.spans {
-            // A span out of place is cut to what is free, so that runs cover the row once.
+            // A span out of place is cut to the free part, so that runs cover the row once.
             let start = span.start.clamp(free, self.width);
             self.pads(free, start, &mut number, &mut given);
             free = span.end().clamp(start, self.width);

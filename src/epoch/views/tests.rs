@@ -115,7 +115,7 @@ fn masks_and_positions_of_packed_sentences() {
         assert_eq!(bits(&masks, width), wanted);
         let positions: Vec<_> = rows.iter().map(position_ids).collect();
         assert_eq!(positions, vector.position_ids);
-        // Where pads are not segments: the same on what is real.
+        // Where pads are not segments, views agree on real tokens.
         for (number, row) in shape(PadView::Suffix).iter().enumerate() {
             let real = vector.lengths[number].iter().sum::<u32>() as usize;
             let mask = bits(&block_causal_mask(row), width);

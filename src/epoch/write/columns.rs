@@ -17,7 +17,7 @@ use files::output::{BatchColumn, RowColumn, TokenBatch, list_column, row_batch};
 use model::LossSpan;
 use std::sync::Arc;
 
-/// Rows in these columns; the first of them is row `first` of the epoch.
+/// Rows in these columns; the first one is row `first` of the epoch.
 ///
 /// # Errors
 /// [`EpochError`] for an id that the type does not hold.
