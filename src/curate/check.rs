@@ -267,7 +267,7 @@ impl DocumentChecker<'_> {
         Ok(())
     }
 
-    /// Who keeps a document out may do so by the values of this moment; that it is kept, rows alone say.
+    /// Checks what keeps a document out by the values of this moment; that a document is kept, rows alone say.
     fn witness(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), Error> {
         let Some(matched) = self.view.match_of(document)? else { return Ok(()) };
         if !matched.is_duplicate() {

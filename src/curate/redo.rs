@@ -226,8 +226,8 @@ pub fn switch(
     Ok(writer.flush()?)
 }
 
-/// What removals block beyond equal texts and keys they block by what is compared, and of purged documents nothing else
-/// is known: under another part the blocks would hold no more.
+/// Refuses to compare another part of documents while removals block more than equal texts and keys: they block by the
+/// compared part, and nothing else is known of purged documents, so the blocks would hold no more.
 fn refuse_other_part(view: &View, policy: &Policy) -> Result<(), Error> {
     let (asked, stored) = (policy.compared, view.policy().compared);
     let is_blocking = |what| view.has_blocks(what);

@@ -75,7 +75,7 @@ pub(super) fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFin
         .collect()
 }
 
-/// What a removed document blocks by one version it blocks by both.
+/// Makes a removed document that blocks by one version of the normaliser block by both.
 fn block(view: &View, blocklist: &mut Blocklist<'_>, document: DocId) -> Result<(), Error> {
     let header = view.expect_header(document)?;
     let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;

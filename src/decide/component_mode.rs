@@ -80,7 +80,7 @@ impl DecisionSession {
         Ok(())
     }
 
-    /// What is left of the clusters that a document left is to be decided again.
+    /// Queues the rest of the clusters that a document left to be decided again.
     fn dissolve(&mut self) -> Result<(), Error> {
         let kept: BTreeSet<DocId> = self.agenda.departed.values().copied().collect();
         self.agenda.departed.keys().for_each(|document| self.finder.crowd.dissolve(*document));

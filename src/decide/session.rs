@@ -307,7 +307,7 @@ impl DecisionSession {
         Ok(CommitDecisions(self))
     }
 
-    /// What comes before the first decision: memory is that of one commit, and texts are led by those who stay.
+    /// Prepares the first decision: memory is that of one commit, and texts get leaders that stay.
     pub(super) fn prepare(&mut self) -> Result<(), Error> {
         if !self.finder.limits.is_all() {
             self.finder.crowd.shrink();

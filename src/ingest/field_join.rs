@@ -319,7 +319,7 @@ fn in_canonical_form(raw: &RawValue) -> Box<RawValue> {
     form.unwrap_or_else(|| raw.to_owned())
 }
 
-/// Counts quotes and nulls in rows of a table that may be meant otherwise.
+/// Counts rows and quotes of a table that may be meant otherwise.
 fn note_oddities(reader: &mut InputReader<'_>, path: &[u8], report: &mut JoinReport) {
     let odd = reader.take_oddities();
     report.name_rows += odd.names.count;

@@ -129,7 +129,7 @@ impl FileTally {
         }
     }
 
-    /// Notes what of the rows of a table may be meant otherwise.
+    /// Notes rows and quotes of a table that may be meant otherwise.
     pub(super) fn note_oddities(&mut self, path: &str, odd: CsvOddities) {
         if odd.names.count > 0 {
             self.name_rows += odd.names.count;

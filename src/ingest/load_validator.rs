@@ -306,7 +306,7 @@ pub(super) fn stored_match(standing: Standing, removal: &ImportedMatch, witness:
     Match { kind, witness, shared, removed_shingles, witness_shingles }
 }
 
-/// What a row says twice must be said alike.
+/// Checks that a row does not contradict itself.
 ///
 /// # Errors
 /// What is not.
@@ -349,7 +349,7 @@ const fn is_out(standing: Standing) -> bool {
     matches!(standing, Standing::Removed | Standing::Blocked)
 }
 
-/// Whether a document has the standing that its row says.
+/// Checks that a document has the standing that its row says.
 ///
 /// # Errors
 /// The message when it has not.

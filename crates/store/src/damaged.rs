@@ -149,7 +149,7 @@ pub fn read_damaged(path: &Path, memory: MemoryBudget) -> Result<DamagedCorpus, 
     };
     let db = Arc::new(Database::from(open_links(&place, links.path(), memory, &mut damage)?));
     match (migrate::version(&db), refused) {
-        // Without a format line and without a format it is none, or nobody knows.
+        // Without a format line and without a format this is no corpus, or cannot be known to be one.
         (Ok(0), Some(error @ StoreError::NotACorpus { .. })) => return Err(error),
         (Ok(found), refused) if found != migrate::current() && found != 0 => {
             let (path, supported) = (path.to_path_buf(), migrate::current());

@@ -281,9 +281,9 @@ impl OpeningCorpus {
             families: FAMILIES,
             outputs: BTreeSet::new(),
         };
-        // A folder that cannot be read stops nobody: a check names it.
+        // A folder that cannot be read is no error here: a check names it.
         let _ = writer.find_outputs();
-        // In tables it takes no memory, nor can it be cut off the end of a log, whose place nobody noted.
+        // Rows in tables take no memory, nor can they be cut off the end of a log whose place is not noted.
         if is_behind || !writer.is_log_short()? {
             writer.write_tables()?;
         }
@@ -335,7 +335,7 @@ impl StoreWriter {
 }
 
 /// The database in a directory, to be read beside tables that cannot be opened: reading their rows is an error. Its
-/// logs must have been found whole: nobody complains of them here.
+/// logs must have been checked before: their damage is not reported here.
 pub(crate) fn open_beside_damage(
     database: &Path,
     memory: MemoryBudget,

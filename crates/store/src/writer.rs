@@ -92,7 +92,7 @@ impl StoreWriter {
         scratch::unnamed_file(&self.place)
     }
 
-    /// The right to write, to be held by whoever keeps the database open longer than this writer.
+    /// The right to write, for a holder that keeps the database open longer than this writer.
     #[must_use]
     pub fn lock(&self) -> Arc<WriterLock> {
         Arc::clone(&self.lock)
@@ -146,7 +146,7 @@ impl StoreWriter {
     /// Takes about twice the room of the largest family while it works.
     pub(crate) fn compact_files(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
         self.refuse_exchanged()?;
-        // Runs hold who joined and who left; tables hold who is there.
+        // Runs hold joins and leaves; tables hold members.
         self.bands.merge_runs()?;
         self.refresh_view()?;
         self.flush()?;
@@ -277,7 +277,7 @@ impl StoreWriter {
         compacted
     }
 
-    /// Removes what RocksDB tells people of earlier openings.
+    /// Removes RocksDB's log files of earlier openings.
     pub fn remove_old_reports(&self) {
         self.place().remove_old_reports();
     }

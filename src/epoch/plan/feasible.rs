@@ -6,7 +6,7 @@ use crate::epoch::recipe::{MixMethod, SourceRecipe};
 use model::invariant;
 
 impl PlanHeader {
-    /// Whether the passes of every source reach to the end of `epoch`.
+    /// Checks that the passes of every source reach to the end of `epoch`.
     ///
     /// # Errors
     /// [`EpochError::Infeasible`] naming the sources that do not; [`EpochError::OutOfRange`] for an epoch that no plan has.

@@ -262,8 +262,8 @@ pub(super) fn source_documents(
     Ok((selection, counts, unlabelled))
 }
 
-/// Whether every source has documents, and no document two sources. `kept` is what the snapshot keeps, and `origins` the
-/// sources of the corpus that each of the recipe draws from.
+/// Checks that every source has documents, and no document two sources. `kept` are the documents that the snapshot
+/// keeps, and `origins` the sources of the corpus that each source of the recipe draws from.
 ///
 /// # Errors
 /// [`EpochError::Empty`]; [`EpochError::Select`]; [`EpochError`] when two sources select the same document.

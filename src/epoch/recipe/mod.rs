@@ -96,7 +96,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// Whether the recipe can be had; as [`Recipe::parse`] does after reading.
+    /// Checks the recipe as [`Recipe::parse`] does after reading.
     pub(super) fn check(&self) -> Result<(), EpochError> {
         ranges::check(self).map_err(|out| EpochError::Recipe(out.words(None)))?;
         check::check(self)?;

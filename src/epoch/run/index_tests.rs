@@ -206,7 +206,8 @@ fn marks_of(marks: &EpochIndex) -> usize {
     }
 }
 
-/// EpochIndex are believed when they are of this plan and fit it; else the epoch is walked, or the reason said.
+/// Stored indexes are believed when they are of this plan and fit it; else the epoch is walked, or the reason is
+/// given.
 #[test]
 fn marks_of_another_plan_are_skipped_and_bad_ones_refused() {
     let (_scratch, mut writer) = written(&["web", "books"]);

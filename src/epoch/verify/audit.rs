@@ -218,7 +218,7 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// CheckList what only the end can tell.
+    /// Checks what only the end can show.
     ///
     /// # Errors
     /// [`EpochError::Store`].

@@ -84,7 +84,7 @@ impl fmt::Display for Verification {
     }
 }
 
-/// CheckList under way.
+/// The checks under way.
 #[derive(Debug, Default)]
 pub(super) struct CheckList {
     entries: BTreeMap<Property, CheckEntry>,

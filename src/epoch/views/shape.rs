@@ -114,7 +114,7 @@ impl RowShape {
         Self { pads, ..self }
     }
 
-    /// Whether spans are not empty, follow each other and end within the width, which an i32 can hold.
+    /// Checks that spans are not empty, follow each other and end within the width, which an i32 can hold.
     ///
     /// # Errors
     /// The first span that does not, or the width.

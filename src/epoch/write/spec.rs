@@ -7,7 +7,7 @@ use crate::epoch::stream::EpochRow;
 use files::output::{RowColumn, RowSize, RowSpec};
 use model::{Error, ErrorKind, LossSpan};
 
-/// Whether the output format can hold the rows of `plan`.
+/// Checks that the output format can hold the rows of `plan`.
 ///
 /// # Errors
 /// [`EpochError::Limit`] saying what does not fit and the way out.

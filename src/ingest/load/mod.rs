@@ -159,7 +159,7 @@ fn came_blocked(view: &View, blocked: &RoaringTreemap) -> Result<u64, Error> {
     Ok(count)
 }
 
-/// What was decided holds among the documents of the load, and those that the corpus had when it was decided.
+/// Refuses a load where the corpus has other documents than the load's and those that it was decided against.
 fn refuse_others(view: &View, files: &[InputFile], manifest: &LoadManifest) -> Result<(), Error> {
     let (documents, before) = (view.documents(), manifest.before);
     let mut of_load = 0;

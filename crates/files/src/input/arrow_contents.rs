@@ -121,7 +121,7 @@ impl ArrowContents {
         self.batches.len()
     }
 
-    /// Whether all that it names stands within `messages`, one behind the other.
+    /// Checks that the listed messages stand within `messages`, one behind the other.
     pub(super) fn check(&self, messages: Range<u64>) -> Result<(), String> {
         let mut free = messages.start;
         for block in self.by_place() {
@@ -136,7 +136,7 @@ impl ArrowContents {
         Ok(())
     }
 
-    /// Whether nothing stands between what it names, which begins at `first`; answers where that ends.
+    /// Checks that the listed messages, which begin at `first`, have no gaps; answers where they end.
     fn without_gaps(&self, first: u64) -> Option<u64> {
         self.by_place().iter().try_fold(first, |end, block| (block.at == end).then(|| block.end()))
     }

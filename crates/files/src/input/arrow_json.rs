@@ -27,8 +27,8 @@ pub(super) fn is_json(field: &Field) -> bool {
     has_extension(field, "arrow.json")
 }
 
-/// The field of the elements of a list, or of the values of a dictionary, that are of that type: whoever encodes them is
-/// given the field of the whole.
+/// The field of the elements of a list, or of the values of a dictionary, that are of that type: encoders get the
+/// field of the whole.
 fn element_field<'a>(mut field: &'a Field, of: &DataType) -> &'a Field {
     while field.data_type() != of {
         field = match field.data_type() {

@@ -356,7 +356,7 @@ const ROWS: (u64, u64) = (32, 8192);
 /// Bytes of rows made into records that are aimed at.
 const BYTES: u64 = 16 << 20;
 
-/// Who gives record batches.
+/// A source of record batches.
 pub(super) trait BatchReader {
     /// The next batch, none at the end. `origin` is where its first row stands.
     fn next_batch(&mut self, origin: &RecordOrigin) -> Result<Option<RecordBatch>, ReadError>;
@@ -396,7 +396,7 @@ impl<S: BatchReader> BatchRows<S> {
         &self.left
     }
 
-    /// Skips so many rows; answers over how many.
+    /// Skips up to a number of rows; answers how many.
     pub(super) fn skip_rows(
         &mut self,
         options: &ReadOptions,
@@ -424,7 +424,7 @@ impl<S: BatchReader> BatchRows<S> {
             row: origin.number,
             what: error.to_string(),
         })?;
-        // Whoever gives batches may give some that do not have the columns that were promised.
+        // A source may give batches without the columns that it promised.
         let columns = RecordColumns::of(&batch.schema(), &origin.path, options)?;
         self.left = columns.left().to_vec();
         self.held = Some(OpenBatch { batch, columns, made: 0, rows: None });

@@ -189,7 +189,7 @@ fn as_struct(array: &StructArray, fields: &Fields) -> Result<StructArray, ArrowE
     StructArray::try_new_with_length(fields.clone(), columns, nulls, array.len())
 }
 
-/// What is seldom met: views of lists, runs.
+/// Rebuilds rare arrays: views of lists, runs.
 fn rebuilt(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     let kinds: Vec<&DataType> = match to {
         DataType::ListView(item) | DataType::LargeListView(item) => vec![item.data_type()],

@@ -151,7 +151,7 @@ fn a_page_with_another_checksum_damages_its_row_group() {
                 }
                 assert!(reader.next().is_err(), "the fault stays");
             }
-            // What nobody asks for is not read.
+            // Columns that no option asks for are not read.
             let mut reader = InputReader::open(&input, &drop_note).expect("opens");
             assert_eq!(drain(&mut reader).is_ok(), name == "note");
         }

@@ -364,7 +364,7 @@ struct CountedFile {
 }
 
 impl CountedFile {
-    /// Up to so many bytes that come next; nothing is consumed.
+    /// Up to `bytes` bytes that come next; nothing is consumed.
     fn look(&mut self, bytes: usize) -> Result<&[u8]> {
         let missing = bytes.saturating_sub(self.front.len());
         let more = u64::try_from(missing).unwrap_or(u64::MAX);

@@ -27,7 +27,7 @@ use std::path::Path;
 
 /// The longest mark of byte order.
 const MARK: usize = 4;
-/// How much of a file is examined to tell what it is if not records.
+/// The bytes of a file that are examined to recognise what it is if not records.
 const HEAD: usize = 4096;
 /// How much of it is examined to tell whether it is a table, whose rows may be long.
 const TABLE_HEAD: usize = 64 << 10;

@@ -570,7 +570,7 @@ fn non_texts_of_web_archives_are_refused_skipped_or_rejected() {
         panic!("is no text")
     };
     assert!(why.contains("without any text"), "{why}");
-    // Whatever somebody calls it.
+    // The name of the file does not matter.
     let arc = dir.write("a.arc", "filedesc://a.arc 0.0.0.0 2007 text/plain 9\n1 0 Alexa\n\nbody");
     let options = ReadOptions { format: InputFormat::Warc, ..ReadOptions::default() };
     let error = drain(&mut InputReader::open(&arc, &options).expect("opens")).expect_err("ARC").1;

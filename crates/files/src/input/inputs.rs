@@ -18,7 +18,7 @@ pub struct InputFile {
     pub path: Arc<PathBuf>,
     /// Bytes of the file; 0 when not known (pipes).
     pub size: u64,
-    /// What tells one state of the file from another, beside its size; 0 for pipes.
+    /// The version of the file, which differs between states of the same size; 0 for pipes.
     pub version: i128,
     /// Whether it is standard input.
     pub is_stdin: bool,

@@ -75,8 +75,8 @@ pub(super) const STATES: [&str; 3] = [".aria2", ".lftp-pget-status", ".st"];
 /// Why the two are left.
 pub(super) const FETCHED: &str = "a download that has not ended: its state is kept beside it";
 
-/// What a path is a leftover of, by its name or that of a folder above it; none: it is no leftover. What says the
-/// compression may stand before or behind what says so.
+/// The program or use that left a path behind, by its name or that of a folder above it; none: it is no leftover. The
+/// ending of the compression may stand before or behind the one of the leftover.
 pub(super) fn leftover(path: &str) -> Option<&'static str> {
     path.split('/').find_map(of_name)
 }

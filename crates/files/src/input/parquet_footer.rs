@@ -149,7 +149,7 @@ impl ParquetFooter {
             return self;
         }
         let projection = ProjectionMask::leaves(descriptor, leaves.iter().copied());
-        // What cannot be read is met again by who reads it.
+        // A page that cannot be read is an error when it is read.
         let Ok(coarse) = self.moments_in(&leaves, TimeUnit::Millisecond) else { return self };
         let Ok(most) = far_moment(file, coarse.clone(), projection.clone()) else { return self };
         if most <= milliseconds(1_000_000) {
@@ -293,7 +293,7 @@ impl ParquetFooter {
     }
 }
 
-/// Milliseconds of the last moment of a unit of which so many are one.
+/// The last moment of a unit, in milliseconds, where `parts` of the unit are one.
 const fn milliseconds(parts: i64) -> i64 {
     i64::MAX / parts
 }

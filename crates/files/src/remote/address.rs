@@ -131,7 +131,7 @@ pub fn is_remote(argument: &str) -> bool {
     AddressParts::of(argument).is_some()
 }
 
-/// Whether an address is one of a store that is known here, without secrets where none belong.
+/// Checks that an address is one of a store that is known here, without secrets where none belong.
 ///
 /// # Errors
 /// [`RemoteError::Address`].

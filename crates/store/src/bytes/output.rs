@@ -90,7 +90,7 @@ pub struct OutputBatches {
     /// The rank, and the number of ranks; none: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<(u64, u64)>,
-    /// Whether it is under way, or was stopped where nobody could say how far it was: up to `end` all may have gone out.
+    /// Whether the output is under way, or was stopped at an unknown point: everything up to `end` may have gone out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_open: bool,
 }

@@ -252,8 +252,9 @@ pub struct FileRecord {
     pub file: u32,
     /// Size in bytes when read.
     pub size: u64,
-    /// What told the state of the file when it was read from another of the same size: the low 64 bits are when it was
-    /// modified, in nanoseconds since 1970, the others where it lay and when it was changed; 0 where that was not kept.
+    /// The version of the file when it was read, which differs from other states of the same size: the low 64 bits are
+    /// its modification time in nanoseconds since 1970, the others its inode and change time; 0 where that was not
+    /// kept.
     pub modified: i128,
     /// The file is one document, not a list of records.
     pub single: bool,

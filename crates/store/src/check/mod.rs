@@ -186,7 +186,7 @@ fn check_journal(view: &View, entries: &JournalContents, faults: &mut FaultList)
     }
 }
 
-/// What of the folder `outputs` is no entry; what was taken in is a row among others.
+/// Checks that files of the folder `outputs` are entries; those taken in are rows among others.
 fn outputs(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
     view.damaged_outputs()?.into_iter().for_each(|what| faults.push("outputs", what));
     Ok(())
@@ -248,7 +248,7 @@ fn suites(view: &View, depth: CheckDepth, faults: &mut FaultList) -> Result<(), 
     Ok(())
 }
 
-/// What was decided is about items and texts that there are.
+/// Checks that verdicts are about existing items and texts.
 fn verdicts(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
     if let Some((suite, item)) = view.stray_verdict()? {
         let what = format!("suite {suite}, item {item}: one of them does not exist");

@@ -107,7 +107,7 @@ pub fn begin_repair(
     Ok(RepairStart::Fill(Box::new(writer), families.into_iter().map(str::to_owned).collect()))
 }
 
-/// Says what is to be done; from the moment on that it says which families, nobody else opens the corpus.
+/// Writes the plan of the repair; once its row names the families, nobody else opens the corpus.
 fn plan(
     opening: &OpeningCorpus,
     db: &Arc<Database>,

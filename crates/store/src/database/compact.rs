@@ -116,7 +116,7 @@ mod tests {
     type Row = (Box<[u8]>, Box<[u8]>);
     type Range = (Option<Vec<u8>>, Option<Vec<u8>>);
 
-    /// Asks for a stop once so many pieces are done.
+    /// Requests a stop after a number of pieces.
     struct Stopping {
         after: u64,
         interrupt: Interrupt,

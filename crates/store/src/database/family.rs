@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub trait RowKind {
     /// The family that has such rows.
     type Family: StoreFamily;
-    /// The key of such a row: what tells it from others of its kind.
+    /// The key of such a row, which identifies it within its kind.
     type Key;
     /// Its value, decoded.
     type Value<'v>;
@@ -203,7 +203,7 @@ pub(crate) fn handle_named<'db>(
     db.cf_handle(name).ok_or_else(missing)
 }
 
-/// Whether a row of a family decodes, of whatever kind it is.
+/// Checks that a row of a family decodes, of whatever kind it is.
 pub(crate) fn check_row<C: StoreFamily>(key: &[u8], value: &[u8]) -> Result<(), StoreError> {
     let decoded = C::Key::decode(key).and_then(|typed| C::decode(&typed, value).map(drop));
     decoded.map_err(|why| corrupt_row::<C>("row", key, why))

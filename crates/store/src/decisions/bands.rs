@@ -35,8 +35,8 @@ impl View {
         self.moment.bands.buckets_bulk(self.pinned(), self.generation(), sorted, cap, keep)
     }
 
-    /// For every key of `sorted` (ascending) the first member of its bucket and whether it has more; none
-    /// when nobody is in it. However crowded a bucket is, one entry of it is read.
+    /// For every key of `sorted` (ascending) the first member of its bucket and whether it has more; none when the
+    /// bucket is empty. However crowded a bucket is, one entry of it is read.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.

@@ -198,7 +198,7 @@ impl View {
 const LOOK_UP: usize = 128;
 /// Documents that are scanned together.
 const STRETCH: usize = 1024;
-/// Documents are scanned when at least one in so many of a stretch is asked for: passing over a row costs a
+/// Documents are scanned when at least one in this many of a stretch is asked for: passing over a row costs a
 /// twentieth of looking one up.
 const SCAN_ONE_IN: u64 = 16;
 

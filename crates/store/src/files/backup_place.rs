@@ -47,7 +47,7 @@ pub trait BackupPlace {
     fn remove(&self, names: &[&str]) -> Result<(), StoreError>;
 }
 
-/// A directory on disk. Who has its lock is alone.
+/// A directory on disk, whose lock one process holds at a time.
 pub struct BackupFolder {
     root: PathBuf,
 }

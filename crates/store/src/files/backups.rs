@@ -49,7 +49,7 @@ pub(crate) struct AddedBytes {
     pub(crate) bytes: u64,
 }
 
-/// What somebody does who may not be disturbed.
+/// Work on a place for backups that must not be disturbed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BackupWork {
     Adding,

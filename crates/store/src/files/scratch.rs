@@ -147,7 +147,7 @@ fn hold_or_copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if is_there { Ok(()) } else { std::fs::copy(from, to).map(drop) }
 }
 
-/// The links, removed when they are no longer needed: whoever has opened a file keeps it.
+/// Links to files, removed when they are no longer needed: a process that has opened a file keeps it.
 pub(crate) struct LinkedFiles(ScratchDirectory);
 
 impl LinkedFiles {
@@ -271,7 +271,7 @@ impl DryRunCorpus {
         let place = CorpusDirectory::new(corpus);
         place.read_format(supported)?;
         let place = place.hold()?;
-        // Who has the lock is alone: no file changes while it is copied.
+        // Under the lock no file changes while it is copied.
         let _lock = place.lock()?;
         sweep(&place, &[LINKS, DRY_RUN]);
         refuse_lost_tables(&place, &place.database())?;
@@ -281,7 +281,7 @@ impl DryRunCorpus {
         })
     }
 
-    /// Makes the copy for who has the lock; `copy_database` makes that of the database.
+    /// Makes the copy for the holder of the lock; `copy_database` copies the database.
     pub(crate) fn beside(
         place: &CorpusDirectory,
         copy_database: impl FnOnce(&Path) -> Result<(), StoreError>,

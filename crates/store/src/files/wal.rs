@@ -131,8 +131,8 @@ pub(crate) fn refuse_lost(
     Err(found.error)
 }
 
-/// What the database refuses for its bytes, told of the log that it is about, if it is: RocksDB says of a log
-/// neither its name nor what was in it. Logs before `oldest` became tables.
+/// The error for a database refused for its bytes, with the damaged log, if that is the reason: RocksDB names neither
+/// a log nor its contents. Logs before `oldest` became tables.
 pub(crate) fn refused(
     place: &CorpusDirectory,
     database: &Path,

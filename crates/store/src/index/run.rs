@@ -11,7 +11,7 @@ use model::invariant::{at, part};
 use model::{CommitSeq, DocId, Generation};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The format of a run in which nobody leaves, and of one in which somebody does.
+/// The format of a run without leaving members, and of one with some.
 const FORMAT: u8 = 1;
 const WITH_LEAVERS: u8 = 2;
 /// The value of a first member's entry that says that the bucket has no member any more.
@@ -246,7 +246,7 @@ impl BandCounters {
         }
     }
 
-    /// Takes in that a generation has so many more buckets, or fewer.
+    /// Adds `gained` buckets to the count of a generation, or takes some off.
     pub(crate) fn add(&mut self, generation: Generation, gained: i64, bands: u32) {
         let at = match self.generations.binary_search_by_key(&generation, |(id, _)| *id) {
             Ok(at) => at,

@@ -88,7 +88,7 @@ impl ChunkCutter {
         Some(Self { any_visible, words, keeps_space: true })
     }
 
-    /// Whether cuts in texts that trip tokenizers leave no trace.
+    /// Checks that cuts in texts that trip tokenizers leave no trace.
     fn leaves_no_trace(
         &self,
         encode: &mut impl FnMut(&str, &mut Vec<u32>) -> Result<(), TokenizerError>,

@@ -89,7 +89,7 @@ impl PretokenPattern {
         }
     }
 
-    /// Whether the reference implementation takes it.
+    /// Checks that the reference implementation takes the pattern.
     ///
     /// # Errors
     /// [`TokenizerError::Pattern`]: of alternatives, the first that does not compile.

@@ -182,7 +182,7 @@ impl GrowthState {
         self.rows.get(at as usize)
     }
 
-    /// CountedWords that may have the pair, each once, ascending; the row forgets them.
+    /// Words that may have the pair, each once, ascending; the row forgets them.
     fn take_words(&mut self, left: u32, right: u32, words: &mut Vec<u32>) {
         words.clear();
         let row = self.pairs.get(&key(left, right)).and_then(|at| self.rows.get_mut(*at as usize));

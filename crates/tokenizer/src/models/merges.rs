@@ -257,7 +257,7 @@ impl CountedWords {
     }
 }
 
-/// CountedWords per piece of parallel work, at least.
+/// The least words in a piece of parallel work.
 const PIECE: usize = 4096;
 
 /// The pairs that each merge joined.
