@@ -8,8 +8,8 @@
 //! * `decision`: the types; `overlay`: the store as it will be after the decisions made so far; `view_ranker`: ranks of
 //!   stored documents;
 //! * `text_leaders`: the exact rows, while documents come and go;
-//! * `crowd`: the kept members of crowded buckets; `cluster_crowd`: the crowd of mode `components`, which holds clusters
-//!   in part (`cluster_labels`); `writer_cache`: what a commit leaves of it in memory for the next;
+//! * `crowd`: the kept members of crowded buckets; `cluster_crowd`: the crowd of mode `components`, which holds
+//!   clusters in part (`cluster_labels`); `writer_cache`: what a commit leaves of it in memory for the next;
 //! * `buckets`: keys and members; `crowd_search`: candidates of crowded buckets, also of those that memory does not
 //!   hold; `candidates`: all candidates, with estimate and verification;
 //! * `session`: what comes and goes; `witness_mode`: modes `witness` and `exact`; `component_mode`: modes `components`

@@ -4,11 +4,11 @@ use super::Interrupted;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
-/// The stop that nobody asks for.
+/// An interrupt that never comes.
 static NEVER: LazyLock<Interrupt> = LazyLock::new(Interrupt::default);
 
-/// How a long operation runs: whom it tells what it does, what asks it to stop, and what it may take of the
-/// machine. The last argument of every long method. Nothing of it decides what is stored or exported.
+/// The context of a long operation: where progress is reported, the interrupt, and the threads and memory that it may
+/// take. It is the last argument of every long method, and decides nothing about what is stored or exported.
 ///
 /// ```
 /// # extern crate model as corpusdb;

@@ -409,7 +409,7 @@ impl fmt::Display for Hint {
     }
 }
 
-/// `From` of the error of a lower room: a stop stays a stop, whoever hears of it.
+/// Implements `From` for the error of a lower room: a stop stays a stop in every room.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! from_lower {

@@ -5,7 +5,7 @@ use super::{Error, ErrorKind, Hint};
 /// The least likeness from which one name is taken for another one mistyped.
 const NEAR: f64 = 0.8;
 
-/// Names of a list that are told; the rest is counted.
+/// The most names of a list that are shown; the rest is counted.
 const TOLD: usize = 10;
 
 /// What makes the first thing of a kind, where a corpus has none.

@@ -408,7 +408,7 @@ pub(super) fn bad_policy(message: impl Into<String>) -> Error {
     Error::of(ErrorKind::BadPolicy, message)
 }
 
-/// Refuses a threshold that leaves no banding which finds pairs at it; who thinks in percent is told the way out.
+/// Refuses a threshold at which no banding finds pairs; the error of a threshold in percent says the way out.
 fn check_threshold(threshold: f64) -> Result<(), Error> {
     if (0.1..=1.0).contains(&threshold) {
         return Ok(());

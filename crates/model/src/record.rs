@@ -296,8 +296,8 @@ pub enum IncomingVerdict {
     Unanswered(String),
 }
 
-/// Decides which records come in. The verdict on a record depends on that record alone, whichever others it is asked
-/// with.
+/// Decides which records come in. The verdict on a record depends on that record alone, whichever others are decided
+/// with it.
 pub trait IncomingFilter: Send + Sync {
     /// The verdict on each record, in their order.
     fn verdicts(&self, records: &[Incoming<'_>]) -> Vec<IncomingVerdict>;

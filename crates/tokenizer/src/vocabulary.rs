@@ -108,7 +108,7 @@ impl IdPlaces {
         self.count
     }
 
-    /// Whether the ids leave out so many numbers that their places are others.
+    /// Whether the ids leave out so many numbers that a table by id would be mostly empty.
     pub(crate) const fn is_sparse(&self) -> bool {
         self.sparse.is_some()
     }

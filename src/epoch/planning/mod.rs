@@ -1,10 +1,10 @@
 //! Makes a plan from a recipe and a snapshot: which documents, how long, how many rows, which shares.
 //!
-//! `resolve` says once what names and defaults stand for (of sources: `origins`), `moment` answers for the corpora as they
-//! were, `select` finds the documents of each source and `suites` keeps suites out; `strata` puts them in classes for a
-//! curriculum, `pin` makes passes of them, `shares` counts their rows and sets what each source gives, `limits` refuses
-//! rows without room and epochs without a batch, `labels` finds documents without enough labels, and `left_out` accounts
-//! for what is not drawn.
+//! `resolve` says once what names and defaults stand for (of sources: `origins`), `moment` answers for the corpora as
+//! they were, `select` finds the documents of each source and `suites` keeps suites out; `strata` puts them in classes
+//! for a curriculum, `pin` makes passes of them, `shares` counts their rows and sets what each source gives, `limits`
+//! refuses rows without room and epochs without a batch, `labels` finds documents without enough labels, and `left_out`
+//! accounts for what is not drawn.
 
 mod labels;
 mod left_out;

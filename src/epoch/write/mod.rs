@@ -2,8 +2,8 @@
 //!
 //! `spec` is what a plan says of its rows to their format, `columns` makes rows into what formats take, `shards` cuts
 //! them into groups and shards. What is finished waits beside the output until all is ([`output`](files::output)).
-//! `stream` and `unpadded` give batches without files. Two files are the way back: `id_files` reads the ids of an epoch's
-//! rows from its files, and `collator` makes batches of their rows where there is no corpus.
+//! `stream` and `unpadded` give batches without files. Two files are the way back: `id_files` reads the ids of an
+//! epoch's rows from its files, and `collator` makes batches of their rows where there is no corpus.
 
 mod collator;
 mod columns;

@@ -198,7 +198,7 @@ impl PartWeights {
     }
 }
 
-/// How much an n-gram says that so many of the items have.
+/// The weight of an n-gram that `having` of the items have.
 fn weight(items: u32, having: usize) -> f64 {
     match u32::try_from(having) {
         Ok(having) if (1..=MOST_ITEMS).contains(&having) => {

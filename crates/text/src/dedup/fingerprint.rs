@@ -74,7 +74,8 @@ impl Fingerprinter {
         let tokens = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
         let sketch = sketched.then(|| self.sketch(&shingles));
         if self.tokens.len() > MOST_TOKENS {
-            // Now, not with the next text: whoever asked is about to copy the shingles, which are as long.
+            // The buffers are released now, not with the next text: the caller is about to copy the shingles, which
+            // are as long.
             self.release();
         }
         Fingerprint { tokens, normalised, shingles, sketch }

@@ -25,7 +25,7 @@ pub(super) struct Ngrams {
     joined: Vec<u8>,
     /// Where each begins there, and behind the last one.
     starts: Vec<usize>,
-    /// A hash of each, found when runs are first told by their words.
+    /// A hash of each word, computed when runs are first compared by their words.
     hashes: Vec<u64>,
     /// Characters of the text.
     length: u64,
@@ -104,7 +104,7 @@ impl Ngrams {
         share((self.length(first.unwrap_or(best), n) + between) * most, self.length)
     }
 
-    /// A hash of the words of a run, which tells where one ends.
+    /// A hash of the words of a run that depends on where each word ends.
     fn sequence(&self, from: usize, n: usize) -> u64 {
         let words = part(&self.hashes, from..from + n);
         words.iter().fold(0, |hash: u64, word| {
@@ -155,7 +155,7 @@ pub(super) struct HashCounts {
 }
 
 impl HashCounts {
-    /// Forgets all, and makes room for so many hashes.
+    /// Forgets all, and makes room for `hashes` hashes.
     pub(super) fn clear_for(&mut self, hashes: usize) {
         let room = (hashes + hashes / 2 + 1).next_power_of_two();
         self.slots.clear();

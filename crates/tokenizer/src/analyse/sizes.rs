@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokenizers::models::ModelWrapper;
 use tokenizers::models::wordpiece::WordPiece;
 
-/// Groups that the curve tells apart, most bytes first; the others are one.
+/// The most groups that the curve shows apart, by bytes; the others are one.
 const GROUPS: usize = 12;
 /// Pre-tokens encoded as one piece of parallel work.
 const PIECE: usize = 4096;

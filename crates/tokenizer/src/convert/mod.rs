@@ -151,8 +151,8 @@ impl TokenizerFileKind {
     }
 }
 
-/// Refuses bytes that are plainly of another kind than `wanted`. What cannot be told is left to the
-/// parser, whose error names the place.
+/// Refuses bytes that are plainly of another kind than `wanted`. Unclear bytes are left to the parser, whose error
+/// names the place.
 pub(crate) fn require_kind(
     wanted: TokenizerFileKind,
     given: &'static str,

@@ -148,8 +148,7 @@ fn is_harmless(token: AddedTokenEntry<'_>) -> bool {
     })
 }
 
-/// Whether every text is split before each `space` by one of the steps; none where this cannot be told of what comes
-/// first.
+/// Whether one of the steps splits every text before each `space`; none where an earlier step makes this uncertain.
 fn splits_before(steps: &[&Value], space: &str) -> Option<bool> {
     let is_plain = space == " ";
     for step in steps {

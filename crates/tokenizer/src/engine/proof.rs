@@ -141,7 +141,7 @@ pub(crate) fn prove_with_specials(
     Ok(())
 }
 
-/// The texts of a sample, cut to so many bytes together: those behind the limit are empty.
+/// The texts of a sample, cut to `limit` bytes together: texts behind the limit are empty.
 pub(crate) fn cut_sample(sample: &[&str], limit: usize) -> impl Iterator<Item = String> {
     let mut left = limit;
     sample.iter().map(move |text| {

@@ -277,7 +277,7 @@ impl MergeReplay {
     }
 }
 
-/// Applies the merges to all words and tells how many pairs each joined, as often as the words count.
+/// Applies the merges to all words and counts how many pairs each joined, as often as the words count.
 ///
 /// Exact for every size V at once, also where a token is made by more than one merge. An encoder with
 /// the first V merges goes the same way as one with all of them, until no merge below V is left; so

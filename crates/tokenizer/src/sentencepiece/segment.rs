@@ -17,7 +17,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 /// What an unknown character costs beyond the worst piece.
 const UNKNOWN_PENALTY: f32 = 10.0;
-/// A user symbol scores so much for each byte but the first: more than any other way to spell it.
+/// A user symbol scores this much for each byte but the first: more than any other way to spell it.
 const SYMBOL_SCORE: f64 = 0.1;
 /// A Unigram's sums are set back to 0 beyond it, while they have digits left.
 const LARGEST_SUM: f32 = 100_000.0;

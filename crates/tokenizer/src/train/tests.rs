@@ -555,7 +555,7 @@ proptest! {
     }
 }
 
-/// The stages that a training tells.
+/// The stages that a training reports.
 #[derive(Default)]
 struct Told(std::sync::Mutex<Vec<String>>);
 

@@ -117,8 +117,8 @@ fn shrunk(pieces: usize) -> usize {
     (pieces as f64 * SHRINKING) as usize
 }
 
-/// The strings that the trainer begins with. It gives them when it is asked for more than there are and not to
-/// weigh them; their order is that of count, then of text, characters first.
+/// The strings that the trainer begins with, by count, then by text, characters first. The trainer gives them when
+/// more are requested than there are, without weighing.
 fn seeds(words: &[TrainingWord], longest: usize) -> Result<Vec<ScoredPiece>, TokenizerError> {
     /// Twice the strings that it begins with at most.
     const MORE: u32 = 2_000_000;
@@ -322,7 +322,7 @@ fn digamma(mut x: f64) -> f64 {
     result
 }
 
-/// The training that sizes are asked of.
+/// The training that gives models of several sizes.
 pub(crate) struct SizeRequest<'a> {
     /// Pre-tokens.
     pub(crate) table: &'a PretokenTable,

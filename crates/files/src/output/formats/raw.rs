@@ -1,7 +1,7 @@
 //! Bare token ids, end to end, written and read back: `plain`, `nanogpt` and `llm.c`.
 //!
-//! `plain` has u16 or u32 by vocabulary; `nanogpt` has u16; `llm.c`, which modded-nanogpt reads too, has a header of 1,024
-//! bytes before u16 ids. A segment table stands beside each file.
+//! `plain` has u16 or u32 by vocabulary; `nanogpt` has u16; `llm.c`, which modded-nanogpt reads too, has a header of
+//! 1,024 bytes before u16 ids. A segment table stands beside each file.
 //!
 //! The header of llm.c is 256 numbers i32, little-endian: magic 20240520, version 1, tokens in the file, and zeros.
 
