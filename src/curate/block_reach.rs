@@ -32,7 +32,7 @@ impl ReachedDocuments {
         matches!((self.until, chunk.last()), (Some(until), Some(last)) if *last <= until)
     }
 
-    /// What is to be decided together with the chunk.
+    /// Takes the documents that are to be decided together with the chunk.
     fn take(&mut self, chunk: &[DocId]) -> BTreeSet<DocId> {
         let mut taken = BTreeSet::new();
         while let Some(first) = self.by.first_entry() {
@@ -86,7 +86,7 @@ impl ReachSearch {
         let mut candidates = eligible(view)?;
         candidates -= selection;
         let mut by = wanted.find(view, &candidates, reach)?;
-        // What came again under their keys: the newest of it has the key.
+        // Documents that came again under their keys: the newest one has the key.
         let hashes: Vec<[u8; 16]> = keys.iter().map(|(_, hash)| *hash).collect();
         for ((document, _), holder) in keys.iter().zip(view.identities(&hashes)?) {
             if let Some(holder) = holder.filter(|holder| candidates.contains(holder.0)) {
@@ -111,7 +111,7 @@ fn eligible(view: &View) -> Result<RoaringTreemap, Error> {
     Ok(found)
 }
 
-/// What removed documents are met by.
+/// An index of removed documents by the keys that they block by.
 #[derive(Default)]
 pub(super) struct BlockKeyIndex {
     /// Raw and normalised texts, with the first document that has them.

@@ -59,7 +59,7 @@ pub(crate) fn family(error: &Error) -> Option<&'static str> {
     error.origin::<StoreError>().and_then(StoreError::family)
 }
 
-/// What all pieces are checked with.
+/// The state by which all pieces are checked.
 struct DeepCheck<'a> {
     view: &'a View,
     tokenizers: &'a [(TokenizerId, &'a Tokenizer)],
@@ -89,7 +89,7 @@ fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<CheckFault> {
     checker.faults
 }
 
-/// The first position at which ids differ. Those of a long text are not held twice.
+/// The first position at which ids differ. The ids of a long text are not held twice.
 fn first_difference(stored: TokenIdsRef<'_>, computed: &[u32]) -> Option<usize> {
     const PART: usize = 1 << 16;
     let mut part = Vec::new();

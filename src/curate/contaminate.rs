@@ -193,7 +193,7 @@ pub fn add_suite(
         normaliser: normaliser.name().to_owned(),
         ..SuiteReport::default()
     };
-    // By the rule of this release the same records may be other items: these take the place of the earlier ones.
+    // By the rule of this release the same records may give other items, which take the place of the earlier ones.
     let earlier = known.filter(|(_, known)| known.rule < new.rule);
     if let (Some((suite, record)), true) = (&earlier, is_same) {
         let mut batch = writer.begin()?;
@@ -367,7 +367,7 @@ impl SuiteCheck {
         Ok(Self { suites, seeds: load_seeds(view)? })
     }
 
-    /// What is wrong with what is stored of a document, whose text is given.
+    /// Checks the stored findings of a document, whose text is given.
     pub(super) fn document(
         &self,
         view: &View,

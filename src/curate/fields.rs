@@ -228,7 +228,7 @@ pub(super) fn in_commits(
     Ok(report)
 }
 
-/// What was before a change of a field, for who undoes it.
+/// The state before a change of a field, by which the change is undone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FieldBefore {
@@ -428,7 +428,7 @@ pub fn compute_field(
     let kind = kind(&view, new, declared.as_ref())?;
     let (field, mut record) = begin(&view, new, kind, declared)?;
     if record.commit != view.commit().0 {
-        // What it looks at may have changed.
+        // The values that the expression reads may have changed.
         (record.next, record.values, record.ill_typed) = (0, 0, 0);
     }
     let computing = compute(&view, &new.expression, kind)?;

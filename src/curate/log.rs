@@ -55,7 +55,7 @@ pub(super) struct LoggedVerb {
     pub(super) documents: Range<u64>,
     begins: bool,
     pub(super) undoes: Option<u64>,
-    /// What its commits noted of what was before.
+    /// The notes of its commits about the state before them.
     pub(super) before: Vec<(CommitSeq, String)>,
 }
 
@@ -139,7 +139,7 @@ impl LoggedVerb {
         format!("commit {} ({kind}{space}{subject})", self.first.0)
     }
 
-    /// How far documents blocked before it that were removed then: the first note of each counts.
+    /// How far removed documents blocked before this verb: the first note of each document counts.
     pub(super) fn blocks_before(&self) -> BlocksBefore {
         let (mut blocks, mut known) = (BlocksBefore::new(), RoaringTreemap::new());
         let mut notes: Vec<_> = self.before.iter().collect();

@@ -359,7 +359,7 @@ fn compare(
     })
 }
 
-/// What documents come to, by source.
+/// The totals of documents, by source.
 pub(super) fn totals(
     view: &View,
     documents: &RoaringTreemap,

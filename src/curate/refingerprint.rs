@@ -52,7 +52,7 @@ pub(super) fn refingerprint(writer: &mut StoreWriter, context: &Context<'_>) -> 
     Ok(())
 }
 
-/// What the policy in force makes of documents that have a text.
+/// The fingerprints by the policy in force of documents that have a text.
 pub(super) fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFingerprint>, Error> {
     let policy = view.policy();
     let of = |craft: &mut Fingerprinter, id: u64| {

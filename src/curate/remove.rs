@@ -24,7 +24,7 @@ const SIMILAR_CHUNK: usize = 1 << 11;
 /// Removed documents by what they block, or blocked before a verb.
 pub(crate) type BlocksBefore = BTreeMap<BlockExtent, RoaringTreemap>;
 
-/// What is noted of a commit that has removed documents block otherwise than before begins so; how far they did follows.
+/// The first word of the note of a commit that changes how far removed documents block; the former extents follow.
 const BLOCKED: &str = "blocked";
 
 /// Bytes that a reason or a condition on record may have.
@@ -346,7 +346,7 @@ pub fn restore(
     Ok(report)
 }
 
-/// What removed documents block, as it is noted: `blocked exact 3 5 exact+key 6 similar 7`.
+/// The extents to which removed documents block, as a note has them: `blocked exact 3 5 exact+key 6 similar 7`.
 fn blocked_words(parts: &BlocksBefore) -> String {
     let mut words = BLOCKED.to_owned();
     for (extent, documents) in parts {
@@ -356,7 +356,7 @@ fn blocked_words(parts: &BlocksBefore) -> String {
     words
 }
 
-/// What such a note says.
+/// Parses the note of [`blocked_words`].
 pub(super) fn blocked_before(note: &str) -> Option<BlocksBefore> {
     let (mut parts, mut extent) = (BlocksBefore::new(), None);
     for word in note.strip_prefix(BLOCKED)?.split_whitespace() {
@@ -455,7 +455,7 @@ pub(super) struct ChunkedChange<'a> {
     /// Documents of a commit.
     pub(super) size: usize,
     pub(super) record: &'a CommitRecord,
-    /// What is noted of each commit for who undoes it.
+    /// The note of each commit, by which it is undone.
     pub(super) before: Option<&'a str>,
     pub(super) tokenizers: &'a [LoadedTokenizer],
     pub(super) context: &'a Context<'a>,

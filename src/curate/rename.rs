@@ -22,7 +22,7 @@ use store::{BlockKind, CommitBatch, CommitRecord, RejectRecord, StoreWriter, Ver
 const CHUNK: usize = 1 << 12;
 /// Bytes of memory that the move of one identity takes until the commit, about.
 const HELD: u64 = 160;
-/// Where names of sources begin in the words of a policy, and where they end.
+/// The prefix of names of sources in the words of a policy, and the end of the names.
 const ORDER: &str = "source-priority:";
 const BEHIND_ORDER: &str = ", scope ";
 

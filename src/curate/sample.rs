@@ -205,7 +205,7 @@ fn threshold(view: &View, documents: &RoaringTreemap, limit: u64) -> Result<u64,
         }
         prefix = prefix << 16 | full;
     }
-    // All below the part that did not fit; never nothing at all.
+    // The threshold takes all below the part that did not fit, and never nothing at all.
     let threshold = (prefix << 32).saturating_sub(1);
     Ok(documents.iter().map(hash).min().map_or(threshold, |least| threshold.max(least)))
 }

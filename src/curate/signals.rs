@@ -254,7 +254,7 @@ fn finish(
     for one in filling {
         one.record.next = next;
         if is_last {
-            // What comes later is fed, and nothing is to be gone on with.
+            // Later documents are fed by ingests, and no pass is to be continued.
             (one.record.state, one.record.next) = (FieldState::Fed, 0);
             declared = with(&declared, &one.field);
         }

@@ -85,7 +85,7 @@ impl StandingRules {
             let is_blocked = blocklist.keeps_out(&of, Some(document), |craft| {
                 Ok(craft.shingles(&view.compared_text(document)?).into())
             })?;
-            // What has no words is blocked all the same.
+            // A document without words is blocked all the same.
             Ok(Some(if is_blocked { Standing::Blocked } else { unmatched(under, &header) }))
         })
     }

@@ -203,7 +203,7 @@ pub fn load_all(view: &View) -> Result<Vec<LoadedTokenizer>, Error> {
     view.tokenizers().map(|(id, record)| load_record(view, id, record, false).map(built)).collect()
 }
 
-/// With its encoder built: it is about to be used.
+/// Builds the encoder of a tokenizer that is about to be used.
 fn built(loaded: LoadedTokenizer) -> LoadedTokenizer {
     loaded.tokenizer.build_encoder();
     loaded

@@ -131,7 +131,7 @@ pub fn other_ids(view: &View, loaded: &LoadedTokenizer) -> Result<Option<DocId>,
     Ok(None)
 }
 
-/// By their place in the text, where encoding it gives these ids; else each decoded for itself.
+/// The texts of ids by their place in the text, where encoding it gives these ids; else each id is decoded by itself.
 fn texts(
     view: &View,
     document: DocId,

@@ -19,7 +19,7 @@ use store::{CommitBatch, CommitRecord, StoreWriter, View};
 /// Documents of an ingest whose predecessors are looked up at once: one passage through all matches.
 const WINDOW: usize = 1 << 20;
 
-/// What is noted of commits that bring documents of an ingest back: undoing them is undoing that.
+/// The note of commits that bring documents of an ingest back: to undo these commits is to undo the ingest.
 pub(super) const INGEST: &str = "ingest";
 
 /// Takes the documents of an ingest out: nothing is blocked for their sake, what they superseded comes back, and files
@@ -55,7 +55,8 @@ pub(crate) fn undo_ingest(
     Ok((report, files))
 }
 
-/// What documents of a range superseded that did not come with them: the successor, then the older one, ascending.
+/// The older documents that documents of a range superseded and that did not come with them: pairs of successor and
+/// older one, ascending.
 fn superseded_by(
     view: &View,
     own: &RoaringTreemap,

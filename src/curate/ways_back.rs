@@ -14,8 +14,8 @@ use store::View;
 /// Documents whose identities are looked up at once.
 const LOOKED_UP: usize = 1 << 14;
 
-/// How a verb is undone. A removal and a restoration come with the removed documents beside theirs that they had block
-/// otherwise.
+/// How a verb is undone. A removal or a restoration has, beside its documents, the other removed ones that it made
+/// block otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum UndoWay {
     /// An ingest: its documents go, and what they superseded comes back.

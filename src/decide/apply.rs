@@ -97,7 +97,7 @@ impl CommitDecisions {
         for (id, change) in overlay.match_changes() {
             batch.record_match(id, change.before.as_ref(), change.now.as_ref())?;
         }
-        // What a generation that is being filled changes is known when it becomes current.
+        // The changes of a generation that is being filled are known when it becomes current.
         if batch.is_current() {
             self.0.counts.heirs = self.write_lineage(batch, &no_longer_kept)?;
         }

@@ -13,7 +13,7 @@ use text::dedup::Rank;
 /// into the crowd if enough of its members are kept.
 const BUSY: usize = 256;
 
-/// How far is looked where the members of a crowded bucket are not in memory.
+/// The limits of a search where the members of a crowded bucket are not in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CandidateLimits {
     /// Members read of such a bucket.
@@ -23,7 +23,7 @@ pub(super) struct CandidateLimits {
 }
 
 impl CandidateLimits {
-    /// What a commit spends on a document. Skipped members are reported.
+    /// The limits of a document in an ordinary commit. Skipped members are reported.
     pub(super) const BOUNDED: Self = Self { read: 512, verified: 128 };
     /// Everything: buckets that memory does not hold are scanned part by part (`scan_buckets`).
     pub(super) const ALL: Self = Self { read: usize::MAX, verified: usize::MAX };

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use text::dedup::{Fingerprinter, Overlap, Rank, Sketch, estimate_floor};
 
-/// What the store says about one document that is to be decided, found before its decision.
+/// The results of a look-up in the store for one document, made before its decision.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CandidateLookup {
     /// Bucket keys, by band.
@@ -24,7 +24,7 @@ pub(super) struct CandidateLookup {
     pub(super) stored_counts: Vec<usize>,
     /// The best-ranked kept member of these buckets that is similar and outranks this document.
     pub(super) nearest: Option<Match>,
-    /// Where no document is nearest: similar kept members that this one outranks.
+    /// Similar kept members that this document outranks, where none is nearest.
     pub(super) outranked: Vec<DocId>,
     /// Buckets with skipped members.
     pub(super) capped: u64,
@@ -48,7 +48,7 @@ pub(super) struct CandidateFinder {
 }
 
 impl CandidateFinder {
-    /// For documents under this policy, with the crowd that is known.
+    /// A finder under this policy, with the crowd that is known.
     pub(super) fn new(policy: &Policy, crowd: CrowdIndex) -> Self {
         Self {
             craft: Fingerprinter::new(policy),
@@ -85,7 +85,7 @@ impl CandidateFinder {
         Ok(counts)
     }
 
-    /// What asks the crowd, for the decision being made.
+    /// The search in the crowd, for the decision being made.
     pub(super) const fn crowd_search<'s>(
         &'s mut self,
         overlay: &'s Overlay,

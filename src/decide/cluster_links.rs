@@ -211,7 +211,7 @@ impl DecisionSession {
         let sought = FamilyQuery { shingles: &shingles, sketch: one.sketch, floor };
         let CrowdIndex { families, labels, .. } = &mut self.finder.crowd;
         let own = labels.of(one.document);
-        // Who has no label is to be decided, or went.
+        // A document without a label is to be decided, or went.
         let admit = |other: DocId| {
             other != one.document && labels.of(other).is_some_and(|of| Some(of) != own)
         };

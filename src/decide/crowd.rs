@@ -26,12 +26,12 @@ const TOLD: usize = 64;
 /// Bytes of a bucket or of a member's home in their tables, about.
 const ROW: usize = 32;
 
-/// What is known of a crowded bucket.
+/// A crowded bucket as far as it is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CrowdBucket {
     /// None when there was no room for a family of its members.
     pub(super) family: Option<u32>,
-    /// All its kept members are here. If not, there was no room for them.
+    /// Whether all its kept members are held. If not, there was no room for them.
     pub(super) is_whole: bool,
 }
 
@@ -106,8 +106,8 @@ impl CrowdIndex {
         self.is_changed
     }
 
-    /// What of it is left to the next commit: nothing when most of its members are not kept any more and they take
-    /// room that others need, so that those that are kept will be read again when they are met.
+    /// The index that is left to the next commit: none when most of its members are not kept any more and take room
+    /// that others need; the kept ones will be read again when they are met.
     pub(super) fn leave(mut self) -> Option<Self> {
         self.late = None;
         self.shallow.end();

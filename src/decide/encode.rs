@@ -426,7 +426,7 @@ mod tests {
         assert_eq!(spans(&[span(2, 4), span(5, 7)]), [span(0, 2)]);
     }
 
-    /// By the definition, token by token.
+    /// The spans by definition, token by token.
     fn by_definition(
         bytes: &[LossSpan],
         offsets: &[(u32, u32)],

@@ -78,8 +78,8 @@ fn is_of_other_version(view: &View) -> bool {
     !view.stored_policy().has_fingerprints_of(view.policy())
 }
 
-/// What the view's policy makes of a stored text, where the store has it by another one. A text of no bytes is the same in
-/// all.
+/// The fingerprint of a stored text by the view's policy, where the store has it by another one. A text of no bytes is
+/// the same by all.
 fn other_version(
     view: &View,
     document: DocId,

@@ -145,7 +145,8 @@ impl CommitDecisions {
         let mut lineages = Lineages::new(&view)?;
         let mut departures = self.departures(departing, batch.carry_over_budget())?;
         let before = |lineages: &Lineages<'_>, document| self.roots_before(lineages, document);
-        // In the order of ids, so that a newcomer which another one supersedes has its own by then.
+        // Successors go in the order of ids, so that a newcomer which another one supersedes has its own roots by
+        // then.
         for (new, old) in &self.0.agenda.superseded {
             let of_old = self.roots_or_itself(&lineages, *old)?;
             lineages.join(*new, LineageRoots::default(), &of_old);

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use store::{BlockStandings, DocumentRecord, StoreError, TextKind, View, system_fields};
 use text::dedup::{Fingerprinter, Rank, Sketch, band_keys};
 
-/// What a change is measured against, and what it came to.
+/// A value before the commit, and its value now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OverlayChange<T> {
     pub(super) before: T,

@@ -157,7 +157,7 @@ impl TextLeaders {
         }
         for (kept, texts) in vacant {
             let heirs = match overlay.mode().is_transitive() {
-                // Such a cluster is put together again as a whole.
+                // A dissolved cluster is put together again as a whole.
                 true => self.read_heirs(overlay, kept, &texts, false)?,
                 false => self.heirs(overlay, kept, &texts)?,
             };

@@ -247,15 +247,15 @@ const fn name(of: TracePart) -> &'static str {
     }
 }
 
-/// What is searched for at a time.
+/// The traces that are searched for at a time.
 struct TraceGroup {
     owners: Vec<(DocId, TracePart)>,
     search: TraceSearch,
-    /// By place in the list of runs.
+    /// Hits by place in the list of runs.
     met: BTreeMap<usize, TraceHits>,
 }
 
-/// Where a run was met.
+/// The places where a run was found.
 #[derive(Default)]
 struct TraceHits {
     /// A document that was not purged and has it.
@@ -268,7 +268,7 @@ struct TraceHits {
     others: HitPlaces,
 }
 
-/// How often a run was met, and where first.
+/// How often a run was found, and where first.
 #[derive(Default)]
 struct HitPlaces {
     times: u64,

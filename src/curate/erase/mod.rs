@@ -254,7 +254,7 @@ pub fn purge(
     batch.begin_purge(&documents, removal.reach as u8)?;
     let begun = CommitRecord { subject: "begun".to_owned(), ..record };
     commits.commit(batch, &begun, 1)?;
-    // What is on record beside the store could quote them too; one commit takes in some of it.
+    // Outputs on record beside the store could quote the documents too; one commit takes in some of them.
     while writer.has_outputs() {
         let batch = commits.batch(writer)?;
         commits.commit(batch, &begun, 1)?;

@@ -54,8 +54,8 @@ impl NameSearch {
         Self { name, lower, held: BTreeSet::new() }
     }
 
-    /// What the name and a value have in common: the one is in the other, or they are equal. What is short is like much
-    /// else.
+    /// The part that the name and a value share: one contains the other, or they are equal. Short parts match too much
+    /// and do not count.
     fn common<'v>(&'v self, value: &'v str) -> Option<&'v str> {
         let name = self.lower.as_str();
         if value == name || value.len() >= values::PART && name.contains(value) {

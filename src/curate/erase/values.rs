@@ -57,7 +57,7 @@ pub(super) fn each(metadata: &str, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// What words have of values: to be looked for in other words.
+/// The parts of values that words quote, to be searched for in other words.
 #[derive(Default)]
 pub(super) struct ValueQuotes {
     runs: Vec<TraceRun>,
@@ -66,8 +66,8 @@ pub(super) struct ValueQuotes {
 }
 
 impl ValueQuotes {
-    /// What the words have of the values of some `documents`, as long as `most` runs are enough, and no document beside
-    /// `erased` has. `words` calls what it is given with each of the words.
+    /// The quotations, in words, of values of some `documents` that no document beside `erased` has, as long as `most`
+    /// runs are enough. `words` calls its argument with each of the words.
     pub(super) fn of(
         view: &View,
         documents: &mut impl Iterator<Item = DocId>,
@@ -98,7 +98,7 @@ impl ValueQuotes {
         Self { runs, literals: in_values, search: None }.without_shared(view, erased)
     }
 
-    /// Without what other documents have.
+    /// Drops the values that other documents have.
     fn without_shared(self, view: &View, erased: &RoaringTreemap) -> Result<Self, Error> {
         let Self { mut runs, mut literals, .. } = self;
         if runs.is_empty() && literals.is_empty() {
@@ -183,8 +183,8 @@ impl Literals {
     }
 }
 
-/// What stands between quotes, in small letters and without the signs of `LIKE` around it. Words that hold an odd quote
-/// (`don't`) give parts that are in no value.
+/// The texts between quotes, in small letters and without the signs of `LIKE` around them. Words that hold an odd
+/// quote (`don't`) give parts that are in no value.
 fn sql_literals(words: &[u8]) -> impl Iterator<Item = String> {
     let words = String::from_utf8_lossy(words).replace("''", "\u{fdd6}");
     let parts: Vec<String> = words

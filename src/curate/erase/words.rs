@@ -24,7 +24,7 @@ enum WordsInUse {
 }
 
 impl WordsInUse {
-    /// All that a corpus has.
+    /// All words in use of a corpus.
     fn of(view: &View) -> Result<Vec<Self>, Error> {
         let mut found = Vec::new();
         for (field, record) in view.added_fields() {
@@ -57,7 +57,7 @@ impl WordsInUse {
         }
     }
 
-    /// Without the words that quote: a field is computed no more, a plan cannot be opened any more.
+    /// Removes the words that quote: the field is then computed no more, the plan cannot be opened any more.
     fn redact(
         self,
         batch: &mut CommitBatch<'_>,
@@ -192,7 +192,7 @@ pub(super) fn redact(
             changed.push((commit, written));
         }
     }
-    // Without what was before them they are not undone.
+    // Commits without the note of the state before them cannot be undone.
     let mut verbs = purge.writer.view().verbs()?;
     verbs.retain(|_, verb| redacted(&mut verb.before));
     let mut in_use = WordsInUse::of(purge.writer.view())?;

@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(cuts("aaa\r\n\r\nbb", 7, false), [7, 2]);
     }
 
-    /// They were encoded one after the other, however many threads there were.
+    /// Documents were encoded one after the other, however many threads there were.
     #[test]
     fn documents_are_cut_on_several_threads_and_stay_in_order() {
         let documents: Vec<(DocId, u32)> = (0..64).map(|n| (DocId(n), 64 - n as u32)).collect();
