@@ -168,7 +168,7 @@ pub fn analyse(
     Ok(AnalysisReport::new(options.by.name(), reference, drawn_from, analyses))
 }
 
-/// What the tokenizer was trained by, if it was trained here; or why it cannot be trained so again.
+/// The options that the tokenizer was trained by, if it was trained here; or why it cannot be trained so again.
 fn training(
     view: &View,
     tokenizer: TokenizerId,
@@ -192,7 +192,7 @@ fn training(
 /// A tokenizer, made ready, and a counter of its pre-tokens where a curve is to be drawn.
 type AnalysisTarget<'a> = (&'a LoadedTokenizer, AnalysedTokenizer<'a>, Option<PretokenCounter>);
 
-/// What was counted for one tokenizer.
+/// The counts for one tokenizer.
 struct TokenizerCounts<'s> {
     tally: AnalysisTally<'s>,
     counter: Option<PretokenCounter>,

@@ -1,5 +1,6 @@
-//! Which stored documents a removal reaches beyond the removed ones, and which a restoration may let in again. They are
-//! searched for once for many commits, not for each: a walk over documents a group of removals.
+//! Finds the stored documents that a block reaches beside the removed ones, and those that lifting a block lets in.
+//!
+//! Both searches serve many commits at once: a walk over documents serves a whole group of removals.
 
 use crate::decide::{BlockExtent, BlockKeys, BlockReach, Blocklist, stored_sketch};
 use model::{BLOCK_SIZE, DocId, Error, Standing};
@@ -11,11 +12,11 @@ use text::dedup::{Fingerprinter, block_keys};
 
 /// Removed documents searched for together: some 50 bytes each, for each way they are met in.
 const GROUP: usize = 1 << 18;
-/// The same where similarity counts: 64 keys each.
+/// Documents of one group where similarity counts: each has 64 keys.
 const SIMILAR_GROUP: usize = 1 << 13;
 /// Documents read as one piece of parallel work.
 const PIECE: usize = 1 << 12;
-/// Lengths of texts up to which the column of lengths is asked before headers.
+/// The most distinct lengths of texts for which the column of lengths is read before headers.
 const LENGTHS: usize = 1 << 12;
 
 /// Documents by the one at which they are to be decided.
@@ -31,7 +32,7 @@ impl ReachedDocuments {
         matches!((self.until, chunk.last()), (Some(until), Some(last)) if *last <= until)
     }
 
-    /// What is to be decided together with the chunk.
+    /// Takes the documents that are to be decided together with the chunk.
     fn take(&mut self, chunk: &[DocId]) -> BTreeSet<DocId> {
         let mut taken = BTreeSet::new();
         while let Some(first) = self.by.first_entry() {
@@ -85,7 +86,7 @@ impl ReachSearch {
         let mut candidates = eligible(view)?;
         candidates -= selection;
         let mut by = wanted.find(view, &candidates, reach)?;
-        // What came again under their keys: the newest of it has the key.
+        // Documents that came again under their keys: the newest one has the key.
         let hashes: Vec<[u8; 16]> = keys.iter().map(|(_, hash)| *hash).collect();
         for ((document, _), holder) in keys.iter().zip(view.identities(&hashes)?) {
             if let Some(holder) = holder.filter(|holder| candidates.contains(holder.0)) {
@@ -110,7 +111,7 @@ fn eligible(view: &View) -> Result<RoaringTreemap, Error> {
     Ok(found)
 }
 
-/// What removed documents are met by.
+/// An index of removed documents by the keys that they block by.
 #[derive(Default)]
 pub(super) struct BlockKeyIndex {
     /// Raw and normalised texts, with the first document that has them.
@@ -152,7 +153,7 @@ impl BlockKeyIndex {
         Ok(())
     }
 
-    /// Of `candidates` those that are met, by the first document that they meet.
+    /// The documents of `candidates` that match an indexed one, grouped by the first document that they match.
     pub(super) fn find(
         &self,
         view: &View,

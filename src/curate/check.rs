@@ -1,4 +1,4 @@
-//! `check --deep` over what needs the crafts: fingerprints, bands, similarities and token ids.
+//! The part of `check --deep` that recomputes fingerprints, bands, similarities and token ids from the stored texts.
 
 use super::contaminate::SuiteCheck;
 use crate::decide::{EncodedText, RankNumbers, ViewRanker, check_removal, encode_text};
@@ -59,7 +59,7 @@ pub(crate) fn family(error: &Error) -> Option<&'static str> {
     error.origin::<StoreError>().and_then(StoreError::family)
 }
 
-/// What all pieces are checked with.
+/// The state by which all pieces are checked.
 struct DeepCheck<'a> {
     view: &'a View,
     tokenizers: &'a [(TokenizerId, &'a Tokenizer)],
@@ -89,7 +89,7 @@ fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<CheckFault> {
     checker.faults
 }
 
-/// The first position at which ids differ. Those of a long text are not held twice.
+/// The first position at which ids differ. The ids of a long text are not held twice.
 fn first_difference(stored: TokenIdsRef<'_>, computed: &[u32]) -> Option<usize> {
     const PART: usize = 1 << 16;
     let mut part = Vec::new();
@@ -109,8 +109,8 @@ struct DocumentChecker<'a> {
     view: &'a View,
     tokenizers: &'a [(TokenizerId, &'a Tokenizer)],
     suites: &'a SuiteCheck,
-    /// The first document whose fingerprint is of the version before, while a redo writes those of its own: what headers
-    /// say of two documents is not compared then.
+    /// The first document that still has a fingerprint of the former version while a redo rewrites them: headers of
+    /// two documents are not compared then.
     refingerprinted: Option<u64>,
     craft: Fingerprinter,
     ranker: ViewRanker,
@@ -210,7 +210,7 @@ impl DocumentChecker<'_> {
             );
         }
         let stored = self.view.sketch_of(document)?;
-        // Of a purged one it may stay where the text is gone.
+        // The sketch of a purged document may stay where its text is gone.
         if standing != Standing::Purged
             && stored.as_deref() != print.sketch.as_ref().map(Sketch::as_bytes)
         {
@@ -267,7 +267,7 @@ impl DocumentChecker<'_> {
         Ok(())
     }
 
-    /// Who keeps a document out may do so by the values of this moment; that it is kept, rows alone say.
+    /// Checks what keeps a document out by the values of this moment; that a document is kept, rows alone say.
     fn witness(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), Error> {
         let Some(matched) = self.view.match_of(document)? else { return Ok(()) };
         if !matched.is_duplicate() {
@@ -291,7 +291,7 @@ impl DocumentChecker<'_> {
         Ok(self.ranker.rank(document, header, number))
     }
 
-    /// Ids and trained tokens of a kept document are those of its text.
+    /// Checks that ids and trained tokens of a kept document are those of its text.
     fn ids(&mut self, document: DocId, text: &str) -> Result<(), Error> {
         let form = self.view.text_form(document)?;
         if let Some(form) = &form {

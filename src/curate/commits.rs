@@ -1,10 +1,10 @@
-//! Changes that take many commits of bounded size: what the next one looks at, how far they are, and where they stop.
+//! Runs a change in many commits of bounded size, with its progress and the places where it can be stopped.
 
 use model::{Context, DocId, Error};
 use store::{CommitBatch, CommitRecord, DocumentRecord, StoreError, StoreWriter, View};
 
-/// The commits of one change. A stop is heard before each of them, so that a change whose last commit was made is never
-/// one that was stopped.
+/// The commits of one change. A request to stop is heard before each commit, so a change whose last commit was made
+/// never counts as stopped.
 ///
 /// ```text
 /// let mut commits = CommitLoop::begin("changing", Some(total), context);
@@ -20,37 +20,29 @@ pub(super) struct CommitLoop<'a> {
 }
 
 impl<'a> CommitLoop<'a> {
-    /// Begins with a stage of so many things, where that is known.
+    /// Begins with a stage of `total` steps, where that is known.
     pub(super) fn begin(stage: &str, total: Option<u64>, context: &Context<'a>) -> Self {
         context.progress.begin(stage, total);
         Self { context: *context, commits: 0 }
     }
 
-    /// The same change continues with another stage.
+    /// Begins another stage of the same change.
     pub(super) fn stage(&self, stage: &str, total: Option<u64>) {
         self.context.progress.end();
         self.context.progress.begin(stage, total);
     }
 
-    /// # Errors
-    /// [`Error`] when a stop was requested.
     pub(super) fn check_interrupt(&self) -> Result<(), Error> {
         Ok(self.context.check_interrupt()?)
     }
 
     /// The batch of the next commit, for which there is something to do.
-    ///
-    /// # Errors
-    /// [`Error`] when a stop was requested, or the disk refuses.
     pub(super) fn batch<'w>(&self, writer: &'w mut StoreWriter) -> Result<CommitBatch<'w>, Error> {
         self.check_interrupt()?;
         Ok(writer.begin()?)
     }
 
     /// Makes a commit, with which `done` of the stage's total are done.
-    ///
-    /// # Errors
-    /// [`Error`] when the disk refuses.
     pub(super) fn commit(
         &mut self,
         batch: CommitBatch<'_>,
@@ -63,10 +55,7 @@ impl<'a> CommitLoop<'a> {
         Ok(())
     }
 
-    /// Makes a commit of a stage whose total is not known: told are the commits.
-    ///
-    /// # Errors
-    /// As [`CommitLoop::commit`].
+    /// Makes a commit of a stage whose total is not known: the progress counts commits.
     pub(super) fn commit_next(
         &mut self,
         batch: CommitBatch<'_>,
@@ -82,8 +71,8 @@ impl<'a> CommitLoop<'a> {
     }
 }
 
-/// Documents from number `from` on, at most `rows`, until their texts are of `bytes`; and the number behind the last of
-/// them. One at least, where there is one.
+/// Documents from number `from` on, at most `rows`, with texts of at most `bytes` in all, and the number behind the
+/// last one. There is at least one, where any document is left.
 pub(super) fn next_texts(
     view: &View,
     (from, rows): (u64, u64),

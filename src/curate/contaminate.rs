@@ -1,4 +1,6 @@
-//! Suites of evaluation items: added, searched for in what is stored, judged, and dropped.
+//! The verbs about evaluation suites: add a suite, search stored texts for it, store verdicts, drop it.
+//!
+//! Verdicts on items and documents are stored by the documents' texts.
 //!
 //! What people decide about items and documents is stored by the documents' texts.
 
@@ -83,7 +85,7 @@ impl SuiteReport {
     }
 }
 
-/// What somebody decided about an item and a document.
+/// A reviewer's verdict on an item and a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// The suite.
@@ -191,7 +193,7 @@ pub fn add_suite(
         normaliser: normaliser.name().to_owned(),
         ..SuiteReport::default()
     };
-    // By the rule of this release the same records may be other items: these take the place of the earlier ones.
+    // By the rule of this release the same records may give other items, which take the place of the earlier ones.
     let earlier = known.filter(|(_, known)| known.rule < new.rule);
     if let (Some((suite, record)), true) = (&earlier, is_same) {
         let mut batch = writer.begin()?;
@@ -365,7 +367,7 @@ impl SuiteCheck {
         Ok(Self { suites, seeds: load_seeds(view)? })
     }
 
-    /// What is wrong with what is stored of a document, whose text is given.
+    /// Checks the stored findings of a document, whose text is given.
     pub(super) fn document(
         &self,
         view: &View,
@@ -432,11 +434,11 @@ pub fn judge(writer: &mut StoreWriter, all: &[Judgement]) -> Result<JudgeReport,
     Ok(report)
 }
 
-/// The items of a suite that judgements name, and what of them is searched for.
+/// The items of a suite that judgements name, with their n-grams.
 struct JudgedItems {
     /// Numbers of the items by their id.
     items: BTreeMap<String, Vec<u32>>,
-    /// Of each n-gram that one of them has, which of them.
+    /// For each n-gram of a searched item: the items that have it.
     grams: BTreeMap<u32, Vec<u32>>,
     /// How many n-grams the suite has.
     all: u32,

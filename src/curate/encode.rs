@@ -1,5 +1,7 @@
-//! Encodes the documents that a later tokenizer has not seen, kept now or in a snapshot, in resumable commits. Ids of a
-//! tokenizer that extends a stored one are taken over from its base where nothing new stands.
+//! Encodes the documents that a later tokenizer has not seen, in commits that can be resumed.
+//!
+//! Documents that are kept now or in a snapshot are encoded. Ids of a tokenizer that extends a stored one are taken
+//! over from its base where no new token stands.
 
 use super::commits::CommitLoop;
 use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};

@@ -1,5 +1,6 @@
-//! Fields that are declared or computed, and given up, while a corpus holds documents: in commits that can be
-//! interrupted, and no commit leaves a half-filled field visible.
+//! Declares, computes and drops fields while a corpus holds documents.
+//!
+//! Commits can be interrupted between, and none leaves a half-filled field visible.
 
 use super::commits::CommitLoop;
 use super::redo::unstorable;
@@ -134,7 +135,7 @@ impl CorpusWriter {
         compute_field(self.store(), field, &dependence, &tokenizers, &context)
     }
 
-    /// The tokenizers, where one of these fields ranks documents: other values of it change what is kept.
+    /// The tokenizers, where one of these fields ranks documents: other values of that field change what is kept.
     pub(crate) fn encoders_if_ranked_by(
         &mut self,
         names: &[&str],
@@ -179,8 +180,8 @@ pub fn add_field(
     in_commits(writer, &field, record, (new.batch, &[]), (commits, context), index)
 }
 
-/// Goes through all documents from where the record of a field stands, `rows` of them a commit, and declares the field
-/// with the last one. `fill` writes what a range has, counts it in the record, and answers how many documents it
+/// Goes through the documents from the progress of the field's record on, `rows` a commit, and declares the field with
+/// the last commit. `fill` writes what a range has, counts it in the record, and answers how many documents it
 /// changed.
 pub(super) fn in_commits(
     writer: &mut StoreWriter,
@@ -227,7 +228,7 @@ pub(super) fn in_commits(
     Ok(report)
 }
 
-/// What was before a change of a field, for who undoes it.
+/// The state before a change of a field, by which the change is undone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FieldBefore {
@@ -238,7 +239,8 @@ pub(super) enum FieldBefore {
 }
 
 impl FieldBefore {
-    /// What is before values of an `expression`, or of the metadata, are stored; none: nobody could store again what is.
+    /// The state before values of an `expression`, or of the metadata, are stored; none where that state could not be
+    /// stored again.
     fn of(view: &View, field: &FieldDeclaration, expression: Option<&str>) -> Option<Self> {
         if view.field_named(&field.name).is_none() {
             return Some(Self::Absent);
@@ -265,7 +267,7 @@ pub(super) enum FieldProgress {
     Filling(FieldDeclaration, FieldRecord),
 }
 
-/// What the corpus has of a field that is asked for: the same, or nothing.
+/// The progress of a field that a caller asks for: the corpus has the same field, or none.
 pub(super) fn field_progress(
     view: &View,
     new: &NewField,
@@ -426,7 +428,7 @@ pub fn compute_field(
     let kind = kind(&view, new, declared.as_ref())?;
     let (field, mut record) = begin(&view, new, kind, declared)?;
     if record.commit != view.commit().0 {
-        // What it looks at may have changed.
+        // The values that the expression reads may have changed.
         (record.next, record.values, record.ill_typed) = (0, 0, 0);
     }
     let computing = compute(&view, &new.expression, kind)?;
@@ -566,7 +568,7 @@ fn raw(value: &Computed) -> Result<Box<RawValue>, Error> {
         .map_err(|error| Error::bad_input(format!("a value cannot be written as JSON: {error}")))
 }
 
-/// That the recipes of stored plans name a field.
+/// The error that recipes of stored plans name a field.
 pub(super) fn field_in_use(field: &str, plans: &[u32]) -> Error {
     in_use(format!(
         "the recipes of plans {} use field `{field}`: the plans stay, but cannot be planned or extended again without it",

@@ -1,4 +1,4 @@
-//! The log as people think of it: commits grouped by the verb that made them, one entry a verb, newest first.
+//! The log by verbs: the commits that one verb made are one entry, newest first.
 
 use super::remove::{BlocksBefore, blocked_before};
 use model::{CommitSeq, Error};
@@ -55,7 +55,7 @@ pub(super) struct LoggedVerb {
     pub(super) documents: Range<u64>,
     begins: bool,
     pub(super) undoes: Option<u64>,
-    /// What its commits noted of what was before.
+    /// The notes of its commits about the state before them.
     pub(super) before: Vec<(CommitSeq, String)>,
 }
 
@@ -139,7 +139,7 @@ impl LoggedVerb {
         format!("commit {} ({kind}{space}{subject})", self.first.0)
     }
 
-    /// How far documents blocked before it that were removed then: the first note of each counts.
+    /// How far removed documents blocked before this verb: the first note of each document counts.
     pub(super) fn blocks_before(&self) -> BlocksBefore {
         let (mut blocks, mut known) = (BlocksBefore::new(), RoaringTreemap::new());
         let mut notes: Vec<_> = self.before.iter().collect();
@@ -170,7 +170,7 @@ fn is_fingerprints(subject: &str) -> bool {
     subject.starts_with("fingerprints below ")
 }
 
-/// The verbs of a corpus from the newest to the oldest, and what of those that were passed stands.
+/// The verbs of a corpus from the newest to the oldest, and which of the newer ones stand.
 pub(super) struct History<'v> {
     pub(super) view: &'v View,
     marks: BTreeMap<CommitSeq, VerbRecord>,
@@ -233,7 +233,7 @@ impl<'v> History<'v> {
         LogEntry {
             commit: verb.first.0,
             last: verb.last.0,
-            // Its commits say how far it was.
+            // The subjects of a purge's commits say how far it was.
             subject: if record.kind == "purge" { String::new() } else { record.subject },
             verb: record.kind,
             added: record.added,

@@ -1,6 +1,7 @@
-//! Deciding again under another policy, from stored sketches and texts: a generation beside the current one is filled
-//! commit by commit, and one small commit makes it current. Whose place documents take under it is written beside it,
-//! before the switch.
+//! Decides again under another policy, from stored sketches and texts.
+//!
+//! A new generation is filled beside the current one, commit by commit, and one small commit makes it current. Before
+//! that switch the lineages that follow from the new policy are written beside it.
 
 use super::commits::CommitLoop;
 use super::refingerprint::refingerprint;
@@ -197,7 +198,7 @@ pub fn switch(
     context: &Context<'_>,
 ) -> Result<(), Error> {
     if writer.view().refingerprinted()?.is_some() && writer.view().policy() == policy {
-        // It was stopped when the decisions were in force already.
+        // The redo was stopped when its decisions were in force already.
         refingerprint(writer, context)?;
         return Ok(writer.flush()?);
     }
@@ -225,8 +226,8 @@ pub fn switch(
     Ok(writer.flush()?)
 }
 
-/// What removals block beyond equal texts and keys they block by what is compared, and of purged documents nothing else
-/// is known: under another part the blocks would hold no more.
+/// Refuses to compare another part of documents while removals block more than equal texts and keys: they block by the
+/// compared part, and nothing else is known of purged documents, so the blocks would hold no more.
 fn refuse_other_part(view: &View, policy: &Policy) -> Result<(), Error> {
     let (asked, stored) = (policy.compared, view.policy().compared);
     let is_blocking = |what| view.has_blocks(what);
@@ -252,7 +253,7 @@ fn words(policy: &Policy) -> Result<String, Error> {
     serde_json::to_string(policy).map_err(unstorable)
 }
 
-/// That a policy cannot be written as JSON, or read.
+/// The error that a policy cannot be written as JSON, or read.
 pub(super) fn unstorable(error: serde_json::Error) -> Error {
     Error::of(ErrorKind::BadPolicy, format!("the policy cannot be stored: {error}"))
 }
@@ -358,7 +359,7 @@ fn compare(
     })
 }
 
-/// What documents come to, by source.
+/// The totals of documents, by source.
 pub(super) fn totals(
     view: &View,
     documents: &RoaringTreemap,

@@ -1,6 +1,7 @@
-//! The last part of a re-decision that compares another part of documents, or under the other version of a normaliser:
-//! headers and sketches of all documents are written by the policy that is in force now, and removals block by both
-//! versions.
+//! Rewrites headers and sketches of all documents after a redo that changed what is compared.
+//!
+//! This is the last part of a redo under a policy that compares another part of documents, or has the other version of
+//! a normaliser. From then on removals block by both versions.
 
 use super::commits::CommitLoop;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
@@ -51,10 +52,7 @@ pub(super) fn refingerprint(writer: &mut StoreWriter, context: &Context<'_>) -> 
     Ok(())
 }
 
-/// What the policy in force makes of documents that have a text.
-///
-/// # Errors
-/// [`Error`] when a row cannot be read.
+/// The fingerprints by the policy in force of documents that have a text.
 pub(super) fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFingerprint>, Error> {
     let policy = view.policy();
     let of = |craft: &mut Fingerprinter, id: u64| {
@@ -65,7 +63,7 @@ pub(super) fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFin
             return Ok(None);
         }
         let print = craft.fingerprint(&view.compared_text(document)?);
-        // Of two conversations with one text the turns or prompts may be two texts.
+        // Two conversations with the same text may have different turns or prompts.
         let is_own = header.text_of.is_none() || policy.compared != ComparedPart::Text;
         let sketch = print.sketch.as_ref().filter(|_| is_own);
         let sketch = sketch.map(|sketch| sketch.as_bytes().to_vec());
@@ -77,7 +75,7 @@ pub(super) fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFin
         .collect()
 }
 
-/// What a removed document blocks by one version it blocks by both.
+/// Makes a removed document that blocks by one version of the normaliser block by both.
 fn block(view: &View, blocklist: &mut Blocklist<'_>, document: DocId) -> Result<(), Error> {
     let header = view.expect_header(document)?;
     let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;

@@ -1,4 +1,4 @@
-//! Forgetting rejected records that nobody wants to mend any more.
+//! Forgets rejected records that nobody wants to mend any more.
 
 use super::commits::CommitLoop;
 use crate::corpus::CorpusWriter;
@@ -37,7 +37,7 @@ pub struct DropRejectsReport {
 }
 
 impl RejectSelection {
-    /// With the path as an ingest has it on record, where something is there.
+    /// The selection with its path as an ingest has it on record, where something is at the path.
     fn on_record(&self) -> Self {
         let path = self.path.as_ref().map(|given| match path_on_record(Path::new(given)) {
             Ok(path) if path.exists() => path.to_string_lossy().into_owned(),

@@ -1,5 +1,6 @@
-//! Removing documents and taking that back: what is asked for and kept on record, what changes in eligibility; the rest
-//! follows.
+//! Removes documents and restores them: the request, its record, and the changes in eligibility.
+//!
+//! Which documents are kept follows from eligibility and is decided elsewhere.
 
 use super::block_reach;
 use super::commits::CommitLoop;
@@ -17,13 +18,13 @@ use store::{BlockKind, CommitBatch, CommitRecord, StoreWriter, View};
 
 /// Documents excluded or readmitted in one commit.
 pub(super) const CHUNK: usize = 1 << 14;
-/// The same where each has 64 rows of what is similar to it.
+/// Documents of one commit where each has 64 rows of what is similar to it.
 const SIMILAR_CHUNK: usize = 1 << 11;
 
 /// Removed documents by what they block, or blocked before a verb.
 pub(crate) type BlocksBefore = BTreeMap<BlockExtent, RoaringTreemap>;
 
-/// What is noted of a commit that has removed documents block otherwise than before begins so; how far they did follows.
+/// The first word of the note of a commit that changes how far removed documents block; the former extents follow.
 const BLOCKED: &str = "blocked";
 
 /// Bytes that a reason or a condition on record may have.
@@ -212,7 +213,7 @@ pub fn remove(
     let mut kept = KeptChanges::default();
     of.decide(writer, &mut report, &mut kept, |batch, session, chunk, rest, report| {
         let view = batch.view().clone();
-        // Once for many commits, before the first of them: what is stored now is all that can be met.
+        // The search is made once for many commits, before the first: only what is stored now can match.
         met.look_up(&view, chunk, rest, selection)?;
         let mut blocklist = Blocklist::new(&view)?;
         let is_hit = |document: &&DocId| !before.contains(document.0);
@@ -248,8 +249,8 @@ pub fn remove(
     Ok(report)
 }
 
-/// What is kept and was not, and the reverse, over the commits of a verb: what one of them keeps again, a later one may
-/// remove.
+/// Documents newly kept, and those no longer kept, over the commits of a verb: a later commit may remove what an
+/// earlier one kept again.
 #[derive(Default)]
 pub(super) struct KeptChanges {
     again: RoaringTreemap,
@@ -257,7 +258,7 @@ pub(super) struct KeptChanges {
 }
 
 impl KeptChanges {
-    /// Adds those of a commit.
+    /// Adds the changes of a commit.
     fn add(&mut self, again: &[DocId], no_longer: &[DocId]) {
         for DocId(document) in again {
             if !self.no_longer.remove(*document) {
@@ -272,7 +273,7 @@ impl KeptChanges {
     }
 }
 
-/// Those of removed documents for which `is_one` holds.
+/// The removed documents for which `is_one` holds.
 fn removed_that(
     view: &View,
     removed: &RoaringTreemap,
@@ -340,12 +341,12 @@ pub fn restore(
             Ok(chunk.len() as u64)
         })?;
     }
-    // Some of them are freed by a later commit.
+    // A later commit freed some of these documents.
     report.blocked = (blocked & writer.view().documents_standing(Standing::Blocked)?).len();
     Ok(report)
 }
 
-/// What removed documents block, as it is noted: `blocked exact 3 5 exact+key 6 similar 7`.
+/// The extents to which removed documents block, as a note has them: `blocked exact 3 5 exact+key 6 similar 7`.
 fn blocked_words(parts: &BlocksBefore) -> String {
     let mut words = BLOCKED.to_owned();
     for (extent, documents) in parts {
@@ -355,7 +356,7 @@ fn blocked_words(parts: &BlocksBefore) -> String {
     words
 }
 
-/// What such a note says.
+/// Parses the note of [`blocked_words`].
 pub(super) fn blocked_before(note: &str) -> Option<BlocksBefore> {
     let (mut parts, mut extent) = (BlocksBefore::new(), None);
     for word in note.strip_prefix(BLOCKED)?.split_whitespace() {
@@ -367,7 +368,7 @@ pub(super) fn blocked_before(note: &str) -> Option<BlocksBefore> {
     Some(parts)
 }
 
-/// Has removed documents block as far as each of them did before, and no further.
+/// Makes removed documents block as far as each did before, and no further.
 ///
 /// # Errors
 /// [`Error`]; earlier commits stay, and the same call continues from there.
@@ -454,7 +455,7 @@ pub(super) struct ChunkedChange<'a> {
     /// Documents of a commit.
     pub(super) size: usize,
     pub(super) record: &'a CommitRecord,
-    /// What is noted of each commit for who undoes it.
+    /// The note of each commit, by which it is undone.
     pub(super) before: Option<&'a str>,
     pub(super) tokenizers: &'a [LoadedTokenizer],
     pub(super) context: &'a Context<'a>,

@@ -1,4 +1,8 @@
-//! Renaming a source: its record, and all that is hashed with its name or spells it.
+//! Renames a source: its record, and all that is hashed with its name or spells it.
+//!
+//! Identities of records and of rejects are hashes over the name of their source, and a hash over a name and a key
+//! cannot be told from a hash of the name. So those of the source's documents are computed again, and everything
+//! changes in one commit. Blocks by key of purged documents cannot be computed again: their keys are gone.
 //!
 //! Identities of records and of rejects are hashes over the name of their source, and a hash over a name and a key cannot
 //! be told from a hash of the name: so those of the source's documents are computed again, and everything changes in one
@@ -18,7 +22,7 @@ use store::{BlockKind, CommitBatch, CommitRecord, RejectRecord, StoreWriter, Ver
 const CHUNK: usize = 1 << 12;
 /// Bytes of memory that the move of one identity takes until the commit, about.
 const HELD: u64 = 160;
-/// Where names of sources begin in the words of a policy, and where they end.
+/// The prefix of names of sources in the words of a policy, and the end of the names.
 const ORDER: &str = "source-priority:";
 const BEHIND_ORDER: &str = ", scope ";
 

@@ -1,9 +1,10 @@
-//! Derived families that were damaged and are empty now are filled again, from the rows that they follow from: commit
-//! by commit, each with its progress, so that a repair that is stopped continues. `check --deep` compares by the same
+//! Fills damaged derived families, which are empty by now, from the rows that they follow from.
+//!
+//! Each commit notes its progress, so that a repair that is stopped continues. `check --deep` compares by the same
 //! rules.
 //!
-//! Order: what needs least first. Sketches; columns, terms and bitmaps of blocks, standings among them; members;
-//! identities, texts and buckets by who stands how; suites; token ids; counters, with which the repair ends.
+//! Families with the fewest dependencies come first: sketches; columns, terms and bitmaps of blocks, standings among
+//! them; members; identities, texts and buckets by standing; suites; token ids; counters, with which the repair ends.
 
 use super::commits::CommitLoop;
 use super::contaminate::{self, SuiteReport};
@@ -86,8 +87,7 @@ fn about(subject: &str) -> CommitRecord {
     CommitRecord::about("repair", subject)
 }
 
-/// A re-decision under way has rows in families that are empty now: it is forgotten, and begins again when it is asked
-/// for.
+/// Forgets a redo under way, whose rows were in families that are empty now; it begins anew with the next call.
 fn forget_redo(
     writer: &mut StoreWriter,
     families: &BTreeMap<String, RepairRecord>,
@@ -145,7 +145,7 @@ fn fill_blocks(
     let documents = writer.view().documents();
     let mut commits = CommitLoop::begin("computing blocks", Some(documents), context);
     if with_postings && record.next == 0 {
-        // Who was removed says who is blocked.
+        // Removed documents decide which others are blocked.
         for block in writer.view().blocks() {
             commits.check_interrupt()?;
             let mut batch = writer.begin_repair()?;
@@ -268,7 +268,7 @@ fn fill_bands(batch: &mut CommitBatch<'_>, documents: Range<u64>) -> Result<(), 
     Ok(())
 }
 
-/// n-grams of suites from their items, and what texts have of them.
+/// Fills n-grams of suites from their items, and the findings in texts.
 fn fill_suites(
     writer: &mut StoreWriter,
     families: &BTreeMap<String, RepairRecord>,

@@ -1,5 +1,7 @@
-//! Which texts are trained on and analysed: a uniform sample of so many bytes, which depends on the documents' ids and
-//! lengths alone, and groups by language or by source for counts that are kept apart.
+//! The sample of texts that training and analysis read, and the groups by which their counts are kept apart.
+//!
+//! A sample is uniform and of a given number of bytes; it depends on the documents' ids and lengths alone. Groups are
+//! by language or by source.
 
 use model::{ColumnId, DocId, Error, FieldId, GOLDEN, SourceId, TermId, mix64};
 use roaring::RoaringTreemap;
@@ -74,7 +76,7 @@ impl TextGrouping {
 
 /// The groups of a selection.
 pub struct TextGroups {
-    /// Their names, most bytes first.
+    /// The names of the groups, most bytes first.
     pub names: Vec<String>,
     /// The column whose values tell them apart.
     column: Option<ColumnId>,
@@ -203,7 +205,7 @@ fn threshold(view: &View, documents: &RoaringTreemap, limit: u64) -> Result<u64,
         }
         prefix = prefix << 16 | full;
     }
-    // All below the part that did not fit; never nothing at all.
+    // The threshold takes all below the part that did not fit, and never nothing at all.
     let threshold = (prefix << 32).saturating_sub(1);
     Ok(documents.iter().map(hash).min().map_or(threshold, |least| threshold.max(least)))
 }

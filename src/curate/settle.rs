@@ -1,4 +1,4 @@
-//! Settling: documents whose decision left candidates out are decided again with all of them.
+//! Settles: decides documents again, with all candidates, whose decision left candidates out.
 
 use super::commits::CommitLoop;
 use super::tokenizers::load_to_write;
@@ -47,9 +47,9 @@ impl CorpusWriter {
     }
 }
 
-/// Decides every marked document again, with all its candidates, in commits of their own. What of a crowd memory does
-/// not hold is passed part by part in each of them. After an interrupt the same call continues with those that are
-/// left.
+/// Decides every marked document again, with all its candidates, in commits of their own. Each commit reads, part by
+/// part, the members of crowded buckets that memory does not hold. After an interrupt the same call continues with the
+/// documents that are left.
 ///
 /// # Errors
 /// [`Error`]; earlier commits stay.

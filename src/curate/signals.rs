@@ -1,4 +1,4 @@
-//! Scores of texts as fields: those of stored documents in one pass, and every ingest from then on gives its own.
+//! Stores scores of texts as fields: one pass over the stored documents, and every later ingest for its own.
 
 use super::commits::{CommitLoop, next_texts};
 use super::fields::{about, drop_field, field_in_use, finish_drops, with};
@@ -177,7 +177,7 @@ fn begin_signal(
     Ok(SignalFill { signal, field, record })
 }
 
-/// Where all of them continue: where they stand, or at the beginning when they stand at different places.
+/// The document at which all signals continue: their common progress, or the beginning when progress differs.
 fn aligned(filling: &mut [SignalFill]) -> u64 {
     let first = filling.first().map_or(0, |one| one.record.next);
     if filling.iter().all(|one| one.record.next == first) {
@@ -189,7 +189,7 @@ fn aligned(filling: &mut [SignalFill]) -> u64 {
     0
 }
 
-/// Scores the documents from one on, so many a commit, and declares the fields with the last one.
+/// Scores the documents from one on, a number a commit, and declares the fields with the last commit.
 fn fill(
     writer: &mut StoreWriter,
     filling: &mut [SignalFill],
@@ -254,7 +254,7 @@ fn finish(
     for one in filling {
         one.record.next = next;
         if is_last {
-            // What comes later is fed, and nothing is to be gone on with.
+            // Later documents are fed by ingests, and no pass is to be continued.
             (one.record.state, one.record.next) = (FieldState::Fed, 0);
             declared = with(&declared, &one.field);
         }

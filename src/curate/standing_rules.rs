@@ -1,5 +1,4 @@
-//! The standings of documents whose bitmaps cannot be read, by what else tells them: traces, removals, matches, words and
-//! blocks.
+//! Derives standings of documents whose bitmaps cannot be read from traces, removals, matches, words and blocks.
 
 use crate::decide::{BlockKeys, Blocklist};
 use model::{BLOCK_SIZE, CommitSeq, DocId, Error, Generation, Standing};
@@ -8,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use store::{BlockKind, CommitBatch, DocumentRecord, View};
 
-/// What tells standings of the generations that are shown.
+/// The rows from which standings of the visible generations are derived.
 pub struct StandingRules {
     shown: BTreeMap<Generation, ShownGeneration>,
     /// Generation, standing, block of each bitmap that could not be read; block 2^64 - 1: all.
@@ -30,7 +29,7 @@ impl ShownGeneration {
 }
 
 impl StandingRules {
-    /// Those of a view, with the bitmaps that could not be read.
+    /// The rules for a view whose bitmaps `lost` cannot be read.
     ///
     /// # Errors
     /// [`Error`] when rows of removals or snapshots cannot be read.
@@ -63,9 +62,6 @@ impl StandingRules {
     }
 
     /// Gives the removed and purged documents of a block that no bitmap has their standing.
-    ///
-    /// # Errors
-    /// [`Error`] when rows cannot be read.
     pub(super) fn fill_removed(
         &self,
         batch: &mut CommitBatch<'_>,
@@ -76,9 +72,6 @@ impl StandingRules {
 
     /// Gives all documents of a block that no bitmap has their standing, in every generation that is shown. Those that
     /// were removed have theirs.
-    ///
-    /// # Errors
-    /// [`Error`] when rows cannot be read.
     pub(super) fn fill(&self, batch: &mut CommitBatch<'_>, block: u64) -> Result<(), Error> {
         let view = batch.view().clone();
         let mut blocklist = Blocklist::new(&view)?;
@@ -92,7 +85,7 @@ impl StandingRules {
             let is_blocked = blocklist.keeps_out(&of, Some(document), |craft| {
                 Ok(craft.shingles(&view.compared_text(document)?).into())
             })?;
-            // What has no words is blocked all the same.
+            // A document without words is blocked all the same.
             Ok(Some(if is_blocked { Standing::Blocked } else { unmatched(under, &header) }))
         })
     }
@@ -117,7 +110,7 @@ impl StandingRules {
                 if known.of(document.slot()).is_some() {
                     continue;
                 }
-                // Of an earlier generation documents that came later have none.
+                // Documents that came later have no standing in an earlier generation.
                 if !shown.is_current() && view.expect_header(document)?.commit > shown.until {
                     continue;
                 }

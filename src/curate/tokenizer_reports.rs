@@ -48,7 +48,7 @@ pub struct TokenizerOriginal {
 }
 
 impl TokenizerDescription {
-    /// Of a record.
+    /// The report of a record.
     #[must_use]
     pub fn of(record: &TokenizerRecord) -> Self {
         let hex = |hash: &[u8; 32]| blake3::Hash::from_bytes(*hash).to_hex().to_string();
@@ -102,7 +102,7 @@ pub struct TokenizerReport {
 }
 
 impl TokenizerReport {
-    /// Of a record: nothing was encoded.
+    /// The report of a record by which nothing was encoded.
     #[must_use]
     pub fn of(record: &TokenizerRecord) -> Self {
         Self {
@@ -119,7 +119,7 @@ impl TokenizerReport {
         }
     }
 
-    /// Of a record, and what was encoded.
+    /// The report of a record, with what was encoded.
     pub(crate) fn encoded(
         record: &TokenizerRecord,
         done: BackfillReport,

@@ -203,7 +203,7 @@ pub fn load_all(view: &View) -> Result<Vec<LoadedTokenizer>, Error> {
     view.tokenizers().map(|(id, record)| load_record(view, id, record, false).map(built)).collect()
 }
 
-/// With its encoder built: it is about to be used.
+/// Builds the encoder of a tokenizer that is about to be used.
 fn built(loaded: LoadedTokenizer) -> LoadedTokenizer {
     loaded.tokenizer.build_encoder();
     loaded
@@ -323,8 +323,8 @@ fn speed(tokenizer: &Tokenizer, sample: &[&str]) -> Option<f64> {
     Some(bytes as f64 / 1e6 / start.elapsed().as_secs_f64())
 }
 
-/// What tells a tokenizer from others: the hash of its file, and of the SentencePiece model behind it where that decides
-/// the ids, which the file alone would give otherwise.
+/// The hash that identifies a tokenizer: of its file, and of the SentencePiece model behind it where that decides the
+/// ids, which the file alone would give otherwise.
 fn hash_of(json: &[u8], model: Option<&[u8]>) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(json).update(model.unwrap_or_default());
@@ -417,7 +417,7 @@ fn about(name: &str) -> CommitRecord {
     CommitRecord::about("tokenizer", name)
 }
 
-/// That something depends on what is to be dropped.
+/// The error that something depends on what is to be dropped.
 pub(super) fn in_use(message: String) -> Error {
     Error::of(ErrorKind::Failed, message).with_hint(Hint::text("`force=` drops it anyway"))
 }

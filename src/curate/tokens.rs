@@ -1,4 +1,4 @@
-//! The stored tokens of documents: told with their texts, compared with those of an encoder.
+//! Shows the stored tokens of one document with their texts, and compares them with an encoder's.
 
 use super::encode::spread;
 use crate::corpus::Corpus;
@@ -131,7 +131,7 @@ pub fn other_ids(view: &View, loaded: &LoadedTokenizer) -> Result<Option<DocId>,
     Ok(None)
 }
 
-/// By their place in the text, where encoding it gives these ids; else each decoded for itself.
+/// The texts of ids by their place in the text, where encoding it gives these ids; else each id is decoded by itself.
 fn texts(
     view: &View,
     document: DocId,

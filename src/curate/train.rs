@@ -1,5 +1,6 @@
-//! Trains a tokenizer on stored texts, or extends one: one scan that counts pre-tokens, then the trainer. What decided the
-//! result is stored with it.
+//! Trains a tokenizer on stored texts, or extends one, and stores what decided the result with it.
+//!
+//! One scan counts pre-tokens; then the trainer runs.
 
 use super::sample::{DocumentSample, TextGrouping, TextGroups, for_each_block};
 use super::tokenizers::find;
@@ -130,7 +131,7 @@ pub struct ExtensionRecord {
 }
 
 impl ExtensionRecord {
-    /// Those of an extension of the tokenizer `base`, made at a commit.
+    /// The record of an extension of the tokenizer `base`, made at a commit.
     #[must_use]
     pub fn of(
         base: &str,

@@ -1,5 +1,7 @@
-//! Undoing an ingest, and taking that back: its documents go as if they had not come, what they superseded comes back,
-//! and their records and files are unknown to the next ingest.
+//! Undoes an ingest, and takes that back.
+//!
+//! The documents of the ingest are removed, what they superseded is readmitted, and the next ingest does not know their
+//! records and files.
 //!
 //! An ingest needs more than the verbs there are: commits of the kind `undo` remove its documents and readmit what they
 //! superseded; rows of `keys` lead to that or go; its files are overtaken by file 0, so that the next ingest reads them
@@ -17,7 +19,7 @@ use store::{CommitBatch, CommitRecord, StoreWriter, View};
 /// Documents of an ingest whose predecessors are looked up at once: one passage through all matches.
 const WINDOW: usize = 1 << 20;
 
-/// What is noted of commits that bring documents of an ingest back: undoing them is undoing that.
+/// The note of commits that bring documents of an ingest back: to undo these commits is to undo the ingest.
 pub(super) const INGEST: &str = "ingest";
 
 /// Takes the documents of an ingest out: nothing is blocked for their sake, what they superseded comes back, and files
@@ -53,7 +55,8 @@ pub(crate) fn undo_ingest(
     Ok((report, files))
 }
 
-/// What documents of a range superseded that did not come with them: the successor, then the older one, ascending.
+/// The older documents that documents of a range superseded and that did not come with them: pairs of successor and
+/// older one, ascending.
 fn superseded_by(
     view: &View,
     own: &RoaringTreemap,

@@ -1,4 +1,4 @@
-//! The way back from a verb: what undoes it, or why nothing does, in the light of the verbs behind it that stand.
+//! Finds how a verb can be undone, or why it cannot, given the later verbs that still stand.
 
 use super::erase::identity_of;
 use super::fields::{ComputedField, FieldBefore, NewField};
@@ -14,8 +14,8 @@ use store::View;
 /// Documents whose identities are looked up at once.
 const LOOKED_UP: usize = 1 << 14;
 
-/// How a verb is undone. A removal and a restoration come with the removed documents beside theirs that they had block
-/// otherwise.
+/// How a verb is undone. A removal or a restoration has, beside its documents, the other removed ones that it made
+/// block otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum UndoWay {
     /// An ingest: its documents go, and what they superseded comes back.
@@ -45,9 +45,6 @@ pub(crate) struct Undoable {
 }
 
 /// The newest `limit` verbs, newest first.
-///
-/// # Errors
-/// [`Error`] when rows cannot be read.
 pub(crate) fn log(view: &View, limit: usize) -> Result<Vec<LogEntry>, Error> {
     let (mut history, mut found) = (History::new(view)?, Vec::new());
     while found.len() < limit
@@ -106,7 +103,7 @@ pub(crate) fn undoable(view: &View, commit: Option<CommitSeq>) -> Result<Undoabl
     Err(no_undo(&what, &why, None))
 }
 
-/// That a verb cannot be undone, and the command that does it, where one does.
+/// The error that a verb cannot be undone, with the command that has the same effect, where there is one.
 fn no_undo(what: &str, why: &str, command: Option<String>) -> Error {
     let hint = match command {
         Some(command) => Hint::text("run it").with_command(command),

@@ -1,4 +1,4 @@
-//! The outcome of a commit's decisions, written into its batch, with the marks of those that left candidates out.
+//! Writes the outcome of a commit's decisions into its batch, with the marks of decisions that left candidates out.
 
 use super::decision::DecisionCounts;
 use super::encode::{LoadedTokenizer, encode_kept_again};
@@ -97,7 +97,7 @@ impl CommitDecisions {
         for (id, change) in overlay.match_changes() {
             batch.record_match(id, change.before.as_ref(), change.now.as_ref())?;
         }
-        // What a generation that is being filled changes is known when it becomes current.
+        // The changes of a generation that is being filled are known when it becomes current.
         if batch.is_current() {
             self.0.counts.heirs = self.write_lineage(batch, &no_longer_kept)?;
         }
@@ -182,8 +182,8 @@ impl CommitDecisions {
         }
     }
 
-    /// Puts those that joined into their buckets. What the store holds of these is known of who was looked
-    /// up before; of all others it is asked at once.
+    /// Puts documents that joined into their buckets. The stored members are known for documents that were looked up
+    /// before, and read in one go for all others.
     fn write_joined(&self, batch: &mut CommitBatch<'_>) -> Result<(), Error> {
         let is_known = |id: &DocId| self.0.finder.prefetched.contains_key(id);
         let unknown = self.0.overlay.joined().filter(|(id, _)| !is_known(id));

@@ -1,4 +1,9 @@
-//! What removals by the user keep out: equal texts, keys, texts equal but for case and punctuation, similar ones.
+//! The blocklist: removals by users keep out equal texts, keys, texts equal but for case and punctuation, similar ones.
+//!
+//! Removals and purges only add blocks (`Blocklist::block`). Only `restore`, and a purge without a block, lift them
+//! (`Blocklist::lift`), and the result is written after the documents that the blocks had kept out are decided. A
+//! removal blocks by the rows of both versions of a normaliser: looking up new documents by both would fingerprint each
+//! one twice while any block exists.
 //!
 //! Removals and purges only add blocks (`Blocklist::block`); only `restore`, and a purge without a block, lift them
 //! (`Blocklist::lift`), and the result is written after the documents that they had kept out are decided. A removal
@@ -104,14 +109,14 @@ pub struct BlockKeys {
 }
 
 impl BlockKeys {
-    /// Of what has these hashes, as [`block_hashes`](crate::store::block_hashes) gives them, and this sketch, when
-    /// similarity matters.
+    /// The candidate with these hashes, as [`block_hashes`](crate::store::block_hashes) gives them, and this sketch,
+    /// when similarity matters.
     #[must_use]
     pub const fn new(hashes: [(BlockKind, Option<[u8; 16]>); 3], sketch: Option<Sketch>) -> Self {
         Self { hashes, sketch, of_other_version: Vec::new() }
     }
 
-    /// Of a stored document; `with_sketch` when similarity matters.
+    /// The candidate of a stored document; `with_sketch` when similarity matters.
     ///
     /// # Errors
     /// [`Error`] when the sketch cannot be read.
@@ -125,9 +130,9 @@ impl BlockKeys {
         Ok(Self::new(view.block_hashes(header)?, sketch))
     }
 
-    /// Of a stored document that blocks as far as `reach`, or did: with what it is by the other version of the
-    /// normaliser, so that what is blocked stays so when the corpus goes over to that. Of a purged document only the
-    /// version is known that its corpus had.
+    /// The candidate of a stored document that blocks as far as `reach`, or did. It includes the hashes of the
+    /// normaliser's other version, so that blocks hold when the corpus goes over to that version; of a purged document
+    /// only the version is known that its corpus had.
     ///
     /// # Errors
     /// [`Error`] when its text or sketch cannot be read.
@@ -177,7 +182,7 @@ pub struct Blocklist<'v> {
 }
 
 impl<'v> Blocklist<'v> {
-    /// As stored.
+    /// The blocklist as stored.
     ///
     /// # Errors
     /// [`Error`] when the store cannot be read.

@@ -1,4 +1,4 @@
-//! The buckets of a commit's documents: their keys in one sorted run, each bucket read once, and how much of it.
+//! The band buckets of a commit's documents: keys in one sorted run, each bucket read once and up to a limit.
 
 use super::crowd::{CROWDED, CrowdIndex, WHOLE};
 use super::overlay::Overlay;
@@ -9,21 +9,21 @@ use std::sync::Arc;
 use store::{BandBucket, View};
 use text::dedup::Rank;
 
-/// Members of a bucket, kept or not, that are read by each look-up. One of more is read whole, once a commit, and comes
-/// into the crowd if enough of them are kept.
+/// Members of a bucket, kept or not, that each look-up reads. A larger bucket is read whole, once a commit, and comes
+/// into the crowd if enough of its members are kept.
 const BUSY: usize = 256;
 
-/// How far is looked where the members of a crowded bucket are not in memory.
+/// The limits of a search where the members of a crowded bucket are not in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CandidateLimits {
     /// Members read of such a bucket.
     pub(super) read: usize,
-    /// Texts compared with of all of them: those whose sketches agree best.
+    /// The number of texts that are compared: of the candidates whose sketches agree best.
     pub(super) verified: usize,
 }
 
 impl CandidateLimits {
-    /// What a commit spends on a document. Skipped members are reported.
+    /// The limits of a document in an ordinary commit. Skipped members are reported.
     pub(super) const BOUNDED: Self = Self { read: 512, verified: 128 };
     /// Everything: buckets that memory does not hold are scanned part by part (`scan_buckets`).
     pub(super) const ALL: Self = Self { read: usize::MAX, verified: usize::MAX };
@@ -41,12 +41,12 @@ impl CandidateLimits {
 
 /// Kept members of the buckets of many documents, each bucket looked up once.
 pub(super) struct KeptBuckets {
-    /// Without the members of those that are whole in the crowd.
+    /// The buckets, without the members of those that are whole in the crowd.
     pub(super) buckets: Vec<Option<BandBucket>>,
     pub(super) places: Vec<Vec<u32>>,
     /// Places of crowded buckets that are not whole in the crowd.
     pub(super) beyond: BTreeSet<u32>,
-    /// The keys of the buckets at these places, if they are to be scanned: then no member of them was read.
+    /// The keys of buckets that are to be scanned: none of their members was read.
     pub(super) too_large: Vec<BucketKey>,
 }
 
@@ -169,7 +169,7 @@ pub(super) struct CommitBuckets {
     /// All distinct keys, ascending.
     pub(super) keys: Vec<BucketKey>,
     pub(super) buckets: Vec<Option<BandBucket>>,
-    /// Where among the buckets those of each document are, by band.
+    /// For each document, the places of its buckets among `buckets`, by band.
     pub(super) places: Vec<Vec<u32>>,
 }
 
@@ -189,7 +189,7 @@ pub(super) fn look_up(
     Ok(CommitBuckets { keys, buckets, places })
 }
 
-/// All distinct bucket keys, ascending, and where in them those of each document are.
+/// All distinct bucket keys, ascending, and for each document the places of its keys.
 fn sorted_keys(keys: &[&[u64]]) -> (Vec<BucketKey>, Vec<Vec<u32>>) {
     let mut all: Vec<(u8, u64, u32)> =
         Vec::with_capacity(keys.iter().map(|bands| bands.len()).sum());

@@ -1,4 +1,4 @@
-//! Candidates for being similar: found for many documents at once, then compared by sketch and by text.
+//! Finds candidates for similarity, for many documents at once, and compares them by sketch and by text.
 
 use super::buckets::{CandidateLimits, FollowerCache, look_up_kept};
 use super::crowd::{CrowdIndex, CrowdMember};
@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use text::dedup::{Fingerprinter, Overlap, Rank, Sketch, estimate_floor};
 
-/// What the store says about one document that is to be decided, found before its decision.
+/// The results of a look-up in the store for one document, made before its decision.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CandidateLookup {
     /// Bucket keys, by band.
@@ -24,7 +24,7 @@ pub(super) struct CandidateLookup {
     pub(super) stored_counts: Vec<usize>,
     /// The best-ranked kept member of these buckets that is similar and outranks this document.
     pub(super) nearest: Option<Match>,
-    /// Where no document is nearest: similar kept members that this one outranks.
+    /// Similar kept members that this document outranks, where none is nearest.
     pub(super) outranked: Vec<DocId>,
     /// Buckets with skipped members.
     pub(super) capped: u64,
@@ -34,7 +34,7 @@ pub(super) struct CandidateLookup {
     pub(super) counts: DecisionCounts,
 }
 
-/// Who may be similar to the documents of a commit: what the store says of them, the crowd, and whom limits leave out.
+/// Finds candidates for the documents of a commit: by the store and the crowd, within limits.
 pub(super) struct CandidateFinder {
     pub(super) craft: Fingerprinter,
     pub(super) prefetched: HashMap<DocId, CandidateLookup>,
@@ -48,7 +48,7 @@ pub(super) struct CandidateFinder {
 }
 
 impl CandidateFinder {
-    /// For documents under this policy, with the crowd that is known.
+    /// A finder under this policy, with the crowd that is known.
     pub(super) fn new(policy: &Policy, crowd: CrowdIndex) -> Self {
         Self {
             craft: Fingerprinter::new(policy),
@@ -85,7 +85,7 @@ impl CandidateFinder {
         Ok(counts)
     }
 
-    /// What asks the crowd, for the decision being made.
+    /// The search in the crowd, for the decision being made.
     pub(super) const fn crowd_search<'s>(
         &'s mut self,
         overlay: &'s Overlay,
@@ -122,8 +122,8 @@ impl CandidateFinder {
     }
 }
 
-/// Looks documents up in the store, in parallel, with the standings of this moment. Buckets that are
-/// found crowded come into the crowd, which is asked at the decision itself.
+/// Looks documents up in the store, in parallel, with the standings of this moment. Crowded buckets come into the
+/// crowd, which is searched at the decision itself.
 fn prefetch(
     overlay: &Overlay,
     crowd: &mut CrowdIndex,
@@ -146,7 +146,7 @@ fn prefetch(
             || Fingerprinter::new(policy),
             |craft, (wanted, places)| {
                 let SketchedDocument { document, sketch, bands } = wanted;
-                // The crowd tells of the members of these at the decision, whichever bucket they share.
+                // The crowd gives the members of these families at the decision, whichever bucket they share.
                 let asked = crowd.families_of(bucket_keys(&bands));
                 let mut answer = CandidateLookup { bands, ..CandidateLookup::default() };
                 let own = overlay.rank(document)?;
@@ -181,7 +181,7 @@ fn prefetch(
                     answer.skipped = skipped;
                 }
                 let mut verifier = Verifier::new(overlay, document, &sketch);
-                // Those that outrank the document come first.
+                // Candidates that outrank the document come first.
                 for candidate in candidates {
                     let Some(matched) = verifier.verify(candidate.document, craft)? else {
                         continue;
@@ -238,8 +238,8 @@ impl<'a> Verifier<'a> {
 }
 
 impl Overlay {
-    /// Reads stored documents and those of this commit with what is compared of them, in parallel; those too
-    /// short for a sketch are left out.
+    /// Reads sketches and shingles of stored documents and of those of this commit, in parallel; documents too short
+    /// for a sketch are left out.
     pub(super) fn entrants(&self, documents: &[DocId]) -> Result<Vec<CrowdMember>, Error> {
         let policy = self.view.policy();
         let read: Vec<Option<CrowdMember>> = documents

@@ -1,11 +1,11 @@
-//! The crowd of mode `components`: of a cluster of many some members stand for all.
+//! The crowd of mode `components`: of a large cluster some members stand for all.
 //!
-//! A newcomer needs one link to each cluster that it touches, and mostly finds it to one of the first members. So
-//! of a large cluster the crowd holds some, and which buckets the others are in is noted by the cluster's name. Only
-//! when a document shares such a bucket and was not linked to the cluster are all of its members put in
-//! ([`CrowdIndex::deepen`]), as a group that those who are linked to the cluster already do not ask.
+//! A newcomer needs one link to each cluster that it touches, and mostly finds it to one of the first members. So of a
+//! large cluster the crowd holds some, and notes by the cluster's name which buckets the other members are in. Only
+//! when a document shares such a bucket and was not linked to the cluster are all its members put in
+//! ([`CrowdIndex::deepen`]), as a group that documents linked to the cluster already do not ask.
 //!
-//! It also tracks, while links are found, which documents of a commit are in one component.
+//! While links are found, the crowd also tracks which documents of a commit are in one component.
 
 use super::cluster_labels::{ClusterCoverage, ClusterLabel};
 use super::crowd::{CrowdIndex, CrowdMember, ReadMembers};
@@ -14,13 +14,13 @@ use model::{BucketKey, DocId, Error, Standing};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use text::dedup::DisjointSets;
 
-/// Members of a cluster that are held at once, and of those in one bucket.
+/// The most members of a cluster that are held at once, and the most in one bucket.
 const STANDING: u32 = 64;
 const HERE: u32 = 8;
 /// Members read at once to be put in.
 const READ: usize = 1024;
 impl CrowdIndex {
-    /// Takes a bucket in, of whose eligible `members` `cluster` tells a document of the cluster.
+    /// Adds a bucket; `cluster` gives, for each of its eligible `members`, a document of the member's cluster.
     pub(super) fn absorb_clusters(
         &mut self,
         bucket: BucketKey,
@@ -29,7 +29,7 @@ impl CrowdIndex {
         read: &ReadMembers<'_>,
     ) -> Result<(), Error> {
         let (mut taken, mut passed) = (Vec::new(), BTreeMap::<ClusterLabel, Vec<DocId>>::new());
-        // Of each cluster the members taken, and those of them that are not held yet.
+        // For each cluster: how many members are taken, and how many of these are not held yet.
         let mut here: BTreeMap<ClusterLabel, (u32, u32)> = BTreeMap::new();
         for member in members {
             let cluster = cluster(*member)?;
@@ -86,7 +86,7 @@ impl CrowdIndex {
                 self.labels.enter(document, label);
             }
         }
-        // Those that were there may have been of a cluster that was put together again since.
+        // Members that were held before may be of a cluster that was put together again since.
         members.iter().for_each(|one| {
             if of(self, one) {
                 self.labels.enter(*one, label);
@@ -137,8 +137,8 @@ impl CrowdIndex {
         Ok(())
     }
 
-    /// The clusters that some members of these buckets are of that were skipped, each once, with its families and how
-    /// much of it is in them. Those that the document is of are left out.
+    /// The clusters of skipped members of these buckets, each once, with its families and how much of it they hold.
+    /// Clusters of the document itself are left out.
     pub(super) fn passed_over(
         &self,
         document: DocId,

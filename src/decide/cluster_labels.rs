@@ -1,15 +1,14 @@
-//! Which documents are of one cluster, as far as the links that were found tell: disjoint sets with names; and which
-//! clusters the crowd holds in part.
+//! Disjoint sets of documents by cluster, as far as links were found, and the clusters that the crowd holds in part.
 
 use model::invariant::at;
 use model::{BucketKey, BucketMap, DocId};
 use std::collections::{BTreeSet, HashMap};
 use text::dedup::DisjointSets;
 
-/// A set by a name of it. Two sets that become one continue under the name of one of them; no name is given twice.
+/// The name of a set. Two sets that become one continue under the name of either; no name is given twice.
 pub(super) type ClusterLabel = u32;
 
-/// Disjoint sets of documents. Those of one set are of one cluster; those of two may be.
+/// Disjoint sets of documents. Documents of one set are of one cluster; documents of two sets may be.
 #[derive(Default)]
 pub(super) struct ClusterLabels {
     of: HashMap<DocId, ClusterLabel>,
@@ -109,7 +108,7 @@ impl ClusterLabels {
         self.of.len()
     }
 
-    /// Whether most names are of nobody.
+    /// Whether most names belong to no document.
     pub(super) fn is_waste(&self) -> bool {
         self.sets.len() > 4 * (self.of.len() + 1024)
     }
@@ -126,14 +125,14 @@ const NOTE: usize = 64;
 /// Which clusters are held in part.
 #[derive(Default)]
 pub(super) struct PartialClusters {
-    /// Of each bucket the clusters of whose members some were skipped.
+    /// For each bucket: the clusters some of whose members were skipped.
     pub(super) passed: BucketMap<Vec<ClusterLabel>>,
     /// Names in these, in all buckets.
     notes: usize,
     /// The clusters whose members are all in a family, and those for whose members it has no room.
     pub(super) deep: BTreeSet<(u32, ClusterLabel)>,
     pub(super) beyond: BTreeSet<(u32, ClusterLabel)>,
-    /// Of this commit: members that were skipped. The store does not have them in a cluster yet.
+    /// Members that were skipped in this commit. The store does not have them in a cluster yet.
     pub(super) joined: Vec<(ClusterLabel, DocId)>,
 }
 
@@ -143,7 +142,7 @@ impl PartialClusters {
         self.joined = Vec::new();
     }
 
-    /// There may be room now.
+    /// Retries clusters that were full: there may be room now.
     pub(super) fn try_again(&mut self) {
         self.beyond.clear();
     }
@@ -168,7 +167,7 @@ impl PartialClusters {
 pub(super) enum ClusterCoverage {
     Some,
     All,
-    /// There is no room for all.
+    /// There is no room for all members.
     Full,
 }
 

@@ -1,4 +1,4 @@
-//! Mode `components`: a document's links to clusters through crowded buckets, one verified link to each cluster.
+//! Links documents to clusters through crowded buckets in mode `components`: one verified link to each cluster.
 
 use super::buckets::{CommitBuckets, look_up};
 use super::candidates::Verifier;
@@ -89,8 +89,8 @@ pub(super) fn look_up_eligible(
 }
 
 impl DecisionSession {
-    /// Takes those of a document's buckets into the crowd that documents of this commit made crowded. `taken` tells
-    /// how many members the store has in each.
+    /// Adds to the crowd the buckets of a document that documents of this commit made crowded. `taken` is how many
+    /// members the store has in each.
     pub(super) fn absorb_joined(
         &mut self,
         bands: &[u64],
@@ -211,7 +211,7 @@ impl DecisionSession {
         let sought = FamilyQuery { shingles: &shingles, sketch: one.sketch, floor };
         let CrowdIndex { families, labels, .. } = &mut self.finder.crowd;
         let own = labels.of(one.document);
-        // Who has no label is to be decided, or went.
+        // A document without a label is to be decided, or went.
         let admit = |other: DocId| {
             other != one.document && labels.of(other).is_some_and(|of| Some(of) != own)
         };
@@ -221,8 +221,8 @@ impl DecisionSession {
         self.link_candidates(one, found)
     }
 
-    /// Links a document to those of the candidates that share a bucket with it and are similar, but for those of
-    /// clusters that it is linked to already.
+    /// Links a document to the candidates that share a bucket with it and are similar, except those of clusters that
+    /// it is linked to already.
     fn link_candidates(
         &mut self,
         one: &mut LinkState<'_>,
@@ -254,8 +254,8 @@ impl DecisionSession {
         Ok(())
     }
 
-    /// Adds the members of a bucket that the crowd has no room for: the first of them, or all. Answers whether any
-    /// were left out.
+    /// Adds members of a bucket that the crowd has no room for: the first ones, or all. Answers whether any were left
+    /// out.
     fn beyond(
         &mut self,
         key: BucketKey,

@@ -1,11 +1,11 @@
 //! Modes `components` and `lsh`: of every connected component the best-ranked document is kept.
 //!
-//! Documents are linked when they share a text or a bucket and, in `components`, when their exact
-//! similarity reaches the threshold. A cluster is a component: its kept document stands for it, so a
-//! newcomer is linked to whole clusters. Links are not stored: when a member leaves, its cluster is
-//! dissolved and put together again from buckets and texts, which is all that the links depend on.
+//! Documents are linked when they share a text or a bucket and, in `components`, when their exact similarity reaches
+//! the threshold. A cluster is a component: its kept document stands for it, so a newcomer is linked to whole clusters.
+//! Links are not stored: when a member leaves, its cluster is dissolved and put together again from buckets and texts,
+//! which is all that the links depend on.
 //!
-//! Storing the verified pairs would cost every cluster, and storing a spanning tree would depend on the order of
+//! To store the verified pairs would cost every cluster, and a stored spanning tree would depend on the order of
 //! arrival; putting together costs the size of the cluster. A cluster has no alias: when two join, the matches of the
 //! lower-ranked one are rewritten, so that every removed document names a kept one.
 
@@ -80,7 +80,7 @@ impl DecisionSession {
         Ok(())
     }
 
-    /// What is left of the clusters that a document left is to be decided again.
+    /// Queues the rest of the clusters that a document left to be decided again.
     fn dissolve(&mut self) -> Result<(), Error> {
         let kept: BTreeSet<DocId> = self.agenda.departed.values().copied().collect();
         self.agenda.departed.keys().for_each(|document| self.finder.crowd.dissolve(*document));
@@ -171,7 +171,7 @@ impl DecisionSession {
             .collect()
     }
 
-    /// Links a document to those of this commit that were indexed before it.
+    /// Links a document to documents of this commit that were indexed before it.
     fn link_in_commit(
         &mut self,
         document: DocId,

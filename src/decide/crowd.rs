@@ -1,9 +1,9 @@
-//! The kept members of crowded buckets, joined by what is rare among them: kept in memory by the writer
-//! from commit to commit, built of the store when they are first met, never stored.
+//! An in-memory index of the kept members of crowded buckets, joined by their rare shingles.
 //!
-//! Which buckets are here, and since when, decides what a look-up costs and not what it finds: a document's
-//! candidates are the kept members of its buckets, here or not. In mode `components` members are those that are
-//! eligible, and of a cluster of many only some are here until others are needed (`cluster_labels`).
+//! The writer keeps it from commit to commit. It is built from the store when a crowded bucket is first met, and never
+//! stored. Which buckets are held, and since when, decides what a look-up costs and not what it finds: a document's
+//! candidates are the kept members of its buckets, held or not. In mode `components` members are those that are
+//! eligible, and of a cluster of many only some are held until others are needed (`cluster_labels`).
 
 use super::cluster_labels::{ClusterLabels, PartialClusters};
 use model::{BucketKey, BucketMap, DocId, Error, Generation};
@@ -12,13 +12,13 @@ use std::sync::Arc;
 use store::CommitBatch;
 use text::dedup::{FamilyIndex, FamilyQuery, Sketch};
 
-/// Kept members beyond which a bucket is crowded. Those of fewer are compared one by one, but for those that
-/// a crowded bucket of the same document has as well: the crowd tells which of them may be similar
+/// Kept members beyond which a bucket is crowded. Members of smaller buckets are compared one by one, except members
+/// that a crowded bucket of the same document has as well: the crowd says which of these may be similar
 /// ([`CrowdIndex::tells_of`]).
 pub(super) const CROWDED: usize = 128;
 /// Crowded buckets whose members are read whole at once: each may have as many as there are documents.
 pub(super) const WHOLE: usize = 8;
-/// Members read at once to be put in; the first of them give a family its order.
+/// Members that are read and added at once; the first ones give a family its order.
 const READ: usize = 1024;
 /// Members looked at to tell which family a bucket is of.
 const TOLD: usize = 64;
@@ -26,12 +26,12 @@ const TOLD: usize = 64;
 /// Bytes of a bucket or of a member's home in their tables, about.
 const ROW: usize = 32;
 
-/// What is known of a crowded bucket.
+/// A crowded bucket as far as it is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CrowdBucket {
     /// None when there was no room for a family of its members.
     pub(super) family: Option<u32>,
-    /// All its kept members are here. If not, there was no room for them.
+    /// Whether all its kept members are held. If not, there was no room for them.
     pub(super) is_whole: bool,
 }
 
@@ -51,15 +51,15 @@ pub(super) struct CrowdIndex {
     dead: usize,
     /// Something was put in since the last commit.
     pub(super) is_changed: bool,
-    /// Where members stand for their clusters: who is of one, and which are here in part only.
+    /// In mode `components`: the cluster of each member, and the clusters that are held in part.
     pub(super) labels: ClusterLabels,
     pub(super) shallow: PartialClusters,
     /// Documents that joined buckets in this commit that are not whole, while such buckets are scanned.
     late: Option<FamilyIndex>,
-    /// Of this commit: the kept members of large buckets with few kept members, as they were read. They are not crowd:
-    /// a family of so few would be in no good order for those that come.
+    /// The kept members of large buckets with few kept members, as this commit read them. Such buckets are not
+    /// crowded: a family of so few would be in no good order for later members.
     few: BucketMap<Box<[DocId]>>,
-    /// Bytes of these.
+    /// The bytes of `few`.
     few_bytes: usize,
 }
 
@@ -106,8 +106,8 @@ impl CrowdIndex {
         self.is_changed
     }
 
-    /// What of it is left to the next commit: nothing when most of its members are not kept any more and they take
-    /// room that others need, so that those that are kept will be read again when they are met.
+    /// The index that is left to the next commit: none when most of its members are not kept any more and take room
+    /// that others need; the kept ones will be read again when they are met.
     pub(super) fn leave(mut self) -> Option<Self> {
         self.late = None;
         self.shallow.end();
@@ -235,7 +235,7 @@ impl CrowdIndex {
             home = Some(at);
             is_whole &= entrants.into_iter().all(|entrant| self.put(at, None, entrant));
         }
-        // Those that join have a family to come into, also when nobody is there yet.
+        // Documents that join later need a family to join, also when the bucket has no member yet.
         let home = home.or_else(|| is_whole.then(|| self.found(&[])));
         if is_new
             && let Some(at) = home
@@ -341,7 +341,7 @@ impl CrowdIndex {
         self.late.as_ref().is_some_and(|late| late.contains(document))
     }
 
-    /// Of the documents that joined buckets that are not whole, those that `admit` lets pass and that may be similar.
+    /// Documents that joined partly held buckets, that `admit` lets pass, and that may be similar.
     pub(super) fn find_late(
         &mut self,
         sought: FamilyQuery<'_>,
@@ -350,8 +350,7 @@ impl CrowdIndex {
         self.late.as_mut().map_or_else(Vec::new, |late| late.find(sought, admit))
     }
 
-    /// The members of the families of these buckets that `admit` lets pass and that may be similar: all that
-    /// are, of those that are here.
+    /// The held members of these buckets' families that `admit` lets pass and that may be similar.
     pub(super) fn find(
         &mut self,
         buckets: &[BucketKey],
@@ -367,7 +366,7 @@ impl CrowdIndex {
         found
     }
 
-    /// The families that a look-up of these buckets asks.
+    /// The families that a look-up of these buckets searches.
     pub(super) fn families_of(&self, buckets: impl Iterator<Item = BucketKey>) -> BTreeSet<u32> {
         buckets.filter_map(|key| self.buckets.get(&key)?.family).collect()
     }
@@ -378,14 +377,14 @@ impl CrowdIndex {
         family.is_some_and(|family| family.contains(document))
     }
 
-    /// Whether one of these families has the document: then [`CrowdIndex::find`] tells of it, if it may be
-    /// similar, and it need not be compared as a member of another bucket.
+    /// Whether one of these families has the document: then [`CrowdIndex::find`] gives it if it may be similar, and it
+    /// need not be compared as a member of another bucket.
     pub(super) fn tells_of(&self, families: &BTreeSet<u32>, document: DocId) -> bool {
         let mut asked = families.iter().filter_map(|at| self.families.get(*at as usize));
         asked.any(|family| family.contains(document))
     }
 
-    /// Makes those families of these buckets again whose order no longer fits.
+    /// Rebuilds the families of these buckets whose order no longer fits.
     pub(super) fn freshen(
         &mut self,
         buckets: &[BucketKey],
@@ -443,8 +442,8 @@ pub(super) fn family_like(threshold: f64, entrants: &[CrowdMember]) -> FamilyInd
     FamilyIndex::new(threshold, &sample)
 }
 
-/// A family of the documents that `next` gives part by part, in an order for those of the first part: until there
-/// are no more, or it takes `budget` bytes. None when there are none.
+/// Builds a family of the documents that `next` gives part by part, ordered by the first part, until there are no more
+/// or it takes `budget` bytes. None when there are none.
 pub(super) fn gather(
     threshold: f64,
     budget: usize,

@@ -125,7 +125,7 @@ fn unheld_members(
     Ok(unheld)
 }
 
-/// The family of the next members, as many as there is room for; none when there are no more.
+/// Reads a family of the next members, as many as there is room for; none when there are no more.
 fn read_part(
     overlay: &Overlay,
     crowd: &CrowdIndex,
@@ -271,7 +271,7 @@ impl CrowdSearch<'_> {
         Ok(candidates)
     }
 
-    /// Of the documents that joined buckets in this commit that the crowd has no room for, the closest.
+    /// The closest of the documents that joined, in this commit, buckets that the crowd has no room for.
     fn closest_joined(
         &mut self,
         document: DocId,

@@ -51,7 +51,7 @@ fn extra_room_lasts_one_commit() {
         assert!(crowd.bytes() < 4 * room, "commit {number}: {} of {room}", crowd.bytes());
         commit(&mut writer, crowd);
     }
-    // What comes after has the room that it had before.
+    // The next commit has the room that this one had.
     let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
     assert!(crowd.bytes() > room);
     crowd.shrink();

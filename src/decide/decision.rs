@@ -1,4 +1,4 @@
-//! Types of decisions: newcomers, decisions made here or imported, and counts of a commit.
+//! The types of decisions: newcomers, decisions made here or imported, and the counts of a commit.
 
 use model::{DedupMode, DedupScope, DocId, Match, Policy, Standing};
 use roaring::RoaringTreemap;
@@ -44,8 +44,8 @@ impl ImportState {
         self.context.as_ref().is_some_and(|context| document >= context.first)
     }
 
-    /// Whether a stored document is superseded before the load ends. Texts are led by others as soon as they can be: by
-    /// then nobody might find these.
+    /// Whether a stored document is superseded before the load ends. Its texts get other leaders as soon as possible:
+    /// at the end of the load these might not be found.
     pub(super) fn is_leaving(&self, document: DocId) -> bool {
         self.context.as_ref().is_some_and(|context| context.leaving.contains(document.0))
     }
@@ -78,12 +78,12 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// That a document is kept.
+    /// The decision that a document is kept.
     pub(super) const KEPT: Self = Self { standing: Standing::Kept, matched: None };
 }
 
-/// What a removal must satisfy by what is stored of the removed document and of its witness, whoever decided: the
-/// witness comes first and is of the scope, both have the shingles that the match names, and these are enough in the mode.
+/// Checks a removal, whoever decided it, against the stored removed document and its witness: the witness ranks first
+/// and is in the scope, both have as many shingles as the match says, and the overlap is enough in the mode.
 ///
 /// # Errors
 /// Why it cannot be true.

@@ -1,7 +1,6 @@
-//! Token ids and trained tokens of documents: one way to make them, for newcomers, for later
-//! tokenizers and for what is kept again.
+//! Makes token ids and trained tokens of documents: of newcomers, for later tokenizers, of those kept again.
 //!
-//! A document whose text a tokenizer refuses is stored, without ids of it.
+//! A document whose text a tokenizer refuses is stored, without ids of that tokenizer.
 
 use model::invariant::run;
 use model::{DocId, Error, LossSpan, MaskRule, SourceId, TextForm, TokenizerId};
@@ -46,7 +45,7 @@ pub struct EncodedBatch {
     mask_rule: MaskRule,
     ids: Vec<u32>,
     ends: Vec<usize>,
-    /// Of documents whose tokens are not all trained: their place, and the trained ones.
+    /// The documents whose tokens are not all trained, by place, with the trained tokens.
     spans: Vec<(usize, Vec<LossSpan>)>,
     /// Documents that spell a special token as text, by its place among the tokenizer's, and the last of
     /// them; empty while there is none.
@@ -206,7 +205,7 @@ pub fn encode_text(
     }
 }
 
-/// Appends the ids of a text, encoded as its form says; answers what of them is trained, none: all.
+/// Appends the ids of a text, encoded as its form says; answers which are trained, none: all.
 fn append_text(
     encoder: &mut Encoder<'_>,
     text: &str,
@@ -275,8 +274,8 @@ pub fn encode_document(
     Ok(out.push(tokenizer, encoder, &text, form.as_ref())?)
 }
 
-/// Stores the ids of a document and what of them is trained; answers how many. A kept one has the source
-/// that they count for.
+/// Stores the ids of a document and which are trained; answers how many. A kept document has the source that they
+/// count for.
 ///
 /// # Errors
 /// [`StoreError`] when the rows cannot be written.
@@ -312,7 +311,8 @@ pub fn encode_kept_again(
     encode_again(batch, tokenizer, documents, (&mut refused, &mut engines))
 }
 
-/// As [`encode_kept_again`]; adds to `refused` the texts that have no ids, and to `engines` those that were encoded.
+/// Works like [`encode_kept_again`], and adds to `refused` the texts that have no ids, and to `engines` those that
+/// were encoded.
 ///
 /// # Errors
 /// As [`encode_kept_again`].
@@ -384,7 +384,7 @@ impl RefusedTexts {
         }
     }
 
-    /// Counts those of a later commit too.
+    /// Adds the counts of a later commit.
     pub fn and(&mut self, later: Self) {
         self.documents += later.documents;
         if self.first.is_none() {
@@ -426,7 +426,7 @@ mod tests {
         assert_eq!(spans(&[span(2, 4), span(5, 7)]), [span(0, 2)]);
     }
 
-    /// By the definition, token by token.
+    /// The spans by definition, token by token.
     fn by_definition(
         bytes: &[LossSpan],
         offsets: &[(u32, u32)],

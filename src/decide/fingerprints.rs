@@ -1,5 +1,7 @@
-//! Fingerprints of stored documents as the policy of a view has them: those that are stored or, while a corpus is decided
-//! again by another part of its documents or under the other version of its normaliser, those of that policy.
+//! Fingerprints of stored documents by the policy of a view: read from the store, or computed during a redo.
+//!
+//! They are computed while a corpus is decided again by another part of its documents or under the other version of its
+//! normaliser.
 //!
 //! Rows of a generation's own would be a second family of headers and sketches, 300 bytes a document, for one run. They
 //! are written once the policy is current. Until then a record blocks other commits, since the rows of neither policy
@@ -46,7 +48,7 @@ pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Err
     }
 }
 
-/// Both of a stored document, as [`stored_header`] and [`stored_sketch`] have them.
+/// Header and sketch of a stored document, as [`stored_header`] and [`stored_sketch`] have them.
 ///
 /// # Errors
 /// As there.
@@ -76,8 +78,8 @@ fn is_of_other_version(view: &View) -> bool {
     !view.stored_policy().has_fingerprints_of(view.policy())
 }
 
-/// What the view's policy makes of a stored text, where the store has it by another one. A text of no bytes is the same in
-/// all.
+/// The fingerprint of a stored text by the view's policy, where the store has it by another one. A text of no bytes is
+/// the same by all.
 fn other_version(
     view: &View,
     document: DocId,

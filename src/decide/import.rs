@@ -1,14 +1,15 @@
-//! Decisions that were made elsewhere: taken over instead of made, as far as they can be true.
+//! Takes decisions over that were made elsewhere, as far as they can be true.
 //!
-//! What is stored of them is what would be stored had they been made here: standings, matches, exact rows, buckets and
-//! lineage. What a decision says of a document alone, of its witness and of texts that are equal is held against what
-//! is stored, of every document; how much two texts share is computed for those that the caller picks.
+//! What is stored of an imported decision is what would be stored had it been made here: standings, matches, exact
+//! rows, buckets and lineage. What a decision says of a document alone, of its witness and of equal texts is held
+//! against the store for every document; how much two texts share is computed for those that the caller picks.
 //!
-//! Nothing is given about stored documents whose witness goes: these are decided here, as ever. So while a load comes
-//! in a document may be kept that is to go, because a better one is not back yet; whoever loads looks at the end.
+//! An import says nothing about stored documents whose witness goes: these are decided here, as ever. So while a load
+//! comes in, a document may be kept that is to go, because a better one is not back yet; whoever loads looks at the
+//! end.
 //!
-//! Only the store knows which documents were ever kept and can be a witness, so the same code decides those as in an
-//! ingest.
+//! Only the store knows which documents were ever kept and can be a witness, so the code of an ingest decides that here
+//! too.
 
 use super::decision::{Decision, ImportContext, ImportedDecision, check_removal};
 use super::session::{CommitDecisions, DecisionSession};
@@ -177,14 +178,14 @@ impl CommitDecisions {
                 Err(untrue(*document, why))
             },
         );
-        // The first of them in their order, whoever finds one first.
+        // The first wrong decision in their order, whichever thread meets one first.
         wrong.collect::<Vec<Result<(), Error>>>().into_iter().collect()
     }
 }
 
 const NOT_KEPT: &str = "its witness is not kept";
 
-/// Of which document a decision cannot be true, and why.
+/// A document whose imported decision cannot be true, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("document {document}: {why}")]
 pub struct InvalidDecision {

@@ -1,9 +1,9 @@
-//! Whose place each document took: what keeps a document on its side of a holdout through re-crawls.
+//! Lineage: whose place each document took, which keeps a document on its side of a holdout through re-crawls.
 //!
-//! A document takes the place of the one it supersedes, of those it displaces as witness, of its own
-//! witness when that goes, and of those it is like that depart in the commit it comes in (`successors`). It then
-//! has their roots instead of, or beside, itself. A duplicate that was never anything else has its
-//! witness's roots, without rows; a newcomer that is like nothing has its own.
+//! A document takes the place of the one it supersedes, of those it displaces as witness, of its own witness when that
+//! goes, and of similar documents that depart in the commit it comes in (`successors`). It then has their roots instead
+//! of, or beside, itself. A duplicate that was never anything else has its witness's roots, without rows; a newcomer
+//! that is similar to nothing has its own.
 
 use super::session::CommitDecisions;
 use model::{DocId, Error, Generation, Match, Standing};
@@ -99,7 +99,7 @@ impl CommitDecisions {
         }
         let matched = match self.0.overlay.match_change(document) {
             Some(change) => change.before,
-            // Only what is kept and stays so is asked for, which no match explains.
+            // Only documents that are kept and stay so come here, and no match explains them.
             None => None,
         };
         lineages.before(document, matched)
@@ -145,7 +145,8 @@ impl CommitDecisions {
         let mut lineages = Lineages::new(&view)?;
         let mut departures = self.departures(departing, batch.carry_over_budget())?;
         let before = |lineages: &Lineages<'_>, document| self.roots_before(lineages, document);
-        // In the order of ids, so that a newcomer which another one supersedes has its own by then.
+        // Successors go in the order of ids, so that a newcomer which another one supersedes has its own roots by
+        // then.
         for (new, old) in &self.0.agenda.superseded {
             let of_old = self.roots_or_itself(&lineages, *old)?;
             lineages.join(*new, LineageRoots::default(), &of_old);
@@ -185,11 +186,11 @@ impl CommitDecisions {
             }
             let own = before(&lineages, document)?;
             if witness.is_none() {
-                // It takes back the place of what superseded it.
+                // The document takes back the place of what superseded it.
                 let of_successor = before(&lineages, was.witness)?;
                 lineages.join(document, own, &of_successor);
             } else if !next.and_then(|next| lineages.now(next)).is_some_and(|now| now.holds(&own)) {
-                // Its witness went without one that takes its place: it continues by itself.
+                // The document's witness went and nothing took its place: the document continues by itself.
                 lineages.join(document, own, &LineageRoots::default());
             }
         }

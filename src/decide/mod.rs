@@ -1,21 +1,21 @@
-//! Which documents are kept: shared by the way in and by changes of mind.
+//! Decides which documents are kept, for ingests and for every later change of mind.
 //!
 //! A [`DecisionSession`] decides within one commit. First everything that comes and goes is registered: newcomers,
 //! superseded, removed and restored documents. Then [`DecisionSession::settle`] decides what follows, and
 //! [`CommitDecisions::apply`] writes the outcome into the batch. So standing is a function of the eligible documents
 //! and the policy, not of the order or the commits in which they came.
 //!
-//! * `decision`: its words; `overlay`: the store as it will be after the decisions made so far; `view_ranker`: ranks of
+//! * `decision`: the types; `overlay`: the store as it will be after the decisions made so far; `view_ranker`: ranks of
 //!   stored documents;
 //! * `text_leaders`: the exact rows, while documents come and go;
-//! * `crowd`: the kept members of crowded buckets; `cluster_crowd`: of mode `components`, which holds clusters in part
-//!   (`cluster_labels`); `writer_cache`: what of it a commit leaves in memory for the next;
+//! * `crowd`: the kept members of crowded buckets; `cluster_crowd`: the crowd of mode `components`, which holds
+//!   clusters in part (`cluster_labels`); `writer_cache`: what a commit leaves of it in memory for the next;
 //! * `buckets`: keys and members; `crowd_search`: candidates of crowded buckets, also of those that memory does not
-//!   hold; `candidates`: all of them, with estimate and verification;
+//!   hold; `candidates`: all candidates, with estimate and verification;
 //! * `session`: what comes and goes; `witness_mode`: modes `witness` and `exact`; `component_mode`: modes `components`
 //!   and `lsh`, with `cluster_links` through crowded buckets; `import`: decisions that were made elsewhere;
-//! * `lineage`: whose place each document took; `successors`: of those that depart as it comes;
-//! * `apply`: what was decided, into the batch; `marks`: of decisions that left candidates out;
+//! * `lineage`: whose place each document took; `successors`: lineage of documents that depart as a similar one comes;
+//! * `apply`: the outcome, written into the batch; `marks`: of decisions that left candidates out;
 //! * `blocklist`: what removals by the user keep out;
 //! * `encode`: ids and trained tokens, of newcomers and of what is kept again.
 //!

@@ -1,5 +1,4 @@
-//! The store as it will be after the decisions made so far in this commit: overlay over a view, with the rows that were
-//! read.
+//! An overlay of this commit's decisions over a view: the store as it will be, with a cache of the rows that were read.
 
 use super::decision::Newcomer;
 use super::fingerprints::{stored_header, stored_sketch};
@@ -15,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use store::{BlockStandings, DocumentRecord, StoreError, TextKind, View, system_fields};
 use text::dedup::{Fingerprinter, Rank, Sketch, band_keys};
 
-/// What a change is measured against, and what it came to.
+/// A value before the commit, and its value now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OverlayChange<T> {
     pub(super) before: T,
@@ -34,14 +33,14 @@ pub(super) struct Overlay {
     standings: BTreeMap<DocId, OverlayChange<Option<Standing>>>,
     matches: BTreeMap<DocId, OverlayChange<Option<Match>>>,
     members: HashMap<DocId, BTreeMap<DocId, bool>>,
-    /// Clusters as they are stored, of those that were read before.
+    /// Stored clusters that were read before.
     clusters: HashMap<DocId, Vec<DocId>>,
     /// Exact rows that this commit changes, and rows as they are stored.
     exact: BTreeMap<(TextKind, [u8; 16]), Option<DocId>>,
     stored_exact: HashMap<(TextKind, [u8; 16]), Option<DocId>>,
     /// Buckets that documents joined in this commit, and are met in: most have one such member.
     local: BucketMap<DocId>,
-    /// All members, in the order they joined, of those with more.
+    /// All members, in the order they joined, of buckets with more than one.
     local_more: BucketMap<Vec<DocId>>,
     indexed: BTreeMap<DocId, Vec<u64>>,
     /// Numbers of stored documents that this commit changes.
@@ -107,7 +106,7 @@ impl Overlay {
         self.clusters = clusters;
     }
 
-    /// Documents whose standing this commit looks at, ascending; who is to be decided has none now.
+    /// Documents whose standing this commit looks at, ascending; those to be decided have none now.
     pub(super) fn standing_changes(
         &self,
     ) -> impl Iterator<Item = (DocId, OverlayChange<Option<Standing>>)> {
@@ -419,14 +418,13 @@ impl Overlay {
         }
     }
 
-    /// Makes room for the buckets of so many documents, so that they need not be moved while there come more.
+    /// Reserves room for the buckets of `documents` documents, so that later ones move nothing.
     pub(super) fn reserve_buckets(&mut self, documents: usize) {
         let bands = usize::try_from(self.view.policy().bands).unwrap_or(0);
         self.local.reserve(documents.saturating_mul(bands));
     }
 
-    /// Notes that the document belongs into its buckets from now on, and that it is among the members that
-    /// joined those of them that `is_met` lets pass.
+    /// Adds the document to its buckets, and to the members that joined where `is_met` lets the bucket pass.
     pub(super) fn index(
         &mut self,
         document: DocId,

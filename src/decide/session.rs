@@ -1,4 +1,4 @@
-//! Deciding within one commit: what comes and goes, then everything that follows, then the outcome.
+//! The decision session of one commit: registers what comes and goes, decides all that follows, gives the outcome.
 
 use super::buckets::CandidateLimits;
 use super::candidates::CandidateFinder;
@@ -307,7 +307,7 @@ impl DecisionSession {
         Ok(CommitDecisions(self))
     }
 
-    /// What comes before the first decision: memory is that of one commit, and texts are led by those who stay.
+    /// Prepares the first decision: memory is that of one commit, and texts get leaders that stay.
     pub(super) fn prepare(&mut self) -> Result<(), Error> {
         if !self.finder.limits.is_all() {
             self.finder.crowd.shrink();
@@ -384,7 +384,7 @@ impl CommitDecisions {
 #[derive(Debug, Default)]
 pub struct Orphans {
     clusters: HashMap<DocId, Vec<DocId>>,
-    /// Members of these clusters that stay.
+    /// The members of these clusters that stay.
     count: usize,
 }
 
@@ -412,9 +412,9 @@ impl Orphans {
         Ok(orphans)
     }
 
-    /// How many documents a commit should wait for that has so many now; `None` when it can be made now.
-    /// Each further one may be one of the orphans, so that then there are as many documents as orphans; looking
-    /// again then halves what is missing at least.
+    /// How many documents a commit of `documents` should wait for; `None` when it can be made now. Each further
+    /// document may be one of the orphans, so that there are then as many documents as orphans; each new look at least
+    /// halves the gap.
     #[must_use]
     pub const fn want(&self, documents: usize) -> Option<usize> {
         if self.count <= Self::FEW || self.count <= documents {

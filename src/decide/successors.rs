@@ -17,9 +17,9 @@ use text::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, estimate_floor};
 
 /// Heirs whose predecessors are held at once.
 const HEIRS_AT_ONCE: usize = 512;
-/// Members of a bucket, at most, that are compared one by one; of more a family is made, which is asked.
+/// The most members of a bucket that are compared one by one; of more a family is made and searched.
 const COMPARED_ONE_BY_ONE: usize = 16;
-/// Documents read at once into the family; the first of them give it its order.
+/// Documents that are read at once into the family; the first ones give it its order.
 const READ_AT_ONCE: usize = 1024;
 
 /// Documents that were kept before this commit and are not after it, by what similar documents share with them; and
@@ -271,7 +271,7 @@ impl CommitDecisions {
         Ok((equal, candidates.into_iter().collect()))
     }
 
-    /// Of each heir the predecessors that are similar, and how many texts were compared.
+    /// For each heir, the predecessors that are similar; and how many texts were compared.
     fn similar_predecessors(
         &self,
         heirs: Vec<Predecessors>,

@@ -1,4 +1,4 @@
-//! Exact rows: the best-ranked eligible document of a text, while documents come and go.
+//! Keeps the exact rows, the best-ranked eligible document of each text, up to date while documents come and go.
 
 use super::decision::ImportState;
 use super::overlay::Overlay;
@@ -70,8 +70,8 @@ pub(super) fn meet_texts(overlay: &mut Overlay, document: DocId) -> Result<Vec<D
     Ok(twins)
 }
 
-/// A document that came with its decision leads its texts if it outranks those that do, or these are to leave; answers
-/// whether it leads all of them.
+/// Makes a document that came with its decision the leader of its texts, if it outranks the leaders or these are to
+/// leave; answers whether it leads all of its texts.
 pub(super) fn lead_as_given(
     overlay: &mut Overlay,
     imports: &ImportState,
@@ -104,8 +104,8 @@ impl TextLeaders {
         self.twins
     }
 
-    /// Takes the exact rows of a document's texts over from those it outranks; answers those of them that are kept, which
-    /// are decided again.
+    /// Takes the exact rows of a document's texts over from leaders that it outranks; answers the kept ones among
+    /// these, which are decided again.
     pub(super) fn lead(
         &mut self,
         overlay: &mut Overlay,
@@ -157,7 +157,7 @@ impl TextLeaders {
         }
         for (kept, texts) in vacant {
             let heirs = match overlay.mode().is_transitive() {
-                // Such a cluster is put together again as a whole.
+                // A dissolved cluster is put together again as a whole.
                 true => self.read_heirs(overlay, kept, &texts, false)?,
                 false => self.heirs(overlay, kept, &texts)?,
             };
@@ -200,7 +200,8 @@ impl TextLeaders {
         Ok(heirs)
     }
 
-    /// The next leaders of these texts, by reading the cluster; it is remembered if `is_to_be_known` and it is large.
+    /// The next leaders of these texts, by reading the cluster, which is remembered if `is_to_be_known` and it is
+    /// large.
     fn read_heirs(
         &mut self,
         overlay: &Overlay,
@@ -229,7 +230,7 @@ impl TextLeaders {
     }
 }
 
-/// Makes a document the heir of those of the texts that it has, if it outranks the one so far.
+/// Makes a document the heir of the texts that it has, where it outranks the heir so far.
 fn consider(
     overlay: &Overlay,
     heir: DocId,

@@ -1,4 +1,4 @@
-//! Ranks of the documents of a view: its keep order, the places of its sources in it, and the numbers of its field.
+//! Ranks the documents of a view by its keep order, the places of its sources in it, and the numbers of its field.
 
 use model::{DocId, FieldId, SourceId};
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ pub struct ViewRanker {
 }
 
 impl ViewRanker {
-    /// That of the view's policy.
+    /// The ranker by the view's policy.
     #[must_use]
     pub fn new(view: &View) -> Self {
         let ranker = Ranker::new(&view.policy().keep);

@@ -1,13 +1,13 @@
 //! Modes `witness` and `exact`: the lexicographically first maximal independent set, kept up to date.
 //!
-//! Standing: a document is removed if and only if a kept document that outranks it is similar. So a
-//! decision depends on documents of better rank only. What is to be decided waits in rank order; a
-//! document whose being kept changes puts those it may matter to behind itself: each is decided once.
+//! A document is removed if and only if a kept document that outranks it is similar. So a decision depends on documents
+//! of better rank only. What is to be decided waits in rank order; a document that becomes kept, or stops being kept,
+//! queues the documents behind it that it may matter to: each is decided once.
 //!
-//! Removed documents that a document kept from now on explains better than their witness does are decided again, so
-//! that the witness named is the best-ranked similar kept document, whatever came first. Only a document that is in the
-//! buckets is found: in keep orders other than `first` every one that was decided is, under `first` those that were
-//! kept once, or lost a witness.
+//! Removed documents that a newly kept document explains better than their witness does are decided again, so that the
+//! witness named is the best-ranked similar kept document, whatever came first. Only a document that is in the buckets
+//! is found: in keep orders other than `first` every one that was decided is, under `first` those that were kept once,
+//! or lost a witness.
 
 use super::buckets::FollowerCache;
 use super::crowd::WHOLE;
@@ -79,8 +79,8 @@ impl DecisionSession {
         Ok(())
     }
 
-    /// Looks up, in parallel, those of the next `most` to be decided that were not looked up, or whose answer
-    /// no longer holds, unless they follow a text that is stored already.
+    /// Looks up, in parallel, the next `most` documents to be decided, except those whose answer still holds and those
+    /// that follow a text that is stored already.
     fn look_up(&mut self, most: usize) -> Result<(), Error> {
         let mut wanted = Vec::new();
         for rank in self.agenda.queue.iter().take(most) {
@@ -256,7 +256,7 @@ impl DecisionSession {
                 .crowd_search(&self.overlay, &mut self.counts.capped)
                 .join(id, sketch, &keys)?;
         }
-        // Those of crowded buckets are met in the crowd, if it has room for them.
+        // Members of crowded buckets are met in the crowd, if it has room for them.
         let (crowd, awaits) = (&self.finder.crowd, self.finder.crowd.awaits_late());
         let is_told = |key| crowd.held(key).is_some_and(|held| held.is_whole || awaits);
         self.overlay.index(id, bands, |key| is_kept && !is_told(key));

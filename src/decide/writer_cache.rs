@@ -1,5 +1,6 @@
-//! What a commit leaves in memory for the next one of the same writer: the crowd, and which documents of large clusters
-//! have equal texts. It is a memory of what the store says, never stored: a cluster that is not in it is read.
+//! What a commit leaves in memory for the next one of the same writer: the crowd, and equal texts in large clusters.
+//!
+//! It caches what the store says and is never stored: a cluster that is not in it is read.
 
 use super::crowd::CrowdIndex;
 use model::{DocId, Generation, hash64};
@@ -44,14 +45,14 @@ impl WriterCache {
 
 /// Members of a cluster from which it is remembered.
 const LARGE: usize = 64;
-/// Bytes of a text that several documents have, and of each of these, about.
+/// Bytes, about, of a text that several documents have, and of each such document.
 const TEXT: usize = 96;
 const DOCUMENT: usize = 16;
 
-/// A text, by the beginning of its hash: who asks compares the whole one.
+/// A text, by the beginning of its hash: callers compare the whole hash.
 type TwinText = (TextKind, u64);
 
-/// The documents of equal texts, of those clusters that were asked about.
+/// The documents of equal texts in the clusters that were looked up.
 pub(super) struct TextTwins {
     generation: Generation,
     budget: usize,
@@ -63,7 +64,7 @@ pub(super) struct TextTwins {
     is_changed: bool,
 }
 
-/// A text that clusters are asked about.
+/// The key of a text, by which clusters are looked up.
 pub(super) fn text_of(form: TextKind, hash: [u8; 16]) -> TwinText {
     (form, hash64(&hash))
 }
@@ -94,7 +95,7 @@ impl TextTwins {
         self.is_changed
     }
 
-    /// Whether any cluster is remembered: then whoever joins one must be told.
+    /// Whether any cluster is remembered: a document that joins a remembered one must be noted.
     pub(super) fn is_empty(&self) -> bool {
         self.clusters.is_empty()
     }
@@ -106,9 +107,9 @@ impl TextTwins {
         known.then(|| self.texts.get(&text).map_or(&[][..], Vec::as_slice))
     }
 
-    /// Whether a cluster of so many members is worth remembering, and fits.
+    /// Whether a cluster of `members` members is worth remembering, and fits.
     pub(super) const fn admits(&self, members: usize) -> bool {
-        // Both texts of each, while they are gathered.
+        // Both texts of each member count while they are gathered.
         members >= LARGE && members.saturating_mul(2 * 32) < self.budget
     }
 

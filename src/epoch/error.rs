@@ -1,4 +1,4 @@
-//! What can go wrong on the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
+//! The errors of the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
 
 use crate::corpus::ShardError;
 use crate::query::QueryError;

@@ -1,4 +1,4 @@
-//! The epochs of a handle: stored plans, told, given row by row, written and verified.
+//! The calls of [`Corpus`] and [`CorpusWriter`] about plans: find, explain, stream, build, verify, mark, drop.
 
 use super::{BuildJob, Epoch, Explanation, Manifest, Plan, StreamOptions, Verification};
 use crate::corpus::{Corpus, CorpusWriter, shown_destination};
@@ -24,7 +24,7 @@ impl Corpus {
         Ok(epoch::explain(self.corpora(), planned, context.interrupt)?)
     }
 
-    /// What of a plan whoever trains on it should know, a line each: rows and batches without a label, answers that are cut,
+    /// Notes for people who train on a plan, a line each: rows and batches without a label, answers that are cut,
     /// special tokens that come twice. [`Corpus::explain`] has them as numbers.
     ///
     /// # Errors
@@ -51,8 +51,8 @@ impl Corpus {
         Ok(epoch::removed_since(self.corpora(), planned)?)
     }
 
-    /// Refuses a plan of which documents were purged as far as this corpus shows. Who reads a plan for long asks a corpus
-    /// that is opened again when there were commits ([`Corpus::journal_bytes`]).
+    /// Refuses a plan some of whose documents were purged, as far as this corpus shows. A program that reads a plan
+    /// for long should ask a corpus that it opens again after commits ([`Corpus::journal_bytes`]).
     ///
     /// # Errors
     /// [`EpochError::Purged`](crate::epoch::EpochError::Purged).
@@ -86,8 +86,8 @@ impl Corpus {
         Ok(answer)
     }
 
-    /// As [`Corpus::build`], and puts the epoch on record: plan, epoch, where it went, and `time` (microseconds since 1970).
-    /// The second answer is its number in the table `outputs`, or why it has none.
+    /// Works like [`Corpus::build`], and puts the epoch on record: plan, epoch, where it went, and `time`
+    /// (microseconds since 1970). The second answer is its number in the table `outputs`, or why it has none.
     ///
     /// # Errors
     /// As [`Corpus::build`].
@@ -118,8 +118,8 @@ impl Corpus {
         Ok((manifest, recorded))
     }
 
-    /// Puts a stream of an epoch on record that begins: plan, epoch, rank and the first batch. One that goes on where the
-    /// same rank was stopped extends its entry. `to` says where its batches go.
+    /// Puts a stream of an epoch that begins on record: plan, epoch, rank and the first batch. A stream that continues
+    /// where the same rank was stopped extends that entry. `to` says where its batches go.
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) where nobody may write to the corpus: the stream is not on record.
@@ -203,10 +203,11 @@ impl StreamEntry {
 }
 
 impl CorpusWriter {
-    /// Stores marks along the first `epochs` epochs of plan `number`, where they are not yet: an epoch that has them is
-    /// opened without a walk over its rows, by any number of readers. An epoch is walked once for it, at some 100 ns a
-    /// row, and its marks take some 15 bytes a source, 8,192 times at most. An epoch of whole passes over one source needs
-    /// none. How many epochs got marks is the answer; after an interrupt those that were walked have theirs.
+    /// Stores marks along the first `epochs` epochs of plan `number`, where they are missing, and answers how many
+    /// epochs got marks. Any number of readers open an epoch with marks without a walk over its rows. An epoch is
+    /// walked once for its marks, at about 100 ns a row; a mark takes about 15 bytes a source, and an epoch has at
+    /// most 8,192. An epoch of whole passes over one source needs none. After an interrupt the epochs that were walked
+    /// have their marks.
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when there is no such plan, it has fewer epochs, or it does not fit

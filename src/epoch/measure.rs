@@ -1,4 +1,4 @@
-//! The parts of planning and of giving rows, each by itself: for benches/planning.rs.
+//! Single stages of planning and of giving rows, public for the benchmark `benches/planning.rs`.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -91,7 +91,7 @@ impl MeasuredPlan {
         Ok(Walked { marks, rows, batches })
     }
 
-    /// As [`MeasuredPlan::index`], row by row where that is not needed too.
+    /// Walks an epoch row by row, also where [`MeasuredPlan::index`] needs no walk.
     ///
     /// # Errors
     /// As [`crate::epoch::Epoch::open`].

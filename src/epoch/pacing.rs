@@ -68,7 +68,7 @@ pub enum PacingError {
     Nothing {
         /// Strata given.
         strata: usize,
-        /// Their tokens.
+        /// The tokens of the strata.
         total: u64,
         /// Tokens of the run.
         horizon: u64,
@@ -206,7 +206,7 @@ impl Pace {
         scale(self.share(ratio(time, horizon)), total)
     }
 
-    /// The first dry time of a pace by steps: within a step, the token after what is released.
+    /// The first dry time of a pace by steps: within a step, the token after the released ones.
     fn dry_step(&self, total: u64, horizon: u64, steps: u32) -> Option<u64> {
         let begin = |step: u32| {
             let tokens = (u128::from(step) * u128::from(horizon)).div_ceil(u128::from(steps));

@@ -1,4 +1,4 @@
-//! Published shares, opening times, and dry times found by trying every one.
+//! Tests of pacing: published shares, opening times, and dry times found by trying every one.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Plans as a corpus stores them: kept with what they pin and with their marks, found again, dropped.
+//! Plans as a corpus stores them: saved with what they pin and with their marks, loaded, dropped.
 
 use super::coverage::PinnedSource;
 use super::error::EpochError;
@@ -14,7 +14,7 @@ use roaring::RoaringTreemap;
 use std::sync::Arc;
 use store::{CheckFault, CommitRecord, EpochRecord, MarksRecord, StoreError, StoreWriter, View};
 
-/// Bytes of marks that one commit stores, and those of one epoch more.
+/// Bytes of marks beyond which a commit takes no further epoch.
 const MARKS_BYTES: usize = 8 << 20;
 
 /// A stored plan with what it pins.
@@ -40,7 +40,7 @@ pub fn stored_plan(view: &View, number: u32) -> Result<Plan, EpochError> {
     Ok(Plan { plan, pinned, stored: Some(number) })
 }
 
-/// A stored plan with those that it extends, the first one first.
+/// A stored plan with the plans that it extends, the first one first.
 ///
 /// # Errors
 /// [`EpochError::Unknown`] when there is no such plan; [`EpochError::Stale`] when one that it extends was dropped.
@@ -110,7 +110,7 @@ pub fn plans_of_source(view: &View, name: &str) -> Result<Vec<u32>, StoreError> 
     Ok(plans.into_iter().map(|record| record.number).collect())
 }
 
-/// The numbers of the stored plans that draw any of these documents, each with how many.
+/// The stored plans that draw any of these documents, by number, each with how many it draws.
 ///
 /// # Errors
 /// [`EpochError`] when what a plan pins cannot be read.
@@ -261,7 +261,7 @@ fn store_marks(
     Ok(())
 }
 
-/// Marks that are stored with plans and are not those of their epochs.
+/// Finds marks that are stored with plans and are not those of their epochs.
 ///
 /// # Errors
 /// [`EpochError`] when a plan cannot be read.
@@ -271,7 +271,7 @@ pub fn check_marks(corpora: &Corpora) -> Result<Vec<CheckFault>, EpochError> {
     for record in view.epochs()? {
         if !view.marked_epochs(record.number)?.is_empty() {
             let planned = stored_plan(view, record.number)?;
-            // Nobody can open it, so nobody goes by its marks.
+            // A plan with purged documents cannot be opened, so nothing goes by its marks.
             let purged = corpora.documents_standing(Standing::Purged)?;
             if planned.is_redacted() || planned.count_drawn(&purged) > 0 {
                 continue;

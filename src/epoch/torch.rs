@@ -105,7 +105,7 @@ impl Generator {
         for mega_batch in order.chunks_mut(size) {
             mega_batch.sort_by_key(|at| Reverse(length(*at)));
         }
-        // Of equals the first wins: the key falls with the place.
+        // Among equal lengths the first wins: the key falls with the place.
         let longest = order
             .iter()
             .enumerate()

@@ -1,4 +1,4 @@
-//! The answer to a statement as one file: any columns, in the forms that documents go out in.
+//! Writes the answer to a statement as one file of any columns, in the formats that documents go out in.
 
 use super::layout::{compression, table_of};
 use super::manifest::{ANSWERS, ExportedFile, losses};
@@ -60,10 +60,7 @@ pub fn write_answer(
     write_answer_noting(rows, options, job, None, context)
 }
 
-/// As [`write_answer`]; notes the numbers in the column `id`.
-///
-/// # Errors
-/// As there.
+/// Writes an answer like [`write_answer`], and notes the numbers in the column `id`.
 pub(crate) fn write_answer_noting(
     rows: Rows,
     options: AnswerOptions,

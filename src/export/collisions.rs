@@ -1,5 +1,4 @@
-//! Fields of records that stand at top level: one with the name of a column beside them must say the same, and is
-//! written once.
+//! Resolves record fields at top level that have a column's name: both must say the same, which is written once.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use arrow::compute::cast;
@@ -12,7 +11,7 @@ use std::sync::Arc;
 /// Names that no field at top level may have.
 pub(super) struct TakenNames {
     names: Vec<String>,
-    /// The same in quotes, as an object spells them.
+    /// The names in quotes, as an object spells them.
     quoted: Vec<String>,
     /// The column of the fields.
     spread: usize,
@@ -21,7 +20,7 @@ pub(super) struct TakenNames {
 }
 
 impl TakenNames {
-    /// Those of the other columns; nothing where no fields stand at top level.
+    /// The names of the other columns; nothing where no fields stand at top level.
     pub fn of(spec: &FileSpec, instead: String) -> Option<Self> {
         let spread = spec.spread?;
         let fields = spec.schema.fields().iter().enumerate();

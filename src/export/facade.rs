@@ -1,4 +1,4 @@
-//! The documents of a handle as files.
+//! The calls of [`Corpus`] that export documents and answers as files or streams.
 
 use super::{
     AnswerOptions, ExportEstimate, ExportJob, ExportManifest, ExportOptions, ExportedFile,
@@ -29,8 +29,9 @@ impl Corpus {
         self.exported(options, job, None, context)
     }
 
-    /// As [`Corpus::export`], and puts the export on record: the documents that it had, where it went, its condition, and
-    /// `time` (microseconds since 1970). The second answer is its number in the table `outputs`, or why it has none.
+    /// Exports like [`Corpus::export`], and puts the export on record: the documents that it had, where it went, its
+    /// condition, and `time` (microseconds since 1970). The second answer is its number in the table `outputs`, or why
+    /// it has none.
     ///
     /// # Errors
     /// As [`Corpus::export`].
@@ -84,8 +85,8 @@ impl Corpus {
         self.export_streamed(options, out, None, context)
     }
 
-    /// As [`Corpus::export_stream`], and puts the export on record, as [`Corpus::export_on_record`] does; `to` says where it
-    /// went.
+    /// Exports like [`Corpus::export_stream`], and puts the export on record, as [`Corpus::export_on_record`] does;
+    /// `to` says where it went.
     ///
     /// # Errors
     /// As [`Corpus::export_stream`].
@@ -123,9 +124,9 @@ impl Corpus {
         Ok(answer)
     }
 
-    /// As [`write_answer`](crate::export::write_answer), and puts the answer to `statement` on record where it has texts:
-    /// with the documents of its column `id`, where it has one. The second answer is its number in the table `outputs`, or
-    /// why it has none; none where it has no texts.
+    /// Writes an answer like [`write_answer`](crate::export::write_answer), and puts the answer to `statement` on
+    /// record where it has texts: with the documents of its column `id`, where it has one. The second answer is its
+    /// number in the table `outputs`, or why it has none; none where it has no texts.
     ///
     /// # Errors
     /// As [`write_answer`](crate::export::write_answer).

@@ -1,4 +1,4 @@
-//! What the options come to: form, compression, columns, and whether one file or a directory is made.
+//! Resolves the options of an export to its layout: form, compression, columns, and one file or a directory.
 
 use super::options::ExportOptions;
 use crate::query::{declared_columns, is_of_standing};
@@ -83,7 +83,7 @@ impl ExportLayout {
         Ok(Self { format, compression, columns, shard_bytes, separator })
     }
 
-    /// What files of these columns are.
+    /// The specification of files with these columns.
     pub fn spec(&self, schema: SchemaRef) -> FileSpec {
         let columns = self.columns.as_deref().unwrap_or_default();
         let place = |name: &str| columns.iter().position(|column| column == name);
@@ -187,7 +187,7 @@ fn columns(
             )));
         }
     }
-    // Their values are in the names of the directories.
+    // The values of these columns are in the names of the directories.
     columns.retain(|name| !options.partition_by.contains(name));
     if columns.is_empty() {
         return Err(Error::bad_input(

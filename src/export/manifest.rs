@@ -1,4 +1,4 @@
-//! What an export says of itself: what it is of, what it was asked for, and every file with its hash.
+//! The manifest of an export: the corpus it is of, the options it was asked for, and every file with its hash.
 
 use super::layout::ExportLayout;
 use super::options::ExportOptions;

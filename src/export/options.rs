@@ -1,4 +1,4 @@
-//! What an export is asked for: which documents, which columns, in which form, where.
+//! The options of an export: which documents, which columns, in which form, where.
 
 use files::output::{FormatName, OutputCompression};
 use files::remote::ObjectStores;

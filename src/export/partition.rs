@@ -31,7 +31,7 @@ struct PartitionValue {
 }
 
 impl Partition {
-    /// Those of `selected` that are in it.
+    /// The documents of `selected` that are in this partition.
     pub fn documents(&self, selected: &RoaringTreemap) -> RoaringTreemap {
         let mut sets = self.values.iter().map(|value| value.documents.as_ref());
         let Some(first) = sets.next() else { return selected.clone() };

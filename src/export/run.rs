@@ -166,7 +166,7 @@ fn can_pass(error: &Error) -> bool {
         || error.origin::<StoreError>().is_some()
 }
 
-/// Notes the documents of an export, where somebody asks: of pairs both.
+/// Notes the documents of an export where the caller asks for them: of pairs, both.
 fn note(
     noted: Option<&mut RoaringTreemap>,
     task: &Task<'_>,
@@ -218,7 +218,7 @@ pub fn export_stream(
     })
 }
 
-/// Does work on a pool of so many threads.
+/// Runs work on a pool of `threads` threads.
 pub(super) fn on_threads<T: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<T, Error> + Send,
@@ -307,7 +307,7 @@ fn write_files(
     Ok(ExportManifest::new(options, &task.layout, commit, &task.spec.schema, files.collect()))
 }
 
-/// Tells exports apart, so that one continues only with files of its own: by what is asked for, and by the corpus.
+/// The identity of an export by its options and its corpus, so that it continues only with files of its own.
 fn identity(task: &Task<'_>, options: &ExportOptions, corpus: &Path) -> String {
     let mut hasher = blake3::Hasher::new();
     let view = task.view;

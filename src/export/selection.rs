@@ -1,4 +1,4 @@
-//! Which documents an export has.
+//! Selects the documents of an export.
 
 use super::options::ExportOptions;
 use crate::query::{Dependence, dependence, kept_in, select};
@@ -72,8 +72,8 @@ pub(super) fn selected(view: &View, options: &ExportOptions) -> Result<RoaringTr
     })
 }
 
-/// The same export has the same bytes: what is another value each time is refused, and beside a snapshot what is of
-/// this moment.
+/// Refuses values that differ at each call, and beside a snapshot values of this moment: an export that is repeated
+/// has the same bytes.
 fn check_condition(view: &View, condition: &str, snapshot: Option<&str>) -> Result<(), Error> {
     let Dependence { present, chance, .. } = dependence(view, condition)?;
     if let Some(chance) = chance {

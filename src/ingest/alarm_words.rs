@@ -18,7 +18,7 @@ pub fn misfit_words(field: &str, kind: &str, misfits: u64, values: u64) -> Strin
     format!("{field}: {misfits} of {values} values are not {what}")
 }
 
-/// That no new document has a value of a declared field.
+/// Says that no new document has a value of a declared field.
 fn absent_words(field: &str, member: &str, documents: u64, similar: Option<&str>) -> String {
     let documents = number(documents);
     let none =
@@ -31,7 +31,7 @@ fn absent_words(field: &str, member: &str, documents: u64, similar: Option<&str>
     }
 }
 
-/// That documents have candidates which were not compared.
+/// Says that documents have candidates which were not compared.
 fn crowded_words(documents: u64, example: Option<&CrowdedPair>) -> String {
     let pair = example.map_or_else(String::new, |pair| {
         format!(
@@ -113,7 +113,7 @@ impl fmt::Display for Alarm {
     }
 }
 
-/// That records change nothing but fields of what is stored, and how to leave these out.
+/// Says that records change nothing but fields of stored documents, and how to leave these fields out.
 fn field_update_words(updated: u64, same_text: u64, fields: &[String]) -> String {
     let names = match fields {
         [] => String::new(),
@@ -136,7 +136,7 @@ fn pair_words(example: Option<&AlarmPair>) -> String {
     })
 }
 
-/// That very many documents of a source are near duplicates of one.
+/// Says that very many documents of a source are near duplicates of one.
 fn near_one_words(source: &str, of: (u64, u64), example: Option<&AlarmPair>) -> String {
     let (removed, added) = (number(of.0), number(of.1));
     format!(
@@ -145,7 +145,7 @@ fn near_one_words(source: &str, of: (u64, u64), example: Option<&AlarmPair>) -> 
     )
 }
 
-/// That records without ids came into a source whose documents have ids.
+/// Says that records without ids came into a source whose documents have ids.
 fn forgotten_words(source: &str, added: u64, key: &str) -> String {
     format!(
         "{} documents came without ids into the source {source}, whose documents have ids (the last: {key}): what is stored under them is stored a second time, and nothing of it is superseded; is `id_field=` missing, or is this another source?",

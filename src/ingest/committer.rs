@@ -1,7 +1,7 @@
-//! One prepared chunk into one commit: identity, decision, token ids, rows.
+//! Commits one prepared chunk: identifies and decides its records, makes token ids, writes rows and progress of files.
 //!
-//! What of a chunk could not be read, and how far its files were: rejects and resume points. What a file gave as a reject
-//! before and does not give now is settled in the same commit.
+//! Progress is the rejects of the chunk and the resume points of its files. Rejects that a file gave before and does
+//! not give now are settled in the same commit.
 
 use super::decider::{arrive, compress_texts, find_equal_texts, store_document};
 use super::decisions_file::DecisionsFile;
@@ -281,8 +281,8 @@ impl Committer<'_> {
         Ok(())
     }
 
-    /// Stores the ids of newcomers, and those of stored documents that are kept again; gives the newcomers that have no
-    /// token of what is trained on.
+    /// Stores the ids of newcomers and of stored documents that are kept again; answers the newcomers none of whose
+    /// tokens are trained on.
     fn store_ids(
         &mut self,
         batch: &mut CommitBatch<'_>,
@@ -368,7 +368,7 @@ impl Committer<'_> {
             if part.kind == PartKind::Next { batch.view().file(source, path)? } else { None };
         let (mut records, mut rejected) = stored.map_or((0, 0), |it| (it.records, it.rejected));
         if let Some(torn) = part.torn.as_ref().filter(|torn| torn.number < records) {
-            // It is read again.
+            // The torn record is read again.
             rejected -= u64::from(torn.stored.is_empty()).min(rejected);
             records = torn.number;
         }

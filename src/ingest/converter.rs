@@ -1,4 +1,4 @@
-//! What kind of records come in, and what each of them becomes: a text, and how it is to be encoded.
+//! Converts each record of an ingest, by the kind of its records, to a text and the way to encode it.
 
 use super::chat::{ChatRenderer, ChatTemplate, RenderedChat, TemplateMarkers};
 use super::filter::IngestFilter;
@@ -52,7 +52,7 @@ impl ConvertedText {
 /// A record as releases stored it that kept the spelling of its fields, or read its input otherwise.
 pub(super) struct EarlierText {
     pub(super) metadata: String,
-    /// Its text and how that is encoded, where they are made of its fields.
+    /// The record's text and its way of encoding, where they are made of its fields.
     pub(super) made: Option<(String, TextForm)>,
 }
 
@@ -115,7 +115,7 @@ pub fn specials_said_in_chats(
     let specials = tokenizer.specials();
     let kept = view.kept()?;
     let mut said: BTreeMap<String, u64> = BTreeMap::new();
-    // What the template of the commit before writes of them: documents come by commits.
+    // The members that the template of the last commit writes: documents come by commits.
     let mut written: Option<(CommitSeq, Vec<bool>)> = None;
     for form in view.text_forms()? {
         let (document, form) = form?;
@@ -149,7 +149,7 @@ pub fn specials_said_in_chats(
 /// Turns records into what is stored.
 pub(super) struct RecordConverter {
     kind: ConverterKind,
-    /// Which of them come in, where not all do.
+    /// The filter of records, where not all come in.
     sieve: Option<IngestFilter>,
     /// What their texts are searched for.
     seeds: SeedIndex,

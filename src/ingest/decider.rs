@@ -1,4 +1,4 @@
-//! The newcomers of a chunk: whose texts they share, what is stored of them, and their arrival where it is decided.
+//! Registers the newcomers of a chunk: finds documents of equal texts, stores new ones, and has them decided.
 
 use super::encoder::store_text_form;
 use super::fingerprinter::FingerprintedRecord;
@@ -20,7 +20,7 @@ pub(super) fn arrive(
     for document in new {
         let prepared = document.prepared;
         let owner = owners.owner(session, document)?;
-        // It looks at the shingles, which the newcomer takes.
+        // The blocklist looks at the shingles first: the newcomer takes them.
         let is_out = is_blocked(&mut blocklist, prepared)?;
         let newcomer = Newcomer {
             header: header(prepared, document.source, document.file, owner),
@@ -44,7 +44,7 @@ pub(super) fn store_document(
     let prepared = document.prepared;
     let header = decisions.header(document.id)?;
     let owns_text = header.text_of.is_none();
-    // Of one text there may be several prompts, and borrowers change owners.
+    // One text may have several prompts, and borrowers change owners.
     let owns_sketch = owns_text || batch.view().policy().compared == ComparedPart::Prompt;
     let sketch = prepared.fingerprint.sketch.as_ref().filter(|_| owns_sketch);
     let id = batch.add(NewDocument {

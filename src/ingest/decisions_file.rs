@@ -1,4 +1,6 @@
-//! The decisions file: one JSON line a record, as it stands when the ingest has ended. Complete, or what was there.
+//! The decisions file: one JSON line a record with the standing that it has when the ingest has ended.
+//!
+//! The file is complete or, after a failure, what it was before.
 
 use super::identify::RecordOutcome;
 use files::output::{OutputError, OutputFile, OutputWriter};

@@ -1,4 +1,4 @@
-//! Token ids and trained tokens of newcomers: made here, or brought along, by conversations and loads.
+//! Token ids and trained tokens of newcomers: made here, or brought along by conversations and loads.
 
 use super::error::bad_record;
 use super::fingerprinter::FingerprintedRecord;

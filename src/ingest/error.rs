@@ -4,7 +4,7 @@ use model::{Error, ErrorDetails, Hint, Reject};
 use std::fmt::Display;
 use std::path::Path;
 
-/// That a record is bad, where none may be.
+/// The error of a rejected record where none may be rejected.
 pub(super) fn rejected_record(reject: &Reject) -> Error {
     let (number, byte) = (reject.origin.number, reject.origin.offset);
     let what = format!("record {number} (counted from 0) at byte {byte}: {}", reject.reason);
@@ -12,13 +12,13 @@ pub(super) fn rejected_record(reject: &Reject) -> Error {
     bad_record(&reject.origin.path, number, Some(byte), what).with_hint(hint)
 }
 
-/// What is wrong with a row of a load.
+/// The error of a row of a load.
 pub(super) fn load_row(path: &Path, row: u64, why: impl Display) -> Error {
     let what = format!("row {row} (counted from 0): {why}; nothing of its batch is stored");
     bad_record(path, row, None, what)
 }
 
-/// That a record cannot be used, and its first byte where that is told; `what` names its number.
+/// The error of a record that cannot be used, with its first byte where that is known; `what` names its number.
 pub(super) fn bad_record(path: &Path, number: u64, byte: Option<u64>, what: impl Display) -> Error {
     let file = path.display();
     let mut details = ErrorDetails::default();

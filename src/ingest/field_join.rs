@@ -1,4 +1,4 @@
-//! Values from outside, joined to stored documents by id or key: one commit a chunk, the same again changes nothing.
+//! Joins values from outside to stored documents, by id or key: one commit a chunk; to repeat a join changes nothing.
 
 use super::converter::declared_kinds;
 use super::field_tally::FieldTally;
@@ -113,7 +113,7 @@ pub fn join(
     Ok(report)
 }
 
-/// The stop that was asked for after so many records.
+/// The request to stop, after the records that the report counts.
 const fn stopped(report: &JoinReport) -> Interrupted {
     Interrupted { done: Some((report.records, "records were joined")) }
 }
@@ -319,7 +319,7 @@ fn in_canonical_form(raw: &RawValue) -> Box<RawValue> {
     form.unwrap_or_else(|| raw.to_owned())
 }
 
-/// Counts what of the rows of a table may be meant otherwise.
+/// Counts rows and quotes of a table that may be meant otherwise.
 fn note_oddities(reader: &mut InputReader<'_>, path: &[u8], report: &mut JoinReport) {
     let odd = reader.take_oddities();
     report.name_rows += odd.names.count;

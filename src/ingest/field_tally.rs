@@ -1,4 +1,4 @@
-//! What the records of an ingest have for declared fields: how many values, and which ones their types cannot hold.
+//! Counts the values that records of an ingest have for declared fields, and those that the fields' types cannot hold.
 
 use super::report::{Alarm, FieldMisfits};
 use model::invariant::at;
@@ -9,7 +9,7 @@ use store::{IndexedValues, StoreError, View};
 
 /// New documents before it is worth a word that none has a field.
 const WORTH_A_WORD: u64 = 100;
-/// Values of a field before it is worth a word that half of them are of another type.
+/// The least values of a field for an alarm that half of them are of another type.
 const VALUES: u64 = 100;
 /// New documents whose other fields are examined for one of a similar name.
 const LOOKED_AT: u64 = 100;
@@ -29,7 +29,7 @@ struct FieldCount {
 }
 
 impl FieldTally {
-    /// That of some fields, with nothing counted.
+    /// The tally of `fields`, with nothing counted.
     pub(super) fn of(fields: &[FieldDeclaration]) -> Self {
         let count = |field: &FieldDeclaration| FieldCount {
             field: field.clone(),
@@ -80,9 +80,6 @@ impl FieldTally {
 
     /// Fields that no new document has a value of, unless earlier ones have and no similar name is there; and fields
     /// most of whose values are of another type. `first` is the first new document.
-    ///
-    /// # Errors
-    /// [`StoreError`] when metadata cannot be read.
     pub(super) fn alarms(&self, view: &View, first: DocId) -> Result<Vec<Alarm>, StoreError> {
         let mut alarms = Vec::new();
         for FieldCount { field, values, misfits } in &self.counts {
@@ -177,7 +174,7 @@ fn edits(name: &str, wanted: &str) -> Option<usize> {
     };
     let (name, wanted) = (plain(name), plain(wanted));
     let edits = distance(&name, &wanted);
-    // Of a short name two letters are too much of it.
+    // Two letters are too much of a short name.
     (edits <= MOST_EDITS && edits * 2 < wanted.len().max(1)).then_some(edits)
 }
 

@@ -1,4 +1,4 @@
-//! Under which sources the files of an ingest are booked, with which numbers, and what their reading is called there.
+//! The numbers and sources under which the store has the files of an ingest, and the key of the way they are read.
 
 use super::options::IngestOptions;
 use model::{Error, FileId, SourceId};
@@ -10,13 +10,13 @@ use store::View;
 pub(super) struct FileNumbers {
     by_path: BTreeMap<Vec<u8>, Vec<(SourceId, FileId)>>,
     numbers: BTreeSet<(SourceId, FileId)>,
-    /// Of files that have not changed since they were read: their places among the inputs, and the records that were
-    /// read of them, which they still have.
+    /// Files that have not changed since they were read: their places among the inputs, and how many records were read
+    /// of each.
     unchanged: BTreeMap<(SourceId, FileId), (usize, u64)>,
 }
 
 impl FileNumbers {
-    /// Of files with these paths.
+    /// The numbers of files with these paths.
     pub(super) fn of(
         mut paths: Vec<Vec<u8>>,
         view: &View,
@@ -46,7 +46,7 @@ impl FileNumbers {
         self.by_path.get(path).map_or(&[], Vec::as_slice)
     }
 
-    /// Takes note of the input at a place, a file that has not changed since so many records were read of it.
+    /// Notes the input at a place: a file that has not changed since `records` records were read of it.
     pub(super) fn note_unchanged(&mut self, place: usize, path: &[u8], records: u64) {
         for number in self.by_path.get(path).into_iter().flatten() {
             self.unchanged.insert(*number, (place, records));

@@ -1,4 +1,4 @@
-//! What became of the files of an ingest: each is read, unchanged or left, and what was left has its reason.
+//! Counts the files of an ingest by outcome: read, unchanged, or left out for a reason.
 
 use files::input::{CsvOddities, LeftFile, LeftRole};
 use model::is_zero;
@@ -6,7 +6,7 @@ use model::show::{count, number};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Files that are named at most, of those that are the same.
+/// The most files that are named with the same outcome.
 const NAMED: u64 = 1000;
 
 /// What quotes of a table may be meant otherwise, with the way to say so.
@@ -103,7 +103,7 @@ impl FileTally {
         self.count_left(file);
     }
 
-    /// Leaves a file that is a reject, too, of which another alarm tells.
+    /// Leaves out a file that is a reject too, about which another alarm is raised.
     pub(super) fn leave_rejected(&mut self, file: LeftFile) {
         self.roles.entry(file.role).or_default().rejected += 1;
         self.count_left(file);
@@ -129,7 +129,7 @@ impl FileTally {
         }
     }
 
-    /// Notes what of the rows of a table may be meant otherwise.
+    /// Notes rows and quotes of a table that may be meant otherwise.
     pub(super) fn note_oddities(&mut self, path: &str, odd: CsvOddities) {
         if odd.names.count > 0 {
             self.name_rows += odd.names.count;
@@ -145,7 +145,7 @@ impl FileTally {
         self.first_page.get_or_insert_with(|| path.to_owned());
     }
 
-    /// With those of the next chunk.
+    /// Adds the tally of the next chunk.
     pub(super) fn merge(&mut self, other: Self) {
         self.seen += other.seen;
         self.read += other.read;
@@ -174,13 +174,13 @@ impl FileTally {
         self.trailing.truncate(NAMED as usize);
     }
 
-    /// How many of those left are this and no reject, and the first of them.
+    /// How many files were left out in this role and are no reject, and the first one.
     pub(super) fn left_as(&self, role: LeftRole) -> Option<(u64, &LeftFile)> {
         let alike = self.roles.get(&role)?;
         Some((alike.files - alike.rejected, alike.first.as_ref()?))
     }
 
-    /// Bytes of those that are left as this.
+    /// The bytes of files that were left out in this role.
     pub(super) fn bytes_left_as(&self, role: LeftRole) -> u64 {
         self.roles.get(&role).map_or(0, |alike| alike.bytes)
     }

@@ -1,4 +1,4 @@
-//! Which records come in: those for which the condition of the ingest is true.
+//! Filters records by the condition of the ingest.
 
 use super::options::{IngestOptions, RecordForm};
 use files::input::{ReadItem, ReadOptions};
@@ -6,7 +6,7 @@ use model::{Incoming, IncomingFilter, IncomingVerdict, ReadRecord, RecordKey, Re
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Records that are asked about together.
+/// Records that are tested together.
 const TOGETHER: usize = 256;
 
 /// Lets records in or skips them.

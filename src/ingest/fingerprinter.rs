@@ -137,8 +137,8 @@ pub(super) struct FingerprintContext<'a> {
     pub(super) pool: &'a ThreadPool,
 }
 
-/// Records that the pool is given at once. Whoever decides the chunk before is served between two pieces: behind a whole
-/// chunk, decisions came late, and the last of them had nothing beside them.
+/// Records that the pool gets at once. The decider of the chunk before is served between two pieces: behind a whole
+/// chunk, decisions came late, and the last ones ran alone.
 const PIECE: usize = 512;
 
 /// Decodes and fingerprints every record of a chunk, in parallel. Where a bad record ends the ingest, the chunk is cut
@@ -507,7 +507,7 @@ impl SignalFields {
 struct SuiteScanner<'a> {
     seeds: &'a SeedIndex,
     scratch: SeedScratch,
-    /// The normaliser of the fingerprints, where their tokens are those of the text, so that a scan can use them.
+    /// The normaliser of the fingerprints, where a scan can use their tokens because they are those of the text.
     shared: Option<Normaliser>,
 }
 

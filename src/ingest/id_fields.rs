@@ -1,4 +1,4 @@
-//! What the fields beside token ids say of them: which are pads, which are trained on, and whether they are one text.
+//! Fields beside token ids: which ids are pads, which are trained on, and whether they are one text.
 
 use model::invariant::part;
 use model::{LossSpan, parse};
@@ -17,7 +17,7 @@ const MASKS: [&str; 5] =
     ["completion_mask", "assistant_masks", "assistant_mask", "assistant_tokens_mask", "loss_mask"];
 /// Where each id stands in its text: in one text they count up.
 const PLACES: &str = "position_ids";
-/// Of which text each id is: in one text they are equal.
+/// Fields that say to which text each id belongs: their values are equal within one text.
 const TEXTS: [&str; 3] = ["segment_ids", "sequence_ids", "seq_idx"];
 /// How many ids each text has.
 const LENGTHS: [&str; 2] = ["seq_lengths", "seq_lens"];
@@ -29,11 +29,11 @@ const OTHER_MASKS: [&str; 1] = ["special_tokens_mask"];
 /// The label of a token that is not trained on.
 const IGNORED: i64 = -100;
 
-/// The fields of a record that say something of its ids, by name; those of null say nothing.
+/// The fields of a record that describe its ids, by name; a field of null describes nothing.
 #[derive(Default)]
 pub(super) struct IdFields {
     values: BTreeMap<&'static str, Value>,
-    /// A list that is called a mask, of which nobody knows what it marks.
+    /// A list that is called a mask and marks something unknown.
     unknown: Option<String>,
 }
 
@@ -268,7 +268,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    /// What becomes of ids under these fields: those that are kept, and what of them is trained on.
+    /// Applies these fields to ids: which are kept, and which of these are trained on.
     fn read(ids: &[u32], fields: &Value) -> Result<(Vec<u32>, Option<Vec<LossSpan>>), String> {
         let mut own = IdFields::default();
         for (name, value) in fields.as_object().expect("an object") {

@@ -1,6 +1,6 @@
-//! Which records of a chunk are new, which are known, and which supersede what is stored under their key.
+//! Identifies the records of a chunk: which are new, which are known, and which supersede a document under their key.
 //!
-//! The sources that the records of a chunk belong to, and the numbers of its files in each of them.
+//! The file also resolves the sources that the records belong to, and the numbers of its files in each of them.
 
 use super::file_state::FileNumbers;
 use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
@@ -44,13 +44,13 @@ pub(super) struct PendingDocument<'a> {
 /// What the records of a chunk are.
 pub(super) struct IdentifiedChunk<'a> {
     pub(super) new: Vec<PendingDocument<'a>>,
-    /// Of every record.
+    /// The outcome of every record.
     pub(super) fates: Vec<RecordOutcome>,
     /// Files some of whose documents are superseded by another file of the same source, and that one.
     pub(super) overtaken: BTreeSet<(SourceId, FileId, FileId)>,
     /// Records whose content is in force already, and documents that others supersede.
     pub(super) unchanged: u64,
-    /// Of the unchanged ones, captures that are older than the stored one of their address.
+    /// Unchanged records that are captures older than the stored one of their address.
     pub(super) older: u64,
     pub(super) updated: u64,
     /// Records whose text or key was purged.
@@ -195,8 +195,8 @@ pub(super) fn identify<'a>(
     Ok(IdentifiedChunk { new, fates, overtaken, unchanged, older, updated, purged: not_stored })
 }
 
-/// Records that are known by nothing else are asked about by the identities that older releases gave them. Under a key
-/// that another record may have now, only the same content is the record.
+/// Looks up records that are known by nothing else by the identities that older releases gave them. Under a key that
+/// another record may have now, only the same content is the record.
 fn find_by_earlier_identity<'r>(
     view: &View,
     records: impl Iterator<Item = &'r FingerprintedRecord>,
@@ -278,7 +278,7 @@ fn given_key(prepared: &FingerprintedRecord) -> Option<String> {
     }
 }
 
-/// Sources that the records of an ingest may name. Each is held in memory by whoever opens the corpus.
+/// The most sources that the records of an ingest may name: whoever opens the corpus holds all of them in memory.
 const MAX_NAMED_SOURCES: usize = 4096;
 
 /// Sources of a chunk. Files are booked under that of the ingest; a document's file has a number in its own source.
@@ -339,7 +339,7 @@ impl ChunkSources {
         Ok(())
     }
 
-    /// That of the ingest.
+    /// The source of the ingest itself.
     pub(super) const fn own(&self) -> SourceId {
         self.own
     }

@@ -1,4 +1,4 @@
-//! What a row of a load says was decided about its document, or about a stored one.
+//! Parses the rows of a load: decisions that were made about its documents, and changes of stored ones.
 
 use files::input::split_members;
 use model::{Standing, TokenizerId};
@@ -19,7 +19,7 @@ pub(super) const COLUMNS: [&str; 11] = [
     "_cluster",
 ];
 
-/// Columns of a stored document that stands otherwise, beside those of what was decided.
+/// Columns that identify a stored document with another standing, beside those of the decision.
 const OF_STORED: [&str; 3] = ["id", "key", "source"];
 
 /// Columns of a standing and of the removal that it may be: all but the place and the cluster.
@@ -143,7 +143,7 @@ pub fn parse_status_change(row: &str) -> Result<StoredStatusChange, String> {
     })
 }
 
-/// The standing that values say, and the removal that it is: one of those that are decided, or another one that may be.
+/// Parses a standing and its removal: one of the standings that are decided, or another one that may be given.
 fn parse_standing(
     values: [Option<String>; REMOVAL],
     other: Standing,

@@ -1,4 +1,4 @@
-//! What comes in: files by their paths, or records that a program has.
+//! The inputs of an ingest: files by their paths, or records that a program has.
 
 use super::reader::{IngestInput, IngestInputs, expand_inputs};
 use files::input::{ReadOptions, Records};

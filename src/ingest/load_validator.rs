@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use store::View;
 
-/// Of so many removed documents one is compared with its witness, and of so many lists of token ids one is made again,
+/// One in so many removed documents is compared with its witness, and one in so many lists of token ids is made again,
 /// unless all are.
 const SAMPLE: u8 = 64;
 
@@ -26,7 +26,7 @@ pub struct LoadValidator {
     pub(super) source: String,
     /// Documents that the corpus had before the load: those that it was decided against.
     pub(super) before: u64,
-    /// Whether some of these stand otherwise in the end.
+    /// Whether some of these documents have another standing in the end.
     pub(super) changes: bool,
     /// Documents that the corpus had before and that documents of the load supersede.
     pub(super) superseded: Arc<RoaringTreemap>,
@@ -71,8 +71,8 @@ impl LoadValidator {
         ImportContext { first: DocId(self.before), changes: self.changes, leaving }
     }
 
-    /// Every row of a chunk must be a document that the corpus does not have, behind those before it; of those that it
-    /// has, it may supersede those that the load supersedes.
+    /// Checks that every row of a chunk is a document that the corpus does not have, ranked behind those before it; it
+    /// may supersede stored documents that the load supersedes.
     ///
     /// # Errors
     /// [`Error`] for the first that is not.
@@ -135,8 +135,8 @@ impl LoadValidator {
         Ok(())
     }
 
-    /// Whether a row may have the key of a stored document: of one that the load supersedes, or of one that was
-    /// removed, about which an export says nothing and for whose sake nobody stands as he does.
+    /// Whether a row may have the key of a stored document: of one that the load supersedes, or of a removed one,
+    /// which exports do not mention and which is nobody's witness.
     fn may_supersede(&self, view: &View, holder: DocId) -> Result<bool, Error> {
         Ok(self.superseded.contains(holder.0)
             || holder.0 < self.before && is_out(view.standing(holder)?))
@@ -198,7 +198,7 @@ impl LoadValidator {
             let (said, found) = (decided(prepared)?.standing, decisions.decision(*id)?);
             let holder = supersedes.map(|holder| view.standing(holder)).transpose()?;
             if found.standing == Standing::Blocked && holder.is_some_and(is_out) {
-                // As an ingest takes it: the removal keeps its key out.
+                // An ingest would decide the same: the removal keeps the key out.
                 continue;
             }
             match given.get(id) {
@@ -213,7 +213,7 @@ impl LoadValidator {
         Ok(decisions)
     }
 
-    /// The documents that the rows name as witnesses, of those that are there.
+    /// The stored documents that the rows name as witnesses.
     fn witnesses(
         &self,
         view: &View,
@@ -306,7 +306,7 @@ pub(super) fn stored_match(standing: Standing, removal: &ImportedMatch, witness:
     Match { kind, witness, shared, removed_shingles, witness_shingles }
 }
 
-/// What a row says twice must be said alike.
+/// Checks that a row does not contradict itself.
 ///
 /// # Errors
 /// What is not.
@@ -349,7 +349,7 @@ const fn is_out(standing: Standing) -> bool {
     matches!(standing, Standing::Removed | Standing::Blocked)
 }
 
-/// Whether a document has the standing that its row says.
+/// Checks that a document has the standing that its row says.
 ///
 /// # Errors
 /// The message when it has not.

@@ -1,4 +1,4 @@
-//! The way in: read -> fingerprint -> decide -> encode -> commit.
+//! Ingest, the way into a corpus: read -> fingerprint -> decide -> encode -> commit.
 //!
 //! Use it to say how [`CorpusWriter::ingest`](crate::CorpusWriter::ingest) reads files ([`IngestOptions`],
 //! [`ReadOptions`], [`InputFormat`]), how conversations become texts ([`ChatOptions`]), and how stored documents get values
@@ -15,24 +15,24 @@
 //! assert_eq!(options.source, "web");
 //! ```
 //!
-//! Inside, a record goes through `pipeline`, on three threads one behind the other: `reader` reads records (`input` knows
-//! their formats; `file_state` what the store has of a file) and cuts them into chunks; `fingerprinter` lets in what the
-//! condition lets in (`filter`), and fingerprints on all cores; `committer` decides, encodes and commits a chunk as one batch.
-//! `identify` tells which records are new and whose they are, `decider` stores them, `encoder` makes their token ids,
-//! `settlement` finds the stored rejects that a file does not give any more. How
-//! the input is cut changes no decision, no id and no byte that means anything; so chunks that would have much decided
-//! over again wait for those behind them.
+//! Inside, a record goes through `pipeline`, on three threads one behind the other: `reader` reads records (`input`
+//! knows their formats; `file_state` what the store has of a file) and cuts them into chunks; `fingerprinter` drops
+//! records that the condition does not let in (`filter`), and fingerprints the others on all cores; `committer`
+//! decides, encodes and commits a chunk as one batch. `identify` tells which records are new and whose they are,
+//! `decider` stores them, `encoder` makes their token ids, `settlement` finds the stored rejects that a file does not
+//! give any more. How the input is cut into chunks changes no decision, no id and no byte that means anything; so
+//! chunks that would have many stored documents decided again wait for those behind them.
 //!
 //! A record that has no text of its own is given one before it is fingerprinted (`converter`): `chat` renders
-//! conversations, `pretokenized` spells token ids, `id_fields` reads the masks beside them. Where signals are stored, each
-//! document is given those of its text.
+//! conversations, `pretokenized` spells token ids, `id_fields` reads the masks beside them. Where signals are stored,
+//! each document is given those of its text.
 //!
-//! `monitor` raises alarms (`reject_tally` counts what could not be read, by its reasons; `field_tally` tells those about
-//! declared fields), `report` counts, `decisions_file` writes what was decided. What was decided elsewhere is taken
-//! over instead of decided (`load`, by `imported_row` and `load_validator`).
+//! `monitor` raises alarms (`reject_tally` counts what could not be read, by its reasons; `field_tally` tells those
+//! about declared fields), `report` counts, `decisions_file` writes what was decided. `load` takes over what was
+//! decided elsewhere (`imported_row`, `load_validator`).
 //!
-//! `field_join` gives stored documents values from outside, `suite_reader` reads evaluation suites: both decide nothing and
-//! run by themselves.
+//! `field_join` gives stored documents values from outside, `suite_reader` reads evaluation suites: both decide nothing
+//! and run by themselves.
 //!
 //! What is independent runs in parallel: encoders are built while the first chunk is read, texts are compressed while
 //! their documents are decided, ids of the first tokenizer are made while decisions go into the batch, buckets of even

@@ -1,4 +1,4 @@
-//! Watches an ingest: a source that loses too much, records that cannot be read, a cluster that grows too large.
+//! Watches an ingest, and raises alarms: sources that lose too much, unreadable records, a cluster that grows large.
 
 use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
 use super::identify::PendingDocument;
@@ -60,7 +60,7 @@ pub(super) struct IngestMonitor {
     is_chat: bool,
     /// Conversations come in, and their whole text is compared.
     are_whole_chats: bool,
-    /// Of the removed, those removed for similarity, and the last of them.
+    /// Documents removed for similarity, and the last of them.
     similar: (u64, Option<DocId>),
     /// Conversations in which a template quoted arguments of tool calls a second time, and where the first stood.
     quoted_arguments: (u64, String),
@@ -74,7 +74,7 @@ pub(super) struct IngestMonitor {
     template: Option<(String, String)>,
     /// No record has an id by an option of the ingest, and all are of its source.
     is_unkeyed: bool,
-    /// Of the added, those that superseded a document, and those of these with the text of that.
+    /// Added documents that superseded one, and how many of them have the text of the superseded one.
     updated: u64,
     same_text: u64,
     /// The first of the latter, each with what it superseded.
@@ -113,7 +113,7 @@ impl IngestMonitor {
         }
     }
 
-    /// Takes note of the records of a chunk, and of those that could not be read.
+    /// Counts the records of a chunk, and those that could not be read.
     pub(super) fn count_records(&mut self, chunk: &FingerprintedChunk) {
         self.rejected.records += chunk.chunk.filtered;
         for item in chunk.items.iter().flatten() {
@@ -286,8 +286,8 @@ impl IngestMonitor {
         self.removed as f64 / self.added.max(1) as f64
     }
 
-    /// What is worth a word at the end of an ingest that added documents from `since` on and read `records`, with so many
-    /// `unchanged` ones that were not read again.
+    /// The alarms at the end of an ingest that added documents from `since` on and read `records`, with `unchanged`
+    /// records that were not read again.
     pub(super) fn alarms(
         &self,
         view: &View,
@@ -456,9 +456,9 @@ fn changed_fields(view: &View, pairs: &[(DocId, DocId)]) -> Result<Vec<String>, 
     Ok(names.into_iter().collect())
 }
 
-/// The sources of which half of the documents, 20 or more, are near duplicates of one document, and those of which nine
-/// of ten were removed, of the documents that came from `since` on. What is said already, of all documents and of
-/// similar conversations, is not said again.
+/// Alarms about sources half of whose documents, 20 or more, are near duplicates of one document, or nine tenths of
+/// whose documents were removed; documents from `since` on count. What other alarms say of all documents and of
+/// similar conversations is not repeated.
 fn sources_removed(
     view: &View,
     since: DocId,

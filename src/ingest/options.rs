@@ -1,6 +1,4 @@
-//! What a caller says about an ingest.
-//!
-//! What a join takes and answers.
+//! The options of ingests and joins, and the report of a join.
 
 use super::chat::ChatOptions;
 use super::report::FieldMisfits;
@@ -125,8 +123,8 @@ impl IngestOptions {
         }
     }
 
-    /// Bytes of text and fields a batch where a corpus was opened with so many bytes of memory: a 256th of them, 4 MiB
-    /// to 16 MiB.
+    /// Bytes of text and fields a batch for a corpus that was opened with `memory` bytes: a 256th of them, 4 MiB to 16
+    /// MiB.
     #[must_use]
     pub fn batch_bytes_within(memory: u64) -> u64 {
         (memory / 256).clamp(4 << 20, 16 << 20)
@@ -174,7 +172,7 @@ impl IngestOptions {
         let CsvOptions { delimiter, quotes, comment, escape, nulls, numbers: _ } = table;
         let delimiter = delimiter.map_or_else(String::new, |byte| format!(";delimiter={byte}"));
         let quotes = if *quotes { "" } else { ";quotes=no" };
-        // As it was called when it held for numbers too.
+        // The option's name from when it held for numbers too.
         let nulls = if *nulls { "" } else { ";numbers=no" };
         let renamed = match renamed.as_slice() {
             [] => String::new(),

@@ -1,12 +1,9 @@
-//! The pipeline: reading, fingerprinting and writing, each on a thread of its own.
+//! The pipeline of an ingest: reading, fingerprinting and writing, each on a thread of its own.
 //!
-//! How much text is under way between the stages of the pipeline.
-//!
-//! Chunks that wait for those behind them, to be committed with them.
-//!
-//! A chunk that takes the witness of many stored documents away has all of these decided again. With those behind it,
-//! most of them perhaps these documents under their keys, fewer are left. What is decided does not depend on how the
-//! input is cut; a chunk that waits is not stored, nor is it said that its file was read so far.
+//! A budget bounds the text that is under way between the stages. Some chunks wait for those behind them and are
+//! committed with them: a chunk that takes the witness of many stored documents away has all of these decided again,
+//! and with later chunks, most of them perhaps these documents under their keys, fewer are left. What is decided does
+//! not depend on how the input is cut; a chunk that waits is not stored, nor is it said that its file was read so far.
 
 use super::committer::{ChunkOutcome, Committer, MinBatch};
 use super::converter::RecordConverter;
@@ -319,16 +316,16 @@ const CHUNKS: u64 = 5;
 /// Skipped files are an alarm from this part of all bytes on.
 const SKIPPED_SHARE: u64 = 100;
 
-/// Bytes that were read and are not committed yet. A chunk has one record at least, however long that is: so
-/// many chunks of very long ones are not to be held at once.
+/// Bytes that were read and are not committed yet. A chunk has at least one record, however long: many chunks of very
+/// long records must not be held at once.
 struct InFlightBudget {
     limit: u64,
-    /// None when nobody takes chunks any more.
+    /// None when no stage takes chunks any more.
     bytes: Mutex<Option<u64>>,
     landed: Condvar,
 }
 
-/// The end of whoever takes chunks, however it comes: then none waits.
+/// Ends the budget when the stage that takes chunks ends, however it ends: then no reader waits.
 struct BudgetGuard<'f>(&'f InFlightBudget);
 
 impl Drop for BudgetGuard<'_> {

@@ -16,7 +16,7 @@ const EARLIER_OWN: [&str; 3] = ["input_ids", "labels", "text"];
 /// Ids that came with a record.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SuppliedTokens {
-    /// As they came, without the pads before and behind them.
+    /// The ids as they came, without the pads before and behind them.
     pub(super) ids: Vec<u32>,
     /// The trained ones; none: all.
     pub(super) spans: Option<Vec<LossSpan>>,
@@ -130,7 +130,7 @@ fn spans_in_text(
     Ok(bytes)
 }
 
-/// How many times all ids of a record may be decoded for places that cannot be told from near by.
+/// How often all ids of a record may be decoded for places that nearby ids do not determine.
 const FULL_DECODES: usize = 64;
 
 /// Where ids end in the text, asked in ascending order.
@@ -231,7 +231,7 @@ mod tests {
             .collect()
     }
 
-    /// As it is defined: every place by all ids before it.
+    /// The spans by definition: every place by all ids before it.
     fn by_definition(
         spans: &[LossSpan],
         ids: &[u32],

@@ -1,4 +1,4 @@
-//! Reads inputs in order and cuts their records, undecoded, into chunks; skips what is known to be unchanged.
+//! Reads inputs in order and cuts their records, undecoded, into chunks; skips inputs known to be unchanged.
 
 use super::file_state::FileNumbers;
 use super::file_tally::FileTally;
@@ -41,7 +41,7 @@ pub(super) struct InputPart {
 pub(super) struct RecordIdentity {
     pub(super) identity: [u8; 16],
     pub(super) content: [u8; 16],
-    /// Its key is spelled otherwise now.
+    /// Whether its key is spelled otherwise now.
     pub(super) is_other_key: bool,
 }
 
@@ -62,9 +62,9 @@ pub(super) enum PartKind {
     First { replaces: bool },
     /// The records before these.
     Next,
-    /// All of them: an earlier ingest consumed them, so they are looked up and not decided.
+    /// All records are known: an earlier ingest consumed them, so they are looked up and not decided.
     Known,
-    /// Surely the first so many records of the input, which is read from its start once more.
+    /// At least the first `stored` records of the input are known; it is read from its start once more.
     Reread { stored: u64 },
 }
 
@@ -74,7 +74,7 @@ impl InputPart {
         self.input.path.as_os_str().as_bytes()
     }
 
-    /// So many records of the input are surely those that it had before.
+    /// The number of records that the input surely had before.
     pub(super) const fn stored(&self) -> u64 {
         match self.kind {
             PartKind::Reread { stored } => stored,
@@ -87,8 +87,8 @@ impl InputPart {
         self.kind == PartKind::Known
     }
 
-    /// Records that the store has seen before, in front of others of them: until the last of them, what
-    /// is stored of the file stays, so that an interrupted ingest begins with the first again.
+    /// Whether these records were stored before and more such records follow: until the last of them the stored
+    /// progress of the file stays, so that an interrupted ingest begins with the first again.
     pub(super) const fn repeats_stored(&self) -> bool {
         self.end.records < self.stored() && !self.is_last
     }
@@ -159,9 +159,6 @@ pub enum IngestInput<'m> {
 
 impl<'m> IngestInput<'m> {
     /// Reads it from its beginning.
-    ///
-    /// # Errors
-    /// As [`Reader::open`].
     pub(super) fn reader(
         self,
         read: &ReadOptions,
@@ -216,8 +213,8 @@ pub(super) struct InputState<'m> {
     is_overtaken: bool,
 }
 
-/// Looks inputs up in the store, before any of them is read: whoever reads must not hold the moment before
-/// the ingest, or nothing that it writes could be compacted to the end meanwhile.
+/// Looks inputs up in the store before any is read: a reader must not hold the moment before the ingest, or nothing
+/// that the ingest writes could be fully compacted meanwhile.
 pub(super) fn load_input_states<'m>(
     inlets: Vec<IngestInput<'m>>,
     numbers: &mut FileNumbers,
@@ -340,7 +337,7 @@ struct ChunkReader<'a> {
     started: Instant,
     finished_bytes: u64,
     stopped: bool,
-    /// Of the input that is read.
+    /// The place of the input that is read.
     place: usize,
     torn: Option<TornRecord>,
     /// Why the input is neither records nor a text.
@@ -351,9 +348,9 @@ struct ChunkReader<'a> {
 enum StoredPrefix {
     /// Nothing, or what it has is of another file.
     Nothing,
-    /// The reader stands behind what is known: so many good records.
+    /// The reader stands behind the known records: this many good ones.
     Resumed(u64),
-    /// The first so many records are known; they come again because the caller wants them.
+    /// This many first records are known; they come again because the caller wants them.
     Again(u64),
 }
 

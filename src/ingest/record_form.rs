@@ -1,5 +1,4 @@
-//! Records that are not text in themselves, as a user asks for them: conversations with a template on disk, and token
-//! ids.
+//! Resolves a user's options for records that are not text: conversations with a template on disk, and token ids.
 
 use super::chat::{ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateMarkers};
 use super::options::RecordForm;

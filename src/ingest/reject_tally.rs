@@ -1,11 +1,11 @@
-//! Counts the records that could not be read, by the kind of their reason, and says what would mend most of them.
+//! Counts rejected records by the kind of their reason, and suggests the option that would mend most of them.
 
 use super::options::IngestOptions;
 use model::{Reject, RejectReason};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Records before it is worth a word that many of them were rejected.
+/// The least records for an alarm that many of them were rejected.
 pub(super) const WORTH_A_WORD: u64 = 100;
 /// Names of fields that a question lists.
 const LISTED: usize = 10;
@@ -30,10 +30,10 @@ pub(super) struct RejectTally {
 /// Rejects for one kind of reason.
 pub(super) struct RejectsOfKind {
     pub(super) count: u64,
-    /// The first of them: file and number, and why.
+    /// The first rejected record: file and number, and why.
     pub(super) first: String,
     reason: RejectReason,
-    /// Fields of the first of them, where it is an object.
+    /// The fields of the first rejected record, where it is an object.
     fields: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl RejectTally {
 
     /// The rejects of the most frequent kind.
     pub(super) fn most_frequent(&self) -> Option<&RejectsOfKind> {
-        // Of equally many the first by name.
+        // Among equally frequent kinds, the first by name.
         self.kinds.values().rev().max_by_key(|of_kind| of_kind.count)
     }
 

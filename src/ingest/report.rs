@@ -1,6 +1,4 @@
-//! What an ingest did, in numbers.
-//!
-//! Alarms of a report: what a careful person looks at before going on.
+//! The report of an ingest: its counts, and alarms about what a careful person looks at before going on.
 
 use super::file_tally::FileTally;
 use crate::decide::{DecisionCounts, RefusedTexts};

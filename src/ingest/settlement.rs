@@ -1,7 +1,7 @@
-//! Settles rejects: which stored ones a file does not give any more, now that it is read again.
+//! Settles stored rejects that a file does not give any more when it is read again.
 //!
-//! A reject stands under a hash, so those of a file are found by reading all of them. That is done when a file that may
-//! have some is read, and once for all files of the ingest; where they are very many, once a window of them.
+//! A reject stands under a hash, so those of a file are found by reading all rejects. That is done when a file that may
+//! have some is read, once for all files of the ingest; where rejects are very many, once a window of them.
 
 use super::options::IngestOptions;
 use super::reader::{IngestInput, InputPart};
@@ -23,7 +23,7 @@ pub(super) struct RejectSettlement {
     source: String,
     /// Files that may have some, by the bytes of their paths.
     places: BTreeMap<Vec<u8>, usize>,
-    /// The paths of these files, by the spelling that rejects have: several look alike where bytes are no UTF-8.
+    /// The paths of the files, by the spelling that rejects have: several look alike where bytes are no UTF-8.
     shown: BTreeMap<String, Vec<Vec<u8>>>,
     window: BTreeSet<Entry>,
     /// Where the store has those that come behind the window; none when it has no more.
@@ -64,9 +64,9 @@ impl RejectSettlement {
         Ok(settlement)
     }
 
-    /// The stored rejects that a part of a file, which begins behind `start` records, does not give any more: those of
-    /// its numbers that are not among `given`, and with the end of the file those of all numbers behind. Parts come in
-    /// the order of the inputs.
+    /// The stored rejects that a part of a file, which begins behind `start` records, does not give any more: those
+    /// with a number of the part that is not in `given` and, at the end of the file, with any number behind it. Parts
+    /// come in the order of the inputs.
     pub(super) fn settled(
         &mut self,
         view: &View,
@@ -114,7 +114,7 @@ impl RejectSettlement {
         Ok(())
     }
 
-    /// The place of the file of a stored reject, if it is one of those.
+    /// The place of a stored reject's file, if it is one of the files.
     fn place(&self, hash: [u8; 16], record: &RejectRecord) -> Option<usize> {
         if record.source != self.source {
             return None;
@@ -220,7 +220,7 @@ mod tests {
                 [(0, vec![(9, true)]), (1, vec![(7, false), (9, true)]), (3, vec![(12, false)])]
             {
                 let (mut start, path) = (0, files[at].path.as_os_str().as_bytes());
-                // One of them is given again.
+                // The file gives one of the rejects again.
                 let given = BTreeSet::from([reject_identity_at("web", path, 4, b"")]);
                 for (end, whole) in parts {
                     let part = part(&files[at], end, whole);

@@ -1,4 +1,4 @@
-//! Records as items of a suite, and as texts that are only looked at: nothing is stored here.
+//! Reads records as items of an evaluation suite, or as texts to search, and stores nothing.
 
 use super::reader::IngestInput;
 use files::input::{ReadItem, ReadOptions};
@@ -17,8 +17,8 @@ pub struct LoadedSuite {
     pub(crate) notes: LayoutNotes,
 }
 
-/// The items that the records of some files are, of at most `most` bytes. An item without an id, or with that of one
-/// before it, is named by its file and number: what somebody decides about one item is of no other.
+/// Reads records of files as items, of at most `most` bytes in all. An item without an id, or with the id of an
+/// earlier item, is named by its file and number: a verdict on one item must be of no other.
 ///
 /// # Errors
 /// [`Error`] for a record that is not an item, with its place, when there is more than that, and when a file cannot be
@@ -34,7 +34,7 @@ pub fn read_suite(
     let (mut suite, mut bytes) = (LoadedSuite::default(), 0_u64);
     let (mut ids, mut layout) = (BTreeSet::new(), SuiteLayout::new(fields));
     each(inlets, &read, context, &mut |_, origin, text, metadata| {
-        // Of a record that is whole, all is among its fields.
+        // A whole record has everything among its fields.
         debug_assert!(text.is_empty());
         let fail = |why: String| Error::bad_input(format!("{}: {why}", origin.record_and_byte()));
         let record = parse_object(metadata).map_err(fail)?;

@@ -1,4 +1,4 @@
-//! Files of training corpora, in and out: formats, compressions, folders, buckets.
+//! Reads and writes files of training corpora: formats, compressions, folders, buckets.
 
 pub mod input;
 pub mod output;

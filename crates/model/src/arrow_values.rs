@@ -33,7 +33,7 @@ const NO_DURATION: &str = "<invalid>";
 const SHOWN: FormatOptions<'static> =
     FormatOptions::new().with_formatter_factory(Some(&MomentFormatters));
 
-/// The values of an array as a table shows them; what no calendar has is shown as null is.
+/// The values of an array as a table shows them; moments that no calendar has are shown like null.
 ///
 /// # Errors
 /// For a type that has no form as text, and a zone that nobody knows.
@@ -44,8 +44,8 @@ pub fn shown_values(array: &dyn Array) -> Result<ArrayFormatter<'_>, ArrowError>
     }
 }
 
-/// The encoder of moments, days, times of day and durations; none for other types. `beyond` writes what stands for one
-/// that no calendar has, and is told whether that is below zero.
+/// The encoder of moments, days, times of day and durations; none for other types. `beyond` writes the stand-in for a
+/// moment that no calendar has, by whether it is below zero.
 ///
 /// # Errors
 /// For a zone that nobody knows.

@@ -13,10 +13,11 @@ use std::borrow::Cow;
 /// Roles whose messages are the same in many conversations and say nothing of one.
 const LEFT_OUT: [&str; 2] = ["system", "developer"];
 
-/// What dedup compares of a document: a function of the text, the other fields, what is trained on and the policy
-/// alone, so that it can be told of a stored document as of a record. Of turns: their content, one a line, without
-/// system messages and without what a template wrote around them. Of a prompt: all that stands before the last answer
-/// that is trained on. A record that is not a conversation, or has no such answer, is its text.
+/// The part of a document that dedup compares: a function of the text, the other fields, the trained spans and the
+/// policy alone, so that it is the same for a stored document as for a record. Where turns are compared: their
+/// content, one a line, without system messages and without the words of a template. Where prompts are compared: all
+/// that stands before the last answer that is trained on. For a record that is not a conversation, or has no such
+/// answer: its text.
 #[must_use]
 pub fn compared_text<'t>(
     compared: ComparedPart,

@@ -1,15 +1,14 @@
-//! The context of a long operation, given besides its own arguments: progress reports, an interrupt, threads and
-//! memory.
+//! The context of a long operation beside its arguments: progress reports, an interrupt, threads and memory.
 
 use super::Interrupted;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
-/// The stop that nobody asks for.
+/// An interrupt that never comes.
 static NEVER: LazyLock<Interrupt> = LazyLock::new(Interrupt::default);
 
-/// How a long operation runs: whom it tells what it does, what asks it to stop, and what it may take of the
-/// machine. The last argument of every long method. Nothing of it decides what is stored or exported.
+/// The context of a long operation: where progress is reported, the interrupt, and the threads and memory that it may
+/// take. It is the last argument of every long method, and decides nothing about what is stored or exported.
 ///
 /// ```
 /// # extern crate model as corpusdb;
@@ -64,7 +63,7 @@ impl<'a> Context<'a> {
         Self { interrupt, ..self }
     }
 
-    /// This context with so many threads; 0: those that the handle was opened with.
+    /// This context with `threads` threads; 0: those that the handle was opened with.
     #[must_use]
     pub fn with_threads(self, threads: usize) -> Self {
         Self { threads, ..self }
@@ -77,7 +76,7 @@ impl<'a> Context<'a> {
         Self { memory, threads, ..self }
     }
 
-    /// This context with so many bytes of memory.
+    /// This context with `memory` bytes of memory.
     #[doc(hidden)]
     pub fn with_memory(self, memory: u64) -> Self {
         Self { memory, ..self }
@@ -147,7 +146,7 @@ impl Progress for NoProgress {
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     is_raised: Arc<AtomicBool>,
-    /// Of whom it is a part.
+    /// The interrupt that this one is a part of.
     whole: Option<Arc<Interrupt>>,
 }
 

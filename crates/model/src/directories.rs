@@ -13,7 +13,7 @@ const NAME_BYTES: usize = 255;
 const MANIFEST: &str = ".manifest.json";
 
 /// A name with something before and behind it. Where that would be longer than names may be, the name is cut, and a
-/// part of its hash tells it from others that begin so.
+/// part of its hash keeps it apart from others that begin so.
 pub fn derived_name(before: &str, name: &OsStr, behind: &str) -> OsString {
     let bytes = name.as_bytes();
     let room = NAME_BYTES.saturating_sub(before.len() + behind.len());

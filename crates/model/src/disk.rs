@@ -21,8 +21,8 @@ impl fmt::Display for NoRoom {
 
 impl std::error::Error for NoRoom {}
 
-/// Bytes that are free on the disk of a path, which need not exist yet; none where the system does not say. What is
-/// kept for the superuser counts, so nobody is refused who could have written.
+/// Bytes that are free on the disk of a path, which need not exist yet; none where the system does not say. Room kept
+/// for the superuser counts as free, so that no process is refused that could have written.
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let path = std::path::absolute(path).ok()?;
     let there = path.ancestors().find(|path| path.exists())?;
@@ -49,8 +49,8 @@ fn refuse(doing: &'static str, path: &Path, needed: u64, free: Option<u64>) -> R
     }
 }
 
-/// Says that there may be too little room on the disk of a path for what may take up to `most` bytes there for a while,
-/// where nothing tells how much less it will be.
+/// Notes that there may be too little room on the disk of a path for files that may take up to `most` bytes there for
+/// a while, where the true size is unknown.
 pub fn note_little_room(what: &str, path: &Path, most: u64, context: &Context<'_>) {
     if let Some(words) = little_room(what, path, most, free_bytes(path)) {
         context.progress.note(&words);

@@ -146,7 +146,7 @@ impl Error {
         Self::new(kind, PlainError(message.into()))
     }
 
-    /// That an input, or an option about it, cannot be used.
+    /// The error that an input, or an option about it, cannot be used.
     #[doc(hidden)]
     pub fn bad_input(message: impl Into<String>) -> Self {
         Self::of(ErrorKind::BadInput, message)
@@ -226,7 +226,7 @@ impl From<Interrupted> for Error {
 }
 
 impl From<io::Error> for Error {
-    /// Of a file that a caller named; the room's own files are an [`IoError`] each.
+    /// The error of a file that a caller named; the room's own files are an [`IoError`] each.
     fn from(error: io::Error) -> Self {
         let kind = match error.kind() {
             io::ErrorKind::NotFound => ErrorKind::NotFound,
@@ -398,7 +398,7 @@ impl Hint {
     }
 }
 
-/// As the command line prints it, behind the message.
+/// The hint as the command line prints it, behind the message.
 impl fmt::Display for Hint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
@@ -409,7 +409,7 @@ impl fmt::Display for Hint {
     }
 }
 
-/// `From` of the error of a lower room: a stop stays a stop, whoever hears of it.
+/// Implements `From` for the error of a lower room: a stop stays a stop in every room.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! from_lower {
@@ -453,7 +453,7 @@ mod tests {
         assert!(told(io::ErrorKind::ReadOnlyFilesystem).contains("mounted for writing"));
         assert!(told(io::ErrorKind::PermissionDenied).contains("belongs to another user"));
         assert_eq!(hint(io::ErrorKind::NotFound), None);
-        // Those that have no kind are known by their numbers, and all by the words of RocksDB too.
+        // Errors without a kind are known by their numbers, and all by the words of RocksDB too.
         let of_number = |number| {
             let error = IoError::of("writing", Path::new("a/b"));
             error(io::Error::from_raw_os_error(number)).hint().unwrap().to_string()

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn words_are_those_of_the_reference_code() {
-        // Its documented check: word 10,000 of seed 5489.
+        // The documented check of the generator: word 10,000 of seed 5489.
         let mut random = MersenneTwister::new(5489);
         assert_eq!(random.next_u32(), 3_499_211_612);
         assert_eq!((1..10_000).map(|_| random.next_u32()).last(), Some(4_123_659_995));

@@ -1,7 +1,7 @@
-//! Parts of what this program made itself: a wrong place is a fault of ours, and stops here instead of becoming an
-//! empty answer.
+//! Reads parts of what this program made itself: a wrong place is a fault of ours, and panics with a reason.
 //!
-//! What comes from a disk or from a stranger is never read by these functions: there a wrong place is an error value.
+//! It would otherwise become an empty answer. What comes from a disk or from a stranger is never read by these
+//! functions: there a wrong place is an error value.
 
 use std::slice::SliceIndex;
 

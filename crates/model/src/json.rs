@@ -1,5 +1,4 @@
-//! JSON text: its canonical form (one spelling for one value, whoever wrote it), and how it is read and built without
-//! losing the value of a number.
+//! JSON text: its canonical form, one spelling for one value, and how it is read and built without losing a number.
 //!
 //! Metadata is stored in the canonical form, so that a record is the same whichever way it comes in: no space between
 //! values, only the escapes that JSON needs, of a doubled name the last value at the first place, numbers as [`number`]
@@ -547,7 +546,7 @@ pub fn without_not_finite(json: &str) -> Option<(String, NotFinite)> {
     if count == 0 {
         return None;
     }
-    // The same with texts in their place tells which member was which.
+    // A copy with texts in the place of the numbers tells which member was which.
     let (texts, _) = replace_not_finite(json, json_string);
     let members = serde_json::from_str::<JsonMembers<'_>>(&plain);
     let spelled = serde_json::from_str::<JsonMembers<'_>>(&texts);

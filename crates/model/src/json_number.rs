@@ -62,7 +62,8 @@ impl Decimal {
         Some(Self { is_negative, digits, exponent })
     }
 
-    /// As a double of its size would be spelled: with a point from 1e-5 to below 1e16, else with an exponent.
+    /// Spells the number as a double of its size would be: with a point from 1e-5 to below 1e16, else with an
+    /// exponent.
     fn spelled(&self) -> String {
         let Self { digits, exponent, .. } = self;
         let sign = if self.is_negative { "-" } else { "" };

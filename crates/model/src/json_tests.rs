@@ -1,4 +1,4 @@
-//! Canonical JSON, member by member.
+//! Tests of canonical JSON, member by member.
 
 use super::*;
 use crate::json_number::is_number;

@@ -1,11 +1,11 @@
-//! The error of an unknown name, and its hint: the known name that was probably meant, or the names that there are.
+//! The error of an unknown name, and its hint: the known name that was probably meant, or a list of the known names.
 
 use super::{Error, ErrorKind, Hint};
 
 /// The least likeness from which one name is taken for another one mistyped.
 const NEAR: f64 = 0.8;
 
-/// Names of a list that are told; the rest is counted.
+/// The most names of a list that are shown; the rest is counted.
 const TOLD: usize = 10;
 
 /// What makes the first thing of a kind, where a corpus has none.
@@ -31,7 +31,7 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    /// That nothing of that kind has that name, of those that are known.
+    /// The error that nothing of this kind has this name, given the known names.
     pub fn new<N: Into<String>>(
         what: &'static str,
         name: &str,
@@ -66,7 +66,7 @@ pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
     nearest(name, known).map(|near| format!("did you mean `{near}`?"))
 }
 
-/// That question, or else the first ten names that there are.
+/// A question for the name that was probably meant, or else the first ten known names.
 #[doc(hidden)]
 pub fn way_out(name: &str, known: &[impl AsRef<str>]) -> String {
     did_you_mean(name, known.iter().map(AsRef::as_ref)).unwrap_or_else(|| there_are(known))

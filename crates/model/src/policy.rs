@@ -403,12 +403,12 @@ pub struct Policy {
     pub signature_version: u32,
 }
 
-/// That a policy cannot be had.
+/// The error of an invalid policy.
 pub(super) fn bad_policy(message: impl Into<String>) -> Error {
     Error::of(ErrorKind::BadPolicy, message)
 }
 
-/// Refuses a threshold that leaves no banding which finds pairs at it; who thinks in percent is told the way out.
+/// Refuses a threshold at which no banding finds pairs; the error of a threshold in percent says the way out.
 fn check_threshold(threshold: f64) -> Result<(), Error> {
     if (0.1..=1.0).contains(&threshold) {
         return Ok(());
@@ -674,7 +674,7 @@ mod tests {
         let exact = Policy { mode: DedupMode::Exact, ..Policy::of(Profile::Web) };
         let prompts = Policy { compared: ComparedPart::Prompt, ..exact.clone() };
         let stored = serde_json::to_string(&prompts).expect("JSON");
-        // They know `text`, which is not written, and `turns`.
+        // Earlier releases know `text`, which is not written, and `turns`.
         assert!(stored.contains(r#""compared":"prompt","#), "{stored}");
         assert_eq!(serde_json::from_str::<Policy>(&stored).expect("a policy"), prompts);
         assert!(prompts.to_string().contains("normaliser web@2, compares prompts, keep first"));

@@ -1,5 +1,4 @@
-//! A record as read from a file, before it is a document: where it stood, which of its tokens are trained on, and
-//! what decides whether it comes in.
+//! A record as read from a file, before it is a document: its origin, its trained tokens, and the filter for it.
 
 use super::id::TokenizerId;
 use super::json::{NotFinite, json_string, with_members};
@@ -297,8 +296,8 @@ pub enum IncomingVerdict {
     Unanswered(String),
 }
 
-/// Decides which records come in. The verdict on a record depends on that record alone, whichever others it is asked
-/// with.
+/// Decides which records come in. The verdict on a record depends on that record alone, whichever others are decided
+/// with it.
 pub trait IncomingFilter: Send + Sync {
     /// The verdict on each record, in their order.
     fn verdicts(&self, records: &[Incoming<'_>]) -> Vec<IncomingVerdict>;

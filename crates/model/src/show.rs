@@ -28,7 +28,7 @@ pub fn number(value: u64) -> String {
     out
 }
 
-/// So many things, with the word in the number that is right: `1 document`, `1,200 documents`.
+/// A number of things, with the word in singular or plural: `1 document`, `1,200 documents`.
 pub fn count(value: u64, one: &str, many: &str) -> String {
     format!("{} {}", number(value), if value == 1 { one } else { many })
 }

@@ -1,5 +1,6 @@
-//! Timestamps as microseconds since 1970 in UTC: read from the spellings that programs write, shown in one, and
-//! counted by the year, quarter, month, week, day or hour that each lies in.
+//! Timestamps as microseconds since 1970 in UTC: read from many spellings, shown in one, and counted by units of time.
+//!
+//! The units are year, quarter, month, week, day and hour.
 
 use super::json_number::whole;
 use std::ops::Range;
@@ -328,7 +329,7 @@ fn offset(text: &str) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// A number of exactly so many digits.
+/// A number of exactly `count` digits.
 fn digits(text: &str, count: usize) -> Option<i64> {
     let is_number = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { text.parse().ok() } else { None }

@@ -1,4 +1,4 @@
-//! Timestamps in every spelling, and the units of time that they lie in.
+//! Tests of timestamps in every spelling, and of the units of time that they lie in.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,5 +1,4 @@
-//! One commit, the only way to write: rows, bitmaps, columns, counters and resume points become durable together or not
-//! at all.
+//! One commit, the only way to write: rows, bitmaps, columns, counters, resume points become durable together or not.
 //!
 //! At its end everything is written and synced, then the writer moves on. Rows of hashed families are held back and put
 //! in key order: the memtable takes sorted rows three times as fast, because each goes in beside the one before.

@@ -1,5 +1,4 @@
-//! Opens what is whole of a damaged corpus, so that it can be copied whatever is lost beside it, and writes two small
-//! files again that say where everything is.
+//! Opens the undamaged rest of a corpus, so that it can be copied, and mends two files that say where everything is.
 //!
 //! ```text
 //! as readers open it -> refused, or a table is cut short? -> links of all tables in a scratch directory, and there:
@@ -150,7 +149,7 @@ pub fn read_damaged(path: &Path, memory: MemoryBudget) -> Result<DamagedCorpus, 
     };
     let db = Arc::new(Database::from(open_links(&place, links.path(), memory, &mut damage)?));
     match (migrate::version(&db), refused) {
-        // Without a format line and without a format it is none, or nobody knows.
+        // Without a format line and without a format this is no corpus, or cannot be known to be one.
         (Ok(0), Some(error @ StoreError::NotACorpus { .. })) => return Err(error),
         (Ok(found), refused) if found != migrate::current() && found != 0 => {
             let (path, supported) = (path.to_path_buf(), migrate::current());
@@ -175,7 +174,7 @@ pub fn read_damaged(path: &Path, memory: MemoryBudget) -> Result<DamagedCorpus, 
 /// Whether an opening was refused for something else than damage.
 fn is_beyond(error: &StoreError, place: &CorpusDirectory) -> bool {
     match error {
-        // Its database says whether it is one.
+        // The database says whether this is a corpus.
         StoreError::NotACorpus { .. } | StoreError::NewerFormat { .. } => {
             named_manifest(&place.database()).or_else(|| last_manifest(place)).is_none()
         }

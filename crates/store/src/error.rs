@@ -1,4 +1,4 @@
-//! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
+//! The errors of the store: user mistakes, environment faults and corruption are different variants.
 
 use model::near_names::UnknownName;
 use model::{
@@ -285,7 +285,7 @@ const RESTORE: &str = "restore a backup (a copy made file by file beside a write
 const SALVAGE: &str = "corpusdb check CORPUS --salvage NEW";
 
 impl StoreError {
-    /// That a file of the folder `outputs` is no entry.
+    /// The error that a file of the folder `outputs` is no entry.
     pub(crate) fn output(file: &Path, why: &str) -> Self {
         let file = in_full(&file.display().to_string());
         let message = format!("{file}: this entry of an output cannot be read: {why}");
@@ -293,7 +293,7 @@ impl StoreError {
         Error::of(ErrorKind::Corrupt, message).with_hint(Hint::text(way_out)).into()
     }
 
-    /// That a tokenizer of that name is registered, and another one is not.
+    /// The error that a tokenizer of that name is registered, so that another one cannot be.
     #[doc(hidden)]
     pub fn tokenizer_taken(name: &str) -> Self {
         Self::Name(format!("tokenizer `{name}` exists already; choose another name"))
@@ -306,7 +306,7 @@ impl StoreError {
             Self::NotACorpus { path, taken: false } => {
                 Hint::text("make one").with_command(format!("corpusdb init {}", path.display()))
             }
-            // Its first commit is in the journal.
+            // The first commit of a corpus is in the journal.
             Self::NotACorpus { path, taken: true }
                 if path.join("journal").metadata().is_ok_and(|journal| journal.len() > 0) =>
             {

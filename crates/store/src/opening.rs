@@ -1,5 +1,4 @@
-//! Creates a corpus, and opens its database: to write to it, to try an ingest on a copy, or to look at it beside
-//! damage.
+//! Creates a corpus, and opens its database: for writing, for a trial ingest on a copy, or for a look beside damage.
 //!
 //! A trial works on a twin of hard links, so that it runs the code of the real run and leaves the corpus as it is, its
 //! format too. In a program that writes it works on a checkpoint of RocksDB, under the lock that the program has: for a
@@ -122,7 +121,7 @@ impl OpeningCorpus {
         Self::under(lock, place)
     }
 
-    /// As [`OpeningCorpus::begin`], under a lock that is held already.
+    /// Begins like [`OpeningCorpus::begin`], under a lock that is held already.
     fn under(lock: Arc<WriterLock>, place: CorpusDirectory) -> Result<Self, StoreError> {
         place.refuse_exchanged(&lock)?;
         let found = place.read_format(migrate::current())?;
@@ -144,8 +143,6 @@ impl OpeningCorpus {
         self.note.map_or(0, |note| note.oldest_log)
     }
 
-    /// # Errors
-    /// [`StoreError::OlderFormat`].
     pub(crate) fn refuse_older(&self) -> Result<(), StoreError> {
         if self.found == migrate::current() {
             return Ok(());
@@ -162,7 +159,8 @@ impl OpeningCorpus {
         wal::refused(&self.place, &database, &self.entries, self.oldest_log(), error)
     }
 
-    /// As [`OpeningCorpus::refused`], with the family whose table cannot be opened, where it is that.
+    /// The error of [`OpeningCorpus::refused`], with the family whose table cannot be opened, where that is the
+    /// reason.
     fn refused_table(&self, memory: MemoryBudget, error: rocksdb::Error) -> StoreError {
         match self.refused(error) {
             StoreError::Rocks(words) if is_damage(&words) => {
@@ -283,9 +281,9 @@ impl OpeningCorpus {
             families: FAMILIES,
             outputs: BTreeSet::new(),
         };
-        // A folder that cannot be read stops nobody: a check names it.
+        // A folder that cannot be read is no error here: a check names it.
         let _ = writer.find_outputs();
-        // In tables it takes no memory, nor can it be cut off the end of a log, whose place nobody noted.
+        // Rows in tables take no memory, nor can they be cut off the end of a log whose place is not noted.
         if is_behind || !writer.is_log_short()? {
             writer.write_tables()?;
         }
@@ -337,7 +335,7 @@ impl StoreWriter {
 }
 
 /// The database in a directory, to be read beside tables that cannot be opened: reading their rows is an error. Its
-/// logs must have been found whole: nobody complains of them here.
+/// logs must have been checked before: their damage is not reported here.
 pub(crate) fn open_beside_damage(
     database: &Path,
     memory: MemoryBudget,

@@ -43,7 +43,7 @@ pub fn read(path: &Path, memory: MemoryBudget) -> Result<View, StoreError> {
     Ok(view)
 }
 
-/// As [`read`], also while derived families are being made again: what of them is asked is not there then.
+/// Opens like [`read`], also while derived families are made again: reads of these families find nothing then.
 pub(crate) fn read_beside_damage(path: &Path, memory: MemoryBudget) -> Result<View, StoreError> {
     let place = CorpusDirectory::new(path);
     let found = place.read_format(migrate::current())?;
@@ -59,8 +59,8 @@ pub(crate) fn read_beside_damage(path: &Path, memory: MemoryBudget) -> Result<Vi
     })
 }
 
-/// The journal of a corpus that is opened, by which its folder is told from one that stands there later: held open, so
-/// that no other file gets its number.
+/// The journal of a corpus that is opened, by which its folder differs from one that stands there later: held open, so
+/// that no other file gets its inode.
 #[derive(Debug)]
 pub struct OpenedJournal(Option<File>);
 
@@ -183,7 +183,7 @@ fn attempt(
         }
         Err(error) => {
             match wal::refused(place, database, journal, oldest, error) {
-                // A table that cannot be opened stops who reads its rows, and nobody else. The logs were found whole.
+                // A table that cannot be opened is an error only for readers of its rows. The logs were found whole.
                 StoreError::Rocks(words) if is_damage(&words) => {
                     open_beside_damage(database, memory)?
                 }

@@ -1,5 +1,7 @@
-//! Corpora of lengths alone, to measure and test plans of any size: the rows that an ingest of such documents would
-//! leave in what planning reads (token counts, standing, sources), without texts or ids.
+//! Makes corpora of lengths alone, without texts or ids, to measure and test plans of any size.
+//!
+//! They have the rows that an ingest of such documents would leave in what planning reads: token counts, standing,
+//! sources.
 
 use crate::bytes::bitmap_block;
 use crate::bytes::key::{BlockNumber, ColumnKey, PostingKey, StoreKey};

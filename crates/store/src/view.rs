@@ -41,7 +41,7 @@ pub(crate) struct StoreMoment {
     pub(crate) fields: Vec<FieldDeclaration>,
     pub(crate) added: Vec<(FieldId, FieldRecord)>,
     pub(crate) records: MomentRecords,
-    /// Read when they are asked for.
+    /// The suites, read at their first use.
     pub(crate) suites: OnceLock<Vec<(SuiteId, SuiteRecord)>>,
     pub(crate) decoder: TextDecoder,
     pub(crate) bands: IndexReader,
@@ -135,9 +135,6 @@ impl View {
     }
 
     /// Refuses a corpus whose derived families are being made again.
-    ///
-    /// # Errors
-    /// [`StoreError::Repairing`].
     pub(crate) fn refuse_repairing(&self, path: &Path) -> Result<(), StoreError> {
         self.pinned().refuse_repairing(path)
     }
@@ -152,7 +149,8 @@ impl View {
         self.moment.queries
     }
 
-    /// What a layer above makes of this moment once and uses again. It must hold no view: it would keep itself alive.
+    /// A value that a layer above makes of this moment once and uses again. The value must hold no view: it would keep
+    /// itself alive.
     ///
     /// # Errors
     /// The error of `make`, which is asked again the next time.

@@ -92,7 +92,7 @@ impl StoreWriter {
         scratch::unnamed_file(&self.place)
     }
 
-    /// The right to write, to be held by whoever keeps the database open longer than this writer.
+    /// The right to write, for a holder that keeps the database open longer than this writer.
     #[must_use]
     pub fn lock(&self) -> Arc<WriterLock> {
         Arc::clone(&self.lock)
@@ -131,7 +131,7 @@ impl StoreWriter {
         self.refresh_view_with(Some(self.view.records()))
     }
 
-    /// As [`StoreWriter::refresh_view`], with the records of the moment as far as they are known.
+    /// Refreshes like [`StoreWriter::refresh_view`], with the records of the moment as far as they are known.
     pub(crate) fn refresh_view_with(
         &mut self,
         known: Option<MomentRecords>,
@@ -144,12 +144,9 @@ impl StoreWriter {
 
     /// Rewrites every family into its most compact form: deleted and replaced rows are gone after it.
     /// Takes about twice the room of the largest family while it works.
-    ///
-    /// # Errors
-    /// [`StoreError::Rocks`] when the disk refuses; [`StoreError::Interrupted`].
     pub(crate) fn compact_files(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
         self.refuse_exchanged()?;
-        // Runs hold who joined and who left; tables hold who is there.
+        // Runs hold joins and leaves; tables hold members.
         self.bands.merge_runs()?;
         self.refresh_view()?;
         self.flush()?;
@@ -169,8 +166,8 @@ impl StoreWriter {
         self.finish(false)
     }
 
-    /// As [`StoreWriter::flush`], at the end of what may have been a small commit: what is little stays in the log. To
-    /// make tables of one document is to write and sync one file for each of some 16 families.
+    /// Flushes like [`StoreWriter::flush`] after a large commit; the rows of a small one stay in the log. To make
+    /// tables of one document is to write and sync one file for each of some 16 families.
     ///
     /// # Errors
     /// [`StoreError::Rocks`] when the disk refuses.
@@ -260,7 +257,7 @@ impl StoreWriter {
         context: &Context<'_>,
     ) -> Result<(), StoreError> {
         self.flush()?;
-        // Of all moments only this one is to be seen.
+        // Readers see only this moment from here on.
         self.refresh_view()?;
         let oldest = self.db.property_int_value("rocksdb.oldest-snapshot-sequence")?;
         if oldest.is_some_and(|oldest| oldest != 0 && oldest < self.db.latest_sequence_number()) {
@@ -280,7 +277,7 @@ impl StoreWriter {
         compacted
     }
 
-    /// Removes what RocksDB tells people of earlier openings.
+    /// Removes RocksDB's log files of earlier openings.
     pub fn remove_old_reports(&self) {
         self.place().remove_old_reports();
     }

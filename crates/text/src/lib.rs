@@ -1,4 +1,4 @@
-//! What texts are to each other and to themselves, as pure functions: near duplicates, scores, contamination.
+//! Near duplicates, quality scores and contamination of texts, as pure functions.
 
 pub mod contamination;
 pub mod dedup;

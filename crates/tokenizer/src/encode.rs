@@ -656,7 +656,7 @@ impl<'a> Encoder<'a> {
         part: usize,
         out: &mut Vec<u32>,
     ) -> Result<(), TokenizerError> {
-        // Its memory does not grow with what it keeps of a text beside the ids.
+        // SentencePiece's memory does not grow with what it keeps of a text beside the ids.
         if let ReferenceEncoder::SentencePiece(_) = self.tokenizer.reference {
             return self.encode_whole(text, out);
         }

@@ -1,4 +1,4 @@
-//! Both encoders, training and GPT-2's files, on tokenizers small enough to make here.
+//! Tests of both encoders, training and GPT-2's files, on tokenizers small enough to make here.
 
 use super::engine::hostile_texts::hostile_texts;
 use super::engine::reference::LibraryReference;
@@ -252,7 +252,7 @@ fn with_specials(names: [&str; 3], pipeline: &Value, flags: &Value) -> Vec<u8> {
 }
 
 const TURNS: [&str; 3] = ["<|begin|>", "<|end|>", "<s>"];
-/// As a template's tokens are written for a library that knows no others, so that `TURNS` are text to it.
+/// A template's tokens as they are written for a library that knows no others, so that `TURNS` are text to it.
 const OTHER_TURNS: [&str; 3] = ["\u{e000}", "\u{e001}", "\u{e002}"];
 
 static WITH_TURNS: LazyLock<Vec<(Tokenizer, tokenizers::Tokenizer)>> = LazyLock::new(|| {

@@ -15,8 +15,8 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// As the reference implementation numbers them: the ids that the file gives to added tokens do
-    /// not count; one that the model has not follows the model's last, in the order of the file.
+    /// Numbers tokens as the reference implementation does: the ids that the file gives to added tokens do not count;
+    /// an added token that the model lacks follows the model's last, in the order of the file.
     pub(crate) fn of_file(file: &TokenizerFile) -> Option<Self> {
         let own = file.vocabulary_entries().into_iter();
         let ids: HashMap<Box<str>, u32> = own
@@ -108,7 +108,7 @@ impl IdPlaces {
         self.count
     }
 
-    /// Whether the ids leave out so many numbers that their places are others.
+    /// Whether the ids leave out so many numbers that a table by id would be mostly empty.
     pub(crate) const fn is_sparse(&self) -> bool {
         self.sparse.is_some()
     }
@@ -131,7 +131,7 @@ impl IdPlaces {
 /// Ids beyond twice the number of tokens for which places are kept all the same.
 const IDS_BEYOND: usize = 1 << 16;
 
-/// Of each token the bytes of the text that it stands for, half-open.
+/// For each token, the bytes of the text that it stands for, half-open.
 pub type TokenOffsets = Vec<(u32, u32)>;
 
 /// The character that stands for each byte in a byte-level vocabulary, by byte.

@@ -35,7 +35,7 @@ fn unigram() -> Value {
     json!({ "type": "Unigram", "unk_id": 0, "vocab": vocab })
 }
 
-/// As DeBERTa v3 with a line feed added to it.
+/// The file is DeBERTa v3's with a line feed added to it.
 #[test]
 fn added_tokens_outside_the_vocabulary_have_ids_of_their_own() {
     let tokenizer = load(

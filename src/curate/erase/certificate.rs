@@ -1,4 +1,4 @@
-//! The certificate of a purge: a search of every row and every file, what it found, and the file that says so.
+//! The certificate of a purge: searches every row and every file for erased bytes, and reports what it found.
 
 use super::TOUCHED;
 use super::spellings::{self, DECODINGS};
@@ -247,28 +247,28 @@ const fn name(of: TracePart) -> &'static str {
     }
 }
 
-/// What is searched for at a time.
+/// The traces that are searched for at a time.
 struct TraceGroup {
     owners: Vec<(DocId, TracePart)>,
     search: TraceSearch,
-    /// By place in the list of runs.
+    /// Hits by place in the list of runs.
     met: BTreeMap<usize, TraceHits>,
 }
 
-/// Where a run was met.
+/// The places where a run was found.
 #[derive(Default)]
 struct TraceHits {
     /// A document that was not purged and has it.
     with: Option<DocId>,
     /// Whether an item of a suite has it.
     in_suite: bool,
-    /// In rows of purged documents, which are nobody else's.
+    /// Hits in rows of purged documents, which belong to no other document.
     own: HitPlaces,
-    /// Elsewhere.
+    /// Hits in all other places.
     others: HitPlaces,
 }
 
-/// How often a run was met, and where first.
+/// How often a run was found, and where first.
 #[derive(Default)]
 struct HitPlaces {
     times: u64,

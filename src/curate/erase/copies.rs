@@ -1,5 +1,7 @@
-//! Other documents that hold the text of documents: of the same bytes, equal under the normaliser, or near duplicates by the
-//! policy. A purge of the one leaves the text with the others.
+//! Finds other documents that hold the text of documents to purge, equal or similar.
+//!
+//! They have the same bytes, are equal under the normaliser, or are near duplicates by the policy. A purge of the one
+//! leaves the text with the others.
 
 use crate::curate::block_reach::BlockKeyIndex;
 use crate::decide::BlockReach;
@@ -41,9 +43,6 @@ impl TextCopies {
 }
 
 /// Finds the copies of the texts of `documents` among all others, whatever their standing.
-///
-/// # Errors
-/// [`Error`] when rows cannot be read; after an interrupt.
 pub(crate) fn copies(
     view: &View,
     documents: &RoaringTreemap,
@@ -77,7 +76,7 @@ pub(crate) fn copies(
     Ok(found)
 }
 
-/// Those of `others` that a removal of `documents` with this reach would meet.
+/// The documents of `others` that a removal of `documents` with this reach would meet.
 fn holders(
     view: &View,
     documents: &RoaringTreemap,

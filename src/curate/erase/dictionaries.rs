@@ -1,4 +1,4 @@
-//! zstd dictionaries that have pieces of purged texts: replaced by one of other texts, and all texts with them.
+//! Replaces zstd dictionaries that contain pieces of purged texts, and compresses all texts anew.
 //!
 //! A dictionary is made of pieces of the texts it was trained on, so it is replaced when any run of 32 bytes of a text
 //! that is about to be purged stands in it. Done before rows are erased: afterwards nobody could tell.

@@ -1,8 +1,7 @@
-//! Erasing documents: removed first, then gone from every row and every file but for their numbers and hashes.
+//! Erases documents: a purge removes them, then erases every row and file of theirs but their numbers and hashes.
 //!
-//! A purge is begun by a commit that names its documents and why, and ended by another; a purge that was stopped
-//! between is finished by the next one. In between, each step in commits of bounded size, all of which may be made
-//! again:
+//! A commit that names the documents and the reason begins a purge, and another commit ends it; the next purge finishes
+//! one that was stopped between. In between stand these steps, each in commits of bounded size that may be repeated:
 //!
 //! * the documents are removed, as `remove` does it
 //! * `rows`: texts that they lent to others move on
@@ -12,17 +11,17 @@
 //!   `spellings`; `words` of users that do; `names` that hold one are listed
 //! * the files of the families are rewritten, and checkpoints of earlier formats removed
 //!
-//! `certificate` searches every row and every file for what was erased, and tells what it found.
+//! `certificate` searches every row and every file for what was erased, and reports what it found.
 //!
 //! A purged document stays as an empty one, with a text row of no bytes: a new mark in headers would need support in
-//! every reader, while standings and empty texts are known to all. A text that it blocks is not stored at all when it
-//! comes again, since storing it as `blocked` would bring it back to the disk.
+//! every reader, while standings and empty texts are known to all. When a blocked text comes again it is not stored at
+//! all, since storing it as `blocked` would bring it back to the disk.
 //!
 //! RocksDB writes its list of files, which has the first and last key of every table, from scratch only when it opens:
 //! so after a purge the writer closes the database and opens it again under its lock. Tables cannot be read as tables
 //! without RocksDB's own reader, which its C interface lacks: the proof rewrites families that may hide rows, counts
-//! entries against rows, and names tables that are not live. Runs that occur in a document that was not purged too are
-//! ignored, except in the purged one's own rows.
+//! entries against rows, and names tables that are not live. Runs that also occur in a document that was not purged are
+//! ignored, except in the purged document's own rows.
 
 mod certificate;
 mod copies;
@@ -82,7 +81,7 @@ pub(crate) const TOUCHED: [&str; 22] = [
     "contamination",
     "verdicts",
 ];
-/// Families of numbers and hashes, which no one reads a document from: what is deleted of them goes with the next
+/// Families of numbers and hashes, from which nobody can read a document: their deleted rows go with the next
 /// compaction.
 pub(crate) const NUMBERS: [&str; 8] =
     ["bands", "bands_more", "band_runs", "blocks", "exact", "lineage", "matches", "members"];
@@ -139,7 +138,7 @@ pub struct PurgeReport {
 /// A purge under way: its steps make their commits by it, and count what they did.
 struct PurgeProcedure<'a, 'c> {
     writer: &'a mut StoreWriter,
-    /// That of its commits: words of it that quote what is purged are redacted.
+    /// The record of the purge's commits: its words that quote purged texts are redacted.
     record: CommitRecord,
     commits: CommitLoop<'c>,
     report: &'a mut PurgeReport,
@@ -190,8 +189,8 @@ impl Corpus {
         Ok(unended.documents - view.documents_standing(Standing::Purged)?)
     }
 
-    /// What a purge of these keys takes: every version of each. A key that was purged before has none left and is not
-    /// an error.
+    /// The documents that a purge of these keys takes: every version of each key. A key that was purged before has
+    /// none left and is not an error.
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) for a key that no document has or had;
@@ -255,7 +254,7 @@ pub fn purge(
     batch.begin_purge(&documents, removal.reach as u8)?;
     let begun = CommitRecord { subject: "begun".to_owned(), ..record };
     commits.commit(batch, &begun, 1)?;
-    // What is on record beside the store could quote them too; one commit takes in some of it.
+    // Outputs on record beside the store could quote the documents too; one commit takes in some of them.
     while writer.has_outputs() {
         let batch = commits.batch(writer)?;
         commits.commit(batch, &begun, 1)?;
@@ -346,9 +345,6 @@ fn finish(
 }
 
 /// Rewrites the files that may have entries which newer ones hide: a search of the rows does not see these.
-///
-/// # Errors
-/// As [`StoreWriter::rewrite`].
 pub(crate) fn rewrite_hidden(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), Error> {
     writer.flush()?;
     if writer.view().documents_standing(Standing::Purged)?.is_empty() {

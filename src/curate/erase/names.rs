@@ -1,5 +1,6 @@
-//! Names that users gave, of sources, snapshots and the like, which hold a key or a value that only erased documents have.
-//! A purge does not edit them: it lists them, with the verb that mends each.
+//! Finds names given by users (sources, snapshots, ..) that hold a key or value which only erased documents have.
+//!
+//! A purge does not edit names: it lists them, each with the verb that renames or drops it.
 
 use super::values;
 use model::{DocId, Error, FileId, SourceId, Standing};
@@ -11,7 +12,7 @@ use store::{DocumentRecord, View};
 
 /// Files whose names are looked at.
 const FILES: usize = 100;
-/// Of a name so many values that it holds are looked for elsewhere.
+/// The most values in one name that are looked for in other documents.
 const HELD: usize = 64;
 
 /// A name that holds what was asked to be erased.
@@ -53,8 +54,8 @@ impl NameSearch {
         Self { name, lower, held: BTreeSet::new() }
     }
 
-    /// What the name and a value have in common: the one is in the other, or they are equal. What is short is like much
-    /// else.
+    /// The part that the name and a value share: one contains the other, or they are equal. Short parts match too much
+    /// and do not count.
     fn common<'v>(&'v self, value: &'v str) -> Option<&'v str> {
         let name = self.lower.as_str();
         if value == name || value.len() >= values::PART && name.contains(value) {
@@ -73,9 +74,6 @@ impl NameSearch {
 }
 
 /// The names that hold a key or a value of these documents which no other document has.
-///
-/// # Errors
-/// [`Error`] when rows cannot be read.
 pub(crate) fn naming(view: &View, documents: &RoaringTreemap) -> Result<Vec<ErasedName>, Error> {
     let purged = view.documents_standing(Standing::Purged)?;
     let mut names = names_of(view)?;

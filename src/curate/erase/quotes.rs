@@ -1,4 +1,4 @@
-//! What else has something of purged documents: snapshots, rejected records, values of fields, words of users.
+//! Erases quotations of purged documents elsewhere: in snapshots, rejected records, values of fields, words of users.
 
 use super::PurgeProcedure;
 use super::spellings::any;

@@ -1,4 +1,4 @@
-//! The rows of purged documents: texts that they lent move on, what is left to know of them is hashed, then they are erased.
+//! Erases the rows of purged documents, after moving texts that they lent and hashing what stays known of them.
 
 use super::{PurgeProcedure, traces, values};
 use crate::decide::{BlockKeys, Blocklist};
@@ -183,7 +183,7 @@ pub(super) fn move_texts(
     }
 }
 
-/// A borrower, whom it borrowed from, and who has the text now.
+/// A borrower of a text, its former lender, and the document that has the text now.
 struct BorrowerMove {
     document: DocId,
     header: DocumentRecord,

@@ -1,11 +1,11 @@
-//! Spellings: words may quote as they are, and behind the escapes of JSON, CSV, addresses and base64, one inside the other.
+//! The spellings in which text may quote a document: as it is, or escaped for JSON, CSV, URLs or base64, also nested.
 
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{Engine, alphabet};
 use model::invariant::part;
 use model::percent_decoded;
 
-/// Their names, for who reads a certificate.
+/// The names of the decodings, for readers of a certificate.
 pub(super) const DECODINGS: [&str; 5] = ["as it is", "JSON", "CSV", "percent", "base64"];
 /// Escapes inside escapes that are looked through.
 const DEPTH: usize = 3;
@@ -31,7 +31,7 @@ fn within(bytes: &[u8], depth: usize, has: &mut dyn FnMut(&[u8]) -> bool) -> boo
         .any(|inner| has(&inner) || within(&inner, depth, has))
 }
 
-/// Without the escapes of JSON. A record that is rejected need not be JSON: what is not an escape stays.
+/// Removes the escapes of JSON. A rejected record need not be JSON: other bytes stay.
 fn unescaped(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -77,7 +77,7 @@ fn numbered(bytes: &[u8]) -> Option<(char, usize)> {
     pair.map(Result::ok).next().flatten().map(|character| (character, 12))
 }
 
-/// With each quote once that CSV doubles.
+/// Removes the second of two quotes, as CSV doubles them.
 fn undoubled(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -89,7 +89,8 @@ fn undoubled(bytes: &[u8]) -> Option<Vec<u8>> {
     (out.len() < bytes.len()).then_some(out)
 }
 
-/// Without the escapes of addresses, and behind that without those of forms, which write a space as `+`.
+/// Decodes the escapes of URLs; behind that follows the decoding of forms, which write a space as `+`, where there is
+/// one.
 fn unquoted(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = percent_decoded(bytes);
     if out.len() == bytes.len() {
@@ -103,7 +104,7 @@ fn unquoted(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// What words of base64 stand for, one behind the other.
+/// Decodes words of base64, one behind the other.
 fn decoded(bytes: &[u8]) -> Option<Vec<u8>> {
     let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
     let mut out = Vec::new();

@@ -1,4 +1,6 @@
-//! Runs of bytes by which a purged document is recognised, hashed: nobody reads them, and a search finds them.
+//! Hashed runs of bytes by which a search recognises a purged document, though nobody can read them.
+//!
+//! A rolling polynomial passes over the searched bytes; only where it is a known one is the run hashed.
 //!
 //! A polynomial is rolled over the bytes that are searched, and what it meets is hashed.
 
@@ -7,7 +9,7 @@ use store::{TracePart, TraceRun};
 
 /// Lengths of runs: the longest that fits is taken. What is shorter than the last is like much else.
 pub(super) const WIDTHS: [usize; 3] = [32, 16, 8];
-/// What the polynomial is of: odd, so that no byte is lost, with many bits set.
+/// The base of the polynomial: odd, so that no byte is lost, with many bits set.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Bits of the filter that most windows do not pass.
@@ -49,12 +51,12 @@ pub(super) fn rolled(run: &[u8]) -> u64 {
     run.iter().fold(0, |sum, byte| pushed(sum, *byte))
 }
 
-/// With one more byte.
+/// The sum with one more byte.
 pub(super) const fn pushed(sum: u64, byte: u8) -> u64 {
     sum.wrapping_mul(BASE).wrapping_add(byte as u64 + 1)
 }
 
-/// What the first byte of a run of that width counts, once another byte is pushed.
+/// The weight of the first byte of a run of this width, once another byte is pushed.
 pub(super) fn weight(width: usize) -> u64 {
     (0..width).fold(1, |power: u64, _| power.wrapping_mul(BASE))
 }

@@ -1,4 +1,6 @@
-//! Values of documents in words that users wrote: what no other document has is a quotation, as a text or a key is.
+//! Finds values of purged documents in words that users wrote.
+//!
+//! A value that no other document has is a quotation, as a text or a key is.
 //!
 //! A value is a string or a long number among the fields of a document. It is found in words by its runs, and a word of
 //! SQL between quotes is found in a value: `author LIKE '%plinkenburger%'` quotes a part of one. That others have it too
@@ -55,7 +57,7 @@ pub(super) fn each(metadata: &str, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// What words have of values: to be looked for in other words.
+/// The parts of values that words quote, to be searched for in other words.
 #[derive(Default)]
 pub(super) struct ValueQuotes {
     runs: Vec<TraceRun>,
@@ -64,11 +66,8 @@ pub(super) struct ValueQuotes {
 }
 
 impl ValueQuotes {
-    /// What the words have of the values of some `documents`, as long as `most` runs are enough, and no document beside
-    /// `erased` has. `words` calls what it is given with each of the words.
-    ///
-    /// # Errors
-    /// [`Error`] when rows cannot be read.
+    /// The quotations, in words, of values of some `documents` that no document beside `erased` has, as long as `most`
+    /// runs are enough. `words` calls its argument with each of the words.
     pub(super) fn of(
         view: &View,
         documents: &mut impl Iterator<Item = DocId>,
@@ -99,7 +98,7 @@ impl ValueQuotes {
         Self { runs, literals: in_values, search: None }.without_shared(view, erased)
     }
 
-    /// Without what other documents have.
+    /// Drops the values that other documents have.
     fn without_shared(self, view: &View, erased: &RoaringTreemap) -> Result<Self, Error> {
         let Self { mut runs, mut literals, .. } = self;
         if runs.is_empty() && literals.is_empty() {
@@ -131,7 +130,7 @@ impl ValueQuotes {
         self.runs.is_empty() && self.literals.is_empty()
     }
 
-    /// Whether these bytes have one of them.
+    /// Whether `bytes` contain one of the values.
     pub(super) fn are_in(&self, bytes: &[u8]) -> bool {
         self.search.as_ref().is_some_and(|search| search.any(bytes))
             || !self.literals.is_empty()
@@ -142,7 +141,7 @@ impl ValueQuotes {
 /// Literals of SQL, and a search for them in values.
 struct Literals {
     all: BTreeSet<String>,
-    /// Of each run the literal that it begins.
+    /// For each run, the literal that it begins.
     long: Vec<String>,
     search: TraceSearch,
 }
@@ -157,7 +156,8 @@ impl Literals {
         Self { all, long, search: TraceSearch::of(runs.iter()) }
     }
 
-    /// Those that are a part of a value of a document, or of its key; short ones that are the whole of one.
+    /// Adds to `found` the literals that are part of a value or key of a document; a short literal must be the whole
+    /// of it.
     fn in_values(&self, header: &DocumentRecord, metadata: &str, found: &mut BTreeSet<String>) {
         if self.all.is_empty() {
             return;
@@ -183,8 +183,8 @@ impl Literals {
     }
 }
 
-/// What stands between quotes, in small letters and without the signs of `LIKE` around it. Words that hold an odd quote
-/// (`don't`) give parts that are in no value.
+/// The texts between quotes, in small letters and without the signs of `LIKE` around them. Words that hold an odd
+/// quote (`don't`) give parts that are in no value.
 fn sql_literals(words: &[u8]) -> impl Iterator<Item = String> {
     let words = String::from_utf8_lossy(words).replace("''", "\u{fdd6}");
     let parts: Vec<String> = words

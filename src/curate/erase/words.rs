@@ -1,5 +1,7 @@
-//! Words of users on record that quote purged documents: reasons and conditions of commits, which are redacted; and words
-//! that are in use, expressions of fields, recipes of plans, how tokenizers were made: a purge names these first.
+//! Words of users on record that quote purged documents: redacted where they are history, reported where in use.
+//!
+//! Reasons and conditions of commits are redacted. Expressions of fields, recipes of plans and records of how
+//! tokenizers were made are in use: a purge names these before it begins.
 
 use super::PurgeProcedure;
 use super::rows;
@@ -22,7 +24,7 @@ enum WordsInUse {
 }
 
 impl WordsInUse {
-    /// All that a corpus has.
+    /// All words in use of a corpus.
     fn of(view: &View) -> Result<Vec<Self>, Error> {
         let mut found = Vec::new();
         for (field, record) in view.added_fields() {
@@ -55,7 +57,7 @@ impl WordsInUse {
         }
     }
 
-    /// Without the words that quote: a field is computed no more, a plan cannot be opened any more.
+    /// Removes the words that quote: the field is then computed no more, the plan cannot be opened any more.
     fn redact(
         self,
         batch: &mut CommitBatch<'_>,
@@ -101,9 +103,6 @@ fn without(json: &[u8], has: &mut dyn FnMut(&[u8]) -> bool) -> String {
 
 /// The words in use that quote a text, a key or a value of documents, by what they are; of what was purged nothing is left to be
 /// quoted. Without words in use no document is read.
-///
-/// # Errors
-/// [`Error`] when rows cannot be read.
 pub(crate) fn quoting(
     view: &View,
     documents: &RoaringTreemap,
@@ -193,7 +192,7 @@ pub(super) fn redact(
             changed.push((commit, written));
         }
     }
-    // Without what was before them they are not undone.
+    // Commits without the note of the state before them cannot be undone.
     let mut verbs = purge.writer.view().verbs()?;
     verbs.retain(|_, verb| redacted(&mut verb.before));
     let mut in_use = WordsInUse::of(purge.writer.view())?;
@@ -271,7 +270,7 @@ impl SpelledKeys {
         Self { keys: keys.into_iter().map(String::into_bytes).collect(), longest }
     }
 
-    /// Whether one of them is in `bytes`: each begins and ends with a quote.
+    /// Whether one of the keys is in `bytes`: each begins and ends with a quote.
     fn are_in(&self, bytes: &[u8]) -> bool {
         let is_quote = |byte: &u8| *byte == b'\'';
         let starts = bytes.iter().enumerate().filter(|(_, byte)| is_quote(byte));

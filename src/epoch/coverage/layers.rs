@@ -1,9 +1,9 @@
-//! Whole copies of documents as nested bitmaps, and how many passes documents have had.
+//! Counts how often whole documents are covered, as nested bitmaps, and how many passes documents have had.
 
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
-/// Whole copies of documents: layer `k` has the documents with more than `k` of them, so that each layer holds the
+/// Whole copies of documents: layer `k` has the documents with more than `k` copies, so that each layer contains the
 /// next one. The last layer is not empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CopyLayers(Vec<RoaringTreemap>);
@@ -91,7 +91,7 @@ impl CopyLayers {
     pub fn minus(&self, given: &Self) -> Self {
         let Some(all) = self.0.first() else { return Self::default() };
         let layer = |k: usize| {
-            // Of a document of which c copies are taken, layer k + c becomes layer k.
+            // Where c copies of a document are taken, its layer k + c becomes layer k.
             let above = self.0.iter().skip(k).enumerate();
             above.map(|(c, layer)| layer & given.exactly(c, all)).fold(
                 RoaringTreemap::new(),
@@ -117,7 +117,7 @@ impl CopyLayers {
         beyond
     }
 
-    /// The documents of `among` with exactly so many copies.
+    /// The documents of `among` with exactly `copies` copies.
     fn exactly(&self, copies: usize, among: &RoaringTreemap) -> RoaringTreemap {
         let mut documents = match copies.checked_sub(1) {
             None => among.clone(),
@@ -133,13 +133,13 @@ impl CopyLayers {
     }
 }
 
-/// How many passes each document has had: for each number of passes, the documents with exactly so many. A document
-/// that is in none has had none.
+/// How many passes each document has had: for each number of passes, the documents with exactly that number. A
+/// document in no set has had no pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocumentPasses(BTreeMap<u32, RoaringTreemap>);
 
 impl DocumentPasses {
-    /// Counts so many passes more of each document.
+    /// Counts `passes` more passes of each document.
     pub fn add(&mut self, documents: &RoaringTreemap, passes: u32) {
         if passes == 0 {
             return;
@@ -167,7 +167,7 @@ impl DocumentPasses {
         self.more_than(0)
     }
 
-    /// Documents that have had more than so many passes.
+    /// Documents that have had more than `passes` passes.
     #[must_use]
     pub fn more_than(&self, passes: u32) -> RoaringTreemap {
         let Some(from) = passes.checked_add(1) else { return RoaringTreemap::new() };
@@ -178,7 +178,7 @@ impl DocumentPasses {
         all
     }
 
-    /// (passes, documents of `among` that have had so many), ascending; those that have had none first.
+    /// (passes, documents of `among` that have had that many), ascending, from 0 passes on.
     #[must_use]
     pub fn levels(&self, among: &RoaringTreemap) -> Vec<(u32, RoaringTreemap)> {
         let mut none = among.clone();

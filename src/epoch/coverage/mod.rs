@@ -1,11 +1,11 @@
-//! What is owed of documents: how often each token of each document is in something.
+//! Coverage: how often each token of each document is in a set of rows, for instance in those still owed.
 //!
 //! One type says what a pass holds, what was given of it and what is left: whole documents as bitmaps of copies, others
 //! as sorted segments. Pinning, remainders, the account of an epoch and `verify` all count by it.
 //!
-//! Its laws: given and rest together are what was due, token by token, and what is given beyond that is an error that
-//! names the document; nothing depends on the order in which segments are given, nor on when they are joined. The form
-//! is canonical: a document of which a part was given has all that is left of it in segments, its whole copies too; any
+//! Given and rest together are what was due, token by token, and what is given beyond that is an error that names the
+//! document; nothing depends on the order in which segments are given, nor on when they are joined. The form is
+//! canonical: a document of which a part was given has all that is left of it in segments, its whole copies too; any
 //! other keeps its whole copies in the bitmaps, and its segments as they are.
 
 mod layers;
@@ -26,7 +26,7 @@ use roaring::RoaringTreemap;
 use spans::{TokenCounts, of_document};
 use std::collections::BTreeSet;
 
-/// How often each token of each document is in something: in a pass, among what was given, in what is left.
+/// How often each token of each document is covered: by a pass, by the rows given, or by what is left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coverage {
     /// Whole documents, as often as they come.
@@ -71,7 +71,7 @@ impl Coverage {
         self.parts.add(&other.parts);
     }
 
-    /// What it covers of these documents.
+    /// The coverage of these documents alone.
     #[must_use]
     pub fn only(&self, documents: &RoaringTreemap) -> Self {
         let parts = self.parts.filter(|document| documents.contains(document));
@@ -90,7 +90,7 @@ impl Coverage {
     /// # Errors
     /// `CoverageExcess` when more of a document was given than is here.
     pub fn minus(&self, given: &Self, policy: &PackPolicy) -> Result<Self, CoverageExcess> {
-        // One by one: documents given in part, and those of which a whole copy stands for parts.
+        // Documents given in part are subtracted one by one, and so are those whose parts a whole copy stands for.
         let exceeded = self.whole.exceeded_by(&given.whole);
         let single = given.parts.documents() | &exceeded;
         let whole = match single.is_empty() {
@@ -119,8 +119,8 @@ impl Coverage {
         Ok(Self { whole, parts: TokenSpans::new(parts) })
     }
 
-    /// The same tokens as rows of `policy` take them: its segments as long as can be and cut where a row is full,
-    /// unless paragraphs say where.
+    /// This coverage as rows of `policy` take it: segments are as long as can be and cut where a row is full, unless
+    /// they are cut at paragraphs.
     #[must_use]
     pub fn cut(mut self, policy: &PackPolicy) -> Self {
         if policy.cut_eos {
@@ -135,7 +135,7 @@ impl Coverage {
         self
     }
 
-    /// The same stored tokens where documents have other special tokens.
+    /// This coverage for documents with other special tokens: the stored tokens stay.
     #[must_use]
     pub fn convert(mut self, from: EffectiveSequence, to: EffectiveSequence) -> Self {
         if from != to {
@@ -171,7 +171,7 @@ fn left_of_document(
     Some(counts.segments(like, &cuts))
 }
 
-/// Collects what is given, segment by segment, in any order.
+/// Collects segments that are given, in any order.
 #[derive(Clone, Debug, Default)]
 pub struct CoverageCollector {
     whole: CopyLayers,

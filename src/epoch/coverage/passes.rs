@@ -1,10 +1,9 @@
-//! The documents a plan pins: for each source, its strata, what each pass over them holds, and the form in which that is
-//! stored.
+//! The documents that a plan pins: for each source its strata, and what each pass over a stratum holds, as stored.
 //!
-//! Passes that hold the same come as one [`PassRun`]. The first pass of an extended plan begins with what its parent
-//! left, and later ones hold only the documents whose passes are not used up.
+//! Passes that hold the same are stored as one [`PassRun`]. The first pass of an extended plan begins with what its
+//! parent left, and later ones hold only the documents whose passes are not used up.
 //!
-//! Plans that the first stored form can say are written in it, so that their bytes and hashes stay.
+//! A plan that the first stored form can express is written in that form, so that its bytes and hash stay.
 
 use super::{CopyLayers, Coverage, TokenSpans};
 use crate::epoch::error::EpochError;
@@ -44,7 +43,7 @@ pub struct PinnedStratum {
 pub struct PassRun {
     /// How many passes; of the last run of a stratum, 1.
     pub times: u32,
-    /// What each of them holds.
+    /// The documents and tokens that each of these passes holds.
     pub coverage: Coverage,
 }
 

@@ -1,4 +1,4 @@
-//! Parts of documents: which tokens of a document are covered, and how often, as sorted segments.
+//! Coverage of parts of documents: sorted segments that say which tokens are covered, and how often.
 
 use crate::epoch::pack::{EffectiveSequence, PackPolicy, Segment};
 use model::DocId;
@@ -6,7 +6,7 @@ use model::invariant::part;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Segments that are kept before those that touch are made one.
+/// The most segments that are kept before adjacent ones are joined.
 const UNJOINED: usize = 1 << 16;
 
 /// Segments of documents, ascending by document and offset (24 bytes each). A token that lies in `n` of them is covered
@@ -15,7 +15,7 @@ const UNJOINED: usize = 1 << 16;
 pub struct TokenSpans(Vec<Segment>);
 
 impl TokenSpans {
-    /// These segments.
+    /// The coverage by `segments`.
     #[must_use]
     pub fn new(mut segments: Vec<Segment>) -> Self {
         segments.sort_unstable();
@@ -54,13 +54,13 @@ impl TokenSpans {
         self.0.sort_unstable();
     }
 
-    /// Those of the documents for which `keep` says so.
+    /// The segments of documents for which `keep` holds.
     #[must_use]
     pub fn filter(&self, keep: impl Fn(u64) -> bool) -> Self {
         Self(self.0.iter().filter(|segment| keep(segment.document.0)).copied().collect())
     }
 
-    /// The same tokens, every segment as long as can be.
+    /// These tokens in segments that are as long as can be.
     #[must_use]
     pub fn joined(&self) -> Self {
         let mut joined = Vec::new();
@@ -74,26 +74,27 @@ impl TokenSpans {
         Self(joined)
     }
 
-    /// The same tokens, each segment within a row of `policy`.
+    /// These tokens in segments that each fit a row of `policy`.
     #[must_use]
     pub(in crate::epoch) fn cut(&self, policy: &PackPolicy) -> Self {
         Self::new(self.0.iter().flat_map(|segment| policy.pieces(*segment)).collect())
     }
 
-    /// The same stored tokens: what reaches the last one of its document has the EOS too, and none is an EOS alone.
+    /// These stored tokens, where a segment up to the last token of its document has the EOS too, and none is an EOS
+    /// alone.
     #[must_use]
     pub(in crate::epoch) fn with_own_eos(&self, policy: &PackPolicy) -> Self {
         Self::new(self.0.iter().filter_map(|segment| policy.with_own_eos(*segment)).collect())
     }
 
-    /// The same stored tokens where documents have other special tokens; what is only a special token vanishes.
+    /// These stored tokens for documents with other special tokens; a segment of special tokens alone vanishes.
     #[must_use]
     pub fn convert(&self, from: EffectiveSequence, to: EffectiveSequence) -> Self {
         Self::new(self.0.iter().filter_map(|segment| from.convert(to, segment)).collect())
     }
 }
 
-/// Segments that come in any order and are kept in little memory: those that touch are made one from time to time.
+/// Collects segments in any order and in little memory: adjacent ones are joined from time to time.
 #[derive(Clone, Debug, Default)]
 pub struct SpanCollector {
     segments: Vec<Segment>,
@@ -146,7 +147,7 @@ pub(super) fn of_document<'a>(segments: &mut &'a [Segment], document: DocId) -> 
 pub(super) struct TokenCounts(BTreeMap<u32, i64>);
 
 impl TokenCounts {
-    /// Covers `length` tokens from `offset` so many times more.
+    /// Covers `length` tokens from `offset` on `times` times more.
     pub fn change(&mut self, offset: u32, length: u32, times: i64) {
         *self.0.entry(offset).or_default() += times;
         *self.0.entry(offset.saturating_add(length)).or_default() -= times;

@@ -1,4 +1,4 @@
-//! The laws of what is owed, against lists of tokens.
+//! Tests of coverage against lists of single tokens.
 
 use super::*;
 use crate::epoch::recipe::LongDocuments;

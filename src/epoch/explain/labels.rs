@@ -1,4 +1,4 @@
-//! What of an epoch has no label, where documents say what is trained on: a loss over none of them is no number.
+//! Counts the rows, steps and documents of an epoch without a label, over which a loss is no number.
 
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 /// Numbers of ranks whose batches are looked at.
 const WORLDS: [u64; 4] = [1, 2, 4, 8];
-/// Rows that are looked at, at most, from the beginning of the epoch on: by who asks to have a plan explained, and by who
-/// plans, which should take no longer than it does without.
+/// The most rows that are searched from the beginning of the epoch on: when a plan is explained, and when it is made,
+/// which should take no longer for it.
 pub(super) const EXPLAINED_ROWS: u64 = 1 << 22;
 pub(super) const PLANNED_ROWS: u64 = 1 << 14;
 
@@ -37,11 +37,8 @@ pub struct LabelGaps {
     pub answers_cut_off: u64,
 }
 
-/// Looks at the first rows of a plan, so many at most; none where everything is trained on. The sources must be opened to
-/// give rows.
-///
-/// # Errors
-/// [`EpochError::Interrupted`]; [`EpochError::Store`].
+/// Searches the first rows of a plan, up to a limit; none where everything is trained on. The sources must be opened
+/// to give rows.
 pub(super) fn label_gaps(
     opened: &Arc<OpenPlan>,
     sampler: &BatchSampler,

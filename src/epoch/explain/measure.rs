@@ -1,5 +1,7 @@
-//! The mix along an epoch, what each source was due and had been given; and how much of its batches is padding, beside
-//! rows in batches as they come: what grouping by length is for.
+//! Measures the mix along an epoch, source by source, and the share of padding in its batches.
+//!
+//! The mix is measured as what each source was due and had been given. Padding is compared with that of rows in batches
+//! as they come: the difference is what grouping by length is for.
 
 use crate::epoch::error::EpochError;
 use crate::epoch::permutation::{Permutation, Purpose};
@@ -29,9 +31,6 @@ pub struct MixPoint {
 
 /// Moments of the epoch of `index`, equally far from each other in rows. Of the rows between a checkpoint and a moment the
 /// lengths are read: of some thousandths of an epoch each, or a thousand rows.
-///
-/// # Errors
-/// [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(super) fn points(
     opened: &OpenPlan,
     index: &EpochIndex,
@@ -56,7 +55,7 @@ pub(super) fn points(
     Ok(points)
 }
 
-/// The row behind so many of the stretches.
+/// The first row behind `stretch` of the stretches.
 fn at(rows: u64, stretch: u64, stretches: u64) -> u64 {
     let row = u128::from(rows) * u128::from(stretch) / u128::from(stretches.max(1));
     u64::try_from(row).unwrap_or(rows)
@@ -119,9 +118,6 @@ impl PaddingSum {
 
 /// Measures the epoch of `marks` by walking the lengths of its rows, no ids; none where rows come in no
 /// batches, or have one length.
-///
-/// # Errors
-/// [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(in crate::epoch) fn measure(
     opened: &OpenPlan,
     sampler: &BatchSampler,
@@ -146,7 +142,7 @@ pub(in crate::epoch) fn measure(
         }
         if grouped && sampler.window > 1 {
             match opened.is_listed() {
-                // They come grouped by another's order.
+                // Listed rows come grouped by another sampler's order: the rows to compare with are shuffled first.
                 true => shuffled.extend(rows.iter().cloned()),
                 false => {
                     let batches = plain.arrange(opened, rows.clone(), first)?;

@@ -1,4 +1,4 @@
-//! What an epoch will be, before a byte is written: rows, passes, losses, shares, steps.
+//! Explains what an epoch will be, before a byte is written: rows, passes, losses, shares, steps.
 
 mod labels;
 mod measure;
@@ -244,11 +244,8 @@ pub fn explain(
     })
 }
 
-/// What of a plan whoever trains on it should know: answers and labels that its first rows lose, and special tokens that
-/// come twice. A line each.
-///
-/// # Errors
-/// As [`explain`].
+/// Notes for people who train on a plan, a line each: answers and labels that its first rows lose, and special tokens
+/// that come twice.
 pub(crate) fn plan_notes(
     corpora: &Corpora,
     planned: &Plan,
@@ -275,7 +272,7 @@ pub(crate) fn plan_notes(
             true => Some(EpochIndex::first_with_rows(&opened, &sampler, interrupt)),
             false => None,
         };
-        // A plan without a batch is told of by whoever opens it.
+        // The error of a plan without a batch comes when it is opened.
         if let Some(Ok(marks)) = marks
             && let Some(gaps) =
                 labels::label_gaps(&opened, &sampler, &marks, labels::PLANNED_ROWS, interrupt)?
@@ -291,7 +288,7 @@ pub(crate) fn plan_notes(
     Ok(notes.lines().map(str::to_owned).collect())
 }
 
-/// What documents are in a row matters where they say what is trained on.
+/// The documents of a row matter where they say what is trained on.
 fn purpose(corpora: &Corpora, plan: &PlanHeader) -> Result<OpenPurpose, EpochError> {
     let tokenizer = corpora.tokenizer_named(&plan.tokenizer.name).map_err(EpochError::Stale)?;
     let has_loss = match tokenizer {
@@ -359,7 +356,7 @@ impl FillRate {
             }
             None => places,
         };
-        // Every row repeats a token, but the first one of a pass, which is not told here.
+        // Every row repeats a token but the first one of a pass, which is not known here.
         let repeated = if plan.recipe.pack.options.overlap { u128::from(all) } else { 0 };
         let padding_percent = match (plan.fixed_length(), batch_padding) {
             (true, _) if repeated > 0 => {

@@ -1,4 +1,7 @@
-//! What comes more than once: documents, and near copies of documents.
+//! Counts repeats in an epoch: documents that come more than once, and near copies of documents.
+//!
+//! The counts are taken from what passes hold, as bitmaps, so that no row is read. A pass that the epoch does not
+//! finish counts by its share.
 //!
 //! It is told from what passes hold, as bitmaps, so that no row is looked at. Of a pass that an epoch does not end, its
 //! share counts.
@@ -43,9 +46,6 @@ pub struct SourceRepeats {
 
 /// What of a source comes more than once, of which the epoch takes `tokens`; none where documents are drawn with
 /// replacement, which have no passes.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(super) fn repeats(
     corpora: &Corpora,
     rows: &SourceRows,
@@ -79,7 +79,7 @@ pub(super) fn repeats(
 }
 
 impl Repeats {
-    /// So far on the way from these counts to those of a pass more.
+    /// Interpolates from these counts to those of one more pass, by the share `share`.
     fn towards(&self, more: &Self, share: f64) -> Self {
         let between =
             |from: u64, to: u64| from + (share * to.saturating_sub(from) as f64).round() as u64;
@@ -97,7 +97,7 @@ impl Repeats {
 struct NearCopies(Vec<Vec<u64>>);
 
 impl NearCopies {
-    /// Those among `drawn`: only documents that are duplicates of another one are looked up.
+    /// The near copies among `drawn`; only documents that are duplicates of another one are looked up.
     fn among(corpora: &Corpora, drawn: &RoaringTreemap) -> Result<Self, EpochError> {
         let mut clusters: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for standing in [Standing::Exact, Standing::Near] {
@@ -126,14 +126,14 @@ struct PassSum {
     again: RoaringTreemap,
     /// Tokens of all copies of whole documents.
     tokens: u128,
-    /// Those of their first copies, where a pass that holds each of them once says so.
+    /// The tokens of the first copies, where a pass that holds each document once says so.
     first: Option<u64>,
     /// Documents of which parts come: tokens of all parts, and those of the document.
     parts: BTreeMap<u64, (u64, u32)>,
 }
 
 impl PassSum {
-    /// That of no pass of a source.
+    /// The count before any pass of a source.
     fn of(rows: &SourceRows) -> Result<Self, EpochError> {
         let policy = rows.rules().policy;
         let drops = |run| rows.histogram(run).keys().any(|length| policy.packed(*length) == 0);
@@ -145,7 +145,7 @@ impl PassSum {
         Ok(Self { packed, ..Self::default() })
     }
 
-    /// Counts so many passes of a source that hold what `pass` does.
+    /// Counts `times` passes of a source that each hold what `pass` does.
     fn add_passes(&mut self, rows: &SourceRows, pass: u32, times: u32) {
         if times == 0 {
             return;

@@ -1,4 +1,4 @@
-//! Documents that begin or end with special tokens of their own, to which a recipe adds the same once more.
+//! Finds documents that begin or end with special tokens which the recipe adds once more.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -8,7 +8,7 @@ use model::{DocId, Interrupt, TokenizerId};
 use serde::Serialize;
 use std::fmt;
 
-/// Documents that are looked at, at most: by who asks to have a plan explained, and by who plans.
+/// The most documents that are searched: when a plan is explained, and when it is made.
 pub(super) const EXPLAINED_DOCUMENTS: usize = 1 << 20;
 pub(super) const PLANNED_DOCUMENTS: usize = 1 << 12;
 /// Documents whose ids are read together.
@@ -27,10 +27,8 @@ pub struct SpecialRepeats {
     pub end_with_eos: u64,
 }
 
-/// Looks at the first documents of a plan, so many at most; none where it adds neither BOS nor EOS, or no document can have them.
-///
-/// # Errors
-/// [`EpochError::Interrupted`]; [`EpochError::Store`].
+/// Searches the first documents of a plan, up to a limit; none where it adds neither BOS nor EOS, or no document can
+/// have them.
 pub(super) fn special_repeats(
     corpora: &Corpora,
     planned: &Plan,
@@ -46,7 +44,7 @@ pub(super) fn special_repeats(
     let mut documents: Vec<DocId> = Vec::new();
     for form in corpora.text_forms()? {
         let (document, form) = form?;
-        // Of other documents the text is plain: what it spells are no special tokens.
+        // The text of other documents is plain: what it spells are no special tokens.
         if (form.specials || form.given.is_some()) && drawn.contains(document.0) {
             documents.push(document);
         }

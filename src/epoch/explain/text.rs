@@ -1,4 +1,4 @@
-//! An explanation as the command prints it.
+//! Formats an explanation as the command prints it.
 
 use super::{Explanation, Padding, SourceExplanation};
 use crate::epoch::planning::LeftOut;
@@ -97,7 +97,7 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// What a source draws from, by name as far as there are few.
+/// Writes the sources of the corpus that a source draws from, by name if they are few.
 fn write_origins(f: &mut fmt::Formatter<'_>, source: &SourceExplanation) -> fmt::Result {
     let names = source.draws_from.iter().take(NAMED).map(String::as_str);
     let names = names.collect::<Vec<_>>().join(", ");

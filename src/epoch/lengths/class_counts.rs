@@ -1,4 +1,4 @@
-//! Counts of documents by (length, group of blocks), in some three bytes each, and found by rank.
+//! Counts of documents by (length, group of blocks), in about three bytes each, with search by rank.
 
 use crate::epoch::pack::LengthHistogram;
 use model::invariant::part;
@@ -12,7 +12,7 @@ const LENGTH_BYTES: usize = 160;
 /// What a count takes beside its bytes: its part of a mark, and the room that lists grow into.
 const COUNT_BYTES: usize = 3;
 
-/// Of each length, the groups that hold it, ascending.
+/// For each length, the groups that hold it, ascending.
 #[derive(Default)]
 pub(super) struct LengthCounts {
     lengths: BTreeMap<u32, LengthRun>,
@@ -23,7 +23,7 @@ pub(super) struct LengthCounts {
 /// The counts of a length.
 #[derive(Default)]
 struct LengthRun {
-    /// Of each group how far it is behind the one before, and of how many documents, as varints.
+    /// For each group its distance from the one before and its number of documents, as varints.
     bytes: Vec<u8>,
     /// One every [`STEP`] counts, but the first.
     marks: Vec<SkipMark>,
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Counts took twenty bytes: groups were of so many blocks that a look went through several of them.
+    /// Counts took twenty bytes, and groups had so many blocks that a look-up went through several.
     #[test]
     fn a_count_takes_few_bytes_and_a_look_goes_through_few_counts() {
         let mut runs = LengthCounts::default();

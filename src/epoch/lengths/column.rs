@@ -1,4 +1,4 @@
-//! Lengths of documents, scanned block by block.
+//! Scans the length column of documents block by block.
 
 use super::counter::{LengthCounter, effective, find};
 use crate::corpus::Corpora;
@@ -22,7 +22,7 @@ pub(in crate::epoch) struct LengthReader {
     pub tokenizer_name: Arc<str>,
     /// Tokens put around every document.
     pub overhead: u32,
-    /// Documents by stored tokens, where one scan has told them of every selection that will be counted.
+    /// Documents by stored tokens, where one scan counted them for every selection that will be counted.
     pub known: Option<Arc<LengthHistogram>>,
     /// Sets of documents that are opened together and share the memory for finding documents.
     pub sharing: usize,
@@ -81,8 +81,8 @@ impl LengthReader {
         Ok(())
     }
 
-    /// The slot of the document `within` those of `selection` in a block that have effective `length`;
-    /// else how many of them there are.
+    /// The slot of the document number `within` among the documents of `selection` in a block that have effective
+    /// `length`; else how many there are.
     ///
     /// # Errors
     /// [`EpochError::Store`].
@@ -187,9 +187,6 @@ pub(in crate::epoch) fn blocks_and_slots(selection: &RoaringTreemap, mut each: i
 }
 
 /// Stored tokens of some documents; those never encoded have none.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(in crate::epoch) fn count_tokens(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -206,12 +203,9 @@ pub(in crate::epoch) fn count_tokens(
     Ok(tokens)
 }
 
-/// The documents of `selection` whose stored token count is at least `min_tokens`; those never
-/// encoded stay, so that the scan that follows names them. With them, how many there are of each count,
-/// where all of them have one below 2^32 - 2.
-///
-/// # Errors
-/// [`EpochError::Store`].
+/// The documents of `selection` whose stored token count is at least `min_tokens`; documents never encoded stay, so
+/// that the scan that follows names them. Beside them the number of documents of each count, where all have a count
+/// below 2^32 - 2.
 pub(in crate::epoch) fn with_tokens(
     corpora: &Corpora,
     tokenizer: TokenizerId,

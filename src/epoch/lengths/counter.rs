@@ -1,4 +1,4 @@
-//! Counts the lengths of a block straight from where they lie in the store.
+//! Counts the lengths of a block in its stored bytes, without decoding it.
 
 use model::invariant::part;
 use std::ops::RangeInclusive;
@@ -96,7 +96,7 @@ pub(in crate::epoch) fn effective(
     u32::try_from(values.get(slot)?).ok()?.checked_add(overhead)
 }
 
-/// The slot of the document `within` those of `ranges` whose stored length is `stored`; else how many
+/// The slot of the document number `within` among those of `ranges` whose stored length is `stored`; else how many
 /// there are.
 pub(in crate::epoch) fn find(
     values: &NumberBlockRef<'_>,

@@ -1,4 +1,4 @@
-//! What is counted and found in place is what the decoded lengths say.
+//! Tests that counts and searches in stored blocks agree with the decoded lengths.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -132,7 +132,7 @@ proptest! {
         let mut histogram = LengthHistogram::new();
         let counted = lengths.count(&selection, &mut histogram);
         let layers = [selection.clone(), self::selection(counts.len(), 2, false)];
-        // With no block sorted, some, or all of them.
+        // The room is for none, some, or all of the blocks sorted.
         let room = IndexMemory { counts: few << 8, blocks: few % 3 };
         let index = LengthIndex::within(&lengths, &layers[..1], room);
         if let Some((missing, _)) = plain.iter().find(|(_, length)| length.is_none()) {
@@ -158,7 +158,7 @@ proptest! {
             for rank in [0, ids.len() / 2, ids.len() - 1] {
                 let id = index.select(&lengths, &layers[..1], *length, rank as u64).unwrap();
                 prop_assert_eq!(id.0, ids[rank]);
-                // As where there are too many blocks to keep them sorted.
+                // This search is used where there are too many blocks to keep them sorted.
                 let mut within = rank as u64;
                 for (block, _) in blocks_of(&selection) {
                     match lengths.find(&selection, block, *length, within).unwrap() {

@@ -25,7 +25,7 @@ pub(in crate::epoch) struct IndexMemory {
 }
 
 impl IndexMemory {
-    /// Of `memory` bytes for queries, an eighth for counts and a quarter for sorted blocks, divided among
+    /// Divides `memory` bytes for queries: an eighth for counts and a quarter for sorted blocks, divided among
     /// `sharing` sets of documents.
     pub fn of(memory: usize, sharing: usize) -> Self {
         let each = memory / 8 / sharing.max(1);
@@ -69,7 +69,7 @@ impl LengthIndex {
         Self::within(lengths, layers, room)
     }
 
-    /// As [`ClassIndex::of`], in about so much room.
+    /// The index of [`ClassIndex::of`], in about `room`.
     pub(in crate::epoch) fn within(
         lengths: &LengthReader,
         layers: &[RoaringTreemap],
@@ -129,7 +129,7 @@ impl LengthIndex {
         Err(none())
     }
 
-    /// The document `within` those of the block in place `at` that have `length`; else how many have it.
+    /// The document number `within` among those of the block in place `at` that have `length`; else how many have it.
     fn find(
         &self,
         lengths: &LengthReader,

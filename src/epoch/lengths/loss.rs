@@ -49,9 +49,6 @@ impl LossReader {
 
     /// The trained spans of a document of effective `length`, in its effective sequence; none: all of it.
     /// BOS is never trained where spans say what is; EOS is when the last stored token is.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
     fn document(&self, document: DocId, length: u32) -> Result<Option<Vec<LossSpan>>, EpochError> {
         if !self.any {
             return Ok(None);

@@ -1,8 +1,7 @@
-//! Lengths of documents, as planning and packing see them: scanned from the store block by block, never held for a
-//! whole corpus.
+//! Lengths of documents for planning and packing: scanned from the store block by block, never held for a whole corpus.
 //!
-//! `column` reads the length column, `counter` counts its blocks where they lie, `index` finds the documents of a length
-//! by their rank, `loss` says which tokens are trained on.
+//! `column` reads the length column, `counter` counts its blocks in their stored bytes, `index` finds the documents of
+//! a length by their rank, `loss` says which tokens are trained on.
 
 mod class_counts;
 mod column;

@@ -1,4 +1,4 @@
-//! A corpus of lengths alone for unit tests: documents that have a number of tokens and no text.
+//! A corpus of lengths alone, for unit tests: its documents have a number of tokens and no text.
 
 use model::{DedupMode, Policy, TokenizerId};
 use store::{self, CommitRecord, MemoryBudget, StoreWriter, TokenizerFiles, TokenizerRecord};

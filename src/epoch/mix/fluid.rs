@@ -1,5 +1,7 @@
-//! What each source should have had when so much was given in all, ramps between mixes included, and the exact moment
-//! when a source's share reaches an amount.
+//! The fluid share of each source: the exact amount that it is due when a given amount was given in all.
+//!
+//! Ramps between mixes are included, and so is the inverse: the exact moment at which a source's share reaches an
+//! amount.
 //!
 //! A ramp is a stretch on which shares go in a straight line from one mix to another, cut into equal linear pieces. The
 //! amount of a source is then a parabola. With `n` pieces, breakpoint `j` is at `length * j / n` and its amount there is
@@ -65,7 +67,7 @@ pub struct Fluid {
 }
 
 impl Fluid {
-    /// The same weights for ever, exactly: `W_i(T) = T * weight_i / sum of weights`.
+    /// The fluid of constant weights, exactly: `W_i(T) = T * weight_i / sum of weights`.
     ///
     /// A weight of zero never gets anything; with no positive weight nothing is ever due.
     #[must_use]
@@ -293,7 +295,7 @@ impl Fluid {
         self.amounts.get(stretch * self.sources + source).copied()
     }
 
-    /// Of a linear stretch: its run, what the source gains on it, and whether it continues for ever.
+    /// The run of a linear stretch, what the source gains on it, and whether it continues for ever.
     fn line(&self, stretch: usize, source: usize) -> Option<(u64, u64, bool)> {
         match self.starts.get(stretch + 1) {
             None => Some((self.last_run, self.last_rise.get(source).copied()?, true)),
@@ -434,7 +436,7 @@ pub(super) struct Parabola {
     pub log_pieces: u32,
     /// Half of what each source would have with the shares of the start, in fractions of an amount.
     from: Vec<u64>,
-    /// The same with the shares of the end.
+    /// The shares at the end of the ramp.
     to: Vec<u64>,
 }
 

@@ -1,9 +1,9 @@
-//! Which source gives the next row: shares that are exact at every prefix, in integers.
+//! Chooses which source gives the next row, so that shares are exact at every prefix, in integers.
 //!
 //! Amounts are in the unit of the mix, whichever it is: tokens, loss tokens, documents or rows.
 //!
 //! Stages: `shares` (what each source is worth) -> [`Fluid`] (what each source should have had at any moment) ->
-//! [`Scheduler`] (whole rows, never further than one row from the fluid). Nothing here reads the store.
+//! [`Scheduler`] (whole rows, never further than one row from the fluid). The room does not read the store.
 
 mod fluid;
 mod scheduler;

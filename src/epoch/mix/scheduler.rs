@@ -1,4 +1,4 @@
-//! Whole rows from a fluid: among the sources that are due, the one whose next row is needed first.
+//! Schedules whole rows from fluid shares: among the sources that are due, the one whose next row is needed first.
 //!
 //! A row of a source is due from the moment its fluid share begins to serve it, the end of its plateau at what the
 //! source has emitted, and it has its deadline when the share has served all of it. Of the rows that are due, the one
@@ -30,7 +30,8 @@ pub struct Scheduler {
     total: u64,
 }
 
-/// What is known of a source's next row; a function of the fluid, of what it has emitted and of the row.
+/// The eligible time and the deadline of a source's next row: a function of the fluid, of what the source has emitted
+/// and of the row.
 #[derive(Clone, Debug, Default)]
 struct Lane {
     /// The total from which it is due; the largest number when its share never grows again.
@@ -53,7 +54,7 @@ impl Scheduler {
         scheduler
     }
 
-    /// Goes to where the sources had emitted this much; what follows is what followed then.
+    /// Restores the state in which the sources had emitted this much; the same picks follow as then.
     ///
     /// Amounts that are missing are 0, those of sources that do not exist are ignored.
     pub fn restore(&mut self, mut emitted: Vec<u64>) {
@@ -87,8 +88,8 @@ impl Scheduler {
     /// The source that goes next; `next` gives the amount of each source's next row, or none where it has no
     /// more: such a source has the earliest deadline of all, so that running out shows. Ties by order.
     ///
-    /// It changes nothing but what is remembered of deadlines. A source without a share at present is picked only
-    /// while it is owed something. None only when there is no source with a share at all.
+    /// A pick changes nothing but the deadlines that are remembered. A source without a share at present is picked
+    /// only while it is owed something. None only when no source has a share at all.
     #[must_use]
     pub fn pick(&mut self, next: impl Fn(usize) -> Option<u64>) -> Option<usize> {
         let mut best: Option<(usize, u64)> = None;

@@ -1,5 +1,6 @@
-//! What sources are worth: the rules that turn sizes, weights and fixed amounts into integers; what can be wrong with
-//! them, as values, so that a caller can word them with the names of sources.
+//! Turns sizes, weights and fixed amounts of sources into integer shares.
+//!
+//! What can be wrong with them is returned as values, so that a caller can word it with the names of sources.
 
 use thiserror::Error;
 
@@ -180,7 +181,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// `weights` in proportion, with a sum of at most `limit`; what was positive stays so.
+/// Scales `weights` to a sum of at most `limit`; positive weights stay positive.
 pub(super) fn bounded(weights: &[u64], limit: u64) -> Vec<u64> {
     let mut weights = reduced(weights);
     while weights.iter().map(|weight| u128::from(*weight)).sum::<u128>() > u128::from(limit)

@@ -1,14 +1,13 @@
-//! Best-fit-decreasing over counts of sizes: the rows of per-item best-fit-decreasing, by the bulk.
+//! Best-fit-decreasing bin packing over counts of sizes: the rows of per-item packing, many at a time.
 //!
-//! Sizes are taken from the largest down. With `k` items of size `x` left, the rows with the least
-//! free space `s >= x` are taken; each holds `s / x` more copies, and per-item packing would fill one
-//! such row before the next, because the row just begun has less space than the others. So whole rows
-//! get `s / x` copies, at most one gets the rest, and when no row has room, new ones are opened. That
-//! is per-item packing exactly. Giving each row one copy in turn is not: with capacity 20, sizes
-//! 12, 12, 4, 4, 3, 3, 2 would take three rows so, and take two.
+//! Sizes are taken from the largest down. With `k` items of size `x` left, the rows with the least free space `s >= x`
+//! are taken; each holds `s / x` more copies, and per-item packing would fill one such row before the next, because the
+//! row just begun has less space than the others. So whole rows get `s / x` copies, at most one gets the rest, and when
+//! no row has room, new ones are opened. That is per-item packing exactly. To give each row one copy in turn is another
+//! packing: with capacity 20, sizes 12, 12, 4, 4, 3, 3, 2 would then take three rows, and take two here.
 //!
-//! The outcome is a list of patterns (sizes of a row, and how many rows have them) whose length
-//! depends on the capacity and not on the number of documents.
+//! The outcome is a list of patterns (sizes of a row, and how many rows have them) whose length depends on the capacity
+//! and not on the number of documents.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -56,7 +55,7 @@ struct FillNode {
     copies: u32,
 }
 
-/// Rows by free space; those of equal space in order of arrival.
+/// Rows by free space; rows of equal space are in order of arrival.
 struct RowFilling {
     nodes: Vec<FillNode>,
     open: BTreeMap<u32, VecDeque<(usize, u64)>>,

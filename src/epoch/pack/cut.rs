@@ -1,10 +1,10 @@
-//! Rows cut from documents in their order: greedy (next-fit), concat, and one document a row.
+//! Cuts rows from documents in their order: greedy (next-fit), concat, and one document a row.
 
 use super::{PackPolicy, Segment};
 use crate::epoch::recipe::PackKind;
 
-/// Cuts the rows of one pass. Rows keep the order of what they are cut from: whole documents (as
-/// fragments from 0 to what is packed of them) and fragments.
+/// Cuts the rows of one pass. Rows keep the order of the documents and fragments that they are cut from; a whole
+/// document is a fragment from 0 to its packed length.
 #[derive(Clone, Debug)]
 pub struct RowCutter {
     policy: PackPolicy,
@@ -27,8 +27,7 @@ impl RowCutter {
         Self { policy, current: Some((fragment, placed)), row: Vec::new(), used: 0 }
     }
 
-    /// Tokens of the last fragment taken that are placed, between two rows; all of them where none is
-    /// under way.
+    /// Placed tokens of the last fragment taken, between two rows; all its tokens where none is under way.
     #[must_use]
     pub fn placed(&self) -> Option<u32> {
         self.current

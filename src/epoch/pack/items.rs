@@ -1,4 +1,4 @@
-//! A histogram of lengths as items by size: full chunks of long documents, everything shorter, and fragments.
+//! Turns a histogram of lengths into items by size: full chunks of long documents, everything shorter, and fragments.
 
 use super::{LengthHistogram, PackPolicy, Segment};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ struct LengthShare {
 /// Where an item lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PackItem {
-    /// In the document of some rank among those of its length.
+    /// An item of the document that has some rank among those of its length.
     Ranked {
         /// Effective length of its document.
         length: u32,
@@ -47,7 +47,7 @@ pub enum PackItem {
         /// Its tokens.
         tokens: u32,
     },
-    /// It is a part of a document.
+    /// A part of a document.
     Part(Segment),
 }
 

@@ -1,4 +1,4 @@
-//! Packing: how documents become rows. Works on lengths only; knows no store and no token ids.
+//! Packing: how documents become rows, by their lengths alone, without a store and without token ids.
 //!
 //! `policy` says how many tokens of a document are packed and how it is cut; `items` turns a
 //! histogram of lengths into items by size; `best_fit` packs items by the bulk; `cut` walks documents
@@ -67,7 +67,7 @@ pub struct EffectiveSequence {
 }
 
 impl EffectiveSequence {
-    /// That of documents with these special tokens.
+    /// The effective sequence of documents with these special tokens.
     #[must_use]
     pub(in crate::epoch) const fn of(specials: &SpecialIds) -> Self {
         Self { bos: specials.bos.is_some(), eos: specials.eos.is_some() }
@@ -88,8 +88,8 @@ impl EffectiveSequence {
         (stored(segment.offset), stored(segment.end()))
     }
 
-    /// The same stored tokens where documents have other special tokens: what begins its document begins with the new
-    /// BOS, what ends it with the new EOS. None of a segment without a stored token.
+    /// Converts a segment to documents with other special tokens, with the same stored tokens: what begins its
+    /// document begins with the new BOS, what ends it with the new EOS. None of a segment without a stored token.
     #[must_use]
     pub fn convert(self, to: Self, segment: &Segment) -> Option<Segment> {
         let (first, end) = self.stored(segment);

@@ -1,4 +1,4 @@
-//! How many tokens of a document are packed, and where it is cut.
+//! The packing policy: how many tokens of a document are packed, and where it is cut.
 
 use super::{LengthHistogram, Segment};
 use crate::epoch::recipe::{LongDocuments, PackKind};
@@ -145,13 +145,13 @@ impl PackPolicy {
         (length > 1).then_some(Segment { length, ..part })
     }
 
-    /// Places that so many tokens of a document take up in a row.
+    /// Places that `tokens` tokens of a document take up in a row.
     #[must_use]
     pub const fn slot(&self, tokens: u32) -> u32 {
         tokens.next_multiple_of(self.multiple)
     }
 
-    /// Tokens at the end of a pass of so many that fill no row, where those are left out.
+    /// Tokens at the end of a pass of `tokens` tokens that fill no row, where such tokens are left out.
     #[must_use]
     pub fn partial(&self, tokens: u64) -> u64 {
         let capacity = u64::from(self.capacity.max(1));
@@ -164,8 +164,8 @@ impl PackPolicy {
         }
     }
 
-    /// Tokens that rows have of a whole document of effective `length`; with `concat` those of the document alone, since
-    /// the rows decide how many EOS there are besides.
+    /// Tokens that rows have of a whole document of effective `length`; with `concat` only the document's own, since
+    /// the rows decide how many EOS are added.
     #[must_use]
     pub fn row_tokens(&self, length: u32) -> u64 {
         if self.kind == PackKind::Concat {

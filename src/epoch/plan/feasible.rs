@@ -1,4 +1,4 @@
-//! Whether the passes of the sources reach to the end of an epoch, and the settings with which they would.
+//! Checks that the passes of the sources last to the end of an epoch, and computes settings with which they would.
 
 use super::{EPOCHS, PlanHeader, PlannedSource, RowRules, largest_total, narrow};
 use crate::epoch::error::{EpochError, ShortSource};
@@ -6,7 +6,7 @@ use crate::epoch::recipe::{MixMethod, SourceRecipe};
 use model::invariant;
 
 impl PlanHeader {
-    /// Whether the passes of every source reach to the end of `epoch`.
+    /// Checks that the passes of every source reach to the end of `epoch`.
     ///
     /// # Errors
     /// [`EpochError::Infeasible`] naming the sources that do not; [`EpochError::OutOfRange`] for an epoch that no plan has.
@@ -14,11 +14,8 @@ impl PlanHeader {
         self.check_reach(epoch, None)
     }
 
-    /// The same of the first epoch of a plan that is made. `before` are the passes of each source that are over, which
-    /// `max_repeats` of a recipe counts too.
-    ///
-    /// # Errors
-    /// As [`PlanHeader::check_feasible`].
+    /// Checks the first epoch of a plan that is made, as [`PlanHeader::check_feasible`] does. `before` are the passes
+    /// of each source that are over, which `max_repeats` of a recipe counts too.
     pub(in crate::epoch) fn check_first_epoch(&self, before: &[u32]) -> Result<(), EpochError> {
         self.check_reach(0, Some(before))
     }
@@ -95,7 +92,7 @@ impl PlanHeader {
             (sum, least) = (sum.saturating_add(amount), least.min(amount));
         }
         let rest: u64 = shared.iter().map(|source| source.weight).sum();
-        // Of several their amounts are rounded: a share may be one more.
+        // Amounts of several sources are rounded: a share may be one more.
         let rounded = u64::from(shared.len() > 1);
         let most = shared.iter().filter_map(|source| {
             let share = u128::from(source.weight) + u128::from(rounded);
@@ -149,10 +146,10 @@ impl PlanHeader {
 }
 
 impl PlannedSource {
-    /// Passes that surely count so much.
+    /// The number of passes that surely count `amount`.
     fn passes_for(&self, amount: u64, rules: &RowRules) -> u64 {
         let later = self.fewest_later(rules).max(1);
-        // What passes that differ count is known of those together that there are.
+        // Where passes differ, only the sum over the existing ones is known.
         let (known, passes) = match rules.passes_differ() {
             true => (self.amount, 1),
             false => (self.available(), u64::from(self.max_repeats)),

@@ -1,5 +1,4 @@
-//! What documents say is trained on, what an output can carry of that, and the refusal of an output
-//! that would lose it.
+//! Settles what documents say is trained on in a plan, and refuses an output that would lose it.
 
 use super::PlanHeader;
 use crate::corpus::Corpora;
@@ -56,11 +55,8 @@ pub(in crate::epoch) fn documents<'a>(
     pinned.into_iter().map(|source| source.documents()).fold(RoaringTreemap::new(), |a, b| a | b)
 }
 
-/// Whether any of `documents` says what of it is trained on. Not whether any document does: what is
-/// written of a plan must not change with what is ingested after it.
-///
-/// # Errors
-/// [`EpochError::Store`].
+/// Whether any of `documents` says which of its tokens are trained on. Other documents do not matter: the output of a
+/// plan must not change with later ingests.
 pub(in crate::epoch) fn any(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -76,9 +72,6 @@ pub(in crate::epoch) fn any(
 }
 
 /// What `documents` say, read until `enough`, block by block.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(in crate::epoch) fn summarise_loss(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -125,9 +118,6 @@ fn settle(
 }
 
 /// Refuses the output of a plan that would lose what its documents say of their loss, unless the recipe says so.
-///
-/// # Errors
-/// As [`check_output`].
 pub(in crate::epoch) fn check(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -138,11 +128,8 @@ pub(in crate::epoch) fn check(
     check_output(corpora, tokenizer, &plan.recipe.output, &columns, || documents(pinned))
 }
 
-/// Refuses what is given of rows of `documents` when it would lose what they say of their loss, by the rule of
-/// files: `given` is the output that holds as much.
-///
-/// # Errors
-/// As [`check_output`].
+/// Refuses views of rows of `documents` that would lose what the documents say of their loss, by the rule for files:
+/// `given` is the output that holds as much.
 pub(in crate::epoch) fn check_views(
     corpora: &Corpora,
     tokenizer: TokenizerId,
@@ -159,11 +146,8 @@ struct ColumnWording {
     among: &'static str,
 }
 
-/// A document that says more of its loss than is given of rows of `documents`; none where `given` says that what is lost
-/// is not wanted.
-///
-/// # Errors
-/// [`EpochError::Store`].
+/// A document that says more of its loss than the given rows of `documents` carry; none where `given` says that the
+/// rest is not wanted.
 pub(in crate::epoch) fn lost(
     corpora: &Corpora,
     tokenizer: TokenizerId,

@@ -44,7 +44,7 @@ impl Plan {
         Self { plan, pinned, stored: None }
     }
 
-    /// The same plan, whose stored marks are not believed: what is opened follows from the plan alone.
+    /// This plan without its stored marks: what is opened follows from the plan alone.
     pub(in crate::epoch) fn without_checkpoints(&self) -> Self {
         Self::unstored(self.plan.clone(), self.pinned.clone())
     }
@@ -297,7 +297,7 @@ impl PlanHeader {
         SegmentLayout::of(&self.recipe, &self.tokenizer.specials)
     }
 
-    /// Places that so many tokens of a document take up in a row.
+    /// Places that `tokens` tokens of a document take up in a row.
     pub(in crate::epoch) fn slot(&self, tokens: u32) -> u32 {
         self.layout().slot(tokens)
     }
@@ -351,10 +351,10 @@ impl PlannedSource {
         self.later_amounts.clone()
     }
 
-    /// What each further pass counts, however many there are. Where passes count differently, the average of those
-    /// that were walked does not hold for more of them; what does is the rows that their tokens fill, of which
-    /// every stratum may leave the last one, and the tokens of the documents: to these a row adds one EOS at most, which
-    /// counts for no more than the token before it.
+    /// The least that each further pass counts, however many there are. Where passes count differently, the average of
+    /// the walked ones does not hold for more passes. These bounds hold: the rows that the tokens fill, less a last
+    /// row a stratum, and the tokens of the documents, to which a row adds at most one EOS, which counts no more than
+    /// the token before it.
     fn fewest_later(&self, rules: &RowRules) -> u64 {
         if !rules.passes_differ() {
             return self.later().last().map_or(0, |run| run.amount);
@@ -387,7 +387,7 @@ impl PlannedSource {
             let whole = later.checked_div(run.amount).unwrap_or(0).min(run.passes.into());
             passes += whole;
             later -= whole * run.amount;
-            // Those of the next run come behind all of these.
+            // Passes of the next run come behind all of these.
             if whole < run.passes.into() {
                 break;
             }

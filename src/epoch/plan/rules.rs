@@ -1,4 +1,4 @@
-//! What a plan decides of the rows of a source, besides its documents: how they are packed, ordered and counted.
+//! The rules of a plan for the rows of a source: how documents are packed, ordered and counted.
 
 use crate::epoch::pack::PackPolicy;
 use crate::epoch::recipe::{
@@ -148,12 +148,12 @@ impl SegmentLayout {
         }
     }
 
-    /// Places that so many tokens of a document take up in a row.
+    /// Places that `tokens` tokens of a document take up in a row.
     pub const fn slot(&self, tokens: u32) -> u32 {
         tokens.next_multiple_of(self.multiple)
     }
 
-    /// Places that segments of so many tokens take up in a row, with those that are left free.
+    /// Places that segments of these `lengths` take up in a row, with the places left free.
     pub fn used(&self, lengths: impl Iterator<Item = u32>) -> u64 {
         let slot = |length: u32| u64::from(length).next_multiple_of(self.multiple.into());
         lengths.map(slot).sum::<u64>() + u64::from(self.spare)

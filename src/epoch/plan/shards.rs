@@ -1,4 +1,4 @@
-//! The corpora beside the first one that a plan draws from, told again by texts that it draws from them.
+//! The other corpora that a plan draws from, recognised again by texts that it draws from them.
 
 use super::Plan;
 use super::masks::documents;
@@ -59,10 +59,7 @@ pub(in crate::epoch) fn shards(
     Ok(told.split_off(1))
 }
 
-/// Refuses other corpora than those that a plan draws from, and the same ones in another order.
-///
-/// # Errors
-/// [`EpochError::OtherShard`]; [`EpochError::Store`].
+/// Refuses corpora other than those that a plan draws from, and these in another order.
 pub(in crate::epoch) fn check_shards(corpora: &Corpora, planned: &Plan) -> Result<(), EpochError> {
     let expected = &planned.plan.shards;
     if expected.is_empty() {
@@ -91,7 +88,7 @@ fn texts(view: &View, documents: &RoaringTreemap) -> Result<String, EpochError> 
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// At most [`TEXTS`] of so many ranks: all, or the first, the last and some at equal distances between.
+/// At most [`TEXTS`] of `count` ranks: all, or the first, the last and some at equal distances between.
 fn ranks(count: u64) -> impl Iterator<Item = u64> {
     let told = count.min(TEXTS);
     let (last, steps) = (u128::from(count.saturating_sub(1)), u128::from(told.max(2) - 1));

@@ -1,4 +1,4 @@
-//! Documents that say what of them is trained on, and have too few labels in the rows of a plan.
+//! Finds documents that say what of them is trained on and have too few labels in the rows of a plan.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -22,9 +22,6 @@ impl FewLabels {
     pub(super) const LEAST: u64 = 1;
 
     /// Finds them in one scan of what documents say is trained on; nothing is read where no document says anything.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
     pub(super) fn of(
         corpora: &Corpora,
         recipe: &Recipe,
@@ -52,10 +49,7 @@ impl FewLabels {
         Ok(Self { by_limit })
     }
 
-    /// Those that a plan leaves out; a plan that does not say so leaves out none.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
+    /// The documents that a plan leaves out; a plan that does not say so leaves out none.
     pub(super) fn of_plan(
         corpora: &Corpora,
         plan: &PlanHeader,
@@ -67,13 +61,13 @@ impl FewLabels {
         }
     }
 
-    /// The same without some documents.
+    /// Drops `documents` from these sets.
     pub(super) fn without(mut self, documents: &RoaringTreemap) -> Self {
         self.by_limit.values_mut().for_each(|few| *few -= documents);
         self
     }
 
-    /// Those of a source with this policy.
+    /// The documents that a source with this policy leaves out.
     pub(super) fn of_source(&self, policy: &PackPolicy) -> Option<&RoaringTreemap> {
         self.by_limit.get(&limit(policy)).filter(|few| !few.is_empty())
     }

@@ -1,5 +1,6 @@
-//! Why documents that a plan could draw are not in it: an account that adds up, source by source; and what the plans of
-//! both sides of a holdout lack together.
+//! Accounts for documents that a plan could draw and does not: reasons that add up, source by source.
+//!
+//! For both sides of a holdout it says what the two plans lack together.
 
 use super::labels::FewLabels;
 use super::moment::PlanMoment;

@@ -1,4 +1,4 @@
-//! Refuses plans that cannot be had: rows that find no room in memory, rows that a format cannot fill, epochs without rows.
+//! Refuses plans that cannot be had: rows too large for memory or for a format, epochs without rows.
 //!
 //! A plan whose first epoch has no row is refused, even if a later one would have some: nobody could begin it. Where
 //! rows are carried, one epoch with a batch is enough.
@@ -21,9 +21,6 @@ const BATCHES: u128 = 2;
 
 /// Refuses a plan whose batches have more rows than an epoch. Rows are counted only where there are few for the size of a
 /// batch. Where rows are carried, a later epoch may be the first one with a batch.
-///
-/// # Errors
-/// [`EpochError::NoRows`]; [`EpochError::Interrupted`]; [`EpochError::Store`].
 pub(super) fn check_rows(
     corpora: &Corpora,
     planned: &Plan,
@@ -40,7 +37,7 @@ pub(super) fn check_rows(
     EpochIndex::first_with_rows(&opened, &sampler, interrupt).map(|_| ())
 }
 
-/// Rows of an epoch, about: in proportion to what it takes of each pass, rounded up.
+/// The approximate rows of an epoch: in proportion to its share of each pass, rounded up.
 fn about_rows(plan: &PlanHeader) -> u128 {
     let of_source = |source: &PlannedSource| {
         let rows = u128::from(source.rows) * u128::from(source.expected);
@@ -49,8 +46,8 @@ fn about_rows(plan: &PlanHeader) -> u128 {
     plan.sources.iter().map(of_source).sum()
 }
 
-/// Rows of an epoch, at least, about: those of the first passes, and of what is taken beyond them so many as its tokens
-/// fill. The first pass of an extension may have many short rows, and the passes behind it few long ones.
+/// An approximate lower bound of the rows of an epoch: those of the first passes, and for the rest as many as its
+/// tokens fill. The first pass of an extension may have many short rows, and the passes behind it few long ones.
 fn least_rows(plan: &PlanHeader) -> u128 {
     let of_source = |source: &PlannedSource| {
         let beyond = u128::from(source.expected.saturating_sub(source.amount));
@@ -96,7 +93,7 @@ pub(super) fn check_window(plan: &PlanHeader, memory: u64) -> Result<(), EpochEr
     )))
 }
 
-/// Whether the format can hold the rows of a plan as they are.
+/// Refuses a plan whose rows the format cannot hold as they are.
 ///
 /// # Errors
 /// [`EpochError::PadNeeded`]; those of the format.

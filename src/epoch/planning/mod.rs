@@ -1,10 +1,10 @@
-//! From a recipe and a snapshot to a plan: which documents, how long, how many rows, which shares.
+//! Makes a plan from a recipe and a snapshot: which documents, how long, how many rows, which shares.
 //!
-//! `resolve` says once what names and defaults stand for (of sources: `origins`), `moment` answers for the corpora as they
-//! were, `select` finds the documents of each source and `suites` keeps suites out; `strata` puts them in classes for a
-//! curriculum, `pin` makes passes of them, `shares` counts their rows and sets what each source gives, `limits` refuses
-//! what finds no room or fills no batch, `labels` finds documents without enough labels, and `left_out` accounts for what
-//! is not drawn.
+//! `resolve` says once what names and defaults stand for (of sources: `origins`), `moment` answers for the corpora as
+//! they were, `select` finds the documents of each source and `suites` keeps suites out; `strata` puts them in classes
+//! for a curriculum, `pin` makes passes of them, `shares` counts their rows and sets what each source gives, `limits`
+//! refuses rows without room and epochs without a batch, `labels` finds documents without enough labels, and `left_out`
+//! accounts for what is not drawn.
 
 mod labels;
 mod left_out;
@@ -115,7 +115,8 @@ pub fn extend(
     plan_from(against, resolution, Some((remainder, inherits)), context)
 }
 
-/// As [`plan`], from what a chain of plans has left and what is new; whether the recipe is that of the last plan.
+/// Makes a plan, as [`plan`] does, from what a chain of plans has left and what is new; says whether the recipe is
+/// that of the last plan.
 fn plan_from(
     against: &PlanInputs<'_>,
     resolution: Resolution,
@@ -202,8 +203,8 @@ struct SourcePasses<'a> {
     is_extension: bool,
 }
 
-/// The passes of source `at` of a recipe, counted. What is left of passes under way is joined to the next pass where the
-/// first one counts nothing: nobody would ever ask for it.
+/// Plans and counts the passes of source `at` of a recipe. The rest of passes under way is joined to the next pass
+/// where it counts nothing by itself: no epoch would ever take it.
 fn plan_passes(
     corpora: &Corpora,
     inputs: &SourceInputs<'_>,
@@ -223,7 +224,7 @@ fn plan_passes(
             let why = format!("select.repeat is 0 for each of its {} documents", selection.len());
             return Err(EpochError::Empty { what: format!("source `{}`", source.name), why });
         }
-        // As planned for most sources: one stratum of the selection as it is, however often it comes.
+        // Most sources are planned so: one stratum of the selection as it is, however often it comes.
         let whole = |run: &PassRun| {
             let is_one = matches!(run.coverage.whole.layers(), [only] if only == selection);
             is_one && run.coverage.parts.is_empty()

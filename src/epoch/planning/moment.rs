@@ -1,5 +1,6 @@
-//! The moment that a plan draws from, that of a snapshot or of what a view shows, and what expressions of a recipe say of
-//! documents then: each corpus answers for its own.
+//! The moment that a plan draws from, and the answers of each corpus to a recipe's expressions at that moment.
+//!
+//! The moment is that of a snapshot, or of what a view shows.
 
 use crate::corpus::{Corpora, parts, whole, wholes};
 use crate::epoch::error::EpochError;
@@ -17,7 +18,7 @@ pub(crate) struct PlanMoment {
     pub name: String,
     /// Whether every corpus has it.
     is_everywhere: bool,
-    /// Of each corpus.
+    /// The moment of each corpus.
     of: Vec<ShardMoment>,
 }
 
@@ -40,8 +41,8 @@ pub(super) fn has_moved(commit: &CommitRecord) -> bool {
 }
 
 impl ShardMoment {
-    /// The present of corpus `shard`. For the first of several it is the one of its snapshot; of the others the last
-    /// commit tells it that changed anything, so that the same recipe is the same plan.
+    /// The present of corpus `shard`. For the first of several corpora that is the moment of its snapshot; for the
+    /// others it is the last commit that changed anything, so that the same recipe gives the same plan.
     fn now(shard: u64, view: &View) -> Result<Self, EpochError> {
         let mut commit = view.commit();
         if shard > 0 {
@@ -53,7 +54,7 @@ impl ShardMoment {
         Ok(Self { generation, commit, documents, is_snapshot: false })
     }
 
-    /// That of a snapshot, where there is one of that name.
+    /// The moment of a snapshot, where there is one of that name.
     fn of(view: &View, name: &str) -> Result<Option<Self>, EpochError> {
         Ok(view.snapshot(name)?.map(|record| Self {
             generation: Generation(record.generation),
@@ -97,11 +98,8 @@ impl Corpora {
         Ok(PlanMoment { name: named.or(made).unwrap_or("now").to_owned(), is_everywhere, of })
     }
 
-    /// The moment that a plan draws from: what it pins says of each corpus at which commit. None where a corpus shows
-    /// it neither as a snapshot nor as its present.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
+    /// The moment that a plan draws from: the plan pins the commit of each corpus. None where a corpus has that commit
+    /// neither as a snapshot nor as its present.
     pub(in crate::epoch) fn moment_again(
         &self,
         name: &str,
@@ -121,9 +119,6 @@ impl Corpora {
     }
 
     /// What was kept at a moment.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
     pub(crate) fn kept_at(&self, moment: &PlanMoment) -> Result<RoaringTreemap, EpochError> {
         let mut all = RoaringTreemap::new();
         for ((shard, view), of) in self.views().zip(&moment.of) {
@@ -134,9 +129,6 @@ impl Corpora {
 
     /// Calls `each` with every document that took the place of others up to a moment, and the root of its lineage,
     /// which is [`MANY`] where several met.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
     pub(in crate::epoch) fn lineages_at(
         &self,
         moment: &PlanMoment,
@@ -201,9 +193,6 @@ impl Corpora {
     }
 
     /// The documents that satisfy a condition.
-    ///
-    /// # Errors
-    /// [`EpochError::Select`].
     pub(in crate::epoch) fn select(&self, condition: &str) -> Result<RoaringTreemap, EpochError> {
         let mut all = RoaringTreemap::new();
         self.each(|shard, view| {
@@ -214,9 +203,6 @@ impl Corpora {
     }
 
     /// Calls `of` with every document and its number by an expression.
-    ///
-    /// # Errors
-    /// [`EpochError::Select`].
     pub(in crate::epoch) fn numbers(
         &self,
         expression: &str,
@@ -229,9 +215,6 @@ impl Corpora {
     }
 
     /// Calls `of` with every document and its text by an expression.
-    ///
-    /// # Errors
-    /// [`EpochError::Select`].
     pub(in crate::epoch) fn texts(
         &self,
         expression: &str,
@@ -243,11 +226,8 @@ impl Corpora {
         })
     }
 
-    /// The documents that have an item of a suite. What is common is counted among those of `kept` that are in the same
-    /// corpus.
-    ///
-    /// # Errors
-    /// [`EpochError::Select`].
+    /// The documents that have an item of a suite. Common n-grams are counted among the documents of `kept` in the
+    /// same corpus.
     pub(in crate::epoch) fn contaminated(
         &self,
         suite: &str,

@@ -1,4 +1,4 @@
-//! Which sources of a corpus the sources of a recipe draw from: by name, by pattern, or by list.
+//! Finds the sources of a corpus that the sources of a recipe draw from: by name, by pattern, or by list.
 
 use super::moment::PlanMoment;
 use crate::corpus::Corpora;

@@ -1,5 +1,6 @@
-//! Makes the passes of a source from its documents: strata, copies, segments, and what a parent plan left. Documents
-//! longer than a row are cut after a paragraph, else after a line, else when the row is full.
+//! Makes the passes of a source from its documents: strata, copies, segments, and what a parent plan left.
+//!
+//! Documents longer than a row are cut after a paragraph, else after a line, else when the row is full.
 //!
 //! Cuts at paragraphs stay in extensions: the pieces of a parent plan are owed as they were cut, even if the new rows
 //! are longer, since cutting again would read texts of documents that were given in part. In the stored plan the cuts
@@ -31,7 +32,7 @@ pub(super) struct PassBuilder<'a> {
     against: &'a PlanInputs<'a>,
     tokenizer: TokenizerId,
     pinned: &'a PinnedTokenizer,
-    /// Layer `k`: documents that come more than `k + 1` times a pass, and those that never do.
+    /// Layers of documents that come more than `k + 1` times a pass, for each `k`; and the documents that never come.
     copies: Option<(Vec<RoaringTreemap>, RoaringTreemap)>,
     /// By source, under a curriculum.
     strata: Option<BTreeMap<String, Vec<RoaringTreemap>>>,
@@ -126,7 +127,7 @@ impl<'a> PassBuilder<'a> {
         CopyLayers::new(layers)
     }
 
-    /// Cuts what is longer than a row and what is cut by hand.
+    /// Cuts documents that are longer than a row, at paragraphs where the policy says so.
     fn cut(&self, policy: &PackPolicy, coverage: Coverage) -> Result<Coverage, EpochError> {
         let coverage = coverage.cut(policy);
         if policy.long != LongDocuments::Paragraph {
@@ -190,7 +191,7 @@ fn copies(
     let mut never = RoaringTreemap::new();
     let mut wrong: Option<(u64, Option<f64>)> = None;
     against.corpora.numbers(expression, |id, value| {
-        // Of what is not drawn, nobody asks for a number.
+        // Documents that are not drawn need no number.
         if !selections.iter().any(|(_, drawn)| drawn.contains(id)) {
             return;
         }
@@ -226,8 +227,8 @@ fn copies(
 
 /// Tells where the tokens of a text end. Implemented by what knows the tokenizer.
 pub trait TokenAligner: Sync {
-    /// For each token of `text`, the byte where it ends; none when the tokens of the text are not those
-    /// that are stored for `document`.
+    /// For each token of `text`, the byte where it ends; none when the tokens of the text are not the stored ones of
+    /// `document`.
     ///
     /// # Errors
     /// What the tokenizer says.
@@ -263,7 +264,8 @@ pub(super) fn fragments(
     Ok(fragments)
 }
 
-/// Cuts documents of given lengths on all threads, since each is encoded for it; what they give is in their order.
+/// Cuts documents of given lengths on all threads, since each is encoded for it; results are in the order of the
+/// documents.
 pub(super) fn in_order<T: Send>(
     documents: &[(DocId, u32)],
     cut: impl Fn((DocId, u32)) -> Result<T, EpochError> + Sync,
@@ -343,7 +345,7 @@ mod tests {
         assert_eq!(cuts("aaa\r\n\r\nbb", 7, false), [7, 2]);
     }
 
-    /// They were encoded one after the other, however many threads there were.
+    /// Documents were encoded one after the other, however many threads there were.
     #[test]
     fn documents_are_cut_on_several_threads_and_stay_in_order() {
         let documents: Vec<(DocId, u32)> = (0..64).map(|n| (DocId(n), 64 - n as u32)).collect();

@@ -1,5 +1,4 @@
-//! What names and defaults of a recipe stand for: its snapshot, suites, tokenizer, special tokens, and the documents of
-//! each source.
+//! Resolves names and defaults of a recipe: its snapshot, suites, tokenizer, special tokens, documents of each source.
 
 use super::labels::FewLabels;
 use super::origins::{SourceOrigins, listing, origins};
@@ -88,7 +87,7 @@ pub(super) fn resolve(
         unlabelled.retain(|_| of.next() == Some(&true));
         resolved.sources.retain(|source| selections.iter().any(|(name, _)| *name == source.name));
     }
-    // As it will be read again: with every source that takes part.
+    // The recipe is checked as it will be read again: with every source that takes part.
     resolved.check()?;
     let ids_of = |name: &str| {
         let at = names.iter().position(|known| known == name);

@@ -1,4 +1,4 @@
-//! Which documents a source of an epoch draws from.
+//! Selects the documents that a source of an epoch draws from.
 
 use super::moment::{PlanMoment, has_moved};
 use super::suites::contaminated_documents;
@@ -40,7 +40,7 @@ pub enum LeftOutReason {
 }
 
 impl LeftOutReason {
-    /// As it is said of documents.
+    /// The reason as it is said of documents.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -135,9 +135,6 @@ fn has_moved_on(corpora: &Corpora, moment: &PlanMoment) -> Result<bool, EpochErr
 }
 
 /// The documents that removals keep out today: removed ones, and what equals them.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(in crate::epoch) fn removed_documents(corpora: &Corpora) -> Result<RoaringTreemap, EpochError> {
     let removed = corpora.documents_standing(Standing::Removed)?;
     Ok(removed | corpora.documents_standing(Standing::Blocked)?)
@@ -145,9 +142,6 @@ pub(in crate::epoch) fn removed_documents(corpora: &Corpora) -> Result<RoaringTr
 
 /// The documents that all sources draw from: kept in the snapshot, as `[select]` says, on the asked side
 /// of the border to the holdout.
-///
-/// # Errors
-/// [`EpochError::Select`]; [`EpochError::Recipe`]; [`EpochError::Store`].
 pub(super) fn eligible_documents(
     corpora: &Corpora,
     recipe: &Recipe,
@@ -162,11 +156,8 @@ pub(super) fn eligible_documents(
     }
 }
 
-/// The documents that `[select]` leaves before the border to the holdout divides them. `each` is told, step by step, why
-/// documents are left out and which stay.
-///
-/// # Errors
-/// [`EpochError::Select`]; [`EpochError::Store`].
+/// The documents that `[select]` leaves before the border to the holdout divides them. `each` is called for every step
+/// with the reason why documents are left out and with those that stay.
 pub(super) fn before_holdout(
     corpora: &Corpora,
     recipe: &Recipe,
@@ -189,15 +180,12 @@ pub(super) fn before_holdout(
     Ok(base)
 }
 
-/// The documents of `base` on the side that the holdout takes, told by keyed coins of groups alone, so
-/// that no later ingest moves the border; and those on neither side.
+/// The documents of `base` on the side that the holdout takes, and those on neither side. Keyed coins of groups alone
+/// decide, so that no later ingest moves the border.
 ///
-/// A group of clusters is a lineage, told by its root: the document that came first of those whose place
-/// was taken since. Where two lineages met and their coins differ, what has both is on neither side: it is
-/// like something trained on before and like something held out before.
-///
-/// # Errors
-/// [`EpochError::Select`]; [`EpochError::Store`].
+/// A group of clusters is a lineage, identified by its root: the first of the documents whose place was taken since.
+/// Where two lineages met and their coins differ, documents of both are on neither side: they are similar to something
+/// trained on before and to something held out before.
 pub(super) fn split_by_holdout(
     corpora: &Corpora,
     moment: &PlanMoment,
@@ -239,9 +227,6 @@ pub(super) fn split_by_holdout(
 }
 
 /// The documents of some sources of the corpora.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(super) fn documents_of_all(
     corpora: &Corpora,
     sources: &[SourceId],
@@ -253,11 +238,8 @@ pub(super) fn documents_of_all(
     Ok(documents)
 }
 
-/// The documents of a source of the recipe that draws from some of the corpus, and how many of each count of tokens,
-/// where all have one. Documents with `few` labels are not drawn; how many of these there were.
-///
-/// # Errors
-/// [`EpochError::Select`]; [`EpochError::Store`].
+/// The documents of a source of the recipe, how many there are of each count of tokens, where all have one, and how
+/// many documents with `few` labels are not drawn.
 pub(super) fn source_documents(
     corpora: &Corpora,
     recipe: &Recipe,
@@ -280,8 +262,8 @@ pub(super) fn source_documents(
     Ok((selection, counts, unlabelled))
 }
 
-/// Whether every source has documents, and no document two sources. `kept` is what the snapshot keeps, and `origins` the
-/// sources of the corpus that each of the recipe draws from.
+/// Checks that every source has documents, and no document two sources. `kept` are the documents that the snapshot
+/// keeps, and `origins` the sources of the corpus that each source of the recipe draws from.
 ///
 /// # Errors
 /// [`EpochError::Empty`]; [`EpochError::Select`]; [`EpochError`] when two sources select the same document.
@@ -335,8 +317,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// A hint about declared fields that conditions use and for which no document has a value: a comparison with null holds
-/// for nobody.
+/// A hint about declared fields that conditions use and for which no document has a value: a comparison with null is
+/// never true.
 fn null_fields<'c>(
     corpora: &Corpora,
     conditions: impl IntoIterator<Item = Option<&'c str>>,

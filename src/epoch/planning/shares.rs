@@ -1,5 +1,4 @@
-//! What each source gives of an epoch: its documents, tokens and rows, counted; weights, budgets and schedules as
-//! integers.
+//! Counts the documents, tokens and rows of each source, and turns weights, budgets and schedules into integers.
 
 use crate::corpus::Corpora;
 use crate::epoch::coverage::PinnedSource;
@@ -35,7 +34,7 @@ pub(super) fn set(
             temperature(&amounts, recipe.mix.temperature.unwrap_or(1.0))
         }
         Some(MixMethod::Unimax) => {
-            // All passes of a source are what it holds; a budget beyond all of that asks for all.
+            // A source holds all its passes; a budget beyond the sum asks for all.
             let passes: Vec<u64> = sources.iter().map(PlannedSource::available).collect();
             unimax(&passes, 1, asked.unwrap_or_else(|| whole(&passes)))
         }
@@ -159,9 +158,6 @@ pub(super) struct SourceInputs<'a> {
 }
 
 /// The rows of a source that passes hold so, opened to be counted.
-///
-/// # Errors
-/// [`EpochError::NotEncoded`]; [`EpochError::Store`].
 pub(super) fn open_source(
     corpora: &Corpora,
     inputs: &SourceInputs<'_>,

@@ -1,4 +1,10 @@
-//! Classes of documents of like difficulty: quantiles of a number, easiest first; surprisal is such a number.
+//! Strata: classes of documents of like difficulty, as quantiles of a number such as surprisal, easiest first.
+//!
+//! Mean surprisal says how rare the tokens of a document are among those of its source: the bits that a token costs on
+//! average under the unigram distribution of the selected documents. That is the simplest language model, and
+//! 2^surprisal is its perplexity. Counts are not smoothed, since every token of a document is among those counted.
+//!
+//! Strata are bitmaps in the plan, not thresholds, since values may be computed: about 2 bytes a document at 64 strata.
 //!
 //! Mean surprisal says how rare the tokens of a document are among those of its source: the bits a token costs on average
 //! under the unigram distribution of the selected documents, counted without smoothing, since every token of a document
@@ -16,7 +22,7 @@ use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
-/// Values of a source that quantiles are taken from, at most: 32 MiB of them.
+/// The most values of a source that quantiles are taken from: 32 MiB.
 const SAMPLED: u64 = 1 << 22;
 /// Values of all sources that are examined together, at most, unless there is one.
 const TOGETHER: u64 = 2 * SAMPLED;
@@ -158,9 +164,6 @@ fn together(
 }
 
 /// Calls `each` with the mean surprisal, in bits, of every document of `selection`, ascending.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(super) fn surprisals(
     corpora: &Corpora,
     tokenizer: TokenizerId,

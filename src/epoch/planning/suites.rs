@@ -1,4 +1,4 @@
-//! Suites and a plan: documents that have an item of one, and sources that are one.
+//! Keeps evaluation suites out of a plan: documents that have an item of a suite, and sources that are one.
 
 use super::origins::SourceOrigins;
 use crate::corpus::Corpora;
@@ -10,7 +10,7 @@ use roaring::RoaringTreemap;
 use store::View;
 use text::contamination::ContaminationRule;
 
-/// The suites that a recipe excludes, spelt out: thresholds, which items they are, and what was rejected of them.
+/// The suites that a recipe excludes, spelt out: thresholds, the hash of the items, and the rejected pairs.
 ///
 /// # Errors
 /// [`EpochError::Unknown`] for a suite that there is not; [`EpochError::Recipe`] for one that stored texts were not
@@ -65,9 +65,6 @@ pub(super) fn resolve_suites(
 }
 
 /// A hash of the items of a suite that a recipe excludes.
-///
-/// # Errors
-/// As [`resolve_suites`].
 fn items(view: &View, excluded: &ExcludedSuite) -> Result<String, EpochError> {
     let Some((_, record)) = view.suite(&excluded.suite)? else {
         let known = view.suites()?.iter().map(|(_, suite)| suite.name.as_str());
@@ -109,9 +106,6 @@ fn rejected(view: &View, suite: &str) -> Result<String, EpochError> {
 
 /// The documents that have an item of a suite that the recipe excludes. What is common is counted among `kept`, so that
 /// a snapshot has one answer.
-///
-/// # Errors
-/// [`EpochError::Select`]; [`EpochError::Store`].
 pub(super) fn contaminated_documents(
     corpora: &Corpora,
     recipe: &Recipe,

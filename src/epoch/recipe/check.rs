@@ -350,7 +350,7 @@ fn check_cut_eos(recipe: &Recipe) -> Result<(), EpochError> {
     Ok(())
 }
 
-/// Whether what is left out at the end of a pass counts the same in every pass.
+/// Whether the rest that is left out at the end of a pass counts the same in every pass.
 pub(in crate::epoch) const fn counts_alike(unit: MixUnit) -> bool {
     matches!(unit, MixUnit::Tokens | MixUnit::Rows)
 }

@@ -1,4 +1,4 @@
-//! `[select]` and `[tokenizer]`: which documents, without which suites, and which ids of them.
+//! The tables `[select]` and `[tokenizer]`: which documents, without which suites, and which ids of them.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};

@@ -1,5 +1,9 @@
 //! The recipe: what a user asks of an epoch, as TOML.
 //!
+//! `form` is its shape, and files beside it have its tables; `ranges` bounds its numbers, `check` refuses recipes that
+//! contradict themselves or ask for what is not built. Unknown keys are errors everywhere: a misspelt option must not
+//! become a default.
+//!
 //! `form` is its shape, and files beside it have its tables; `ranges` bounds its numbers, `check` refuses what contradicts
 //! itself or is not built.
 //! Unknown keys are errors everywhere: a misspelt option must not become a default.
@@ -92,15 +96,14 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// Whether the recipe can be had; as [`Recipe::parse`] does after reading.
+    /// Checks the recipe as [`Recipe::parse`] does after reading.
     pub(super) fn check(&self) -> Result<(), EpochError> {
         ranges::check(self).map_err(|out| EpochError::Recipe(out.words(None)))?;
         check::check(self)?;
         check::check_ignored(self)
     }
 
-    /// Whether a recipe that is stored in a plan can be had: what an earlier release took and made nothing
-    /// of stays what it was.
+    /// Checks a recipe that is stored in a plan: settings that an earlier release accepted and ignored stay valid.
     pub(super) fn check_stored(&self) -> Result<(), EpochError> {
         check::check(self)
     }

@@ -1,4 +1,4 @@
-//! `[output]`: what is written.
+//! The table `[output]`: what is written.
 
 use files::output::{IdType, OutputCompression, RowColumn, RowFormat, row_format};
 use serde::{Deserialize, Serialize};

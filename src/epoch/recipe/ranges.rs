@@ -1,4 +1,4 @@
-//! The range of every number of a recipe: the least and the largest value that it may have, and where it is written.
+//! The range of every number of a recipe: its least and its largest value, and where it is written.
 
 use super::Recipe;
 use toml::Spanned;

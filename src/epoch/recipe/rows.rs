@@ -1,4 +1,4 @@
-//! `[order]`, `[pack]` and `[batch]`: in which order documents come, how they become rows, and rows batches.
+//! The tables `[order]`, `[pack]` and `[batch]`: the order of documents, how they become rows, and rows batches.
 
 use serde::{Deserialize, Serialize};
 

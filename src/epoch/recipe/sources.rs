@@ -1,4 +1,4 @@
-//! `[[source]]` and `[mix]`: the sources of an epoch, by name or by pattern, and how they share it.
+//! The tables `[[source]]` and `[mix]`: the sources of an epoch, by name or by pattern, and how they share it.
 
 use super::rows::{LongDocuments, PackKind};
 use crate::epoch::mix::Ramp;
@@ -148,7 +148,7 @@ enum Piece {
     Run,
     /// Any one character.
     Any,
-    /// This character.
+    /// Exactly this character.
     Is(char),
     /// One of these, each from the first to the last; or one of none of them.
     Of { ranges: Vec<(char, char)>, others: bool },
@@ -372,7 +372,7 @@ mod tests {
         }
     }
 
-    /// As the definition says it, trying every length of every run.
+    /// Matches by definition: tries every length of every run.
     fn by_definition(pieces: &[Piece], name: &[char]) -> bool {
         match pieces.split_first() {
             None => name.is_empty(),

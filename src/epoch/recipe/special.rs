@@ -1,4 +1,4 @@
-//! Ids of special tokens, as encoders give them.
+//! Special tokens as recipes name them, resolved to the ids that encoders give.
 
 use super::SpecialTokens;
 use crate::epoch::error::{EpochError, SPECIAL_TOKEN};

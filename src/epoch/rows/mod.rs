@@ -22,7 +22,7 @@ use pass_rows::PassRows;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
-/// Passes whose rows are counted, at most, where each has another number of them.
+/// The most passes whose rows are counted, where each pass has another number.
 const PASSES_WALKED: u32 = 64;
 
 /// A source opened to give its rows.
@@ -295,8 +295,8 @@ impl SourceRows {
         Ok(count)
     }
 
-    /// What a pass of a run counts at least, whatever order it is in, where another one comes to `count`: of rows those
-    /// that its places fill, of tokens those of its documents, to which a row adds one EOS at most.
+    /// The least that a pass of a run counts in any order, where another pass comes to `count`: the rows that its
+    /// places fill, or the tokens of its documents, to which a row adds at most one EOS.
     fn fewest(&self, run: usize, count: &PassCount) -> u64 {
         let capacity = u64::from(self.rules.policy.capacity);
         match self.rules.unit {
@@ -312,7 +312,7 @@ impl SourceRows {
         whole.map(|(length, documents)| u64::from(policy.packed(length)) * documents).sum()
     }
 
-    /// The same of these documents, each once.
+    /// The tokens of these documents, each counted once.
     ///
     /// # Errors
     /// [`EpochError::Store`].

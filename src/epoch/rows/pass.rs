@@ -1,5 +1,6 @@
-//! Goes through the rows of one pass over a stratum, and says where it stands in three numbers; documents are read in the
-//! order of the pass, one block in memory.
+//! A cursor over the rows of one pass over a stratum, whose position is three numbers.
+//!
+//! Documents are read in the order of the pass, with one block in memory.
 
 use super::pass_rows::PassRows;
 use super::{PassCount, RowRef};
@@ -18,7 +19,7 @@ pub(in crate::epoch) enum PassPosition {
     /// No row was given.
     #[default]
     Start,
-    /// So many rows were given, where a row is found by its number.
+    /// The number of rows given, where a row is found by its number.
     Rows(u64),
     /// Rows are cut from documents in order.
     Cut {
@@ -97,7 +98,7 @@ impl PassCursor {
             let policy = packed.rules().policy;
             let cutter = match (placed, documents.last()) {
                 (Some(placed), Some(last)) => RowCutter::resumed(policy, last, placed),
-                // The next row repeats the end of what was placed whole.
+                // The next row repeats the end of the fragment that was placed whole.
                 (None, Some(last)) if policy.overlap => {
                     RowCutter::resumed(policy, last, last.length)
                 }
@@ -188,9 +189,6 @@ impl PassCursor {
 }
 
 /// What pass `pass` over a stratum comes to.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(super) fn count(
     packed: &Arc<PassRows>,
     stratum: u16,
@@ -293,9 +291,6 @@ impl DocumentCursor {
 }
 
 /// The last `tokens` tokens of a pass over a stratum, last first.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(super) fn unfilled_segments(
     packed: &Arc<PassRows>,
     pass: u32,

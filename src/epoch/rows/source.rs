@@ -1,5 +1,7 @@
-//! Goes through the rows of a source, pass after pass, its strata interleaved, and says where it stands. Under a
-//! curriculum a schedule says how much of each stratum is due at any moment of a pass.
+//! A cursor over the rows of a source, pass after pass, with its strata interleaved.
+//!
+//! Its position is a few numbers. Under a curriculum a schedule says how much of each stratum is due at any moment of a
+//! pass.
 
 use super::pass::{PassCursor, PassPosition};
 use super::{RowRef, SourceRows};
@@ -29,7 +31,7 @@ impl SourcePosition {
 }
 
 impl SourcePosition {
-    /// The same place, at the beginning of a pass when the one before is over.
+    /// This position, moved to the beginning of the next pass when the one before is over.
     ///
     /// # Errors
     /// [`EpochError::Store`].
@@ -259,9 +261,9 @@ impl SourceRows {
     }
 }
 
-/// How a pass shares its tokens among strata that hold `amounts` and open at the token times `opens`:
-/// between two openings the open strata drain in proportion to what is left of them, as if documents
-/// were drawn evenly from all that are open and not yet used.
+/// The schedule by which a pass shares its tokens among strata that hold `amounts` and open at the token times
+/// `opens`: between two openings the open strata drain in proportion to their rest, as if documents were drawn evenly
+/// from all that are open and not yet used.
 ///
 /// # Errors
 /// [`EpochError::Bug`] when a stratum opens after everything before it is used up.
@@ -293,7 +295,7 @@ pub(in crate::epoch) fn strata_table(amounts: &[u64], opens: &[u64]) -> Result<F
     Fluid::from_table(times, table).map_err(|why| EpochError::bug(why.to_string()))
 }
 
-/// `amount` in proportion to what is `left`, none more than is left; none when there is not as much.
+/// Shares `amount` in proportion to `left`, to each at most what it has left; none when `left` is less in all.
 fn share_out(amount: u64, left: &[u64]) -> Option<Vec<u64>> {
     let whole: u128 = left.iter().map(|left| u128::from(*left)).sum();
     // Rounded up, a share is at most what is left: before it was less than the whole part.

@@ -1,4 +1,4 @@
-//! The rows of an epoch in the order in which they are given: batch by batch, from any batch on.
+//! A cursor over the rows of an epoch in the order of its batches, from any batch on.
 
 use super::batches::{BatchSampler, GlobalBatch};
 use super::cursor::{RunCursor, RunPosition};
@@ -71,9 +71,6 @@ impl BatchCursor {
     }
 
     /// The batches of an epoch that begins at `start`, as far as row `until` of the run.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
     pub(super) fn from_start(
         opened: &Arc<OpenPlan>,
         sampler: &BatchSampler,
@@ -85,9 +82,6 @@ impl BatchCursor {
     }
 
     /// The passes of the next rows, by source, between two windows; none within one.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
     pub(super) fn passes_between_windows(&mut self) -> Result<Option<Vec<u32>>, EpochError> {
         let is_between = self.window.is_empty() && self.begun.is_empty();
         is_between.then(|| self.stream.next_passes()).transpose()
@@ -133,7 +127,7 @@ impl BatchCursor {
         if index.left_out == 0 {
             return Ok(Vec::new());
         }
-        // They are of the last window: all of it without what its batches take.
+        // The rows left are those of the last window without what its batches take.
         let all = index.end.row - index.start.row;
         let first = all - 1 - (all - 1) % sampler.window;
         let mut cursor = index.cursor_before_row(opened, first)?.cursor;

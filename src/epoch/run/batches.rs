@@ -1,10 +1,10 @@
-//! From rows in the order of the mix to global batches: windows of rows are sorted, cut and permuted, so
-//! that the mix is exact at every window's end.
+//! Arranges rows that come in the order of the mix into global batches.
 //!
-//! `length-grouped` sorts a window of `mega_batch_mult` batches by length, longest first, ties as they
-//! came (transformers' sampler within a mega-batch), or puts rows of one power-of-two class together.
-//! Batches of a token budget are filled in that order, as long as the next row fits. Positions of a
-//! batch of packed rows are permuted by key, or stand by falling cost when ranks are to be balanced.
+//! Windows of rows are sorted, cut and permuted, so that the mix is exact at every window's end. `length-grouped` sorts
+//! a window of `mega_batch_mult` batches by length, longest first, ties as they came (transformers' sampler within a
+//! mega-batch), or puts rows of one power-of-two class together. Batches of a token budget are filled in that order, as
+//! long as the next row fits. Positions of a batch of packed rows are permuted by key, or stand by falling cost when
+//! ranks are to be balanced.
 
 use super::open::OpenPlan;
 use crate::epoch::error::EpochError;
@@ -14,8 +14,7 @@ use crate::epoch::recipe::{BatchTail, BudgetCount, LengthBuckets, OrderKind, Sor
 use crate::epoch::rows::RowRef;
 use std::collections::BTreeMap;
 
-/// Batches that no epoch has: a window of so many is the whole epoch. Far from where sums of rows would
-/// run over.
+/// More batches than any epoch has: a window of this many is the whole epoch. Sums of rows stay far from an overflow.
 const WHOLE: u64 = 1 << 40;
 
 /// Rows that are put in order together, and how.
@@ -30,7 +29,7 @@ pub(in crate::epoch) struct BatchSampler {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WindowOrder {
-    /// As they come.
+    /// Rows stay in the order in which they come.
     Kept,
     /// Positions permuted within a batch.
     Permuted,
@@ -46,9 +45,9 @@ enum WindowOrder {
 enum BatchSize {
     /// Every row by itself: there are no batches.
     Single,
-    /// Batches of so many rows.
+    /// Batches of a number of rows.
     Rows(u64, BatchTail),
-    /// Batches of so many tokens.
+    /// Batches of a number of tokens.
     Tokens(u64, BudgetCount),
 }
 
@@ -66,8 +65,8 @@ impl GlobalBatch {
         self.rows.len() as u64 + self.pads
     }
 
-    /// To what length its rows are padded, where they are: of all of them, whatever rank has them, so that
-    /// rows do not depend on the world.
+    /// The length to which rows of the batch are padded, if they are: that of all its rows, whatever rank has them, so
+    /// that rows do not depend on the world.
     pub fn width(&self, plan: &PlanHeader) -> Option<u32> {
         let longest = self.rows.iter().map(|row| plan.slot(row.tokens)).max();
         longest.filter(|_| plan.pads_batches())
@@ -111,7 +110,7 @@ impl BatchSampler {
             (None, Some(tokens)) => {
                 let all_rows: u64 = plan.sources.iter().map(|source| source.rows).sum();
                 let all: u64 = plan.sources.iter().map(|source| source.packed_tokens).sum();
-                // As many rows as such batches hold of documents of mean length.
+                // A window has as many rows as such batches hold of documents of mean length.
                 let rows = u128::from(tokens) * u128::from(all_rows) / u128::from(all.max(1));
                 let rows = u64::try_from(rows).unwrap_or(u64::MAX).max(1);
                 let grouping =
@@ -123,7 +122,7 @@ impl BatchSampler {
         }
     }
 
-    /// This sampler with batches of rows as they come, one after the other.
+    /// This sampler without grouping: batches have rows as they come.
     pub fn ungrouped(&self) -> Self {
         Self { grouping: WindowOrder::Kept, ..self.clone() }
     }
@@ -294,7 +293,7 @@ impl BatchSampler {
     }
 }
 
-/// Rows of so many batches, whole batches all the same.
+/// The rows of a window of `batches` batches, in whole batches.
 fn window(rows: u64, batches: u64) -> u64 {
     rows.max(1).saturating_mul(batches.min((1 << 48) / rows.max(1)).max(1))
 }
@@ -303,7 +302,7 @@ fn window(rows: u64, batches: u64) -> u64 {
 /// world changes the sequence of global batches does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::epoch) enum RankSharing {
-    /// Every batch has so many rows, and every rank its part of them.
+    /// Every batch has this many rows, and every rank gets its part of them.
     Divided(u64),
     /// A step is as many batches as there are ranks, and every rank has one of them whole: batches of a
     /// token budget are what one device holds, and without batches every row is one.
@@ -319,9 +318,6 @@ impl RankSharing {
 }
 
 /// The cost of attending to a row: a * tokens + the sum of squared segment lengths.
-///
-/// # Errors
-/// [`EpochError::Store`].
 pub(in crate::epoch) fn cost(
     opened: &OpenPlan,
     linear: u64,

@@ -1,8 +1,8 @@
-//! The rows of a run in the order of its mix: sources interleaved by what their rows count.
+//! A cursor over the rows of a run in the order of its mix: sources interleaved by what their rows count.
 //!
 //! The interleaving runs from the first row of the first epoch; epoch `e` is the rows before which the run had given at
 //! least `e` budgets and less than `e + 1`. No source starts over with an epoch, so nothing is seen twice before its
-//! pass has ended, and shares stay within a row over the whole run. Where a run stands is a few numbers a source
+//! pass has ended, and shares stay within a row over the whole run. The position of a run is a few numbers a source
 //! ([`RunPosition`]), from which it continues at once.
 
 use super::open::OpenPlan;
@@ -27,7 +27,7 @@ pub(in crate::epoch) struct RunPosition {
 }
 
 impl RunPosition {
-    /// The beginning of a run over so many sources.
+    /// The beginning of a run over `sources` sources.
     pub fn start(sources: usize) -> Self {
         Self {
             row: 0,

@@ -165,7 +165,7 @@ impl EpochIndex {
         Self::walk(opened, sampler, epoch, start, interrupt)
     }
 
-    /// How many epochs from this one on are alike, as far as arithmetic tells: equal in rows, pads and batches, and
+    /// How many epochs from this one on are alike, as far as arithmetic shows: equal in rows, pads and batches, and
     /// beginning at equal distances. At least 1; the last epoch of the plan is not counted.
     pub fn alike(&self, opened: &OpenPlan) -> u64 {
         let (Checkpoints::ByNumber { .. }, [source]) = (&self.checkpoints, &*opened.sources) else {
@@ -283,7 +283,7 @@ impl EpochIndex {
                 let before = sampler.batch_rows().map_or(batches, |rows| given / rows);
                 let position = cursor.counted_position()?;
                 checkpoints.push(Checkpoint { position, batches: before });
-                // Their number is odd, so that both the start and the last one stay.
+                // The number of checkpoints is odd, so that both the start and the last one stay.
                 if checkpoints.len() > MOST_CHECKPOINTS {
                     let mut even = [true, false].into_iter().cycle();
                     checkpoints.retain(|_| even.next().unwrap_or(true));
@@ -325,7 +325,7 @@ impl EpochIndex {
         if let Some(position) = cursor.position() {
             return Ok(position);
         }
-        // The totals there are those of the end without the rows between the two.
+        // The totals at that point are those of the end without the rows between the two.
         let (row, sources) = (cursor.row(), cursor.sources());
         let mut position = RunPosition { row, sources, ..self.end.clone() };
         while cursor.row() < self.end.row {

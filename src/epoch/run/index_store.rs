@@ -1,8 +1,11 @@
-//! Indexes of epochs as they are stored with their plan: made when it is planned or asked for, believed when they are of
-//! this plan and fit it, and compared by `check --deep` with what one walk from the beginning of the run comes to.
+//! Epoch indexes as they are stored with their plan: written, loaded and believed, and checked by a walk.
 //!
-//! They are lists of integers: what the epoch comes to, its end, then every checkpoint. A checkpoint is the batches before
-//! it, the row, and for each source what it has given and where it stands. Some 15 bytes a source and checkpoint.
+//! An index is made when its epoch is planned or asked for. A stored one is believed when it is of this plan and fits
+//! it, and `check --deep` compares it with one walk from the beginning of the run.
+//!
+//! A stored index is a list of integers: what the epoch comes to, its end, then every checkpoint. A checkpoint is the
+//! batches before it, the row, and for each source what it has given and where it stands: about 15 bytes a source and
+//! checkpoint.
 //!
 //! Every rank and worker of a machine opens the epoch, so even a quick walk would be made too often. Any row is
 //! replayed from the mark before it: one every 1,024 rows, at most 8,192 in all (beyond that every second one is
@@ -70,7 +73,7 @@ impl EpochIndex {
         Ok(None)
     }
 
-    /// What is stored of them; nothing where they are computed.
+    /// The record of the marks; none where they are computed.
     pub fn record(&self, opened: &OpenPlan) -> Option<MarksRecord> {
         let Checkpoints::Walked(marks) = &self.checkpoints else { return None };
         let facts = vec![self.rows, self.pads, self.left_out];
@@ -245,9 +248,6 @@ fn or_damaged(
 /// What of the indexes stored with a plan is not what a walk over its run comes to, from its first row on and without a
 /// place to begin from. Bytes that cannot be read at all are the store's to tell. A plan that no longer fits the corpus is
 /// left out, and so is one that draws from other corpora than these.
-///
-/// # Errors
-/// [`EpochError::Store`] when lengths cannot be read.
 pub(in crate::epoch) fn check_marks(
     corpora: &Corpora,
     plan: &Plan,
@@ -278,7 +278,7 @@ pub(in crate::epoch) fn check_marks(
             Err(EpochError::Store(StoreError::Corrupt { .. })) => Ok(None),
             found => Ok(found?),
         };
-        // One of another plan, or of an epoch that is not there, is nobody's.
+        // An index of another plan, or of an epoch that the plan lacks, belongs to no epoch.
         let is_foreign = is_stored && is_of_another(&opened, number, epoch)?;
         let is_there = opened.plan.check_feasible(epoch).is_ok();
         let is_right = match &found {
@@ -329,7 +329,7 @@ impl RunWalk {
         Ok(Self { cursor: RunCursor::at(opened, &start)?, start })
     }
 
-    /// Walks an epoch, and says whether `index` is what it comes to.
+    /// Walks an epoch, and says whether `index` agrees with the walk.
     fn meets(
         &mut self,
         opened: &OpenPlan,
@@ -349,7 +349,7 @@ impl RunWalk {
         }
         let until = opened.plan.budget.saturating_mul(epoch.saturating_add(1));
         let (mut batches, mut window): (u64, Vec<RowRef>) = (0, Vec::new());
-        // Of whole batches, where rows that fill none are carried.
+        // Only whole batches count where rows that fill none are carried.
         let mut whole = start.clone();
         while self.cursor.total() < until || self.cursor.uncounted_source()?.is_some() {
             let row = self.cursor.next_row()?;

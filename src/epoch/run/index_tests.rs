@@ -1,4 +1,4 @@
-//! Places that are found by number lead to the same rows as those that were walked to.
+//! Tests that positions computed by arithmetic lead to the same rows as those that were walked to.
 
 use super::{Checkpoints, EpochIndex};
 use crate::corpus::Corpora;
@@ -206,7 +206,8 @@ fn marks_of(marks: &EpochIndex) -> usize {
     }
 }
 
-/// EpochIndex are believed when they are of this plan and fit it; else the epoch is walked, or the reason said.
+/// Stored indexes are believed when they are of this plan and fit it; else the epoch is walked, or the reason is
+/// given.
 #[test]
 fn marks_of_another_plan_are_skipped_and_bad_ones_refused() {
     let (_scratch, mut writer) = written(&["web", "books"]);
@@ -338,7 +339,8 @@ fn carried_marks_of_the_first_form_are_passed_over() {
                 let faults = check_marks(&Corpora::alone(&view), &planned).unwrap();
                 seen += faults.len();
                 if faults.is_empty() {
-                    // Such as rows drawn with replacement, where none are.
+                    // The changed number means nothing in this plan: it counts rows drawn with replacement, for
+                    // instance.
                     let opened = open(&view, &planned);
                     let found = EpochIndex::of(&opened, &by, 1, &interrupt).unwrap();
                     for row in [0, 1023, 1024, 2048, found.rows - 1] {

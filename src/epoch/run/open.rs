@@ -1,4 +1,4 @@
-//! Opens what a plan pins, and proves that the store still holds it: lengths are scanned, digests compared.
+//! Opens a plan, and proves that the store still holds what it pins: lengths are scanned, digests compared.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -31,7 +31,7 @@ impl OpenPlan {
         grouped.is_some_and(|grouped| grouped.exact.is_some())
     }
 
-    /// Whether what is written and given says of tokens that they are not trained on.
+    /// Whether written and given rows mark tokens that are not trained on.
     pub fn masked(&self) -> bool {
         self.trained.any() && !self.plan.recipe.output.ignore_loss
     }
@@ -63,7 +63,7 @@ impl OpenPlan {
     ) -> Result<Arc<Self>, EpochError> {
         let Plan { plan, pinned, stored } = planned;
         corpora.expect(plan.shards.len() + 1)?;
-        // What was purged has no text any more that tells its corpus.
+        // A purged document has no text any more by which its corpus is recognised.
         refuse_purged(corpora, planned)?;
         check_shards(corpora, planned)?;
         let name = &plan.tokenizer.name;
@@ -121,9 +121,6 @@ impl OpenPlan {
 }
 
 /// Refuses a plan that would train on purged documents, and one whose recipe is redacted.
-///
-/// # Errors
-/// [`EpochError::Purged`]; [`EpochError::Redacted`]; [`EpochError::Store`].
 pub(crate) fn refuse_purged(corpora: &Corpora, planned: &Plan) -> Result<(), EpochError> {
     if planned.is_redacted() {
         return Err(EpochError::Redacted);

@@ -1,9 +1,9 @@
-//! What a chain of plans has left after some rows: of the passes under way the documents that they have not given, and
-//! the parts of those that they have given in part; and how many passes each document has had.
+//! Computes what a chain of plans has left after some rows, and how many passes each document has had.
 //!
-//! Given are the rows of batches, in their order. They are replayed from the last epoch that begins before every pass
-//! under way. Rows that no batch took were never given. Passes are counted by document, not by the name of a source, so
-//! that sources may be renamed, come, go and grow.
+//! Left are, of the passes under way, the documents not given and the rest of those given in part. Given are the rows
+//! of batches, in their order; they are replayed from the last epoch that begins before every pass under way. Rows that
+//! no batch took were never given. Passes are counted by document, not by the name of a source, so that sources may be
+//! renamed, come, go and grow.
 
 use super::batch_cursor::BatchCursor;
 use super::batches::BatchSampler;
@@ -63,7 +63,7 @@ impl OwedPasses {
         1 + self.later.last_key_value().map_or(0, |(later, _)| *later)
     }
 
-    /// The passes after the first by what they hold: how many hold the same, and the documents that they do.
+    /// The passes after the first in runs that hold the same: how many, and the documents that they hold.
     pub fn later_runs(&self) -> Vec<(u32, RoaringTreemap)> {
         let mut runs = Vec::new();
         let mut before = 0;
@@ -245,7 +245,8 @@ fn refuse_replacement(planned: &Plan) -> Result<(), EpochError> {
 struct FirstPass {
     /// Documents whose pass was under way before and goes on.
     going_on: RoaringTreemap,
-    /// Documents that have two passes in it: those that begin, where what is left is joined to the next pass.
+    /// Documents that have two passes in the first pass: those that begin anew, where the rest is joined to the next
+    /// pass.
     twice: RoaringTreemap,
     /// Passes over the documents of the source in the whole chain, at most: its plan has as many as the document with
     /// the fewest passes before it has left, the one that was under way among them.
@@ -253,7 +254,7 @@ struct FirstPass {
 }
 
 impl FirstPass {
-    /// That of a plan's source, where documents had these `passes` before and some were `under_way`.
+    /// The remainder of a plan's source, where documents had these `passes` before and some were `under_way`.
     fn of(
         source: &SourceRows,
         joined: bool,
@@ -313,7 +314,7 @@ fn rest_of_pass(
 struct GivenPasses {
     /// The pass of its next row where the window under way begins; those before it are over.
     first: u32,
-    /// Of each pass that has given a row since.
+    /// What each pass gave since, for passes that gave a row.
     collected: BTreeMap<u32, CoverageCollector>,
 }
 

@@ -1,4 +1,4 @@
-//! Ids of rows from files that hold the rows of an epoch end to end, in its order.
+//! Reads ids of rows from files that hold the rows of an epoch end to end, in its order.
 
 use super::row::EpochRow;
 use crate::epoch::error::EpochError;
@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Bytes read at a time, unless what is needed at once has more.
+/// Bytes read at a time, unless more are needed at once.
 pub(in crate::epoch) const PIECE_BYTES: usize = 1 << 20;
 
 /// A file of bare ids, little-endian.
@@ -70,7 +70,7 @@ impl IdFileReader {
         Self { ids, opened: None }
     }
 
-    /// Gives rows of these numbers in the epoch their ids. Rows that follow each other are read together.
+    /// Fills in the ids of rows by their `numbers` in the epoch. Consecutive rows are read together.
     ///
     /// # Errors
     /// As [`IdFileReader::read`].
@@ -136,7 +136,7 @@ impl IdFileReader {
     }
 }
 
-/// Numbers in runs of those that follow each other.
+/// Splits numbers into runs of consecutive ones.
 pub(in crate::epoch) fn consecutive_runs(numbers: &[u64]) -> impl Iterator<Item = &[u64]> {
     numbers.chunk_by(|number, next| number.checked_add(1) == Some(*next))
 }

@@ -1,4 +1,4 @@
-//! Reads the ids of many rows at once: in the order of the store, put where the rows have them.
+//! Gathers the ids of many rows at once: documents are read in the order of the store, and ids go where rows have them.
 
 use super::row::{EpochRow, NO_SOURCE};
 use crate::epoch::error::EpochError;
@@ -179,7 +179,7 @@ impl<'a> Gatherer<'a> {
         Ok(row)
     }
 
-    /// Rows with nothing in the place of their ids: whoever has these from elsewhere puts them there.
+    /// Rows without ids: a caller that has these from elsewhere puts them in.
     ///
     /// # Errors
     /// [`EpochError::PadNeeded`]; [`EpochError::Store`].
@@ -203,7 +203,7 @@ impl<'a> Gatherer<'a> {
             && real < plan.capacity
             && plan.recipe.output.file_format().needs_equal_rows()
         {
-            // Rows of later passes may fall otherwise than those of the first, which planning checked.
+            // Rows of later passes may be cut otherwise than those of the first, which planning checked.
             let source = self.opened.sources.get(source);
             let name = source.map_or_else(String::new, |source| source.rules().name.to_string());
             return Err(EpochError::PadNeeded { format: format.name(), name, rows: 1 });
@@ -326,8 +326,8 @@ fn put(
     Ok(())
 }
 
-/// The documents of segments sorted by document, those together that are looked up together: what is found is held
-/// until all of it is, and of a long document maybe only a part is wanted.
+/// The documents of segments, which are sorted by document, in groups that are looked up together: results are held
+/// until the group is complete, and of a long document maybe only a part is wanted.
 fn looked_up<'s>(wanted: impl Iterator<Item = &'s Segment>) -> Vec<Vec<DocId>> {
     let mut groups: Vec<Vec<DocId>> = Vec::new();
     let (mut last, mut held) = (None, 0);

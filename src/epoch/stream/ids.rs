@@ -1,4 +1,4 @@
-//! Batches of ids as files hold them: for trainers that ask for nothing else, no row is looked up.
+//! Reads batches of bare ids straight from files that hold them end to end, without looking up a row.
 
 use super::{Epoch, StreamOptions};
 use crate::epoch::error::EpochError;
@@ -26,7 +26,7 @@ pub struct IdSteps {
     /// Number of the next batch, and of the one that none is read from on.
     next: u64,
     end: u64,
-    /// Steps to be read together: one first, which somebody waits for, then ever more.
+    /// Steps to be read together: one first, for which the caller waits, then ever more.
     together: u64,
     /// How many these are at most.
     most: u64,
@@ -44,7 +44,8 @@ pub struct IdBatch {
 }
 
 impl Epoch {
-    /// As [`Epoch::steps_every`], of ids alone; none unless they come from files and every batch has as many rows.
+    /// Steps of ids alone, in the order of [`Epoch::steps_every`]; none unless they come from files and every batch
+    /// has as many rows.
     ///
     /// # Errors
     /// As [`Epoch::stream`].

@@ -1,7 +1,7 @@
-//! An epoch without an export: any row, any batch, or all batches from one on, read ahead in a thread.
+//! Streams an epoch without an export: any row, any batch, or all batches from one on, read ahead in a thread.
 //!
-//! Where a run stands is (epoch, next global batch): a stream opened there gives what is left of the same
-//! sequence of batches, for any number of ranks, whatever number of them there was before.
+//! A position in a run is (epoch, next global batch): a stream opened there gives what is left of the same sequence of
+//! batches, for any number of ranks, whatever number of them there was before.
 
 mod files;
 mod gather;
@@ -145,7 +145,7 @@ impl Epoch {
         self.marks.epoch
     }
 
-    /// The same epoch with its ids from these files.
+    /// This epoch with its ids from these files.
     pub(in crate::epoch) fn with_files(self, files: EpochFiles) -> Self {
         Self { files: Some(Arc::new(files)), ..self }
     }
@@ -198,7 +198,7 @@ impl Epoch {
         rows.pop().ok_or_else(|| EpochError::bug("a row was not read"))
     }
 
-    /// Rows by their numbers, in the order asked for; those that are close to each other are found together.
+    /// Rows by their numbers, in the order asked for; rows close to each other are looked up together.
     ///
     /// # Errors
     /// As [`Epoch::row`].
@@ -249,8 +249,7 @@ impl Epoch {
         next.map(|(batch, _)| batch).ok_or(past)
     }
 
-    /// What a reader has of the steps of the epoch, some of them read before they are asked for. Every reader of a world
-    /// has as many.
+    /// The steps of the epoch for one reader, some of them read ahead. Every reader of a world gets as many.
     ///
     /// # Errors
     /// [`EpochError::OutOfRange`] for a rank or a batch out of range; [`EpochError::Store`]; [`EpochError`] for ranks that

@@ -1,4 +1,4 @@
-//! Batches read ahead in a thread.
+//! Reads batches ahead in a thread.
 
 use super::EpochBatch;
 use super::steps::Reading;
@@ -37,7 +37,7 @@ impl Drop for Prefetch {
         // Nobody receives: the thread ends with the batch that it is reading.
         drop(self.receiver.take());
         if let Some(reader) = self.reader.take() {
-            // A panic of it has been told as an error, or nobody has asked.
+            // A panic of the thread was reported as an error, or nothing was read after it.
             let _ = reader.join();
         }
     }
@@ -60,7 +60,7 @@ impl BatchStream {
                         Ok(steps) if steps.is_empty() => break PrefetchMessage::End,
                         Ok(steps) => {
                             for (batch, next) in steps {
-                                // The stream was dropped when nobody receives.
+                                // If nothing receives, the stream was dropped.
                                 if sender.send(PrefetchMessage::Batch(batch, next)).is_err() {
                                     return;
                                 }

@@ -1,4 +1,4 @@
-//! Rows and batches of an epoch as its users have them, and where segments and pads lie in a row.
+//! Rows and batches of an epoch as its users have them, with the places of segments and pads in a row.
 
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::PadView;
@@ -17,9 +17,9 @@ pub struct EpochRow {
     pub(in crate::epoch) source_name: Option<Arc<str>>,
     /// Its ids, pads included.
     pub(in crate::epoch) ids: Vec<u32>,
-    /// How many of them are not pads.
+    /// How many ids are not pads.
     pub(in crate::epoch) real: usize,
-    /// How many of these the row before has too; they stand at the beginning.
+    /// How many ids at the beginning the row before has too.
     pub(in crate::epoch) repeated: usize,
     /// What the real ones are, in order.
     pub(in crate::epoch) segments: Vec<Segment>,
@@ -103,7 +103,7 @@ impl EpochRow {
         self.real - self.repeated
     }
 
-    /// Its shape, its ids, and what of it is trained.
+    /// The row's shape, its ids, and the spans that are trained on.
     pub(in crate::epoch) fn as_parts(&self) -> (&RowShape, &[u32], Option<&[LossSpan]>) {
         (&self.shape, &self.ids, self.trained())
     }

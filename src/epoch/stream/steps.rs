@@ -1,5 +1,6 @@
-//! Steps of one rank, read by whoever asks for them: no thread, so the reader decides where the work is done. Ids of
-//! several steps are read together, since documents are found fastest in the order of the store.
+//! Reads the steps of one rank in the caller's thread, so the reader decides where the work is done.
+//!
+//! Ids of several steps are read together, since documents are found fastest in the order of the store.
 //!
 //! Real rows go over all ranks before pads. A loader leaves a last step without a row for every rank out for all, which
 //! is fewer rows than ranks an epoch, and counts them; pads count as rows, since who asks for them wants to lose none.
@@ -25,7 +26,7 @@ pub struct EpochSteps {
 }
 
 impl Epoch {
-    /// As [`Epoch::stream`], without a thread that reads ahead.
+    /// Streams like [`Epoch::stream`], without a thread that reads ahead.
     ///
     /// # Errors
     /// As [`Epoch::stream`].
@@ -33,8 +34,8 @@ impl Epoch {
         self.steps_every(options, 0, 1)
     }
 
-    /// Of [`Epoch::steps`] those of one reader among several that take turns: the first after `skip` of them, then
-    /// every `stride`-th.
+    /// The steps of one reader among several that take turns: of [`Epoch::steps`], the first after `skip`, then every
+    /// `stride`-th.
     ///
     /// # Errors
     /// As [`Epoch::stream`].
@@ -129,7 +130,7 @@ impl EpochSteps {
         self.reading.reads_files()
     }
 
-    /// Skips so many steps, or what is left of them, without reading ids.
+    /// Skips `steps` steps, or as many as are left, without reading ids.
     ///
     /// # Errors
     /// [`EpochError::Store`].
@@ -212,11 +213,11 @@ impl Iterator for EpochSteps {
     }
 }
 
-/// Tokens of files that are read together, unless a step has more: as many as stay in the caches of a core until they
-/// are made into batches. More of them would save nothing, since files have rows in the order of the steps.
+/// Tokens of files that are read together, unless a step has more: as many as stay in the caches of a core until
+/// batches are made. More would save nothing, since files have rows in the order of the steps.
 const FILE_TOKENS: u64 = 1 << 18;
 
-/// How many tokens of the store are read together at most, unless a step has more, for so much memory of queries.
+/// The most tokens of the store that are read together, unless a step has more, with `memory` bytes for queries.
 const fn most_tokens(memory: usize) -> u64 {
     // Ids take four bytes; those before them are made into batches meanwhile.
     memory as u64 / 4
@@ -230,13 +231,13 @@ pub(super) struct Reading {
     row: u64,
     rank: u64,
     world: u64,
-    /// Batches of a step where every rank has some of them whole.
+    /// Batches of a step where every rank has whole batches.
     batches_of_step: u64,
-    /// Steps that are still to come, those of other readers included.
+    /// Steps that are still to come, including those of other readers.
     left: u64,
     /// Every `stride`-th of the steps to come is read; the others belong to other readers.
     stride: u64,
-    /// Tokens to be read together: of one step first, which somebody waits for, then ever more.
+    /// Tokens to be read together: of one step first, for which the caller waits, then ever more.
     tokens: u64,
     /// Steps whose ids are not read, in order.
     planned: VecDeque<StepRows>,
@@ -288,7 +289,7 @@ impl Reading {
         self.epoch.files.is_some()
     }
 
-    /// Of the steps from here on every `stride`-th, the next one first; nothing has been read yet.
+    /// Keeps every `stride`-th step from here on, the next one first; nothing has been read yet.
     pub fn with_stride(self, stride: u64) -> Self {
         Self { stride: stride.max(1), begun: false, ..self }
     }
@@ -314,7 +315,7 @@ impl Reading {
         }
         let read = self.epoch.read_steps(self.planned.make_contiguous());
         if read.is_err() && self.planned.len() > 1 {
-            // Those before the one that cannot be read are given all the same.
+            // Steps before the one that cannot be read are given all the same.
             let first = self.planned.pop_front();
             return self.epoch.read_steps(first.as_slice());
         }
@@ -390,8 +391,8 @@ impl Reading {
         Ok(Some(StepRows { number, rows, next: number + 1 }))
     }
 
-    /// Whole batches: as many for every rank, or, where the epoch ends within the step, what is left of them, dealt to
-    /// the ranks one after the other.
+    /// Deals whole batches: as many to every rank or, where the epoch ends within the step, the rest to the ranks one
+    /// after the other.
     fn deal(&mut self) -> Result<Option<StepRows>, EpochError> {
         let first = self.batches.next_number();
         let turn = RankSharing::batch_of_rank(first, self.rank, self.world);

@@ -1,4 +1,4 @@
-//! The text of rows: what of a document each row has, and which of it is trained on.
+//! Decodes the text of rows: what of a document each row has, and which of it is trained on.
 
 use super::EpochRow;
 use crate::epoch::views::{LossWeighting, loss_weights};
@@ -186,8 +186,8 @@ mod tests {
     use proptest::prelude::*;
     use std::convert::Infallible;
 
-    /// A decoder of bytes, as most are: what is no character is U+FFFD. With `spaced` it drops a first space, as those
-    /// of SentencePiece do.
+    /// A decoder of bytes, as most are: bytes that are no character become U+FFFD. With `spaced` it drops a first
+    /// space, as decoders of SentencePiece do.
     fn bytes(ids: &[u32], spaced: bool) -> Result<String, Infallible> {
         let bytes: Vec<u8> = ids.iter().map(|id| *id as u8).collect();
         let text = String::from_utf8_lossy(&bytes).into_owned();

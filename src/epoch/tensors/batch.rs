@@ -1,4 +1,4 @@
-//! Batches as their tensors hold them: rows padded to one width, or the segments of all end to end as one row.
+//! Makes the tensors of batches: rows padded to one width, or the segments of all end to end as one row.
 
 use super::tokens::TokenView;
 use super::{TensorMaker, TensorValues, boundary};
@@ -13,10 +13,10 @@ use std::borrow::Cow;
 
 /// Rows as they stand in a batch.
 pub(super) struct PlacedBatch<'a> {
-    /// As wide as the batch each.
+    /// The rows, each as wide as the batch.
     rows: Vec<Cow<'a, EpochRow>>,
     width: usize,
-    /// Those that were given, and how they would be padded to one width.
+    /// The rows as given, and how they would be padded to one width.
     given: &'a [EpochRow],
     side: PadSide,
     is_flat: bool,
@@ -34,7 +34,7 @@ impl<'a> PlacedBatch<'a> {
         let width = widest.map_or(maker.width, |width| width as usize);
         boundary(given.len().saturating_mul(width))?;
         let padded = |row: &'a EpochRow| match row.ids().len() < width {
-            // Widths are those of rows, so the cast keeps them.
+            // Widths of rows fit, so the cast keeps them.
             true => Cow::Owned(EpochRow::placed(widened(
                 row.as_parts(),
                 width as u32,
@@ -124,7 +124,7 @@ impl<'a> PlacedBatch<'a> {
         list(self.each(|shape| longest(of(shape))))
     }
 
-    /// The same, no tensor.
+    /// The longest of each row, as a list and not as a tensor.
     pub fn longest_list(&self, of: RowLengths) -> Result<TensorParts, EpochError> {
         let all = self.each(|shape| longest(of(shape)));
         Ok((vec![all.len()], TensorValues::List(all)))

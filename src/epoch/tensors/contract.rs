@@ -1,14 +1,14 @@
-//! The batches of trainers: which keys each reads, made of which fields.
+//! The batch contracts of trainers: which keys each trainer reads, and the fields that they are made of.
 //!
 //! Sources of the tables, read in August 2026: `DataCollatorWithFlattening` of transformers 5.23, the collator of TRL 1.16
 //! with `padding_free`, `GPTDataset` of Megatron-LM with `inter_document_masking`, `HuggingFaceTextDataset` of torchtitan
 //! 0.3, and `DataCollator` of OLMo-core 3.0.
 //!
-//! Models of transformers part documents by `position_ids` only without a cache, which is on in models as they are
-//! made. Hybrid ones read `cu_seq_lens_q` and `seq_idx` too, and refuse a batch that has these where their kernels are
-//! missing. So the default batch has all keys and `use_cache = False`: the numbers of each document alone, or an error
-//! of transformers that names the kernel. Models that read none of the keys leak still: `corpusdb.torch.check_model`
-//! tries one. A field made for one trainer alone is a view with a name of its own.
+//! Models of transformers part documents by `position_ids` only without a cache, and new models have one. Hybrid models
+//! read `cu_seq_lens_q` and `seq_idx` too, and refuse a batch that has these where their kernels are missing. So the
+//! default batch has all keys and `use_cache = False`: the numbers of each document alone, or an error of transformers
+//! that names the kernel. Models that read none of the keys leak still: `corpusdb.torch.check_model` tries one. A field
+//! made for one trainer alone is a view with a name of its own.
 
 use super::BatchField;
 use crate::epoch::error::EpochError;
@@ -108,9 +108,6 @@ impl Contract {
     }
 
     /// Refuses rows that differ in length where the trainer takes rows of one.
-    ///
-    /// # Errors
-    /// [`EpochError::Limit`].
     pub(in crate::epoch) fn check_rows(self, has_one_length: bool) -> Result<(), EpochError> {
         if self.is_flat() || has_one_length {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a batch may have beside its ids, by name.
+//! The fields that a batch may have beside its ids, by name.
 
 /// A tensor of a batch beside `input_ids`. In the order of their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,7 +10,7 @@ pub enum BatchField {
     /// Boundaries of keys as transformers reads them, leading 0: cumulative lengths of the segments of a flat batch; of
     /// rows those of segments and of runs of pads, the batch seen as one row.
     CuSeqLensK,
-    /// The same, of queries.
+    /// Boundaries of queries, equal to those of keys.
     CuSeqLensQ,
     /// Cumulative lengths of the segments of all rows, leading 0, pads taken out.
     CuSeqlens,
@@ -21,7 +21,7 @@ pub enum BatchField {
     CuSeqlensRows,
     /// Tokens of each segment; of rows as many columns as the fullest row has segments, 0 where a row has fewer.
     DocLens,
-    /// The same, runs of pads among the segments.
+    /// Lengths as in `doc_lens`, with runs of pads among the segments.
     DocLensPadded,
     /// Numbers of segments from 0 in each row, -1 on pads: `seq_idx` as mask functions of FlexAttention call it.
     DocumentId,
@@ -41,7 +41,7 @@ pub enum BatchField {
     MaxDocLens,
     /// Tokens between the boundaries of keys that are farthest apart.
     MaxLengthK,
-    /// The same, of queries.
+    /// Tokens between the boundaries of queries that are farthest apart.
     MaxLengthQ,
     /// Tokens of the longest segment: one number.
     MaxSeqlen,

@@ -388,7 +388,7 @@ impl TensorMaker {
 }
 
 impl Tensor {
-    /// Whether these are labels, and none of them is one.
+    /// Whether these are labels without any target.
     fn is_without_label(&self) -> bool {
         let TensorValues::I64(labels) = &self.values else { return false };
         self.name == BatchField::Labels.name()

@@ -107,7 +107,7 @@ impl BatchView {
 }
 
 impl TokenView {
-    /// That of a column of files, which is the view of its name; none for a column of whole rows.
+    /// The view that has the name of a column of files; none for a column of whole rows.
     pub(in crate::epoch) fn of_column(column: RowColumn) -> Option<Self> {
         match BatchField::named(column.name())?.view().values {
             BatchValues::Tokens(_, view) => Some(view),

@@ -1,4 +1,4 @@
-//! Tensors of made-up batches beside the views that make batches one by one.
+//! Tests of the tensors of made-up batches against the views that make batches one by one.
 
 use super::*;
 use crate::epoch::recipe::PadView;
@@ -21,7 +21,7 @@ fn maker(views: &[BatchField], flat: bool, ids: TensorIds, side: PadSide) -> Ten
     }
 }
 
-/// A row: its shape, its ids, and what of it is trained on.
+/// A row: its shape, its ids, and the spans that are trained on.
 type TestRow = (RowShape, Vec<i32>, Option<Vec<LossSpan>>);
 
 fn batch(rows: &[TestRow]) -> EpochBatch {

@@ -8,9 +8,9 @@ use crate::epoch::views::{
 /// What a view says of each token.
 #[derive(Clone, Copy)]
 pub(in crate::epoch) enum TokenView {
-    /// The id of a target, so many positions before its own; -100 elsewhere.
+    /// The id of a target, this many positions before its own; -100 elsewhere.
     Labels(usize),
-    /// The weight of a target, so many positions before its own; 0 elsewhere.
+    /// The weight of a target, this many positions before its own; 0 elsewhere.
     Loss(usize),
     /// The id after it; 0 at the end and before a pad.
     NextIds,

@@ -28,7 +28,7 @@ pub(super) struct Audit<'a> {
     /// Rows after which shares are exact, and the largest row so far, in the mix's unit.
     window: u64,
     largest: u64,
-    /// The pass that each source ends in; none told where rows that fill no batch are carried.
+    /// The pass that each source ends in; unknown where rows that fill no batch are carried.
     ends: Option<Vec<u32>>,
     /// The rows that fill no batch, which no file has.
     left_out: Vec<RowRef>,
@@ -68,8 +68,8 @@ impl<'a> Audit<'a> {
         })
     }
 
-    /// CheckList the rows of one shard against those the epoch has next; what is wrong with its files, where they are not
-    /// of their format.
+    /// Checks the rows of one shard against the next rows of the epoch; answers what is wrong with its files, where
+    /// they are not of their format.
     ///
     /// # Errors
     /// [`EpochError::Store`].
@@ -130,7 +130,7 @@ impl<'a> Audit<'a> {
         (0..rows.len()).into_par_iter().map(check).collect()
     }
 
-    /// The source of a row of the plan, and what is in it.
+    /// The source and the segments of a row of the plan.
     fn planned(&self, row: Option<&BatchedRow>) -> Result<(&str, Vec<Segment>), EpochError> {
         let Some(row) = row.and_then(|row| row.row.as_ref()) else { return Ok(("", Vec::new())) };
         let source = self.opened.source(row)?;
@@ -218,7 +218,7 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// CheckList what only the end can tell.
+    /// Checks what only the end can show.
     ///
     /// # Errors
     /// [`EpochError::Store`].

@@ -1,11 +1,11 @@
-//! The named checks of a verification and their verdict, and what is found in a row.
+//! The named checks of a verification, their verdicts, and the faults that are found in a row.
 
 use crate::epoch::pack::Segment;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Failures told of one check, at most; all are counted.
+/// The most failures of one check that are reported; all are counted.
 const TOLD: usize = 3;
 
 /// What is checked.
@@ -84,7 +84,7 @@ impl fmt::Display for Verification {
     }
 }
 
-/// CheckList under way.
+/// The checks under way.
 #[derive(Debug, Default)]
 pub(super) struct CheckList {
     entries: BTreeMap<Property, CheckEntry>,
@@ -148,7 +148,7 @@ pub(super) struct RowFindings {
     pub real: usize,
     /// Its segments, where they could be made sense of.
     pub segments: Vec<Segment>,
-    /// Where in the row each of them begins.
+    /// Where in the row each segment begins.
     pub starts: Vec<usize>,
     pub failures: Vec<(Property, String)>,
 }

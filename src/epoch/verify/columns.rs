@@ -1,4 +1,4 @@
-//! What a row says of itself beside its ids and segments, each column by its definition at every position.
+//! Checks every column of a row beside its ids and segments, by the column's definition, at every position.
 
 use super::checks::{Property, RowFindings, RowPlaces};
 use crate::epoch::recipe::RowColumn;
@@ -13,7 +13,7 @@ pub(super) struct ColumnChecker<'a> {
     pub each: bool,
     /// The trained tokens of each segment, where documents say which are.
     pub said: Option<&'a [Vec<LossSpan>]>,
-    /// The same, unless the recipe ignores it.
+    /// What documents say is trained, unless the recipe ignores it.
     pub trained: Option<&'a [Vec<LossSpan>]>,
 }
 
@@ -36,7 +36,7 @@ impl ColumnChecker<'_> {
         self.check_beside(findings);
     }
 
-    /// Whether the row has in a column what it must have.
+    /// Whether the values of a column are those that the row must have.
     fn agrees(&self, column: RowColumn, found: ViewValues<'_>) -> bool {
         let places = || self.places.iter().copied();
         let numbers = || self.numbers().into_iter();
@@ -80,7 +80,7 @@ impl ColumnChecker<'_> {
             (RowColumn::MaxSeqlen, ViewValues::I32(found)) => {
                 same(found, [self.lengths().into_iter().max().unwrap_or(0)])
             }
-            // Of another type than the column has.
+            // The values have another type than the column.
             _ => false,
         }
     }
@@ -218,7 +218,7 @@ fn is_target(place: SegmentPosition, trained: Option<&[Vec<LossSpan>]>) -> bool 
     place.is_some_and(|(_, token)| token > 0) && weight(place, trained) > 0.0
 }
 
-/// The weight of the token at a place; 0 on pads and what is not trained.
+/// The weight of the token at a place; 0 on pads and untrained tokens.
 fn weight(place: SegmentPosition, trained: Option<&[Vec<LossSpan>]>) -> f32 {
     let Some((segment, token)) = place else { return 0.0 };
     let Some(spans) = trained.and_then(|trained| trained.get(segment)) else { return 1.0 };

@@ -1,6 +1,8 @@
-//! Whether segments have the ids that the store has. A document is read once for all the rows that are examined
-//! together, and once for all that it is cut into: parts of documents are remembered by a hash and compared when many
-//! are there, document by document, however far apart their rows are.
+//! Checks that segments have the ids that the store has.
+//!
+//! A document is read once for all the rows that are examined together, and once for all that it is cut into: parts of
+//! documents are remembered by a hash and compared when many are there, document by document, however far apart their
+//! rows are.
 
 use super::checks::{CheckList, Property};
 use crate::epoch::error::EpochError;

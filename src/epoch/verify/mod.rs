@@ -1,8 +1,8 @@
 //! Proves an export against its plan and the store, from the files alone.
 //!
-//! Files are read by their formats; what a row must hold is decided here position by position (`row`, `columns`), its ids document by document (`ids`), that every document comes as often as it should
-//! by `passes`; `audit` takes the rows through both and compares them with the plan's. Each property is a named
-//! check; none stops the others.
+//! Files are read by their formats; what a row must hold is decided here position by position (`row`, `columns`), its
+//! ids document by document (`ids`), that every document comes as often as it should by `passes`; `audit` takes the
+//! rows through all of these and compares them with the plan's. Each property is a named check; none stops the others.
 
 mod audit;
 mod checks;
@@ -216,7 +216,7 @@ fn hash_files(
     files
 }
 
-/// A file whose reading ends with an error once a stop is asked for.
+/// A file whose reading ends with an error after a request to stop.
 struct StoppableRead<'a> {
     file: fs::File,
     interrupt: &'a Interrupt,

@@ -1,4 +1,4 @@
-//! Checks from the segments in the files that each document of a source comes as often as it should in each pass.
+//! Checks, from the segments in the files, that each document of a source comes as often as it should in each pass.
 
 use crate::epoch::coverage::{CoverageCollector, CoverageExcess};
 use crate::epoch::pack::Segment;
@@ -16,7 +16,7 @@ pub(super) struct PassAudit {
 }
 
 impl PassAudit {
-    /// Of an export that begins in pass `first`, at its start if `is_first_whole`.
+    /// The checks of an export that begins in pass `first`, at its start if `is_first_whole`.
     pub fn new(first: u32, is_first_whole: bool) -> Self {
         let open = BTreeMap::from([(first, CoverageCollector::default())]);
         Self { first, is_first_whole, open }

@@ -1,4 +1,4 @@
-//! What a single row must hold, decided position by position.
+//! Checks what a single row must hold, position by position.
 
 use super::checks::{Property, RowFindings, RowPlaces};
 use super::columns::ColumnChecker;
@@ -50,7 +50,7 @@ impl<'a> RowChecker<'a> {
         };
         findings.real = lengths.iter().fold(0, |sum, length| sum.saturating_add(*length));
         if findings.real > row.ids().len() {
-            // Before a place is made for what is claimed.
+            // The claimed lengths are checked before room is made for them.
             let why =
                 format!("has {} tokens in segments and {} ids", findings.real, row.ids().len());
             findings.fail(Property::Boundaries, why);
@@ -250,9 +250,9 @@ fn check_boundaries(row: TokenRow<'_>, findings: &mut RowFindings) -> Option<Vec
     Some(lengths)
 }
 
-/// A segment lies within what is owed of its document, whole or a pinned part. It begins and ends where that does, or at
-/// a multiple of a row from its beginning; with `concat`, where the row does. Where parts end with EOS, a row has a token
-/// less of a document that goes on behind it.
+/// Checks that a segment lies within its document or pinned part. It begins and ends where that does, or at a multiple
+/// of a row from its beginning; with `concat`, where the row does. Where parts end with EOS, a row has a token less of
+/// a document that continues in the next row.
 fn check_integrity(
     checked: &SourceChecker<'_>,
     segment: &Segment,

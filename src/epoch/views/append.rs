@@ -1,4 +1,4 @@
-//! Views of a row at the end of a tensor of many rows: one pass, in the type of the tensor, and no memory of their own.
+//! Appends views of a row to a tensor of many rows: one pass, in the type of the tensor, without memory of its own.
 
 use super::shape::{RowShape, ShapeRun, size};
 use model::LossSpan;

@@ -1,4 +1,4 @@
-//! Batches of rows: padded to the longest, without their pads, or end to end; and any 0/1 mask to the tokens it keeps.
+//! Collates rows to batches: padded to the longest, without pads, or end to end; also by any 0/1 mask of tokens.
 
 use super::PadSide;
 use super::loss::{LossWeighting, labels, loss_mask, loss_weights};
@@ -72,7 +72,7 @@ pub struct UnpaddedBatch {
     pub position_ids: Vec<i32>,
     /// Numbers of segments through the batch, from 1.
     pub segment_ids: Vec<i32>,
-    /// The same from 0.
+    /// Numbers of segments through the batch, from 0.
     pub seq_idx: Vec<i32>,
 }
 
@@ -142,11 +142,11 @@ pub struct FlatBatch {
     pub seq_idx: Vec<i32>,
     /// Cumulative lengths, leading 0.
     pub cu_seq_lens_q: Vec<i32>,
-    /// The same: queries and keys are the same tokens.
+    /// The boundaries of keys, equal to those of queries: both are the same tokens.
     pub cu_seq_lens_k: Vec<i32>,
     /// Tokens of the longest segment.
     pub max_length_q: u32,
-    /// The same.
+    /// The longest segment of keys, equal to that of queries.
     pub max_length_k: u32,
 }
 

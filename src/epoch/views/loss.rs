@@ -1,8 +1,8 @@
-//! What is trained: labels, loss mask, loss weights.
+//! Views of what is trained on: labels, loss mask, loss weights.
 //!
-//! A token is a target if it is in a segment, not its first token (nothing in the segment predicts
-//! that), no pad, and trained. Unshifted views have the target at its own position and leave the shift
-//! to the model, as transformers does; shifted ones have it at the position that predicts it.
+//! A token is a target if it is in a segment, not the segment's first (nothing in the segment predicts that), no pad,
+//! and trained. Unshifted views have the target at its own position and leave the shift to the model, as transformers
+//! does; shifted ones have it at the position that predicts it.
 
 use super::append::{TargetRun, append_labels, append_loss, for_each_target};
 use super::shape::{RowShape, size};

@@ -1,17 +1,17 @@
-//! Rows as they stand in a batch: padded to one width, or the segments of all end to end as one row.
+//! Places rows in a batch: padded to one width, or the segments of all end to end as one row.
 
 use super::shape::{RowShape, Span, ViewError, size, wide};
 use super::{PadSide, PadView};
 use model::LossSpan;
 
-/// A row made of others, or with pads added: its shape, its ids, and what of it is trained.
+/// A row made of others, or with pads added: its shape, its ids, and the spans that are trained on.
 pub(in crate::epoch) struct PlacedRow<I> {
     pub shape: RowShape,
     pub ids: Vec<I>,
     pub trained: Option<Vec<LossSpan>>,
 }
 
-/// The same of a row as it is.
+/// Shape, ids and trained spans of a row as it is.
 type RowParts<'a, I> = (&'a RowShape, &'a [I], Option<&'a [LossSpan]>);
 
 /// The segments of rows as one row without pads.
@@ -35,7 +35,7 @@ pub(in crate::epoch) fn end_to_end<'a, I: Copy + 'a>(
                 return Err(ViewError::TooLong { tokens: ids.len() as u64 });
             }
         }
-        // Pads in what is trained go too, so that it stays in one piece.
+        // Pads within trained spans go too, so that a span stays in one piece.
         let is_without_gaps = shape.spans.last().is_none_or(|last| last.end() == end - start);
         let moved = |at: u32| {
             if is_without_gaps {

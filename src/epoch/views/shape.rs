@@ -1,4 +1,4 @@
-//! Where the segments of a row lie.
+//! The shape of a row: where its segments lie.
 
 use super::PadView;
 
@@ -108,13 +108,13 @@ impl RowShape {
         Self { width, spans: spans.collect(), pads: PadView::Suffix }
     }
 
-    /// The same row with another meaning of its pads.
+    /// This row with another meaning of its pads.
     #[must_use]
     pub fn with_pads(self, pads: PadView) -> Self {
         Self { pads, ..self }
     }
 
-    /// Whether spans are not empty, follow each other and end within the width, which an i32 can hold.
+    /// Checks that spans are not empty, follow each other and end within the width, which an i32 can hold.
     ///
     /// # Errors
     /// The first span that does not, or the width.
@@ -151,11 +151,11 @@ impl RowShape {
         runs
     }
 
-    /// The same, one after another and without memory for them.
+    /// Calls `given` for each run, without memory for a list of them.
     pub(in crate::epoch) fn for_each_run(&self, mut given: impl FnMut(ShapeRun)) {
         let (mut free, mut number) = (0, 0);
         for span in &self.spans {
-            // A span out of place is cut to what is free, so that runs cover the row once.
+            // A span out of place is cut to the free part, so that runs cover the row once.
             let start = span.start.clamp(free, self.width);
             self.pads(free, start, &mut number, &mut given);
             free = span.end().clamp(start, self.width);

@@ -1,4 +1,4 @@
-//! Golden vectors and laws of the views.
+//! Tests of views: golden vectors and laws.
 //!
 //! The vectors are made by torch and transformers: `benches/peers/views.py --write`.
 
@@ -115,7 +115,7 @@ fn masks_and_positions_of_packed_sentences() {
         assert_eq!(bits(&masks, width), wanted);
         let positions: Vec<_> = rows.iter().map(position_ids).collect();
         assert_eq!(positions, vector.position_ids);
-        // Where pads are not segments: the same on what is real.
+        // Where pads are not segments, views agree on real tokens.
         for (number, row) in shape(PadView::Suffix).iter().enumerate() {
             let real = vector.lengths[number].iter().sum::<u32>() as usize;
             let mask = bits(&block_causal_mask(row), width);
@@ -390,7 +390,7 @@ proptest! {
 
     #[test]
     fn batches_are_rows_end_to_end(rows in proptest::collection::vec(shapes(), 0..5)) {
-        // As one row that holds them all.
+        // One row holds all the others.
         let mut spans = Vec::new();
         let mut width = 0;
         for row in &rows {

@@ -1,5 +1,4 @@
-//! Views of where segments lie: cumulative lengths, lengths and starts; and of each token: positions, numbers of segments,
-//! masks.
+//! Views of segments (cumulative lengths, lengths, starts) and of tokens (positions, segment numbers, masks).
 
 use super::append::append_runs;
 use super::shape::{RowShape, ViewError, signed, size};

@@ -1,4 +1,4 @@
-//! Batches of trainers made of rows that were read from the files of a build: without a corpus, on any machine.
+//! Makes the batches of trainers of rows that were read from the files of a build: without a corpus, on any machine.
 
 use super::Manifest;
 use crate::epoch::error::EpochError;
@@ -24,8 +24,8 @@ pub struct BuiltRow {
     pub loss_weights: Option<Vec<f32>>,
 }
 
-/// Makes the batches of a trainer of rows that were read from the files of a build: [`Manifest::collator`]. They are those
-/// that the plan gives with the same contract.
+/// Makes the batches of a trainer from rows that were read from the files of a build ([`Manifest::collator`]). The
+/// plan gives equal batches with the same contract.
 #[derive(Clone, Debug)]
 pub struct BuiltCollator {
     contract: Contract,
@@ -36,7 +36,7 @@ pub struct BuiltCollator {
 }
 
 impl Manifest {
-    /// What makes the batches of a trainer of the rows of these files.
+    /// The collator that makes the batches of a trainer from rows of these files.
     ///
     /// # Errors
     /// [`EpochError::Limit`] for files without columns, and for a contract of rows of one length where rows differ;

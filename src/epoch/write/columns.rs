@@ -1,5 +1,7 @@
-//! Rows of an epoch in the columns that a format has. In the thread that asks: whoever makes many batches has a pool of
-//! its own for them, and a process that was forked has no threads that a shared one counts on.
+//! Turns rows of an epoch into the columns that a format has, in the thread that asks.
+//!
+//! Whoever makes many batches has a pool of its own for them, and a process that was forked has no threads that a
+//! shared pool counts on.
 
 use super::spec::RowContext;
 use crate::epoch::error::EpochError;
@@ -15,7 +17,7 @@ use files::output::{BatchColumn, RowColumn, TokenBatch, list_column, row_batch};
 use model::LossSpan;
 use std::sync::Arc;
 
-/// Rows in these columns; the first of them is row `first` of the epoch.
+/// Rows in these columns; the first one is row `first` of the epoch.
 ///
 /// # Errors
 /// [`EpochError`] for an id that the type does not hold.
@@ -97,7 +99,7 @@ fn view(column: RowColumn, rows: &[&EpochRow], context: &RowContext) -> ArrayRef
         RowColumn::MaxSeqlen => Arc::new(Int32Array::from_iter_values(
             rows.iter().map(|row| views::max_seqlen(&row.shape).cast_signed()),
         )),
-        // Of documents, as the columns beside it, also where every pad is a segment to other views.
+        // Documents alone count, as in the columns beside it, also where every pad is a segment to other views.
         _ => lists::<Int32Type>(rows, |row, out| {
             out.extend(row.shape.spans.iter().map(|span| span.start.cast_signed()));
         }),

@@ -1,4 +1,4 @@
-//! Bytes against the reference writers: tests/formats/epochs holds what they made of the same rows.
+//! Tests of written bytes against those that reference writers made of the same rows (`tests/formats/epochs`).
 
 use super::shards::Shards;
 use super::spec::RowContext;
@@ -41,7 +41,7 @@ pub(super) fn rows() -> Vec<EpochRow> {
     ]
 }
 
-/// The same tokens unpacked.
+/// The tokens of [`rows`] unpacked.
 pub(super) fn unpacked() -> Vec<EpochRow> {
     let mut found = Vec::new();
     for packed in rows() {
@@ -240,7 +240,7 @@ fn arrow_directories_describe_themselves_as_datasets_does() {
         let mut reader = reader.unwrap();
         (reader.schema(), reader.next().unwrap().unwrap(), reader.next().is_none())
     };
-    // It gets its last name with all others.
+    // A file gets its last name with all others.
     let name = "data-00000-of-00001.arrow";
     let ours = fs::read(dir.path().join("data-00000.arrow")).unwrap();
     assert_eq!(read(ours), read(golden(&format!("arrow/{name}"))));

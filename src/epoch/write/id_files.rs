@@ -1,5 +1,4 @@
-//! Rows of an epoch with their ids from the files that it was built into: read in one go, where the store is asked for
-//! every document.
+//! Reads rows of an epoch with ids from the files that it was built into: in one go, not document by document.
 
 use super::manifest::Manifest;
 use crate::epoch::error::EpochError;
@@ -10,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 impl Epoch {
-    /// The same epoch, with the ids of its rows from the files that it was built into, in `dir`. Rows, batches and all
+    /// This epoch with the ids of its rows from the files that it was built into, in `dir`. Rows, batches and all
     /// reported about them comes from the plan, as before; whether the files have them is what `epoch verify` proves.
     /// Files of bare ids will do: `litdata`, `megatron`, `raw`, of rows of one length.
     ///

@@ -1,4 +1,4 @@
-//! What was written is what is read, in every format; what no format writes is refused.
+//! Tests that every format reads back what was written, and that what no format writes is refused.
 
 use super::columns::token_batch;
 use super::format_tests::{
@@ -116,7 +116,7 @@ fn made(seed: u32, pieces: &[(u32, u32)], behind: u32, each: bool, is_masked: bo
     }
 }
 
-/// The same rows with pads behind them up to `width`, which formats of rows of one length need.
+/// The rows with pads behind them up to `width`, which formats of rows of one length need.
 fn padded(rows: &[EpochRow], width: u32) -> Vec<EpochRow> {
     let pad = |row: &EpochRow| {
         let mut row = row.clone();
@@ -467,7 +467,8 @@ fn spoiled_files_are_refused_without_a_panic() {
             spoiled.push(bytes.iter().map(|byte| !byte).collect());
             for (kind, spoiled) in spoiled.into_iter().enumerate() {
                 fs::write(&path, &spoiled).unwrap();
-                // Of what readers pass over the hash of the file alone knows, but all see that it ends too early.
+                // Bytes that readers skip are covered by the file's hash alone, but every reader sees that the file
+                // ends too early.
                 if let Ok(found) = load(format, &context.spec, dir.path()) {
                     let cut = (12..16).contains(&kind);
                     assert!(!cut || found != whole, "{name}: {} cut", path.display());

@@ -1,4 +1,4 @@
-//! The manifest of an export: what it is, what it was made from, what is in it, and the hash of every file.
+//! The manifest of a build: what it is, what it was made from, what is in it, and the hash of every file.
 
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::PackLosses;

@@ -2,8 +2,8 @@
 //!
 //! `spec` is what a plan says of its rows to their format, `columns` makes rows into what formats take, `shards` cuts
 //! them into groups and shards. What is finished waits beside the output until all is ([`output`](files::output)).
-//! `stream` and `unpadded` give batches without files. Two are the way back: by `id_files` rows of an epoch have their ids
-//! from its files, and `collator` makes batches of their rows where there is no corpus.
+//! `stream` and `unpadded` give batches without files. Two files are the way back: `id_files` reads the ids of an
+//! epoch's rows from its files, and `collator` makes batches of their rows where there is no corpus.
 
 mod collator;
 mod columns;
@@ -177,7 +177,7 @@ fn write_all(
     let mut done = finished.last().map_or(0, |shard| shard.position.counts.tokens());
     progress.advance(done);
     ordered.skip_rows(finished.last().map_or(0, |shard| shard.position.rows))?;
-    // Of the half that rows in flight do not take.
+    // A quarter of the half that rows in flight do not take.
     let context = RowContext::of(&opened, memory / 8);
     let (format, dir) = (plan.recipe.output.file_format(), staging.data().to_path_buf());
     let mut shards = Shards::new(format, context, dir, plan.recipe.mix.unit, finished, memory / 8);

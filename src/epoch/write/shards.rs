@@ -1,4 +1,4 @@
-//! Cuts rows into groups and shards, the same way for every format; groups become columns and bytes on any thread.
+//! Cuts rows into groups and shards, the same way for every format, and encodes groups on any thread.
 //!
 //! Where groups and shards end depends on the rows since the shard began and on nothing else: not on how many rows come
 //! at a time, nor on what earlier shards held. So a build continues after any finished shard and writes the bytes it

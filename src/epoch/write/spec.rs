@@ -1,4 +1,4 @@
-//! What a plan says of its rows to the format that they are written in, and the limits that it must keep.
+//! The specification that a plan gives the format of its rows, and the limits that it must keep.
 
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::PlanHeader;
@@ -7,7 +7,7 @@ use crate::epoch::stream::EpochRow;
 use files::output::{RowColumn, RowSize, RowSpec};
 use model::{Error, ErrorKind, LossSpan};
 
-/// Whether the output format can hold the rows of `plan`.
+/// Checks that the output format can hold the rows of `plan`.
 ///
 /// # Errors
 /// [`EpochError::Limit`] saying what does not fit and the way out.

@@ -1,4 +1,4 @@
-//! Batches of an epoch as a stream of bytes: JSON lines, or the Arrow stream format.
+//! Writes batches of an epoch as a stream of bytes: JSON lines, or the Arrow stream format.
 
 use super::columns::token_batch;
 use super::spec::RowContext;

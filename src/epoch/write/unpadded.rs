@@ -1,4 +1,4 @@
-//! Batches without their pads as a stream: one record or line a batch, every tensor by the same indices.
+//! Writes batches without pads as a stream: one record or line a batch, every tensor by the same indices.
 
 use super::columns::token_batch;
 use super::spec::RowContext;

@@ -1,8 +1,7 @@
-//! What one record may cost a template: templates come from strangers' files and are programs.
+//! The bounds of rendering one record: steps, bytes that a template makes and writes, and lengths known beforehand.
 //!
-//! Bytes that the rendering of this thread may still make and write.
-//!
-//! How long values are as text, without making the text.
+//! Chat templates come from strangers' files and are programs. An allowance of the thread pays for what a template
+//! makes before it is made; so the length of a value as text is computed without making the text.
 
 use super::values::write_str;
 use minijinja::value::{Value, ValueKind};
@@ -35,7 +34,7 @@ impl Default for RenderLimits {
     }
 }
 
-/// What is left of them for one record.
+/// The budget that is left for one record.
 pub(super) struct RenderBudget<'a> {
     limits: &'a RenderLimits,
     left: u64,
@@ -79,11 +78,11 @@ impl<'a> RenderBudget<'a> {
 /// Values made for one text, in longest texts: a template may well put a text together in several
 /// values, or piece by piece, but not without end.
 const MADE: u64 = 8;
-/// At least so much, so that a small `--max-doc-bytes` is not a small allowance.
+/// The least allowance, so that a small `--max-doc-bytes` is not a small allowance.
 const LEAST: u64 = 16 << 20;
 /// Bytes written for one text, in longest texts: what macros and captured blocks write is written again.
 const WRITTEN: u64 = 4;
-/// A stop is searched for when a value of this size is made; smaller ones are as many as there are steps.
+/// A request to stop is looked for when a value of this size is made; smaller values number no more than steps.
 const POLLED: u64 = 4096;
 
 struct AllowanceState {
@@ -119,7 +118,7 @@ impl Drop for RenderAllowance {
     }
 }
 
-/// Takes the bytes of a value off, before it is made where they can be told.
+/// Takes the bytes of a value off the allowance, before it is made where the size is known.
 pub(super) fn charge_made(bytes: usize) -> Result<(), Error> {
     with(|running| {
         if bytes as u64 >= POLLED && running.interrupt.is_raised() {
@@ -135,7 +134,7 @@ pub(super) fn charge_made(bytes: usize) -> Result<(), Error> {
     })
 }
 
-/// Fails when so many bytes could not be made; takes nothing off.
+/// Fails when `bytes` bytes could not be made; takes nothing off.
 pub(super) fn check_room(bytes: usize) -> Result<(), Error> {
     with(|running| if bytes as u64 > running.made { Err(too_much(running)) } else { Ok(()) })
 }

@@ -11,9 +11,9 @@ const VARIABLES: &str = "chat_template_kwargs";
 /// A conversation, in the fields that chat templates know.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
-    /// Objects with role and content, and whatever else the record has of them.
+    /// The messages: objects with role and content, and whatever other members the record has.
     pub(super) messages: Vec<Members>,
-    /// Of each message what it counts in the loss; 0 for all but the assistant's.
+    /// The weight of each message in the loss; 0 for all but the assistant's.
     pub(super) weights: Vec<f32>,
     /// What the template may name besides: tools, documents.
     pub(super) context: Members,
@@ -104,7 +104,7 @@ fn named(spelled: &str, record: Members) -> Result<Members, String> {
     let JsonMembers(members) = serde_json::from_str(spelled).map_err(wrong)?;
     let mut found = Members::default();
     for name in RECORD_LISTS.into_iter().chain([VARIABLES]) {
-        // Of a doubled name the last counts.
+        // The last member of a doubled name counts.
         if let Some((_, raw)) = members.iter().rev().find(|(known, _)| known == name)
             && record.get(name).is_some()
         {
@@ -214,7 +214,7 @@ impl Conversation {
     }
 }
 
-/// The names under which the reasoning of an answer stands, by whoever wrote the data.
+/// The names under which data of different authors have the reasoning of an answer.
 pub(super) const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 
 /// The message with its reasoning under both names that templates read, in the places that transformers gives them.

@@ -1,5 +1,4 @@
-//! The files of a tokenizer that have chat templates, and those that say what its special tokens are, in the order in
-//! which transformers believes them.
+//! Finds the files of a tokenizer that have chat templates and special tokens, in the order transformers believes them.
 
 use super::tags::by_tools;
 use super::template::ChatTemplate;
@@ -13,7 +12,7 @@ use std::path::Path;
 
 /// The file of the template that has no name of its own.
 const TEMPLATE: &str = "chat_template.jinja";
-/// The folder of those that have one.
+/// The folder of further templates.
 const MORE_TEMPLATES: &str = "additional_chat_templates";
 /// Special tokens, for a configuration that does not list the added ones.
 const TOKENS_MAP: &str = "special_tokens_map.json";

@@ -1,5 +1,10 @@
-//! Special tokens that a record puts together: what becomes one in the text of a conversation, and the template did not
-//! write.
+//! Finds special tokens that a record forges: they are in a conversation's text and the template did not write them.
+//!
+//! A string that spells a special token is refused before anything is rendered. That check misses what a template joins
+//! (parts of a content, two members), what it cuts out of a string, and what a tokenizer's normaliser makes of the
+//! text. So where a record has the signs that special tokens are spelled with, the conversation is rendered once more
+//! with another letter in the place of the sign. Special tokens of the template itself stand there as before; those
+//! that are missing were made of the record. Records without these signs, which are most, are not rendered again.
 //!
 //! A string that spells a special token is refused before anything is rendered. That says nothing of what a template
 //! joins (parts of a content, two members), of what it cuts out of a string, and of what a tokenizer's normaliser makes

@@ -1,4 +1,4 @@
-//! What chat templates may call besides Jinja's own: as transformers defines it, but for the clock.
+//! The functions that chat templates may call besides Jinja's own: as transformers defines them, but for the clock.
 
 use super::budget::{BoundedSink, charge_made, charge_written, is_nested, python_text, text_len};
 use super::values::{JsonStyle, write_str};

@@ -1,5 +1,4 @@
-//! What a message holds and the text of its conversation does not: a content that the template writes nowhere, and members
-//! that it leaves out.
+//! Finds contents and members of messages that a chat template leaves out of the conversation's text.
 
 use super::budget::RenderBudget;
 use super::conversation::{Conversation, REASONING, SWITCHES, items};

@@ -1,9 +1,9 @@
-//! Conversations to text: the records people fine-tune on, a model's chat template, and what is trained.
+//! Renders conversations, the records of fine-tuning, to text by a model's chat template, and marks what is trained on.
 //!
-//! * `options` what a caller says, and special tokens that a record would smuggle in
+//! * `options` of the caller, and the refusal of special tokens that a record spells
 //! * `conversation` the fields of a record as turns: messages, ShareGPT, Alpaca, prompt and completion
-//! * `template` a chat template, the values it may name, as transformers renders it, and what it sets turns apart with
-//! * `files` a tokenizer's files with templates and special tokens; `tags` what the words of a template say
+//! * `template` a chat template, the values it may name, as transformers renders it, and its markers between turns
+//! * `files` a tokenizer's files with templates and special tokens; `tags` of a template's source
 //! * `values` values as Python has them, read from JSON and written; `functions` what templates call
 //! * `forged` special tokens that a record puts together and the template did not write
 //! * `renderer` the text of a conversation, and which bytes of it are trained on

@@ -1,6 +1,6 @@
-//! What a caller says about conversations.
+//! The options of conversations, and the refusal of special tokens that a record spells.
 //!
-//! Special tokens spelled inside a record: encoded as what they spell, they would end a turn or forge one.
+//! A special token that is spelled in a record would be encoded as that token, and end a turn or forge one.
 
 use super::template::ChatTemplate;
 use super::values::Members;

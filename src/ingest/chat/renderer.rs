@@ -1,4 +1,4 @@
-//! The text of a conversation, and which bytes of it are trained on.
+//! Renders the text of a conversation, and marks which bytes of it are trained on.
 
 use super::budget::{RenderBudget, RenderLimits};
 use super::conversation;
@@ -61,7 +61,7 @@ impl ChatRenderer {
         }
     }
 
-    /// Has the texts checked for special tokens that one of these tokenizers finds behind other spellings.
+    /// Also checks the texts for special tokens that one of these tokenizers finds behind other spellings.
     pub(in crate::ingest) fn with_tokenizers(self, tokenizers: &[LoadedTokenizer]) -> Self {
         let forged = self.forged.map(|forged| forged.with_tokenizers(tokenizers));
         Self { forged, ..self }
@@ -316,8 +316,8 @@ fn render_by_marks(
     Ok((text, spans.0))
 }
 
-/// Of every part between marks the weight of the message whose texts it has. One without a text is of the only assistant's
-/// message that stands between those of the parts beside it.
+/// For every part between marks, the weight of the message whose texts it has. A part without a text belongs to the
+/// only assistant's message between the messages of the parts beside it.
 fn weights_of_marks(turns: &Conversation, trace: &Trace) -> Option<Vec<f32>> {
     let weight = |message: usize| turns.weights.get(message).copied();
     let is_said = |message: &usize| {

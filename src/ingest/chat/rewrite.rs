@@ -1,8 +1,7 @@
-//! The syntax tree of a template with checked functions in the place of what makes values.
+//! Rewrites the syntax tree of a template: checked functions stand in the place of whatever makes values.
 //!
-//! What the template says itself is written by way of a value, so that all that is written is counted.
-//! Nothing is left that the compiler would work out beforehand: it bounds nothing. [`CompiledTemplate`] is what comes of
-//! it.
+//! What the template writes itself is written by way of a value, so that all that is written is counted. No expression
+//! is left that the compiler would compute beforehand, without a bound. The result is a [`CompiledTemplate`].
 
 use super::budget::refusal;
 use super::sandbox;
@@ -157,7 +156,7 @@ fn called<'a>(node: &Spanned<Call<'a>>) -> Spanned<Call<'a>> {
     at(node.span(), call)
 }
 
-/// What is called: the compiler tells functions, methods and blocks by their form.
+/// The callee of a call: the compiler tells functions, methods and blocks by their form.
 fn callee<'a>(callee: &Expr<'a>) -> Expr<'a> {
     match callee {
         Expr::GetAttr(node) => Expr::GetAttr(at(
@@ -255,7 +254,7 @@ fn operation<'a>(node: &Spanned<BinOp<'a>>) -> Expr<'a> {
         BinOpKind::Mul => return filter(MULTIPLY, node.span(), left, [right]),
         BinOpKind::Concat => return filter(CONCAT, node.span(), left, [right]),
         BinOpKind::In => return filter(IN, node.span(), left, [right]),
-        // Of numbers, a truth value, or one of the two.
+        // The result is small: a number, a truth value, or one of the operands.
         BinOpKind::Eq => BinOpKind::Eq,
         BinOpKind::Ne => BinOpKind::Ne,
         BinOpKind::Lt => BinOpKind::Lt,

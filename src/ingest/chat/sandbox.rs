@@ -302,7 +302,7 @@ const UNKNOWN: &str = "checked:unknown";
 
 /// The checked form of a filter; `Err` is the name of a filter that refuses, with the name as its argument.
 pub(super) fn checked(name: &str) -> Result<&'static str, &'static str> {
-    // As the engine reads it: a name may be written with spaces around dots.
+    // The engine reads a name with spaces around its dots too.
     let name: String = name.chars().filter(|letter| !letter.is_ascii_whitespace()).collect();
     CHECKED.get(name.as_str()).map(String::as_str).ok_or(UNKNOWN)
 }
@@ -421,7 +421,7 @@ fn written_values<'v>(name: &str, values: &'v [Value]) -> Result<Cow<'v, [Value]
     Ok(Cow::Owned(std::iter::once(first).chain(others.iter().cloned()).collect()))
 }
 
-/// What a list of the same items takes, with their texts: what looks at all of them writes some again.
+/// The bytes of a list of these items with their texts: a filter that looks at all of them may write some again.
 fn weight(of: &Value) -> Result<usize, Error> {
     let mut weight = count(of)?.saturating_mul(ITEM);
     if is_list(of) {

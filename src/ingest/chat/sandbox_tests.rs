@@ -1,4 +1,4 @@
-//! Templates that multiply what they are given, and that every builtin of the engine is accounted for.
+//! Tests of templates that multiply what they are given, and that every builtin of the engine is accounted for.
 
 use super::ChatTemplate;
 use super::budget::{RenderAllowance, RenderBudget, RenderLimits};

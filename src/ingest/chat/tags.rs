@@ -1,5 +1,6 @@
-//! What the words and signs of a template say before it is compiled: its line ends, its generation blocks, the special
-//! tokens that it writes whatever they are, and one template made of two.
+//! Reads the tags of a template's source before it is compiled, and joins two templates to one.
+//!
+//! The tags tell line ends, generation blocks, and the special tokens that the template always writes.
 
 use minijinja::machinery::{Token, WhitespaceConfig, tokenize};
 use minijinja::syntax::SyntaxConfig;

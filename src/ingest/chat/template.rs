@@ -1,9 +1,8 @@
 //! A chat template and the values it may name, rendered as transformers' `apply_chat_template` does.
 //!
-//! Jinja with `trim_blocks` and `lstrip_blocks`, loop controls, Python's methods of strings, lists and
-//! dictionaries, `tojson`, `raise_exception`; and `{% generation %}`, which marks what is trained on.
-//!
-//! What a template writes to set turns apart, which a tokenizer must know and no message may say.
+//! A template is Jinja with `trim_blocks` and `lstrip_blocks`, loop controls, Python's methods of strings, lists and
+//! dictionaries, `tojson`, `raise_exception`; and `{% generation %}`, which marks what is trained on. The markers that
+//! it writes between turns are read from its source: a tokenizer must know them, and no message may contain one.
 
 use super::budget::{RenderAllowance, RenderBudget, STEPS};
 use super::functions::CalendarDay;
@@ -161,7 +160,7 @@ impl ChatTemplate {
         self.variables.insert(name.to_owned(), value);
     }
 
-    /// Sets the day that `strftime_now` tells, as `2024-07-26`; without one, templates that ask are refused.
+    /// Sets the day that `strftime_now` gives, as `2024-07-26`; without one, templates that ask are refused.
     ///
     /// # Errors
     /// [`Error`] for what is no day.

@@ -1,4 +1,4 @@
-//! Conversations to text and spans, by templates of the shapes that models come with.
+//! Tests of conversations rendered to text and spans, by templates of the shapes that models come with.
 
 use super::{ChatOptions, ChatRenderer, ChatShape, ChatTemplate, SpecialInContent};
 use model::{Interrupt, LossSpan};
@@ -75,7 +75,7 @@ fn answers_are_trained_with_the_end_of_their_turn() {
     assert_eq!(parts, ["Hi!<end_of_turn>\n", "Zwei.<end_of_turn>\n"]);
 }
 
-/// Such a template rejected every conversation of two answers.
+/// Every conversation of two answers was rejected under such a template.
 #[test]
 fn answers_are_found_where_a_template_rewrites_them() {
     let forgetful = chats(ChatShape::Auto, FORGETFUL);

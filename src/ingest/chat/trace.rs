@@ -1,9 +1,9 @@
-//! Where the texts of messages stand in the text of a conversation: it is rendered again with signs around each of them,
-//! and the signs are taken out.
+//! Finds where the texts of messages stand in a conversation's text, by rendering it again with signs around each.
 //!
-//! That finds answers where a template writes a turn otherwise when others follow it, and tells which message a part
-//! between generation marks is of. What stands between the texts of two messages is the end of one turn and the opening
-//! of the next; it is compared with the same place where the conversation ends there, asked for an answer or answered.
+//! The signs are taken out of the result. That finds answers where a template writes a turn otherwise when others
+//! follow it, and tells which message a part between generation marks is of. What stands between the texts of two
+//! messages is the end of one turn and the opening of the next; it is compared with the same place where the
+//! conversation ends there, asked for an answer or answered.
 
 use super::budget::RenderBudget;
 use super::conversation::{Conversation, REASONING};
@@ -32,7 +32,7 @@ pub(super) struct Trace {
     ends: Vec<(usize, u32)>,
     /// Generation marks, from where to where, each with the messages whose texts end within it.
     pub(super) marked: Vec<(usize, usize, Vec<usize>)>,
-    /// Of every text its message.
+    /// For every text, its message.
     messages: Vec<usize>,
 }
 
@@ -126,8 +126,8 @@ impl Trace {
         (start <= end).then_some((start, end))
     }
 
-    /// An answer begins behind what stands before it where it is asked for, or behind the opener; where another opening
-    /// stands there, behind the last token or line that both have.
+    /// The start of an answer: behind the text that asks for it, or behind the opener; where another opening stands
+    /// there, behind the last token or line that both share.
     fn start_of(
         &self,
         message: usize,
@@ -258,7 +258,7 @@ struct Signs {
     messages: Vec<usize>,
     message: usize,
     has_sign: bool,
-    /// Also before them.
+    /// Whether opening signs stand before the texts, too.
     is_opened: bool,
 }
 

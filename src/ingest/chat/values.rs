@@ -130,12 +130,12 @@ impl Members {
         self.0.push((name.to_owned(), value));
     }
 
-    /// Puts those of another object behind these.
+    /// Appends the members of another object.
     pub(super) fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
-    /// Calls `each` with every text in them, at any depth; names within objects are such.
+    /// Calls `each` with every text in these members, at any depth; names within objects are such.
     pub(super) fn each_text(&self, each: &mut dyn FnMut(&str)) {
         for (_, value) in self.iter() {
             each_text(value, each);
@@ -147,7 +147,7 @@ impl Members {
         Self(self.iter().map(|(name, value)| (name.clone(), with_texts(value, other))).collect())
     }
 
-    /// The object of them.
+    /// The object that has these members.
     pub(super) fn to_value(&self) -> Value {
         self.iter().cloned().collect()
     }
@@ -202,7 +202,7 @@ fn float_digits(number: f64) -> String {
     let decimals = shortest.split_once('e').map_or(0, |(digits, _)| {
         digits.bytes().filter(u8::is_ascii_digit).count().saturating_sub(1)
     });
-    // Of two spellings of that length as near as one another, Python has the even one, and `{:e}` the larger.
+    // Where two spellings of that length are equally near, Python takes the even one, and `{:e}` the larger.
     let even = format!("{number:.decimals$e}");
     let is_same = even.parse().is_ok_and(|even: f64| even.to_bits() == number.to_bits());
     let spelled = if is_same { even } else { shortest };
@@ -226,7 +226,7 @@ fn float_digits(number: f64) -> String {
     format!("{sign}{before:0<width$}.{behind}", width = places + 1)
 }
 
-/// Python's `round` of a float to so many decimals: of its exact value, halves to even.
+/// Python's `round` of a float to `decimals` decimals: of its exact value, halves to even.
 pub(super) fn rounded(value: &Value, decimals: usize) -> Option<Value> {
     // None has more decimals.
     let decimals = decimals.min(1100);
@@ -460,7 +460,7 @@ fn json_name(key: &Value) -> String {
 /// The values of `%` in a format, those that `%s` writes as Python's texts.
 pub(super) fn printf_values(format: &str, values: &[Value]) -> Vec<Value> {
     let mut values = values.to_vec();
-    // Of a mapping or with a width from a value, places are others.
+    // With a mapping, or a width that comes from a value, places do not follow each other.
     if format.contains("%(") || format.contains('*') {
         return values;
     }

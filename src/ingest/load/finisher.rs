@@ -1,13 +1,9 @@
-//! The end of a load: documents that waited for their witness are removed, and all standings are those of the load.
+//! Ends a load: removes documents that waited for their witness, and checks that all standings are those of the load.
 //!
-//! The rows are read once more for it, so that waiting rows need no memory; the work done is visible in the standings
-//! of the store, so that whoever was stopped continues. Where stored documents stand otherwise, what follows from a
-//! removal is decided, and the rows are read until nothing is left to do.
-//!
-//! Stored documents that stand otherwise with a load: what its folder `changed` says of them, read as often as it
-//! takes.
-//!
-//! The standing that a row gives to a document, of the load or stored before, and what is wrong with the row.
+//! The rows are read once more for that, so that waiting rows need no memory; the standings of the store show what is
+//! done, so that a load that was stopped continues. Where stored documents stand otherwise, what follows from a removal
+//! is decided, and the rows are read until nothing is left to do. The folder `changed` of a load lists stored documents
+//! that stand otherwise with it; it is read as often as it takes.
 
 use super::LoadOptions;
 use super::manifest::LoadManifest;
@@ -173,8 +169,7 @@ impl LoadFinisher<'_> {
     }
 }
 
-/// Of some documents those that do not stand as said, with their removals; of one that cannot be removed, the round is
-/// told.
+/// The documents that do not stand as said, with their removals; those that cannot be removed are noted in the round.
 fn pending_removals(
     writer: &StoreWriter,
     part: &[ExpectedStatus],
@@ -207,7 +202,7 @@ fn pending_removals(
         };
         let standing = standings.of(one.document.slot()).unwrap_or(Standing::Purged);
         block = Some((at, standings));
-        // It has the key of a document that was removed: that was examined when it came.
+        // The document has the key of a removed one, which was examined when it came.
         let is_kept_out = !is_stored && standing == Standing::Blocked;
         if is_kept_out || one.is_current(view, standing, matched.as_ref())? {
             continue;
@@ -307,7 +302,7 @@ impl StatusChangeFiles {
         )))
     }
 
-    /// Calls `each` with the standing that each of them should have.
+    /// Calls `each` with the standing that each of these documents should have.
     ///
     /// # Errors
     /// [`Error`] for one that is another document, when a row cannot be read, or as
@@ -449,9 +444,6 @@ impl ExpectedStatus {
     }
 
     /// Whether the document stands as said.
-    ///
-    /// # Errors
-    /// [`StoreError`] when rows cannot be read.
     pub(super) fn is_current(
         &self,
         view: &View,

@@ -1,4 +1,4 @@
-//! What a load was decided with, as it says itself: it must be what the corpus decides with.
+//! The manifest of a load: the settings it was decided with, which must be those of the corpus.
 
 use super::LoadOptions;
 use crate::ingest::imported_row::TokenIdsColumn;
@@ -36,10 +36,10 @@ struct LoadManifestFile {
 #[serde(deny_unknown_fields)]
 struct LoadBase {
     documents: u64,
-    /// Their [`StandingsDigest`](crate::dedup::StandingsDigest).
+    /// The documents' [`StandingsDigest`](crate::dedup::StandingsDigest).
     #[serde(default)]
     standings: Option<String>,
-    /// How many of them stand otherwise with the load.
+    /// How many documents of the corpus have another standing with the load.
     #[serde(default)]
     changed: u64,
 }
@@ -63,9 +63,9 @@ pub(super) struct LoadManifest {
     pub(super) documents: u64,
     /// Documents that the corpus must have before it.
     pub(super) before: u64,
-    /// How these must stand, if the load tells.
+    /// The digest of the standings that these documents must have, if the load has one.
     pub(super) standings: Option<String>,
-    /// How many of them stand otherwise in the end.
+    /// How many of these documents have another standing in the end.
     pub(super) changed: u64,
     /// The columns that have token ids.
     pub(super) ids: Vec<TokenIdsColumn>,

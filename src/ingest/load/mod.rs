@@ -1,10 +1,10 @@
-//! Documents that were decided elsewhere come in with their decisions: of a directory that `corpusdb.spark` wrote.
+//! Loads documents that were decided elsewhere, from a directory that `corpusdb.spark` wrote.
 //!
-//! They go the way of every ingest, but for the deciding: texts are fingerprinted, compressed and encoded here, and
-//! what is stored is what an ingest of the same files would have stored. `manifest` says what the load was decided
-//! with; `finisher` removes what came before its witness, and checks that all documents have the standing of the load,
-//! those among them that were stored before. What a row says is read by `imported_row`, held against the document and
-//! taken over by `load_validator`, both beside this folder. The layout is in `docs/reference/loads.md`.
+//! The documents go the way of every ingest, but for the deciding: texts are fingerprinted, compressed and encoded
+//! here, and what is stored is what an ingest of the same files would have stored. `manifest` says what the load was
+//! decided with; `finisher` removes what came before its witness, and checks that all documents have the standing of
+//! the load, stored ones included. Beside this folder, `imported_row` parses a row, and `load_validator` holds it
+//! against the document and takes it over. The layout is in `docs/reference/loads.md`.
 
 mod finisher;
 mod manifest;
@@ -159,7 +159,7 @@ fn came_blocked(view: &View, blocked: &RoaringTreemap) -> Result<u64, Error> {
     Ok(count)
 }
 
-/// What was decided holds among the documents of the load, and those that the corpus had when it was decided.
+/// Refuses a load where the corpus has other documents than the load's and those that it was decided against.
 fn refuse_others(view: &View, files: &[InputFile], manifest: &LoadManifest) -> Result<(), Error> {
     let (documents, before) = (view.documents(), manifest.before);
     let mut of_load = 0;
@@ -193,9 +193,8 @@ fn refuse_others(view: &View, files: &[InputFile], manifest: &LoadManifest) -> R
     )))
 }
 
-/// The documents that the load was decided against stand as they did then; where some of them stand otherwise by now
-/// because of the load itself, nothing else decided about documents since it began. Nor did their ranks change since
-/// then.
+/// Refuses a load where documents that it was decided against have another standing or rank now, other than by the
+/// load itself.
 fn refuse_others_before(view: &View, manifest: &LoadManifest) -> Result<(), Error> {
     if view.documents() > manifest.before {
         refuse_others_since(view, manifest)?;
@@ -221,8 +220,8 @@ fn refuse_others_before(view: &View, manifest: &LoadManifest) -> Result<(), Erro
     )))
 }
 
-/// No commit but those of the load decided about stored documents that it changes, or gave documents another rank,
-/// since its first one.
+/// Refuses a load where, since its first commit, another commit decided about stored documents that the load changes,
+/// or gave documents another rank.
 fn refuse_others_since(view: &View, manifest: &LoadManifest) -> Result<(), Error> {
     let ranking = match &view.policy().keep {
         KeepOrder::Field(name) => Some(name.as_str()),

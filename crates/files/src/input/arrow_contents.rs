@@ -1,5 +1,4 @@
-//! The footer of an Arrow file, which is its table of contents, and a reader of the file's messages in the order of
-//! that table.
+//! Reads the footer of an Arrow file, its table of contents, and the file's messages in the order of that table.
 //!
 //! A batch needs the dictionaries of its columns. In a stream they stand before it; in a file the table of contents
 //! names them, and they may stand anywhere: Polars writes those of its categories behind all batches. Where they stand
@@ -122,7 +121,7 @@ impl ArrowContents {
         self.batches.len()
     }
 
-    /// Whether all that it names stands within `messages`, one behind the other.
+    /// Checks that the listed messages stand within `messages`, one behind the other.
     pub(super) fn check(&self, messages: Range<u64>) -> Result<(), String> {
         let mut free = messages.start;
         for block in self.by_place() {
@@ -137,7 +136,7 @@ impl ArrowContents {
         Ok(())
     }
 
-    /// Whether nothing stands between what it names, which begins at `first`; answers where that ends.
+    /// Checks that the listed messages, which begin at `first`, have no gaps; answers where they end.
     fn without_gaps(&self, first: u64) -> Option<u64> {
         self.by_place().iter().try_fold(first, |end, block| (block.at == end).then(|| block.end()))
     }
@@ -172,7 +171,7 @@ impl ArrowBlocks {
         let file_bytes = file.bytes().unwrap_or_default();
         let order = order_of_contents(&file, file_bytes, first);
         match file.store_fault() {
-            // As a whole it can be read all the same.
+            // The file can still be read as a whole.
             Some(ReadError::Remote(RemoteError::NoRanges { .. })) => return Ok(None),
             Some(fault) => return Err(fault),
             None => {}

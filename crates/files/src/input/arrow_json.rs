@@ -1,5 +1,7 @@
-//! Values of Arrow as JSON where `arrow-json` writes something else than is meant: bytes that are a text, texts that
-//! are JSON, numbers and moments that JSON does not know, nulls among the values of a dictionary.
+//! Writes values of Arrow as JSON where `arrow-json` writes something else than is meant.
+//!
+//! These are bytes that are a text, texts that are JSON, numbers and moments that JSON does not know, and nulls among
+//! the values of a dictionary.
 
 use super::arrow_types::has_extension;
 use arrow::array::{Array, ArrayRef, AsArray, new_empty_array};
@@ -25,8 +27,8 @@ pub(super) fn is_json(field: &Field) -> bool {
     has_extension(field, "arrow.json")
 }
 
-/// The field of the elements of a list, or of the values of a dictionary, that are of that type: whoever encodes them is
-/// given the field of the whole.
+/// The field of the elements of a list, or of the values of a dictionary, that are of that type: encoders get the
+/// field of the whole.
 fn element_field<'a>(mut field: &'a Field, of: &DataType) -> &'a Field {
     while field.data_type() != of {
         field = match field.data_type() {
@@ -36,7 +38,7 @@ fn element_field<'a>(mut field: &'a Field, of: &DataType) -> &'a Field {
             | DataType::LargeListView(inner)
             | DataType::FixedSizeList(inner, _)
             | DataType::RunEndEncoded(_, inner) => inner,
-            // Of a dictionary the mark is its own.
+            // A dictionary has a mark of its own.
             _ => return field,
         };
     }

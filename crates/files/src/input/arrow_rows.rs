@@ -1,4 +1,6 @@
-//! Makes records of the rows of Arrow record batches: which columns are text and id, and which are kept as fields.
+//! Makes records of the rows of Arrow record batches, by the columns of text and id and those that are kept as fields.
+//!
+//! One batch is held, and as many of its rows as records as memory should hold.
 //!
 //! One batch is held, and as many of its rows as records as memory should hold.
 
@@ -35,7 +37,7 @@ pub(super) struct RecordColumns {
 struct TextColumn {
     at: usize,
     name: String,
-    /// Its texts are JSON: each says a text, or null.
+    /// Whether its texts are JSON: each spells a text, or null.
     is_json: bool,
 }
 
@@ -354,7 +356,7 @@ const ROWS: (u64, u64) = (32, 8192);
 /// Bytes of rows made into records that are aimed at.
 const BYTES: u64 = 16 << 20;
 
-/// Who gives record batches.
+/// A source of record batches.
 pub(super) trait BatchReader {
     /// The next batch, none at the end. `origin` is where its first row stands.
     fn next_batch(&mut self, origin: &RecordOrigin) -> Result<Option<RecordBatch>, ReadError>;
@@ -374,7 +376,7 @@ pub(super) struct BatchRows<S> {
 struct OpenBatch {
     batch: RecordBatch,
     columns: RecordColumns,
-    /// Its rows that were made into records.
+    /// The number of its rows that were made into records.
     made: usize,
     /// Rows that were made into records and are not all given.
     rows: Option<ArrowRows>,
@@ -394,7 +396,7 @@ impl<S: BatchReader> BatchRows<S> {
         &self.left
     }
 
-    /// Skips so many rows; answers over how many.
+    /// Skips up to a number of rows; answers how many.
     pub(super) fn skip_rows(
         &mut self,
         options: &ReadOptions,
@@ -422,7 +424,7 @@ impl<S: BatchReader> BatchRows<S> {
             row: origin.number,
             what: error.to_string(),
         })?;
-        // Whoever gives batches may give some that do not have the columns that were promised.
+        // A source may give batches without the columns that it promised.
         let columns = RecordColumns::of(&batch.schema(), &origin.path, options)?;
         self.left = columns.left().to_vec();
         self.held = Some(OpenBatch { batch, columns, made: 0, rows: None });

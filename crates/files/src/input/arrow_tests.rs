@@ -1,5 +1,4 @@
-//! Arrow files and streams: of the reference libraries, aligned in all ways, cut, damaged, with a table of contents in
-//! another order or one that lies.
+//! Tests of Arrow files and streams: of reference libraries, aligned in all ways, cut, damaged, out of order.
 
 use super::format_tests::{golden, golden_items, objects};
 use super::tests::{Dir, drain, read, read_with, record, rejected, texts};
@@ -248,7 +247,7 @@ fn dictionaries_between_batches_count_from_there_on() {
     let bytes = growing_dictionary();
     let items = read(&dir.write("delta.arrow", &bytes));
     assert_eq!(fields(&items), [r#"{"kind":"old"}"#; 2]);
-    // The same with a second dictionary that is not an addition.
+    // The second dictionary here is not an addition.
     let dictionaries = |bytes: &[u8]| -> Vec<(i64, bool)> {
         let at = bytes.windows(4).enumerate().filter(|(_, four)| *four == [0xff; 4]);
         let messages =

@@ -1,4 +1,4 @@
-//! Columns of Arrow in another type, at any depth: bytes as the texts that they are, UUIDs as their 36 characters.
+//! Casts columns of Arrow to another type, at any depth: bytes that are texts, and UUIDs to their 36 characters.
 
 use super::csv_header::distinct_names;
 use arrow::array::{
@@ -167,7 +167,7 @@ pub fn as_type(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> 
 
 fn as_texts<O: OffsetSizeTrait>(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let (offsets, bytes, nulls) = array.as_binary::<O>().clone().into_parts();
-    // Of a slice the bytes around it are not its own.
+    // The bytes around a slice are not its own.
     let begin = offsets.first().copied().unwrap_or_default();
     let own = offsets.iter().map(|offset| *offset - begin).collect::<ScalarBuffer<O>>();
     let length = own.last().map_or(0, |length| length.as_usize());
@@ -189,7 +189,7 @@ fn as_struct(array: &StructArray, fields: &Fields) -> Result<StructArray, ArrowE
     StructArray::try_new_with_length(fields.clone(), columns, nulls, array.len())
 }
 
-/// What is seldom met: views of lists, runs.
+/// Rebuilds rare arrays: views of lists, runs.
 fn rebuilt(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     let kinds: Vec<&DataType> = match to {
         DataType::ListView(item) | DataType::LargeListView(item) => vec![item.data_type()],

@@ -1,5 +1,4 @@
-//! The interface of every format that is read from a stream of bytes: it gives records that are not decoded yet, one
-//! after the other.
+//! The interface of formats that are read from a stream of bytes: it gives undecoded records one by one.
 
 use super::csv_header::CsvHeader;
 use super::csv_rows::CsvOddities;
@@ -19,8 +18,8 @@ pub(super) struct RecordPlace {
     pub(super) number: u64,
 }
 
-/// What a reader cuts out of an input: where a record ends is known, what it says is not. Its bytes are those of the
-/// reader, until the next one is asked for.
+/// An undecoded record that a reader cut out of an input. Its bytes are those of the reader, until the next record is
+/// read.
 pub enum RawRecord<'s> {
     /// A record that is read already, but for the form of its fields: a text, a row of a table, a record of a program.
     Read(Box<ReadItem>),
@@ -131,12 +130,12 @@ pub(super) trait FormatReader: Send {
         false
     }
 
-    /// What was not a document and no reject since this was asked last.
+    /// Content that was neither a document nor a reject since the last call.
     fn take_passed(&mut self) -> SkippedContent {
         SkippedContent::default()
     }
 
-    /// What of the rows of a table may be meant otherwise, since this was asked last.
+    /// Rows and quotes of a table that may be meant otherwise, since the last call.
     fn take_oddities(&mut self) -> CsvOddities {
         CsvOddities::default()
     }

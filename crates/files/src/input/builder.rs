@@ -1,4 +1,7 @@
-//! Makes a record of what a reader cut out of an input, or a reject with all its bytes.
+//! Builds a record from what a reader cut out of an input, or a reject with all its bytes.
+//!
+//! The record keeps all fields, all but some, or those that stand in one field as a JSON object, as an export writes
+//! them. The builder also decides in which form fields are stored, and how long key and fields may be.
 //!
 //! The fields that are kept are all, all but some, or those that stand in one field as a JSON object, as an export
 //! writes them. Here is also decided in which form they are stored, and how long key and fields may be.
@@ -56,7 +59,7 @@ impl RecordBuilder {
                 match json_record::parse(&object, &seed) {
                     Ok(ParsedRecord { key, text, metadata, not_finite }) => {
                         let metadata = match is_spread && metadata.contains(['\n', '\r']) {
-                            // As it was stored before fields had a canonical form.
+                            // Fields were stored so before they had a canonical form.
                             true => json_record::on_one_line(&metadata),
                             false => metadata,
                         };
@@ -259,7 +262,7 @@ fn object_in(metadata: &str, name: &str) -> Result<String, String> {
         }
         _ => return Err(wrong("it is neither an object nor a text with one")),
     };
-    // As a line of JSON is read, so that the same fields are the same whichever way they come.
+    // The fields are read as a line of JSON is, so that equal fields are equal whichever way they come.
     let line = JsonRecordSeed { text: None, id: None, verbatim: false, max_doc_bytes: u64::MAX };
     let parsed = json_record::parse(object.as_bytes(), &line);
     Ok(parsed.map_err(|reason| wrong(&reason.to_string()))?.metadata)

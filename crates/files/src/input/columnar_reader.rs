@@ -22,12 +22,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Rows decoded at a time, at most. A row group's average says nothing of rows that are far longer than
-/// others, so even where all seem short only so many are decoded before their length is known.
+/// The most rows decoded at a time. A row group's average says nothing of rows that are far longer than others, so
+/// even where all seem short no more are decoded before their length is known.
 const BATCH_ROWS: u64 = 32;
 /// Bytes of a decoded batch that are aimed at: by the row group's average, then by what was decoded.
 const BATCH_BYTES: u64 = 16 << 20;
-/// Row groups of so many bytes together are read as one.
+/// Row groups of up to this many bytes together are read as one.
 const RUN_BYTES: u64 = 16 << 20;
 
 /// One open Parquet file.
@@ -279,7 +279,7 @@ impl ColumnarReader {
             return;
         }
         run.batch_rows = (BATCH_BYTES / (bytes / rows).max(1)).clamp(1, run.batch_rows);
-        // It is opened again behind these rows.
+        // The reader is opened again behind these rows.
         self.reader = None;
     }
 
@@ -343,7 +343,7 @@ fn corrupt(path: &Path, offset: u64, what: String) -> ReadError {
     ReadError::Corrupt { path: path.to_path_buf(), offset, what }
 }
 
-/// Bytes that are asked for at a time where it is not known how many are wanted.
+/// Bytes that are read at a time where the caller does not say how many it wants.
 const BUFFER: usize = 64 << 10;
 
 /// A file with random access.
@@ -378,7 +378,7 @@ impl RandomAccessFile {
         decoded.map_err(|why| self.store_fault().unwrap_or_else(|| fault(why)))
     }
 
-    /// What a store answered in place of bytes.
+    /// The error that a store answered in place of bytes.
     pub(super) fn store_fault(&self) -> Option<ReadError> {
         match self {
             Self::Remote(file) => file.fault().map(ReadError::Remote),

@@ -1,5 +1,7 @@
-//! Parquet and Arrow as other programs write them: checksums, texts that are no texts, UUIDs, moments without end,
-//! footers and dictionaries that leave something out.
+//! Tests of Parquet and Arrow as other programs write them.
+//!
+//! They have checksums, texts that are no texts, UUIDs, moments without end, footers and dictionaries that leave
+//! something out.
 
 use super::format_tests::golden;
 use super::tests::{Dir, drain, read, read_with, record, rejected, texts};
@@ -149,7 +151,7 @@ fn a_page_with_another_checksum_damages_its_row_group() {
                 }
                 assert!(reader.next().is_err(), "the fault stays");
             }
-            // What nobody asks for is not read.
+            // Columns that no option asks for are not read.
             let mut reader = InputReader::open(&input, &drop_note).expect("opens");
             assert_eq!(drain(&mut reader).is_ok(), name == "note");
         }

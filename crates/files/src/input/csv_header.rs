@@ -1,4 +1,4 @@
-//! The header of a table of separated values: the names of its columns, and the records that its rows make under them.
+//! The header of a table of separated values: its column names, and the records that rows make under them.
 
 use super::csv_rows::{CsvCell, CsvDialect, is_whole};
 use super::error::{ReadError, field_names_for_message};
@@ -23,8 +23,8 @@ pub struct CsvHeader {
     names: Vec<String>,
     /// The names as the row has them, and whether each is quoted.
     given: Vec<(String, bool)>,
-    /// What a row begins with that may be the row of names once more, behind a quote or none. None where the row shows no
-    /// names: in a table without names its first row may come again.
+    /// The beginning of rows that may be the row of names once more, behind a quote or none. None where the row shows
+    /// no names: in a table without names its first row may come again.
     begin: Option<Vec<u8>>,
     /// What the fields of the columns are declared as.
     kinds: Vec<Option<FieldKind>>,
@@ -144,7 +144,7 @@ impl CsvHeader {
                 taken = take(place, value);
             }
         }
-        // What has another number of values may have them at the places of others.
+        // A row with another number of values may have them at the places of others.
         let count = looked_at + cells.count();
         self.check_count(count, line).map_err(|why| why.to_string())?;
         taken
@@ -294,7 +294,7 @@ fn value_of(cell: CsvCell<'_>, table: CsvOptions) -> Option<CsvValue<'_>> {
     let is_plain = !cell.is_quoted;
     match cell.text() {
         value if is_plain && table.nulls && value.is_empty() => None,
-        // What has no quotes stands in the row as it is.
+        // A value without quotes stands in the row as it is.
         Cow::Borrowed(spelled) if is_plain && table.numbers && is_number(spelled) => {
             Some(CsvValue::Number(spelled))
         }

@@ -20,7 +20,7 @@ const HEAD: usize = 64 << 10;
 /// The rows of a table.
 pub(super) struct CsvReader {
     options: ReadOptions,
-    /// Nobody said that it is a table: without a text it is refused as what it is.
+    /// Whether the user did not name the format: without a text field the file is refused as what it is.
     is_guess: bool,
     header: Option<Arc<CsvHeader>>,
     before: RowsBefore,
@@ -49,8 +49,8 @@ impl CsvReader {
         Self { options, is_guess, header: None, before: RowsBefore::default(), is_done: false }
     }
 
-    /// What stands between values and ends rows, and whether a first column without a name numbers the rows. Skips what
-    /// stands before the row of names: blank lines, comments, and the line `sep=;`.
+    /// Finds the delimiter and the end of rows, and whether a first column without a name numbers the rows. Skips
+    /// blank lines, comments, and the line `sep=;` before the row of names.
     fn dialect(&mut self, stream: &mut ByteStream) -> Result<(CsvDialect, bool), ReadError> {
         let CsvOptions { mut delimiter, comment, .. } = self.options.table;
         let end = row_end(stream.peek(HEAD)?);
@@ -153,7 +153,7 @@ impl FormatReader for CsvReader {
                     if whole.is_empty() || whole.first() == comment.as_ref() {
                         continue;
                     }
-                    // Of tables that were put together each has its row of names.
+                    // Where tables were put together, each has its row of names.
                     if header.is_repeated_by(whole) {
                         self.before.odd.names.meet(line);
                         continue;

@@ -1,5 +1,4 @@
-//! Rows of separated values by RFC 4180 or with an escape before quotes: where one ends, the values in it, and whether
-//! the beginning of a text is such a table.
+//! Splits rows of separated values, by RFC 4180 or with an escape before quotes, and recognises such a table.
 //!
 //! A list of JSON objects has separators, too, so it is recognised here before a table is searched for.
 
@@ -49,7 +48,7 @@ impl LineCount {
         self.count += 1;
     }
 
-    /// With those of a row that so many lines stand before.
+    /// Adds the oddities of a row with `lines` lines before it.
     const fn add(&mut self, row: Self, lines: u64) {
         if self.count == 0 {
             self.line = lines + row.line;
@@ -58,7 +57,7 @@ impl LineCount {
     }
 }
 
-/// What of the rows of a table was read, and may be meant otherwise.
+/// Rows and quotes of a table that may be meant otherwise than they were read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CsvOddities {
     /// Rows that repeat the row of names, which are no records.
@@ -70,7 +69,7 @@ pub struct CsvOddities {
 }
 
 impl CsvOddities {
-    /// With those of a row that so many lines stand before.
+    /// Adds the oddities of a row with `lines` lines before it.
     pub(super) const fn add(&mut self, row: &CsvRowEnd, lines: u64) {
         if row.strays.count > 0 {
             self.strays.add(row.strays, lines);
@@ -286,7 +285,7 @@ fn quoted(row: &[u8], dialect: CsvDialect) -> (&[u8], Option<&[u8]>) {
     (row, None)
 }
 
-/// Where the bytes of a row end that were examined.
+/// The state in which the examined bytes of a row end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CsvState {
     /// Before the first byte of a value.
@@ -390,7 +389,7 @@ impl CsvRowEnd {
         None
     }
 
-    /// Notes what stands within quotes in a table between tabs, where so many lines end.
+    /// Notes a quoted value of a table between tabs that holds a line end and a tab; `inside` has `ends` line ends.
     fn look_between_tabs(&mut self, inside: &[u8], ends: u64) {
         if !(self.has_ends && self.has_tabs) {
             self.has_ends |= ends > 0;
@@ -659,7 +658,8 @@ mod cells_tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(testing::cases(256)))]
-        /// What is written with quotes comes back, wherever the bytes are cut, and is counted without a look at each.
+        /// A value that is written with quotes comes back, wherever the bytes are cut, and is counted without a look
+        /// at each.
         #[test]
         fn values_that_are_quoted_come_back(
             written in prop::collection::vec("[ab,\"\n;\r]{0,5}", 1..6),

@@ -37,7 +37,7 @@ pub fn without_compression(name: &str) -> &str {
 pub(super) struct Decompressor {
     frames: Frames,
     compression: InputCompression,
-    /// Of the frames of Zstandard that come.
+    /// The dictionary of the Zstandard frames to come.
     dictionary: Vec<u8>,
     progress: Arc<BytesRead>,
 }
@@ -364,7 +364,7 @@ struct CountedFile {
 }
 
 impl CountedFile {
-    /// Up to so many bytes that come next; nothing is consumed.
+    /// Up to `bytes` bytes that come next; nothing is consumed.
     fn look(&mut self, bytes: usize) -> Result<&[u8]> {
         let missing = bytes.saturating_sub(self.front.len());
         let more = u64::try_from(missing).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! Decides which format an input has: by what the user says, by its content, then by its name.
+//! Detects the format of an input: by the user's option, then by its content, then by its name.
 
 use super::block::FormatReader;
 use super::csv_reader::CsvReader;
@@ -27,7 +27,7 @@ use std::path::Path;
 
 /// The longest mark of byte order.
 const MARK: usize = 4;
-/// How much of a file is examined to tell what it is if not records.
+/// The bytes of a file that are examined to recognise what it is if not records.
 const HEAD: usize = 4096;
 /// How much of it is examined to tell whether it is a table, whose rows may be long.
 const TABLE_HEAD: usize = 64 << 10;

@@ -1,4 +1,4 @@
-//! What stops the reading of an input, as opposed to a record that is rejected.
+//! The errors that stop the reading of an input, as opposed to rejects of single records.
 
 use super::folders::LeftRole;
 use super::table_formats::LakeFormat;
@@ -192,7 +192,7 @@ pub enum ReadError {
 from_lower!(ReadError::Remote(RemoteError));
 
 impl ReadError {
-    /// What the file is that it blames; none: whoever reads on meets the same error, or nobody can say what it costs.
+    /// The role of the file that the error blames; none where reading on meets the same error, or the loss is unknown.
     #[must_use]
     pub const fn blames_file(&self) -> Option<LeftRole> {
         match self {
@@ -210,7 +210,7 @@ impl ReadError {
         }
     }
 
-    /// What is wrong with a file that is named beside it: its words and those of what is behind it, without its path.
+    /// The message for a file that is named beside it: the words of the error and of its source, without the path.
     #[must_use]
     #[doc(hidden)]
     pub fn words_of(&self, path: &str) -> String {

@@ -137,7 +137,7 @@ impl InputFinder<'_> {
         self.add_folder(path, &absolute, entries, "")
     }
 
-    /// What a pattern matches is a folder of these files; a directory among them is what is below it.
+    /// Adds what a pattern matches, as a folder of these files; a directory among them stands for the files below it.
     fn add_matches(&mut self, pattern: &str) -> Result<(), ReadError> {
         let above = folder_of_pattern(pattern);
         let (mut entries, mut names, mut folders) = (Vec::new(), HashSet::new(), HashSet::new());
@@ -297,7 +297,8 @@ impl InputFinder<'_> {
     }
 }
 
-/// What an ingest would make of a file of a folder. An archive is not opened: a gigabyte of it may have no text.
+/// Looks at what an ingest would make of a file of a folder. An archive is not opened: a gigabyte of it may have no
+/// text.
 fn content(file: &InputFile, options: &ReadOptions) -> SeenContent {
     if !file.is_file() {
         return SeenContent::Unknown;
@@ -410,7 +411,7 @@ fn matches_below(pattern: &str, options: glob::MatchOptions) -> Result<Vec<PathB
     let pattern: PathBuf = Path::new(pattern).components().collect();
     let pattern = pattern.to_string_lossy();
     let parsed = glob::Pattern::new(&pattern).map_err(|error| pattern_error(&pattern, &error))?;
-    // What stands before the first part with a wildcard is a directory.
+    // The path before the first part with a wildcard is a directory.
     let is_literal =
         |part: &std::path::Component<'_>| !part.as_os_str().to_string_lossy().contains(WILDCARDS);
     let base: PathBuf = Path::new(pattern.as_ref()).components().take_while(is_literal).collect();

@@ -1,4 +1,4 @@
-//! What the name of a file says of it: data, a part of a dataset, a description of others.
+//! Tells from the name of a file whether it is data, a part of a dataset, or a description of others.
 
 use super::decompress::without_compression;
 

@@ -1,4 +1,4 @@
-//! Which files of a folder are read, and why the others are left.
+//! Tests of which files of a folder are read, and why the others are left.
 
 use super::file_names::{is_data, is_part};
 use super::folders::{

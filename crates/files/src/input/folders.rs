@@ -1,4 +1,4 @@
-//! Folders: which of their files hold records, alike on disk and in a bucket, and why the others are left.
+//! Selects the files of a folder that hold records, alike on disk and in a bucket, and says why the others are left.
 //!
 //! One rule for folders, patterns and prefixes; a file that is named by itself is always read.
 //! * What `save_to_disk` of the library `datasets` writes lists its files (`state.json`), a dictionary of splits its
@@ -90,7 +90,7 @@ pub(super) enum FolderFault {
 pub(super) enum SeenContent {
     /// Records.
     Records,
-    /// One JSON object, of which nobody says that it has a text: it may describe other files.
+    /// One JSON object without a known text: it may describe other files.
     Object,
     /// A document of its own.
     Text,
@@ -115,7 +115,7 @@ pub(super) enum FolderForm {
 /// How a folder is looked at.
 pub(super) struct FolderLook<'a, T> {
     pub(super) form: FolderForm,
-    /// What of a pattern stands behind the folder: what it spells, such as `.bak`, is asked for.
+    /// The part of a pattern behind the folder: endings that it spells, such as `.bak`, are asked for.
     pub(super) pattern: &'a str,
     /// The first bytes of a file, up to [`MOST_STATE`] and one more.
     pub(super) read: &'a dyn Fn(&T) -> Option<Vec<u8>>,
@@ -263,7 +263,7 @@ impl<'a, T> FolderRules<'a, T> {
         let kind = self.kind(file);
         let is_data = kind == NameKind::Data;
         let is_partition = is_data && folder.split('/').any(|part| partition(part).is_some());
-        // Who writes markers writes datasets.
+        // Programs that write markers write datasets.
         let is_dataset = is_success || is_read && (is_part(file) || is_partition);
         let own = self.below.entry(folder.to_owned()).or_default();
         own.has_page |= is_read && kind == NameKind::Description && is_page(file);

@@ -1,13 +1,14 @@
-//! Recognises files that must not be read as plain text: other formats, other encodings, pages, JSON, and texts
-//! annotated by a program.
+//! Recognises files that must not be read as plain text.
+//!
+//! They are of other formats or encodings, pages, JSON, or texts that a program annotated.
 //!
 //! Other formats are told by their first bytes, and by their name where a format has no mark. Annotated texts have
 //! marks of another program between their lines: dumps of a wiki, mailboxes, columns of tagged words.
 
 use model::invariant::part;
 
-/// What a file is that would make no training text, and the way out; none: it is a text. `head` is its
-/// beginning, decompressed; `name` its name in lower case, without the end that says the compression.
+/// Describes a file that would make no training text, with the way out; none: it is a text. `head` is its beginning,
+/// decompressed; `name` its name in lower case, without the end that says the compression.
 pub(super) fn describe_foreign(head: &[u8], name: &str) -> Option<String> {
     if let Some((what, way)) = mark(head) {
         return Some(format!("{what}, not a text: {way}"));
@@ -198,7 +199,7 @@ const LINES: usize = 200;
 /// Lines of words that must agree.
 const LEAST: usize = 5;
 
-/// What a text is that would make no training text as it stands, and the way out.
+/// Describes a text that would make no training text as it stands, with the way out.
 fn annotated_text(text: &str, name: &str) -> Option<&'static str> {
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     // The last line may be cut.
@@ -300,8 +301,8 @@ fn is_tag(word: &str) -> bool {
     word == "O" || SPEECH.contains(&word) || is_part(word)
 }
 
-/// The name of a column that holds texts, and values below it: on standard input, where no name says
-/// what it is, or all of them in quotes.
+/// Whether this is one column of texts, a name and values below it: on standard input, where no file name says so, or
+/// with all values in quotes.
 fn is_one_column(text: &str, name: &str) -> bool {
     const NAMES: [&str; 8] =
         ["body", "content", "document", "message", "prompt", "review", "sentence", "text"];

@@ -1,4 +1,4 @@
-//! Formats beside lines and Parquet: files of the reference libraries, hostile ones, resumption at every record.
+//! Tests of formats beside lines and Parquet: reference files, hostile ones, resumption at every record.
 
 use super::tests::{Dir, drain, gzip, read, read_with, record, rejected, texts};
 use super::{
@@ -119,7 +119,7 @@ fn the_first_records_vote_on_the_text_field() {
         // Where all have one it decides, empty or not; of two with as many votes the first.
         (vec![r#"{"text":""}"#.to_owned()], 1, 0),
         (after(r#"{"body":"first"}"#, "text", 1), 1, 1),
-        // Those that come later have no vote.
+        // Records that come later have no vote.
         ([rows("body", 64), rows("text", 100)].concat(), 64, 100),
         ([rows("body", 31), rows("text", 33)].concat(), 33, 31),
         (after(&format!(r#"{{"content":"{}"}}"#, "long ".repeat(100_000)), "text", 20), 20, 1),
@@ -295,7 +295,7 @@ fn damage_in_a_list_has_a_place_and_bad_values_are_rejects() {
         let ReadError::Damaged { offset: at, what, .. } = &error else { panic!("{error}") };
         assert!(*at == offset && what.contains(words), "{list}: {error}");
     }
-    // Of a value that is far too long little is held, and the next is read.
+    // The reader holds little of a value that is far too long, and reads the next.
     let long = format!("[{{\"text\":\"{}\"}},{{\"text\":\"b\"}}]", "y".repeat(3_000_000));
     let options = ReadOptions { max_doc_bytes: 100, ..ReadOptions::default() };
     let items = read_with(&dir.write("c.json", long), &options);
@@ -570,7 +570,7 @@ fn non_texts_of_web_archives_are_refused_skipped_or_rejected() {
         panic!("is no text")
     };
     assert!(why.contains("without any text"), "{why}");
-    // Whatever somebody calls it.
+    // The name of the file does not matter.
     let arc = dir.write("a.arc", "filedesc://a.arc 0.0.0.0 2007 text/plain 9\n1 0 Alexa\n\nbody");
     let options = ReadOptions { format: InputFormat::Warc, ..ReadOptions::default() };
     let error = drain(&mut InputReader::open(&arc, &options).expect("opens")).expect_err("ARC").1;

@@ -1,4 +1,4 @@
-//! One open input: its records in order, and from where a later reading continues.
+//! Reads one open input: its records in order, and the point from which a later reading continues.
 
 use super::arrow_rows::BatchRows;
 use super::block::{FormatReader, RawRecord, RecordPlace};
@@ -60,7 +60,7 @@ impl<'m> InputReader<'m> {
         Ok(reader)
     }
 
-    /// Opens an input that may be a pipe: whoever waits for its bytes hears the request to stop.
+    /// Opens an input that may be a pipe: a wait for its bytes ends with a request to stop.
     ///
     /// # Errors
     /// As [`InputReader::open`], and [`RemoteError::Interrupted`](crate::remote::RemoteError::Interrupted).
@@ -74,7 +74,8 @@ impl<'m> InputReader<'m> {
         Ok(Self { input, options: options.clone(), records: 0, builder, body })
     }
 
-    /// Opens what a program hands over. It cannot be resumed: whoever has it begins where there is something new.
+    /// Opens records that a program hands over. They cannot be resumed: the program begins where there is something
+    /// new.
     ///
     /// # Errors
     /// [`ReadError::NoName`] when it has none, or what is wrong with the columns of record batches.
@@ -114,7 +115,7 @@ impl<'m> InputReader<'m> {
             }
             place.number += 1;
         }
-        // What stands before the point was told of when it was read.
+        // Content before the point was reported when it was read.
         sequence.take_passed();
         sequence.take_oddities();
         if stream.offset() == point.offset && stream.prefix() == point.prefix {
@@ -188,8 +189,8 @@ impl<'m> InputReader<'m> {
         Ok(())
     }
 
-    /// What stands next, from which a [`RecordBuilder`] of the same options makes a record or a reject; `None` at the
-    /// end.
+    /// The next undecoded record, from which a [`RecordBuilder`] of the same options makes a record or a reject;
+    /// `None` at the end.
     ///
     /// # Errors
     /// [`ReadError::Corrupt`] on a truncated or damaged file, [`ReadError::NoTextField`] when the
@@ -321,7 +322,7 @@ impl<'m> InputReader<'m> {
         matches!(&self.body, ReaderBody::Stream(_, sequence) if sequence.is_single())
     }
 
-    /// What was not a document and no reject since this was asked last.
+    /// Content that was neither a document nor a reject since the last call.
     pub fn take_skipped(&mut self) -> SkippedContent {
         match &mut self.body {
             ReaderBody::Stream(_, sequence) => sequence.take_passed(),
@@ -331,7 +332,7 @@ impl<'m> InputReader<'m> {
         }
     }
 
-    /// What of the rows of a table may be meant otherwise, since this was asked last.
+    /// Rows and quotes of a table that may be meant otherwise, since the last call.
     pub fn take_oddities(&mut self) -> CsvOddities {
         match &mut self.body {
             ReaderBody::Stream(_, sequence) => sequence.take_oddities(),

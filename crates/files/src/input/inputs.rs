@@ -1,4 +1,4 @@
-//! One input: a file, a pipe, an object of a store, and what tells one state of it from another.
+//! One input (a file, a pipe or an object of a store), and the version that tells one state of it from another.
 //!
 //! The version of a file on disk is 128 bits that were for its time alone: the time is in the low ones, 48 bits of
 //! inode and change time above. Rows of older releases have the time only, and are compared by it.
@@ -18,7 +18,7 @@ pub struct InputFile {
     pub path: Arc<PathBuf>,
     /// Bytes of the file; 0 when not known (pipes).
     pub size: u64,
-    /// What tells one state of the file from another, beside its size; 0 for pipes.
+    /// The version of the file, which differs between states of the same size; 0 for pipes.
     pub version: i128,
     /// Whether it is standard input.
     pub is_stdin: bool,

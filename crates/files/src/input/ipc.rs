@@ -38,7 +38,7 @@ const PADDING: [u8; 8] = [0; 8];
 /// look like its beginning are tried.
 const MOST_SCHEMA: usize = 4 << 20;
 const TRIED_MARKS: usize = 64;
-/// LZ4 makes at most so much of a byte.
+/// The most bytes that LZ4 makes of one.
 const LZ4_RATIO: u64 = 255;
 
 /// Whether an Arrow file begins, or a stream with the description of its columns.
@@ -259,7 +259,7 @@ impl ArrowReader {
             Ok(None) => {}
             Err(fault) => return Ok(Err(fault)),
         }
-        // What needed another message behind it is decoded.
+        // A message that needed another one behind it is decoded now.
         let end = [CONTINUATION, [0; 4]].concat();
         let ended = self.decode(end.into());
         let MessageSource::Stream(messages) = &mut self.source else {
@@ -379,7 +379,7 @@ impl BatchReader for ArrowReader {
             };
             match read {
                 Ok(is_more) => self.is_done = !is_more,
-                // What was decoded before stands before it.
+                // Batches that are decoded already come before the fault.
                 Err(fault) if !self.ready.is_empty() => self.fault = Some(fault),
                 Err(fault) => {
                     self.fault = Some(fault.clone());
@@ -442,7 +442,7 @@ fn lz4_bytes(data: &[u8], most: u64) -> u64 {
     std::io::copy(&mut frames, &mut std::io::sink()).unwrap_or(0)
 }
 
-/// So many bytes, aligned so that columns need not be copied; none when the input ends before.
+/// Takes `bytes` bytes, aligned so that columns need not be copied; none when the input ends before.
 fn take(stream: &mut ByteStream, bytes: u64) -> Result<Option<MutableBuffer>, ReadError> {
     if bytes == 0 {
         return Ok(Some(MutableBuffer::new(0)));
@@ -465,7 +465,7 @@ fn take(stream: &mut ByteStream, bytes: u64) -> Result<Option<MutableBuffer>, Re
     }))
 }
 
-/// At most so many bytes, none at the end.
+/// Takes at most `bytes` bytes; none at the end.
 fn take_up_to(stream: &mut ByteStream, bytes: usize) -> Result<Option<MutableBuffer>, ReadError> {
     let ahead = byte_len(stream.peek(bytes)?.len());
     let taken = take(stream, ahead)?;

@@ -1,4 +1,4 @@
-//! JSON objects: a line each, in arrays, or one behind the other over any number of lines.
+//! Reads JSON objects: a line each, in arrays, or one behind the other over any number of lines.
 //!
 //! The first objects vote on the text field.
 
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The objects of a JSON file.
 pub(super) struct JsonValuesReader {
     objects: JsonObjects,
-    /// Nobody said that it is JSON: without a text it is refused as what it is.
+    /// Whether the user did not name the format: without a text field the file is refused as what it is.
     is_guess: bool,
     /// Each value has a separator in front (RFC 7464), which ends one that was cut off.
     is_sequence: bool,

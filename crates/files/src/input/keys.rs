@@ -1,4 +1,4 @@
-//! The key of a record, whichever format it comes in: a text that is not blank, or a whole number.
+//! The key of a record in any format: a text that is not blank, or a whole number.
 //!
 //! A value of a table of separated values is a text.
 

@@ -1,4 +1,4 @@
-//! Files that editors, transfers and backups leave beside the file that they work on: an older state, or a part of it.
+//! Recognises files that editors, transfers and backups leave: older states or parts of the file that they work on.
 //!
 //! Both hold records, so their content cannot tell them from data: their names do. Of two records with one key the file
 //! that is read last wins, and an older copy mostly has the later name.
@@ -75,8 +75,8 @@ pub(super) const STATES: [&str; 3] = [".aria2", ".lftp-pget-status", ".st"];
 /// Why the two are left.
 pub(super) const FETCHED: &str = "a download that has not ended: its state is kept beside it";
 
-/// What a path is a leftover of, by its name or that of a folder above it; none: it is no leftover. What says the
-/// compression may stand before or behind what says so.
+/// The program or use that left a path behind, by its name or that of a folder above it; none: it is no leftover. The
+/// ending of the compression may stand before or behind the one of the leftover.
 pub(super) fn leftover(path: &str) -> Option<&'static str> {
     path.split('/').find_map(of_name)
 }
@@ -94,7 +94,7 @@ fn of_name(name: &str) -> Option<&'static str> {
 
 fn of_end(name: &str) -> Option<&'static str> {
     let is_open = name.len() > 2 && name.starts_with('#') && name.ends_with('#');
-    // Of Emacs and Vim; of Word and Excel.
+    // Files of Emacs and Vim, and of Word and Excel.
     if is_open || SWAP.iter().any(|end| name.ends_with(end)) {
         return Some(EDITING);
     }

@@ -1,5 +1,7 @@
-//! What the footer of a Parquet file says, as every reader of ours takes it: counts of rows that are true, columns by
-//! their place, JSON and UUIDs by their mark, moments of 96 bits in a unit that holds them; and the checksums of pages.
+//! Corrects what the footer of a Parquet file says, for every reader of ours, and checks the checksums of pages.
+//!
+//! Counts of rows are true, columns are found by their place, JSON and UUIDs by their mark, and moments of 96 bits have
+//! a unit that holds them.
 
 use super::arrow_types::{
     as_fields, fields_with_leaves, given_columns, texts_as_bytes, with_extension, with_leaves,
@@ -147,7 +149,7 @@ impl ParquetFooter {
             return self;
         }
         let projection = ProjectionMask::leaves(descriptor, leaves.iter().copied());
-        // What cannot be read is met again by who reads it.
+        // A page that cannot be read is an error when it is read.
         let Ok(coarse) = self.moments_in(&leaves, TimeUnit::Millisecond) else { return self };
         let Ok(most) = far_moment(file, coarse.clone(), projection.clone()) else { return self };
         if most <= milliseconds(1_000_000) {
@@ -291,7 +293,7 @@ impl ParquetFooter {
     }
 }
 
-/// Milliseconds of the last moment of a unit of which so many are one.
+/// The last moment of a unit, in milliseconds, where `parts` of the unit are one.
 const fn milliseconds(parts: i64) -> i64 {
     i64::MAX / parts
 }

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 /// Bytes that are read at a time, at most.
 const BLOCK: usize = 64 << 10;
-/// Blocks that wait for whoever takes them.
+/// Blocks that wait for the reader.
 const WAITING: usize = 4;
 /// How long a request to stop may go unheard.
 const TICK: Duration = Duration::from_millis(50);
 
 type Block = io::Result<Vec<u8>>;
 
-/// A pipe that a thread of its own opens and reads. The thread ends with the pipe, or when nobody takes what it has; one
-/// that waits for bytes ends with the process.
+/// A pipe that a thread of its own opens and reads. The thread ends with the pipe, or when the reader is dropped; a
+/// thread that waits for bytes ends with the process.
 pub(super) struct PipeReader {
     blocks: Receiver<Block>,
     block: Vec<u8>,
@@ -30,7 +30,7 @@ pub(super) struct PipeReader {
 }
 
 impl PipeReader {
-    /// Reads what `open` gives: opening a pipe waits too, for whoever writes to it.
+    /// Reads what `open` gives: opening a pipe waits too, for its writer.
     pub(super) fn new<R: Read>(
         open: impl FnOnce() -> io::Result<R> + Send + 'static,
         interrupt: &Interrupt,

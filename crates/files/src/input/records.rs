@@ -119,7 +119,7 @@ impl<'m> Records<'m> {
         )
     }
 
-    /// As [`Records::mappings`], of JSON objects, each a text: what one line of a JSON lines file says.
+    /// Records from JSON objects, each a text like one line of a JSON lines file; otherwise as [`Records::mappings`].
     pub fn objects<I, E>(name: impl Into<String>, records: I) -> Self
     where
         I: IntoIterator<Item = Result<Result<String, String>, E>>,
@@ -141,7 +141,7 @@ impl<'m> Records<'m> {
         }
     }
 
-    /// What stands for the file: like a pipe it has no size and no time.
+    /// The input that stands for the records: like a pipe it has no size and no time.
     #[doc(hidden)]
     pub fn input(&self) -> Result<InputFile, ReadError> {
         if self.name.is_empty() {
@@ -267,7 +267,7 @@ fn item(record: Record, options: &ReadOptions, origin: RecordOrigin) -> ReadItem
     ReadItem::Record(ReadRecord::new(key, text, metadata, origin))
 }
 
-/// What gives record batches, and promised their columns.
+/// A reader of record batches, and the columns that it promised.
 struct SchemaBatches<'m>(Box<dyn RecordBatchReader + Send + 'm>);
 
 impl BatchReader for SchemaBatches<'_> {

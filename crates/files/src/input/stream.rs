@@ -47,7 +47,7 @@ pub(super) struct ByteStream {
     buffer: Vec<u8>,
     start: usize,
     base: u64,
-    /// None: nobody asks for a hash.
+    /// None where no hash is asked for.
     hasher: Option<blake3::Hasher>,
     ended: bool,
     fault: Option<std::io::Error>,
@@ -140,8 +140,8 @@ impl ByteStream {
         self.is_pipe
     }
 
-    /// Has `look` at what comes next, and whether that is all, until it says that it saw enough, or that is more than
-    /// `limit`; nothing is consumed. What comes before a fault is all, too: whoever reads on meets the fault.
+    /// Shows `look` the next bytes, and whether they are all, until it has seen enough, or they are more than `limit`;
+    /// nothing is consumed. Bytes before a fault are all, too: the next read meets the fault.
     pub(super) fn look_ahead(
         &mut self,
         limit: usize,
@@ -245,14 +245,14 @@ impl ByteStream {
         }
     }
 
-    /// The last so many bytes of those that were consumed, as long as nothing was asked of the stream since.
+    /// The last `length` consumed bytes, as long as nothing was read since.
     pub(super) fn consumed(&self, length: usize) -> &[u8] {
         part(&self.buffer, self.start.saturating_sub(length)..self.start)
     }
 
-    /// What comes next up to the end that `find` sees, or all that is left; `None` at the end of the input. `find`
-    /// is given the bytes one stretch after the other and answers how many of the last one belong to the piece. Of a
-    /// piece longer than `limit` only `keep` bytes are held.
+    /// The next piece up to the end that `find` sees, or all that is left; `None` at the end of the input. `find` gets
+    /// the bytes one stretch after the other and answers how many of the last one belong to the piece. Of a piece
+    /// longer than `limit` only `keep` bytes are held.
     pub(super) fn next_piece(
         &mut self,
         limit: usize,
@@ -413,13 +413,13 @@ impl ByteStream {
         };
         match read {
             Ok(read) => self.ended = read == 0,
-            // What came before the fault is given first, and decoders do not repeat themselves.
+            // Bytes before the fault are given first, and decoders do not repeat a fault.
             Err(error) => self.fault = Some(error),
         }
         Ok(())
     }
 
-    /// Reads available bytes, at most so many.
+    /// Reads available bytes, at most `most`.
     fn read_some(&mut self, most: usize) -> std::io::Result<usize> {
         let before = self.buffer.len();
         self.buffer.resize(before + most, 0);

@@ -1,11 +1,11 @@
-//! Tables of several files whose metadata say which of them, and which of their rows, are the table now.
+//! Recognises tables of several files whose metadata say which files, and which rows of them, are the table now.
 //!
 //! Iceberg, Delta, Hudi and Lance write new files beside old ones, and lists of deleted rows: read as loose files, rows
 //! that are deleted or replaced come in.
 
 use std::path::Path;
 
-/// Who wrote a table.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LakeFormat {
     Iceberg,
@@ -75,7 +75,7 @@ pub(super) fn table_around(folder: &Path) -> Option<(&Path, LakeFormat)> {
     };
     folder.ancestors().find_map(|above| {
         let below = folder.strip_prefix(above).ok()?.iter().next();
-        // What else lies beside a folder of that name is not of a table.
+        // Other files beside a folder of that name are not of a table.
         let is_iceberg_place = below.is_none_or(|name| name == METADATA || name == "data");
         let format = if above.join(DELTA).is_dir() {
             LakeFormat::Delta

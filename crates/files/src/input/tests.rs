@@ -1,4 +1,4 @@
-//! Every format and compression, every reason to reject, damage, resumption, and path arguments.
+//! Tests of every format and compression, every reason to reject, damage, resumption, and path arguments.
 
 use super::{
     InputFile, InputFormat, InputReader, ReadError, ReadItem, ReadOptions, ResumePoint,
@@ -156,7 +156,7 @@ fn dictionary_frame(bytes: &[u8]) -> Vec<u8> {
     frame
 }
 
-// Such archives were called damaged.
+// An archive with a dictionary in front was called damaged.
 #[test]
 fn a_dictionary_in_front_is_that_of_the_frames_behind_it() {
     let dir = Dir::new();

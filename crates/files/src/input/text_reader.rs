@@ -1,4 +1,4 @@
-//! Plain text: a file, a line or a paragraph as a document.
+//! Reads plain text: a file, a line or a paragraph as a document.
 
 use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::error::ReadError;

@@ -1,4 +1,4 @@
-//! Reads the records of text in web archives (WARC, WET), also the bodies of answers of web servers.
+//! Reads the records of text in web archives (WARC, WET), also the bodies of web servers' answers.
 //!
 //! An archive keeps an answer as it was sent: its body is put together from its chunks and decompressed. HTML is
 //! counted and left to whoever extracts its text.
@@ -124,7 +124,7 @@ impl WarcReader {
         let raw = match payload {
             BoundedBytes::Whole(raw) => *raw,
             BoundedBytes::TooLong { head, bytes } => {
-                // Of an answer the beginning tells what it is.
+                // The beginning of an answer tells what it is.
                 let content = match header.kind.as_str() {
                     "response" => {
                         HttpResponse::of(head).map_or(PayloadKind::Other, |answer| answer.content())
@@ -315,7 +315,7 @@ fn header(stream: &mut ByteStream, path: &Path) -> Result<WarcHeader, ReadError>
     Ok(header)
 }
 
-/// So many bytes; at most `limit` of them are kept; none when the input ends before.
+/// Reads the bytes of a record, and keeps at most `limit` of them; none when the input ends before.
 fn payload(
     stream: &mut ByteStream,
     bytes: u64,

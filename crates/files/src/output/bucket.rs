@@ -273,7 +273,7 @@ impl<P: Position> BucketContents<P> {
                 finished.push(shard.clone());
                 kept.push(line);
             } else {
-                // They are made again, and their names stay on record.
+                // The shard's files are made again, and their names stay on record.
                 kept.extend(shard.files.iter().map(|file| RecordLine::Begun(file.name.clone())));
             }
         }

@@ -226,7 +226,7 @@ impl<'a> CompressedFile<'a> {
         out.map_err(failed)?.finish(rows)
     }
 
-    /// As [`CompressedFile::finish`], of what is known to be a file.
+    /// Finishes what is known to be a file, as [`CompressedFile::finish`] does.
     pub(crate) fn finish_file(self, rows: u64) -> Result<ManifestFile, WriteError> {
         self.finish(rows)?.ok_or_else(|| WriteError::Bug("a stream in place of a file".to_owned()))
     }

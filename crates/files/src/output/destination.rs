@@ -1,5 +1,4 @@
-//! The destination of an output: what it is to become, what stands under its name at the start, and the interface of
-//! the staging that makes it.
+//! The destination of an output: what is to be made, what stands under its name, and the interface of its staging.
 //!
 //! Only what stood there at the start may be replaced.
 //!
@@ -115,7 +114,7 @@ impl FileIdentity {
         }
     }
 
-    /// Of what stands at a path, unless it is something else than a file.
+    /// The state of the file at a path; none when something else than a file is there.
     pub fn at(path: &Path) -> Option<Self> {
         let found = fs::symlink_metadata(path).ok()?;
         found.is_file().then(|| Self::of(&found))

@@ -1,4 +1,4 @@
-//! What can go wrong with an output: its name, what stands there, and the files that are written.
+//! The errors of an output: its name, what stands there, and the files that are written.
 
 use crate::remote::RemoteError;
 use model::{Error, ErrorKind, Hint, Interrupted, IoError};
@@ -15,7 +15,7 @@ pub enum OutputError {
         "{scheme}:// is an address, and this must be written to disk: give a path, and copy it from there"
     )]
     Address {
-        /// Of what kind.
+        /// The scheme of the address.
         scheme: String,
     },
     /// A directory, or the name of none.

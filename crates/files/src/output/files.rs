@@ -1,4 +1,4 @@
-//! A file that is written and hashed by a thread of its own.
+//! Writes and hashes a file on a thread of its own.
 
 use super::error::WriteError;
 use model::IoError;
@@ -214,7 +214,7 @@ fn drain(
             let _ = emptied.send(buffer);
         }
     }
-    // Its owner is gone.
+    // The owner of the file is gone.
     Ok(FileDigest { bytes, blake3: hasher.finalize() })
 }
 

@@ -1,4 +1,4 @@
-//! The description of an output format: its words, what it can do, and the interface of the code that writes it.
+//! The description of an output format: its names, its abilities, and the interface of the code that writes it.
 //!
 //! A format is one static [`OutputFormat`] in a file of `formats`, and everybody else asks its fields. A format for
 //! tables of any columns, as documents and answers are, brings a [`TableFormat`].

@@ -1,13 +1,13 @@
-//! Writes output files: rows in record batches become groups, groups files; a file is made beside its name, hashed
-//! while it is written, and whole before anybody sees it.
+//! Writes output files: rows in record batches become groups, groups files, and no file is seen before it is whole.
 //!
-//! `output_file` judges what a name for a single file stands for, and makes the file; `destination` does so for outputs
-//! that are resumed, documents and epochs, and says what they may replace. `staging` keeps their finished shards beside
-//! the output until all are there, `bucket` in a store, each by a `record`; `naming` renames and replaces nothing.
-//! `files` writes and hashes on a thread of its own; `compression` compresses on the way; `format` says what a format
-//! is for documents and answers, `row_format` for rows of epochs, and `formats` has each of them in a file; `rows` and
-//! `token_batch` say what a row of an epoch has; `shards` cuts rows into groups and files. Where rows come from is not
-//! known here: training rows come from `epoch`, documents from `export`, answers from `query`.
+//! A file is made beside its name and hashed while it is written. `output_file` judges what a name for a single file
+//! stands for, and makes the file; `destination` does so for outputs that are resumed, documents and epochs, and says
+//! what they may replace. `staging` keeps their finished shards beside the output until all are there, `bucket` in a
+//! store, each by a `record`; `naming` renames and replaces nothing. `files` writes and hashes on a thread of its own;
+//! `compression` compresses on the way; `format` says what a format is for documents and answers, `row_format` for rows
+//! of epochs, and `formats` has each of them in a file; `rows` and `token_batch` say what a row of an epoch has;
+//! `shards` cuts rows into groups and files. Where rows come from is not known here: training rows come from `epoch`,
+//! documents from `export`, answers from `query`.
 //!
 //! The manifest stands beside its output, where `model::directories` finds it. No output may stand in a corpus.
 

@@ -1,4 +1,4 @@
-//! Names that a record or a listing may have, and renames that replace nothing or exchange two names.
+//! Checks names that a record or a listing may have, and renames without replacing, or exchanges two names.
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::fs;
@@ -29,8 +29,8 @@ pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// As [`rename_new`], where the file system has no such rename (NFS, some of FUSE): a second name is made, which
-/// replaces nothing.
+/// Renames like [`rename_new`] where the file system has no such rename (NFS, some of FUSE): a second name is made,
+/// which replaces nothing.
 pub(super) fn rename_new_by_link(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from),

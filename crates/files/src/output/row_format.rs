@@ -1,5 +1,4 @@
-//! The interface of a format of epochs: facts that recipes and plans ask for, how rows become its files, and how its
-//! files become rows again.
+//! The interface of a format of epochs: facts for recipes and plans, and how its files are written and read.
 //!
 //! Each format is one file of `formats`, which writes and reads it.
 
@@ -253,7 +252,7 @@ pub(crate) fn damaged<T>(path: &Path, what: impl Display) -> Result<T, ShardRead
     Err(ShardReadError::Malformed(format!("{name}: {what}")))
 }
 
-/// As [`damaged`], where a batch of the file's rows is not what the format says.
+/// The error of [`damaged`] where a batch of the file's rows is not what the format says.
 pub(crate) fn or_damaged<T>(path: &Path, found: Result<T, String>) -> Result<T, ShardReadError> {
     found.or_else(|why| damaged(path, why))
 }

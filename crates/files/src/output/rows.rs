@@ -1,4 +1,4 @@
-//! What a row of an epoch has in a file: its number, ids and segments, and the columns that follow from them.
+//! The rows of an epoch as files have them: number, ids and segments, and the columns that follow from these.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, ListArray, PrimitiveArray};
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};

@@ -160,7 +160,7 @@ impl LocalStaging {
     fn rename_in_data(&self, from: &str, to: &str) -> Result<(), IoError> {
         let (from, to) = (self.data.join(from), self.data.join(to));
         match rename_new(&from, &to) {
-            // It has its name.
+            // The output has its name already.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) =>
             {

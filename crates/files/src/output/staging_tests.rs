@@ -1,4 +1,4 @@
-//! What a staging believes of an earlier run, what it replaces, and what a run leaves that was killed between two steps.
+//! Tests of a staging: what it believes of an earlier run, what it replaces, and what a killed run leaves.
 
 use super::*;
 use crate::output::OutputMaker;
@@ -74,7 +74,7 @@ fn a_record_is_believed_for_own_files_with_their_bytes() {
         ([first.clone(), good()].concat(), 1),
         ([first.clone(), good(), b"{\"fin".to_vec()].concat(), 1),
         ([first.clone(), good(), line(digest("two", b"other")), good()].concat(), 1),
-        // Of another output, of another form, of an older release, and empty.
+        // Records of another output, of another form, of an older release, and an empty one.
         ([RecordLine::<u64>::first("0123456789abcdee").to_json(), good()].concat(), 0),
         ([b"{\"output\":{\"version\":0,\"identity\":\"0123456789abcdef\"}}\n".to_vec(), good()].concat(), 0),
         (b"{\"file\":{\"name\":\"two\",\"bytes\":1,\"rows\":1,\"blake3\":\"\"},\"partition\":0}\n".to_vec(), 0),
@@ -196,7 +196,7 @@ fn a_directory_killed_beside_its_manifest_is_replaced() {
     publish(staging, Some(&old)).unwrap();
     for is_named in [false, true] {
         let (staging, _) = begun(&to, true, true);
-        // Of the same size and name, so that its bytes alone tell them apart.
+        // The manifests have one size and name, so that bytes alone tell them apart.
         let text = manifest(&[make(&staging, "one", b"2")]);
         fs::write(staging.path.join(STAGED_MANIFEST), &text).unwrap();
         staging.set_manifest_aside(&beside, &staging.path.join(REPLACED_MANIFEST)).unwrap();

@@ -368,7 +368,7 @@ impl<'a> TokenRow<'a> {
         self.views().find(|(found, _)| *found == column).map(|(_, values)| values)
     }
 
-    /// As [`TokenRow::view`], of a column of i32.
+    /// The values of [`TokenRow::view`] for a column of i32.
     pub(crate) fn i32s(self, column: RowColumn) -> Option<&'a [i32]> {
         match self.view(column)? {
             ViewValues::I32(values) => Some(values),

@@ -1,5 +1,4 @@
-//! Addresses of objects and of files on web servers: their parts, and which of these are secret and stay out of
-//! messages.
+//! Parses addresses of objects and of files on web servers, and keeps their secret parts out of messages.
 
 use super::error::RemoteError;
 use model::invariant::text_part;
@@ -132,7 +131,7 @@ pub fn is_remote(argument: &str) -> bool {
     AddressParts::of(argument).is_some()
 }
 
-/// Whether an address is one of a store that is known here, without secrets where none belong.
+/// Checks that an address is one of a store that is known here, without secrets where none belong.
 ///
 /// # Errors
 /// [`RemoteError::Address`].
@@ -209,7 +208,7 @@ pub(super) struct ObjectAddress {
     login: Option<String>,
     /// Behind the bucket, without the stroke between.
     pub(super) path: String,
-    /// Of a web address, behind its question mark, with its secrets.
+    /// The query of a web address, behind its question mark, with its secrets.
     query: Option<String>,
 }
 

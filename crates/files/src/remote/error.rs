@@ -1,4 +1,4 @@
-//! What can go wrong with objects of stores and web servers.
+//! The errors of objects of stores and web servers.
 
 use model::{Error, ErrorKind, Interrupted};
 

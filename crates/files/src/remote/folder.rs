@@ -302,8 +302,8 @@ impl RemoteWriter {
         self.finish_in(PutMode::Overwrite).map(drop)
     }
 
-    /// As [`RemoteWriter::finish`], unless an object is there, which is answered by `false`. An object of several parts
-    /// takes its place all the same: no store completes those on a condition.
+    /// Finishes like [`RemoteWriter::finish`]; answers `false`, and does nothing, if an object is there. An object of
+    /// several parts takes its place all the same: no store completes those on a condition.
     pub(crate) fn finish_new(self) -> Result<bool, RemoteError> {
         self.finish_in(PutMode::Create)
     }

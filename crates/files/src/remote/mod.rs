@@ -1,4 +1,4 @@
-//! Objects of stores and of web servers: `s3://`, `gs://`, `az://`, `https://`.
+//! Reads and writes objects of stores and of web servers: `s3://`, `gs://`, `az://`, `https://`.
 //!
 //! Inside, from below: `address` takes addresses apart and knows what of them is secret; `request` is the thread on which
 //! all requests run, the only one that is asynchronous, with their limits, repetitions and failures; `stores` has the

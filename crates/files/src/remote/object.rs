@@ -1,5 +1,6 @@
-//! An object of a bucket or web server: found by its address, known by size and version, and read by one loop that goes
-//! on at the byte reached where a connection is cut.
+//! An object of a bucket or web server: found by its address, known by size and version, read from any byte.
+//!
+//! One loop reads it, and goes on at the byte reached where a connection is cut.
 
 use super::NameMatcher;
 use super::address::{ObjectAddress, StoreKind};

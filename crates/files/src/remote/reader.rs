@@ -1,5 +1,4 @@
-//! Readers of an object: from the beginning to the end with some parts fetched ahead, or at any place through a small
-//! cache of blocks.
+//! Readers of an object: in order with some parts fetched ahead, or at any place through a small cache of blocks.
 
 use super::error::RemoteError;
 use super::object::{BodyReader, RemoteObject};

@@ -1,7 +1,7 @@
-//! How stores are reached: settings by name, and the clients that are made of them, once for each bucket.
+//! The settings of stores by name, and the clients made of them, once for each bucket.
 //!
-//! A bucket has two clients with the same credentials. One repeats what fails, and a request of it may take as long as a
-//! server may be silent: it asks what is there, lists and deletes. The other repeats nothing and takes its time: who
+//! A bucket has two clients with the same credentials. One repeats what fails, and a request of it may take as long as
+//! a server may be silent: it asks what is there, lists and deletes. The other repeats nothing and takes its time: who
 //! reads and writes bytes through it knows how far they came.
 
 use super::address::{ObjectAddress, StoreKind};

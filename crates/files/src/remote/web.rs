@@ -1,4 +1,4 @@
-//! Files of web servers, asked for as their addresses are written, by GET alone: a signed address permits nothing else.
+//! Files of web servers, requested as their addresses are written, by GET alone: a signed address permits nothing else.
 //!
 //! The store of web servers that object_store has asks HEAD first, decodes paths, sends no login and needs a length.
 

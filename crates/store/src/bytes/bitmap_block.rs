@@ -1,5 +1,4 @@
-//! Roaring bitmaps: those of one 65,536-document block, with (clear, set) deltas and their merging, and those of all
-//! documents.
+//! Roaring bitmaps as stored: those of one 65,536-document block, merged by (clear, set) deltas, and of all documents.
 
 use crate::bytes::cursor::ByteCursor;
 use crate::error::{DecodeError, StoreError};

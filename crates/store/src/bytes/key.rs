@@ -598,7 +598,7 @@ mod kind_tests {
 pub(crate) enum NameRule {
     /// Up to 200 bytes of anything that can be shown.
     Shown,
-    /// As `Shown`, for lists that are cut at commas and spaces.
+    /// Like `Shown`, for lists that are cut at commas and spaces.
     Listed,
     /// Up to 100 bytes of what needs no quotes where columns are named.
     Column,

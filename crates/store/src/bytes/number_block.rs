@@ -1,5 +1,6 @@
-//! Numbers in blocks of 65,536 values: dense stored form with min and max, patches, merging; and one stored block as it
-//! lies, its numbers read in place, without a decoded copy.
+//! Numbers in blocks of 65,536 values: the stored form, its patches and their merging, and reads in the stored bytes.
+//!
+//! The stored form is dense, with min and max. A stored block is read number by number without a decoded copy.
 
 use crate::bytes::cursor::ByteCursor;
 use crate::error::DecodeError;
@@ -275,13 +276,13 @@ pub enum NumberOffsets<'a> {
     /// All are 0.
     #[default]
     Zero,
-    /// Of one byte.
+    /// Numbers of one byte.
     One(&'a [[u8; 1]]),
-    /// Of two bytes.
+    /// Numbers of two bytes.
     Two(&'a [[u8; 2]]),
-    /// Of four bytes.
+    /// Numbers of four bytes.
     Four(&'a [[u8; 4]]),
-    /// Of eight bytes, added to the minimum modulo 2^64.
+    /// Numbers of eight bytes, added to the minimum modulo 2^64.
     Eight(&'a [[u8; 8]]),
 }
 

@@ -1,4 +1,4 @@
-//! The record of an output: what left the corpus, where to, and which documents it had.
+//! The record of an output as bytes: what left the corpus, where to, and which documents it had.
 //!
 //! A file of the folder `outputs` and a row have the same bytes: a form, the record as JSON behind its length, the
 //! documents, a checksum.
@@ -90,13 +90,13 @@ pub struct OutputBatches {
     /// The rank, and the number of ranks; none: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<(u64, u64)>,
-    /// Whether it is under way, or was stopped where nobody could say how far it was: up to `end` all may have gone out.
+    /// Whether the output is under way, or was stopped at an unknown point: everything up to `end` may have gone out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_open: bool,
 }
 
 impl OutputRecord {
-    /// Its stored form.
+    /// The stored form of the record.
     ///
     /// # Errors
     /// [`StoreError::Encode`] when it is too long.

@@ -19,7 +19,7 @@ pub(crate) fn encode<T: Encode>(what: &'static str, record: &T) -> Result<Vec<u8
     encode_as(FORMAT, what, record)
 }
 
-/// As [`encode`], in another format than the first, which earlier releases refuse.
+/// Encodes like [`encode`], in another format than the first, which earlier releases refuse.
 pub(crate) fn encode_as<T: Encode>(
     format: u8,
     what: &'static str,
@@ -172,7 +172,7 @@ pub struct FieldRecord {
 }
 
 impl FieldRecord {
-    /// Of a field without any indexed value yet.
+    /// The record of a field without any indexed value yet.
     #[must_use]
     pub fn begin(field: &FieldDeclaration, expression: Option<&str>) -> Self {
         Self {
@@ -252,8 +252,9 @@ pub struct FileRecord {
     pub file: u32,
     /// Size in bytes when read.
     pub size: u64,
-    /// What told the state of the file when it was read from another of the same size: the low 64 bits are when it was
-    /// modified, in nanoseconds since 1970, the others where it lay and when it was changed; 0 where that was not kept.
+    /// The version of the file when it was read, which differs from other states of the same size: the low 64 bits are
+    /// its modification time in nanoseconds since 1970, the others its inode and change time; 0 where that was not
+    /// kept.
     pub modified: i128,
     /// The file is one document, not a list of records.
     pub single: bool,
@@ -349,7 +350,8 @@ type TokenizerFields =
     (String, [u8; 32], u32, String, String, u64, String, Option<u16>, Vec<OriginalFile>, bool);
 
 impl TokenizerRecord {
-    /// Of a record with the number of the rule of its trained tokens behind; without it is the first rule.
+    /// The format of a record that ends with the number of its rule for trained tokens; without it the rule is the
+    /// first.
     const WITH_RULE: u8 = 2;
 
     /// The stored form.
@@ -501,8 +503,8 @@ pub struct SuiteRecord {
 type SuiteFields = (String, Vec<String>, [u8; 32], u32, u32, u32, u32, u64);
 
 impl SuiteRecord {
-    /// Of a record with the name of a normaliser behind; without it is version 1 of `web`, so that earlier releases
-    /// read every suite that they can search for, and refuse the others.
+    /// The format of a record that ends with the name of a normaliser; without it that is version 1 of `web`, so that
+    /// earlier releases read every suite that they can search for, and refuse the others.
     const WITH_NORMALISER: u8 = 2;
     /// With the version of the rule of its items behind that; without it is the first version.
     const WITH_RULE: u8 = 3;
@@ -557,7 +559,7 @@ mod tests {
         let record =
             |mask_rule| TokenizerRecord { name: "own".to_owned(), mask_rule, ..Default::default() };
         let first = record(MaskRule::Begin).encode().unwrap();
-        // As releases wrote it that knew one rule.
+        // Releases that knew one rule wrote the record so.
         assert_eq!(first[..12], [1, 3, 0, 0, 0, 0, 0, 0, 0, b'o', b'w', b'n']);
         assert_eq!(first.len(), 12 + 32 + 4 + 8 + 8 + 8 + 8 + 1 + 8 + 1);
         let second = record(MaskRule::Hold).encode().unwrap();

@@ -1,5 +1,4 @@
-//! Tables of the rows that a repair carries over from derived families that it drops, since they follow from nothing
-//! else.
+//! Tables of rows that a repair carries over from derived families which it drops, as they follow from nothing else.
 //!
 //! These are standings as their bitmaps have them, ids that came with records, who has a length in tokens where the ids
 //! go too, and sketches of purged documents. There is one table a family, in a directory of the corpus.

@@ -1,4 +1,4 @@
-//! The second half of a repair, as far as it writes rows: members, identities, counters, and how far it is.
+//! Writes the rows of a repair's second half: members, identities, counters, and the progress of the repair.
 //!
 //! The contents of these rows are computed by `curate`, which knows the crafts.
 

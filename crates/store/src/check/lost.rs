@@ -1,5 +1,6 @@
-//! Says in words which rows of a family cannot be read and follow from nothing else: by document, where rows are of
-//! documents.
+//! Says in words which rows of a family are lost: they cannot be read and follow from nothing else.
+//!
+//! Rows of documents are named by document.
 
 use crate::bytes::key::{CommitKey, DocumentKey, StoreKey, TokensKey};
 use crate::database::family::StoreFamily;

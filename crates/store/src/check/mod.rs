@@ -1,12 +1,12 @@
-//! `check` over what the store derives itself, and its repair: journal, checksums, bitmaps, columns, counters, rows
-//! that name other rows.
+//! Checks what the store derives itself, and repairs it.
 //!
-//! `curate` checks what needs the crafts (sketches, similarities, ids). Rows that would have to be looked up value by
-//! value, or held for the whole corpus, are compared by sums first: `postings`, `matches`.
+//! A check reads the journal, checksums, bitmaps, columns, counters, and rows that name other rows. `curate` checks
+//! what needs the crafts (sketches, similarities, ids). Rows that would have to be looked up value by value, or held
+//! for the whole corpus, are compared by sums first: `postings`, `matches`.
 //!
-//! A repair makes again what is derived: `repair` empties the damaged families, `rebuild` computes a block of their rows
-//! from base rows (`block` compares these with what is stored), `fill` writes what needs no craft, `carried` keeps what
-//! follows from nothing else, and `lost` says what of that cannot be read.
+//! A repair makes again what is derived: `repair` empties the damaged families, `rebuild` computes a block of their
+//! rows from base rows (`block` compares these with what is stored), `fill` writes what needs no craft, `carried` keeps
+//! what follows from nothing else, and `lost` says what of that cannot be read.
 
 mod block;
 mod carried;
@@ -186,7 +186,7 @@ fn check_journal(view: &View, entries: &JournalContents, faults: &mut FaultList)
     }
 }
 
-/// What of the folder `outputs` is no entry; what was taken in is a row among others.
+/// Checks that files of the folder `outputs` are entries; those taken in are rows among others.
 fn outputs(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
     view.damaged_outputs()?.into_iter().for_each(|what| faults.push("outputs", what));
     Ok(())
@@ -248,7 +248,7 @@ fn suites(view: &View, depth: CheckDepth, faults: &mut FaultList) -> Result<(), 
     Ok(())
 }
 
-/// What was decided is about items and texts that there are.
+/// Checks that verdicts are about existing items and texts.
 fn verdicts(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
     if let Some((suite, item)) = view.stray_verdict()? {
         let what = format!("suite {suite}, item {item}: one of them does not exist");

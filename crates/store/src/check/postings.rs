@@ -1,5 +1,4 @@
-//! Checks keyword bitmaps against metadata: one scan of the bitmaps, one of the documents, and sums that say whether
-//! both come to the same.
+//! Checks keyword bitmaps against metadata by sums: one scan of the bitmaps and one of the documents.
 //!
 //! Bitmaps are in order of terms and documents are not, so that comparing them one by one would be a look-up for every
 //! value in every block. Where sums differ, that block is compared value by value.

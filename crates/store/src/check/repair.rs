@@ -1,5 +1,4 @@
-//! The first half of a repair: damaged derived families are dropped and made empty, so that no bad block of theirs is
-//! read again.
+//! The first half of a repair: drops damaged derived families and makes them empty, so that no bad block is read again.
 //!
 //! Rows of theirs that follow from nothing else are carried over. The other half, which needs the crafts, fills the
 //! families: until it has, nobody else opens the corpus.
@@ -108,7 +107,7 @@ pub fn begin_repair(
     Ok(RepairStart::Fill(Box::new(writer), families.into_iter().map(str::to_owned).collect()))
 }
 
-/// Says what is to be done; from the moment on that it says which families, nobody else opens the corpus.
+/// Writes the plan of the repair; once its row names the families, nobody else opens the corpus.
 fn plan(
     opening: &OpeningCorpus,
     db: &Arc<Database>,

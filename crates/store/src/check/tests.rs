@@ -1,4 +1,4 @@
-//! No family is skipped: a row of each that does not decode is a fault of that family.
+//! Tests that a check skips no family: a row of each that does not decode is a fault of that family.
 
 use crate::bytes::key::StoreKey;
 use crate::check::{FaultList, every_row};

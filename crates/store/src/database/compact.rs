@@ -67,7 +67,7 @@ fn expect_rewritten(
     if left.is_empty() {
         return Ok(());
     }
-    // Of a damaged block RocksDB tells whoever writes next.
+    // RocksDB reports a damaged block to whoever writes next.
     db.write(WriteBatch::default())?;
     let tables = left.values().sum();
     let families: Vec<String> = left.into_keys().collect();
@@ -116,7 +116,7 @@ mod tests {
     type Row = (Box<[u8]>, Box<[u8]>);
     type Range = (Option<Vec<u8>>, Option<Vec<u8>>);
 
-    /// Asks for a stop once so many pieces are done.
+    /// Requests a stop after a number of pieces.
     struct Stopping {
         after: u64,
         interrupt: Interrupt,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub trait RowKind {
     /// The family that has such rows.
     type Family: StoreFamily;
-    /// The key of such a row: what tells it from others of its kind.
+    /// The key of such a row, which identifies it within its kind.
     type Key;
     /// Its value, decoded.
     type Value<'v>;
@@ -54,11 +54,11 @@ pub enum FamilyShape {
     Small,
     /// Rows in id order, scanned in ranges and looked up by existing id.
     Dense,
-    /// As `Dense`, with values that are compressed or random already.
+    /// Like `Dense`, with values that are compressed or random already.
     DensePacked,
     /// Point look-ups by hash, mostly misses.
     Hashed,
-    /// As `Hashed`, with many small rows, read by a writer that has its own filter, and in whole by scans.
+    /// Like `Hashed`, with many small rows, read by a writer that has its own filter, and in whole by scans.
     Buckets,
     /// Ranges under a fixed-width prefix.
     Ranged,
@@ -193,7 +193,7 @@ pub(crate) fn family_handle<C: StoreFamily>(
     handle_named(db, C::NAME)
 }
 
-/// As [`family_handle`], by its name on disk: steps from older formats name families that may be gone by now.
+/// The handle of a family by its name on disk: steps from older formats name families that may be gone by now.
 pub(crate) fn handle_named<'db>(
     db: &'db DB,
     name: &'static str,
@@ -203,7 +203,7 @@ pub(crate) fn handle_named<'db>(
     db.cf_handle(name).ok_or_else(missing)
 }
 
-/// Whether a row of a family decodes, of whatever kind it is.
+/// Checks that a row of a family decodes, of whatever kind it is.
 pub(crate) fn check_row<C: StoreFamily>(key: &[u8], value: &[u8]) -> Result<(), StoreError> {
     let decoded = C::Key::decode(key).and_then(|typed| C::decode(&typed, value).map(drop));
     decoded.map_err(|why| corrupt_row::<C>("row", key, why))
@@ -237,12 +237,13 @@ pub(crate) fn is_damage(words: &str) -> bool {
             && ["No such file", "Input/output error"].iter().any(|why| words.contains(why)))
 }
 
-/// As [`damaged_family`], of a write: a flush or a compaction that met the bytes, whose table says which family it was.
+/// The error of [`damaged_family`] for a write: a flush or a compaction that met the bytes, whose table says which
+/// family it was.
 pub(crate) fn damaged_table(db: &DB, families: &[FamilyInfo], error: rocksdb::Error) -> StoreError {
     unopened_table(db, families, in_words(error))
 }
 
-/// As [`damaged_table`], of an error that is there only as RocksDB's words.
+/// The error of [`damaged_table`] where only RocksDB's words are known.
 pub(crate) fn unopened_table(db: &DB, families: &[FamilyInfo], words: String) -> StoreError {
     if is_damage(&words)
         && let Ok(tables) = db.live_files()

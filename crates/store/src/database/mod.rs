@@ -1,5 +1,4 @@
-//! RocksDB as the store uses it: what a family is, tuning, merge operators and what they made, a pinned moment with
-//! typed reads and checked iteration, rows beside damaged ones, compaction.
+//! RocksDB as the store uses it, with typed families and reads.
 //!
 //! `family` says what a column family is, `tuning` how RocksDB treats it; `merge` has the merge operators, and
 //! `page_cache` keeps the blocks that a read had to put together. `reads` is the pinned moment, and the only place with

@@ -45,7 +45,7 @@ struct CacheEntry {
 }
 
 impl PageCache {
-    /// Room for so many bytes.
+    /// A cache with room for `room` bytes.
     pub(crate) fn within(room: usize) -> Self {
         Self(Arc::new(Mutex::new(CacheState { room, ..CacheState::default() })))
     }

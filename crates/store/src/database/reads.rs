@@ -1,5 +1,6 @@
-//! A pinned moment of the open database with typed reads, and the checked iterator: a damaged block is an error, never
-//! an early end.
+//! Typed reads of a pinned moment of the open database, and the checked iterator: a damaged block is an error.
+//!
+//! A plain iterator would end early there.
 
 use crate::bytes::key::{StoreKey, after_prefix};
 use crate::database::family::{RowKind, StoreFamily, corrupt_row, damaged_family, family_handle};
@@ -106,7 +107,7 @@ impl PinnedMoment {
         Ok(Some(expect_row::<K>(&key, &value)?.1))
     }
 
-    /// As [`PinnedMoment::read`], where the value lies in the bytes of the row: a copy.
+    /// Reads like [`PinnedMoment::read`], and copies a value that lies in the bytes of the row.
     pub(crate) fn read_copy<K, T: ToOwned + ?Sized + 'static>(
         &self,
         key: &K::Key,

@@ -47,8 +47,8 @@ impl MemoryBudget {
     }
 }
 
-/// As many threads for flushes as for compactions: of its own, RocksDB gives flushes a quarter of the jobs, so that the
-/// families of an ingest that ends were flushed one after the other.
+/// Gives flushes as many threads as compactions: by itself RocksDB gives flushes a quarter of the jobs, and at the end
+/// of an ingest families were flushed one after the other.
 #[expect(deprecated, reason = "RocksDB's own share is one thread of two")]
 fn background_threads(options: &mut Options, threads: i32) {
     options.set_max_background_flushes(threads);
@@ -101,19 +101,19 @@ pub(crate) fn families(list: &[FamilyInfo], memory: MemoryBudget) -> Vec<ColumnF
     )
 }
 
-/// As [`families`], for who writes no table: without what only decides how tables are written.
+/// The options of [`families`] for readers: without those that decide how tables are written.
 pub(crate) fn families_to_read(
     list: &[FamilyInfo],
     memory: MemoryBudget,
 ) -> Vec<ColumnFamilyDescriptor> {
     described(list, memory, |_, mut options| {
-        // They are made zero for each family, and nothing is looked up in the log often enough.
+        // These filters are made zero for each family, and nothing is looked up in the log often enough.
         options.set_memtable_prefix_bloom_ratio(0.0);
         options
     })
 }
 
-/// As [`families`], and nothing is compacted: a compaction that meets a damaged block ends all writing.
+/// The options of [`families`] without compaction: a compaction that meets a damaged block ends all writing.
 pub(crate) fn resting_families(
     list: &[FamilyInfo],
     memory: MemoryBudget,

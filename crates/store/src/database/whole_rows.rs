@@ -1,5 +1,6 @@
-//! The rows of a family that can be read, and between which keys others cannot: a damaged block is skipped, where every
-//! other reader ends with an error.
+//! Reads the rows of a family that can be read, and says between which keys others cannot.
+//!
+//! A damaged block is skipped here; every other reader ends with an error.
 
 use crate::database::family::{StoreFamily, check_row};
 use crate::database::reads::PinnedMoment;

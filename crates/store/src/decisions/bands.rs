@@ -1,5 +1,4 @@
-//! Documents that share a band bucket of the sketch: readers ask for them, and a commit makes documents join and leave
-//! buckets.
+//! Adds reads of the documents that share a band bucket to views, and joining and leaving buckets to commits.
 
 use crate::batch::CommitBatch;
 use crate::error::StoreError;
@@ -22,8 +21,8 @@ impl View {
         self.moment.bands.buckets(self.pinned(), self.generation(), sorted, cap, keep)
     }
 
-    /// As [`View::buckets`] for all keys of a batch at once, in parallel: what is known of the whole
-    /// batch decides whether the filter is worth having.
+    /// Looks up all keys of a batch at once, in parallel, as [`View::buckets`] does: what is known of the whole batch
+    /// decides whether the filter is worth having.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
@@ -36,8 +35,8 @@ impl View {
         self.moment.bands.buckets_bulk(self.pinned(), self.generation(), sorted, cap, keep)
     }
 
-    /// For every key of `sorted` (ascending) the first member of its bucket and whether it has more; none
-    /// when nobody is in it. However crowded a bucket is, one entry of it is read.
+    /// For every key of `sorted` (ascending) the first member of its bucket and whether it has more; none when the
+    /// bucket is empty. However crowded a bucket is, one entry of it is read.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.

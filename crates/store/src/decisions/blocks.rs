@@ -16,9 +16,9 @@ store_family! {
     "removed documents, u64 BE each, ascending"
 }
 
-/// What a document can be blocked by beside its sketch, the strictest first: its text, of so many bytes, its identity,
-/// if a key was given, and its normalised text, of so many words. All empty texts are alike, and so are those whose
-/// nothing is left: they say nothing.
+/// The hashes that can block a document beside its sketch, the strictest first: of its text, of its identity, if a key
+/// was given, and of its normalised text. Empty texts, and texts of which the normaliser leaves nothing, have none:
+/// they are all equal.
 #[must_use]
 pub fn block_hashes(
     (bytes, raw): (u64, [u8; 16]),

@@ -26,7 +26,7 @@ pub struct SourceTotals {
     pub kept: u64,
     /// UTF-8 bytes of their texts.
     pub bytes: u64,
-    /// Their tokens, by tokenizer.
+    /// The tokens of the kept documents, by tokenizer.
     pub tokens: BTreeMap<TokenizerId, u64>,
 }
 

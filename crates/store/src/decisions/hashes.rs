@@ -71,7 +71,7 @@ impl View {
         )
     }
 
-    /// As [`View::exact`] for many hashes of one kind; answers in their order.
+    /// Looks up many hashes of one kind, as [`View::exact`] does; answers are in their order.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.

@@ -32,7 +32,7 @@ const MOST: usize = 32;
 pub struct LineageRoots(BTreeSet<DocId>);
 
 impl LineageRoots {
-    /// The root of a document which took nobody's place: itself.
+    /// The roots of a document that took no other's place: itself.
     #[must_use]
     pub fn of(document: DocId) -> Self {
         Self(BTreeSet::from([document]))

@@ -81,8 +81,8 @@ store_family! {
 /// The documents that have a match, ascending, each with the commit that gave it. Holds one; ends behind an error.
 pub struct MatchIter<'a>(Box<dyn Iterator<Item = <Self as Iterator>::Item> + Send + 'a>);
 
-/// Of rows that stand in the order of their commits, the last of each key: it is the one that counts. Of a key whose
-/// rows cannot all be read there is only the error.
+/// The last row of each key, of rows in the order of their commits: that row counts. A key whose rows cannot all be
+/// read has only the error.
 fn newest<K: PartialEq, T>(
     rows: impl Iterator<Item = Result<(K, T), StoreError>>,
 ) -> impl Iterator<Item = Result<(K, T), StoreError>> {
@@ -205,7 +205,7 @@ impl std::fmt::Debug for MatchIter<'_> {
     }
 }
 
-/// Of pairs with whether one joined or left, those that are together.
+/// The pairs that are together, of pairs that each joined or left.
 fn joined<P>(
     rows: impl Iterator<Item = Result<(P, bool), StoreError>>,
 ) -> impl Iterator<Item = Result<P, StoreError>> {

@@ -1,5 +1,7 @@
-//! Decisions about documents (matches, lineage, blocks), the families that find documents to decide about (hashes,
-//! buckets), and the generation of a policy that is filled beside the current one.
+//! Decisions about documents, the families by which documents to decide about are found, and generations of a policy.
+//!
+//! Decisions are matches, lineage and blocks; documents are found by hashes and buckets; a generation is filled beside
+//! the current one.
 
 pub(crate) mod bands;
 pub(crate) mod blocks;

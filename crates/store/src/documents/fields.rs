@@ -1,5 +1,6 @@
-//! Declared fields: the names they may have, the records of those that were added, their values filled in or erased in
-//! commits of bounded size, and keywords as the metadata spells them.
+//! Declared fields: their names, their records, and their values, filled in or erased in commits of bounded size.
+//!
+//! Keywords are read as the metadata spells them.
 
 use crate::batch::CommitBatch;
 use crate::bytes::key::{
@@ -249,8 +250,8 @@ impl CommitBatch<'_> {
         Ok(filled)
     }
 
-    /// Deletes what is indexed of a field that is declared no more: of the values from `from` on at most so many, with
-    /// their bitmaps, and behind the last one its column. Answers the value to continue from; none: nothing is left.
+    /// Deletes the index of a field that is declared no more: a limited number of values from `from` on, with their
+    /// bitmaps, and behind the last one its column. Answers the value to continue from; none: nothing is left.
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read.

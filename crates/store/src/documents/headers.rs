@@ -1,5 +1,6 @@
-//! The family `documents`: the header of each document, hand-packed and small, since every scan reads it; and how a new
-//! document is stored, with everything that stands beside its header.
+//! The family `documents`: the header of each document; and storing a new document with all that goes with a header.
+//!
+//! A header is hand-packed and small, since every scan reads it.
 
 use crate::batch::CommitBatch;
 use crate::bytes::cursor::{ByteCursor, put_varint};

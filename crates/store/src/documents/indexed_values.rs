@@ -1,4 +1,6 @@
-//! Which values of a record's other fields are indexed, and which their types cannot hold: one rule for ingest and check.
+//! Splits a record's other fields into values that are indexed and values that their types cannot hold.
+//!
+//! Ingest and check share this rule.
 
 use crate::system_fields;
 use model::{

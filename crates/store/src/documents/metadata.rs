@@ -59,8 +59,8 @@ impl CommitBatch<'_> {
         self.set_members(document, values, &[])
     }
 
-    /// As [`CommitBatch::set_fields`], the value of one field that is being filled, without any indexed value yet for
-    /// this document: what its metadata have of it already is indexed too.
+    /// Fills one field that has no indexed value for this document yet, as [`CommitBatch::set_fields`] does: a value
+    /// that the metadata have already is indexed too.
     ///
     /// # Errors
     /// As [`CommitBatch::set_fields`].
@@ -73,7 +73,7 @@ impl CommitBatch<'_> {
         self.set_members(document, &[(field.member(), value)], &[field.id])
     }
 
-    /// As [`CommitBatch::fill_field`], the values of several fields that are being filled, in their order.
+    /// Fills several fields in their order, as [`CommitBatch::fill_field`] does.
     ///
     /// # Errors
     /// As [`CommitBatch::set_fields`].

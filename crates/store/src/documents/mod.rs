@@ -1,5 +1,4 @@
-//! What is stored of documents, one file for each family or two that belong together: how its rows look, how they are
-//! read, written and changed.
+//! The rows of documents, one file for each family or two that belong together: their bytes, reads, writes and changes.
 
 pub(crate) mod erase;
 pub(crate) mod fields;

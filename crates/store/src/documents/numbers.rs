@@ -34,7 +34,7 @@ enum BlockBytes<'v> {
 }
 
 impl NumberBlockHandle<'_> {
-    /// Its values; none where nothing was ever set.
+    /// The values of the block; none where nothing was ever set.
     pub fn values(&self) -> Result<Option<NumberBlockRef<'_>>, StoreError> {
         let Some(bytes) = self.bytes() else { return Ok(None) };
         let values = NumberBlockRef::read(bytes);
@@ -79,7 +79,7 @@ impl NumberBlock {
 }
 
 impl NumberBlockRef<'_> {
-    /// As [`NumberBlock::expect`].
+    /// The number of a document, as [`NumberBlock::expect`] gives it.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`] where it has none.

@@ -1,5 +1,4 @@
-//! The family `postings`: bitmaps of the documents that have a term, and the standings among them, with the counters
-//! that follow from these.
+//! The family `postings`: bitmaps of the documents that have a term or a standing, and counters that follow from them.
 
 use crate::batch::CommitBatch;
 use crate::bytes::bitmap_block;

@@ -1,5 +1,4 @@
-//! The family `terms`: the dictionary of (field, value) pairs in both directions, and those that no document has any
-//! more.
+//! The family `terms`: the dictionary of (field, value) pairs in both directions, and its terms without documents.
 #![expect(clippy::big_endian_bytes, reason = "ids in values have the byte order of keys")]
 
 use crate::batch::CommitBatch;
@@ -78,7 +77,7 @@ impl View {
         Ok(self.terms_up_to(field, usize::MAX)?.unwrap_or_default())
     }
 
-    /// As [`View::terms`], of a field with at most `most` values; none when it has more.
+    /// The terms of [`View::terms`] for a field with at most `most` values; none when it has more.
     #[doc(hidden)]
     pub fn terms_up_to(
         &self,
@@ -181,7 +180,7 @@ pub(crate) struct TermsWithPostings<'v> {
     value: Option<(TermId, FieldTerm)>,
     bitmaps: RowCursor<'v, Postings>,
     bitmap: Option<(PostingKey, RoaringBitmap)>,
-    /// That which came last.
+    /// The term that came last.
     term: Option<TermId>,
 }
 

@@ -1,5 +1,4 @@
-//! The families `texts`, `dicts` and `sketches`: texts, the zstd dictionaries that they are compressed with, and the
-//! sketches of those that are a document's own.
+//! The families `texts`, `dicts` and `sketches`: compressed texts, zstd dictionaries, and documents' own sketches.
 
 use crate::batch::CommitBatch;
 use crate::bytes::key::{DocumentKey, NumberKey, StoreKey};

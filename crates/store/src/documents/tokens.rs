@@ -198,7 +198,7 @@ impl View {
 const LOOK_UP: usize = 128;
 /// Documents that are scanned together.
 const STRETCH: usize = 1024;
-/// Documents are scanned when at least one in so many of a stretch is asked for: passing over a row costs a
+/// Documents are scanned when at least one in this many of a stretch is asked for: passing over a row costs a
 /// twentieth of looking one up.
 const SCAN_ONE_IN: u64 = 16;
 
@@ -254,7 +254,7 @@ impl<'a> TokenIdsRef<'a> {
 
     /// Appends the ids to `out`.
     pub fn append(self, out: &mut Vec<u32>) {
-        // Of whole ids, so this cannot fail.
+        // The bytes are whole ids, so this cannot fail.
         let _ = decode(self.bytes, self.wide, out);
     }
 
@@ -272,7 +272,7 @@ impl<'a> TokenIdsRef<'a> {
         }
     }
 
-    /// Their bytes as stored, to be kept and read again by [`TokenIdsRef::again`].
+    /// The bytes of the ids as stored, to be kept and read again by [`TokenIdsRef::again`].
     #[must_use]
     pub const fn bytes(self) -> &'a [u8] {
         self.bytes

@@ -47,7 +47,7 @@ pub trait BackupPlace {
     fn remove(&self, names: &[&str]) -> Result<(), StoreError>;
 }
 
-/// A directory on disk. Who has its lock is alone.
+/// A directory on disk, whose lock one process holds at a time.
 pub struct BackupFolder {
     root: PathBuf,
 }
@@ -150,7 +150,7 @@ impl BackupPlace for BackupFolder {
         let partial = self.files().join(format!("{}.partial", std::process::id()));
         let mut file = File::create(&partial).map_err(IoError::of("creating", &partial))?;
         if let Err(error) = fill(&mut file) {
-            // Else the next drop clears it.
+            // If this fails, the next drop clears the file.
             let _ = std::fs::remove_file(&partial);
             return Err(error);
         }

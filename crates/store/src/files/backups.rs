@@ -1,5 +1,4 @@
-//! The backups in one place: files under the hash of their content, and a manifest for each moment, which is written
-//! last.
+//! The backups in one place: files under the hash of their content, and a manifest for each moment, written last.
 //!
 //! ```text
 //! corpusdb-backups     marker: the form, and the corpus whose backups they are
@@ -50,7 +49,7 @@ pub(crate) struct AddedBytes {
     pub(crate) bytes: u64,
 }
 
-/// What somebody does who may not be disturbed.
+/// Work on a place for backups that must not be disturbed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BackupWork {
     Adding,
@@ -252,7 +251,7 @@ impl<'a> BackupDirectory<'a> {
         Ok(marks.len() as u64)
     }
 
-    /// Its backups, in order of their commits; the second is what is wrong with manifests that cannot be used.
+    /// The backups in order of their commits, and the faults of manifests that cannot be used.
     pub(crate) fn list(&self) -> Result<(Vec<BackupRecord>, Vec<BackupFault>), StoreError> {
         self.records(&self.look()?.commits)
     }
@@ -486,7 +485,7 @@ impl BackupSession<'_> {
         context: &Context<'_>,
     ) -> Result<BackupFile, StoreError> {
         let opened = || File::open(from).map_err(IoError::of("opening", from));
-        // Its hash is its name, which comes before its bytes.
+        // The hash of a file is its name, which is needed before its bytes are written.
         let found = pass(opened()?, |_| Ok(()), context);
         let (bytes, blake3) = found.map_err(|error| error.told(from, from))?;
         let file = BackupFile { name, bytes, blake3, tail: None };

@@ -16,7 +16,7 @@ const IDENTITY: &str = "IDENTITY";
 pub(crate) struct CorpusDirectory {
     /// The path as it is called; files are looked for below [`CorpusDirectory::name`].
     pub(crate) root: PathBuf,
-    /// The folder that was opened, for who writes.
+    /// The folder that was opened, for a writer.
     held: Option<Arc<HeldFolder>>,
 }
 
@@ -25,17 +25,14 @@ impl CorpusDirectory {
         Self { root: root.to_path_buf(), held: None }
     }
 
-    /// This directory, held as the folder that stands there now: all paths lead into it wherever it is moved to, as
-    /// long as this or a copy of it lives.
+    /// Holds the folder that stands there now: all paths lead into it wherever it is moved to, as long as this value
+    /// or a copy of it lives.
     pub(crate) fn hold(self) -> Result<Self, StoreError> {
         let held = HeldFolder::open(&self.root).map_err(IoError::of("opening", &self.root))?;
         Ok(Self { held: Some(Arc::new(held)), ..self })
     }
 
     /// Refuses a folder that was renamed, removed or exchanged since it was held, or whose lock is another one.
-    ///
-    /// # Errors
-    /// [`StoreError::Exchanged`]; [`StoreError::Io`].
     pub(crate) fn refuse_exchanged(&self, lock: &WriterLock) -> Result<(), StoreError> {
         let Some(held) = &self.held else { return Ok(()) };
         match held.exchange(lock.identity).map_err(IoError::of("looking at", &self.root))? {
@@ -81,7 +78,7 @@ impl CorpusDirectory {
         self.name().join("bands.filter")
     }
 
-    /// What tells this corpus from others: of one that was made of a backup its own file says so, of others RocksDB's.
+    /// The identity of this corpus: of one that was made of a backup from a file of its own, of others from RocksDB's.
     pub(crate) fn identity(&self) -> Result<String, StoreError> {
         let own = self.name().join(IDENTITY);
         match std::fs::read_to_string(&own) {
@@ -112,7 +109,7 @@ impl CorpusDirectory {
         write_whole(self.name(), IDENTITY, format!("{identity}\n").as_bytes())
     }
 
-    /// What RocksDB tells people of earlier openings, which may name keys. Those that cannot be removed stay.
+    /// Removes RocksDB's log files of earlier openings, which may name keys. Files that cannot be removed stay.
     pub(crate) fn remove_old_reports(&self) {
         let Ok(entries) = std::fs::read_dir(self.database()) else { return };
         for entry in entries.flatten() {
@@ -148,8 +145,8 @@ impl CorpusDirectory {
         (mode & 0o022 != 0).then_some(mode)
     }
 
-    /// Lets others write to the database's files where the umask lets them: RocksDB makes its files for the owner alone,
-    /// whatever that says. What belongs to somebody else is as they made it.
+    /// Lets other users write to the database's files where the umask lets them: RocksDB makes its files for the owner
+    /// alone, whatever the umask says. Files of another user are left as they are.
     pub(crate) fn let_others_write(&self, of_file: u32) {
         let Ok(entries) = std::fs::read_dir(self.database()) else { return };
         let files = entries.flatten().map(|entry| entry.path());
@@ -223,7 +220,7 @@ impl CorpusDirectory {
             {
                 return Err(not_a_corpus());
             }
-            // It may well be one, of somebody else.
+            // The directory may well be a corpus, of another user.
             Err(error) => return Err(IoError::of("reading", &path)(error).into()),
         };
         let line = String::from_utf8(line).map_err(|_| not_a_corpus())?;

@@ -1,5 +1,4 @@
-//! The folder of a corpus as its writer opened it: names that lead into it wherever it is moved to, and what stands at
-//! its path by now.
+//! The folder of a corpus as its writer opened it: paths into it that survive a move, and a check of what is there now.
 //!
 //! RocksDB opens its files by name, also in the background and when it closes, where nobody can stop it. By the path of
 //! a folder that was exchanged it would write tables over those of the corpus that was put in its place. On Linux a name
@@ -64,7 +63,8 @@ pub(crate) struct HeldFolder {
     database: Option<HeldDirectory>,
     /// Where it was opened, also when the working directory changes.
     path: PathBuf,
-    /// Its name in the file system then, which differs where the path is a link; none where the system does not say.
+    /// The folder's name in the file system when it was opened, which differs where the path is a link; none where the
+    /// system does not say.
     was: Option<PathBuf>,
 }
 
@@ -104,7 +104,7 @@ impl HeldFolder {
                         database is another one now";
             return Ok(Some(what.to_owned()));
         }
-        // Of a directory that was removed the system says a name that leads nowhere.
+        // For a removed directory the system gives a name that leads nowhere.
         let now = std::fs::read_link(&self.root.name).ok().filter(|now| now.is_dir());
         let became = match now {
             Some(now) if Some(&now) == self.was.as_ref() => {

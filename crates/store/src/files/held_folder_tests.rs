@@ -1,4 +1,4 @@
-//! What RocksDB writes of its own accord, and what errors say, after a folder was exchanged.
+//! Tests of what RocksDB writes of its own accord, and what errors say, after a folder was exchanged.
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use crate::bytes::record::CommitRecord;

@@ -238,7 +238,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
         let mut journal = Journal::open(&path, &JournalContents::default()).unwrap();
-        // As releases wrote it that named no logs.
+        // Releases that named no logs wrote the journal so.
         journal.append(entry(1), None).unwrap();
         for (commit, number, end) in [(2, 9, 100), (3, 9, 250), (4, 12, 80)] {
             journal.append(entry(commit), Some(LogEnd { number, end })).unwrap();

@@ -125,9 +125,6 @@ impl ManifestNote {
 
 /// Refuses a database, in its place or elsewhere, whose manifest is shorter than it was, or has what is no record up to
 /// there, or one that RocksDB would read for ever.
-///
-/// # Errors
-/// [`StoreError::LostTables`]; [`StoreError::Io`] when a file cannot be read.
 pub(crate) fn refuse_lost_tables(
     place: &CorpusDirectory,
     database: &Path,
@@ -232,7 +229,7 @@ mod tests {
     fn a_manifest_that_cannot_be_synced_is_not_noted() {
         let directory = tempfile::tempdir().unwrap();
         let place = CorpusDirectory::new(directory.path());
-        // It is there, but not under the name that is synced.
+        // The manifest is there, but not under the name that is synced.
         std::fs::create_dir_all(place.database()).unwrap();
         std::fs::write(place.database().join("CURRENT"), "MANIFEST-5\n").unwrap();
         std::fs::write(place.database().join("MANIFEST-5"), [0; 10]).unwrap();

@@ -1,5 +1,4 @@
-//! The files of a corpus beside RocksDB's own tables: the paths of its directory, the journal and the logs that it
-//! names, scratch directories, the folder of outputs, and backups.
+//! The files of a corpus beside RocksDB's own tables: paths, journal and logs, scratch directories, outputs, backups.
 //!
 //! `directory` has the paths, the format line and the writer's lock; `held_folder` is the folder as its writer opened
 //! it. `journal`, `wal`, `record_log` and `manifest_note` notice what was lost. `backups` are files under their hashes

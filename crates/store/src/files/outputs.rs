@@ -150,7 +150,7 @@ impl OutputFolder {
         Ok(number)
     }
 
-    /// Removes what became rows, but for files that were written again since, and what nobody finishes any more. What
+    /// Removes files that became rows, except those that were written again since, and unfinished files. A file that
     /// cannot be removed now is taken in once more, as the same rows.
     pub(crate) fn forget(&self, taken: &[(u32, Vec<u8>)], next: u32) {
         let Some(_lock) = File::open(&self.0).ok().filter(|lock| lock.try_lock().is_ok()) else {

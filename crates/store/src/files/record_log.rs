@@ -1,5 +1,4 @@
-//! RocksDB's format of records, in which its logs and its list of tables are written: whether they are whole, and
-//! whether its reader comes to an end.
+//! Reads RocksDB's record format, of its logs and list of tables, to tell whether a file is whole and its reader ends.
 //!
 //! ```text
 //! file  := block*         of 32 KiB; less than a header at the end of one is padding
@@ -69,7 +68,7 @@ pub(crate) fn damage(
     damage_between(path, 0..end, reading)
 }
 
-/// As [`damage`], of what is behind a place where a record begins.
+/// The damage, as [`damage`] finds it, behind a place where a record begins.
 pub(crate) fn damage_between(
     path: &Path,
     Range { start, end }: Range<u64>,

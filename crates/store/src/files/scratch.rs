@@ -59,7 +59,7 @@ impl ScratchDirectory {
         &self.path
     }
 
-    /// Its path by the name of the folder that it is in.
+    /// The path of the scratch directory by the name of the folder that it is in.
     fn named(&self) -> PathBuf {
         self.path.file_name().map_or_else(|| self.path.clone(), |name| self.place.root.join(name))
     }
@@ -147,7 +147,7 @@ fn hold_or_copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if is_there { Ok(()) } else { std::fs::copy(from, to).map(drop) }
 }
 
-/// The links, removed when they are no longer needed: whoever has opened a file keeps it.
+/// Links to files, removed when they are no longer needed: a process that has opened a file keeps it.
 pub(crate) struct LinkedFiles(ScratchDirectory);
 
 impl LinkedFiles {
@@ -158,8 +158,8 @@ impl LinkedFiles {
         held.fill(place, |from, to| std::fs::hard_link(from, to)).ok()?.then_some(held)
     }
 
-    /// As [`LinkedFiles::take`]; where links cannot be made, copies in a directory of the directory `spare`. None when
-    /// the manifest changes faster than that.
+    /// Takes files like [`LinkedFiles::take`]; where links cannot be made, copies them to a directory in `spare`. None
+    /// when the manifest changes faster than that.
     pub(crate) fn take_or_copy(
         place: &CorpusDirectory,
         spare: &CorpusDirectory,
@@ -271,7 +271,7 @@ impl DryRunCorpus {
         let place = CorpusDirectory::new(corpus);
         place.read_format(supported)?;
         let place = place.hold()?;
-        // Who has the lock is alone: no file changes while it is copied.
+        // Under the lock no file changes while it is copied.
         let _lock = place.lock()?;
         sweep(&place, &[LINKS, DRY_RUN]);
         refuse_lost_tables(&place, &place.database())?;
@@ -281,7 +281,7 @@ impl DryRunCorpus {
         })
     }
 
-    /// Makes the copy for who has the lock; `copy_database` makes that of the database.
+    /// Makes the copy for the holder of the lock; `copy_database` copies the database.
     pub(crate) fn beside(
         place: &CorpusDirectory,
         copy_database: impl FnOnce(&Path) -> Result<(), StoreError>,
@@ -301,8 +301,9 @@ impl DryRunCorpus {
         OutputFolder::of(place.name()).copy_to(copy.scratch.path())?;
         let noted = ManifestNote::read(place)?;
         copy_database(&target.database())?;
-        // Of the copy, not of the original: RocksDB's checkpoint has the manifest as long as a compaction in the
-        // background has acknowledged it, and what is noted was measured on the disk, where it is written before that.
+        // The note is of the copy, not of the original: RocksDB's checkpoint has the manifest as long as a compaction
+        // in the background has acknowledged it, and what is noted was measured on the disk, where it is written
+        // before that.
         ManifestNote::update(None, &target, noted.map_or(0, |note| note.oldest_log))?;
         Ok(copy)
     }

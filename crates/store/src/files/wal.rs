@@ -39,8 +39,8 @@ pub(crate) fn ends(place: &CorpusDirectory, oldest: u64) -> Result<Vec<LogEnd>, 
     Ok(ends)
 }
 
-/// As [`ends`], of logs that nobody writes to: a record at the end that was being written when its writer was killed was
-/// never acknowledged, and does not count.
+/// The ends, as [`ends`] gives them, of logs that nobody writes to. A last record whose writer was killed while it
+/// wrote was never acknowledged, and does not count.
 pub(crate) fn whole_ends(place: &CorpusDirectory, oldest: u64) -> Result<Vec<LogEnd>, StoreError> {
     let mut all = ends(place, oldest)?;
     for log in &mut all {
@@ -92,9 +92,6 @@ pub(crate) struct LogLoss {
 }
 
 /// Refuses a database with a log, from `oldest` on, that RocksDB would read for ever.
-///
-/// # Errors
-/// [`StoreError::LostLog`]; [`StoreError::Io`].
 pub(crate) fn refuse_endless(
     place: &CorpusDirectory,
     journal: &JournalContents,
@@ -134,8 +131,8 @@ pub(crate) fn refuse_lost(
     Err(found.error)
 }
 
-/// What the database refuses for its bytes, told of the log that it is about, if it is: RocksDB says of a log
-/// neither its name nor what was in it. Logs before `oldest` became tables.
+/// The error for a database refused for its bytes, with the damaged log, if that is the reason: RocksDB names neither
+/// a log nor its contents. Logs before `oldest` became tables.
 pub(crate) fn refused(
     place: &CorpusDirectory,
     database: &Path,

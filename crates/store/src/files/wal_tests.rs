@@ -1,4 +1,4 @@
-//! Logs that are cut, emptied, zeroed or gone: whatever became of one, nothing opens with a hole.
+//! Tests of logs that are cut, emptied, zeroed or gone: nothing opens with a hole.
 
 use super::*;
 use crate::bytes::record::{CommitRecord, RejectRecord};
@@ -153,7 +153,7 @@ fn flushed_logs_may_go_and_older_journals_are_read() {
     found("with an older note");
     std::fs::remove_file(place.manifest_note()).unwrap();
     found("without a note");
-    // As releases wrote it that named no logs: every other record.
+    // Releases that named no logs wrote every other record.
     let journal = std::fs::read(place.journal()).unwrap();
     let commits: Vec<u8> =
         journal.chunks(48).filter_map(|pair| pair.get(24..)).flatten().copied().collect();

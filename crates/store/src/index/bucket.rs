@@ -1,5 +1,6 @@
-//! The families `bands` and `bands_more`: the first member of a bucket, and its further ones, so that no member list is
-//! ever rewritten.
+//! The families `bands` and `bands_more`: the first member of a bucket, and its further ones.
+//!
+//! Thus no member list is ever rewritten.
 //!
 //! The first row says by a sixth byte whether there are further ones: without it every hit would cost a second look-up.
 #![expect(clippy::big_endian_bytes, reason = "document ids in values have the byte order of keys")]
@@ -72,8 +73,8 @@ pub(crate) fn decode_first(bytes: &[u8]) -> Result<(DocId, bool), DecodeError> {
     Ok((DocId(u64::from_be_bytes(wide)), more))
 }
 
-/// The row of `bands` that tells up to which commit runs were folded. It is in the last table of a
-/// folding, so who has it has them all; no generation has this number.
+/// The row of `bands` that says up to which commit runs were folded. It is in the last table of a folding, so a reader
+/// that sees it sees all tables; no generation has this number.
 pub(crate) fn fold_mark() -> [u8; 10] {
     key_of(Generation(u32::MAX), u64::MAX >> 16)
 }

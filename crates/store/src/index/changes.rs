@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The buckets that a commit changes, of one generation, as it leaves them.
 #[derive(Default)]
 pub struct BandBatch {
-    /// Of even and of odd bands: no change concerns both, so they are made side by side.
+    /// The changes of even and of odd bands: no change concerns both, so both halves are made in parallel.
     halves: [HalfChanges; 2],
 }
 

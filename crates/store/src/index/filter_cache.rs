@@ -100,7 +100,7 @@ impl FilterCache {
         let grown = filter.grown(new.len() as u64);
         let is_too_large = grown.bytes() > self.budget;
         if is_too_large || is_mostly_of_the_gone(&grown, counts) {
-            // Who asks next has one built of what is there.
+            // The next caller builds a filter of the entries that are there.
             state.given_up = is_too_large && RunFilter::bytes_for(counts.buckets()) > self.budget;
             state.filter = None;
             state.file_is_stale = true;

@@ -275,7 +275,7 @@ fn read_members(
     Ok(())
 }
 
-/// Of what is stated of each document, newest first, the newest; ascending by document.
+/// The newest statement about each document, ascending by document; `stated` is newest first.
 pub(crate) fn newest(mut stated: Vec<Stated>) -> Vec<Stated> {
     // The sort is stable: of one document, the newest stays in front.
     stated.sort_by_key(|(document, _)| *document);

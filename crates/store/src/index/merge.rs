@@ -207,7 +207,7 @@ fn write_members(path: &Path, merged: RunMerge<'_>) -> Result<(), StoreError> {
     let options = tuning::table_options(&BandsMore::INFO);
     let mut table = SstFileWriter::create(&options);
     table.open(path)?;
-    // Of one bucket, runs give ascending members each, but not together.
+    // Each run gives the members of a bucket ascending, but several runs together do not.
     let mut bucket: Vec<(DocId, bool)> = Vec::new();
     let mut of = None;
     let mut end = |of: Option<(Generation, u64)>, bucket: &mut Vec<(DocId, bool)>| {

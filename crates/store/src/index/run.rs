@@ -1,5 +1,6 @@
-//! The family `band_runs`: sorted runs, each the entries that one commit put into buckets of one generation, until they
-//! are folded into the families; and one row of counters over all of the index.
+//! The family `band_runs`: sorted runs of bucket entries until they are folded, and one row of counters of the index.
+//!
+//! A run has the entries that one commit put into buckets of one generation.
 #![expect(clippy::big_endian_bytes, reason = "entries compare as their bytes do")]
 
 use crate::bytes::cursor::ByteCursor;
@@ -10,7 +11,7 @@ use model::invariant::{at, part};
 use model::{CommitSeq, DocId, Generation};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The format of a run in which nobody leaves, and of one in which somebody does.
+/// The format of a run without leaving members, and of one with some.
 const FORMAT: u8 = 1;
 const WITH_LEAVERS: u8 = 2;
 /// The value of a first member's entry that says that the bucket has no member any more.
@@ -245,7 +246,7 @@ impl BandCounters {
         }
     }
 
-    /// Takes in that a generation has so many more buckets, or fewer.
+    /// Adds `gained` buckets to the count of a generation, or takes some off.
     pub(crate) fn add(&mut self, generation: Generation, gained: i64, bands: u32) {
         let at = match self.generations.binary_search_by_key(&generation, |(id, _)| *id) {
             Ok(at) => at,

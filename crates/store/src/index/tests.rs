@@ -1,4 +1,4 @@
-//! Laws of the band index: whatever way an entry took, and whichever way it is asked for, the answer is the model's.
+//! Tests of the band index: whatever way an entry took, and whichever way it is asked for, the answer is the model's.
 
 use crate::bytes::key::{BandRunKey, StoreKey};
 use crate::database::family::family_handle;

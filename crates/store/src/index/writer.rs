@@ -1,5 +1,4 @@
-//! The writer's end of the band index: stages the entries of a commit, folds runs when they are many, and drops
-//! generations that are given up.
+//! The writer's end of the band index: stages the entries of a commit, folds many runs, drops abandoned generations.
 //!
 //! With a generation go its runs, which a later folding would make rows of again, its counters, and what the filter
 //! knows of it.
@@ -23,9 +22,9 @@ use std::sync::Arc;
 
 /// Entries from which a commit writes a run: fewer are cheaper as rows.
 const RUN_FROM: usize = 4096;
-/// Entries that may stay in runs when an ingest ends: who asks for buckets first reads them, 12 bytes
-/// each. Folding fewer costs a small ingest more than all its own work: a table over the whole range of
-/// hashes, and the compaction that it sets off.
+/// Entries that may stay in runs when an ingest ends: the first look-up of buckets reads them, 12 bytes each. Folding
+/// fewer costs a small ingest more than all its own work: a table over the whole range of hashes, and the compaction
+/// that it sets off.
 const LEAVE: usize = 1 << 22;
 /// Runs that may stay: each is searched by every look-up.
 const MOST_RUNS: usize = 64;

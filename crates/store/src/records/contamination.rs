@@ -1,5 +1,4 @@
-//! The families `contamination` and `verdicts`: the pieces of evaluation suites in stored texts, and what people
-//! decided about them.
+//! The families `contamination` and `verdicts`: pieces of evaluation suites in stored texts, and verdicts on them.
 //!
 //! A verdict is of a text, whichever documents have it.
 //!

@@ -1,5 +1,4 @@
-//! Outputs on record: rows of `meta` that writers took in, and files of the folder `outputs` that none has taken in
-//! yet.
+//! Outputs on record: rows of `meta` that writers took in, and files of the folder `outputs` not taken in yet.
 //!
 //! A file goes after the commit of its row: where it stays, it is taken in again, as the same row.
 

@@ -316,7 +316,7 @@ mod tests {
             prop_assert!(MarksRecord::decode(&bytes).is_err());
         }
 
-        /// Also those that have the right digest.
+        /// Bytes with the right digest are tried, too.
         #[test]
         fn any_bytes_are_an_error_or_marks(body: Vec<u8>) {
             let mut bytes = vec![FORM];

@@ -1,5 +1,6 @@
-//! The family `removals`: which documents a commit removed, restored or purged; what is left to know of purged ones,
-//! the hashes by which they are recognised; a purge under way.
+//! The family `removals`: documents that commits removed, restored or purged, traces of purged ones, a pending purge.
+//!
+//! A trace is what is left to know of a purged document: the hashes by which it is recognised.
 
 use crate::batch::CommitBatch;
 use crate::bytes::bitmap_block::{decode_treemap, put_treemap};

@@ -161,7 +161,7 @@ impl CommitBatch<'_> {
         name: &str,
     ) -> Result<SnapshotRecord, StoreError> {
         self.check_new_snapshot(name)?;
-        // As written: the record has their hash.
+        // The documents are taken as written: the record has their hash.
         let found = self.view.pinned().get::<SnapshotDocuments>(&record.name)?;
         let found = found.map(|bytes| bytes.to_vec());
         let kept = found.ok_or_else(|| StoreError::Missing {
@@ -322,7 +322,7 @@ fn about(subject: impl Into<String>) -> CommitRecord {
     CommitRecord::about("snapshot", subject)
 }
 
-/// That stored plans draw from a snapshot.
+/// The error that stored plans draw from a snapshot.
 fn drawn(name: &str, plans: &[u32], way_out: &'static str) -> StoreError {
     let message = match plans {
         [plan] => format!("plan {plan} draws from snapshot `{name}`"),

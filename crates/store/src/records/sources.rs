@@ -1,5 +1,7 @@
-//! The families `sources` and `files`: sources with their counters, how far their files were read, and which files hold
-//! keys that another file's records superseded since: such a file is read again, and its content wins.
+//! The families `sources` and `files`: sources with their counters, and the state of their files.
+//!
+//! A file's state is how far it was read, and whether it holds keys that another file's records superseded since: such
+//! a file is read again, and its content wins.
 
 use crate::batch::CommitBatch;
 use crate::bytes::cursor::not_empty;
@@ -170,7 +172,7 @@ impl View {
         (0..state.next_source).map(record).collect()
     }
 
-    /// As [`View::read_sources`]: what cannot be read has a name that says so.
+    /// Reads like [`View::read_sources`]: a source that cannot be read has a name that says so.
     pub(crate) fn read_sources_beside_damage(
         pinned: &PinnedMoment,
         state: &StoreState,

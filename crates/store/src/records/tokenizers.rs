@@ -184,7 +184,7 @@ impl View {
         (0..state.next_tokenizer).map(record).collect()
     }
 
-    /// As [`View::read_tokenizers`]: one whose record cannot be read counts as dropped.
+    /// Reads like [`View::read_tokenizers`]: a tokenizer whose record cannot be read counts as dropped.
     pub(crate) fn read_tokenizers_beside_damage(
         pinned: &PinnedMoment,
         state: &StoreState,

@@ -36,7 +36,8 @@ pub(super) struct PartWeights {
 }
 
 impl SuiteIndex {
-    /// Of the rows of a suite of so many items and n-grams. `corrupt` makes the error of a row, by its hash.
+    /// Builds the index from the rows of a suite of so many items and n-grams. `corrupt` makes the error of a row, by
+    /// its hash.
     ///
     /// # Errors
     /// The first error among the rows, and one that contradicts the others: its number is not below that of the
@@ -197,7 +198,7 @@ impl PartWeights {
     }
 }
 
-/// How much an n-gram says that so many of the items have.
+/// The weight of an n-gram that `having` of the items have.
 fn weight(items: u32, having: usize) -> f64 {
     match u32::try_from(having) {
         Ok(having) if (1..=MOST_ITEMS).contains(&having) => {
@@ -238,7 +239,8 @@ impl GramCount {
 }
 
 impl CommonGrams {
-    /// Of a suite of so many n-grams; common is what so many documents of so many sources have.
+    /// The counts for a suite of `grams` n-grams; an n-gram is common if `documents` documents of `sources` sources
+    /// have it.
     pub fn new(documents: u32, sources: u32, grams: u32) -> Self {
         Self {
             documents,

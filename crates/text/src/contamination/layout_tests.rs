@@ -103,7 +103,7 @@ fn truthfulqa_has_all_its_correct_answers() {
 
 #[test]
 fn each_turn_of_a_prompt_is_a_text() {
-    // Of a list the first text was taken, and nothing was said of the others.
+    // Only the first text of a list was taken, and nothing was said of the others.
     let turns = ["Write of a harbour.", "Now make it rhyme."];
     let bench = json!({ "question_id": 81, "category": "writing", "turns": turns, "reference": ["one", "two"] });
     let expected = ("81".to_owned(), parts([&turns, &["one", "two"], &[]]));
@@ -188,7 +188,7 @@ fn any_letter_of_the_options_is_the_answer() {
     assert_eq!(several(json!("['B', 'D']")).unwrap(), [["the b1 one", "the d3 one"]]);
     assert_eq!(several(json!("THE B1 ONE")).unwrap(), [["the b1 one"]]);
     assert_eq!(several(json!("quite another")).unwrap(), [["quite another"]]);
-    // Of an answer that is kept back nothing is known.
+    // Nothing is known of an answer that is kept back.
     assert_eq!(several(json!(-1)).unwrap(), [[""; 0]]);
     assert!(several(json!("(F)")).unwrap_err().contains("its answer is `(F)`"));
     assert!(several(json!([0, 2])).unwrap_err().contains("several numbers"));

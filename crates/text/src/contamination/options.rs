@@ -16,7 +16,7 @@ const COLUMNS: [(&str, u64); 6] =
 pub(super) struct ItemOptions {
     /// The field, or the first and the last one.
     pub(super) name: String,
-    /// Their texts; empty where there is none.
+    /// The texts of the options; empty where there is none.
     pub(super) texts: Vec<String>,
     /// What they are called, where they say so.
     labels: Vec<String>,
@@ -150,7 +150,7 @@ impl ItemOptions {
             }
             _ => return Ok(Answered::Text),
         };
-        // As sets whose answers are kept back have it.
+        // Sets whose answers are kept back have `-1`.
         if text == "-1" {
             return Ok(Answered::Options(Vec::new()));
         }

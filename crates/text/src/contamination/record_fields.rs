@@ -39,7 +39,7 @@ impl<'r> RecordFields<'r> {
         let mut by_name: BTreeMap<String, (&str, &Value)> = BTreeMap::new();
         for (name, value) in record {
             let plain = plain(name);
-            // Of two that differ by case alone the one that is spelt as layouts spell it.
+            // Of two fields that differ by case alone, the one that is spelt as layouts spell it wins.
             let is_better =
                 by_name.get(&plain).is_none_or(|_| !name.chars().any(char::is_uppercase));
             if is_better {
@@ -139,7 +139,7 @@ pub(super) fn texts_of(name: &str, value: &Value) -> Vec<String> {
     let list = listed(name, value);
     let value = list.as_ref().unwrap_or(value);
     match value {
-        // As tables of TruthfulQA have them.
+        // Tables of TruthfulQA have correct answers so.
         Value::String(text) if plain(name) == "correctanswers" => {
             text.split(';').map(|one| one.trim().to_owned()).collect()
         }
@@ -147,7 +147,7 @@ pub(super) fn texts_of(name: &str, value: &Value) -> Vec<String> {
     }
 }
 
-/// Of a list of choices beside a list of 0 and 1, those with a 1.
+/// The choices with a 1, of a list of choices beside a list of 0 and 1.
 fn marked_true(value: &Value) -> Option<Vec<String>> {
     let (choices, labels) = (value.get("choices")?.as_array()?, value.get("labels")?.as_array()?);
     let is_true = |label: &Value| label.as_f64() == Some(1.0) || label.as_bool() == Some(true);

@@ -275,7 +275,7 @@ fn gram_bytes(gram: &SuiteGram) -> u64 {
     }
 }
 
-/// Whether a piece stands at so many places that it is a form of words: it is not searched for.
+/// Whether a piece stands at too many places: then it is a form of words and not searched for.
 const fn is_form(places: &[GramPlace]) -> bool {
     places.len() > MOST_ITEMS as usize
 }

@@ -42,7 +42,7 @@ pub fn suite_ngrams(items: &[SuiteItem], normaliser: Normaliser) -> SuiteNgrams 
             for (position, hash) in (0..).zip(&hashes) {
                 built.stands(*hash, place(position));
             }
-            // Of others no n-gram counts either.
+            // N-grams of other parts do not count either.
             if of.part != SuitePart::Passage && tokens.len() >= SHORT {
                 counts = true;
                 TokenHashes::runs(tokens, PIECE, &mut hashes);

@@ -345,7 +345,7 @@ fn the_hash_of_an_item_knows_its_texts_apart() {
         hash([&["ab"], &[], &[]]),
     ];
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
-    // As it was of one text a part.
+    // The hash is that of suites with one text a part.
     let mut hasher = blake3::Hasher::new();
     for text in ["x", "a", "b", ""] {
         hasher.update(&(text.len() as u64).to_le_bytes());
@@ -393,7 +393,7 @@ fn of_very_many_runs_the_longest_are_kept() {
     assert_eq!(found.runs.len(), MOST_RUNS);
     assert_eq!(found.unlisted, (MOST_RUNS + 11) as u64);
     assert_eq!(found.runs.last().unwrap().count as usize, words.len() - SEED + 1);
-    // Of pieces, too: each copy has two of five tokens, the last one of seven.
+    // Pieces are found, too: each copy has two of five tokens, the last one of seven.
     let copy = format!("{} x {} y ", words[0..5].join(" "), words[6..11].join(" "));
     let last = format!("{} x {}", words[0..7].join(" "), words[8..13].join(" "));
     let found = scan(&items, &format!("{}{last}", copy.repeat(2 * MOST_RUNS)));

@@ -1,5 +1,6 @@
-//! The LSH band hashes of a sketch, under which similar documents share a bucket: those of a policy and its scope, and
-//! those of removals.
+//! The LSH band hashes of a sketch, under which similar documents share a bucket, and the keys made of them.
+//!
+//! Keys are made for a policy and its scope, and for removals.
 
 use super::sketch::Sketch;
 use model::{DedupScope, Policy, SourceId};

@@ -1,4 +1,4 @@
-//! Finding the similar ones among many sets that are much alike, without comparing with all of them.
+//! Finds the similar sets among many that are much alike, without comparing with all of them.
 //!
 //! Documents of one template share most of their shingles, so that buckets of sketches hold them all and
 //! an estimate tells few of them apart. What tells them apart is what is rare among them (`rarity`). [`FamilyIndex`] is
@@ -35,7 +35,7 @@ pub struct FamilyIndex {
     keys: Vec<u32>,
     postings: PrefixPostings,
     common: CommonShingles,
-    /// Postings of members that are asked for apart, by group.
+    /// Postings of members that are searched by group.
     apart: BTreeMap<u32, PrefixPostings>,
     /// The question in which each member was met last, and the present one.
     met: Vec<u32>,
@@ -114,7 +114,7 @@ impl FamilyIndex {
         self.insert_in(None, document, sketch, shingles);
     }
 
-    /// Adds a document, once, into a group that is asked for apart, if one is given.
+    /// Adds a document, once, to a group that can be searched by itself, if one is given.
     pub fn insert_in(
         &mut self,
         group: Option<u32>,
@@ -178,7 +178,7 @@ impl FamilyIndex {
         self.find_in(None, sought, admit)
     }
 
-    /// Groups that are asked for apart, ascending.
+    /// Groups that can be searched by themselves, ascending.
     pub fn groups(&self) -> impl Iterator<Item = u32> {
         self.apart.keys().copied()
     }
@@ -324,8 +324,8 @@ impl FamilyIndex {
         self.sketches.get(*self.known.get(&document)? as usize)
     }
 
-    /// Whether an order made of today's members would pay: what is asked of it walks far, and it has grown, or walks so
-    /// far that those that came may be of another kind: what all of them share is then rare by the old order.
+    /// Whether a new order made of today's members would pay. Searches walk far and the family has grown, or they walk
+    /// so far that new members may be of another kind, and what these share is rare by the old order.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         let times = if self.has_grown() { 0 } else { (self.patience + 1).min(32) };

@@ -74,13 +74,14 @@ impl Fingerprinter {
         let tokens = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
         let sketch = sketched.then(|| self.sketch(&shingles));
         if self.tokens.len() > MOST_TOKENS {
-            // Now, not with the next text: whoever asked is about to copy the shingles, which are as long.
+            // The buffers are released now, not with the next text: the caller is about to copy the shingles, which
+            // are as long.
             self.release();
         }
         Fingerprint { tokens, normalised, shingles, sketch }
     }
 
-    /// Of the text that was tokenised last, whose shingles are given.
+    /// The sketch of the text that was tokenised last, whose shingles are given.
     fn sketch(&mut self, shingles: &[u64]) -> Sketch {
         match &mut self.published {
             None => Sketch::of(shingles),

@@ -1,5 +1,6 @@
-//! The rarity of shingles in a family of sets: the order that sorts the rarest first, bitmaps of the common ones, and
-//! posting lists by rare key.
+//! The rarity of shingles in a family of sets: an order by it, bitmaps of common shingles, posting lists of rare keys.
+//!
+//! The order sorts the rarest first.
 
 use model::PremixedState;
 use model::invariant::{at, part};
@@ -20,7 +21,7 @@ pub(super) struct RarityOrder {
 #[derive(Clone, Copy, Debug)]
 struct ShingleShare {
     class: u8,
-    /// Its place among the common ones.
+    /// The shingle's place among the common ones.
     bit: u32,
 }
 
@@ -52,7 +53,7 @@ impl RarityOrder {
         let size = sets.iter().map(|set| set.as_ref().len()).sum::<usize>() / sets.len().max(1);
         let common = Self::common_class(shares.values(), Self::COMMON * size);
         let mut bits = 0;
-        // Which bit a shingle has matters to nobody, as long as all ask one order.
+        // Any bit will do for a shingle, as long as all members use one order.
         for share in shares.values_mut().filter(|share| share.class >= common) {
             share.bit = bits;
             bits += 1;
@@ -60,7 +61,7 @@ impl RarityOrder {
         Self { shares, bits, common }
     }
 
-    /// The lowest class that has, together with the higher ones, at most so many shingles.
+    /// The lowest class that has, together with the higher ones, at most `most` shingles.
     fn common_class<'s>(shares: impl Iterator<Item = &'s ShingleShare>, most: usize) -> u8 {
         let mut of_class = [0_usize; 64];
         for share in shares {
@@ -89,8 +90,8 @@ impl RarityOrder {
         key >> Self::HASH >= u32::from(self.common)
     }
 
-    /// Replaces `keys` by the `most` smallest keys of a set, ascending, and tells what of the set is common. Two
-    /// shingles with one key make an overlap look larger, never smaller.
+    /// Replaces `keys` by the `most` smallest keys of a set, ascending, and answers which shingles of the set are
+    /// common. Two shingles with one key make an overlap look larger, never smaller.
     pub(super) fn first_keys(
         &self,
         shingles: &[u64],
@@ -147,7 +148,7 @@ pub(super) struct CommonBits {
 }
 
 impl CommonShingles {
-    /// For members with so many words each.
+    /// An empty table for members with `width` words each.
     pub(super) fn new(width: usize) -> Self {
         Self { width, ..Self::default() }
     }
@@ -220,7 +221,7 @@ struct ChainLink {
 }
 
 impl PrefixPostings {
-    /// Adds a member under a key. `place_of` tells where members that were added before have it.
+    /// Adds a member under a key. `place_of` gives the place of the key in members that were added before.
     pub(super) fn insert(
         &mut self,
         key: u32,
@@ -267,9 +268,8 @@ impl PrefixPostings {
         }
     }
 
-    /// Calls `touch` with the members of a key in groups, with those that `within` lets pass: it tells, for a size,
-    /// the places below which the key must stand; none for a size that cannot be similar. The sizes asked for
-    /// are from `least` to `most`.
+    /// Calls `touch` with the members of a key, in groups, that `within` lets pass: for a size from `least` to `most`
+    /// it gives the place below which the key must stand, none for a size that cannot be similar.
     pub(super) fn visit_groups<'p>(
         &'p self,
         key: u32,

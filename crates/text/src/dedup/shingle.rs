@@ -1,4 +1,4 @@
-//! Token hashes to the sorted set of shingle hashes.
+//! Turns token hashes into the sorted set of shingle hashes.
 //!
 //! The hash of a shingle of tokens t1..tk is `mix64(k·G + t1·M^(k-1) + ... + tk)` modulo 2^64, with
 //! `G` the golden step and `M` an odd constant. It is a rolling hash, and being mixed at the end its

@@ -45,7 +45,7 @@ impl Overlap {
         Self { shared: shingles, left: shingles, right: shingles }
     }
 
-    /// The same overlap with left and right exchanged.
+    /// This overlap with left and right exchanged.
     #[must_use]
     pub const fn turned(self) -> Self {
         Self { shared: self.shared, left: self.right, right: self.left }

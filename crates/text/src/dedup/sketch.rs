@@ -1,4 +1,4 @@
-//! A set of shingles to a sketch that estimates its Jaccard similarity to another, in two forms.
+//! Turns a set of shingles into a sketch that estimates its Jaccard similarity to another, in two forms.
 //!
 //! **Native**: 256 slots of 8 bits from shingle hashes. Every slot holds 8 bits of one member of the set, chosen so
 //! that in the union of two sets each member is equally likely to be the choice: two sketches agree in a slot with
@@ -173,7 +173,7 @@ fn smallest_affine(values: &[u32], a: u32, b: u32) -> u32 {
     values.iter().fold(u32::MAX, |least, x| least.min(a.wrapping_mul(*x).wrapping_add(b)))
 }
 
-/// Of the permutations; the seed of the published code.
+/// The seed of the permutations, that of the published code.
 const SEED: u32 = 42;
 const MERSENNE_PRIME: u64 = (1 << 61) - 1;
 

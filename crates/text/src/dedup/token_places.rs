@@ -1,4 +1,4 @@
-//! Hashes of a text's tokens and of runs of them, and where in the text the tokens stand.
+//! Hashes the tokens of a text and runs of them, and says where in the text the tokens stand.
 
 use super::fingerprint::MOST_TOKENS;
 use super::normalise::{NormaliserBuffers, word_tokens};
@@ -60,8 +60,8 @@ impl TokenPlaces {
         Self { normaliser, scratch, piece: Vec::new(), words: Vec::new() }
     }
 
-    /// The bytes that tokens cover, of those whose numbers are asked for, ascending. A token that cannot be separated
-    /// within its piece has the bytes of the whole piece.
+    /// The bytes that the tokens with the numbers `asked` cover, ascending. A token that cannot be separated within
+    /// its piece has the bytes of the whole piece.
     pub fn of(&mut self, text: &str, asked: &[u64]) -> Vec<ByteSpan> {
         let mut found = Vec::with_capacity(asked.len());
         let mut asked = asked.iter().copied().peekable();
@@ -149,7 +149,7 @@ mod tests {
         let han = placed("他 在北京", Normaliser::Web);
         let han: Vec<String> = han.into_iter().map(|(_, word)| word).collect();
         assert_eq!(han, ["他", "在", "北", "京"]);
-        // What nobody sees parts no token, and what has no words is none.
+        // Invisible characters part no token, and a piece without words is none.
         let hidden = "a -- fer\u{200b}ry ｉｎ\u{3000}ｉｔ, don’t ... \u{ad}";
         let expected = [
             ("a", "a"),

@@ -39,12 +39,12 @@ pub struct Edge {
 #[derive(Clone, Copy)]
 enum LeaderDecision {
     Kept,
-    /// With the number of the kept leader, and the overlap with it if an edge tells it.
+    /// The number of the kept leader, and the overlap with it if an edge has it.
     Removed(usize, Option<Overlap>),
     Unknown,
 }
 
-/// Leaders in rank order, who leads whom, and who is similar to whom.
+/// Leaders in rank order, the leader of each document, and the similar leaders of each leader.
 struct DecisionGraph<'m> {
     leaders: Vec<&'m GraphMember>,
     /// The number of its leader, for each member; none for an empty document.

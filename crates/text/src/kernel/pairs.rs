@@ -16,8 +16,8 @@ pub struct BucketMember {
     pub sketch: Sketch,
     /// Only documents of better rank than this are of interest to it: its own rank, or that of the witness it has.
     pub bound: Rank,
-    /// Whether it may be kept, as far as is known: only such are compared with those behind them. Who is removed
-    /// continues looking for a better witness.
+    /// Whether the document may be kept, as far as is known: only such documents are compared with lower-ranked ones.
+    /// A removed document continues to look for a better witness.
     pub is_live: bool,
     /// What it is connected to already, where a second link says nothing new.
     pub cluster: Option<Rank>,

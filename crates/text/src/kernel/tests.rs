@@ -125,7 +125,7 @@ proptest! {
         let mut craft = Fingerprinter::new(&policy);
         let sketch = craft.fingerprint("one two three four five six seven").sketch.unwrap();
         let seats: Vec<BucketMember> = (0..).zip(&states).map(|(n, (is_live, witness))| {
-            // Who is removed looks for a better witness than the one it has; the first of all has none.
+            // A removed document looks for a better witness than the one it has; the first of all has none.
             let bound = if *is_live { rank(n) } else { rank((*witness).min(n)) };
             BucketMember { rank: rank(n), sketch: sketch.clone(), bound, is_live: *is_live, cluster: None }
         }).collect();
@@ -135,7 +135,7 @@ proptest! {
         let expected: Vec<(Rank, Rank)> = live.iter().take(most)
             .flat_map(|a| seats.iter().filter(move |b| matters(*a, b)).map(move |b| (*a, b.rank))).collect();
         prop_assert_eq!(pairs, expected);
-        // Open is whoever was not compared with all that matter to it.
+        // Documents that were not compared with all that matter to them are open.
         let waits = |b: &&BucketMember| live.iter().skip(most).any(|a| matters(*a, b));
         prop_assert_eq!(open, seats.iter().filter(waits).map(|one| one.rank).collect::<Vec<_>>());
     }

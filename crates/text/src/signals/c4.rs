@@ -21,7 +21,7 @@ const POLICY: [&str; 6] = [
 /// What C4 does with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LineFate {
-    /// The line is kept, and has so many sentences.
+    /// The line is kept, and has this many sentences.
     Kept(u64),
     /// The line is left out.
     Out,

@@ -10,7 +10,7 @@ use unicode_script::{Script, UnicodeScript};
 
 /// Bytes of prose that are examined: more changes few answers, and costs as much again.
 const SAMPLE: usize = 4096;
-/// Of so many letters one that its language does not use says that the text is in another.
+/// One foreign letter in so many says that a text is in another language.
 const LETTERS_A_STRANGER: usize = 200;
 
 /// Codes of languages: that of ISO 639-1, then those of ISO 639-2 and 639-3, of the language that a corpus means by a
@@ -58,7 +58,7 @@ uk і в на не що до з як";
 /// Half-width katakana, U+FF66 to U+FF9D, as they stand in full width.
 const KATAKANA: &str = "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン";
 
-/// The code of ISO 639-1 of a language that somebody names: by a code of ISO 639 in any case, alone or with what tags
+/// The code of ISO 639-1 of a language by its name in data: by a code of ISO 639 in any case, alone or with what tags
 /// have behind it (`en-US`, `eng_Latn`, `de_AT.UTF-8`), or by a list of them, of which the first counts. None for a
 /// language that is not in the table.
 fn language_code(tag: &str) -> Option<&'static str> {
@@ -177,7 +177,7 @@ fn without_unknown_scripts(sample: Cow<'_, str>) -> Option<Cow<'_, str>> {
 
 /// Whether whatlang knows a language of the script of a letter; none for letters that are of no script.
 fn is_known(letter: char) -> Option<bool> {
-    // Most letters are Latin or Cyrillic: no table is asked.
+    // Most letters are Latin or Cyrillic and need no table.
     if letter.is_ascii() || matches!(letter, '\u{c0}'..='\u{24f}' | '\u{400}'..='\u{481}') {
         return Some(true);
     }

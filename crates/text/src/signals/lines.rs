@@ -150,7 +150,7 @@ impl RepeatedPieces {
         found
     }
 
-    /// Of the lines of a text that is [`trimmed`].
+    /// The scores of the lines of a text that is [`trimmed`].
     pub(super) fn of_lines(text: &str) -> Self {
         if text.is_empty() {
             return Self::default();
@@ -158,7 +158,7 @@ impl RepeatedPieces {
         Self::of(cut(text, 1))
     }
 
-    /// Of the paragraphs of a text that is [`trimmed`].
+    /// The scores of the paragraphs of a text that is [`trimmed`].
     pub(super) fn of_paragraphs(text: &str) -> Self {
         if text.is_empty() {
             return Self::default();

@@ -471,7 +471,7 @@ fn is_before_path(local: &str, behind: &str) -> bool {
 fn is_login(before: &str, behind: &str) -> bool {
     let is_of_login = |sign: char| sign.is_ascii_alphanumeric() || "._%~+-!$&'*;=:".contains(sign);
     let scheme = near(before).trim_end_matches(is_of_login);
-    // Of `ftp://anonymous:ann@host@place` this is the password; `mailto://` is written, too.
+    // In `ftp://anonymous:ann@host@place` this is the password; `mailto://` is written, too.
     scheme.ends_with("://") && !scheme.ends_with("mailto://") && !behind.starts_with('@')
 }
 
@@ -599,7 +599,7 @@ fn ipv6(text: &str, at: usize) -> Option<usize> {
     if run.bytes().filter(|byte| *byte == b':').count() < 2 {
         return None;
     }
-    // Of a sentence: `2a00::1:` has a colon too many.
+    // The last colon of `2a00::1:` belongs to the sentence.
     let run = match run.strip_suffix(':') {
         Some(short) if !short.ends_with(':') => short,
         _ => run,

@@ -1,4 +1,4 @@
-//! The published thresholds, as conditions over stored scores or over texts.
+//! The published thresholds of filters, as conditions over stored scores or over texts.
 
 use super::scores::{Signal, SignalSet};
 use std::fmt::Write as _;

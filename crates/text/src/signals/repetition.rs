@@ -1,5 +1,4 @@
-//! Scores of repetition in a text: runs of n words that came before, the most frequent one, and how well zstd
-//! compresses it.
+//! Scores of repetition in a text: repeated runs of n words, the most frequent run, and the compression by zstd.
 
 use super::lines::length;
 use super::words::{share, words};
@@ -26,7 +25,7 @@ pub(super) struct Ngrams {
     joined: Vec<u8>,
     /// Where each begins there, and behind the last one.
     starts: Vec<usize>,
-    /// A hash of each, found when runs are first told by their words.
+    /// A hash of each word, computed when runs are first compared by their words.
     hashes: Vec<u64>,
     /// Characters of the text.
     length: u64,
@@ -97,14 +96,15 @@ impl Ngrams {
                 (most, best) = (count, at);
             }
         }
-        // Of equally frequent ones the first: it stands before the one that was so frequent first, or is that.
+        // Among equally frequent runs the first is taken: it stands at or before the run that reached that count
+        // first.
         let first = (0..=best).find(|at| seen.counted(self.sequence(*at, n)) == most);
         self.seen = seen;
         let between = (n - 1) as u64;
         share((self.length(first.unwrap_or(best), n) + between) * most, self.length)
     }
 
-    /// A hash of the words of a run, which tells where one ends.
+    /// A hash of the words of a run that depends on where each word ends.
     fn sequence(&self, from: usize, n: usize) -> u64 {
         let words = part(&self.hashes, from..from + n);
         words.iter().fold(0, |hash: u64, word| {
@@ -155,7 +155,7 @@ pub(super) struct HashCounts {
 }
 
 impl HashCounts {
-    /// Forgets all, and makes room for so many hashes.
+    /// Forgets all, and makes room for `hashes` hashes.
     pub(super) fn clear_for(&mut self, hashes: usize) {
         let room = (hashes + hashes / 2 + 1).next_power_of_two();
         self.slots.clear();

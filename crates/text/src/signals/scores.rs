@@ -197,7 +197,7 @@ pub enum ScoreValue {
 }
 
 impl ScoreValue {
-    /// As it is spelled in JSON.
+    /// The value as it is spelled in JSON.
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {

@@ -77,7 +77,7 @@ impl CostlyDocument {
     }
 }
 
-/// TextCounts of one tokenizer: one row a group, one number an id. Eight bytes an id, whatever is fed.
+/// Counts of one tokenizer: one row a group, one number an id. An id takes eight bytes, whatever is counted.
 pub struct AnalysisTally<'s> {
     pub(super) subject: &'s AnalysedTokenizer<'s>,
     pub(super) groups: Vec<TextCounts>,
@@ -113,8 +113,7 @@ impl<'s> AnalysisTally<'s> {
         }
     }
 
-    /// TextCounts one text of `group` with the ids that the tokenizer gave for it. A group beyond the
-    /// last is not counted.
+    /// Counts one text of `group` with the ids that the tokenizer gave for it. A group beyond the last is not counted.
     ///
     /// # Errors
     /// [`TokenizerError`] when the tokens have to be placed by the reference encoder and it fails.
@@ -230,8 +229,8 @@ pub(super) struct AlignedWords {
     pub(super) continued: u64,
 }
 
-/// TextCounts over `words`, given where the tokens stand; both ascending. A token is of the first word
-/// that it holds some of, and counts once, so that a token of several words lowers the mean.
+/// Counts over `words`, by where the tokens stand; both ascending. A token is of the first word that it holds some of,
+/// and counts once, so that a token of several words lowers the mean.
 pub(super) fn align(words: &[(usize, usize)], places: &[(usize, usize)]) -> AlignedWords {
     let mut counts = AlignedWords::default();
     let mut rest = places;

@@ -25,7 +25,7 @@ pub struct MergeCounts {
     pub symbols: Vec<u64>,
     /// Ids before the first merge: bytes or characters, and added tokens.
     pub base_ids: u64,
-    /// Of each merge, whether it makes a new id: another merge may have made it before.
+    /// For each merge, whether it makes a new id: another merge may have made the id before.
     pub makes_id: Vec<bool>,
     /// Pairs joined, by merge, then by group.
     pub joined: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Curves of models without merges: every point against a model trained to that size.
+//! Tests of curves of models without merges: every point against a model trained to that size.
 
 use super::*;
 use crate::{

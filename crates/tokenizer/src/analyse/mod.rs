@@ -1,4 +1,4 @@
-//! What a tokenizer makes of texts, in numbers: compression, fairness, use of the vocabulary, the price of its size.
+//! Measures what a tokenizer makes of texts: compression, fairness, use of the vocabulary, the price of its size.
 //!
 //! A [`AnalysedTokenizer`] is a tokenizer made ready: what each id stands for. A [`AnalysisTally`] counts texts with
 //! their ids, one a thread, merged in any order. At the end [`AnalysisTally::finish`] draws the numbers and looks at

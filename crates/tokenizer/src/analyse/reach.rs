@@ -1,4 +1,4 @@
-//! Which ids text can be encoded to, and why the others cannot be reached.
+//! Finds the ids that text can be encoded to, and why the others cannot be reached.
 
 use super::subject::{AnalysedTokenizer, VocabularyToken};
 use crate::engine::reference::model_ids;

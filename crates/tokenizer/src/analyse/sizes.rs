@@ -1,5 +1,6 @@
-//! How long the counted pre-tokens are at smaller sizes of the vocabulary, by kind of model: a BPE is replayed merge by
-//! merge, a WordPiece cut greedily once for all sizes, a Unigram trained to each size.
+//! Computes how long counted pre-tokens are at smaller sizes of the vocabulary, by kind of model.
+//!
+//! A BPE is replayed merge by merge, a WordPiece cut greedily once for all sizes, a Unigram trained to each size.
 
 use super::curve::{MARGIN, MergeCounts, SMALLEST, SizeLengths, VocabularyCurve};
 use super::subject::{AnalysedTokenizer, VocabularyToken};
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokenizers::models::ModelWrapper;
 use tokenizers::models::wordpiece::WordPiece;
 
-/// Groups that the curve tells apart, most bytes first; the others are one.
+/// The most groups that the curve shows apart, by bytes; the others are one.
 const GROUPS: usize = 12;
 /// Pre-tokens encoded as one piece of parallel work.
 const PIECE: usize = 4096;

@@ -1,4 +1,4 @@
-//! Metrics against examples counted by hand, the laws of counting, and what ids are reached.
+//! Tests of metrics against examples counted by hand, of the laws of counting, and of reached ids.
 
 use super::counts::{AlignedWords, align};
 use super::curve::knee as knee_over;

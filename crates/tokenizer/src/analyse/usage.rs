@@ -127,7 +127,7 @@ pub(super) fn renyi(counts: &[u64], order: f64) -> f64 {
         return 0.0;
     }
     let sum: f64 = counts.iter().map(|count| (*count as f64 / total).powf(order)).sum();
-    // Of one id alone the entropy is a zero with a sign.
+    // The entropy of one id alone is a zero with a sign.
     (sum.ln() / (1.0 - order)).max(0.0)
 }
 

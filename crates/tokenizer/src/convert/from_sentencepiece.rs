@@ -1,4 +1,4 @@
-//! A SentencePiece `.model` as a `tokenizer.json`.
+//! Converts a SentencePiece `.model` to a `tokenizer.json`.
 //!
 //! The ids of a `.model` are those of `sentencepiece`; the file that is written here lists its tokens, and says what
 //! other programs need to come as near to these ids as a `tokenizer.json` can: the compiled map of characters, white
@@ -39,7 +39,7 @@ pub(crate) fn to_json(bytes: &[u8]) -> Result<Vec<u8>, TokenizerError> {
     let mut added: Vec<(u32, &str, bool)> =
         specials.map(|(id, _)| (id, spelled(id), true)).collect();
     if !is_unigram {
-        // They are never split or joined: found before the model sees the text.
+        // User symbols are never split or joined: they are found before the model sees the text.
         added.extend(user_symbols.into_iter().map(|id| (id, spelled(id), false)));
     }
     added.sort_unstable();
@@ -138,7 +138,7 @@ impl WhitespaceSettings {
             steps.push(json!({ "type": "Precompiled", "precompiled_charsmap": map }));
         }
         if self.removes_extra {
-            // Of a text that comes in parts the start needs none: one space is as good as the prefix.
+            // The start of a text that comes in parts needs no such step: one space is as good as the prefix.
             let extra = if self.in_parts { r" +\z" } else { r"\A +| +\z" };
             steps.push(replace_regex(extra, ""));
             steps.push(replace_regex(" {2,}", " "));

@@ -1,4 +1,4 @@
-//! Any published form of a tokenizer as one `tokenizer.json`, and back as a SentencePiece model.
+//! Converts any published form of a tokenizer to one `tokenizer.json`, and back to a SentencePiece model.
 //!
 //! [`detect_kind`] tells what bytes are, so that a file given as another is named in the error; then one converter for
 //! each kind: the canonical form of tokenizers 1.0 (`file::version2`), GPT-2's vocab.json and merges.txt (here), a
@@ -151,8 +151,8 @@ impl TokenizerFileKind {
     }
 }
 
-/// Refuses bytes that are plainly of another kind than `wanted`. What cannot be told is left to the
-/// parser, whose error names the place.
+/// Refuses bytes that are plainly of another kind than `wanted`. Unclear bytes are left to the parser, whose error
+/// names the place.
 pub(crate) fn require_kind(
     wanted: TokenizerFileKind,
     given: &'static str,

@@ -1,4 +1,4 @@
-//! Every form of a tokenizer against ids that its own library gave, and what is refused.
+//! Tests of every form of a tokenizer against ids that its own library gave, and of what is refused.
 
 use super::{TokenizerFileKind, TokenizerInput, convert, detect_kind};
 use crate::file::version2::to_version_1;

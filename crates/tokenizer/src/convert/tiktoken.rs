@@ -1,4 +1,4 @@
-//! A tiktoken rank file and its split pattern as a byte-level BPE.
+//! Converts a tiktoken rank file and its split pattern to a byte-level BPE.
 //!
 //! tiktoken joins the pair whose joined bytes have the lowest rank. So each way to cut a token into two
 //! tokens is a merge, best rank first, and a whole pre-token that is a token is taken as it is.

@@ -228,7 +228,7 @@ impl SentencePieceSettings {
         Ok(())
     }
 
-    /// Whether the splits are as good as none.
+    /// Checks that the splits are as good as none.
     pub(crate) fn check(&self, tokens: &PieceVocabulary) -> Result<(), TokenizerError> {
         let reaches =
             |over: &str, is_over: &dyn Fn(&str) -> bool| match tokens.normal().find(|t| is_over(t))

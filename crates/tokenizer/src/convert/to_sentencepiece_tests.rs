@@ -1,4 +1,4 @@
-//! Models written and read back, and what is refused.
+//! Tests of models written and read back, and of what is refused.
 
 use super::to_sentencepiece;
 use crate::convert::{TokenizerInput, convert};
@@ -54,7 +54,7 @@ fn a_model_that_was_read_is_written_as_it_was() {
     }
 }
 
-/// As LLaMA's file has it, with merges in the order of a trainer.
+/// A file like LLaMA's, with merges in the order of a trainer.
 fn llama(change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut tokens = vec!["<unk>".to_owned(), "<s>".to_owned(), "</s>".to_owned()];
     tokens.extend((0..=u8::MAX).map(|byte| format!("<0x{byte:02X}>")));
@@ -165,7 +165,7 @@ fn settings_without_a_sentencepiece_form_are_refused() {
         .contains("`fuse_unk`")
     );
     assert!(fails(|f| f["model"]["vocab"]["\0"] = json!(267)).contains("has a NUL"));
-    // It trims the end alone, and a SentencePiece model both ends.
+    // This normalizer trims the end alone, and a SentencePiece model both ends.
     let trims = fails(|f| {
         let steps = f["normalizer"]["normalizers"].as_array_mut().expect("a list");
         steps.insert(

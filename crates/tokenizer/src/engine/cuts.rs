@@ -1,4 +1,4 @@
-//! Where a long text may be cut so that the ids of its parts, one behind the other, are its own.
+//! Finds where a long text may be cut so that the ids of its parts, one behind the other, are its own.
 //!
 //! A place is one space between two visible ASCII characters. Nothing reaches over it when, by the file: the
 //! normalizer has only steps that look at single characters, at the ends of the text, or for strings that
@@ -33,8 +33,8 @@ pub(crate) struct ChunkCutter {
 }
 
 impl ChunkCutter {
-    /// Of the bytes of a `tokenizer.json`. None where a cut might be seen in the ids. `encode` gives those of a
-    /// short text.
+    /// The cutter for the bytes of a `tokenizer.json`; none where a cut might be seen in the ids. `encode` gives those
+    /// of a short text.
     pub(crate) fn of(
         json: &[u8],
         mut encode: impl FnMut(&str, &mut Vec<u32>) -> Result<(), TokenizerError>,
@@ -61,7 +61,7 @@ impl ChunkCutter {
             match step_type(step) {
                 "NFC" | "NFD" | "NFKC" | "NFKD" | "Lowercase" | "StripAccents"
                 | "BertNormalizer" | "Nmt" | "Prepend" | "Strip" => {}
-                // Its table is the author's; that of letters and digits it leaves alone, or gives their case.
+                // The table is the author's: it leaves letters and digits alone, or changes their case.
                 "Precompiled" => any_visible = false,
                 "Replace" if space_rule(step).is_some() => {}
                 "Replace" => {
@@ -88,7 +88,7 @@ impl ChunkCutter {
         Some(Self { any_visible, words, keeps_space: true })
     }
 
-    /// Whether cuts in texts that trip tokenizers leave no trace.
+    /// Checks that cuts in texts that trip tokenizers leave no trace.
     fn leaves_no_trace(
         &self,
         encode: &mut impl FnMut(&str, &mut Vec<u32>) -> Result<(), TokenizerError>,
@@ -106,7 +106,7 @@ impl ChunkCutter {
             let told = encode(&whole, &mut ids)
                 .and_then(|()| encode(&left, &mut parts))
                 .and_then(|()| encode(second, &mut parts));
-            // Of what is refused there are no ids that could differ.
+            // A refused text has no ids that could differ.
             told.is_err() || ids == parts
         })
     }
@@ -148,8 +148,7 @@ fn is_harmless(token: AddedTokenEntry<'_>) -> bool {
     })
 }
 
-/// Whether every text is split before each `space` by one of the steps; none where this cannot be told of what comes
-/// first.
+/// Whether one of the steps splits every text before each `space`; none where an earlier step makes this uncertain.
 fn splits_before(steps: &[&Value], space: &str) -> Option<bool> {
     let is_plain = space == " ";
     for step in steps {
@@ -198,7 +197,7 @@ fn splits(step: &Value, space: &str) -> Option<bool> {
     is_elsewhere.then_some(false)
 }
 
-/// Of a model that sees the whole text.
+/// The boundaries of a model that sees the whole text.
 fn merge_boundaries(file: &TokenizerFile) -> Option<MergeBoundaries> {
     guard("converting", || {
         let mut file = file.json().clone();
@@ -219,7 +218,7 @@ pub(crate) struct MergeBoundaries {
 }
 
 impl MergeBoundaries {
-    /// Of a parsed `tokenizer.json` in canonical form; none when it is no such BPE, or when nothing
+    /// The boundaries by a parsed `tokenizer.json` in canonical form; none when it is no such BPE, or when nothing
     /// would be gained.
     pub(crate) fn of(file: &Value) -> Option<Self> {
         let model = file.get("model")?;

@@ -1,4 +1,4 @@
-//! Parts of texts against whole texts, by every kind of tokenizer that is cut.
+//! Tests of parts of texts against whole texts, by every kind of tokenizer that is cut.
 
 use super::*;
 use crate::{

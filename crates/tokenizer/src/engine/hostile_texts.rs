@@ -93,7 +93,7 @@ pub(crate) fn long_texts() -> Vec<String> {
     let planes = (0..0x3_2400u32).chain(0xE_0000..0xE_0200).chain(0xF_FFF0..0x10_0010);
     let characters: Vec<char> =
         planes.chain(0x10_FFF0..=0x10_FFFF).filter_map(char::from_u32).collect();
-    // Apart, since one of those that the reference is asked for would take the others with it.
+    // The characters stand in texts of their own, since one that goes to the reference would take the others with it.
     let (known, new): (Vec<char>, Vec<char>) = characters.into_iter().partition(is_known);
     for characters in [known, new] {
         all.extend(characters.chunks(256).map(|chunk| chunk.iter().collect::<String>()));

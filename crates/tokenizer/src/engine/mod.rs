@@ -1,5 +1,4 @@
-//! The encoders: the reference, whose ids are right by definition, and the fast engine, which is used where a proof
-//! finds no difference.
+//! The encoders: the reference, whose ids are right by definition, and the fast engine, used where a proof allows it.
 //!
 //! `reference` and `pipeline` are the two for a `tokenizer.json`. `proof` compares them, on `hostile_texts` and on a
 //! sample; its verdict is stored with a tokenizer, so later openings do not repeat it (`tokenizer check` does). Texts

@@ -42,7 +42,7 @@ pub(crate) fn prove(
                     (Ok(()), Ok(())) if ours == theirs => None,
                     // A text both refuse is not a difference: encoding falls back and fails alike.
                     (Err(_), Err(_)) => None,
-                    // These it leaves to the reference anyway.
+                    // The fast engine leaves these texts to the reference anyway.
                     (Err(DeclineReason::NewCharacters), Ok(())) => None,
                     (Err(why), Ok(())) => {
                         Some(format!("the fast encoder fails on {}: {why}", excerpt(text)))
@@ -141,7 +141,7 @@ pub(crate) fn prove_with_specials(
     Ok(())
 }
 
-/// The texts of a sample, cut to so many bytes together: those behind the limit are empty.
+/// The texts of a sample, cut to `limit` bytes together: texts behind the limit are empty.
 pub(crate) fn cut_sample(sample: &[&str], limit: usize) -> impl Iterator<Item = String> {
     let mut left = limit;
     sample.iter().map(move |text| {

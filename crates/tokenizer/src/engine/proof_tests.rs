@@ -53,7 +53,7 @@ fn every_kind_of_model_is_proven_and_its_table_has_no_fault() {
     }
     let found = checked(&converted(BPE), &[]);
     assert_eq!(found, checked(&converted(BPE), &[]), "it is the same each time");
-    // It falls back to bytes, so only the sign that stands for a space is lost.
+    // This tokenizer falls back to bytes, so only the sign that stands for a space is lost.
     let (verdict, what) = case(&found, "characters come back");
     assert_eq!(verdict, CheckVerdict::Notice);
     assert!(what.starts_with("1 of ") && what.contains("U+2580-258F"), "{what}");
@@ -78,7 +78,7 @@ fn a_model_is_proven_against_its_json_and_the_library() {
     assert_eq!(case(&found, "ids of added tokens").0, CheckVerdict::Ok);
     assert_eq!(case(&found, "alone, in a row, across threads").0, CheckVerdict::Ok);
 
-    // As if an older release had numbered two letters otherwise.
+    // The file is as if an older release had numbered two letters otherwise.
     let mut file: Value = serde_json::from_slice(&json).expect("parses");
     for entry in file["model"]["vocab"].as_array_mut().expect("a list") {
         let other = match entry[0].as_str() {
@@ -139,7 +139,7 @@ fn faults_of_a_file_are_found() {
     assert_eq!((verdict, what), (CheckVerdict::Fault, "text that spells [CLS] becomes the token"));
 }
 
-/// As T5's file: special tokens stand in the vocabulary of scores.
+/// A file like T5's: special tokens stand in the vocabulary of scores.
 fn unigram_that_scores_specials() -> Vec<u8> {
     let mut file: Value = serde_json::from_slice(&converted(UNIGRAM)).expect("parses");
     for id in 0..3 {
@@ -169,7 +169,7 @@ fn text_does_not_spell_the_special_tokens_of_a_unigram() {
     assert_eq!(tokenizer.decode(&[2]).expect("decodes"), "</s>");
     let (special, _) = tokenizer.encode_with_offsets("a</s>", true).expect("encodes");
     assert_eq!(special.last(), Some(&2), "where it is asked for it is the token");
-    // And no other text changes.
+    // No other text changes.
     for text in hostile_texts().iter().filter(|text| !text.contains('<')) {
         let theirs = stock.encode_fast(text.as_str(), false).expect("encodes");
         assert_eq!(encode(text), theirs.get_ids(), "{text:?}");

@@ -34,7 +34,7 @@ pub(crate) struct LibraryReference {
 /// Finds special tokens behind signs of their own only: what spells them is text.
 struct StandIns {
     library: tokenizers::Tokenizer,
-    /// Of each special token its stand-in, and the id that this has here.
+    /// For each special token its stand-in, and the stand-in's id in the twin.
     signs: BTreeMap<u32, (String, u32)>,
 }
 
@@ -49,12 +49,12 @@ const FIRST_STAND_IN: u32 = 0xf_0000;
 pub(crate) type EncodedWithOffsets = (Vec<u32>, Vec<(usize, usize)>);
 
 impl LibraryReference {
-    /// Of the bytes of a `tokenizer.json`.
+    /// Loads the encoder of a `tokenizer.json`.
     pub(crate) fn load(bytes: &[u8]) -> Result<Self, TokenizerError> {
         Self::of_file(&TokenizerFile::read(bytes)?, bytes)
     }
 
-    /// Of a file that is parsed already; `bytes` are those of `file`.
+    /// Loads the encoder of a file that is parsed already; `bytes` are those of `file`.
     pub(crate) fn of_file(file: &TokenizerFile, bytes: &[u8]) -> Result<Self, TokenizerError> {
         Self::load_variants(bytes, unigram::unigram_variants(file, bytes)?.as_ref())
     }
@@ -114,7 +114,7 @@ impl LibraryReference {
         let twin = twin.get_or_init(|| {
             let mut twin = if specials { self.whole().clone() } else { self.plain.clone() };
             twin.set_encode_special_tokens(!specials);
-            // It adds nothing here, and some trim the space off positions.
+            // A post-processor adds nothing here, and some trim the space off positions.
             twin.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
             twin
         });

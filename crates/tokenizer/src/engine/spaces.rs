@@ -1,4 +1,4 @@
-//! The removal of extra spaces, as the files of SentencePiece models ask for it in regular expressions.
+//! Removes extra spaces, as the files of SentencePiece models ask for it in regular expressions.
 
 use crate::file::step_type;
 use serde_json::Value;

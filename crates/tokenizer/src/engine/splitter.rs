@@ -1,4 +1,4 @@
-//! The pre-tokens of any tokenizer: what its normalizer and pre-tokenizer hand to its model.
+//! Splits texts into the pre-tokens of any tokenizer: what its normalizer and pre-tokenizer hand to its model.
 
 use super::hostile_texts::hostile_texts;
 use super::reference::LibraryReference;

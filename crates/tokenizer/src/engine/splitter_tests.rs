@@ -1,4 +1,4 @@
-//! Both implementations split alike, character by character and on random texts.
+//! Tests that both implementations split alike, character by character and on random texts.
 
 use super::*;
 use crate::engine::hostile_texts::hostile_texts;

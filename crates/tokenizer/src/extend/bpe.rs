@@ -272,7 +272,7 @@ impl ExtendableBpe {
     pub(super) fn add_characters(&mut self, word: &str) -> Result<Option<String>, ExtendError> {
         let settings = &self.settings;
         if !self.spells_plainly() {
-            // There a character has up to four spellings, by its place in the word.
+            // With such affixes a character has up to four spellings, by its place in the word.
             let mut ids = Vec::new();
             self.symbols(word, &mut ids);
             let is_known =

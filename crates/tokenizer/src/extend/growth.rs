@@ -40,7 +40,7 @@ pub fn extend_by_growth(
     let (mut words, mut symbols, mut word) = (CountedWords::new(1), Vec::new(), String::new());
     for (pretoken, count) in counts {
         spell(pretoken, &mut word);
-        // Such a word is one token already, by its spelling.
+        // A word in the vocabulary is one token already, by its spelling.
         if skips_merges && loaded.vocabulary.contains_key(&word) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Terms of models that take no merges: WordPiece and Unigram list their tokens; added tokens are matched before any.
+//! Adds terms to models that take no merges: to the lists of WordPiece and Unigram, or as added tokens, matched first.
 
 use super::base::{ExtensionBase, trial_contexts};
 use super::bpe::NewToken;

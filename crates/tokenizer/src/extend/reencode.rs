@@ -334,7 +334,7 @@ fn stands_by_itself<'e>(
 /// Unigram: texts with a new piece in them.
 struct PieceMatches {
     tokens: HashMap<u32, String>,
-    /// The unknown id, and those of bytes: what they stood for is not told by a piece.
+    /// The unknown id, and those of bytes: no piece says what they stood for.
     opaque: HashSet<u32>,
     finder: AhoCorasick,
     /// Whether a piece may begin or end within what an opaque id stands for.

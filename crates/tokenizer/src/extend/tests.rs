@@ -1,4 +1,4 @@
-//! Extensions of every kind of model, judged by the reference implementation.
+//! Tests of extensions of every kind of model, judged by the reference implementation.
 
 use super::base::ExtensionBase;
 use super::bpe::ExtendableBpe;
@@ -71,7 +71,7 @@ static BYTE_LEVEL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     )
 });
 
-/// As Llama 2 has it: spaces are `▁`, the whole text is one word, unknown characters are bytes.
+/// A file like Llama 2's: spaces are `▁`, the whole text is one word, unknown characters are bytes.
 static BYTE_FALLBACK: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut words = HashMap::new();
     for word in TEXT.split(' ') {
@@ -283,7 +283,7 @@ fn impossible_tokens_are_refused_with_a_reason() {
     assert_eq!(refused, [true, false, true, true, true]);
     let TermOutcome::Refused { reason } = &extension.terms[0].forms[0].outcome else { panic!() };
     assert!(reason.contains("`heart` `Ġattack`"), "{reason}");
-    // There spaces are inside of words.
+    // In this model spaces are inside of words.
     let extension = extend_by_terms(&BYTE_FALLBACK, &asked[..1], TermOptions::default()).unwrap();
     assert!(matches!(extension.terms[0].forms[0].outcome, TermOutcome::Added { .. }));
     // Added tokens that are not special are seen in text.
@@ -611,9 +611,10 @@ fn terms_with_digits_and_hyphens_become_added_tokens_when_asked() {
     assert!(matches!(extension.terms[0].forms[0].outcome, TermOutcome::Matched { .. }));
     assert!(matches!(extension.terms[1].forms[0].outcome, TermOutcome::Added { .. }));
     assert_eq!((id(3, 0), id(3, 1)), (id(0, 0), id(0, 1)), "asked for twice");
-    // Its characters are those of other bytes: decoders would give one of them. Behind a space it is no such spelling.
+    // The term's characters spell other bytes, and decoders would give one of them. Behind a space the term spells
+    // none.
     assert!(extension.terms[4].refused().unwrap().contains("decoded"));
-    // They follow the tokens of the model, without a gap.
+    // New ids follow those of the model, without a gap.
     let ids: Vec<u32> = extension.map.rows.iter().map(|row| row.id).collect();
     let all: Vec<u32> = (301..301 + u32::try_from(ids.len()).unwrap()).collect();
     assert_eq!(ids, all);

@@ -127,7 +127,7 @@ impl TokenizerFile {
         })
     }
 
-    /// The kind of the model, or the name of one that is not known. Files from before models had a type are told by
+    /// The kind of the model, or the name of an unknown one. Files from before models had a type are recognised by
     /// their members.
     pub(crate) fn model_type(&self) -> Result<ModelType, &str> {
         if let Some(name) = self.model_text("type") {

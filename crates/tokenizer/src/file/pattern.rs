@@ -57,7 +57,7 @@ impl PretokenPattern {
         if NAMED_PATTERNS.iter().any(|(name, _)| *name == given) {
             return Ok(Self::Named(given.to_owned()));
         }
-        // It would split at the letters of a name that nobody knows.
+        // An unknown name would be a pattern that splits at its own letters.
         if !given.is_empty() && given.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
         {
             let what = format!(
@@ -89,7 +89,7 @@ impl PretokenPattern {
         }
     }
 
-    /// Whether the reference implementation takes it.
+    /// Checks that the reference implementation takes the pattern.
     ///
     /// # Errors
     /// [`TokenizerError::Pattern`]: of alternatives, the first that does not compile.

@@ -48,7 +48,7 @@ pub(crate) struct BpeSettings<'a> {
 }
 
 impl<'a> BpeSettings<'a> {
-    /// Of a BPE on characters that falls back to bytes: with a token for what is not known even so.
+    /// The settings of a BPE on characters that falls back to bytes, with a token for what is unknown even so.
     pub(crate) fn falling_back(unknown: &'a str) -> Self {
         Self { unk_token: Some(unknown), fuse_unk: true, byte_fallback: true, ..Self::default() }
     }

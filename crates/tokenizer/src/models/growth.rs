@@ -42,11 +42,11 @@ pub struct GrownMerge {
     pub is_new: bool,
 }
 
-/// Adds merges to `table`, each time of the pair with the largest count and among equals of the
-/// smallest (left, right), until as many tokens are new as `options` ask for or no pair is frequent
-/// enough. `join` is asked when a pair's turn has come; it knows how long a token would be, and refuses those that are
-/// too long. The same rule as the stock trainer's, with 64-bit counts; merges that give an existing token take no id.
-/// New ids go up from `next_id`, which must lie above every id in the words and in the table.
+/// Adds merges to `table`, each time of the pair with the largest count and among equals of the smallest (left,
+/// right), until as many tokens are new as `options` ask for or no pair is frequent enough. `join` is called when a
+/// pair's turn has come, and refuses tokens that would be too long. The same rule as the stock trainer's, with 64-bit
+/// counts; merges that give an existing token take no id. New ids go up from `next_id`, which must lie above every id
+/// in the words and in the table.
 ///
 /// The words are first merged by the `table` as it is. They are then always what an encoder with
 /// all merges so far makes of them: where a merge makes an existing token, and an older merge now
@@ -182,7 +182,7 @@ impl GrowthState {
         self.rows.get(at as usize)
     }
 
-    /// CountedWords that may have the pair, each once, ascending; the row forgets them.
+    /// Words that may have the pair, each once, ascending; the row forgets them.
     fn take_words(&mut self, left: u32, right: u32, words: &mut Vec<u32>) {
         words.clear();
         let row = self.pairs.get(&key(left, right)).and_then(|at| self.rows.get_mut(*at as usize));

@@ -257,7 +257,7 @@ impl CountedWords {
     }
 }
 
-/// CountedWords per piece of parallel work, at least.
+/// The least words in a piece of parallel work.
 const PIECE: usize = 4096;
 
 /// The pairs that each merge joined.
@@ -277,7 +277,7 @@ impl MergeReplay {
     }
 }
 
-/// Applies the merges to all words and tells how many pairs each joined, as often as the words count.
+/// Applies the merges to all words and counts how many pairs each joined, as often as the words count.
 ///
 /// Exact for every size V at once, also where a token is made by more than one merge. An encoder with
 /// the first V merges goes the same way as one with all of them, until no merge below V is left; so

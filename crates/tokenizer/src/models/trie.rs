@@ -27,7 +27,7 @@ pub(crate) struct PieceTrie {
 pub(crate) struct TriePlace(u32);
 
 impl PieceTrie {
-    /// Of distinct pieces with their numbers.
+    /// Builds the trie of distinct pieces with their numbers.
     pub(crate) fn new<'p>(pieces: impl Iterator<Item = (u32, &'p str)>) -> Self {
         let mut sorted: Vec<(&[u8], u32)> =
             pieces.map(|(number, piece)| (piece.as_bytes(), number)).collect();

@@ -1,4 +1,4 @@
-//! The text of ids, as `SentencePieceProcessor::Decode` puts it together; special tokens are spelled out.
+//! Decodes ids to text, as `SentencePieceProcessor::Decode` puts it together; special tokens are spelled out.
 
 use super::normalizer::{DummySpace, space_settings};
 use super::pieces::PieceTable;

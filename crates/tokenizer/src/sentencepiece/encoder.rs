@@ -1,4 +1,4 @@
-//! The ids of a text by SentencePiece's algorithm, and where their pieces stand in it.
+//! Encodes a text by SentencePiece's algorithm: its ids, and where their pieces stand in it.
 
 use super::decoder::PieceDecoder;
 use super::fail;
@@ -127,8 +127,8 @@ impl SentencePiece {
         }
     }
 
-    /// As [`SentencePiece::encode`], with the bytes of the text that each id stands for; bytes of one character have
-    /// all of it.
+    /// Encodes like [`SentencePiece::encode`], with the bytes of the text that each id stands for; bytes of one
+    /// character have all of it.
     pub(crate) fn encode_with_places(&self, text: &str) -> Result<EncodedPlaces, TokenizerError> {
         let mut normalized = NormalizedBytes { places: Some(Vec::new()), ..Default::default() };
         self.normalizer.normalize(text, &mut normalized).map_err(|why| refused(text, why))?;

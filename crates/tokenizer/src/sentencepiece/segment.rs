@@ -1,4 +1,4 @@
-//! A normalised text cut into pieces, as SentencePiece's models cut it: BPE, Unigram, words, characters.
+//! Cuts a normalised text into pieces, as SentencePiece's models cut it: BPE, Unigram, words, characters.
 //!
 //! * BPE (`bpe_model.cc`) joins, over the whole text, the two neighbours whose joined spelling is the piece with the
 //!   best score, the leftmost where scores are equal. User symbols are found first and are never joined. Pieces that are
@@ -17,7 +17,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 /// What an unknown character costs beyond the worst piece.
 const UNKNOWN_PENALTY: f32 = 10.0;
-/// A user symbol scores so much for each byte but the first: more than any other way to spell it.
+/// A user symbol scores this much for each byte but the first: more than any other way to spell it.
 const SYMBOL_SCORE: f64 = 0.1;
 /// A Unigram's sums are set back to 0 beyond it, while they have digits left.
 const LARGEST_SUM: f32 = 100_000.0;
@@ -61,7 +61,7 @@ struct PieceRule {
 pub(super) struct SegmentScratch {
     symbols: Vec<BpeSymbol>,
     heap: BinaryHeap<BpeCandidate>,
-    /// Of each unused piece, how long its left half was last.
+    /// For each unused piece, how long its left half was last.
     halves: HashMap<u32, usize>,
     ways: Vec<BestWay>,
     pub(super) segments: Vec<PieceSpan>,

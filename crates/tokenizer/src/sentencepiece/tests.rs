@@ -1,4 +1,4 @@
-//! Ids, places and texts that sentencepiece 0.2.3 gave, and models that it refuses.
+//! Tests of ids, places and texts that sentencepiece 0.2.3 gave, and of models that it refuses.
 
 use super::proto::{
     BPE, CHAR, ModelPiece, NormalizerSpec, SentencePieceKind, SentencePieceModel, TrainerSpec,

@@ -1,5 +1,6 @@
-//! The parts of a `tokenizer.json` around the model that is trained (normalizer, pre-tokenizer, decoder), and the check
-//! of training options.
+//! The parts of a `tokenizer.json` around the trained model, and the check of training options.
+//!
+//! They are normalizer, pre-tokenizer and decoder.
 
 use super::options::{DigitSplit, ModelKind, ModelLayout, TrainOptions, UnicodeForm};
 use crate::engine::splitter::PretokenSplitter;

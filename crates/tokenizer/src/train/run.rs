@@ -208,7 +208,7 @@ pub(super) fn trainer_input(
         words = spelled(&words, &splitter);
     }
     if matches!(form, ModelLayout::WordPiece | ModelLayout::WordEnds) {
-        // Their characters must have tokens, inside of words and at their ends.
+        // The characters of seeds must have tokens, inside of words and at their ends.
         for seed in &seeds {
             words.entry(seed.clone()).or_insert(1);
         }

@@ -1,4 +1,4 @@
-//! Trained models against the stock trainers', on tables small enough to make here.
+//! Tests of trained models against the stock trainers', on tables small enough to make here.
 
 use super::*;
 use crate::engine::hostile_texts::hostile_texts;
@@ -133,7 +133,7 @@ fn stock(options: &TrainOptions) -> ModelWrapper {
         }
         options::ModelLayout::WordPiece => {
             tokenizer.with_model(WordPiece::default());
-            // It numbers continuing characters in the order of a hash map, so they are given.
+            // The trainer numbers continuing characters in the order of a hash map, so they are given.
             let mut splitter =
                 crate::PretokenSplitter::of(&pretokenizer_file(options).unwrap()).unwrap();
             let (mut characters, mut inside) = (BTreeMap::new(), BTreeMap::new());
@@ -317,7 +317,7 @@ fn large_counts_keep_the_commonest_pair() {
     assert!(trained.report.scale < 1.0);
 }
 
-/// Of Unigram it is the counts of words and of characters.
+/// For Unigram the counts of words and of characters are scaled.
 #[test]
 fn the_counts_of_a_unigram_are_scaled_and_the_pieces_stay() {
     let options = options("unigram");
@@ -555,7 +555,7 @@ proptest! {
     }
 }
 
-/// The stages that a training tells.
+/// The stages that a training reports.
 #[derive(Default)]
 struct Told(std::sync::Mutex<Vec<String>>);
 

@@ -1,5 +1,4 @@
-//! Runs the stock trainers, so that the same words give the same model in every process and on any
-//! number of threads.
+//! Runs the stock trainers so that the same words give the same model, in every process and on any number of threads.
 //!
 //! * BPE: a pair is chosen by count, then by ids, and ids are those of the sorted alphabet: no order of
 //!   hashing reaches the result. It runs on all threads.

@@ -102,7 +102,7 @@ fn prune_to_size(
     }
 }
 
-/// So many pieces are few enough: the last ones are taken off without a pass.
+/// The number of pieces that is few enough: the last ones are taken off without a pass.
 fn enough(size: u32) -> usize {
     usize::try_from(u64::from(size) * 11 / 10).unwrap_or(usize::MAX)
 }
@@ -117,8 +117,8 @@ fn shrunk(pieces: usize) -> usize {
     (pieces as f64 * SHRINKING) as usize
 }
 
-/// The strings that the trainer begins with. It gives them when it is asked for more than there are and not to
-/// weigh them; their order is that of count, then of text, characters first.
+/// The strings that the trainer begins with, by count, then by text, characters first. The trainer gives them when
+/// more are requested than there are, without weighing.
 fn seeds(words: &[TrainingWord], longest: usize) -> Result<Vec<ScoredPiece>, TokenizerError> {
     /// Twice the strings that it begins with at most.
     const MORE: u32 = 2_000_000;
@@ -306,7 +306,7 @@ impl PieceCounts {
     }
 }
 
-/// As the trainer has it: a few terms of the series.
+/// The digamma function as the trainer computes it: a few terms of the series.
 fn digamma(mut x: f64) -> f64 {
     let mut result = 0.0;
     while x < 7.0 {
@@ -322,7 +322,7 @@ fn digamma(mut x: f64) -> f64 {
     result
 }
 
-/// The training that sizes are asked of.
+/// The training that gives models of several sizes.
 pub(crate) struct SizeRequest<'a> {
     /// Pre-tokens.
     pub(crate) table: &'a PretokenTable,

@@ -1,4 +1,4 @@
-//! The passes against the stock trainer, to the last bit of every score.
+//! Tests of the passes against the stock trainer, to the last bit of every score.
 
 use super::*;
 use crate::train::trainers::{sentences, unigram, unigram_of_passes};

@@ -240,7 +240,7 @@ pub(super) fn scale_to_limit(words: &mut BTreeMap<String, u64>, form: ModelLayou
 
 /// No later pair of tokens can pass the commonest pair of symbols: each stands on one such pair.
 fn largest_pair(words: &BTreeMap<String, u64>, form: ModelLayout) -> (u128, u64, u64) {
-    // Of WordPiece the first symbol of a word is another than the same character inside.
+    // In WordPiece the first symbol of a word differs from the same character inside.
     let is_first_apart = form == ModelLayout::WordPiece;
     let mut pairs: HashMap<(char, char, bool), (u128, u64)> = HashMap::new();
     for (word, count) in words {

@@ -1,4 +1,4 @@
-//! Mixes and rows that are hard: the error at every prefix, and what a pick costs.
+//! Tests of hard mixes and rows: the error at every prefix, and what a pick costs.
 
 use super::{LENGTH, constant, noise, point, run, spread};
 use crate::epoch::mix::{Fluid, PlannedPoint, Ramp, Scheduler, apportion};

@@ -1,4 +1,4 @@
-//! What sources should have had: against integrals, by hand, and at the limits.
+//! Tests of fluid shares: against integrals, by hand, and at the limits.
 
 use super::point;
 use crate::epoch::mix::fluid::SchedulePart;

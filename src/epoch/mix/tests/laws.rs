@@ -1,4 +1,4 @@
-//! Laws over weights, schedules and tables of any kind.
+//! Property tests of the mix over weights, schedules and tables of any kind.
 
 use super::{constant, noise, plain::table_rule, run};
 use crate::epoch::mix::{Fluid, PlannedPoint, Ramp, Scheduler};

@@ -1,4 +1,4 @@
-//! Laws of the mix: shares are exact at every prefix, whatever the weights, the rows and the schedule.
+//! Tests that shares are exact at every prefix, whatever the weights, the rows and the schedule.
 
 mod extremes;
 mod fluid;

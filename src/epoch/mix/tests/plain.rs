@@ -1,4 +1,4 @@
-//! The rule written out plainly, and rows worked out by hand.
+//! The scheduling rule written out plainly, and rows worked out by hand.
 
 use super::{noise, point, run};
 use crate::epoch::mix::{Fluid, Ramp, Scheduler};
@@ -84,7 +84,7 @@ fn rows_of_a_known_mix() {
 
 #[test]
 fn natural_shares_end_all_sources_together() {
-    // Weights equal to what the sources hold: none is asked when it has run out.
+    // Weights are equal to what the sources hold: no source is asked after it has run out.
     let mut left = [vec![5_u64, 5, 5], vec![7; 20], vec![1]];
     let sizes: Vec<u64> = left.iter().map(|rows| rows.iter().sum()).collect();
     let mut scheduler = Scheduler::new(Arc::new(Fluid::constant(&sizes)));

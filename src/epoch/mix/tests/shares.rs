@@ -1,4 +1,4 @@
-//! The rules that give shares, by hand and by law.
+//! Tests of the share rules, by hand and by property.
 
 use crate::epoch::mix::{MixError, apportion, integer_weights, temperature, unimax, with_fixed};
 use proptest::collection::vec;

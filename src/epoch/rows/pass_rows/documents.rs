@@ -28,7 +28,7 @@ pub struct PassDocuments {
     pub key: String,
     /// Whole documents by effective length.
     pub histogram: LengthHistogram,
-    /// Tokens in the rows of a pass; with `concat` those of documents alone, without an EOS where a row cuts one.
+    /// Tokens in the rows of a pass; with `concat` only tokens of documents, without an EOS where a row cuts one.
     pub packed_tokens: u64,
     /// Tokens at the end of a pass that fill no row.
     pub unfilled_tokens: u64,

@@ -1,7 +1,7 @@
-//! What one pass over a stratum holds, packed: the rows by pattern, those of a list, or the order that rows are cut in.
+//! The packed rows of one pass over a stratum: by pattern, from a list, or cut in order.
 //!
-//! `documents` is what it holds; `patterns` is rows that are found by their number. Rows that are cut in
-//! order need nothing but the blocks of their documents.
+//! `documents` has the documents of the pass; `patterns` finds rows by their number. Rows that are cut in order need
+//! nothing but the blocks of their documents.
 
 mod documents;
 mod patterns;
@@ -252,9 +252,6 @@ struct ListedRows(Vec<Segment>);
 
 impl ListedRows {
     /// Lists the rows of a pass whose documents lie in `blocks`.
-    ///
-    /// # Errors
-    /// [`EpochError::Store`].
     fn list(held: &PassDocuments, blocks: &[u64]) -> Result<Self, EpochError> {
         let policy = held.rules.policy;
         let mut rows = Vec::new();

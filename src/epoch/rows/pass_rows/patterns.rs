@@ -1,5 +1,4 @@
-//! Rows by pattern: which lengths come together is known for all rows at once, and the documents of a row are found
-//! by length and rank.
+//! Rows by pattern: the lengths that share a row are known for all rows, its documents are found by length and rank.
 
 use super::documents::PassDocuments;
 use crate::epoch::error::EpochError;

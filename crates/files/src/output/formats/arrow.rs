@@ -1,9 +1,8 @@
-//! Arrow IPC: files with a footer, and streams, a record batch a group; of documents and answers, and of rows of epochs,
-//! which are read back.
+//! Arrow IPC files and streams, a record batch a group: of documents, answers, and rows of epochs, which are read back.
 //!
-//! An epoch is a directory that `datasets.load_from_disk` opens: Arrow stream files, `dataset_info.json`, `state.json`.
-//! The columns are those of Parquet shards, with lists as `datasets` has them: values named `item` that may be null.
-//! File names tell the number of shards, so they are given when all are there.
+//! A file has a footer. An epoch is a directory that `datasets.load_from_disk` opens: Arrow stream files,
+//! `dataset_info.json`, `state.json`. The columns are those of Parquet shards, with lists as `datasets` has them:
+//! values named `item` that may be null. File names tell the number of shards, so they are given when all are there.
 
 use super::parquet::{DEFAULT_COLUMNS, guarded, signed_columns, signed_fields, table_columns};
 use super::spelling::python_json;

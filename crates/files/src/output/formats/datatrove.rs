@@ -1,5 +1,4 @@
-//! Raw shards as datatrove and nanotron read them, written and read back: ids, the ends of documents, and a text of
-//! totals.
+//! Raw shards as datatrove and nanotron read them, written and read back: ids, ends of documents, a text of totals.
 //!
 //! `NNNNN_unshuffled.ds`: ids, u16 for vocabularies below 65,536, else u32. `.ds.index`: u64 each, where
 //! every segment of a row and every run of pads ends, in tokens of the file. `.ds.metadata`: lines of

@@ -1,5 +1,6 @@
-//! JSON lines: an object a line; of documents and answers, where the fields of a record stand as it spelled them, at top
-//! level or as one object, and of rows of epochs, which are read back.
+//! JSON lines, an object a line: of documents, answers, and rows of epochs, which are read back.
+//!
+//! The fields of a document's record stand as the record spelled them, at top level or as one object.
 //!
 //! A row of an epoch has `input_ids`, `labels`, `seq_lengths`, `source`, `doc_ids` and `doc_offsets`, and the other
 //! columns where they are asked for; a shard is as it is, or one zstd frame.
@@ -490,7 +491,7 @@ mod tests {
         let inside = "\"x\": \"\\u2028\u{2030}\", \"y\":1";
         assert_eq!(one(Some(1), None), format!("{expected},\"meta\":{{{inside}}}}}\n"));
         assert_eq!(one(None, Some(1)), format!("{expected},{inside}}}\n"));
-        // The same escapes as the library's, for what both escape.
+        // Escapes are the library's for what both escape.
         for text in ["", "plain", "\u{0}\u{1f}\u{7f}", "é\"日\\本", &"long \"text\" ".repeat(99)]
         {
             let mut own = Vec::new();

@@ -1,5 +1,4 @@
-//! What formats share whose rows are bytes one after another: the encoding of groups, a batch a thread, and the file
-//! that they go into.
+//! Encodes groups of formats whose rows are bytes one after another, in parallel, and writes them to a file.
 
 use crate::output::compression::CompressedFile;
 use crate::output::error::WriteError;

@@ -1,8 +1,8 @@
-//! Chunks as litdata's `TokensLoader` reads them, written and read back: `chunk-0-N.bin` of rows of one width,
-//! `index.json`, and a segment table beside each chunk.
+//! Chunks as litdata's `TokensLoader` reads them, written and read back.
 //!
-//! `updated_at` in the index, for which litdata writes the time, is the hash of the plan: it names the
-//! cache of a copy, and that is what it must tell apart.
+//! `chunk-0-N.bin` has rows of one width and a segment table beside it; `index.json` lists the chunks. `updated_at` in
+//! the index, for which litdata writes the time, is the hash of the plan: it names the cache of a copy, and that is
+//! what it must tell apart.
 
 use super::sample_table::{SampleFile, read_table, table_bytes};
 use super::segment_table::{SegmentTableWriter, columns_beside};

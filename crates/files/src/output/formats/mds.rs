@@ -1,5 +1,6 @@
-//! MDS version 2, which MosaicML Streaming and LLM Foundry read, written and read back: `shard.NNNNN.mds` or
-//! `shard.NNNNN.mds.zstd`, and `index.json`.
+//! MDS version 2, which MosaicML Streaming and LLM Foundry read, written and read back.
+//!
+//! Files are `shard.NNNNN.mds` or `shard.NNNNN.mds.zstd`, and `index.json`.
 //!
 //! A compressed shard is one zstd frame; limits and what shards say of themselves are of the bytes inside it.
 //! A sample is the u32 size of each column, then the columns, in the order of their names. An array
@@ -115,7 +116,7 @@ fn most_bytes(spec: &RowSpec) -> u64 {
 
 impl RowFormat for MdsFormat {
     fn default_columns(&self, has_loss_masks: bool) -> Option<&'static [RowColumn]> {
-        // The same columns as before there were masks, where there are none.
+        // Without masks the columns are those of before there were masks.
         Some(if has_loss_masks { &[RowColumn::LossMask] } else { &[] })
     }
 
@@ -193,7 +194,7 @@ impl RowFormat for MdsFormat {
             + row.source
             + array(row.tokens, spec.id_type.bytes())
             + more.sum::<usize>();
-        // And its offset in the table.
+        // The sample's offset in the table counts too.
         Some(bytes as u64 + 4)
     }
 

@@ -1,5 +1,7 @@
-//! Raw shards as OLMo-core and dolma read them, written and read back: `part-0-NNNNN.npy` with bare ids and no NPY
-//! header, and `part-0-NNNNN.csv.gz` with a line a segment: start, end, id, src, loc.
+//! Raw shards as OLMo-core and dolma read them, written and read back.
+//!
+//! `part-0-NNNNN.npy` has bare ids and no NPY header; `part-0-NNNNN.csv.gz` has a line a segment: start, end, id, src,
+//! loc.
 //!
 //! Where documents say what is trained on, `label-mask-0-NNNNN.npy` has a byte a token beside it, 1 where the
 //! label counts: OLMo-core's `label_mask_paths`. Its name begins otherwise, so that no pattern for the ids finds it.

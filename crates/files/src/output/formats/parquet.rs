@@ -1,5 +1,6 @@
-//! Parquet: a row group a group, its columns encoded in parallel; of documents and answers, and of rows of epochs, which
-//! are read back.
+//! Parquet, a row group a group: of documents, answers, and rows of epochs, which are read back.
+//!
+//! The columns of a group are encoded in parallel.
 //!
 //! Rows of epochs: one row a row, its views as columns. Columns: `input_ids`, `labels` (unshifted, -100 on the first
 //! token of a segment, on pads and on what is not trained on), `loss_mask` (1 where the next token is a target),

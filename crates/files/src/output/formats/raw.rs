@@ -1,7 +1,7 @@
-//! Bare token ids, end to end, written and read back: `plain`, u16 or u32 by vocabulary; `nanogpt`, the same of u16
-//! ids; and `llm.c`, with a header of 1,024 bytes before u16 ids.
+//! Bare token ids, end to end, written and read back: `plain`, `nanogpt` and `llm.c`.
 //!
-//! modded-nanogpt reads `llm.c`, too. A segment table stands beside each file.
+//! `plain` has u16 or u32 by vocabulary; `nanogpt` has u16; `llm.c`, which modded-nanogpt reads too, has a header of
+//! 1,024 bytes before u16 ids. A segment table stands beside each file.
 //!
 //! The header of llm.c is 256 numbers i32, little-endian: magic 20240520, version 1, tokens in the file, and zeros.
 
@@ -46,7 +46,7 @@ impl RowFormat for RawFormat {
     fn id_type(&self, vocab: u32, _asked: Option<IdType>) -> IdType {
         match self {
             Self::Plain => IdType::narrow_up_to(vocab, super::U16_VOCABULARY, IdType::U32),
-            // Both are read as `np.uint16`.
+            // Readers of both formats take `np.uint16`.
             Self::Nanogpt | Self::LlmC => IdType::U16,
         }
     }

@@ -184,7 +184,7 @@ pub(super) fn read_table(
         read.map(|_| found).map_err(IoError::of("reading", path))
     };
     let count = little_endian(&next(4)?);
-    // Of the whole file, before room is made for what it says.
+    // The count is held against the size of the whole file before room is made for the table.
     let table = if table_bytes(count) <= size { next(4 * (count + 1))? } else { Vec::new() };
     let offsets: Vec<u64> = table.chunks_exact(4).map(little_endian).collect();
     let begins = offsets.first().is_some_and(|first| *first >= table_bytes(count));

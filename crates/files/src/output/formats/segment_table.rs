@@ -1,5 +1,6 @@
-//! The segment table `NAME.segments.parquet` beside a file of bare ids, written and read back: what is in each row, and
-//! what of it documents say is trained, even where an epoch ignores that.
+//! The segment table `NAME.segments.parquet` beside a file of bare ids: what each row has, written and read back.
+//!
+//! It also says what documents say is trained, even where an epoch ignores that.
 
 use super::parquet::{ParquetTableReader, TableFile, table_file};
 use crate::output::compression::OutputCompression;
@@ -39,7 +40,7 @@ impl SegmentTableWriter {
     pub fn create(spec: &RowSpec, dir: &Path, name: &str) -> Result<Self, WriteError> {
         let columns = segment_columns(spec);
         let fields = columns.iter().map(|column| column.field()).collect();
-        // These tables are small.
+        // Segment tables are small.
         let table = table_file(dir, name, fields, OutputCompression::Zstd)?;
         Ok(Self { table, columns })
     }
@@ -66,8 +67,8 @@ impl SegmentTableReader {
         Ok(Self { table: ParquetTableReader::open(path)?, ahead: None })
     }
 
-    /// As many of the next rows as are read at a time, without ids, and the tokens of each, which `tokens` knows by
-    /// the lengths of its segments; nothing at the end.
+    /// Reads as many of the next rows as are read at a time, without ids, and the tokens of each, which `tokens` knows
+    /// by the lengths of its segments; nothing at the end.
     pub fn next_rows(
         &mut self,
         mut tokens: impl FnMut(&[i32]) -> Result<usize, ShardReadError>,

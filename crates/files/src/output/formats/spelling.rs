@@ -1,5 +1,6 @@
-//! One value as text, for every format of lines and for answers that are printed as such: as JSON, and in CSV as JSON
-//! without the quotes of a text.
+//! Spells one value as text, for every format of lines and for printed answers: as JSON, or as CSV.
+//!
+//! In CSV a value is its JSON without the quotes of a text.
 //!
 //! Numbers have the shortest digits that give them back, and no exponent before 10^16; what is not finite has no
 //! spelling and is null, as what no calendar has. A moment is RFC 3339 in UTC with its `Z`. Other types are spelled as

@@ -1,5 +1,4 @@
-//! A format that only the tests have: outside this file nothing but its `mod` and its entry names it, and every
-//! interface offers it.
+//! A format for tests alone: outside this file only its `mod` and its entry name it, and every interface offers it.
 
 use super::lines::{LineFile, in_parallel};
 use crate::output::compression::{CompressedFile, FileOutput, OutputCompression};

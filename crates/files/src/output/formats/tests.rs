@@ -1,4 +1,4 @@
-//! The law of the formats: what is read back is what was written, however the rows came.
+//! Tests of the law of the formats: what is read back is what was written, however the rows came.
 
 use super::FORMATS;
 use crate::output::{
@@ -41,7 +41,7 @@ fn odd_text(at: usize) -> Option<String> {
     }
 }
 
-/// So many rows of every type that documents have.
+/// Makes `rows` rows with every type that documents have.
 fn odd_rows(rows: usize) -> RecordBatch {
     let some = |at: usize, null: usize| !at.is_multiple_of(null);
     let floats =

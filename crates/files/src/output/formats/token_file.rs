@@ -1,7 +1,6 @@
-//! Files of bare ids, written and read back: the ids of rows end to end, a segment table beside each file, and what a
-//! format has besides (an index, a header, masks).
+//! Files of bare ids, written and read back: the ids of rows end to end, and what formats have beside them.
 //!
-//! The segment table is there since boundaries are data.
+//! A segment table stands beside each file, since boundaries are data; a format may add an index, a header or masks.
 
 use super::segment_table::{SegmentTableReader, SegmentTableWriter, columns_beside};
 use crate::output::error::WriteError;
@@ -31,7 +30,7 @@ pub(super) fn encode_ids(id_type: IdType, ids: &ScalarBuffer<u32>) -> Buffer {
             let narrow: Vec<u16> = ids.iter().map(|id| (*id as u16).to_le()).collect();
             ScalarBuffer::from(narrow).into_inner()
         }
-        // As they lie in memory, where that is how they are written.
+        // Ids are written as they lie in memory where both forms are equal.
         _ if cfg!(target_endian = "little") => ids.inner().clone(),
         _ => {
             let wide: Vec<u32> = ids.iter().map(|id| id.to_le()).collect();

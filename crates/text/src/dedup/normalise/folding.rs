@@ -109,8 +109,8 @@ const fn is_double_quote(character: char) -> bool {
     matches!(character, '\u{2ba}' | '\u{5f4}' | '\u{201c}' | '\u{201d}' | '\u{201f}' | '\u{2033}')
 }
 
-/// Whether the character is not a part of any token: one that nobody sees, or another of category `Cf`, as the signs
-/// that Arabic and Syriac write around numbers.
+/// Whether the character is part of no token: an invisible one, or another of category `Cf`, such as the signs that
+/// Arabic and Syriac write around numbers.
 const fn is_passed_over(character: char) -> bool {
     is_unseen(character)
         || matches!(

@@ -168,7 +168,7 @@ fn composed(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// As Python's `\s`, which the four separators of ASCII belong to.
+/// Whether Python's `\s` matches a character; it matches the four separators of ASCII, too.
 fn is_python_space(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\u{1c}'..='\u{1f}')
 }

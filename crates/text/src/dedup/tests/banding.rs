@@ -1,4 +1,4 @@
-//! Bands: their number by the policy, their hashes by the sketch, and what they find.
+//! Tests of bands: their number by the policy, their hashes by the sketch, and what they find.
 
 use super::policy;
 use crate::dedup::{Fingerprinter, Sketch, bands};

@@ -1,4 +1,4 @@
-//! Known answers, laws and statistics of whole fingerprints.
+//! Tests of whole fingerprints: known answers, laws and statistics.
 
 use super::{Fingerprinter, Sketch, bands, estimate_floor, reaches, shared, shared_at_least};
 use model::{DedupMode, Normaliser, Policy, Profile, Signature, mix64};

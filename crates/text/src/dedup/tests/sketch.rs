@@ -1,4 +1,4 @@
-//! The published signature, held to vectors that `benches/peers/signature_vectors.py` made with numpy.
+//! Tests of the published signature, by vectors that `benches/peers/signature_vectors.py` made with numpy.
 
 use crate::dedup::sketch::{Permutations, Sketch};
 use crate::dedup::{Fingerprinter, bands};

@@ -10,8 +10,8 @@ fn pair(each: u64, common: u64, seed: u64, trial: u64) -> (Vec<u64>, Vec<u64>) {
     ((0..each).map(member).collect(), (each - common..2 * each - common).map(member).collect())
 }
 
-/// Of estimates of one similarity: mean error, and root mean square error relative to that of 256
-/// independent slots of any width, `sqrt(J (1 - J) / 256)`.
+/// Errors of estimates of one similarity: mean error, and root mean square error relative to that of 256 independent
+/// slots of any width, `sqrt(J (1 - J) / 256)`.
 struct Errors {
     jaccard: f64,
     bias: f64,
