@@ -16,6 +16,9 @@ store_family! {
     "removed documents, u64 BE each, ascending"
 }
 
+/// A hash of each kind, the strictest first; none where a document has nothing of that kind.
+type BlockHashes = [(BlockKind, Option<[u8; 16]>); 3];
+
 /// The hashes that can block a document beside its sketch, the strictest first: of its text, of its identity, if a key
 /// was given, and of its normalised text. Empty texts, and texts of which the normaliser leaves nothing, have none:
 /// they are all equal.
@@ -24,7 +27,7 @@ pub fn block_hashes(
     (bytes, raw): (u64, [u8; 16]),
     identity: Option<[u8; 16]>,
     (words, normalised): (u32, [u8; 16]),
-) -> [(BlockKind, Option<[u8; 16]>); 3] {
+) -> BlockHashes {
     [
         (BlockKind::Text, (bytes > 0).then_some(raw)),
         (BlockKind::Identity, identity),
@@ -38,10 +41,7 @@ impl View {
     /// # Errors
     /// [`StoreError::Missing`] for a source that there is not.
     #[doc(hidden)]
-    pub fn block_hashes(
-        &self,
-        record: &DocumentRecord,
-    ) -> Result<[(BlockKind, Option<[u8; 16]>); 3], StoreError> {
+    pub fn block_hashes(&self, record: &DocumentRecord) -> Result<BlockHashes, StoreError> {
         let identity = match &record.key {
             Some(key) => Some(key_identity(self.source_name(record.source)?, key)),
             None => None,

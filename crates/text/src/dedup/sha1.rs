@@ -36,7 +36,8 @@ fn digest(bytes: &[u8]) -> [u32; 5] {
 #[expect(clippy::indexing_slicing, reason = "rounds are 0 to 79, places of the schedule modulo 16")]
 fn compress(state: &mut [u32; 5], block: &[u8; BLOCK]) {
     let (words, _) = block.as_chunks::<4>();
-    let mut schedule: [u32; 16] = array::from_fn(|place| u32::from_be_bytes(words[place]));
+    let mut schedule: [u32; 16] =
+        array::from_fn(|place| u32::from_le_bytes(words[place]).swap_bytes());
     let [mut a, mut b, mut c, mut d, mut e] = *state;
     for round in 0..80 {
         let at = round % 16;
