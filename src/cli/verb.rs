@@ -440,6 +440,10 @@ fn check_defaults<O: clap::Args + Default + PartialEq + std::fmt::Debug>() -> Re
 impl VerbEntry {
     /// This row of a verb with the options `O` of the library; a test compares them, without arguments, with their
     /// defaults.
+    #[cfg_attr(
+        not(test),
+        expect(clippy::extra_unused_type_parameters, reason = "a test alone asks for it")
+    )]
     pub const fn defaults_of<O: clap::Args + Default + PartialEq + std::fmt::Debug>(self) -> Self {
         Self {
             #[cfg(test)]

@@ -266,7 +266,7 @@ impl UnblockSearch {
         }
         let of = |document| {
             let header = view.expect_header(document)?;
-            Ok::<_, Error>(BlockKeys::of(view, document, &header, with_sketch)?)
+            BlockKeys::of(view, document, &header, with_sketch)
         };
         // A document of the group that comes back first may be blocked by one that comes back later.
         let blocked = view.documents_standing(Standing::Blocked)?;

@@ -50,7 +50,7 @@ impl CalendarDay {
     }
 
     fn month_name(self) -> &'static str {
-        *at(&MONTHS, (self.month - 1) as usize)
+        at::<&str>(&MONTHS, (self.month - 1) as usize)
     }
 
     /// Sakamoto's method: 0 is Sunday.
@@ -59,7 +59,7 @@ impl CalendarDay {
         let shift = at(&shift, (self.month - 1) as usize);
         let year = if self.month < 3 { self.year - 1 } else { self.year };
         let day = (year + year / 4 - year / 100 + year / 400 + shift + self.day) % 7;
-        *at(&WEEKDAYS, day as usize)
+        at::<&str>(&WEEKDAYS, day as usize)
     }
 
     /// Python's `strftime`, for the parts of a day; its time is midnight.
