@@ -302,7 +302,7 @@ fn remove_again(
     let blocklist = match Blocklist::new(view) {
         Ok(blocklist) => Some(blocklist),
         Err(error) => {
-            report.leave("how far removals block", error.into())?;
+            report.leave("how far removals block", error)?;
             None
         }
     };
@@ -419,7 +419,7 @@ fn copy_suites(
                 let (normaliser, rule) = (*normaliser, *rule);
                 let new = NewSuite { name, items: &items, files, normaliser, rule };
                 if let Err(error) = curate::add_suite(writer.store(), &new, context) {
-                    report.leave(&format!("suite {name}"), error.into())?;
+                    report.leave(&format!("suite {name}"), error)?;
                 }
             }
             Err(error) => report.leave(&format!("suite {}", record.name), error.into())?,
