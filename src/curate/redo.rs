@@ -375,9 +375,7 @@ pub(super) fn totals(
         let mut slots = documents.iter();
         slots.advance_to(block * BLOCK_SIZE);
         for document in slots.map(DocId).take_while(|document| document.block() == block) {
-            let source = sources.expect(system_fields::SOURCE_OF, document)?;
-            let source = SourceId(u32::try_from(source).unwrap_or(u32::MAX));
-            let sums = totals.entry(source).or_default();
+            let sums = totals.entry(sources.source_of(document)?).or_default();
             sums.kept += 1;
             sums.bytes += bytes.expect(system_fields::BYTES, document)?;
             for (id, counts) in &tokens {

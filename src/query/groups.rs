@@ -4,25 +4,13 @@ use crate::query::error::QueryError;
 use model::{ColumnId, DocId, FieldKind, SourceId, TermId, TimeUnit, shown_timestamp};
 use std::collections::BTreeMap;
 use store::system_fields;
-use store::{NumberBlock, StoreError, View};
+use store::{NumberBlock, View};
 
 /// Groups, at most: nobody reads more.
 const MOST: usize = 1000;
 /// Separates the values of a group by several fields, and stands for a missing one.
 const BETWEEN: &str = " / ";
 const NONE: &str = "(none)";
-
-/// Tells the source of a document of a block.
-///
-/// # Errors
-/// [`StoreError::Corrupt`] where the column has none.
-pub(in crate::query) fn source_of(
-    sources: &NumberBlock,
-    document: DocId,
-) -> Result<SourceId, StoreError> {
-    let source = sources.expect(system_fields::SOURCE_OF, document)?;
-    Ok(SourceId(u32::try_from(source).unwrap_or(u32::MAX)))
-}
 
 /// The number of a group among those seen so far.
 pub(in crate::query) type Group = u32;

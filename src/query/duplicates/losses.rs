@@ -4,7 +4,7 @@
 //! are looked up in sorted batches: a block of a column is read once for the walk and once for each batch.
 
 use crate::query::error::QueryError;
-use crate::query::groups::{Group, Groups, Total, source_of};
+use crate::query::groups::{Group, Groups, Total};
 use model::{DocId, Match, MatchKind, SourceId};
 use std::collections::BTreeMap;
 use store::{NumberBlock, View, system_fields};
@@ -118,7 +118,7 @@ impl Columns<'_> {
             }
         };
         if let (Some(only), Some(sources)) = (self.only, sources)
-            && source_of(sources, document)? != only
+            && sources.source_of(document)? != only
         {
             return Ok(None);
         }

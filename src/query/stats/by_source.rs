@@ -6,7 +6,6 @@ use super::scope::{Member, Scope};
 use super::spread::{ColumnStats, Measured, Set, measured};
 use crate::query::error::QueryError;
 use crate::query::filter::DocumentFilter;
-use crate::query::groups::source_of;
 use crate::query::snapshots::Moment;
 use model::{DocId, SourceId};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -99,7 +98,7 @@ fn pass(
         let mut places = vec![None; members.len()];
         for ((slot, member), found) in (0..=u16::MAX).zip(&members).zip(&mut places) {
             if *member == Member::Kept {
-                let source = source_of(&of, DocId::at(block, slot))?;
+                let source = of.source_of(DocId::at(block, slot))?;
                 *found = sources.iter().position(|other| *other == source);
                 if let Some(count) = found.and_then(|at: usize| documents.get_mut(at)) {
                     *count += 1;

@@ -2,7 +2,7 @@
 
 use super::scope::{Member, Scope};
 use crate::query::error::QueryError;
-use crate::query::groups::{Groups, source_of};
+use crate::query::groups::Groups;
 use crate::query::snapshots::DocumentCounts;
 use model::{ColumnId, DocId, FieldKind, SourceId};
 use serde::Serialize;
@@ -156,7 +156,7 @@ impl Block {
                 continue;
             }
             let document = DocId::at(self.block, slot);
-            let source = source_of(&self.sources, document)?;
+            let source = self.sources.source_of(document)?;
             let language = self.languages.as_ref().and_then(|column| column.get(slot));
             let key = (source, language);
             let GroupSums([all, kept]) = cells.entry(key).or_default();

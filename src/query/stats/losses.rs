@@ -2,7 +2,6 @@
 
 use super::scope::{Member, Scope};
 use crate::query::error::QueryError;
-use crate::query::groups::source_of;
 use crate::query::snapshots::{Moment, Reasons};
 use model::{DocId, SourceId, Standing};
 use serde::Serialize;
@@ -68,7 +67,7 @@ pub(super) fn losses(
                 (Member::Lost, Some(reasons)) => reasons.of(document)?.reason,
                 (Member::Lost, None) => standings.of(slot),
             };
-            counts.entry(source_of(&sources, document)?).or_default().count(loss);
+            counts.entry(sources.source_of(document)?).or_default().count(loss);
         }
     }
     let named = |(source, counts): (SourceId, LossStats)| {

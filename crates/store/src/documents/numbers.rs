@@ -6,8 +6,9 @@ use crate::bytes::number_block::{NumberBlock, NumberBlockRef, encode_patch};
 use crate::database::family::{corrupt_row, family_handle, store_family};
 use crate::database::merge;
 use crate::error::{DecodeError, StoreError};
+use crate::system_fields;
 use crate::view::View;
-use model::{ColumnId, DocId};
+use model::{ColumnId, DocId, SourceId};
 use rocksdb::DBPinnableSlice;
 use std::sync::Arc;
 
@@ -75,6 +76,17 @@ impl NumberBlock {
     /// [`StoreError::Corrupt`] where it has none.
     pub fn expect(&self, column: ColumnId, document: DocId) -> Result<u64, StoreError> {
         expected(self.get(document.slot()), column, document)
+    }
+
+    /// The source of a document, in the column of sources.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where it has none, or a number that no source can have.
+    #[doc(hidden)]
+    pub fn source_of(&self, document: DocId) -> Result<SourceId, StoreError> {
+        let number = self.get(document.slot()).and_then(|number| u32::try_from(number).ok());
+        let number = expected(number.map(i64::from), system_fields::SOURCE_OF, document)?;
+        Ok(SourceId(number as u32))
     }
 }
 

@@ -9,7 +9,6 @@ use super::told::{
 };
 use crate::query::duplicates::beginning;
 use crate::query::error::QueryError;
-use crate::query::groups::source_of;
 use crate::query::stats::groups::{Block, Sum};
 use crate::query::stats::{SourceSpread, StatsValue};
 use model::invariant::at;
@@ -101,7 +100,7 @@ impl<'a> Walk<'a> {
     ) -> Result<(), QueryError> {
         let Some(block) = self.block.take() else { return Ok(()) };
         for (row, document) in documents.iter().enumerate() {
-            let source = source_of(&block.sources, *document)?;
+            let source = block.sources.source_of(*document)?;
             let place = self.sources.iter().position(|known| *known == source);
             let size = block.sum(*document)?;
             let score = |score| *at(at::<Vec<_>>(scores, score), row);
