@@ -47,6 +47,21 @@ pub trait BackupPlace {
     fn remove(&self, names: &[&str]) -> Result<(), StoreError>;
 }
 
+/// The error of a place where somebody else adds or drops: a process with the lock, or one that left a mark.
+pub(super) fn held_by_another(place: &Path, mark: Option<&str>) -> StoreError {
+    let place = place.display();
+    let (by, hint) = match mark {
+        None => (String::new(), Hint::text("wait for it to end")),
+        Some(mark) => (
+            format!(", by its mark {mark}"),
+            Hint::text("wait for it to end; if it was killed, clear its mark")
+                .with_command(format!("corpusdb backup unlock {place}")),
+        ),
+    };
+    let message = format!("{place}: another process adds backups or drops them{by}");
+    Error::of(ErrorKind::Locked, message).with_hint(hint).into()
+}
+
 /// A directory on disk, whose lock one process holds at a time.
 pub struct BackupFolder {
     root: PathBuf,
@@ -105,12 +120,7 @@ impl BackupPlace for BackupFolder {
         let file = file.map_err(IoError::of("opening", &path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(WriterLock::of(file, &path)?)),
-            Err(TryLockError::WouldBlock) => {
-                let root = self.root.display();
-                let message = format!("{root}: another process adds backups or drops them");
-                let hint = Hint::text("wait for it to end");
-                Err(Error::of(ErrorKind::Locked, message).with_hint(hint).into())
-            }
+            Err(TryLockError::WouldBlock) => Err(held_by_another(&self.root, None)),
             Err(TryLockError::Error(error)) => Err(IoError::of("locking", &path)(error).into()),
         }
     }

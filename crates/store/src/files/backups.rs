@@ -20,7 +20,7 @@ use crate::error::StoreError;
 use crate::files::backup_manifest::{
     BackupFault, BackupFile, BackupRecord, FILES, parsed, place_of, spelled,
 };
-use crate::files::backup_place::BackupPlace;
+use crate::files::backup_place::{BackupPlace, held_by_another};
 use crate::files::directory::WriterLock;
 use model::invariant::part;
 use model::near_names::there_are;
@@ -224,16 +224,7 @@ impl<'a> BackupDirectory<'a> {
         let mut others = contents.marks.iter().filter(|mark| **mark != name);
         match others.find(|mark| work.is_forbidden_by(mark)) {
             None => Ok((hold, contents)),
-            Some(mark) => {
-                let place = self.place.path("");
-                let place = place.display();
-                let message = format!(
-                    "{place}: another process adds backups or drops them, by its mark {mark}"
-                );
-                let hint = Hint::text("wait for it to end; if it was killed, clear its mark")
-                    .with_command(format!("corpusdb backup unlock {place}"));
-                Err(Error::of(ErrorKind::Locked, message).with_hint(hint).into())
-            }
+            Some(mark) => Err(held_by_another(&self.place.path(""), Some(mark))),
         }
     }
 
