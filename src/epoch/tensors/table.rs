@@ -54,7 +54,7 @@ impl BatchField {
     pub(super) const fn view(self) -> BatchView {
         use BatchValues::{Rows, Tokens};
         use TokenType::{Bool, F32, I8, I32, I64};
-        use TokenView::{Labels, Loss, NextIds, Positions, Runs};
+        use TokenView::{Labels, Loss, NextIds, Positions, PositionsIn, Runs};
         match self {
             Self::AttentionMask => rows("attention_mask", Tokens(I64, Runs(|_, is_pad| i32::from(!is_pad)))),
             Self::BlockCausalMask => rows("block_causal_mask", Rows(|batch| batch.block_causal_mask())),
@@ -78,8 +78,8 @@ impl BatchField {
             Self::MaxSeqlen => both("max_seqlen", Rows(|batch| batch.longest(doc_lens))),
             Self::MaxSeqlenRows => rows("max_seqlen_rows", Rows(|batch| batch.longest_by_row(padded_lengths))),
             Self::NextIds => rows("next_ids", Tokens(I64, NextIds)),
-            Self::PositionIds => both("position_ids", Tokens(I64, Positions(run_lengths))),
-            Self::PositionIdsRows => rows("position_ids_rows", Tokens(I64, Positions(padded_lengths))),
+            Self::PositionIds => both("position_ids", Tokens(I64, Positions)),
+            Self::PositionIdsRows => rows("position_ids_rows", Tokens(I64, PositionsIn(padded_lengths))),
             Self::SegmentIds => both("segment_ids", Tokens(I32, Runs(segment_number))),
             Self::SeqIdx => both("seq_idx", Tokens(I32, Runs(segment_index))),
             Self::ShiftedLabels => both("shifted_labels", Tokens(I64, Labels(1))),

@@ -14,8 +14,10 @@ pub(in crate::epoch) enum TokenView {
     Loss(usize),
     /// The id after it; 0 at the end and before a pad.
     NextIds,
-    /// Its position in the part of the row that it is in.
-    Positions(fn(&RowShape) -> Vec<i32>),
+    /// Its position in its segment, or in its run of pads.
+    Positions,
+    /// Its position in the part of the row that it is in, by the lengths of these.
+    PositionsIn(fn(&RowShape) -> Vec<i32>),
     /// A number, by that of its segment, if it is in any, and whether it is a pad.
     Runs(fn(Option<u32>, bool) -> i32),
 }
@@ -35,7 +37,10 @@ impl TokenView {
                 append_loss(shape, trained, shift, nothing, |of| T::weight(of.weight), out);
             }
             Self::NextIds => append_next_ids(shape, ids, out),
-            Self::Positions(lengths) => {
+            Self::Positions => {
+                shape.for_each_run(|run| out.extend((0..run.length.cast_signed()).map(T::of)));
+            }
+            Self::PositionsIn(lengths) => {
                 lengths(shape).into_iter().for_each(|length| out.extend((0..length).map(T::of)));
             }
             Self::Runs(number) => {
@@ -51,8 +56,7 @@ fn append_next_ids<T: TensorElement>(shape: &RowShape, ids: &[u32], out: &mut Ve
     for span in &shape.spans {
         // The first position of a row follows none.
         let place = span.start.max(1) as usize..span.end() as usize;
-        let before = out.get_mut(begin + place.start - 1..begin + place.end - 1);
-        let ids = ids.get(place).unwrap_or_default();
-        before.unwrap_or_default().iter_mut().zip(ids).for_each(|(out, id)| *out = T::id(*id));
+        let before = out.iter_mut().skip(begin + place.start - 1);
+        before.zip(ids.get(place).unwrap_or_default()).for_each(|(out, id)| *out = T::id(*id));
     }
 }
