@@ -11,8 +11,12 @@ pub(super) fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// The text of a file that people write, such as a recipe, a list of words, weights.
 pub(super) fn read_text(path: &Path) -> anyhow::Result<String> {
-    decode_text(&path.display().to_string(), read_bytes(path)?)
-        .map_err(|error| anyhow::anyhow!("{error}"))
+    decoded_text(&path.display().to_string(), read_bytes(path)?)
+}
+
+/// The text of bytes that people wrote, which an error calls by a name.
+pub(super) fn decoded_text(name: &str, bytes: Vec<u8>) -> anyhow::Result<String> {
+    decode_text(name, bytes).map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 /// Writes a file, replacing any that is there: whole, or the old one stays.

@@ -2,13 +2,13 @@
 
 use super::shell;
 use super::sql_answer::{AnswerFile, AnswerFormat, SqlFileReport, StatementScope, print_answer};
+use crate::cli::files::decoded_text;
 use crate::cli::output::{self, Output};
 use crate::cli::record::RecordArgs;
 use crate::cli::verb::{CorpusPath, PythonMethod, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Context;
 use corpusdb::query::{PrintFormat, Script, ScriptEnd, ScriptStatement, SqlQuery};
-use corpusdb::text_file::decode_text;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};
@@ -201,7 +201,7 @@ fn read(from: impl Read, name: &str) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     from.take(MOST + 1).read_to_end(&mut bytes).with_context(|| format!("reading {name}"))?;
     anyhow::ensure!(bytes.len() as u64 <= MOST, "{name} has more than {MOST} bytes of SQL: cut it");
-    decode_text(name, bytes).map_err(|error| anyhow::anyhow!("{error}"))
+    decoded_text(name, bytes)
 }
 
 impl ScriptFile {
