@@ -15,9 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use store::{
-    LiveTable, OutputKind, StoreError, StoredRow, TracePart, TraceRun, View, format_version,
-};
+use store::{LiveTable, OutputKind, StoredRow, TracePart, TraceRun, View, format_version};
 
 /// Findings, and documents with what they share, that are listed; the rest is counted.
 const LISTED: usize = 1000;
@@ -208,7 +206,7 @@ struct CertifiedDocument<'a> {
 /// # Errors
 /// [`Error`] when rows cannot be read or the file cannot be written.
 pub fn write_certificate(view: &View, certificate: &Certificate, path: &Path) -> Result<(), Error> {
-    let failed = |error: io::Error| StoreError::from(IoError::of("writing", path)(error));
+    let failed = |error: io::Error| Error::from(IoError::of("writing", path)(error));
     let refused = |error: OutputError| Error::new(ErrorKind::Failed, error);
     let json = |error: serde_json::Error| failed(error.into());
     let mut out = OutputFile::judge(path).and_then(OutputFile::create).map_err(refused)?;
@@ -538,7 +536,7 @@ fn search_files(
 }
 
 fn files_below(directory: &Path, paths: &mut Vec<PathBuf>) -> Result<(), Error> {
-    let failed = |error: io::Error| StoreError::from(IoError::of("reading", directory)(error));
+    let failed = |error: io::Error| Error::from(IoError::of("reading", directory)(error));
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let kind = entry.file_type().map_err(failed)?;
@@ -557,13 +555,13 @@ fn search_file(
     group: &mut TraceGroup,
     context: &Context<'_>,
 ) -> Result<Option<SearchedFile>, Error> {
-    let failed = |error: io::Error| StoreError::from(IoError::of("reading", path)(error));
+    let failed = |error: io::Error| Error::from(IoError::of("reading", path)(error));
     let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
     let mut file = match File::open(path) {
         Ok(file) => file,
         // RocksDB deletes a table that is none any more when it likes.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error).into()),
+        Err(error) => return Err(failed(error)),
     };
     let mut hasher = blake3::Hasher::new();
     let mut buffer: Vec<u8> = Vec::with_capacity(BLOCK + CARRIED);
