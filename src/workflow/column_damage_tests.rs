@@ -14,7 +14,8 @@ fn without_columns() -> CountedCorpus {
     let place = CountedCorpus::new(DedupMode::Witness, 20);
     let mut writer = place.writer();
     place.ingest(&mut writer, &alike(5));
-    writer.remove(&[0].into_iter().collect(), false, &Context::new()).unwrap();
+    writer.create_snapshot("before").unwrap();
+    writer.remove(&[10].into_iter().collect(), false, &Context::new()).unwrap();
     drop(writer);
     let faults = [CheckFault { place: "columns".to_owned(), what: "of a test".to_owned() }];
     let memory = MemoryBudget::within(32 << 20);
@@ -29,9 +30,12 @@ fn without_columns() -> CountedCorpus {
 
 type Question = (&'static str, fn(&mut CorpusWriter) -> Result<(), Error>);
 
-const QUESTIONS: [Question; 7] = [
+const QUESTIONS: [Question; 8] = [
     ("stats", |writer| writer.corpus().stats(DocumentFilter::default()).map(drop)),
     ("matrix", |writer| writer.corpus().duplicates_matrix(&["source".to_owned()], None).map(drop)),
+    ("difference of snapshots", |writer| {
+        writer.corpus().snapshot_diff("before", None, None).map(drop)
+    }),
     ("texts by SQL", |writer| {
         for batch in writer.corpus().sql("SELECT text FROM documents")? {
             batch?;

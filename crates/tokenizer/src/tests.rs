@@ -362,7 +362,9 @@ fn plain_ones_of_sentencepiece_are_text_and_of_a_filter_refused() {
     let plain = std::slice::from_ref(&(8..11));
     let (ids, offsets) =
         tokenizer.encoder().encode_beside_plain("<a> <b> <c>", plain).expect("encodes");
-    assert_eq!(ids.len(), offsets.len());
+    let of = |special: &str| tokenizer.token_to_id(special).expect("is known");
+    assert_eq!((&ids[..2], &offsets[..2]), (&[of("<a>"), of(" <b>")][..], &[(0, 4), (3, 7)][..]));
+    assert!(ids.len() == offsets.len() && !ids.contains(&of("<c>")), "{ids:?}");
     // Where a normaliser leaves out what stands for the others, nothing is given.
     let filter = json!({"normalizer": {"type": "Replace", "pattern": {"Regex": "[\\x{fdd0}-\\x{fdef}\\x{f0000}-\\x{ffffd}]"}, "content": ""}});
     let json = with_specials(TURNS, &filter, &json!({"normalized": true}));
