@@ -161,12 +161,26 @@ class Tokenizers:
             call("tokenizer analyse", self._handle, progress=progress, names=names, **options)
         )
 
-    def export(self, name: str, file: str | os.PathLike[str], *, originals: bool = False) -> None:
+    def export(
+        self,
+        name: str,
+        file: str | os.PathLike[str],
+        *,
+        originals: bool = False,
+        pretrained: bool = False,
+        bos: str | None = None,
+        eos: str | None = None,
+        pad: str | None = None,
+        chat_template: str | os.PathLike[str] | None = None,
+    ) -> None:
         """Writes a tokenizer to `file`: a SentencePiece model if the name ends in `.model`, otherwise `tokenizer.json`.
 
-        With `originals` it writes the files that the tokenizer was registered with, to the new directory `file`.
+        With `originals` it writes the files that the tokenizer was registered with, to the new directory `file`. With
+        `pretrained` it writes a new directory for `transformers.AutoTokenizer.from_pretrained`, with the special tokens
+        `bos`, `eos` and `pad` and the file `chat_template`, or else the template that wrote the stored conversations.
         """
-        call("tokenizer export", self._handle, name=name, file=file, originals=originals)
+        options = {"bos": bos, "eos": eos, "pad": pad, "chat_template": chat_template}
+        call("tokenizer export", self._handle, name=name, file=file, originals=originals, pretrained=pretrained, **options)
 
     def list(self) -> list[TokenizerReport]:
         """All tokenizers, with what is stored about each."""

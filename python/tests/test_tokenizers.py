@@ -140,3 +140,20 @@ def test_a_tokenizer_is_checked_analysed_and_exported(db: corpusdb.Corpus, tmp_p
     assert (tmp_path / "files" / "tokenizer.json").exists()
     with pytest.raises(corpusdb.BadTokenizer):
         db.tokenizers.export("own", tmp_path / "own.model")
+
+
+def test_a_directory_for_transformers_has_special_tokens_and_template(db: corpusdb.Corpus, tmp_path: Path) -> None:
+    (tmp_path / "chat.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
+    with pytest.raises(corpusdb.NotFound, match="no special token `<pad>`"):
+        db.tokenizers.export("own", tmp_path / "own", pretrained=True, pad="<pad>")
+    with pytest.raises(corpusdb.BadInput, match="pretrained"):
+        db.tokenizers.export("own", tmp_path / "own", eos="a")
+    assert not (tmp_path / "own").exists()
+    db.tokenizers.export("own", tmp_path / "own", pretrained=True, eos="a", chat_template=tmp_path / "chat.jinja")
+    config = json.loads((tmp_path / "own" / "tokenizer_config.json").read_text())
+    assert config == {
+        "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False, "eos_token": "a"
+    }
+    db.tokenizers.export("own", tmp_path / "tokenizer.json")
+    assert (tmp_path / "own" / "tokenizer.json").read_bytes() == (tmp_path / "tokenizer.json").read_bytes()
+    assert (tmp_path / "own" / "chat_template.jinja").read_text() == (tmp_path / "chat.jinja").read_text()

@@ -109,6 +109,7 @@ pub use planning::{LeftOut, LeftOutReason};
 pub(crate) use planning::{
     PlanExtension, PlanInputs, TokenAligner, extend, plan, removed_since, undecided,
 };
+pub(crate) use recipe::special_ids;
 pub use recipe::{Format, Recipe, ResolvedRecipe, SpecialIds};
 pub(crate) use run::refuse_purged;
 pub use stream::{

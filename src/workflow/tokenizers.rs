@@ -1,17 +1,59 @@
-//! Registers, trains, extends and drops tokenizers, with the ids of stored documents and the plans that need them.
+//! Registers, trains, extends, drops and writes tokenizers, with the ids of stored documents and the plans that need them.
 
-use crate::corpus::CorpusWriter;
+use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{
     self, ExtendedTokenizer, ExtensionRecord, ExtensionSource, TokenizerReport, TrainedTokenizer,
     TrainingRecord, TrainingResult, TrainingTexts,
 };
 use crate::decide::LoadedTokenizer;
-use crate::epoch;
+use crate::epoch::{self, recipe::SpecialTokens};
 use crate::ingest;
 use model::{Context, Error};
 use serde_json::Value;
 use store::TokenizerRecord;
-use tokenizer::{TokenizerError, TokenizerRegistration, TrainOptions};
+use tokenizer::{
+    PretrainedSettings, TokenizerError, TokenizerRegistration, TrainOptions, stored_vocabulary,
+    to_pretrained,
+};
+
+impl Corpus {
+    /// The files of a directory from which `AutoTokenizer.from_pretrained` of transformers loads a tokenizer, by name.
+    /// Without a `chat_template` it has the one that wrote the stored conversations.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error`] for a special token that the tokenizer does not have, and where several
+    /// templates wrote conversations and none is given.
+    pub fn pretrained_tokenizer(
+        &self,
+        name: &str,
+        specials: &SpecialTokens,
+        chat_template: Option<String>,
+    ) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let json = self.tokenizer_json(name)?;
+        let (_, record) = self.tokenizer_record(name)?;
+        epoch::special_ids(&stored_vocabulary(&json, &record.backend)?, specials)?;
+        let chat_template = match chat_template {
+            Some(template) => Some(template),
+            None => {
+                let mut stored = self.view().templates()?;
+                if stored.len() > 1 {
+                    let message = format!("{} chat templates wrote conversations", stored.len());
+                    let hint = "give the one of this tokenizer: `chat_template=`";
+                    return Err(Error::bad_input(message).with_hint(hint));
+                }
+                stored.pop()
+            }
+        };
+        let SpecialTokens { bos, eos, pad } = specials;
+        let settings = PretrainedSettings {
+            bos: bos.as_deref(),
+            eos: eos.as_deref(),
+            pad: pad.as_deref(),
+            chat_template: chat_template.as_deref(),
+        };
+        Ok(to_pretrained(&json, &settings)?)
+    }
+}
 
 impl CorpusWriter {
     /// Registers a tokenizer under `name` and encodes all kept documents; see [`CorpusWriter::register`].

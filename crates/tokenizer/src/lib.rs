@@ -29,6 +29,7 @@ pub use check::{
     CheckCase, CheckSubject, CheckVerdict, EncoderLibrary, TokenizerCheck, check,
     library_difference,
 };
+pub use convert::to_pretrained::{PretrainedSettings, to_pretrained};
 pub use convert::to_sentencepiece::{WrittenModel, to_sentencepiece};
 pub use convert::{
     ConvertedTokenizer, TokenizerInput, convert, from_vocab_and_merges, original_model,

@@ -12,7 +12,9 @@ import pytest
 import trl
 from epochs import planned, run, words
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+import corpusdb
 
 #: Templates that TRL publishes with marks around what the assistant generates.
 TEMPLATES = [
@@ -98,3 +100,23 @@ def test_what_is_trained_on_is_transformers_mask(name: str, tmp_path: Path) -> N
             assert batch["label_mask"][0].tolist() == [False, *mask[1:]], key
             assert any(mask)
     assert not wanted
+
+
+def test_a_pretrained_directory_is_what_auto_tokenizer_loads(tmp_path: Path) -> None:
+    template = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    chats = conversations()
+    with corpusdb.create(tmp_path / "corpus") as w:
+        (tmp_path / "chat.jinja").write_text(template)
+        records = [{"id": str(n), "messages": chat} for n, chat in enumerate(chats)]
+        w.ingest(records, source="chats", id_field="id", chat="messages", chat_template=tmp_path / "chat.jinja")
+        w.tokenizers.train("own", vocab_size=400, specials=["<|im_start|>", "<|im_end|>", "<pad>"])
+        w.tokenizers.export("own", tmp_path / "own", pretrained=True, eos="<|im_end|>", pad="<pad>")
+    loaded = AutoTokenizer.from_pretrained(tmp_path / "own")
+    with corpusdb.open(tmp_path / "corpus") as db:
+        own = db.tokenizers["own"]
+        assert (loaded.eos_token, loaded.pad_token) == ("<|im_end|>", "<pad>")
+        assert [loaded.eos_token_id] == own.encode("<|im_end|>", specials=True).tolist()
+        assert len(loaded) == own.vocab_size
+        for chat in chats:
+            text = loaded.apply_chat_template(chat, tokenize=False)
+            assert loaded.encode(text, add_special_tokens=False) == own.encode(text, specials=True).tolist()

@@ -38,6 +38,7 @@ mod sql_answer;
 mod stats;
 mod tokenizer;
 mod tokenizer_analyse;
+mod tokenizer_export;
 mod tokenizer_text;
 mod tokenizer_train;
 mod who;
@@ -86,7 +87,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<tokenizer::TokenizerDiffArgs>(),
     entry::<tokenizer_analyse::TokenizerAnalyseArgs>().defaults_of::<AnalyseOptions>(),
     entry::<tokenizer::TokenizerCheckArgs>(),
-    entry::<tokenizer::TokenizerExportArgs>(),
+    entry::<tokenizer_export::TokenizerExportArgs>(),
     entry::<tokenizer::TokenizerBackfillArgs>(),
     entry::<tokenizer::TokenizerDropArgs>(),
     entry::<tokenizer::TokenizerListArgs>(),

@@ -1,23 +1,20 @@
-//! `corpusdb tokenizer`: registers tokenizers, encodes by them, shows, compares, checks, exports and drops them.
+//! `corpusdb tokenizer`: registers tokenizers, encodes by them, shows, compares, checks and drops them.
 
 use super::ingest::{print_engines, print_refused};
-use crate::cli::files::{read_bytes, write_file};
+use crate::cli::files::read_bytes;
 use crate::cli::output::{self, Output};
-use crate::cli::session::on_disk;
 use crate::cli::verb::{
     ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
 };
 use anyhow::Context as _;
 use corpusdb::curate::{TokenizerDetails, TokenizerReport};
-use corpusdb::export::OutputFile;
-use corpusdb::show::{count, number, size};
+use corpusdb::show::{count, number};
 use corpusdb::tokenizer::{
     CheckVerdict, TokenizerCheck, TokenizerInput, TokenizerRegistration, VocabularyDiff, convert,
 };
 use corpusdb::{Corpus, CorpusWriter};
 use serde::Serialize;
 use serde_json::Value;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Register a tokenizer and encode the kept documents.
@@ -494,100 +491,5 @@ fn print_check(checked: &CheckedTokenizer, out: &mut Output) {
             "  FAULT   stored ids: those of document {document} differ from those of its text"
         )),
         None => out.line("  ok      stored ids: those of a sample equal those of the texts"),
-    }
-}
-
-/// Write a tokenizer to a file: tokenizer.json, or a SentencePiece .model.
-///
-/// A name that ends in .model gets a SentencePiece model (of a BPE on characters or a Unigram), any other name the
-/// tokenizer.json; - prints the latter.
-#[derive(clap::Args)]
-pub(super) struct TokenizerExportArgs {
-    /// The tokenizer.
-    name: String,
-    /// The file to write.
-    #[arg(value_parser = on_disk())]
-    file: PathBuf,
-    /// Write the files from which it was registered, unchanged, to the new directory `file`.
-    #[arg(long)]
-    originals: bool,
-}
-
-/// A tokenizer that was written to files.
-#[derive(Serialize, schemars::JsonSchema)]
-pub(super) struct TokenizerExportReport {
-    /// The tokenizer.
-    name: String,
-    /// The file, or the directory.
-    to: String,
-    /// Bytes that were written.
-    bytes: u64,
-    /// Whether the file went to standard output.
-    #[serde(skip)]
-    is_streamed: bool,
-}
-
-impl Verb for TokenizerExportArgs {
-    const PATH: &str = "tokenizer export";
-    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.tokenizers.export");
-    const EXAMPLES: &[&str] = &[
-        "corpusdb tokenizer export crawl own-32k tokenizer.json",
-        "corpusdb tokenizer export crawl multi multi.model",
-        "corpusdb tokenizer export crawl gpt2 files/ --originals",
-    ];
-    type On = Corpus;
-    type Report = TokenizerExportReport;
-
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let (file, mut is_streamed) = (&self.file, false);
-        let bytes = if self.originals {
-            let files = corpus.tokenizer_originals(&self.name)?;
-            // Checks that may fail come before the directory is made.
-            for (name, _) in &files {
-                OutputFile::judge(&file.join(name))?;
-            }
-            std::fs::create_dir(file)
-                .with_context(|| format!("making the new directory {}", file.display()))?;
-            for (name, bytes) in &files {
-                write_file(&file.join(name), bytes)?;
-            }
-            files.iter().map(|(_, bytes)| bytes.len()).sum()
-        } else if file.extension().is_some_and(|end| end == "model") {
-            let model = corpus.sentencepiece_model(&self.name)?;
-            if let Some(text) = &model.rounded {
-                call.note(&format!(
-                    "SentencePiece adds scores in 32 bits: of two ways with nearly equal scores it may take the other, as on {text}"
-                ));
-            }
-            write_file(file, &model.bytes)?;
-            model.bytes.len()
-        } else {
-            let json = corpus.tokenizer_json(&self.name)?;
-            if let Some(text) = corpus.tokenizer_json_difference(&self.name)? {
-                call.note(&format!(
-                    "by this file the tokenizers library gives other ids than SentencePiece, as on {text}; give other programs NAME.model"
-                ));
-            }
-            is_streamed = file == Path::new("-") && call.session.is_some();
-            match is_streamed {
-                true => output::stdout().write_all(&json)?,
-                false => write_file(file, &json)?,
-            }
-            json.len()
-        };
-        let to = file.to_string_lossy().into_owned();
-        Ok(TokenizerExportReport { name: self.name, to, bytes: bytes as u64, is_streamed })
-    }
-}
-
-impl Report for TokenizerExportReport {
-    const TYPE: &'static str = "tokenizer_export";
-
-    fn print(&self, out: &mut Output) {
-        out.line(format!("{}: {}", self.to, size(self.bytes)));
-    }
-
-    fn is_streamed(&self) -> bool {
-        self.is_streamed
     }
 }

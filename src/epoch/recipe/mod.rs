@@ -36,7 +36,7 @@ pub use sources::{
     DrawsFrom, MixMethod, MixRecipe, MixUnit, SchedulePoint, SourcePack, SourceRecipe,
 };
 pub use special::SpecialIds;
-pub(super) use special::special_ids;
+pub(crate) use special::special_ids;
 
 use crate::epoch::error::EpochError;
 pub use crate::epoch::mix::Ramp;

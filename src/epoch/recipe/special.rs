@@ -23,7 +23,7 @@ pub struct SpecialIds {
 ///
 /// # Errors
 /// [`EpochError::Unknown`] for a token that is neither added nor in the vocabulary.
-pub(in crate::epoch) fn special_ids(
+pub(crate) fn special_ids(
     vocabulary: &Vocabulary,
     specials: &SpecialTokens,
 ) -> Result<SpecialIds, EpochError> {

@@ -142,6 +142,11 @@ fn tokenizer_for_a_language() {
 }
 
 #[test]
+fn minhash_step_by_step() {
+    run_tutorial("minhash-step-by-step.md");
+}
+
+#[test]
 fn dedup_on_a_cluster() {
     run_tutorial("dedup-on-a-cluster.md");
 }

@@ -1,12 +1,14 @@
-//! Converts any published form of a tokenizer to one `tokenizer.json`, and back to a SentencePiece model.
+//! Converts any published form of a tokenizer to one `tokenizer.json`, and back to files of others.
 //!
 //! [`detect_kind`] tells what bytes are, so that a file given as another is named in the error; then one converter for
 //! each kind: the canonical form of tokenizers 1.0 (`file::version2`), GPT-2's vocab.json and merges.txt (here), a
 //! SentencePiece `.model` (`from_sentencepiece`), tiktoken ranks and a split pattern (`tiktoken`). The user's files are
-//! kept beside the result, as given.
+//! kept beside the result, as given. The way back: a SentencePiece model (`to_sentencepiece`), a directory for
+//! transformers (`to_pretrained`).
 
 mod from_sentencepiece;
 mod tiktoken;
+pub(crate) mod to_pretrained;
 pub(crate) mod to_sentencepiece;
 
 #[cfg(test)]

@@ -159,6 +159,16 @@ impl TokenizerFile {
         }
     }
 
+    /// The token for what no other token spells.
+    pub(crate) fn unknown_token(&self) -> Option<&str> {
+        let by_id = || {
+            let unknown = self.model().get("unk_id")?.as_u64()?;
+            let mut entries = self.vocabulary_entries().into_iter();
+            entries.find(|(_, id)| *id == unknown).map(|(token, _)| token)
+        };
+        self.model_text("unk_token").filter(|token| !token.is_empty()).or_else(by_id)
+    }
+
     /// Tokens added to the model's own, in the order of the file.
     pub(crate) fn added_tokens(&self) -> impl Iterator<Item = AddedTokenEntry<'_>> {
         let list = self.json.get("added_tokens").and_then(Value::as_array).into_iter().flatten();
