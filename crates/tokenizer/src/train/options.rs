@@ -116,9 +116,11 @@ pub struct TrainOptions {
     /// The Unicode normal form applied to texts first.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub normalizer: UnicodeForm,
-    /// Share of the characters of the texts that become tokens; the rarest ones are left out. By default 0.9995.
+    /// Share of the characters of the texts, in each group, that become tokens; the rarest ones are left out. By default
+    /// 0.9995.
     ///
-    /// Byte-level BPE does not need it: it has all characters as bytes.
+    /// By default a character that is one in 10,000 of a group's text is a token too. Byte-level BPE does not need it: it
+    /// has all characters as bytes.
     #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE"))]
     pub character_coverage: Option<f64>,
     /// The lowest count at which a pair becomes a token (BPE, WordPiece), after weighting.

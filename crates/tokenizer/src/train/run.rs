@@ -14,7 +14,7 @@ use super::layout::{END, layout_parts, pretokenizer_file};
 use super::options::{ModelLayout, TrainOptions};
 use super::report::{self, RoundTrip, TrainReport};
 use super::trainers;
-use super::weigh::{DEFAULT_COVERAGE, covering, cut, prune, scale_to_limit, weigh};
+use super::weigh::{characters, cut, prune, scale_to_limit, weigh};
 
 /// Distinct words that are trained on at most: the BPE trainer needs one to two kilobytes for each.
 const MAX_WORDS: usize = 1 << 20;
@@ -188,8 +188,7 @@ pub(super) fn trainer_input(
     let required = required(form, &reserved, &seeds);
     let mut kept = None;
     if form != ModelLayout::ByteLevel {
-        let coverage = options.character_coverage.unwrap_or(DEFAULT_COVERAGE);
-        let mut characters = covering(&weighed.words, coverage);
+        let mut characters = characters(table, &weighed, options.character_coverage);
         // A text with one is rare, and no SentencePiece model can have a piece for it.
         if matches!(form, ModelLayout::Characters | ModelLayout::Unigram) {
             characters.remove(&'\0');
@@ -203,7 +202,14 @@ pub(super) fn trainer_input(
     // The mark itself in a text: no merge may make of it what ends a word.
     apart.extend((form == ModelLayout::WordEnds).then(|| END.to_owned()));
     let mut words = cut(&weighed.words, kept.as_ref(), &apart, form);
+    let before = (form != ModelLayout::ByteLevel).then(|| characters_of(&words));
     let pruned = prune(&mut words, most_words(form, limit));
+    if let Some(before) = before.filter(|_| pruned.0 > 0) {
+        // Each is to be a token, though all its words went.
+        for lost in before.difference(&characters_of(&words)) {
+            words.insert(lost.to_string(), 1);
+        }
+    }
     if form == ModelLayout::ByteLevel {
         words = spelled(&words, &splitter);
     }
@@ -214,7 +220,7 @@ pub(super) fn trainer_input(
         }
     }
     let scale = scale_to_limit(&mut words, form);
-    let used: BTreeSet<char> = words.keys().flat_map(|word| word.chars()).collect();
+    let used = characters_of(&words);
     let characters = match form {
         ModelLayout::ByteLevel => byte_characters().len(),
         ModelLayout::Characters | ModelLayout::WordEnds | ModelLayout::WordPiece => used.len(),
@@ -270,6 +276,10 @@ fn required(form: ModelLayout, reserved: &[String], seeds: &[String]) -> Vec<cha
         }
     };
     required.into_iter().collect()
+}
+
+fn characters_of(words: &BTreeMap<String, u64>) -> BTreeSet<char> {
+    words.keys().flat_map(|word| word.chars()).collect()
 }
 
 /// Words in the characters that stand for their bytes.

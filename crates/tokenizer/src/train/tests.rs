@@ -392,6 +392,50 @@ fn groups_are_counted_apart_and_measured() {
     assert_eq!(serde_json::from_str::<TrainOptions>(&json).unwrap(), even);
 }
 
+/// The letters of a small group are rare among all: left out with the default coverage, they had no token.
+#[test]
+fn characters_are_covered_in_every_group() {
+    let options = options("byte-fallback");
+    let mut options = TrainOptions { character_coverage: None, ..options };
+    let mut counter = PretokenCounter::new(&pretokenizer_file(&options).unwrap(), 2, 1000).unwrap();
+    (0..2000).for_each(|_| counter.add_text(0, "the lazy dog and the quick fox").unwrap());
+    counter.add_text(1, "ჩემი ენა მცირეა").unwrap();
+    let table = counter.finish();
+    let names = ["en".to_owned(), "ka".to_owned()];
+    let report = train(&table, &names, &options, &Context::new()).unwrap();
+    let tokenizer = Tokenizer::load(&report.json, &[]).unwrap();
+    for letter in ["ჩ", "ე", "მ", "ი", "ნ", "ა", "ც", "რ"] {
+        assert!(tokenizer.token_to_id(letter).is_some(), "{letter}");
+    }
+    assert_eq!(report.report.groups[1].character_coverage, 1.0);
+    // A group that is left out covers nothing; a coverage is that of each group.
+    options.weights.insert("ka".to_owned(), 0.0);
+    let without = train(&table, &names, &options, &Context::new()).unwrap();
+    assert_eq!(without.report.groups[1].character_coverage, 0.0);
+    options.weights.clear();
+    options.character_coverage = Some(0.5);
+    let half = train(&table, &names, &options, &Context::new()).unwrap().report;
+    for group in half.groups {
+        assert!((0.5..0.8).contains(&group.character_coverage), "{}", group.character_coverage);
+    }
+}
+
+/// A character lost its token with the rarest words, and its coverage said otherwise.
+#[test]
+fn characters_of_pruned_words_are_tokens() {
+    let options = TrainOptions { character_coverage: Some(1.0), ..options("unigram") };
+    let many = (0..1_u32 << 18).map(|n| (format!("▁{n:x}").into(), 2));
+    let words: BTreeMap<Box<str>, u64> = many.chain([("▁語".into(), 1)]).collect();
+    let table = PretokenTable {
+        groups: vec![words],
+        masses: vec![TextTotals::default()],
+        sampled_one_in: 1,
+    };
+    let input = run::trainer_input(&table, &names(), &options).unwrap();
+    assert_eq!(input.words.get("語"), Some(&1));
+    assert!(input.words.len() <= (1 << 18) + 1);
+}
+
 /// What balancing is for: the language of few texts is cut into fewer tokens.
 #[test]
 fn evening_out_serves_the_smaller_group() {

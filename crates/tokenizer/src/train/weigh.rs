@@ -102,24 +102,62 @@ fn to_whole(value: f64) -> u64 {
 }
 
 /// Coverage where none is asked for: SentencePiece's default for languages with many characters.
-pub(super) const DEFAULT_COVERAGE: f64 = 0.9995;
+const DEFAULT_COVERAGE: f64 = 0.9995;
 
-/// The fewest characters that make up the share `coverage` of all but those that stand for spaces,
-/// commonest first, equals by code.
-pub(super) fn covering(words: &BTreeMap<&str, u64>, coverage: f64) -> BTreeSet<char> {
+/// One in so many characters of a group: such a character always has a token, unless a coverage is asked for.
+const COMMON: u128 = 10_000;
+
+/// The characters that become tokens: of one group the fewest that make up the share `coverage` of its weighted `words`;
+/// of several, those of each group that counts, since the letters of a small one are rare among all.
+pub(super) fn characters(
+    table: &PretokenTable,
+    weighed: &WeightedWords<'_>,
+    coverage: Option<f64>,
+) -> BTreeSet<char> {
+    let share = coverage.unwrap_or(DEFAULT_COVERAGE);
+    if let [_] = table.groups.as_slice() {
+        return covering(&counts(weighed.words.iter().map(|(word, count)| (*word, *count))), share);
+    }
+    let mut kept = BTreeSet::new();
+    for (group, weight) in table.groups.iter().zip(&weighed.weights) {
+        if *weight > 0.0 {
+            let counts = counts(group.iter().map(|(word, count)| (&**word, *count)));
+            kept.extend(covering(&counts, share));
+            if coverage.is_none() {
+                kept.extend(common(&counts));
+            }
+        }
+    }
+    kept
+}
+
+fn counts<'w>(words: impl Iterator<Item = (&'w str, u64)>) -> HashMap<char, u128> {
     let mut counts: HashMap<char, u128> = HashMap::new();
     for (word, count) in words {
         for character in word.chars() {
-            *counts.entry(character).or_default() += u128::from(*count);
+            *counts.entry(character).or_default() += u128::from(count);
         }
     }
+    counts
+}
+
+fn common(counts: &HashMap<char, u128>) -> impl Iterator<Item = char> {
+    let total: u128 = counts.values().sum();
+    let is_common = move |count: &u128| count.saturating_mul(COMMON) >= total;
+    counts.iter().filter(move |(_, count)| is_common(count)).map(|(character, _)| *character)
+}
+
+/// The fewest characters that make up the share `coverage` of all but those that stand for spaces,
+/// commonest first, equals by code.
+fn covering(counts: &HashMap<char, u128>, coverage: f64) -> BTreeSet<char> {
     if coverage >= 1.0 {
-        return counts.into_keys().collect();
+        return counts.keys().copied().collect();
     }
     let mut kept: BTreeSet<char> =
         SPACE_MARKER.chars().filter(|space| counts.contains_key(space)).collect();
+    let others = counts.iter().filter(|(character, _)| !kept.contains(character));
     let mut by_count: Vec<(char, u128)> =
-        counts.into_iter().filter(|(character, _)| !kept.contains(character)).collect();
+        others.map(|(character, count)| (*character, *count)).collect();
     by_count.sort_unstable_by(|(a, counted_a), (b, counted_b)| {
         counted_b.cmp(counted_a).then_with(|| a.cmp(b))
     });
@@ -355,7 +393,7 @@ mod alphabet_tests {
 
     #[test]
     fn the_commonest_characters_cover() {
-        let words = BTreeMap::from([("▁aab", 98), ("▁c", 1), ("▁é", 1)]);
+        let words = counts([("▁aab", 98), ("▁c", 1), ("▁é", 1)].into_iter());
         let all = covering(&words, 1.0);
         assert_eq!(all.iter().collect::<String>(), "abcé▁");
         let most = covering(&words, 0.98);
@@ -363,7 +401,7 @@ mod alphabet_tests {
         let group = BTreeMap::from([("▁aab".into(), 1), ("é".into(), 1)]);
         assert!((coverage(&group, &most) - 0.75).abs() < 1e-12);
         // Equal counts: the lower code comes first.
-        let words = BTreeMap::from([("▁b", 10), ("▁a", 10)]);
+        let words = counts([("▁b", 10), ("▁a", 10)].into_iter());
         assert_eq!(covering(&words, 0.5).iter().collect::<String>(), "a▁");
     }
 
