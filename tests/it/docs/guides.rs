@@ -142,6 +142,21 @@ fn tokenizer_for_a_language() {
 }
 
 #[test]
+fn length_grouped_batches() {
+    run_tutorial("length-grouped-batches.md");
+}
+
+#[test]
+fn packed_rows() {
+    run_tutorial("packed-rows.md");
+}
+
+#[test]
+fn remove_padding() {
+    run_tutorial("remove-padding.md");
+}
+
+#[test]
 fn minhash_step_by_step() {
     run_tutorial("minhash-step-by-step.md");
 }
