@@ -13,17 +13,29 @@
 //! # Ok::<(), corpusdb::Error>(())
 //! ```
 
+use model::invariant::at;
 use model::{Error, MersenneTwister};
 use std::cmp::Reverse;
 
 /// From this many elements on, torch (since 2.7) draws 64 bits an element: `UINT32_MAX / 20`.
 pub const WIDE: u64 = 214_748_364;
 
+/// Bytes of the state that `torch.Generator.get_state` gives on the CPU, since torch 1.6: numbers of 64 bits, little-endian.
+/// They are the seed; the words of the block that are left, and a flag above them; the next word; the block, a word of 32
+/// bits each; and what the normal distribution keeps.
+const STATE_BYTES: usize = 5056;
+
+/// Words of a block.
+const BLOCK: usize = 624;
+
+/// Places that are drawn before their elements are exchanged, so that no exchange waits for a division.
+const AHEAD: usize = 256;
+
 /// `torch.Generator` on the CPU: a 32-bit Mersenne Twister (MT19937).
 ///
 /// Keeps its place, so a sampler that holds one generator over many epochs is reproduced by calling
 /// [`Generator::randperm`] or [`Generator::length_grouped_indices`] once an epoch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generator(MersenneTwister);
 
 impl Generator {
@@ -31,6 +43,55 @@ impl Generator {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(MersenneTwister::new(low_half(seed)))
+    }
+
+    /// The generator whose `get_state` gave these bytes.
+    ///
+    /// # Errors
+    /// Bytes that are no state of torch's generator of the CPU.
+    pub fn of_state(state: &[u8]) -> Result<Self, Error> {
+        let numbers: Vec<u64> =
+            state.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        let found = match numbers.as_slice() {
+            [_, left, _, words @ ..] if state.len() == STATE_BYTES => {
+                let words: Vec<u32> =
+                    words.iter().take(BLOCK).map(|word| low_half(*word)).collect();
+                // A block of which a word is left ends at the next draw, as does the one before the first.
+                let drawn = (BLOCK + 1).checked_sub(index(u64::from(low_half(*left))));
+                drawn
+                    .filter(|drawn| *drawn > 0)
+                    .and_then(|drawn| MersenneTwister::resumed(&words, drawn))
+            }
+            _ => None,
+        };
+        found.map(Self).ok_or_else(|| {
+            let bytes = state.len();
+            Error::bad_input(format!(
+                "{bytes} bytes are not the state of a torch.Generator of the CPU, from which permutations are drawn; \
+                 give its `get_state()`"
+            ))
+        })
+    }
+
+    /// Puts its place into bytes of `get_state`, for `set_state`. What is not its place stays, and so do all where it
+    /// stands as they say.
+    ///
+    /// # Errors
+    /// As [`Generator::of_state`].
+    pub fn put_state(&self, state: &mut [u8]) -> Result<(), Error> {
+        if Self::of_state(state)? == *self {
+            return Ok(());
+        }
+        let (words, drawn) = self.0.place();
+        if let [_, left, next, block @ ..] = state.as_chunks_mut().0 {
+            let flag = u64::from_le_bytes(*left) >> 32 << 32;
+            *left = (flag | (BLOCK + 1 - drawn) as u64).to_le_bytes();
+            *next = (drawn as u64).to_le_bytes();
+            for (bytes, word) in block.iter_mut().zip(words) {
+                *bytes = u64::from(*word).to_le_bytes();
+            }
+        }
+        Ok(())
     }
 
     /// The next 32 bits of the stream, the same as `numpy.random.RandomState(seed)` draws.
@@ -54,12 +115,20 @@ impl Generator {
 
     fn shuffle_forward(&mut self, n: u64) -> Vec<u64> {
         let mut order: Vec<u64> = (0..n).collect();
-        let mut rest = order.as_mut_slice();
-        while rest.len() > 1 {
-            let left = rest.len() as u64;
-            let drawn = u64::from(self.next_u32()) % left;
-            rest.swap(0, index(drawn));
-            rest = rest.split_at_mut(1).1;
+        let last = order.len().saturating_sub(1);
+        let mut drawn = Vec::with_capacity(AHEAD);
+        for begin in (0..last).step_by(AHEAD) {
+            let places = begin..last.min(begin + AHEAD);
+            drawn.clear();
+            drawn.extend(
+                places
+                    .clone()
+                    .zip((1..=low_half(n - begin as u64)).rev())
+                    .map(|(at, left)| at + index(u64::from(self.next_u32() % left))),
+            );
+            for (at, other) in places.zip(&drawn) {
+                order.swap(at, *other);
+            }
         }
         order
     }
@@ -101,17 +170,24 @@ impl Generator {
         }
         let size = multiple.saturating_mul(batch_size);
         let mut order = self.randperm(lengths.len() as u64);
-        let length = |at: u64| lengths.get(index(at)).copied();
-        for mega_batch in order.chunks_mut(size) {
-            mega_batch.sort_by_key(|at| Reverse(length(*at)));
+        // Lengths beside their rows: a sort that looked each length up would wait for memory.
+        let mut rows = Vec::with_capacity(size.min(order.len()));
+        let mut longest: Option<(L, usize)> = None;
+        for (mega_batch, number) in order.chunks_mut(size).zip(0..) {
+            rows.clear();
+            rows.extend(mega_batch.iter().map(|row| (*at(lengths, index(*row)), *row)));
+            rows.sort_by_key(|(length, _)| Reverse(*length));
+            for (place, (_, row)) in mega_batch.iter_mut().zip(&rows) {
+                *place = *row;
+            }
+            // Among equal lengths the first wins.
+            let first = rows.first().map(|(length, _)| *length);
+            if let Some(first) = first.filter(|first| longest.is_none_or(|(most, _)| *first > most))
+            {
+                longest = Some((first, number * size));
+            }
         }
-        // Among equal lengths the first wins: the key falls with the place.
-        let longest = order
-            .iter()
-            .enumerate()
-            .step_by(size)
-            .max_by_key(|(place, at)| (length(**at), Reverse(*place)))
-            .map_or(0, |(place, _)| place);
+        let longest = longest.map_or(0, |(_, place)| place);
         if longest > 0 {
             order.swap(0, longest);
         }
@@ -159,8 +235,11 @@ mod tests {
     const SAMPLES: [u32; 12] = [3, 2, 5, 1, 4, 6, 7, 8, 3, 4, 1, 5];
 
     fn digest(order: &[u64]) -> String {
-        let bytes: Vec<u8> = order.iter().flat_map(|at| at.to_le_bytes()).collect();
-        blake3::hash(&bytes).to_hex()[..16].to_owned()
+        digest_of(&order.iter().flat_map(|at| at.to_le_bytes()).collect::<Vec<u8>>())
+    }
+
+    fn digest_of(bytes: &[u8]) -> String {
+        blake3::hash(bytes).to_hex()[..16].to_owned()
     }
 
     #[test]
@@ -171,6 +250,36 @@ mod tests {
         assert_eq!((2..=10_000).map(|_| generator.next_u32()).last(), Some(4_123_659_995));
         let same = |seed: u64| Generator::new(seed).next_u32();
         assert_eq!(same(42), same(42 + (1 << 32)));
+    }
+
+    /// The state that torch 2.15 gives, of which only the numbers before the block are short enough to stand here.
+    #[test]
+    fn states_of_torch_are_read_and_put() {
+        let mut state = vec![0; STATE_BYTES];
+        let begun = Generator::new(42);
+        let place = |state: &[u8]| (state[..24].to_vec(), digest_of(&state[24..]));
+        state[..13].copy_from_slice(&[42, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
+        for (bytes, word) in state[24..].chunks_exact_mut(8).zip(begun.0.place().0) {
+            bytes.copy_from_slice(&u64::from(*word).to_le_bytes());
+        }
+        let first = state.clone();
+        let mut generator = Generator::of_state(&state).unwrap();
+        assert_eq!(generator, begun);
+        assert_eq!(generator.randperm(1), [0]);
+        generator.put_state(&mut state).unwrap();
+        assert_eq!(state, first);
+        assert_eq!(generator.randperm(12), randperm(12, 42));
+        generator.put_state(&mut state).unwrap();
+        let after_11 = [42, 0, 0, 0, 0, 0, 0, 0, 102, 2, 0, 0, 1, 0, 0, 0, 11, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(place(&state), (after_11.to_vec(), "539f81af61953db5".to_owned()));
+        let mut same = Generator::of_state(&state).unwrap();
+        assert_eq!(same.randperm(2000), generator.randperm(2000));
+        same.put_state(&mut state).unwrap();
+        assert_eq!(place(&state).1, "1feabc025f91854a");
+        for wrong in [&state[..5048], &[0; STATE_BYTES], &[255; STATE_BYTES], &[]] {
+            let words = Generator::of_state(wrong).unwrap_err().to_string();
+            assert!(words.contains("not the state of a torch.Generator of the CPU"), "{words}");
+        }
     }
 
     #[test]
