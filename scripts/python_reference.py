@@ -143,7 +143,8 @@ def main():
     for name in reports:
         print("\n".join(of_report(name, getattr(corpusdb, name), fields)))
     print("## Kernel\n")
-    print(prose(kernel).split("\n\n", 1)[0] + "\n\n" + prose(kernel).split("\n\n")[1] + "\n")
+    # The example is indented, and stands in the how-to page.
+    print("\n\n".join(part for part in prose(kernel).split("\n\n") if not part.startswith(" ")) + "\n")
     for name in kernel.__all__:
         what = getattr(kernel, name)
         print(f"```python\ncorpusdb.kernel.{signature(name, what)}\n```\n\n{prose(what)}\n")
