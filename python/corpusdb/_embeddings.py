@@ -26,7 +26,9 @@ def start_new_rows(model: Any, path: str | os.PathLike[str]) -> int:
     Rows are set by id, since models may have more rows than tokens. Raises `corpusdb.BadInput` if the rows are too few.
     """
     new, old, weights, counts = _read_map(Path(path))
-    rows = int(max(new.max(), old.max())) + 1 if len(new) else 0
+    if len(new) == 0:
+        return 0
+    rows = int(max(new.max(), old.max())) + 1
     layers = [model]
     if hasattr(model, "get_input_embeddings"):
         if model.get_input_embeddings().weight.shape[0] < rows:

@@ -196,18 +196,19 @@ def length_grouped_indices(
 
 
 class SegmentArrays(NamedTuple):
-    """Rows of a packing, as arrays of int64: row `r` has the segments `row_offsets[r]` to before `row_offsets[r + 1]`.
+    """Rows of a packing, as arrays of int64: row `r` has the segments from `row_offsets[r]` to before `row_offsets[r + 1]`.
 
     With PyArrow, `pa.LargeListArray.from_arrays(rows.row_offsets, rows.documents)` is a list a row, without a copy.
+
+    * `row_offsets` (rows + 1): Where each row begins among the segments, leading 0, and their number.
+    * `documents` (segments): The document of each segment, as its index in `lengths`.
+    * `starts` (segments): The first token of each segment, within its document.
+    * `stops` (segments): The token behind its last one.
     """
 
-    #: Where each row begins among the segments, and their number: rows + 1.
     row_offsets: npt.NDArray[np.int64]
-    #: The document of each segment: its index in `lengths`.
     documents: npt.NDArray[np.int64]
-    #: The first token of each segment, within its document.
     starts: npt.NDArray[np.int64]
-    #: The token behind its last one.
     stops: npt.NDArray[np.int64]
 
 
@@ -224,7 +225,8 @@ def pack(
     them. `kind` is `best-fit` (the fewest rows; a document is cut only if it is longer than a row), `greedy` (in order; a
     new row if the next document does not fit), `concat` (in order, end to end, cut into full rows) or `none` (a document
     a row). `long` is what happens to a document longer than a row. No token is lost, unless `long` is `truncate` or
-    `drop`, and none is twice. Rows of `best-fit` come as they were filled: shuffle them.
+    `drop`, and none is twice; a rest that is an EOS alone, which a recipe leaves out, is a token like any other here. Rows
+    of `best-fit` come as they were filled: shuffle them.
 
     The answer has for each segment the document, and where in it the segment starts and stops:
 
@@ -240,22 +242,24 @@ def pack(
 
 
 class UnpadBatch(NamedTuple):
-    """The tokens of a batch that a mask keeps, row after row: `indices` and all behind it as flash-attn names them.
+    """The tokens of a batch that a mask keeps, row after row, under the names of flash-attn and transformers.
 
-    They are arrays, or tensors on the device of the mask if that is a tensor.
+    All but `max_seqlen` are arrays, or tensors on the device of the mask if that is a tensor.
+
+    * `aligned`: Each aligned array or tensor without its pads: tokens x the rest of its shape.
+    * `indices` (int64, tokens): Places of the tokens in the batch seen as one row.
+    * `cu_seqlens` (int32, rows + 1): Where the rows end among the tokens, leading 0. A row of pads is empty.
+    * `max_seqlen`: Tokens of the fullest row, a number.
+    * `position_ids` (int64, tokens): The position of each token in its row, from 0, pads not counted.
+    * `padded_position_ids` (int64, rows x width): The same for the batch with its pads, as verl's
+      `compute_position_id_with_mask`.
     """
 
-    #: Each aligned array or tensor without its pads: tokens x the rest of its shape.
     aligned: tuple[Any, ...]
-    #: Places of the tokens in the batch seen as one row (int64, tokens).
     indices: Any
-    #: Where the rows end among the tokens, leading 0 (int32, rows + 1). A row of pads is empty.
     cu_seqlens: Any
-    #: Tokens of the fullest row.
     max_seqlen: int
-    #: The position of each token in its row, from 0, pads not counted (int64, tokens).
     position_ids: Any
-    #: The same for the batch with its pads, as verl's `compute_position_id_with_mask` (int64, rows x width).
     padded_position_ids: Any
 
 

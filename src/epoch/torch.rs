@@ -13,7 +13,6 @@
 //! # Ok::<(), corpusdb::Error>(())
 //! ```
 
-use model::invariant::at;
 use model::{Error, MersenneTwister};
 use std::cmp::Reverse;
 
@@ -110,37 +109,44 @@ impl Generator {
     /// there on the inside-out shuffle with `n` draws of 64 bits, as torch does since 2.7 (before, the
     /// first for every `n`). Takes 8 bytes an element.
     pub fn randperm(&mut self, n: u64) -> Vec<u64> {
-        if n < WIDE { self.shuffle_forward(n) } else { self.inside_out(n) }
+        let mut order: Vec<u64> = (0..n).collect();
+        self.shuffle(&mut order);
+        order
     }
 
-    fn shuffle_forward(&mut self, n: u64) -> Vec<u64> {
-        let mut order: Vec<u64> = (0..n).collect();
-        let last = order.len().saturating_sub(1);
+    /// Puts values into the order of [`Generator::randperm`] of their number.
+    fn shuffle<T>(&mut self, values: &mut [T]) {
+        if (values.len() as u64) < WIDE {
+            self.shuffle_forward(values);
+        } else {
+            self.inside_out(values);
+        }
+    }
+
+    fn shuffle_forward<T>(&mut self, values: &mut [T]) {
+        let last = values.len().saturating_sub(1);
         let mut drawn = Vec::with_capacity(AHEAD);
         for begin in (0..last).step_by(AHEAD) {
             let places = begin..last.min(begin + AHEAD);
+            let left = low_half((values.len() - begin) as u64);
             drawn.clear();
             drawn.extend(
                 places
                     .clone()
-                    .zip((1..=low_half(n - begin as u64)).rev())
+                    .zip((1..=left).rev())
                     .map(|(at, left)| at + index(u64::from(self.next_u32() % left))),
             );
             for (at, other) in places.zip(&drawn) {
-                order.swap(at, *other);
+                values.swap(at, *other);
             }
         }
-        order
     }
 
-    fn inside_out(&mut self, n: u64) -> Vec<u64> {
-        let mut order = Vec::with_capacity(index(n));
-        for at in 0..n {
-            order.push(at);
-            let drawn = self.next_u64() % (at + 1);
-            order.swap(index(at), index(drawn));
+    fn inside_out<T>(&mut self, values: &mut [T]) {
+        for at in 0..values.len() {
+            let drawn = self.next_u64() % (at as u64 + 1);
+            values.swap(at, index(drawn));
         }
-        order
     }
 
     /// `get_length_grouped_indices(lengths, batch_size, mega_batch_mult, generator=self)` of transformers.
@@ -169,29 +175,35 @@ impl Generator {
             return Err(Error::bad_input(message));
         }
         let size = multiple.saturating_mul(batch_size);
-        let mut order = self.randperm(lengths.len() as u64);
-        // Lengths beside their rows: a sort that looked each length up would wait for memory.
-        let mut rows = Vec::with_capacity(size.min(order.len()));
-        let mut longest: Option<(L, usize)> = None;
-        for (mega_batch, number) in order.chunks_mut(size).zip(0..) {
-            rows.clear();
-            rows.extend(mega_batch.iter().map(|row| (*at(lengths, index(*row)), *row)));
-            rows.sort_by_key(|(length, _)| Reverse(*length));
-            for (place, (_, row)) in mega_batch.iter_mut().zip(&rows) {
-                *place = *row;
-            }
-            // Among equal lengths the first wins.
-            let first = rows.first().map(|(length, _)| *length);
-            if let Some(first) = first.filter(|first| longest.is_none_or(|(most, _)| *first > most))
-            {
-                longest = Some((first, number * size));
-            }
+        let lengths = lengths.iter().copied();
+        Ok(if u32::try_from(lengths.len()).is_ok() {
+            self.grouped(lengths.zip(0_u32..).collect(), size)
+        } else {
+            self.grouped(lengths.zip(0_u64..).collect(), size)
+        })
+    }
+
+    /// The order of rows, of which each has its length beside its index: to look lengths up would be to wait for memory.
+    fn grouped<L: Copy + Ord, I: Into<u64>>(
+        &mut self,
+        mut rows: Vec<(L, I)>,
+        size: usize,
+    ) -> Vec<u64> {
+        self.shuffle(&mut rows);
+        for mega_batch in rows.chunks_mut(size) {
+            mega_batch.sort_by_key(|(length, _)| Reverse(*length));
         }
-        let longest = longest.map_or(0, |(_, place)| place);
+        // Among equal lengths the first wins: the key falls with the place.
+        let longest = rows
+            .iter()
+            .enumerate()
+            .step_by(size)
+            .max_by_key(|(place, (length, _))| (*length, Reverse(*place)))
+            .map_or(0, |(place, _)| place);
         if longest > 0 {
-            order.swap(0, longest);
+            rows.swap(0, longest);
         }
-        Ok(order)
+        rows.into_iter().map(|(_, row)| row.into()).collect()
     }
 }
 
@@ -334,7 +346,9 @@ mod tests {
         #[test]
         fn every_index_once(n in 0_u64..2000, seed: u64) {
             // The wide shuffle too, which no test of that size could afford.
-            for mut order in [randperm(n, seed), Generator::new(seed).inside_out(n)] {
+            let mut wide: Vec<u64> = (0..n).collect();
+            Generator::new(seed).inside_out(&mut wide);
+            for mut order in [randperm(n, seed), wide] {
                 order.sort_unstable();
                 prop_assert!(order.into_iter().eq(0..n));
             }
@@ -351,9 +365,12 @@ mod tests {
             let mut all = order.clone();
             all.sort_unstable();
             prop_assert!(all.into_iter().eq(0..lengths.len() as u64));
+            // As with more rows than 32 bits count.
+            let size = batch * multiple.unwrap_or((lengths.len() / (4 * batch)).clamp(1, 50));
+            let rows = lengths.iter().copied().zip(0_u64..).collect();
+            prop_assert_eq!(&Generator::new(seed).grouped(rows, size), &order);
             let of = |at: &u64| lengths[usize::try_from(*at).unwrap()];
             prop_assert_eq!(of(&order[0]), *lengths.iter().max().unwrap());
-            let size = batch * multiple.unwrap_or((lengths.len() / (4 * batch)).clamp(1, 50));
             for mega_batch in order.chunks(size) {
                 // The first may have been changed for the longest of all.
                 prop_assert!(mega_batch[1..].is_sorted_by_key(|at| Reverse(of(at))));

@@ -9,7 +9,6 @@ use corpusdb::{Error, Recipe};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use std::borrow::Cow;
-use std::fmt::Display;
 
 /// Row offsets, documents, starts and stops.
 type SegmentColumns<'py> = [Bound<'py, PyArray1<i64>>; 4];
@@ -25,7 +24,7 @@ pub(crate) fn kernel_length_grouped<'py>(
     seed: u64,
     state: Option<Vec<u8>>,
 ) -> PyResult<(Vec<u64>, Option<Cow<'static, [u8]>>)> {
-    let lengths = read(py, &lengths, u64::MAX)?;
+    let lengths = read(py, &lengths)?;
     let count = |name: &str, value: i64| {
         let why = || format!("`{name}` is {value}; give a whole number of at least 1");
         usize::try_from(value).map_err(|_| named(py, "BadInput", &why()))
@@ -53,7 +52,7 @@ pub(crate) fn kernel_pack<'py>(
     lengths: PyReadonlyArray1<'py, i64>,
     recipe: String,
 ) -> PyResult<SegmentColumns<'py>> {
-    let lengths = read(py, &lengths, u32::MAX)?;
+    let lengths = read(py, &lengths)?;
     let SegmentArrays { row_offsets, documents, starts, stops } =
         run_detached(py, None, move |_| {
             let recipe = Recipe::parse(&recipe).map_err(Error::from)?;
@@ -62,16 +61,13 @@ pub(crate) fn kernel_pack<'py>(
     Ok([row_offsets, documents, starts, stops].map(|column| column.into_pyarray(py)))
 }
 
-/// The lengths in the type that the library takes, up to `most`.
-fn read<T: TryFrom<i64> + Display + Send + Sync>(
-    py: Python<'_>,
-    lengths: &PyReadonlyArray1<'_, i64>,
-    most: T,
-) -> PyResult<Vec<T>> {
+/// The lengths in the type that the library takes.
+fn read(py: Python<'_>, lengths: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<u32>> {
     let given = lengths.as_slice()?;
-    let numbers: KernelResult<Vec<T>> = py.detach(|| {
+    let numbers: KernelResult<Vec<u32>> = py.detach(|| {
         let number = |(at, length): (usize, &i64)| {
-            T::try_from(*length).map_err(|_| {
+            u32::try_from(*length).map_err(|_| {
+                let most = u32::MAX;
                 format!(
                     "`lengths` has {length} at {at}; a length is a whole number from 0 to {most}"
                 )
