@@ -58,6 +58,8 @@ def signature(name, what, owner=""):
 
 
 def plain(annotation):
+    # Annotations of a named tuple are references to text.
+    annotation = getattr(annotation, "__forward_arg__", annotation)
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
