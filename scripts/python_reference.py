@@ -58,6 +58,8 @@ def signature(name, what, owner=""):
 
 
 def plain(annotation):
+    # Annotations of a named tuple are references to text.
+    annotation = getattr(annotation, "__forward_arg__", annotation)
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
@@ -143,7 +145,8 @@ def main():
     for name in reports:
         print("\n".join(of_report(name, getattr(corpusdb, name), fields)))
     print("## Kernel\n")
-    print(prose(kernel).split("\n\n", 1)[0] + "\n\n" + prose(kernel).split("\n\n")[1] + "\n")
+    # The example is indented, and stands in the how-to page.
+    print("\n\n".join(part for part in prose(kernel).split("\n\n") if not part.startswith(" ")) + "\n")
     for name in kernel.__all__:
         what = getattr(kernel, name)
         print(f"```python\ncorpusdb.kernel.{signature(name, what)}\n```\n\n{prose(what)}\n")

@@ -1,16 +1,16 @@
 """An extended tokenizer judged from Python: ids that stay, documents that are affected, embeddings that start.
 
     venv/bin/python benches/peers/extension.py BASE.json EXTENDED.json MAP.safetensors MAP.jsonl
-        [--texts FILE.jsonl[.zst]]... [--docs docs/reference/tokenizers.md] [--limit N]
+        [--texts FILE.jsonl[.zst]]... [--limit N]
 
-Needs tokenizers, transformers, torch, safetensors, zstandard (compared with 0.23.3, 5.23.0, 2.15.0, 0.8.0, 0.25.0).
+Needs corpusdb, tokenizers, transformers, torch, safetensors, zstandard (compared with 0.23.3, 5.23.0, 2.15.0, 0.8.0, 0.25.0).
 
 1. Both files are loaded by transformers. Every old token has its old id, every new one the id of the map.
 2. Every document of the texts is encoded by both. Which are affected is told here anew, from the merges alone and the
    slow way: any two adjacent old ids that a new merge joins. All others must have the same ids. Counts are printed.
    (BPE only; other models are compared by their ids.)
-3. The helper printed in the documentation runs on a small random GPT-2, tied and untied, and with spare rows as
-   padded models have them; each new row must be the mean of the rows that MAP.jsonl names, each old one unchanged.
+3. `corpusdb.torch.start_new_rows` runs on a small random GPT-2, tied and untied, and with spare rows as padded models
+   have them; each new row must be the mean of the rows that MAP.jsonl names, each old one unchanged.
 
 Exit code 1 when anything differs.
 """
@@ -19,12 +19,13 @@ import argparse
 import io
 import json
 import pathlib
-import re
 import sys
 
 import torch
 import zstandard
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+from corpusdb.torch import start_new_rows
 
 
 def texts(path):
@@ -84,18 +85,14 @@ def documents(args, base, extended, pairs):
 
 
 def embeddings(args, base_size, rows):
-    """The helper of the documentation, on models whose rows are known."""
-    text = pathlib.Path(args.docs).read_text(encoding="utf-8")
-    block = next(block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "def start_new_rows" in block)
-    helper = {}
-    exec(block, helper)
+    """New rows of models whose old ones are known."""
     good = True
     for tied, spare in [(True, 0), (False, 0), (True, 47), (False, 100_000)]:
         torch.manual_seed(1)
         model = GPT2LMHeadModel(GPT2Config(vocab_size=base_size + spare, n_embd=8, n_layer=1, n_head=1, n_positions=8,
                                            tie_word_embeddings=tied, bos_token_id=None, eos_token_id=None))
         tables = [model.get_input_embeddings().weight.detach().clone(), model.get_output_embeddings().weight.detach().clone()]
-        helper["start_new_rows"](model, args.map)
+        start_new_rows(model, args.map)
         now = [model.get_input_embeddings().weight.detach(), model.get_output_embeddings().weight.detach()]
         worst = 0.0
         for was, table in zip(tables, now):
@@ -117,7 +114,6 @@ def main():
     parser.add_argument("map")
     parser.add_argument("rows")
     parser.add_argument("--texts", action="append", default=[])
-    parser.add_argument("--docs", default=str(pathlib.Path(__file__).parents[2] / "docs" / "reference" / "tokenizers.md"))
     parser.add_argument("--limit", type=int, default=-1)
     args = parser.parse_args()
     rows = [json.loads(line) for line in open(args.rows, encoding="utf-8")]

@@ -59,7 +59,8 @@ mod native {
     #[pymodule_export]
     use crate::kernel::{
         kernel_close, kernel_components, kernel_decide, kernel_encode, kernel_fingerprint,
-        kernel_near, kernel_similar, kernel_verify, load_encoder, standings_digest,
+        kernel_length_grouped, kernel_near, kernel_pack, kernel_similar, kernel_unpad,
+        kernel_verify, load_encoder, standings_digest,
     };
     #[pymodule_export]
     use crate::loader::{PlanReader, PyBatchOrigin, PyBatches, PyCollator, manifest_text};

@@ -4,7 +4,8 @@
 //! against a snapshot: a [`Plan`], small whatever the corpus holds, and the set of documents of each source. Everything
 //! after is a pure function of the two: [`Corpus::explain`] tells what an epoch will be, [`Corpus::epoch`] gives its
 //! rows and batches ([`Epoch`]), [`Corpus::build`] writes it, [`Corpus::verify`] reads it back and proves it against
-//! the store. [`views`], [`pacing`] and [`torch`] are pure functions that serve without any corpus.
+//! the store. [`views`], [`pacing`], [`torch`] and [`pack_lengths`] are pure functions that serve without any
+//! corpus.
 //!
 //! ```
 //! use corpusdb::epoch::StreamOptions;
@@ -111,6 +112,7 @@ pub(crate) use planning::{
 };
 pub(crate) use recipe::special_ids;
 pub use recipe::{Format, Recipe, ResolvedRecipe, SpecialIds};
+pub use rows::{SegmentArrays, pack_lengths};
 pub(crate) use run::refuse_purged;
 pub use stream::{
     BatchStream, Epoch, EpochBatch, EpochRow, EpochSteps, IdBatch, IdSteps, RowPart, RowReport,

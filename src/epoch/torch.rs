@@ -19,11 +19,22 @@ use std::cmp::Reverse;
 /// From this many elements on, torch (since 2.7) draws 64 bits an element: `UINT32_MAX / 20`.
 pub const WIDE: u64 = 214_748_364;
 
+/// Bytes of the state that `torch.Generator.get_state` gives on the CPU, since torch 1.6: numbers of 64 bits, little-endian.
+/// They are the seed; the words of the block that are left, and a flag above them; the next word; the block, a word of 32
+/// bits each; and what the normal distribution keeps.
+const STATE_BYTES: usize = 5056;
+
+/// Words of a block.
+const BLOCK: usize = 624;
+
+/// Places that are drawn before their elements are exchanged, so that no exchange waits for a division.
+const AHEAD: usize = 256;
+
 /// `torch.Generator` on the CPU: a 32-bit Mersenne Twister (MT19937).
 ///
 /// Keeps its place, so a sampler that holds one generator over many epochs is reproduced by calling
 /// [`Generator::randperm`] or [`Generator::length_grouped_indices`] once an epoch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generator(MersenneTwister);
 
 impl Generator {
@@ -31,6 +42,55 @@ impl Generator {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(MersenneTwister::new(low_half(seed)))
+    }
+
+    /// The generator whose `get_state` gave these bytes.
+    ///
+    /// # Errors
+    /// Bytes that are no state of torch's generator of the CPU.
+    pub fn of_state(state: &[u8]) -> Result<Self, Error> {
+        let numbers: Vec<u64> =
+            state.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        let found = match numbers.as_slice() {
+            [_, left, _, words @ ..] if state.len() == STATE_BYTES => {
+                let words: Vec<u32> =
+                    words.iter().take(BLOCK).map(|word| low_half(*word)).collect();
+                // A block of which a word is left ends at the next draw, as does the one before the first.
+                let drawn = (BLOCK + 1).checked_sub(index(u64::from(low_half(*left))));
+                drawn
+                    .filter(|drawn| *drawn > 0)
+                    .and_then(|drawn| MersenneTwister::resumed(&words, drawn))
+            }
+            _ => None,
+        };
+        found.map(Self).ok_or_else(|| {
+            let bytes = state.len();
+            Error::bad_input(format!(
+                "{bytes} bytes are not the state of a torch.Generator of the CPU, from which permutations are drawn; \
+                 give its `get_state()`"
+            ))
+        })
+    }
+
+    /// Puts its place into bytes of `get_state`, for `set_state`. What is not its place stays, and so do all where it
+    /// stands as they say.
+    ///
+    /// # Errors
+    /// As [`Generator::of_state`].
+    pub fn put_state(&self, state: &mut [u8]) -> Result<(), Error> {
+        if Self::of_state(state)? == *self {
+            return Ok(());
+        }
+        let (words, drawn) = self.0.place();
+        if let [_, left, next, block @ ..] = state.as_chunks_mut().0 {
+            let flag = u64::from_le_bytes(*left) >> 32 << 32;
+            *left = (flag | (BLOCK + 1 - drawn) as u64).to_le_bytes();
+            *next = (drawn as u64).to_le_bytes();
+            for (bytes, word) in block.iter_mut().zip(words) {
+                *bytes = u64::from(*word).to_le_bytes();
+            }
+        }
+        Ok(())
     }
 
     /// The next 32 bits of the stream, the same as `numpy.random.RandomState(seed)` draws.
@@ -49,29 +109,44 @@ impl Generator {
     /// there on the inside-out shuffle with `n` draws of 64 bits, as torch does since 2.7 (before, the
     /// first for every `n`). Takes 8 bytes an element.
     pub fn randperm(&mut self, n: u64) -> Vec<u64> {
-        if n < WIDE { self.shuffle_forward(n) } else { self.inside_out(n) }
-    }
-
-    fn shuffle_forward(&mut self, n: u64) -> Vec<u64> {
         let mut order: Vec<u64> = (0..n).collect();
-        let mut rest = order.as_mut_slice();
-        while rest.len() > 1 {
-            let left = rest.len() as u64;
-            let drawn = u64::from(self.next_u32()) % left;
-            rest.swap(0, index(drawn));
-            rest = rest.split_at_mut(1).1;
-        }
+        self.shuffle(&mut order);
         order
     }
 
-    fn inside_out(&mut self, n: u64) -> Vec<u64> {
-        let mut order = Vec::with_capacity(index(n));
-        for at in 0..n {
-            order.push(at);
-            let drawn = self.next_u64() % (at + 1);
-            order.swap(index(at), index(drawn));
+    /// Puts values into the order of [`Generator::randperm`] of their number.
+    fn shuffle<T>(&mut self, values: &mut [T]) {
+        if (values.len() as u64) < WIDE {
+            self.shuffle_forward(values);
+        } else {
+            self.inside_out(values);
         }
-        order
+    }
+
+    fn shuffle_forward<T>(&mut self, values: &mut [T]) {
+        let last = values.len().saturating_sub(1);
+        let mut drawn = Vec::with_capacity(AHEAD);
+        for begin in (0..last).step_by(AHEAD) {
+            let places = begin..last.min(begin + AHEAD);
+            let left = low_half((values.len() - begin) as u64);
+            drawn.clear();
+            drawn.extend(
+                places
+                    .clone()
+                    .zip((1..=left).rev())
+                    .map(|(at, left)| at + index(u64::from(self.next_u32() % left))),
+            );
+            for (at, other) in places.zip(&drawn) {
+                values.swap(at, *other);
+            }
+        }
+    }
+
+    fn inside_out<T>(&mut self, values: &mut [T]) {
+        for at in 0..values.len() {
+            let drawn = self.next_u64() % (at as u64 + 1);
+            values.swap(at, index(drawn));
+        }
     }
 
     /// `get_length_grouped_indices(lengths, batch_size, mega_batch_mult, generator=self)` of transformers.
@@ -100,22 +175,35 @@ impl Generator {
             return Err(Error::bad_input(message));
         }
         let size = multiple.saturating_mul(batch_size);
-        let mut order = self.randperm(lengths.len() as u64);
-        let length = |at: u64| lengths.get(index(at)).copied();
-        for mega_batch in order.chunks_mut(size) {
-            mega_batch.sort_by_key(|at| Reverse(length(*at)));
+        let lengths = lengths.iter().copied();
+        Ok(if u32::try_from(lengths.len()).is_ok() {
+            self.grouped(lengths.zip(0_u32..).collect(), size)
+        } else {
+            self.grouped(lengths.zip(0_u64..).collect(), size)
+        })
+    }
+
+    /// The order of rows, of which each has its length beside its index: to look lengths up would be to wait for memory.
+    fn grouped<L: Copy + Ord, I: Into<u64>>(
+        &mut self,
+        mut rows: Vec<(L, I)>,
+        size: usize,
+    ) -> Vec<u64> {
+        self.shuffle(&mut rows);
+        for mega_batch in rows.chunks_mut(size) {
+            mega_batch.sort_by_key(|(length, _)| Reverse(*length));
         }
         // Among equal lengths the first wins: the key falls with the place.
-        let longest = order
+        let longest = rows
             .iter()
             .enumerate()
             .step_by(size)
-            .max_by_key(|(place, at)| (length(**at), Reverse(*place)))
+            .max_by_key(|(place, (length, _))| (*length, Reverse(*place)))
             .map_or(0, |(place, _)| place);
         if longest > 0 {
-            order.swap(0, longest);
+            rows.swap(0, longest);
         }
-        Ok(order)
+        rows.into_iter().map(|(_, row)| row.into()).collect()
     }
 }
 
@@ -159,8 +247,11 @@ mod tests {
     const SAMPLES: [u32; 12] = [3, 2, 5, 1, 4, 6, 7, 8, 3, 4, 1, 5];
 
     fn digest(order: &[u64]) -> String {
-        let bytes: Vec<u8> = order.iter().flat_map(|at| at.to_le_bytes()).collect();
-        blake3::hash(&bytes).to_hex()[..16].to_owned()
+        digest_of(&order.iter().flat_map(|at| at.to_le_bytes()).collect::<Vec<u8>>())
+    }
+
+    fn digest_of(bytes: &[u8]) -> String {
+        blake3::hash(bytes).to_hex()[..16].to_owned()
     }
 
     #[test]
@@ -171,6 +262,36 @@ mod tests {
         assert_eq!((2..=10_000).map(|_| generator.next_u32()).last(), Some(4_123_659_995));
         let same = |seed: u64| Generator::new(seed).next_u32();
         assert_eq!(same(42), same(42 + (1 << 32)));
+    }
+
+    /// The state that torch 2.15 gives, of which only the numbers before the block are short enough to stand here.
+    #[test]
+    fn states_of_torch_are_read_and_put() {
+        let mut state = vec![0; STATE_BYTES];
+        let begun = Generator::new(42);
+        let place = |state: &[u8]| (state[..24].to_vec(), digest_of(&state[24..]));
+        state[..13].copy_from_slice(&[42, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1]);
+        for (bytes, word) in state[24..].chunks_exact_mut(8).zip(begun.0.place().0) {
+            bytes.copy_from_slice(&u64::from(*word).to_le_bytes());
+        }
+        let first = state.clone();
+        let mut generator = Generator::of_state(&state).unwrap();
+        assert_eq!(generator, begun);
+        assert_eq!(generator.randperm(1), [0]);
+        generator.put_state(&mut state).unwrap();
+        assert_eq!(state, first);
+        assert_eq!(generator.randperm(12), randperm(12, 42));
+        generator.put_state(&mut state).unwrap();
+        let after_11 = [42, 0, 0, 0, 0, 0, 0, 0, 102, 2, 0, 0, 1, 0, 0, 0, 11, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(place(&state), (after_11.to_vec(), "539f81af61953db5".to_owned()));
+        let mut same = Generator::of_state(&state).unwrap();
+        assert_eq!(same.randperm(2000), generator.randperm(2000));
+        same.put_state(&mut state).unwrap();
+        assert_eq!(place(&state).1, "1feabc025f91854a");
+        for wrong in [&state[..5048], &[0; STATE_BYTES], &[255; STATE_BYTES], &[]] {
+            let words = Generator::of_state(wrong).unwrap_err().to_string();
+            assert!(words.contains("not the state of a torch.Generator of the CPU"), "{words}");
+        }
     }
 
     #[test]
@@ -225,7 +346,9 @@ mod tests {
         #[test]
         fn every_index_once(n in 0_u64..2000, seed: u64) {
             // The wide shuffle too, which no test of that size could afford.
-            for mut order in [randperm(n, seed), Generator::new(seed).inside_out(n)] {
+            let mut wide: Vec<u64> = (0..n).collect();
+            Generator::new(seed).inside_out(&mut wide);
+            for mut order in [randperm(n, seed), wide] {
                 order.sort_unstable();
                 prop_assert!(order.into_iter().eq(0..n));
             }
@@ -242,9 +365,12 @@ mod tests {
             let mut all = order.clone();
             all.sort_unstable();
             prop_assert!(all.into_iter().eq(0..lengths.len() as u64));
+            // As with more rows than 32 bits count.
+            let size = batch * multiple.unwrap_or((lengths.len() / (4 * batch)).clamp(1, 50));
+            let rows = lengths.iter().copied().zip(0_u64..).collect();
+            prop_assert_eq!(&Generator::new(seed).grouped(rows, size), &order);
             let of = |at: &u64| lengths[usize::try_from(*at).unwrap()];
             prop_assert_eq!(of(&order[0]), *lengths.iter().max().unwrap());
-            let size = batch * multiple.unwrap_or((lengths.len() / (4 * batch)).clamp(1, 50));
             for mega_batch in order.chunks(size) {
                 // The first may have been changed for the longest of all.
                 prop_assert!(mega_batch[1..].is_sorted_by_key(|at| Reverse(of(at))));

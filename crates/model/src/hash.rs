@@ -75,7 +75,7 @@ const MIDDLE: usize = 397;
 /// The generator that numpy's `RandomState` and torch's `Generator` draw from: a 32-bit Mersenne Twister (MT19937,
 /// Matsumoto and Nishimura 1998), seeded as its authors' reference code does, at some place of its stream, which is
 /// frozen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MersenneTwister {
     state: [u32; STATE],
     next: usize,
@@ -92,6 +92,20 @@ impl MersenneTwister {
             word = 1_812_433_253_u32.wrapping_mul(word ^ (word >> 30)).wrapping_add(at);
         }
         Self { state, next: STATE }
+    }
+
+    /// A place of the stream: the 624 words of its state, and how many of them were drawn. None where there are not as
+    /// many words.
+    #[must_use]
+    pub fn resumed(words: &[u32], drawn: usize) -> Option<Self> {
+        let state = words.try_into().ok()?;
+        (drawn <= STATE).then_some(Self { state, next: drawn })
+    }
+
+    /// The words of its state, and how many of them were drawn.
+    #[must_use]
+    pub const fn place(&self) -> (&[u32], usize) {
+        (&self.state, self.next)
     }
 
     /// The next 32 bits.
@@ -143,5 +157,10 @@ mod tests {
         let mut random = MersenneTwister::new(5489);
         assert_eq!(random.next_u32(), 3_499_211_612);
         assert_eq!((1..10_000).map(|_| random.next_u32()).last(), Some(4_123_659_995));
+        let (words, drawn) = random.place();
+        let mut same = MersenneTwister::resumed(words, drawn).unwrap();
+        assert!((0..1000).all(|_| same.next_u32() == random.next_u32()));
+        assert_eq!(MersenneTwister::resumed(&[0; STATE], STATE + 1), None);
+        assert_eq!(MersenneTwister::resumed(&[0; STATE - 1], 0), None);
     }
 }

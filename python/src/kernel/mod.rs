@@ -1,15 +1,19 @@
-//! The kernel over Arrow: functions from record batches to one record batch.
+//! The kernel over Arrow: functions from record batches to one record batch; and that of batches and lengths, over arrays.
 //!
 //! They have no state, and run without the interpreter's lock.
 
 mod columns;
 mod decide;
 mod encode;
+mod lengths;
+mod masks;
 mod pairs;
 mod prints;
 
 pub(crate) use decide::{kernel_decide, standings_digest};
 pub(crate) use encode::{kernel_encode, load_encoder};
+pub(crate) use lengths::{kernel_length_grouped, kernel_pack};
+pub(crate) use masks::kernel_unpad;
 pub(crate) use pairs::{
     kernel_close, kernel_components, kernel_near, kernel_similar, kernel_verify,
 };

@@ -10,6 +10,7 @@
 //! and not on the number of documents.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 /// Equal rows: what each holds, and how many there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,15 @@ pub struct PatternItem {
     pub copies: u32,
     /// Ordinal of the pattern's first item of that size.
     pub first: u64,
+}
+
+impl PatternItem {
+    /// Ordinals of the items that row `row` of the pattern holds.
+    #[must_use]
+    pub fn ordinals(&self, row: u64) -> Range<u64> {
+        let first = self.first + row * u64::from(self.copies);
+        first..first + u64::from(self.copies)
+    }
 }
 
 /// All rows of one pass over a source.

@@ -1,6 +1,7 @@
 //! Turns a histogram of lengths into items by size: full chunks of long documents, everything shorter, and fragments.
 
-use super::{LengthHistogram, PackPolicy, Segment};
+use super::{LengthHistogram, PackPolicy, RowPatterns, Segment};
+use crate::epoch::recipe::PackKind;
 use std::collections::BTreeMap;
 
 /// The items of one pool, by the places they take up. An item is named by its size and its index below
@@ -119,6 +120,15 @@ impl PackItems {
         self.sizes.iter().rev().map(|(size, class)| (*size, class.count()))
     }
 
+    /// Their rows, many at a time.
+    #[must_use]
+    pub fn patterns(&self, policy: &PackPolicy) -> RowPatterns {
+        match policy.kind {
+            PackKind::None => RowPatterns::single(self.descending()),
+            _ => RowPatterns::pack(self.descending(), policy.capacity),
+        }
+    }
+
     /// Item `index` of `size`; none when there are not as many.
     #[must_use]
     pub fn locate(&self, size: u32, index: u64) -> Option<PackItem> {
@@ -154,7 +164,6 @@ impl SizeClass {
 mod tests {
     use super::*;
     use crate::epoch::recipe::LongDocuments;
-    use crate::epoch::recipe::PackKind;
     use model::DocId;
     use proptest::prelude::*;
 

@@ -2,12 +2,14 @@
 //!
 //! A source is one stratum, or several under a curriculum. `pass_rows` packs what one pass over a stratum holds and
 //! finds what is in a row; `pass` goes through the rows of a stratum, `source` through those of the source, and both say
-//! where they stand in a few numbers from which they continue.
+//! where they stand in a few numbers from which they continue. `given_lengths` packs documents of no source at all.
 
+mod given_lengths;
 mod pass;
 mod pass_rows;
 mod source;
 
+pub use given_lengths::{SegmentArrays, pack_lengths};
 pub(super) use pass::PassPosition;
 pub(super) use source::{SourceCursor, SourcePosition, strata_table};
 

@@ -6,6 +6,7 @@ use super::placed::{PlacedRow, end_to_end, indices, widened};
 use super::shape::{RowShape, ViewError, signed, size, wide};
 use super::tokens::{attention_mask, cu_seqlens, max_seqlen, position_ids, segment_ids, seq_idx};
 use model::LossSpan;
+use std::fmt::Display;
 
 /// A batch padded to its longest row: tensors of B x T, row after row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -190,11 +191,15 @@ pub struct UnpadIndex {
     pub position_ids: Vec<i64>,
 }
 
-/// Unpads a mask of `rows` x `width` values 0 and 1, row after row: left padding, right padding, holes.
+/// Unpads a mask of `rows` x `width` values 0 and 1 of any type, row after row: left padding, right padding, holes.
 ///
 /// # Errors
 /// A mask of another size, with other values, or of more tokens than an i32 can name.
-pub fn unpad(mask: &[u8], rows: usize, width: usize) -> Result<UnpadIndex, ViewError> {
+pub fn unpad<M: Copy + PartialEq + From<u8> + Display>(
+    mask: &[M],
+    rows: usize,
+    width: usize,
+) -> Result<UnpadIndex, ViewError> {
     same_size("the attention mask", mask.len(), rows.saturating_mul(width))?;
     let mut indices = Vec::new();
     let mut cu_seqlens = vec![0];
@@ -204,13 +209,11 @@ pub fn unpad(mask: &[u8], rows: usize, width: usize) -> Result<UnpadIndex, ViewE
         let before = row * width;
         let mut kept = 0_i64;
         for (column, value) in mask.iter().skip(before).take(width).copied().enumerate() {
-            match value {
-                0 => {}
-                1 => {
-                    indices.push(wide(before + column));
-                    kept += 1;
-                }
-                _ => return Err(ViewError::BadMask { row, column, value }),
+            if value == M::from(1) {
+                indices.push(wide(before + column));
+                kept += 1;
+            } else if value != M::from(0) {
+                return Err(ViewError::BadMask { row, column, value: value.to_string() });
             }
             position_ids.push((kept - 1).max(0));
         }

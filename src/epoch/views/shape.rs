@@ -89,7 +89,7 @@ pub enum ViewError {
         /// Column of the value.
         column: usize,
         /// The value.
-        value: u8,
+        value: String,
     },
 }
 

@@ -255,11 +255,16 @@ fn shapes_out_of_order_are_refused_and_harm_nothing() {
     let long = [long.clone(), long];
     assert_eq!(batch_cu_seqlens(&long), Err(ViewError::TooLong { tokens: 1 << 31 }));
     assert_eq!(batch_cu_seqlens_padded(&long), Err(ViewError::TooLong { tokens: 1 << 31 }));
-    assert_eq!(unpad(&[0, 1, 2], 1, 3), Err(ViewError::BadMask { row: 0, column: 2, value: 2 }));
-    assert!(matches!(unpad(&[0, 1], 1, 3), Err(ViewError::Size { found: 2, wanted: 3, .. })));
-    let unpadded = unpad(&[0, 1, 1], 1, 3).unwrap();
+    let wrong =
+        |row, column, value: &str| Err(ViewError::BadMask { row, column, value: value.to_owned() });
+    assert_eq!(unpad(&[0_u8, 1, 2], 1, 3), wrong(0, 2, "2"));
+    // Neither is 1 once its bits are cut to those of a byte.
+    assert_eq!(unpad(&[0, 1, 1, 257, -1, 0_i64], 2, 3), wrong(1, 0, "257"));
+    assert_eq!(unpad(&[1.0, -0.0, 0.5, f64::NAN], 2, 2), wrong(1, 0, "0.5"));
+    assert!(matches!(unpad(&[0_u8, 1], 1, 3), Err(ViewError::Size { found: 2, wanted: 3, .. })));
+    let unpadded = unpad(&[0_u8, 1, 1], 1, 3).unwrap();
     assert!(unpadded.gather(&[1, 2], 1).is_err() && unpadded.repad(&[1], 1, 0).is_err());
-    assert_eq!(unpad(&[], 0, 3).unwrap().cu_seqlens, [0]);
+    assert_eq!(unpad::<u8>(&[], 0, 3).unwrap().cu_seqlens, [0]);
 }
 
 /// Rows with pads anywhere: gaps and lengths in turn.

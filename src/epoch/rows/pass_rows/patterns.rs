@@ -5,7 +5,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::lengths::LengthIndex;
 use crate::epoch::pack::{PackItem, PackItems, RowPattern, RowPatterns, Segment};
 use crate::epoch::permutation::Purpose;
-use crate::epoch::recipe::{MixUnit, PackKind};
+use crate::epoch::recipe::MixUnit;
 use crate::epoch::rows::PassCount;
 
 /// The rows of a pool by pattern.
@@ -27,10 +27,7 @@ impl PatternedRows {
     ) -> Result<Self, EpochError> {
         let policy = &held.rules.policy;
         let items = PackItems::of(&held.histogram, held.at.coverage()?.parts.segments(), policy);
-        let patterns = match policy.kind {
-            PackKind::None => RowPatterns::single(items.descending()),
-            _ => RowPatterns::pack(items.descending(), policy.capacity),
-        };
+        let patterns = items.patterns(policy);
         Ok(Self { items, patterns, classes })
     }
 
@@ -88,8 +85,7 @@ impl PatternedRows {
         for item in &pattern.items {
             let count = self.items.count(item.size);
             let order = held.permutation(count, pass, Purpose::Items, item.size.into());
-            for copy in 0..item.copies {
-                let ordinal = item.first + nth * u64::from(item.copies) + u64::from(copy);
+            for ordinal in item.ordinals(nth) {
                 let located = self.items.locate(item.size, order.at(ordinal));
                 let located = located.ok_or_else(|| EpochError::bug("an item that is nowhere"))?;
                 found.push(located);
