@@ -22,11 +22,11 @@
 pub use tokenizer::{
     CheckCase, CheckVerdict, ConvertedTokenizer, DigitSplit, EmbeddingMap, EmbeddingRow, Encoder,
     EncoderBackend, EncoderLibrary, EngineTexts, ExtendError, FAST, FormReport, GrowthOptions,
-    ModelKind, NAMED_PATTERNS, PretokenPattern, REFERENCE, RoundTrip, SENTENCEPIECE, TermCounts,
-    TermForms, TermOptions, TermOutcome, TermReport, TextTotals, TokenOffsets, TokenOrigin,
-    TokenPiece, Tokenizer, TokenizerCheck, TokenizerError, TokenizerExtension, TokenizerInput,
-    TokenizerRegistration, TrainGroupReport, TrainOptions, TrainReport, UnicodeForm,
-    VocabularyDiff, WrittenModel, convert, from_vocab_and_merges,
+    MergeScore, ModelKind, NAMED_PATTERNS, PretokenPattern, REFERENCE, RoundTrip, SENTENCEPIECE,
+    TermCounts, TermForms, TermOptions, TermOutcome, TermReport, TextTotals, TokenOffsets,
+    TokenOrigin, TokenPiece, Tokenizer, TokenizerCheck, TokenizerError, TokenizerExtension,
+    TokenizerInput, TokenizerRegistration, TrainGroupReport, TrainOptions, TrainReport,
+    UnicodeForm, VocabularyDiff, WrittenModel, convert, from_vocab_and_merges,
 };
 
 /// Tokenizers measured against each other on the same texts.

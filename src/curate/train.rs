@@ -365,6 +365,9 @@ fn train_with_seeds(
         let added = u32::try_from(extended.map.rows.len()).unwrap_or(u32::MAX);
         trained.report.vocab_size = trained.report.vocab_size.saturating_add(added);
         if trained.report.vocab_size <= options.vocab_size {
+            if trained.report.vocab_size == options.vocab_size {
+                trained.report.shortfall = None;
+            }
             return Ok(TrainingOutput { json: extended.json, report: trained.report });
         }
         room += trained.report.vocab_size - options.vocab_size;

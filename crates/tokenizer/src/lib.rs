@@ -47,9 +47,9 @@ pub use extend::{
 };
 pub use file::pattern::{NAMED_PATTERNS, PretokenPattern};
 pub use train::{
-    DigitSplit, ModelKind, PretokenCounter, PretokenTable, RoundTrip, TextTotals, TrainGroupReport,
-    TrainOptions, TrainReport, TrainingOutput, UnicodeForm, pretokenizer_file, tokens_by_group,
-    train,
+    DigitSplit, MergeScore, ModelKind, PretokenCounter, PretokenTable, RoundTrip, TextTotals,
+    TrainGroupReport, TrainOptions, TrainReport, TrainingOutput, UnicodeForm, pretokenizer_file,
+    tokens_by_group, train,
 };
 pub use vocabulary::{TokenOffsets, Vocabulary};
 

@@ -25,7 +25,8 @@ const MOST_GROUPS: usize = 12;
 
 /// Train a tokenizer on the kept documents, register it and encode them.
 ///
-/// The result equals that of the library tokenizers on the same texts, unless counts are weighted or too large for it.
+/// The result equals that of the library tokenizers on the same texts, unless counts are weighted or too large for it,
+/// or pairs are scored by likelihood.
 /// The same corpus and options give the same file. After an interrupt run the same command again.
 #[derive(clap::Args)]
 pub(super) struct TokenizerTrainArgs {
@@ -70,6 +71,7 @@ impl Verb for TokenizerTrainArgs {
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer train crawl own-32k --vocab-size 32768 --pattern llama3",
         "corpusdb tokenizer train crawl multi --model unigram --byte-fallback --by language --alpha 0.3",
+        "corpusdb tokenizer train crawl bert --model wordpiece --score likelihood --min-frequency 20",
         "corpusdb tokenizer train crawl code --where \"source = 'code'\" --digits single --reserve 64",
     ];
     type On = CorpusWriter;
@@ -99,6 +101,9 @@ impl Verb for TokenizerTrainArgs {
             self.backfill,
             &call.context,
         )?;
+        if let Some(why) = &trained.decisions.report.shortfall {
+            call.note(why);
+        }
         note_markers(&trained.tokenizer, call);
         Ok(trained)
     }

@@ -1,6 +1,7 @@
 //! Goes on merging the most frequent pair, as training does.
 
-use super::merges::{CountedWords, MergeScratch, MergeTable, PairMap, key, pair};
+use super::merges::{CountedWords, MergeScratch, MergeTable, pair};
+use super::word_pairs::WordPairs;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -53,9 +54,7 @@ pub struct GrownMerge {
 /// applies to it, that one is made in the same step. (The stock trainer comes to the same words by
 /// listing the older merge a second time; what it trains itself holds no such case.)
 ///
-/// Incremental: a merge touches only words that have the pair. Memory: 4 bytes a symbol, about 60
-/// for each distinct pair and 4 for each word that it stands in. Long words cost their length
-/// in each merge that touches them, so callers cap them.
+/// Memory: that of [`WordPairs`], and some 20 bytes for each distinct pair.
 pub fn grow(
     words: &CountedWords,
     table: &mut MergeTable,
@@ -63,7 +62,8 @@ pub fn grow(
     options: GrowthOptions,
     mut join: impl FnMut(u32, u32) -> PairOutcome,
 ) -> Vec<GrownMerge> {
-    let mut state = GrowthState::new(words, table);
+    let mut scratch = MergeScratch::default();
+    let mut state = GrowthState::new(words, table, &mut scratch);
     let (mut merges, mut given) = (Vec::new(), 0);
     let mut touched = Vec::new();
     while given < options.new_tokens {
@@ -82,12 +82,13 @@ pub fn grow(
             given += 1;
         }
         table.push(left, right, id);
-        state.take_words(left, right, &mut touched);
+        state.words.take_words(left, right, &mut touched);
         for word in &touched {
             if is_new {
-                state.merge(*word, left, right, id);
+                state.words.merge(*word, left, right, id);
             } else {
-                state.merge_again(*word, table);
+                // The symbol made is one that older merges know.
+                state.words.rewrite(*word, |word| table.apply(word, &mut scratch, |_| ()));
             }
         }
         state.queue_increased();
@@ -96,66 +97,23 @@ pub fn grow(
     merges
 }
 
-/// The words as they stand, their pairs, and a queue of these by count.
+/// The words as they stand, and a queue of their pairs by count.
 struct GrowthState {
-    symbols: Vec<u32>,
-    places: Vec<WordPlace>,
-    pairs: PairMap<u32>,
-    rows: Vec<PairRow>,
+    words: WordPairs,
     /// Counts of pairs as they were when queued; a count that has changed is queued again when popped.
     queue: BinaryHeap<(u64, Reverse<u64>)>,
-    /// Rows whose count went up in this step.
-    increased: Vec<u32>,
-    scratch: MergeScratch,
-    buffer: Vec<u32>,
-}
-
-/// Where a word lies; it shrinks in place.
-#[derive(Clone, Copy)]
-struct WordPlace {
-    start: usize,
-    length: u32,
-    count: u64,
-}
-
-/// A pair's count, and the words that have it (or had it, or twice the same).
-struct PairRow {
-    key: u64,
-    count: u64,
-    words: Vec<u32>,
 }
 
 impl GrowthState {
-    fn new(words: &CountedWords, table: &MergeTable) -> Self {
-        let mut state = Self {
-            symbols: Vec::new(),
-            places: Vec::with_capacity(words.len()),
-            pairs: PairMap::default(),
-            rows: Vec::new(),
-            queue: BinaryHeap::new(),
-            increased: Vec::new(),
-            scratch: MergeScratch::default(),
-            buffer: Vec::new(),
-        };
+    fn new(words: &CountedWords, table: &MergeTable, scratch: &mut MergeScratch) -> Self {
+        let mut state = Self { words: WordPairs::default(), queue: BinaryHeap::new() };
+        let mut merged = Vec::new();
         for (word, counts) in words.iter() {
-            let mut buffer = std::mem::take(&mut state.buffer);
-            buffer.clear();
-            buffer.extend_from_slice(word);
-            table.apply(&mut buffer, &mut state.scratch, |_| ());
-            let start = state.symbols.len();
+            merged.clear();
+            merged.extend_from_slice(word);
+            table.apply(&mut merged, scratch, |_| ());
             let count = counts.iter().fold(0_u64, |sum, count| sum.wrapping_add(*count));
-            // A word of one symbol has no pair and never will.
-            if let Ok(length) = u32::try_from(buffer.len())
-                && length > 1
-                && count > 0
-            {
-                state.symbols.extend_from_slice(&buffer);
-                state.places.push(WordPlace { start, length, count });
-            }
-            state.buffer = buffer;
-        }
-        for word in (0_u32..).take(state.places.len()) {
-            state.count_pairs(word, true);
+            state.words.push(&merged, count);
         }
         state.queue_increased();
         state
@@ -164,7 +122,7 @@ impl GrowthState {
     /// The most frequent pair, the smallest of equals.
     fn pop(&mut self) -> Option<(u64, u32, u32)> {
         while let Some((count, Reverse(key))) = self.queue.pop() {
-            let now = self.row(key).map_or(0, |row| row.count);
+            let now = self.words.row_of(key).map_or(0, |row| row.count);
             if now == count {
                 let (left, right) = pair(key);
                 return Some((count, left, right));
@@ -177,132 +135,17 @@ impl GrowthState {
         None
     }
 
-    fn row(&self, key: u64) -> Option<&PairRow> {
-        let at = *self.pairs.get(&key)?;
-        self.rows.get(at as usize)
-    }
-
-    /// Words that may have the pair, each once, ascending; the row forgets them.
-    fn take_words(&mut self, left: u32, right: u32, words: &mut Vec<u32>) {
-        words.clear();
-        let row = self.pairs.get(&key(left, right)).and_then(|at| self.rows.get_mut(*at as usize));
-        if let Some(row) = row {
-            *words = std::mem::take(&mut row.words);
-        }
-        words.sort_unstable();
-        words.dedup();
-    }
-
-    /// Joins every (left, right) of a word, from left to right, to a symbol that no merge knows yet.
-    fn merge(&mut self, word: u32, left: u32, right: u32, id: u32) {
-        let Some(place) = self.places.get(word as usize).copied() else { return };
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.clear();
-        let end = place.start + place.length as usize;
-        buffer.extend_from_slice(self.symbols.get(place.start..end).unwrap_or_default());
-        let mut rest = buffer.iter().copied().peekable();
-        let (mut written, mut before) = (place.start, None);
-        while let Some(symbol) = rest.next() {
-            let is_pair = symbol == left && rest.peek() == Some(&right);
-            let symbol = if is_pair {
-                rest.next();
-                self.remove(key(left, right), place.count);
-                if let Some(before) = before {
-                    self.remove(key(before, left), place.count);
-                    self.add(key(before, id), place.count, word);
-                }
-                if let Some(next) = rest.peek() {
-                    self.remove(key(right, *next), place.count);
-                    self.add(key(id, *next), place.count, word);
-                }
-                id
-            } else {
-                symbol
-            };
-            if let Some(slot) = self.symbols.get_mut(written) {
-                *slot = symbol;
-            }
-            written += 1;
-            before = Some(symbol);
-        }
-        self.shorten(word, written - place.start);
-        self.buffer = buffer;
-    }
-
-    /// Merges a word by all merges, for the symbol made is one that older merges know.
-    fn merge_again(&mut self, word: u32, table: &MergeTable) {
-        let Some(place) = self.places.get(word as usize).copied() else { return };
-        self.count_pairs(word, false);
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.clear();
-        let end = place.start + place.length as usize;
-        buffer.extend_from_slice(self.symbols.get(place.start..end).unwrap_or_default());
-        table.apply(&mut buffer, &mut self.scratch, |_| ());
-        for (slot, symbol) in self.symbols.iter_mut().skip(place.start).zip(&buffer) {
-            *slot = *symbol;
-        }
-        self.shorten(word, buffer.len());
-        self.buffer = buffer;
-        self.count_pairs(word, true);
-    }
-
-    fn shorten(&mut self, word: u32, length: usize) {
-        if let Some(place) = self.places.get_mut(word as usize)
-            && let Ok(length) = u32::try_from(length)
-        {
-            place.length = length;
-        }
-    }
-
-    /// Adds or removes all pairs of a word.
-    fn count_pairs(&mut self, word: u32, is_added: bool) {
-        let Some(place) = self.places.get(word as usize).copied() else { return };
-        let mut before = None;
-        for at in place.start..place.start + place.length as usize {
-            let Some(symbol) = self.symbols.get(at).copied() else { return };
-            if let Some(before) = before.replace(symbol) {
-                if is_added {
-                    self.add(key(before, symbol), place.count, word);
-                } else {
-                    self.remove(key(before, symbol), place.count);
-                }
-            }
-        }
-    }
-
-    fn add(&mut self, key: u64, count: u64, word: u32) {
-        let fresh = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        let at = *self.pairs.entry(key).or_insert(fresh);
-        if at == fresh {
-            self.rows.push(PairRow { key, count: 0, words: Vec::new() });
-        }
-        if let Some(row) = self.rows.get_mut(at as usize) {
-            row.count = row.count.wrapping_add(count);
-            if row.words.last() != Some(&word) {
-                row.words.push(word);
-            }
-            if self.increased.last() != Some(&at) {
-                self.increased.push(at);
-            }
-        }
-    }
-
-    fn remove(&mut self, key: u64, count: u64) {
-        let row = self.pairs.get(&key).and_then(|at| self.rows.get_mut(*at as usize));
-        if let Some(row) = row {
-            row.count = row.count.wrapping_sub(count);
-        }
-    }
-
     fn queue_increased(&mut self) {
-        self.increased.sort_unstable();
-        self.increased.dedup();
-        for at in self.increased.drain(..) {
-            if let Some(row) = self.rows.get(at as usize)
+        let mut increased = std::mem::take(&mut self.words.increased);
+        increased.sort_unstable();
+        increased.dedup();
+        for at in increased.drain(..) {
+            if let Some(row) = self.words.row(at)
                 && row.count > 0
             {
                 self.queue.push((row.count, Reverse(row.key)));
             }
         }
+        self.words.increased = increased;
     }
 }

@@ -3,6 +3,7 @@
 use super::growth::GrownMerge;
 use super::merges::MergeReplay;
 use super::*;
+use model::Context;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use tokenizers::Model;
@@ -148,6 +149,62 @@ fn grow_slowly(
     added
 }
 
+/// Merges as [`merge_by_likelihood`] does, counting everything again for each merge.
+fn merge_by_likelihood_slowly(
+    words: &CountedWords,
+    first_id: u32,
+    options: GrowthOptions,
+    join: impl Fn(u32, u32) -> PairOutcome,
+) -> Vec<GrownMerge> {
+    let mut words: Vec<(Vec<u32>, u64)> =
+        words.iter().map(|(word, counts)| (word.to_vec(), counts.iter().sum())).collect();
+    let (mut added, mut next_id, mut never) = (Vec::new(), first_id, Vec::new());
+    while next_id - first_id < options.new_tokens {
+        let mut symbols: BTreeMap<u32, u128> = BTreeMap::new();
+        let mut pairs: BTreeMap<(u32, u32), u128> = BTreeMap::new();
+        for (word, count) in &words {
+            word.iter()
+                .for_each(|symbol| *symbols.entry(*symbol).or_default() += u128::from(*count));
+            for pair in word.windows(2) {
+                *pairs.entry((pair[0], pair[1])).or_default() += u128::from(*count);
+            }
+        }
+        pairs.retain(|pair, count| {
+            *count >= u128::from(options.min_frequency.max(1)) && !never.contains(pair)
+        });
+        // By fractions: a/b > c/d where ad > cb; then by count, then the smaller pair.
+        let product = |(left, right): &(u32, u32)| symbols[left] * symbols[right];
+        let best = pairs.iter().max_by(|(one, count), (other, than)| {
+            let order = (*count * product(other)).cmp(&(*than * product(one)));
+            order.then(count.cmp(than)).then(other.cmp(one))
+        });
+        let Some((&(left, right), &count)) = best else { break };
+        let (id, is_new) = match join(left, right) {
+            PairOutcome::Never => {
+                never.push((left, right));
+                continue;
+            }
+            PairOutcome::Existing(id) => (id, false),
+            PairOutcome::New => (next_id, true),
+        };
+        next_id += u32::from(is_new);
+        words.iter_mut().for_each(|(word, _)| *word = joined(word, left, right, id));
+        added.push(GrownMerge { left, right, id, count: count.try_into().unwrap(), is_new });
+    }
+    added
+}
+
+/// Every (left, right) as one symbol, from the left.
+fn joined(word: &[u32], left: u32, right: u32, id: u32) -> Vec<u32> {
+    match word {
+        [a, b, rest @ ..] if (*a, *b) == (left, right) => {
+            [vec![id], joined(rest, left, right, id)].concat()
+        }
+        [a, rest @ ..] => [vec![*a], joined(rest, left, right, id)].concat(),
+        [] => Vec::new(),
+    }
+}
+
 /// Tokens of a group that the first merges leave.
 fn left(words: &CountedWords, replayed: &MergeReplay, group: usize, merges: usize) -> u64 {
     let joined: u64 = (0..merges).map(|merge| replayed.joined(merge).unwrap()[group]).sum();
@@ -248,6 +305,44 @@ proptest! {
         prop_assert_eq!(&added, &expected);
         prop_assert_eq!(table.len(), slow.len());
     }
+
+    #[test]
+    fn merging_by_likelihood_gives_what_counting_again_gives(
+        words in strange_words(), new_tokens in 0_u32..16, min_frequency in 0_u64..8,
+    ) {
+        let mut packed = CountedWords::new(2);
+        for (word, counts) in &words {
+            packed.push(word, counts);
+        }
+        // Some pairs make what exists, though never one of their own parts, and some nothing.
+        let join = |left: u32, right: u32| match (left * 7 + right * 3) % 9 {
+            0 if left.max(right) < 5 => PairOutcome::Existing(left.max(right) + 1),
+            1 => PairOutcome::Never,
+            _ => PairOutcome::New,
+        };
+        let options = GrowthOptions { new_tokens, min_frequency, max_token_length: None };
+        let expected = merge_by_likelihood_slowly(&packed, 8, options, join);
+        let added = merge_by_likelihood(&packed, 8, options, &Context::new(), join).unwrap();
+        prop_assert_eq!(added, expected);
+    }
+}
+
+/// The products of such counts have more than 128 bits.
+#[test]
+fn scores_of_large_counts_are_compared_exactly() {
+    let large = 1 << 62;
+    let mut words = CountedWords::new(1);
+    // (0, 1) has large / large^2, and (2, 3) one less above and one less in each part below.
+    words.push(&[0, 1], &[large]);
+    words.push(&[2, 3], &[large - 1]);
+    words.push(&[4, 5], &[large - 1]);
+    words.push(&[5], &[1]);
+    let options = GrowthOptions { new_tokens: 3, min_frequency: 2, max_token_length: None };
+    let added =
+        merge_by_likelihood(&words, 6, options, &Context::new(), |_, _| PairOutcome::New).unwrap();
+    let order: Vec<_> = added.iter().map(|merge| (merge.left, merge.count)).collect();
+    // (4, 5) has 1 / large as (0, 1) has, and the smaller count.
+    assert_eq!(order, [(2, large - 1), (0, large), (4, large - 1)]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! They are normalizer, pre-tokenizer and decoder.
 
-use super::options::{DigitSplit, ModelKind, ModelLayout, TrainOptions, UnicodeForm};
+use super::options::{DigitSplit, MergeScore, ModelKind, ModelLayout, TrainOptions, UnicodeForm};
 use crate::engine::splitter::PretokenSplitter;
 use crate::error::TokenizerError;
 use crate::file::SPACE_MARKER;
@@ -148,6 +148,11 @@ impl TrainOptions {
         }
         if self.byte_fallback && self.layout() == ModelLayout::WordPiece {
             return fail("WordPiece has no byte fallback; choose bpe or unigram");
+        }
+        if self.score == MergeScore::Likelihood && self.model != ModelKind::WordPiece {
+            return fail(
+                "a score by likelihood needs `model=wordpiece`; others are trained with `score=frequency`",
+            );
         }
         if self.end_of_word && (self.model != ModelKind::Bpe || self.byte_fallback) {
             return fail("a mark at the end of words needs BPE without byte fallback");

@@ -1,4 +1,5 @@
-//! Training a tokenizer from a table of pre-tokens: BPE, WordPiece or Unigram, by the stock trainers.
+//! Training a tokenizer from a table of pre-tokens: BPE, WordPiece or Unigram, by the stock trainers; WordPiece by
+//! likelihood by ours, since they have none.
 //!
 //! Stages: `layout` says how texts are split ([`pretokenizer_file`]), a [`PretokenCounter`] counts what they are split
 //! into, by group; [`train`] weighs the groups, chooses the characters and brings the counts under the trainer's limits
@@ -16,11 +17,13 @@ mod unigram_sizes;
 mod weigh;
 
 #[cfg(test)]
+mod likelihood_tests;
+#[cfg(test)]
 mod tests;
 
 pub use count::{PretokenCounter, PretokenTable, TextTotals};
 pub use layout::pretokenizer_file;
-pub use options::{DigitSplit, ModelKind, TrainOptions, UnicodeForm};
+pub use options::{DigitSplit, MergeScore, ModelKind, TrainOptions, UnicodeForm};
 pub use report::{RoundTrip, TrainGroupReport, TrainReport, tokens_by_group};
 pub use run::{TrainingOutput, train};
 pub(super) use unigram_sizes::{SizeRequest, SizedModel, train_sizes};

@@ -23,6 +23,13 @@ pub enum ModelKind {
     Unigram,
 }
 
+impl MergeScore {
+    /// Whether it is what records say nothing of.
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl ModelKind {
     /// The word used on the command line and in what is stored.
     #[must_use]
@@ -33,6 +40,19 @@ impl ModelKind {
             Self::Unigram => "unigram",
         }
     }
+}
+
+/// By which score of a pair of neighbours a WordPiece is trained: the pair of the highest becomes a token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum MergeScore {
+    /// How often the pair occurs, as in BPE and in the library tokenizers.
+    #[default]
+    Frequency,
+    /// How often the pair occurs, over the product of how often its parts do: the gain in likelihood, as in the first
+    /// WordPiece.
+    Likelihood,
 }
 
 /// How numbers are split before the model sees them.
@@ -73,6 +93,12 @@ pub struct TrainOptions {
     /// The kind of model.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub model: ModelKind,
+    /// The score by which a WordPiece chooses the pairs that become tokens.
+    ///
+    /// By likelihood rare pairs come first: raise `min_frequency` as far as the vocabulary is still filled.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
+    #[serde(skip_serializing_if = "MergeScore::is_default")]
+    pub score: MergeScore,
     /// Size of the vocabulary, with special and reserved tokens, bytes and characters.
     ///
     /// A small corpus may give fewer tokens.
@@ -149,6 +175,7 @@ impl Default for TrainOptions {
     fn default() -> Self {
         Self {
             model: ModelKind::Bpe,
+            score: MergeScore::Frequency,
             vocab_size: 32_768,
             byte_fallback: false,
             end_of_word: false,

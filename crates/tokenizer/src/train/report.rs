@@ -1,7 +1,7 @@
 //! The report of a training beside its file: sizes, treatment of the counts, and tokens by group.
 
 use super::count::{PretokenTable, TextTotals};
-use super::options::{ModelLayout, TrainOptions, UnicodeForm};
+use super::options::{ModelKind, ModelLayout, TrainOptions, UnicodeForm};
 use super::weigh;
 use crate::engine::reference::LibraryReference;
 use crate::engine::splitter::PretokenSplitter;
@@ -16,6 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct TrainReport {
     /// Tokens of the result; fewer than asked for when the corpus has no more.
     pub vocab_size: u32,
+    /// Why there are fewer than asked for; none if there are as many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortfall: Option<String>,
     /// Characters with a token of their own, of the corpus or of the options; 256 bytes for byte-level BPE.
     pub alphabet: u32,
     /// Distinct words that the trainer saw.
@@ -85,6 +88,27 @@ impl RoundTrip {
             _ => Self::Exact,
         }
     }
+}
+
+/// Why a training ended before it had as many tokens as asked for; none if it has them.
+pub(super) fn shortfall(vocab_size: u32, options: &TrainOptions) -> Option<String> {
+    let asked = options.vocab_size;
+    if vocab_size >= asked {
+        return None;
+    }
+    let why = match (options.model, options.max_token_length) {
+        (ModelKind::Unigram, _) => "the texts have no more pieces; train on more".to_owned(),
+        (_, longest) => {
+            let shorter = longest.map_or(String::new(), |most| {
+                format!(" and makes a token below `max_token_length=` {most}")
+            });
+            format!(
+                "no pair is left that occurs {} times{shorter}; lower `min_frequency=`, or train on more text",
+                options.min_frequency
+            )
+        }
+    };
+    Some(format!("the vocabulary has {vocab_size} of {asked} tokens: {why}"))
 }
 
 /// One report a group; `kept`: the characters of the vocabulary, none where all bytes are.

@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::count::PretokenTable;
 use super::layout::{END, layout_parts, pretokenizer_file};
-use super::options::{ModelLayout, TrainOptions};
+use super::options::{MergeScore, ModelLayout, TrainOptions};
 use super::report::{self, RoundTrip, TrainReport};
 use super::trainers;
-use super::weigh::{characters, cut, prune, scale_to_limit, weigh};
+use super::weigh::{characters, cut, prune, scale_to_64_bits, scale_to_limit, weigh};
 
 /// Distinct words that are trained on at most: the BPE trainer needs one to two kilobytes for each.
 const MAX_WORDS: usize = 1 << 20;
@@ -34,7 +34,7 @@ pub struct TrainingOutput {
 
 /// Trains on a table whose pre-tokens were split by the `pipeline` of the same options. `groups` names the groups of
 /// the table. The same input gives the same bytes. The phases are reported to progress: the counts are made ready, the
-/// trainer runs; the stock trainers do not tell how far they are.
+/// trainer runs; the stock trainers do not tell how far they are, and cannot be stopped.
 ///
 /// # Errors
 /// As [`TrainOptions::check`]; [`TokenizerError::NoText`], [`TokenizerError::VocabularyTooSmall`] when
@@ -59,18 +59,22 @@ pub fn train(
     };
     let fixed = reserved.len() + characters + continuing;
     options.check_room(fixed)?;
-    context.progress.begin(&phase(form, words.len(), limit), None);
-    let (model, vocab_size) = model(&prepared, fixed, options)?;
+    let learned = limit.saturating_sub(fixed) as u64;
+    let total = (options.score == MergeScore::Likelihood).then_some(learned);
+    context.progress.begin(&phase(form, words.len(), limit), total);
+    let (model, vocab_size) = model(&prepared, fixed, options, context)?;
     let is_pending =
         matches!(form, ModelLayout::ByteLevel | ModelLayout::Characters | ModelLayout::WordEnds);
     let added_tokens = (0..)
         .zip(&options.all_specials())
         .map(|(id, special)| added_token(id, special, true))
         .collect();
+    let vocab_size = u32::try_from(vocab_size).unwrap_or(u32::MAX);
     Ok(TrainingOutput {
         json: FileParts { model, added_tokens, ..layout_parts(options)? }.into_json()?,
         report: TrainReport {
-            vocab_size: u32::try_from(vocab_size).unwrap_or(u32::MAX),
+            vocab_size,
+            shortfall: report::shortfall(vocab_size, options),
             alphabet: u32::try_from(*characters).unwrap_or(u32::MAX),
             words: u64::try_from(words.len()).unwrap_or(u64::MAX),
             pruned_words: prepared.pruned.0,
@@ -92,6 +96,7 @@ fn model(
     prepared: &TrainerInput,
     fixed: usize,
     options: &TrainOptions,
+    context: &Context<'_>,
 ) -> Result<(Value, usize), TokenizerError> {
     let TrainerInput { words, seeds, reserved, required, .. } = prepared;
     let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
@@ -118,7 +123,18 @@ fn model(
             (bpe(model.vocab, model.merges, &settings), size)
         }
         ModelLayout::WordPiece => {
-            let vocab = trainers::wordpiece(words, reserved, min_frequency, options)?;
+            let vocab = match options.score {
+                MergeScore::Frequency => {
+                    trainers::wordpiece(words, reserved, min_frequency, options)?
+                }
+                MergeScore::Likelihood => trainers::wordpiece_by_likelihood(
+                    words,
+                    reserved,
+                    min_frequency,
+                    options,
+                    context,
+                )?,
+            };
             let vocab = into_wordpiece(vocab, seeds, fixed, limit)?;
             let size = vocab.len();
             let model = json!({
@@ -219,7 +235,10 @@ pub(super) fn trainer_input(
             words.entry(seed.clone()).or_insert(1);
         }
     }
-    let scale = scale_to_limit(&mut words, form);
+    let scale = match options.score {
+        MergeScore::Frequency => scale_to_limit(&mut words, form),
+        MergeScore::Likelihood => scale_to_64_bits(&mut words),
+    };
     let used = characters_of(&words);
     let characters = match form {
         ModelLayout::ByteLevel => byte_characters().len(),

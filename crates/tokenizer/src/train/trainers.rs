@@ -4,6 +4,7 @@
 //!   hashing reaches the result. It runs on all threads.
 //! * BPE with marked ends of words, WordPiece: the trainer numbers `a</w>` and `##a`, `##b`, .. as it meets
 //!   them in a hash map, so they are given beforehand, sorted.
+//! * WordPiece by likelihood: the stock trainer counts frequencies alone, so this one is ours, on one thread.
 //! * Unigram: sums of floating point depend on how rayon cuts the words, so it runs on one thread;
 //!   characters that fell out of the model come back with scores in the order of a hash set, so those
 //!   scores are dealt out again by character.
@@ -13,6 +14,9 @@ use super::options::TrainOptions;
 use crate::error::{TokenizerError, guard};
 use crate::models::lattice::ScoredPiece;
 use crate::models::viterbi::UNKNOWN_PENALTY;
+use crate::models::{CountedWords, GrowthOptions, PairOutcome, merge_by_likelihood};
+use model::invariant::at;
+use model::{Context, Error};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tokenizers::AddedToken;
@@ -81,6 +85,78 @@ pub(super) fn wordpiece(
     first.extend(continuing.iter().map(|character| format!("{PREFIX}{character}")));
     let trainer = BpeTrainer::builder().continuing_subword_prefix(PREFIX.to_owned());
     Ok(train_bpe(trainer.build(), words, first, min_frequency, options)?.vocab)
+}
+
+/// The vocabulary of a WordPiece, in the same order, whose longer pieces are chosen by likelihood.
+pub(super) fn wordpiece_by_likelihood(
+    words: &TrainingWords,
+    first: &[String],
+    min_frequency: u64,
+    options: &TrainOptions,
+    context: &Context<'_>,
+) -> Result<Map<String, Value>, TokenizerError> {
+    let (characters, continuing) = wordpiece_alphabet(words);
+    let mut pieces = LearnedPieces::default();
+    first.iter().for_each(|token| pieces.push(token.clone(), 0));
+    characters.iter().for_each(|character| pieces.push(character.to_string(), 1));
+    continuing.iter().for_each(|character| pieces.push(format!("{PREFIX}{character}"), 1));
+    let (mut counted, mut symbols, mut spelled) = (CountedWords::new(1), Vec::new(), String::new());
+    for (word, count) in words {
+        symbols.clear();
+        for (place, character) in word.chars().enumerate() {
+            spelled.clear();
+            spelled.push_str(if place == 0 { "" } else { PREFIX });
+            spelled.push(character);
+            symbols.extend(pieces.ids.get(spelled.as_str()));
+        }
+        counted.push(&symbols, &[*count]);
+    }
+    let next_id = pieces.next_id();
+    let max_token_length = options.max_token_length.map(whole);
+    let new_tokens = options.vocab_size.saturating_sub(next_id);
+    let growth = GrowthOptions { new_tokens, min_frequency, max_token_length };
+    let join = |left, right| pieces.join(left, right, max_token_length);
+    merge_by_likelihood(&counted, next_id, growth, context, join).map_err(Error::from)?;
+    Ok(pieces.spelled.into_iter().zip((0_u32..).map(Value::from)).collect())
+}
+
+/// The pieces of a WordPiece that is trained.
+#[derive(Default)]
+struct LearnedPieces {
+    /// By id.
+    spelled: Vec<String>,
+    /// In characters, by id.
+    lengths: Vec<usize>,
+    ids: HashMap<String, u32>,
+}
+
+impl LearnedPieces {
+    fn next_id(&self) -> u32 {
+        u32::try_from(self.spelled.len()).unwrap_or(u32::MAX)
+    }
+
+    fn push(&mut self, piece: String, length: usize) {
+        self.ids.insert(piece.clone(), self.next_id());
+        self.spelled.push(piece);
+        self.lengths.push(length);
+    }
+
+    /// The piece of two others. Only one of two characters may be as long as `most` or longer, as of the stock trainer.
+    fn join(&mut self, left: u32, right: u32, most: Option<usize>) -> PairOutcome {
+        let [left, right] = [left, right].map(|id| id as usize);
+        let length = at(&self.lengths, left) + at(&self.lengths, right);
+        if length > 2 && most.is_some_and(|most| length >= most) {
+            return PairOutcome::Never;
+        }
+        let right = at(&self.spelled, right);
+        let piece =
+            format!("{}{}", at(&self.spelled, left), right.strip_prefix(PREFIX).unwrap_or(right));
+        if let Some(id) = self.ids.get(&piece) {
+            return PairOutcome::Existing(*id);
+        }
+        self.push(piece, length);
+        PairOutcome::New
+    }
 }
 
 /// All characters, and those that stand inside words.

@@ -276,6 +276,13 @@ pub(super) fn scale_to_limit(words: &mut BTreeMap<String, u64>, form: ModelLayou
     scale(words, largest, lifted, limit)
 }
 
+/// Brings the counts of words under the limit of our own trainer, whose counts of symbols have 64 bits: no later symbol
+/// can pass the commonest character. Answers as [`scale_to_limit`].
+pub(super) fn scale_to_64_bits(words: &mut BTreeMap<String, u64>) -> f64 {
+    let (largest, lifted, _) = largest_of_characters(words);
+    scale(words, largest, lifted, u64::MAX)
+}
+
 /// No later pair of tokens can pass the commonest pair of symbols: each stands on one such pair.
 fn largest_pair(words: &BTreeMap<String, u64>, form: ModelLayout) -> (u128, u64, u64) {
     // In WordPiece the first symbol of a word differs from the same character inside.
@@ -320,12 +327,11 @@ fn scale(words: &mut BTreeMap<String, u64>, largest: u128, lifted: u64, limit: u
     }
     let target = u128::from(limit.saturating_sub(lifted).max(1));
     for count in words.values_mut() {
-        // 64 and 33 bits: no overflow.
+        // Twice 64 bits: no overflow.
         let share = u128::from(*count) * target / largest;
         *count = u64::try_from(share).unwrap_or(u64::MAX).max(1);
     }
-    to_float(u64::try_from(target).unwrap_or(u64::MAX))
-        / to_float(u64::try_from(largest).unwrap_or(u64::MAX))
+    share(target, largest)
 }
 
 #[cfg(test)]
