@@ -8,6 +8,8 @@
 //! `tokenizers` library (0.23), of a `.model` SentencePiece's algorithm (`sentencepiece`). The fast engine (tokenizers
 //! 1.0, a release candidate) is much faster than the first and is used only after it gave the reference's ids on
 //! hostile texts and on the caller's sample.
+//!
+//! `ngram` takes ids, whatever gave them: how likely those of a document are after one another.
 
 pub mod analyse;
 mod check;

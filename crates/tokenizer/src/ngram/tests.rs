@@ -190,6 +190,23 @@ fn discounts_of_enough_text_are_estimated() {
     }
 }
 
+/// What `lmplz --discount_fallback` of KenLM 0.3.0 estimates from these documents, and its module answers.
+#[test]
+fn perplexities_are_those_of_kenlm() {
+    let ids = documents(11, 300, 40, 60);
+    for (order, theirs) in [
+        (2, [41.21485, 37.44231, 37.25889, 33.55082, 32.59702, 35.15867]),
+        (3, [17.95914, 29.34149, 18.0347, 18.82261, 17.81796, 21.27961]),
+        (5, [2.1729, 29.4524, 2.09314, 2.13525, 2.11166, 3.74229]),
+    ] {
+        let (ours, _) = estimated(order, 1 << 24, &ids);
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            // It computes in single precision.
+            assert!((ours - theirs).abs() < 1e-5 * theirs, "{ours} for {theirs}");
+        }
+    }
+}
+
 #[test]
 fn memory_and_threads_change_no_bit() {
     let ids = documents(3, 1500, 60, 900);
