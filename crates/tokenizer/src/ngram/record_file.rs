@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Records read from a file at a time, in bytes.
+/// Records read from a file at a time, in bytes, at most.
 pub(super) const READ_BYTES: usize = 64 << 10;
 /// Records that a tape holds before it writes them, in bytes.
 const TAPE_BYTES: usize = 256 << 10;
@@ -116,11 +116,11 @@ impl<const W: usize> Tape<W> {
     pub(super) fn push(&mut self, record: [u32; W]) -> Result<(), Error> {
         self.held.push(record);
         if self.held.len() * 4 * W >= TAPE_BYTES {
-            let file = match self.file.take() {
+            let file = match &mut self.file {
                 Some(file) => file,
-                None => RecordFile::create(&self.folder)?,
+                None => self.file.insert(RecordFile::create(&self.folder)?),
             };
-            self.file.insert(file).append(&self.held)?;
+            file.append(&self.held)?;
             self.held.clear();
         }
         Ok(())

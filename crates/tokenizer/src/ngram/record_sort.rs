@@ -9,6 +9,8 @@ use std::collections::binary_heap::PeekMut;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+/// Bytes of a run that are read at a time, at least.
+const LEAST_READ_BYTES: usize = 4 << 10;
 /// The least number of records that are sorted in memory.
 const LEAST: usize = 1024;
 
@@ -18,16 +20,15 @@ pub(super) struct RecordSort<const W: usize> {
     /// Records held at most.
     most: usize,
     held: Vec<[u32; W]>,
-    written: Option<RecordFile<W>>,
-    runs: Vec<Range<u64>>,
+    /// Sorted runs, where not all can be held.
+    written: Option<(RecordFile<W>, Vec<Range<u64>>)>,
 }
 
 impl<const W: usize> RecordSort<W> {
     /// A sort that holds `memory` bytes of records, and writes the others into scratch files of `folder`.
     pub(super) fn new(folder: &Path, memory: u64) -> Self {
         let most = usize::try_from(memory / (4 * W as u64)).unwrap_or(usize::MAX).max(LEAST);
-        let (held, runs) = (Vec::new(), Vec::new());
-        Self { folder: folder.to_path_buf(), most, held, written: None, runs }
+        Self { folder: folder.to_path_buf(), most, held: Vec::new(), written: None }
     }
 
     pub(super) fn push(&mut self, record: [u32; W]) -> Result<(), Error> {
@@ -44,25 +45,28 @@ impl<const W: usize> RecordSort<W> {
 
     fn write(&mut self) -> Result<(), Error> {
         self.held.par_sort_unstable();
-        let file = match self.written.take() {
-            Some(file) => file,
-            None => RecordFile::create(&self.folder)?,
+        let (file, runs) = match &mut self.written {
+            Some(written) => written,
+            None => self.written.insert((RecordFile::create(&self.folder)?, Vec::new())),
         };
-        self.runs.push(self.written.insert(file).append(&self.held)?);
+        runs.push(file.append(&self.held)?);
         self.held.clear();
         Ok(())
     }
 
     pub(super) fn finish(mut self) -> Result<SortedRecords<W>, Error> {
-        if self.written.is_none() {
-            self.held.par_sort_unstable();
-            return Ok(SortedRecords::Held(self.held));
+        if self.written.is_some() {
+            self.write()?;
         }
-        self.write()?;
-        let Self { runs, written, .. } = self;
-        Ok(match written {
-            Some(file) => SortedRecords::Written { file, runs },
-            None => SortedRecords::Held(Vec::new()),
+        self.held.par_sort_unstable();
+        Ok(match self.written {
+            Some((file, runs)) => {
+                // A reader holds bytes and records. The runs share what held them.
+                let bytes = self.most * 4 * W / (2 * runs.len());
+                let bytes = bytes.clamp(LEAST_READ_BYTES, READ_BYTES);
+                SortedRecords::Written { file, runs, bytes }
+            }
+            None => SortedRecords::Held(self.held),
         })
     }
 }
@@ -71,21 +75,21 @@ impl<const W: usize> RecordSort<W> {
 pub(super) enum SortedRecords<const W: usize> {
     /// All of them in memory.
     Held(Vec<[u32; W]>),
-    /// Runs in a file.
-    Written { file: RecordFile<W>, runs: Vec<Range<u64>> },
+    /// Runs in a file, each read by so many bytes.
+    Written { file: RecordFile<W>, runs: Vec<Range<u64>>, bytes: usize },
 }
 
 impl<const W: usize> SortedRecords<W> {
     /// Reads them from the first one.
     pub(super) fn scan(&self) -> Result<SortedScan<'_, W>, Error> {
-        let Self::Written { file, runs } = self else {
-            let Self::Held(held) = self else { return Ok(SortedScan::Held([].iter())) };
-            return Ok(SortedScan::Held(held.iter()));
+        let (file, runs, bytes) = match self {
+            Self::Held(held) => return Ok(SortedScan::Held(held.iter())),
+            Self::Written { file, runs, bytes } => (file, runs, *bytes),
         };
         let mut readers = Vec::with_capacity(runs.len());
         let mut heads = BinaryHeap::with_capacity(runs.len());
         for run in runs {
-            let mut reader = RunReader::new(file, run.clone(), READ_BYTES);
+            let mut reader = RunReader::new(file, run.clone(), bytes);
             if let Some(first) = reader.next()? {
                 heads.push(Reverse((first, readers.len())));
                 readers.push(reader);
