@@ -2,7 +2,7 @@
 //!
 //! Use it to encode without a corpus ([`Tokenizer`]), to read what others published ([`convert`]), and to say what is
 //! trained, extended and registered ([`TrainOptions`], [`TermOptions`], [`GrowthOptions`], [`TokenizerRegistration`]).
-//! [`analyse`] measures tokenizers against each other.
+//! [`analyse`] measures tokenizers against each other, and [`KneserNey`] says how likely ids are after those before them.
 //!
 //! ```
 //! use corpusdb::tokenizer::Tokenizer;
@@ -22,11 +22,11 @@
 pub use tokenizer::{
     CheckCase, CheckVerdict, ConvertedTokenizer, DigitSplit, EmbeddingMap, EmbeddingRow, Encoder,
     EncoderBackend, EncoderLibrary, EngineTexts, ExtendError, FAST, FormReport, GrowthOptions,
-    MergeScore, ModelKind, NAMED_PATTERNS, PretokenPattern, REFERENCE, RoundTrip, SENTENCEPIECE,
-    TermCounts, TermForms, TermOptions, TermOutcome, TermReport, TextTotals, TokenOffsets,
-    TokenOrigin, TokenPiece, Tokenizer, TokenizerCheck, TokenizerError, TokenizerExtension,
-    TokenizerInput, TokenizerRegistration, TrainGroupReport, TrainOptions, TrainReport,
-    UnicodeForm, VocabularyDiff, WrittenModel, convert, from_vocab_and_merges,
+    KneserNey, MergeScore, ModelKind, NAMED_PATTERNS, NgramCounts, PretokenPattern, REFERENCE,
+    RoundTrip, SENTENCEPIECE, TermCounts, TermForms, TermOptions, TermOutcome, TermReport,
+    TextTotals, TokenOffsets, TokenOrigin, TokenPiece, Tokenizer, TokenizerCheck, TokenizerError,
+    TokenizerExtension, TokenizerInput, TokenizerRegistration, TrainGroupReport, TrainOptions,
+    TrainReport, UnicodeForm, VocabularyDiff, WrittenModel, convert, from_vocab_and_merges,
 };
 
 /// Tokenizers measured against each other on the same texts.

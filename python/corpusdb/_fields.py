@@ -115,22 +115,33 @@ class WriterFields(Fields):
     def compute(
         self,
         name: str,
-        expression: str,
+        expression: str | None = None,
         *,
+        perplexity: str | None = None,
+        order: int = 3,
+        together: bool = False,
         kind: FieldKind | None = None,
         batch_rows: int = 8192,
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> FieldReport:
-        """Stores the values of a SQL expression over `documents` as a field, and declares the field if it is new.
+        """Stores the values of a SQL expression over `documents`, or perplexities, as a field; declares it if it is new.
 
         The expression is evaluated for each document alone: it has no aggregates, windows or inner queries, and no
         function that gives another value each time. Documents that come later have no value until the field is computed
         again. `kind` is by default the type of the expression. After an interrupt the same call continues.
+
+        `perplexity` names a tokenizer, in place of an expression: each kept document gets its perplexity under an
+        n-gram model of that `order` (2 to 6; interpolated modified Kneser-Ney) of the stored ids, one model for each
+        source, or one for all of them `together`. A document is one sentence, and is scored by the model that has
+        counted it. `models` of the report says what was counted, and how the values are spread.
         """
+        if (expression is None) == (perplexity is None):
+            raise TypeError("give either an expression or perplexity='TOKENIZER'")
+        model = {} if perplexity is None else {"order": order, "together": together}
         return FieldReport.from_json(call(
-            "field compute", self._handle, progress=progress, name=name, expression=expression,
-            type=None if kind is None else kind_name(kind), batch_rows=batch_rows, dry_run=dry_run,
+            "field compute", self._handle, progress=progress, name=name, expression=expression, perplexity=perplexity,
+            type=None if kind is None else kind_name(kind), batch_rows=batch_rows, dry_run=dry_run, **model,
         ))
 
     def drop(self, name: str, *, force: bool = False, progress: ProgressOption = None) -> FieldDropReport:

@@ -254,6 +254,27 @@ def test_fields_are_added_set_computed_listed_and_dropped(filled: corpusdb.Write
     assert filled.check("deep")
 
 
+def test_perplexities_are_computed_by_source_or_together(filled: corpusdb.Writer) -> None:
+    filled.tokenizers.train("own", vocab_size=400)
+    report = filled.fields.compute("ppl", perplexity="own", order=2)
+    assert (report.kind, report.values) == ("float", filled.count("kept"))
+    assert [model.source for model in report.models] == ["web"]
+    model = report.models[0]
+    assert model.documents == filled.count("kept") and len(model.ngrams) == len(model.discounts) == 2
+    assert 1 < model.p5 <= model.p50 <= model.p95
+    lowest, highest = filled.sql("SELECT min(ppl), max(ppl) FROM documents").fetchall()[0]
+    assert lowest <= model.p5 and model.p95 <= highest
+    assert filled.fields["ppl"].expression == "perplexity(own, order 2, by source)"
+    assert filled.fields.compute("ppl", perplexity="own", order=2).changed == 0
+    assert filled.fields.compute("ppl", perplexity="own", together=True).models[0].source is None
+    for arguments in [{}, {"expression": "chars", "perplexity": "own"}]:
+        with pytest.raises(TypeError, match="either an expression or perplexity"):
+            filled.fields.compute("ppl", **arguments)
+    with pytest.raises(corpusdb.BadInput, match="from 2 to 6"):
+        filled.fields.compute("ppl", perplexity="own", order=1)
+    assert filled.check("deep")
+
+
 def test_what_an_iterator_of_values_raises_comes_back(filled: corpusdb.Writer) -> None:
     def values() -> Iterator[dict[str, float]]:
         yield {"id": 0, "quality": 1.0}

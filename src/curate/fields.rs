@@ -3,6 +3,7 @@
 //! Commits can be interrupted between, and none leaves a half-filled field visible.
 
 use super::commits::CommitLoop;
+use super::perplexity::PerplexityModel;
 use super::redo::unstorable;
 use super::tokenizers::{in_use, listed, load_to_write};
 use crate::corpus::CorpusWriter;
@@ -48,7 +49,7 @@ impl NewField {
 }
 
 /// The result of adding or computing a field.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FieldReport {
@@ -72,6 +73,9 @@ pub struct FieldReport {
     pub no_longer_kept: u64,
     /// How many commits were made.
     pub commits: u64,
+    /// If the values are perplexities: the models that give them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<PerplexityModel>,
 }
 
 impl FieldReport {
@@ -87,6 +91,7 @@ impl FieldReport {
             kept_again: 0,
             no_longer_kept: 0,
             commits: 0,
+            models: Vec::new(),
         }
     }
 }
@@ -420,35 +425,76 @@ pub fn compute_field(
     tokenizers: &[LoadedTokenizer],
     context: &Context<'_>,
 ) -> Result<FieldReport, Error> {
-    finish_drops(writer, context)?;
-    let view = writer.view().clone();
-    let declared = view.field_named(&new.name).cloned();
     check(new, dependence)?;
-    refuse_fed(&view, &new.name)?;
-    let kind = kind(&view, new, declared.as_ref())?;
-    let (field, mut record) = begin(&view, new, kind, declared)?;
-    if record.commit != view.commit().0 {
-        // The values that the expression reads may have changed.
-        (record.next, record.values, record.ill_typed) = (0, 0, 0);
+    let values = FieldValues::begin(writer, new, context)?;
+    let view = values.view.clone();
+    let computing = compute(&view, &new.expression, values.field.kind)?;
+    values.store(writer, (new.batch, tokenizers), context, |range, found| {
+        Ok(computing.values(range, |id, value| drop(found.insert(id, value)))?)
+    })
+}
+
+/// The values of a computed field that are to be stored for all documents.
+pub(super) struct FieldValues {
+    /// The moment of which they are.
+    pub view: View,
+    field: FieldDeclaration,
+    record: FieldRecord,
+}
+
+impl FieldValues {
+    /// The field as it is declared or is to be, and how far an earlier call has come.
+    ///
+    /// # Errors
+    /// [`Error`] when the field is something else.
+    pub(super) fn begin(
+        writer: &mut StoreWriter,
+        new: &ComputedField,
+        context: &Context<'_>,
+    ) -> Result<Self, Error> {
+        finish_drops(writer, context)?;
+        let view = writer.view().clone();
+        let declared = view.field_named(&new.name).cloned();
+        refuse_fed(&view, &new.name)?;
+        let kind = kind(&view, new, declared.as_ref())?;
+        let (field, mut record) = begin(&view, new, kind, declared)?;
+        if record.commit != view.commit().0 {
+            // The values that the expression reads may have changed.
+            (record.next, record.values, record.ill_typed) = (0, 0, 0);
+        }
+        Ok(Self { view, field, record })
     }
-    let computing = compute(&view, &new.expression, kind)?;
-    let is_new = record.commit == 0 && record.state == FieldState::Filling;
-    if is_new {
-        // From here on what is set of it is indexed.
-        let mut batch = writer.begin()?;
-        batch.put_field(field.id, Some(&record))?;
-        batch.commit(&about(&field.name))?;
+
+    /// Stores the values, `rows` documents a commit; `values` finds those of a range.
+    ///
+    /// # Errors
+    /// [`Error`] when rows cannot be read or written, or after an interrupt.
+    pub(super) fn store(
+        self,
+        writer: &mut StoreWriter,
+        (rows, tokenizers): (u64, &[LoadedTokenizer]),
+        context: &Context<'_>,
+        mut values: impl FnMut(Range<u64>, &mut BTreeMap<u64, Computed>) -> Result<(), Error>,
+    ) -> Result<FieldReport, Error> {
+        let Self { view, field, record } = self;
+        let is_new = record.commit == 0 && record.state == FieldState::Filling;
+        if is_new {
+            // From here on what is set of it is indexed.
+            let mut batch = writer.begin()?;
+            batch.put_field(field.id, Some(&record))?;
+            batch.commit(&about(&field.name))?;
+        }
+        let commits = CommitLoop::begin("computing", Some(view.documents()), context);
+        let fill = |batch: &mut CommitBatch<'_>, range, record: &mut FieldRecord| {
+            let mut found = BTreeMap::new();
+            values(range, &mut found)?;
+            store(batch, &field, record, &found)
+        };
+        let mut report =
+            in_commits(writer, &field, record, (rows, tokenizers), (commits, context), fill)?;
+        report.commits += u64::from(is_new);
+        Ok(report)
     }
-    let commits = CommitLoop::begin("computing", Some(view.documents()), context);
-    let fill = |batch: &mut CommitBatch<'_>, range, record: &mut FieldRecord| {
-        let mut values: BTreeMap<u64, Computed> = BTreeMap::new();
-        computing.values(range, |id, value| drop(values.insert(id, value)))?;
-        store(batch, &field, record, &values)
-    };
-    let mut report =
-        in_commits(writer, &field, record, (new.batch, tokenizers), (commits, context), fill)?;
-    report.commits += u64::from(is_new);
-    Ok(report)
 }
 
 /// Stores the values of some documents, and counts them; how many documents changed.

@@ -37,7 +37,7 @@
 //! * `erase`: purge documents, and prove it
 //! * `rejects`: forget records that could not be read
 //! * `rename` a source, with all that is hashed with its name
-//! * `fields` that are declared, computed and given up later
+//! * `fields` that are declared, computed and given up later; `perplexity`: those of n-gram models of the stored ids
 //! * `signals`: scores of texts, stored as fields; `contaminate`: suites of evaluation items, searched for in what is
 //!   stored, and what people decide about these
 //! * `tokenizers` of a corpus, found, loaded, registered and dropped; `encode`: token ids of one that came after the
@@ -56,6 +56,7 @@ mod encode;
 mod erase;
 mod fields;
 mod log;
+mod perplexity;
 mod redo;
 mod refingerprint;
 mod rejects;
@@ -92,6 +93,7 @@ pub(crate) use erase::{
 pub(crate) use fields::drop_field;
 pub use fields::{ComputedField, FieldReport, NewField};
 pub use log::LogEntry;
+pub use perplexity::{PerplexityField, PerplexityModel};
 pub use redo::{RedoReport, RedoSource};
 pub use rejects::{DropRejectsReport, RejectSelection};
 pub(crate) use remove::{BlocksBefore, block_as_before, remove, restore};

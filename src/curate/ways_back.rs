@@ -3,6 +3,7 @@
 use super::erase::identity_of;
 use super::fields::{ComputedField, FieldBefore, NewField};
 use super::log::{History, LogEntry, LoggedVerb, is_part};
+use super::perplexity::PerplexityField;
 use super::remove::{BlocksBefore, by_extent};
 use super::undo::INGEST;
 use crate::decide::BlockExtent;
@@ -34,6 +35,8 @@ pub(crate) enum UndoWay {
     DroppedField(NewField),
     /// A field that had values of an expression.
     ComputedField(ComputedField),
+    /// A field that had perplexities.
+    PerplexityField(PerplexityField),
 }
 
 /// A verb that can be undone.
@@ -166,7 +169,8 @@ impl History<'_> {
             UndoWay::Redo(_)
             | UndoWay::NewField(_)
             | UndoWay::DroppedField(_)
-            | UndoWay::ComputedField(_) => false,
+            | UndoWay::ComputedField(_)
+            | UndoWay::PerplexityField(_) => false,
         })
     }
 
@@ -319,9 +323,13 @@ impl History<'_> {
         let kind = kind.parse().map_err(|_| format!("the field had the unknown type `{kind}`"))?;
         let (name, batch) = (name.to_owned(), NewField::BATCH);
         Ok(match expression {
-            Some(expression) => {
-                UndoWay::ComputedField(ComputedField { name, expression, kind: Some(kind), batch })
-            }
+            Some(expression) => match PerplexityField::of_expression(&name, &expression, batch) {
+                Some(field) => UndoWay::PerplexityField(field),
+                None => {
+                    let kind = Some(kind);
+                    UndoWay::ComputedField(ComputedField { name, expression, kind, batch })
+                }
+            },
             None => UndoWay::DroppedField(NewField { name, kind, path, batch }),
         })
     }

@@ -2,8 +2,8 @@
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{
-    self, BlockReach, BlocksBefore, LogEntry, RemovalReport, RemovalRequest, UndoWay, Undoable,
-    load_to_write,
+    self, BlockReach, BlocksBefore, FieldReport, LogEntry, PerplexityField, RemovalReport,
+    RemovalRequest, UndoWay, Undoable, load_to_write,
 };
 use crate::decide::BlockExtent;
 use model::show::{count, number};
@@ -43,6 +43,12 @@ impl UndoReport {
         self.documents += report.changed;
         self.kept_again += report.kept_again;
         self.no_longer_kept += report.no_longer_kept;
+    }
+
+    const fn take_field(&mut self, report: &FieldReport) {
+        self.documents = report.changed;
+        self.kept_again = report.kept_again;
+        self.no_longer_kept = report.no_longer_kept;
     }
 }
 
@@ -168,10 +174,15 @@ impl CorpusWriter {
             UndoWay::ComputedField(field) => {
                 let (name, expression) = (&field.name, &field.expression);
                 report.verbs.push(format!("corpusdb field compute CORPUS {name} '{expression}'"));
-                let computed = self.compute_field(&field, context)?;
-                report.documents = computed.changed;
-                report.kept_again = computed.kept_again;
-                report.no_longer_kept = computed.no_longer_kept;
+                report.take_field(&self.compute_field(&field, context)?);
+            }
+            UndoWay::PerplexityField(field) => {
+                let PerplexityField { name, tokenizer, order, together, .. } = &field;
+                let together = if *together { " --together" } else { "" };
+                report.verbs.push(format!(
+                    "corpusdb field compute CORPUS {name} --perplexity {tokenizer} --order {order}{together}"
+                ));
+                report.take_field(&self.compute_perplexity(&field, context)?);
             }
         }
         Ok(())

@@ -8,6 +8,8 @@
 //! `tokenizers` library (0.23), of a `.model` SentencePiece's algorithm (`sentencepiece`). The fast engine (tokenizers
 //! 1.0, a release candidate) is much faster than the first and is used only after it gave the reference's ids on
 //! hostile texts and on the caller's sample.
+//!
+//! `ngram` takes ids, whatever gave them: how likely those of a document are after one another.
 
 pub mod analyse;
 mod check;
@@ -18,6 +20,7 @@ mod error;
 mod extend;
 mod file;
 mod models;
+mod ngram;
 mod sentencepiece;
 mod train;
 mod vocabulary;
@@ -46,6 +49,7 @@ pub use extend::{
     VocabularyDiff, extend_by_growth, extend_by_terms, vocabulary_diff,
 };
 pub use file::pattern::{NAMED_PATTERNS, PretokenPattern};
+pub use ngram::{KneserNey, NgramCounts};
 pub use train::{
     DigitSplit, MergeScore, ModelKind, PretokenCounter, PretokenTable, RoundTrip, TextTotals,
     TrainGroupReport, TrainOptions, TrainReport, TrainingOutput, UnicodeForm, pretokenizer_file,

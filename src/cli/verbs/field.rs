@@ -6,7 +6,7 @@ use crate::cli::session::stores;
 use crate::cli::verb::{
     DryRun, ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
 };
-use corpusdb::curate::{ComputedField, FieldReport, NewField};
+use corpusdb::curate::{ComputedField, FieldReport, NewField, PerplexityField, PerplexityModel};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, JoinReport, ReadOptions, misfit_words};
 use corpusdb::query::{FieldSummary, MisfitExample};
 use corpusdb::show::number;
@@ -75,19 +75,32 @@ impl Report for FieldAdded {
     }
 }
 
-/// Store the values of a SQL expression over the table documents as a field, document by document.
+/// Store the values of a SQL expression over the table documents, or perplexities, as a field, document by document.
 ///
 /// The field is declared if it is new. The values are stored in the metadata under its name, as by `field set`.
 /// Documents ingested later have no value until it is computed again. The expression sees one document: aggregates,
 /// windows, subqueries and functions whose value changes from call to call are refused. After an interrupt run the same
 /// command again.
+///
+/// With `perplexity` the values are those of an n-gram model (interpolated modified Kneser-Ney) of the ids that a
+/// tokenizer has stored for the kept documents, one model for each source. A document is one sentence, with its end,
+/// and is scored by the model that has counted it. A document without tokens has no value.
 #[derive(clap::Args)]
 pub(super) struct FieldComputeArgs {
     /// The field.
     name: String,
     /// A SQL expression over the columns of the table documents.
-    #[arg(value_name = "SQL")]
-    expression: String,
+    #[arg(value_name = "SQL", required_unless_present = "perplexity")]
+    expression: Option<String>,
+    /// Compute perplexities by the stored ids of this tokenizer.
+    #[arg(long, value_name = "TOKENIZER", conflicts_with_all = ["expression", "type"])]
+    perplexity: Option<String>,
+    /// The order of the n-gram model, from 2 to 6: 3 predicts a token by the two before it.
+    #[arg(long, value_name = "N", default_value_t = PerplexityField::ORDER, requires = "perplexity")]
+    order: usize,
+    /// Make one model over the documents of all sources.
+    #[arg(long, requires = "perplexity")]
+    together: bool,
     /// The type of the field. By default the declared one, or that of the expression.
     #[arg(long = "type", id = "type", value_name = "TYPE")]
     kind: Option<FieldKind>,
@@ -109,15 +122,25 @@ impl Verb for FieldComputeArgs {
         "corpusdb field compute crawl density '1.0 * tokens / chars'",
         "corpusdb field compute crawl site \"split_part(key, '/', 3)\"",
         "corpusdb field compute crawl long 'chars > 10000' --type bool",
+        "corpusdb field compute crawl perplexity --perplexity gpt2 --order 3",
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
     type Report = FieldComputed;
 
     fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let (name, expression) = (self.name, self.expression);
-        let field = ComputedField { name, expression, kind: self.kind, batch: self.batch_rows };
-        Ok(FieldComputed(writer.compute_field(&field, &call.context)?))
+        let Self { name, order, together, batch_rows: batch, .. } = self;
+        Ok(FieldComputed(match (self.perplexity, self.expression) {
+            (Some(tokenizer), _) => {
+                let field = PerplexityField { name, tokenizer, order, together, batch };
+                writer.compute_perplexity(&field, &call.context)?
+            }
+            (None, Some(expression)) => {
+                let field = ComputedField { name, expression, kind: self.kind, batch };
+                writer.compute_field(&field, &call.context)?
+            }
+            (None, None) => anyhow::bail!("give a SQL expression, or `perplexity=`"),
+        }))
     }
 }
 
@@ -126,7 +149,32 @@ impl Report for FieldComputed {
 
     fn print(&self, out: &mut Output) {
         print_field(&self.0, out);
+        for model in &self.0.models {
+            print_model(model, out);
+        }
     }
+}
+
+/// Prints what an n-gram model counted, and the perplexities of its documents.
+fn print_model(model: &PerplexityModel, out: &mut Output) {
+    let whose = model.source.as_deref().unwrap_or("all sources");
+    let (documents, tokens) = (number(model.documents), number(model.tokens));
+    let vocabulary = number(model.vocabulary);
+    out.line(format!(
+        "  {whose}: {documents} documents, {tokens} tokens, {vocabulary} of them distinct"
+    ));
+    for ((order, ngrams), [one, two, more]) in (1..).zip(&model.ngrams).zip(&model.discounts) {
+        let fallback = model.fallback_orders.contains(&order);
+        let fallback = if fallback { "; too few to estimate them" } else { "" };
+        out.line(format!(
+            "    {order}-grams: {}, discounts {one:.3}, {two:.3}, {more:.3}{fallback}",
+            number(*ngrams)
+        ));
+    }
+    let PerplexityModel { p5, p25, p50, p75, p95, .. } = model;
+    out.line(format!(
+        "    perplexity: 5 % of the documents up to {p5:.1}, 25 % {p25:.1}, 50 % {p50:.1}, 75 % {p75:.1}, 95 % {p95:.1}"
+    ));
 }
 
 fn print_field(report: &FieldReport, out: &mut Output) {

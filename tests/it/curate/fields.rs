@@ -1,8 +1,11 @@
 //! Declared fields, as queries give them back.
 
 use crate::support::{
-    TestDir, WEB_BY_ID, corpusdb, corpusdb_test, digest, ingest, init, numbers, sound, sql,
+    Random, TestDir, WEB_BY_ID, corpusdb, corpusdb_test, digest, ingest, init, init_with_tokenizer,
+    numbers, prose, sound, sql,
 };
+use corpusdb::tokenizer::KneserNey;
+use corpusdb::{Context, Corpus, DocId};
 use serde_json::{Value, json};
 
 // A keyword of 1,500 bytes came back as 1,017 characters and a hash: a comparison that the index answered
@@ -226,4 +229,121 @@ corpusdb_test!(values_of_an_expression_are_stored_as_a_field, |scratch| {
     let other = ["field", "compute", &corpus, "half", "id", "--type", "int"];
     corpusdb(&other).fails(&["declared as float"]);
     assert!(corpusdb(&["field", "list", &corpus]).good().stdout.lines().count() == 5);
+});
+
+// ----
+// Perplexities by n-gram models of the stored ids.
+
+/// A corpus with a tokenizer, two sources of prose, an empty text, a duplicate and a removed document.
+fn corpus_with_ids(scratch: &TestDir) -> String {
+    let corpus = scratch.arg("corpus");
+    init_with_tokenizer(&corpus, &[]);
+    let mut random = Random::new(5);
+    let mut file = |name: &str, more: &[&str]| {
+        let texts = (0..24).map(|_| prose(&mut random, 0, 60));
+        let texts: Vec<String> = texts.chain(more.iter().map(|text| (*text).to_owned())).collect();
+        let line = |(number, text): (usize, &String)| {
+            format!("{}\n", json!({"id": format!("{name}-{number}"), "text": text}))
+        };
+        let lines: String = texts.iter().chain(texts.first()).enumerate().map(line).collect();
+        let path = scratch.write(&format!("{name}.jsonl"), lines);
+        ingest(&corpus, &[&path], &["--source", name, "--id-field", "id"]);
+    };
+    file("web", &[""]);
+    file("books", &[]);
+    corpusdb(&["remove", &corpus, "3"]).good();
+    corpus
+}
+
+/// The perplexities of documents in their order, by the model on its own.
+fn modelled(corpus: &Corpus, documents: &[u64], order: usize) -> Vec<f64> {
+    let mut model = KneserNey::new(order, &std::env::temp_dir(), 1 << 24).unwrap();
+    for document in documents {
+        let shown = corpus.tokens_of(DocId(*document), Some("own")).unwrap();
+        model.add(&shown.tokens.iter().map(|token| token.id).collect::<Vec<_>>()).unwrap();
+    }
+    model.perplexities(&Context::new()).unwrap().0
+}
+
+corpusdb_test!(perplexities_are_those_of_a_model_a_source, |scratch| {
+    let corpus = corpus_with_ids(&scratch);
+    let kept = |condition: &str| -> Vec<u64> {
+        let opened = Corpus::open(&corpus).unwrap();
+        opened.select(&*format!("kept AND {condition}")).unwrap().iter().collect()
+    };
+    let check = |sources: &[&str], order: usize| {
+        let opened = Corpus::open(&corpus).unwrap();
+        for source in sources {
+            let documents = kept(source);
+            let expected = modelled(&opened, &documents, order);
+            for (document, expected) in documents.iter().zip(expected) {
+                let stored = format!("SELECT ppl FROM documents WHERE id = {document}");
+                let stored = sql(&corpus, &stored)[0]["ppl"].as_f64().unwrap_or(f64::NAN);
+                assert!(stored.to_bits() == expected.to_bits() || expected.is_nan(), "{document}");
+                assert_eq!(stored.is_nan(), expected.is_nan());
+            }
+        }
+    };
+    let report = field(&corpus, "compute", &["ppl", "--perplexity", "own", "--batch-rows", "9"]);
+    let with_tokens = kept("tokens > 0").len();
+    assert_eq!((&report["kind"], &report["values"]), (&json!("float"), &json!(with_tokens)));
+    let models = report["models"].as_array().unwrap();
+    let sources: Vec<&str> = models.iter().map(|model| model["source"].as_str().unwrap()).collect();
+    assert_eq!(sources, ["web", "books"]);
+    assert_eq!(models[0]["ngrams"].as_array().unwrap().len(), 3);
+    check(&["source = 'web'", "source = 'books'"], 3);
+    // Neither what is not kept nor an empty text has one.
+    let without =
+        "SELECT count(*) AS n FROM documents WHERE (ppl IS NULL) <> (NOT kept OR tokens = 0)";
+    assert_eq!(sql(&corpus, without)[0]["n"], 0);
+    assert!(kept("ppl IS NULL").len() == 1 && kept("source = 'web'").len() > 10);
+    let by_source = digest(&corpus);
+    let again = ["ppl", "--perplexity", "own", "--memory", "64MiB", "--threads", "1"];
+    assert_eq!(numbers(&field(&corpus, "compute", &again), ["changed"]), [0]);
+    assert_eq!(digest(&corpus), by_source);
+    corpusdb(&["field", "list", &corpus])
+        .good()
+        .prints(&["computed: perplexity(own, order 3, by source)"]);
+    sound(&corpus);
+
+    // Another model in its place, and back.
+    let all = ["ppl", "--perplexity", "own", "--order", "2", "--together"];
+    assert_eq!(field(&corpus, "compute", &all)["models"].as_array().unwrap().len(), 1);
+    check(&["true"], 2);
+    let undone = corpusdb(&["undo", &corpus, "--json"]).good().json();
+    let verb = "corpusdb field compute CORPUS ppl --perplexity own --order 3";
+    assert_eq!(undone["verbs"], json!([verb]));
+    assert_eq!(digest(&corpus), by_source);
+
+    // Later documents have none until it is computed again.
+    let later = json!({"id": "later", "text": prose(&mut Random::new(99), 0, 60)});
+    scratch.ingest(&corpus, "later.jsonl", format!("{later}\n"), &WEB_BY_ID);
+    assert_eq!(kept("ppl IS NULL").len(), 2);
+    field(&corpus, "compute", &["ppl", "--perplexity", "own"]);
+    assert_eq!(kept("ppl IS NULL").len(), 1);
+    check(&["source = 'web'", "source = 'books'"], 3);
+    sound(&corpus);
+});
+
+corpusdb_test!(a_curriculum_goes_by_perplexity, |scratch| {
+    let corpus = corpus_with_ids(&scratch);
+    field(&corpus, "compute", &["ppl", "--perplexity", "own", "--order", "2"]);
+    let recipe = "version = 1\n[select]\nmin_tokens = 1\n[tokenizer]\nname = \"own\"\n[order]\nkind = \"curriculum\"\ncurriculum = { by = \"ppl\", strata = 4 }\n[pack]\nkind = \"greedy\"\nlength = 64\n";
+    let recipe = scratch.write("recipe.toml", recipe);
+    corpusdb(&["epoch", "plan", &corpus, &recipe]).good();
+});
+
+corpusdb_test!(perplexities_that_cannot_be_computed_are_refused, |scratch| {
+    let corpus = corpus_with_ids(&scratch);
+    let refused = |more: &[&str], words: &[&str]| {
+        corpusdb(&[&["field", "compute", &corpus, "ppl"], more].concat()).fails(words);
+    };
+    refused(&[], &["SQL"]);
+    refused(&["chars", "--perplexity", "own"], &["cannot be used with"]);
+    refused(&["chars", "--order", "4"], &["--perplexity"]);
+    refused(&["--perplexity", "owl"], &["no tokenizer `owl`", "own"]);
+    refused(&["--perplexity", "own", "--order", "7"], &["--order 7", "from 2 to 6"]);
+    field(&corpus, "add", &["ppl:int"]);
+    refused(&["--perplexity", "own"], &["declared as int"]);
+    sound(&corpus);
 });
