@@ -85,7 +85,8 @@ mod workflow;
 
 /// What dedup did and would do: removed documents beside their witnesses, clusters, counts, and the stored
 /// documents most similar to a text. The answers of [`Corpus::duplicates`], [`Corpus::document_duplicates`],
-/// [`Corpus::duplicates_summary`], [`Corpus::duplicates_matrix`], [`Corpus::similar`] and [`Corpus::explain_dedup`].
+/// [`Corpus::duplicates_summary`], [`Corpus::duplicates_matrix`], [`Corpus::similar`], [`Corpus::explain_dedup`] and
+/// [`Corpus::sweep_dedup`].
 ///
 /// Use it to judge a policy by what it removed, and to ask about a text that is not stored:
 ///
@@ -113,10 +114,11 @@ mod workflow;
 pub mod duplicates {
     pub use crate::query::duplicates::{
         CandidateSample, ClosePair, ClusterMembers, ClusterSizes, ClusterSource, DedupExplanation,
-        DetectionLine, DiffPart, DocumentDuplicates, DuplicatePair, Duplicates, DuplicatesMatrix,
-        DuplicatesOptions, DuplicatesSummary, ExamplePair, FamilyBytes, GroupLoss, GroupPair,
-        LargeCluster, PolicyChange, RemovedCount, SimilarDocument, SimilarOptions, SimilarReport,
-        SimilarTo, Similarities, SimilarityBin, SourceLoss, SourcePair, StoredBytes,
+        DedupSweep, DetectionLine, DiffPart, DocumentDuplicates, DuplicatePair, Duplicates,
+        DuplicatesMatrix, DuplicatesOptions, DuplicatesSummary, ExamplePair, FamilyBytes,
+        GroupLoss, GroupPair, LargeCluster, PolicyChange, RemovedCount, SimilarDocument,
+        SimilarOptions, SimilarReport, SimilarTo, Similarities, SimilarityBin, SimilarityQuartiles,
+        SourceLoss, SourcePair, StoredBytes, SweepLine, SweepOptions, SweepRemovals,
         explain_policy,
     };
 }

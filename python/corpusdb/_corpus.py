@@ -331,9 +331,14 @@ class Corpus(Planning, Exporting):
         return [(part["part"], part["text"]) for part in json.loads(_native.diff(self._handle, document_id(a), document_id(b)))]
 
     @expand_keywords(DedupExplainOptions)
-    def explain_dedup(self, **options: Unpack[DedupExplainOptions]) -> DedupExplanation:
-        """Measures the effect and the cost of the policy in this corpus, or of another one. Nothing is written."""
-        return DedupExplanation.from_json(call("dedup explain", self._handle, **options))
+    def explain_dedup(
+        self, *, progress: ProgressOption = None, **options: Unpack[DedupExplainOptions]
+    ) -> DedupExplanation:
+        """Measures the effect and the cost of the policy in this corpus, or of another one. Nothing is written.
+
+        With `sweep=True` the answer's `sweep.lines` say what each threshold and shingle size would remove.
+        """
+        return DedupExplanation.from_json(call("dedup explain", self._handle, progress=progress, **options))
 
     # Tokenizers, fields, snapshots, checks ----------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ pub(crate) fn call(
         run_noted(&prepared, open, (context, options, threads))
     };
     let (answer, notes) = match (on, handle, path) {
-        (HandleKind::Corpus, Some(handle), _) if stops => {
+        (HandleKind::Corpus | HandleKind::AnyCorpus, Some(handle), _) if stops => {
             let corpus = handle.corpus(py)?;
             run_to_end(py, listener, |context| Ok(run(OpenHandle::Corpus(&corpus), context)))?
         }

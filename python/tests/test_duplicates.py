@@ -92,3 +92,19 @@ def test_another_policy_is_explained_by_measure(db: corpusdb.Corpus) -> None:
     now, other = db.explain_dedup(), db.explain_dedup(threshold=0.6)
     assert now.bytes.measured and now.change is None
     assert other.change is not None and other.policy_settings.threshold == 0.6
+    assert now.sweep is None
+
+
+def test_thresholds_and_shingle_sizes_are_swept(db: corpusdb.Corpus) -> None:
+    own = db.explain_dedup().policy_settings
+    swept = db.explain_dedup(sweep=True, thresholds=[0.5, 0.9], shingles=[3]).sweep
+    assert swept is not None
+    lines = {(line.shingle, line.threshold): line for line in swept.lines}
+    assert set(lines) == {(size, at) for size in (3, own.shingle) for at in (0.5, 0.9, own.threshold)}
+    summary = db.duplicates_summary()
+    line = lines[own.shingle, own.threshold]
+    assert line.own and line.verified.removed == sum(one.documents for one in summary.removed if one.kind in ("exact", "near"))
+    assert line.verified.clusters == summary.clusters
+    assert line.verified.removed <= lines[own.shingle, 0.5].verified.removed
+    with pytest.raises(corpusdb.BadInput, match="`sweep=`"):
+        db.explain_dedup(where="kept")

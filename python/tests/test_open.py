@@ -289,10 +289,12 @@ def test_keywords_that_calls_share_are_in_the_signature_of_each(tmp_path: Path) 
         assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in kinds), call
         return [one.name for one in kinds if one.kind is inspect.Parameter.KEYWORD_ONLY]
 
-    whole = keywords(corpusdb.explain_dedup)
-    assert whole[:7] == ["profile", "mode", "threshold", "bands", "rows", "keep", "scope"] and len(whole) == 11
+    explained = keywords(corpusdb.explain_dedup)
+    whole, swept = explained[:11], explained[11:]
+    assert whole[:7] == ["profile", "mode", "threshold", "bands", "rows", "keep", "scope"]
+    assert swept == ["sweep", "html", "thresholds", "shingles", "where", "source", "snapshot"]
     assert keywords(corpusdb.create) == [*whole, "fields", "memory", "threads"]
-    assert keywords(corpusdb.Corpus.explain_dedup) == whole
+    assert keywords(corpusdb.Corpus.explain_dedup) == [*explained, "progress"]
     assert keywords(Dedup.redo) == [*whole[1:9], "dry_run", "progress"]
     for name in whole[1:9]:
         assert f"* `{name}`: " in (Dedup.redo.__doc__ or ""), name

@@ -1,7 +1,7 @@
 //! Renders reports as pages that need nothing else: no server, no script, no other file.
 //!
 //! A page is a view-model, a struct of numbers and names that a pure function makes of a report (`card`, `duplicates`,
-//! `plan`, `signals`, `tokenizer`, `review`, `rows`), and a template that has the sentences (`templates/`). So the same
+//! `plan`, `signals`, `sweep`, `tokenizer`, `review`, `rows`), and a template that has the sentences (`templates/`). So the same
 //! report gives the same page, and the view-model is the page as JSON. All pages share one layout, one set of macros
 //! and one style sheet, and `chart` draws for all. Text from a corpus is escaped by the formatter of the templates,
 //! which no template can bypass, and cut where it is long: no page grows with the corpus. Pages are made for light and
@@ -23,6 +23,7 @@ mod plan;
 mod review;
 mod rows;
 mod signals;
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
@@ -35,6 +36,7 @@ pub use plan::PlanPage;
 pub use review::{ReviewPage, precision_sentence};
 pub use rows::RowsPage;
 pub use signals::SignalsPage;
+pub use sweep::SweepPage;
 pub use tokenizer::TokenizerPage;
 
 use figures::{cut, cut_behind};
@@ -55,13 +57,14 @@ const COLOURS: usize = 8;
 const BEGINNING: usize = 12;
 
 const STYLE: &str = include_str!("templates/style.css");
-const TEMPLATES: [(&str, &str); 10] = [
+const TEMPLATES: [(&str, &str); 11] = [
     ("layout.html", include_str!("templates/layout.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("card.html", include_str!("templates/card.html")),
     ("duplicates.html", include_str!("templates/duplicates.html")),
     ("plan.html", include_str!("templates/plan.html")),
     ("signals.html", include_str!("templates/signals.html")),
+    ("sweep.html", include_str!("templates/sweep.html")),
     ("tokenizer.html", include_str!("templates/tokenizer.html")),
     ("review.html", include_str!("templates/review.html")),
     ("rows.html", include_str!("templates/rows.html")),

@@ -6,9 +6,10 @@ use super::chart::{
 };
 use super::figures::cut_behind;
 use super::{
-    CardPage, DuplicatesPage, PageModel, PlanPage, TokenizerPage, corpus_title, croissant, escape,
-    eu_summary, fragment, page, visible,
+    CardPage, DuplicatesPage, PageModel, PlanPage, SweepPage, TokenizerPage, corpus_title,
+    croissant, escape, eu_summary, fragment, page, visible,
 };
+use corpusdb::duplicates::SweepOptions;
 use corpusdb::ingest::{Record, Records};
 use corpusdb::report::{CorpusReport, ReportOptions};
 use corpusdb::tokenizer::analyse::{
@@ -424,6 +425,23 @@ fn a_corpus_of_nothing_has_a_card_too() {
     let page = card(&report);
     check_page(&page);
     assert!(page.contains("Nothing has come in yet.") && page.contains("No duplicate was found."));
+}
+
+#[test]
+fn a_sweep_is_a_page_with_or_without_near_duplicates() {
+    let corpus = TestCorpus::new();
+    let options = SweepOptions { thresholds: vec![0.3, 0.95], ..SweepOptions::default() };
+    let mut sweep = corpus.writer.corpus().sweep_dedup(None, &options, &Context::new()).unwrap();
+    let made = page(&SweepPage::new(&sweep, HOSTILE, HOSTILE)).unwrap();
+    check_page(&made);
+    assert_eq!(made.matches("<h3>Shingles of").count(), 3);
+    assert!(made.contains("Similarity inside clusters, 7-token shingles"));
+    for line in &mut sweep.lines {
+        (line.verified.similarity, line.unverified.similarity) = (None, None);
+    }
+    check_page(&page(&SweepPage::new(&sweep, HOSTILE, HOSTILE)).unwrap());
+    sweep.lines.clear();
+    check_page(&page(&SweepPage::new(&sweep, "", "")).unwrap());
 }
 
 #[test]

@@ -116,6 +116,7 @@ mod inspect {
     mod policies;
     mod report;
     mod snapshots;
+    mod sweeps;
 }
 
 /// Decisions made elsewhere come in as an ingest of the same documents would have stored them.

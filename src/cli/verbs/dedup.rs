@@ -1,12 +1,15 @@
 //! `corpusdb dedup`: explains a dedup policy, and decides again under another one.
 
 use crate::cli::output::Output;
-use crate::cli::verb::{DryRun, PythonMethod, Report, Verb, VerbCall};
+use crate::cli::session::on_disk;
+use crate::cli::verb::{DryRun, Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::{RedoReport, SettleReport};
 use corpusdb::dedup::{DecisionOptions, PolicySettings};
-use corpusdb::duplicates::{DedupExplanation, explain_policy};
-use corpusdb::show::{number, probability, size};
+use corpusdb::duplicates::{DedupExplanation, DedupSweep, SweepLine, SweepOptions, explain_policy};
+use corpusdb::pages::{self, SweepPage, corpus_title};
+use corpusdb::show::{number, percent, probability, share, size};
 use corpusdb::{Corpus, CorpusWriter, DedupMode};
+use std::path::PathBuf;
 
 /// Decide all documents again under another policy, from stored sketches and texts; no input file is read.
 ///
@@ -123,11 +126,21 @@ impl Report for SettleReport {
 /// Explain what a dedup policy finds, stores and costs.
 ///
 /// Without a corpus: a profile with the given overrides. With one: its policy, measured, or what another threshold,
-/// banding, mode, keep order or scope would change. Nothing is written.
+/// banding, mode, keep order or scope would change. With `sweep` and a corpus: what each of several thresholds and
+/// shingle sizes would remove, how similar these documents are to what is kept, and how many of them unverified bands
+/// alone would remove. Nothing is written.
 #[derive(clap::Args)]
 pub(super) struct DedupExplainArgs {
     #[command(flatten)]
     policy: PolicySettings,
+    /// Compare thresholds and shingle sizes: what each would remove from this corpus.
+    #[arg(long, help_heading = "Sweep")]
+    sweep: bool,
+    /// Write the sweep as a self-contained page, too.
+    #[arg(long, value_name = "FILE", requires = "sweep", value_parser = on_disk(), help_heading = "Sweep")]
+    html: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Sweep")]
+    swept: SweepOptions,
 }
 
 impl Verb for DedupExplainArgs {
@@ -139,16 +152,36 @@ impl Verb for DedupExplainArgs {
         "corpusdb dedup explain --bands 64 --rows 4",
         "corpusdb dedup explain crawl",
         "corpusdb dedup explain crawl --threshold 0.7",
+        "corpusdb dedup explain crawl --sweep --html sweep.html",
+        "corpusdb dedup explain crawl --sweep --thresholds 0.7,0.8 --shingles 5 --where \"language = 'en'\"",
     ];
+    const MANNERS: Manners = Manners::STOPS;
     type On = Option<Corpus>;
     type Report = DedupExplanation;
 
     fn run(self, corpus: Option<&Corpus>, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
+        anyhow::ensure!(
+            self.sweep || self.swept == SweepOptions::default(),
+            "`where=`, `source=` and `snapshot=` say which documents `sweep=` compares: give it, too"
+        );
         let explanation = match corpus {
+            None if self.sweep => anyhow::bail!(
+                "`sweep=` compares the documents of a corpus: name one, as in `corpusdb dedup explain CORPUS --sweep`"
+            ),
             None => explain_policy(&self.policy.policy()?),
             Some(corpus) => {
                 let other = self.policy.other_than(corpus.view().policy())?;
-                corpus.explain_dedup(other.as_ref())?
+                let mut explanation = corpus.explain_dedup(other.as_ref())?;
+                if self.sweep {
+                    let sweep = corpus.sweep_dedup(other.as_ref(), &self.swept, &call.context)?;
+                    if let Some(file) = &self.html {
+                        let title = corpus_title(corpus.path());
+                        let page = SweepPage::new(&sweep, &explanation.policy, &title);
+                        pages::write_page(file, &pages::page(&page)?)?;
+                    }
+                    explanation.sweep = Some(sweep);
+                }
+                explanation
             }
         };
         for remark in self.policy.decision.remarks(&explanation.policy_settings) {
@@ -162,6 +195,9 @@ impl Report for DedupExplanation {
     const TYPE: &'static str = "dedup_explanation";
 
     fn print(&self, out: &mut Output) {
+        if let Some(sweep) = &self.sweep {
+            return print_sweep(self, sweep, out);
+        }
         out.settings(&self.settings);
         if self.policy_settings.mode.is_near() {
             print_detection(self, out);
@@ -251,4 +287,41 @@ fn print_change(found: &DedupExplanation, out: &mut Output) {
     if change.band_rows > 0 {
         out.line(format!("  {} rows of buckets are written", number(change.band_rows)));
     }
+}
+
+fn print_sweep(found: &DedupExplanation, sweep: &DedupSweep, out: &mut Output) {
+    out.line(format!("the policy: {}", found.policy));
+    out.line(format!(
+        "compared: {} documents, {} distinct texts of {}",
+        number(sweep.documents),
+        number(sweep.texts),
+        size(sweep.bytes)
+    ));
+    let head = ["T", "removed", "clusters", "largest", "min", "25%", "50%", "75%", "lsh", "false"];
+    for of_size in sweep.lines.chunk_by(|one, other| one.shingle == other.shingle) {
+        let shingle = of_size.first().map_or(0, |line| line.shingle);
+        out.line(format!("shingles of {shingle} tokens:"));
+        out.table(&head, of_size.iter().map(row));
+    }
+    out.line("removed: share of documents that mode witness removes; *: the policy as it is");
+    out.line("min to 75%: their exact similarity to the kept one, without equal texts");
+    out.line("lsh: share that shared bands remove unverified; false: of these, those below T");
+}
+
+fn row(line: &SweepLine) -> Vec<String> {
+    let (verified, unverified) = (&line.verified, &line.unverified);
+    let mark = if line.own { " *" } else { "" };
+    let spread = verified.similarity.map(|all| [all.least, all.lower, all.median, all.upper]);
+    let spread =
+        spread.map_or([const { String::new() }; 4], |all| all.map(|it| format!("{it:.2}")));
+    let mut row = vec![
+        format!("{}{mark}", line.threshold),
+        percent(verified.share),
+        number(verified.clusters),
+        number(verified.largest),
+    ];
+    row.extend(spread);
+    row.push(percent(unverified.share));
+    row.push(percent(share(line.unverified_below, unverified.removed)));
+    row
 }

@@ -3,7 +3,8 @@
 //! `pairs` lists removed documents beside their witnesses; `summary` counts them, with `losses`, `histogram` and
 //! `cluster_sizes`; `matrix` counts them by group of document and witness; `near` shows where two texts begin to
 //! differ; `clusters` shows one document among its duplicates; `similar` looks a text up in the index; `policy_cost`
-//! says what a policy detects and costs. `craft` alone knows sketches and buckets.
+//! says what a policy detects and costs; `sweep` what other thresholds and shingle sizes would remove. `craft` and
+//! `sweep` alone know sketches and buckets.
 
 mod blockers;
 mod cluster_sizes;
@@ -20,6 +21,7 @@ mod pairs;
 mod policy_cost;
 mod similar;
 mod summary;
+mod sweep;
 
 pub use blockers::ShownBlocker;
 pub(super) use blockers::blockers;
@@ -40,4 +42,7 @@ pub use similar::{SimilarDocument, SimilarOptions, SimilarReport, SimilarTo, sim
 pub use summary::{
     ClusterSource, DuplicatesOptions, DuplicatesSummary, ExamplePair, LargeCluster, RemovedCount,
     SourceLoss, SourcePair, duplicates_summary,
+};
+pub use sweep::{
+    DedupSweep, SimilarityQuartiles, SweepLine, SweepOptions, SweepRemovals, sweep_dedup,
 };

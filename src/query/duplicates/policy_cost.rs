@@ -1,6 +1,7 @@
 //! What a dedup policy detects and costs: detection by similarity, candidates, stored bytes, and the cost of a change.
 
 use super::craft::{candidates, floor, shared_bands, sketch};
+use super::sweep::DedupSweep;
 use crate::query::error::QueryError;
 use crate::query::policy_settings::{PolicySetting, policy_settings};
 use crate::query::sample::draw;
@@ -39,6 +40,9 @@ pub struct DedupExplanation {
     pub sample: Option<CandidateSample>,
     /// The cost of a change to this policy; only for a corpus with another one.
     pub change: Option<PolicyChange>,
+    /// What other thresholds and shingle sizes would remove; absent unless it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<DedupSweep>,
 }
 
 /// Probabilities for pairs of one similarity.
@@ -130,6 +134,7 @@ pub fn explain_policy(policy: &Policy) -> DedupExplanation {
         bytes: by_layout(policy),
         sample: None,
         change: None,
+        sweep: None,
         policy_settings: policy.clone(),
     }
 }

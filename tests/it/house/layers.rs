@@ -22,7 +22,11 @@ const LAYERS: &[(&str, &str)] = &[
     ("decide", "model store dedup tokenizer"),
     ("input", "model remote"),
     ("ingest", "model store dedup tokenizer signals decide remote input output contamination"),
-    ("query", "model store corpus dedup input output signals contamination"),
+    (
+        "query",
+        "model store corpus dedup input output signals contamination decide::RankNumbers \
+         decide::ViewRanker decide::with_fingerprint",
+    ),
     (
         "curate",
         "model store corpus dedup tokenizer signals decide output contamination \

@@ -9,7 +9,8 @@
 //! 4. `bands`: the sketch to the keys under which similar sketches meet ([`bands()`]);
 //! 5. `similarity`: two sets to their exact overlap, which alone decides ([`shared_at_least`]);
 //! 6. `family`: of very many sets that are much alike, the few that may be similar to another ([`FamilyIndex`]), by
-//!    what is rare among them (`rarity`).
+//!    what is rare among them (`rarity`);
+//! 7. `independent`: which of documents in rank order stay, once similar ones are known ([`IndependentSet`]).
 //!
 //! [`Fingerprinter`] runs stages 1 to 3 with one set of buffers. Everything here is integer
 //! arithmetic on fixed constants, so a fingerprint is the same on every machine; what changes it must
@@ -22,6 +23,7 @@ mod bands;
 mod disjoint_sets;
 mod family;
 mod fingerprint;
+mod independent;
 mod normalise;
 mod rank;
 mod rarity;
@@ -37,6 +39,7 @@ pub use bands::{BandHash, band_keys, bands, bands_into, block_keys};
 pub use disjoint_sets::DisjointSets;
 pub use family::{FamilyIndex, FamilyQuery};
 pub use fingerprint::{Fingerprint, Fingerprinter};
+pub use independent::{IndependentSet, MemberDecision};
 pub use model::{
     ComparedPart, DecisionOptions, DedupMode, DedupScope, KeepOrder, Match, MatchKind, Normaliser,
     Policy, PolicySettings, Profile, ProfileName, SIGNATURE_VERSION, Signature, Standing,

@@ -3,9 +3,10 @@
 //! Documents of equal text have the same neighbours, so that the best-ranked of them decides for all: if it is kept, it
 //! is the witness of the others; if not, its witness is theirs.
 
-use crate::dedup::{DisjointSets, Overlap, Rank};
+use crate::dedup::{DisjointSets, IndependentSet, MemberDecision, Overlap, Rank};
 use model::{DedupMode, MatchKind, Policy, Standing};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 /// A document to be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,24 +116,19 @@ impl<'m> DecisionGraph<'m> {
 
     /// The lexicographically first maximal independent set.
     fn independent(&self) -> Vec<LeaderDecision> {
-        let mut decided: Vec<LeaderDecision> = Vec::with_capacity(self.leaders.len());
-        for (leader, neighbours) in self.leaders.iter().zip(&self.better) {
-            let mut is_unknown = leader.is_open;
-            let mut found = None;
-            for (other, overlap) in neighbours {
-                match decided.get(*other) {
-                    Some(LeaderDecision::Kept) => {
-                        found = Some(LeaderDecision::Removed(*other, Some(*overlap)));
-                        break;
-                    }
-                    Some(LeaderDecision::Unknown) => is_unknown = true,
-                    _ => {}
+        let mut set = IndependentSet::default();
+        let one = |(leader, neighbours): (&&GraphMember, &Vec<(usize, Overlap)>)| {
+            let similar = neighbours.iter().map(|neighbour| Ok::<_, Infallible>(*neighbour));
+            let Ok(decision) = set.decide(leader.is_open, similar);
+            match decision {
+                MemberDecision::Kept => LeaderDecision::Kept,
+                MemberDecision::Removed(other, overlap) => {
+                    LeaderDecision::Removed(other, Some(overlap))
                 }
+                MemberDecision::Unknown => LeaderDecision::Unknown,
             }
-            let undecided = if is_unknown { LeaderDecision::Unknown } else { LeaderDecision::Kept };
-            decided.push(found.unwrap_or(undecided));
-        }
-        decided
+        };
+        self.leaders.iter().zip(&self.better).map(one).collect()
     }
 
     /// The best-ranked of every component.
