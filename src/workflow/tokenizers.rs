@@ -8,7 +8,7 @@ use crate::curate::{
 use crate::decide::LoadedTokenizer;
 use crate::epoch::{self, recipe::SpecialTokens};
 use crate::ingest;
-use model::{Context, Error};
+use model::{Context, Error, Hint};
 use serde_json::Value;
 use store::TokenizerRecord;
 use tokenizer::{
@@ -39,7 +39,7 @@ impl Corpus {
                 if stored.len() > 1 {
                     let message = format!("{} chat templates wrote conversations", stored.len());
                     let hint = "give the one of this tokenizer: `chat_template=`";
-                    return Err(Error::bad_input(message).with_hint(hint));
+                    return Err(Error::bad_input(message).with_hint(Hint::text(hint)));
                 }
                 stored.pop()
             }

@@ -172,7 +172,7 @@ impl<'s> ComponentSweep<'s> {
     }
 
     fn sketch(&self, member: usize) -> &Sketch {
-        at(&self.sketches, member)
+        *at(&self.sketches, member)
     }
 
     fn copies(&self, member: usize) -> u32 {
