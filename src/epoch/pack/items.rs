@@ -115,7 +115,7 @@ impl PackItems {
     }
 
     /// Sizes with their item counts, largest size first.
-    pub fn descending(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+    pub fn descending(&self) -> impl Iterator<Item = (u32, u64)> + Clone + '_ {
         self.sizes.iter().rev().map(|(size, class)| (*size, class.count()))
     }
 
@@ -170,7 +170,7 @@ mod tests {
         ) {
             let (capacity, cut_eos) = (rows * multiple, eos && cut_eos);
             let policy =
-                PackPolicy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple, overlap: false, whole_rows: false, cut_eos };
+                PackPolicy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple, overlap: false, whole_rows: false, cut_eos, most_segments: None };
             let fragment = Segment {
                 document: DocId(9),
                 offset: 3,

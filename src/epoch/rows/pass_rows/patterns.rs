@@ -29,7 +29,7 @@ impl PatternedRows {
         let items = PackItems::of(&held.histogram, held.at.coverage()?.parts.segments(), policy);
         let patterns = match policy.kind {
             PackKind::None => RowPatterns::single(items.descending()),
-            _ => RowPatterns::pack(items.descending(), policy.capacity),
+            _ => RowPatterns::pack(items.descending(), policy.capacity, policy.most_segments),
         };
         Ok(Self { items, patterns, classes })
     }
@@ -39,6 +39,14 @@ impl PatternedRows {
         self.patterns.rows()
     }
 
+    /// Rows of a pass that are full by segments alone.
+    pub fn segment_full_rows(&self, held: &PassDocuments) -> u64 {
+        let policy = &held.rules.policy;
+        let full = self.patterns.patterns().iter();
+        let full = full.filter(|found| policy.is_full_by_segments(found.segments(), found.tokens));
+        full.map(|pattern| pattern.rows).sum()
+    }
+
     /// What one pass comes to, where rows count without their documents.
     pub fn count(&self, held: &PassDocuments) -> PassCount {
         let capacity = held.rules.policy.capacity;
@@ -46,7 +54,8 @@ impl PatternedRows {
         let full_rows = full.map(|pattern| pattern.rows).sum();
         let (rows, tokens) = (self.patterns.rows(), held.packed_tokens);
         let amount = if held.rules.unit == MixUnit::Rows { rows } else { tokens };
-        PassCount { rows, full_rows, tokens, amount }
+        let segment_full_rows = self.segment_full_rows(held);
+        PassCount { rows, full_rows, segment_full_rows, tokens, amount }
     }
 
     /// Real tokens of row `index`, and what it counts in the mix's unit.
