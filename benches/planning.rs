@@ -7,7 +7,7 @@
 //! memory (VmHWM) is that of the one phase. Reading is warm: the lengths have just been written.
 //!
 //! Run: `cargo bench --features generated --bench planning -- 1000000 10000000` with `--dir DIR` for where
-//! the corpora go (removed afterwards), `--length 2048`, `--sources 1|3`, `--write FILE` for the lengths
+//! the corpora go (removed afterwards), `--length 2048`, `--most-segments N`, `--sources 1|3`, `--write FILE` for the lengths
 //! as u32 little-endian (what `benches/peers/packing.py` reads). Without a number it says so and ends well.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench talks on its outputs")]
 
@@ -31,6 +31,7 @@ struct Arguments {
     numbers: Vec<u64>,
     dir: PathBuf,
     length: u32,
+    most: Option<u32>,
     sources: usize,
     write: Option<PathBuf>,
     phase: Option<String>,
@@ -79,6 +80,7 @@ fn arguments() -> Answer<Arguments> {
         numbers: Vec::new(),
         dir: std::env::temp_dir().join("corpusdb-planning"),
         length: 2048,
+        most: None,
         sources: 1,
         write: None,
         phase: None,
@@ -90,6 +92,7 @@ fn arguments() -> Answer<Arguments> {
             "--bench" => {}
             "--dir" => found.dir = value()?.into(),
             "--length" => found.length = value()?.parse()?,
+            "--most-segments" => found.most = Some(value()?.parse()?),
             "--sources" => found.sources = value()?.parse()?,
             "--write" => found.write = Some(value()?.into()),
             "--phase" => found.phase = Some(value()?),
@@ -101,7 +104,9 @@ fn arguments() -> Answer<Arguments> {
 
 /// One phase in a process of its own.
 fn phase(arguments: &Arguments, n: u64, name: &str) -> Answer<()> {
+    let most = arguments.most.map(|most| ["--most-segments".to_owned(), most.to_string()]);
     let status = Command::new(std::env::current_exe()?)
+        .args(most.into_iter().flatten())
         .args(["--phase", name, "--length", &arguments.length.to_string()])
         .args(["--sources", &arguments.sources.to_string(), &n.to_string(), "--dir"])
         .arg(&arguments.dir)
@@ -185,9 +190,11 @@ fn recipe(arguments: &Arguments) -> Answer<Recipe> {
              [mix]\nmethod = \"weights\"\n"
         }
     };
+    let most =
+        arguments.most.map_or_else(String::new, |most| format!("most_segments = {most}\n"));
     let text = format!(
         "version = 1\nseed = 42\n[tokenizer]\nname = \"generated\"\n{sources}\
-         [pack]\nkind = \"best-fit\"\nlength = {}\n[batch]\nrows = 512\ntail = \"drop\"\n\
+         [pack]\nkind = \"best-fit\"\nlength = {}\n{most}[batch]\nrows = 512\ntail = \"drop\"\n\
          [output]\nformat = \"parquet\"\n",
         arguments.length
     );
@@ -263,7 +270,7 @@ fn plan(arguments: &Arguments) -> Answer<()> {
     let histogram = histogram?;
     let sizes = chunks(&histogram, arguments.length);
     let items = || sizes.iter().rev().map(|(size, count)| (*size, *count));
-    let (packed, packing) = timed(|| measure::pack(items(), arguments.length));
+    let (packed, packing) = timed(|| measure::pack(items(), arguments.length, arguments.most));
     println!(
         "  parts: kept bitmap {loading}, scan {scan}, {:.2} ns a length, bulk packing {:.2} ms, {} patterns",
         1e9 * scan.cpu / kept.len() as f64,
@@ -359,7 +366,7 @@ fn items(arguments: &Arguments, n: u64) -> Answer<()> {
         open.rows
     });
     let sizes = chunks(&histogram, length);
-    let packed = measure::pack(sizes.iter().rev().map(|(size, n)| (*size, *n)), length);
+    let packed = measure::pack(sizes.iter().rev().map(|(size, n)| (*size, *n)), length, None);
     println!(
         "  item by item: {rows} rows in {time}, sorting included; by the bulk {}",
         packed.rows

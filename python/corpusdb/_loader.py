@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib.util
+import math
 import os
 import threading
 import warnings
@@ -17,10 +18,12 @@ import numpy as np
 
 from corpusdb import _accelerate, _native
 from corpusdb._batch import ArrowBatch, Batch, State, rebuilt_batch
+from corpusdb._benchmark import measured
 from corpusdb._ranks import placed, refuse_other_plan
 from corpusdb._states import VERSION, checked_state
 from corpusdb._steps import LoaderAttributes
 from corpusdb.errors import BadInput, Closed, CorpusError, EpochsOver, Forked, Infeasible, OutOfRange, WrongState
+from corpusdb.reports import LoaderBenchmark
 
 __all__ = ["As", "Contract", "Ids", "Layout", "Loader"]
 
@@ -538,6 +541,30 @@ class Loader(LoaderAttributes):
                 self._is_shown = shown
             self._step = None if self._ended else number + 1
             return batch
+
+    def benchmark(self, *, steps: int = 100, step_seconds: float = 0.0) -> LoaderBenchmark:
+        """Takes batches from the loader's position on and measures: a smoke test before a run. The loader stays as it is.
+
+        It takes `steps` steps of this rank, or as many as the epoch has left, as fast as it can; with
+        `step_seconds` each is followed by a pause as long, in which the loader reads ahead as while a model computes.
+        The report says the tokens a second, the share of the time in which the consumer waited for a batch, the share
+        of places that are real tokens, the tokens of each rank, and the loss that a new model starts from.
+        """
+        if steps < 1 or not 0 <= step_seconds < math.inf:
+            raise ValueError("steps must be at least 1, and step_seconds a number from 0 up")
+        with self._entered() as reader:
+            copy = self._copy()
+            if copy._ended or copy._epoch >= reader.epochs():
+                copy._stand(copy._first, 0)
+            copy._record = False
+            copy._settle(reader)
+            epoch, begin, request = copy._epoch, copy._next, self._request()
+            copy._endless, copy._epochs, copy._first = False, 1, epoch
+
+            def rank_tokens(steps: int) -> list[int]:
+                return reader.rank_tokens(epoch, begin, steps, request)
+
+            return measured(copy, steps, step_seconds, rank_tokens, reader.vocabulary())
 
     # ---- opening and closing ----
 

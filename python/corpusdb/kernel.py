@@ -218,15 +218,17 @@ def pack(
     kind: Literal["best-fit", "greedy", "concat", "none"] = "best-fit",
     *,
     long: Literal["split", "truncate", "drop"] = "split",
+    most_segments: int | None = None,
 ) -> SegmentArrays:
     """Packs documents of these lengths into rows of at most `length` tokens, as `[pack]` of a recipe does.
 
     `lengths` is a list, an array or a tensor of whole numbers: the tokens of each document with BOS and EOS, if it has
     them. `kind` is `best-fit` (the fewest rows; a document is cut only if it is longer than a row), `greedy` (in order; a
     new row if the next document does not fit), `concat` (in order, end to end, cut into full rows) or `none` (a document
-    a row). `long` is what happens to a document longer than a row. No token is lost, unless `long` is `truncate` or
-    `drop`, and none is twice; a rest that is an EOS alone, which a recipe leaves out, is a token like any other here. Rows
-    of `best-fit` come as they were filled: shuffle them.
+    a row). `long` is what happens to a document longer than a row, and `most_segments` how many segments a row may have, if
+    that is limited. No token is lost, unless `long` is `truncate` or `drop`, and none is twice; a rest that is an EOS
+    alone, which a recipe leaves out, is a token like any other here. Rows of `best-fit` come as they were filled: shuffle
+    them.
 
     The answer has for each segment the document, and where in it the segment starts and stops:
 
@@ -236,7 +238,9 @@ def pack(
 
     Raises `corpusdb.BadInput` for a length below 0, `corpusdb.BadRecipe` for options that a recipe refuses.
     """
-    options = {"kind": kind, "length": operator.index(length), "options": {"long": long}}
+    options: dict[str, Any] = {"kind": kind, "length": operator.index(length), "options": {"long": long}}
+    if most_segments is not None:
+        options["most_segments"] = operator.index(most_segments)
     recipe = recipe_text({"version": 1, "pack": options})
     return SegmentArrays(*_native.kernel_pack(whole_numbers(lengths, "lengths"), recipe))
 

@@ -13,6 +13,7 @@ __all__ = [
     "Certificate",
     "CheckReport",
     "Explanation",
+    "LoaderBenchmark",
     "NothingAdded",
     "Reject",
     "RepairReport",
@@ -57,6 +58,35 @@ class Explanation(_reports.Explanation):
 
     def _repr_html_(self) -> str:
         return _html.text(self._text)
+
+
+class LoaderBenchmark(Report):
+    """What a loader gives: measured by taking batches, but for the tokens of ranks and the loss, which need no clock."""
+
+    #: The steps that were taken: fewer than asked for, if the epoch has no more.
+    steps: int
+    #: The seconds that each step of the consumer was simulated to take.
+    step_seconds: float
+    #: Seconds until the first batch came, with opening.
+    first_batch_seconds: float
+    #: Seconds from then on to the end of the last step.
+    seconds: float
+    #: Real tokens of the steps on this rank.
+    tokens: int
+    #: Real tokens of the steps behind the first one, by `seconds`. None if there was one step.
+    tokens_per_second: float | None
+    #: The share of `seconds` in which the consumer waited for a batch. None if there was one step.
+    wait_share: float | None
+    #: The share of the places of the batches that are real tokens.
+    fill: float | None
+    #: Real tokens of the steps on each rank, as the plan has them.
+    rank_tokens: list[int]
+    #: How much more tokens the rank with most has than the one with fewest: 0.05 is 5 %. None if a rank has none.
+    rank_spread: float | None
+    #: How many ids the tokenizer has.
+    vocabulary: int
+    #: ln of that: the loss of a model that knows nothing, from which a new one starts.
+    expected_loss: float
 
 
 class NothingAdded(_reports.NothingAdded):

@@ -282,3 +282,14 @@ def test_masks_that_are_none_are_refused() -> None:
         kernel.unpad(ones, ones, ones.T)
     with pytest.raises(corpusdb.BadInput, match=r"the shape \(5,\) are not one for each of the 6 indices"):
         kernel.repad(np.zeros(5), np.arange(6), (2, 3))
+
+
+def test_rows_have_at_most_as_many_segments_as_asked() -> None:
+    lengths = [1, 2, 3, 4, 5, 6, 20]
+    kinds: tuple[Literal["best-fit", "greedy", "concat"], ...] = ("best-fit", "greedy", "concat")
+    for kind in kinds:
+        rows = kernel.pack(lengths, 16, kind, most_segments=2)
+        assert np.diff(rows.row_offsets).max() == 2
+        assert (rows.stops - rows.starts).sum() == sum(lengths)
+    with pytest.raises(corpusdb.BadRecipe, match="most_segments"):
+        kernel.pack(lengths, 16, most_segments=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import multiprocessing
 import os
 import pickle
@@ -24,6 +25,7 @@ import pyarrow.parquet as pq
 import pytest
 from epochs import CHATS, CUT, DEALT, PACKED, Opened, chats, planned, run, texts
 
+import corpusdb
 from corpusdb import errors
 from corpusdb._loader import Loader
 from corpusdb._plan import Plan
@@ -53,6 +55,66 @@ def numpy_loader(plan: Plan, **options: Any) -> Loader:
 def given(loader: Loader) -> list[int]:
     """The rows of what is left."""
     return [row for batch in loader for row in batch.rows.tolist()]
+
+
+# ---- what is measured ----
+
+
+@pytest.mark.parametrize("name", ["packed", "cut", "dealt"])
+@pytest.mark.parametrize("world", [1, 3])
+def test_a_benchmark_counts_what_each_rank_has(plans: dict[str, Plan], name: str, world: int) -> None:
+    plan = plans[name]
+    for steps in [1, 4, 10_000]:
+        tokens, places = [], []
+        for rank in range(world):
+            batches = list(numpy_loader(plan, rank=rank, world=world, views=["attention_mask"]))[:steps]
+            tokens.append(sum(int(batch["attention_mask"].sum()) for batch in batches))
+            places.append(sum(batch["input_ids"].size for batch in batches))
+        rank = world - 1
+        found = numpy_loader(plan, rank=rank, world=world, views=["labels"]).benchmark(steps=steps)
+        assert (found.steps, found.rank_tokens) == (len(batches), tokens)
+        assert (found.tokens, found.fill) == (tokens[rank], tokens[rank] / places[rank])
+        assert found.rank_spread == max(tokens) / min(tokens) - 1
+        assert (found.tokens_per_second is None) == (found.wait_share is None) == (len(batches) == 1)
+        flat = numpy_loader(plan, rank=rank, world=world).benchmark(steps=steps)
+        assert (flat.tokens, flat.fill) == (tokens[rank], 1.0)
+
+
+def test_ranks_of_packed_rows_have_tokens_within_five_percent(packed: Plan) -> None:
+    found = numpy_loader(packed, rank=2, world=8).benchmark()
+    assert found.rank_spread is not None and found.rank_spread < 0.05 and len(found.rank_tokens) == 8
+
+
+def test_a_benchmark_leaves_the_loader_where_it_stands(packed: Plan) -> None:
+    loader = numpy_loader(packed)
+    whole = given(numpy_loader(packed))
+    first = [row for _ in range(2) for row in next(loader).rows.tolist()]
+    measured = loader.benchmark(steps=3)
+    alone = numpy_loader(packed)
+    alone.load_state_dict(loader.state_dict())
+    assert measured.rank_tokens == alone.benchmark(steps=3).rank_tokens
+    assert first + given(loader) == whole
+    # Behind the last batch it measures the epoch that the loader began with.
+    assert loader.benchmark(steps=1).tokens == numpy_loader(packed).benchmark(steps=1).tokens
+
+
+@pytest.mark.parametrize("options", [{"as_": "arrow"}, {"views": ["labels"]}, {"ids": "uint16"}, {"endless": True}])
+def test_a_benchmark_measures_batches_of_any_form(packed: Plan, options: dict[str, Any]) -> None:
+    found = packed.loader(**{"as_": "numpy", "rank": 0, "world": 1, **options}).benchmark(steps=4)
+    assert found.steps == 4 and found.fill is not None and 0.9 < found.fill <= 1.0
+
+
+def test_a_benchmark_says_the_loss_of_a_new_model(packed: Plan) -> None:
+    found = numpy_loader(packed).benchmark(steps=2, step_seconds=0.01)
+    assert found.vocabulary == packed.to_dict()["tokenizer"]["vocab_size"]
+    assert found.expected_loss == math.log(found.vocabulary)
+    # The consumer's own time is none that it waited for.
+    assert found.seconds >= 0.02 and found.wait_share is not None and found.wait_share <= 1 - 0.02 / found.seconds
+    assert "expected_loss" in repr(found) and "expected loss" in found._repr_html_()
+    assert corpusdb.reports.LoaderBenchmark(found.to_dict()) == found
+    for wrong in [{"steps": 0}, {"step_seconds": -1.0}, {"step_seconds": float("nan")}]:
+        with pytest.raises(ValueError, match="steps must be at least 1"):
+            numpy_loader(packed).benchmark(**wrong)
 
 
 # ---- what is given ----

@@ -44,10 +44,14 @@ pub struct Packed {
     pub patterns: usize,
 }
 
-/// Packs items given as (size, count), largest first.
+/// Packs items given as (size, count), largest first, with `most` items a row at most.
 #[must_use]
-pub fn pack(items: impl Iterator<Item = (u32, u64)>, capacity: u32) -> Packed {
-    let packed = RowPatterns::pack(items, capacity);
+pub fn pack(
+    items: impl Iterator<Item = (u32, u64)> + Clone,
+    capacity: u32,
+    most: Option<u32>,
+) -> Packed {
+    let packed = RowPatterns::pack(items, capacity, most);
     Packed { rows: packed.rows(), patterns: packed.patterns().len() }
 }
 

@@ -77,6 +77,7 @@ mod epoch {
     mod passes;
     mod plans;
     mod ranges;
+    mod segments;
     mod sharded;
     mod steps;
     mod verbs;

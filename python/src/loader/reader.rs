@@ -147,6 +147,24 @@ impl PlanReader {
         self.of_epoch(py, epoch, move |epoch| Ok(epoch.rows_left_out(&options)?))
     }
 
+    /// The real tokens that each rank has of `steps` steps, or of those that are left, from batch `from_batch` on.
+    fn rank_tokens(
+        &self,
+        py: Python<'_>,
+        epoch: u64,
+        from_batch: u64,
+        steps: u64,
+        request: BatchRequest,
+    ) -> PyResult<Vec<u64>> {
+        let options = request.options(from_batch, 1);
+        self.of_epoch(py, epoch, move |epoch| Ok(epoch.rank_tokens(&options, steps)?))
+    }
+
+    /// How many ids the tokenizer has.
+    fn vocabulary(&self, py: Python<'_>) -> PyResult<u32> {
+        Ok(self.opened(py)?.planned.plan.tokenizer.vocab_size)
+    }
+
     /// How many batches a step of `world` ranks of `rows` rows has.
     fn batches_of_step(&self, py: Python<'_>, epoch: u64, world: u64, rows: u64) -> PyResult<u64> {
         let opened = self.opened(py)?;

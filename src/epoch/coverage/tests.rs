@@ -19,6 +19,7 @@ fn policy(kind: PackKind, long: LongDocuments) -> PackPolicy {
         overlap: false,
         whole_rows: false,
         cut_eos: false,
+        most_segments: None,
     }
 }
 

@@ -133,7 +133,10 @@ pub struct SourceExplanation {
     pub specials_added: u64,
     /// Rows of one pass.
     pub pass_rows: u64,
-    /// Share of those rows that is real tokens.
+    /// Those of them with as many segments as `pack.most_segments` allows, and places left.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub segment_full_rows: u64,
+    /// Share of the rows of a pass that is real tokens.
     pub efficiency: f64,
     /// Documents left out of a pass for their length.
     pub dropped_documents: u64,
@@ -387,6 +390,7 @@ fn sources(
             tokens: source.tokens,
             specials_added: specials_added(source),
             pass_rows: source.rows,
+            segment_full_rows: source.segment_full_rows,
             efficiency: source.efficiency,
             dropped_documents: source.losses.dropped_documents,
             dropped_tokens: source.losses.dropped_tokens,

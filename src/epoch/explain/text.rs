@@ -108,8 +108,17 @@ fn write_origins(f: &mut fmt::Formatter<'_>, source: &SourceExplanation) -> fmt:
     writeln!(f, "{} draws from {}: {names}{more}", source.name, source.draws_from.len())
 }
 
-/// What of a source is cut or left out, a line each.
+/// What of a source is cut or left out, and which rows end early, a line each.
 fn write_left_out(f: &mut fmt::Formatter<'_>, source: &SourceExplanation) -> fmt::Result {
+    if source.segment_full_rows > 0 {
+        writeln!(
+            f,
+            "{}: {} of {} rows of a pass have as many segments as pack.most_segments allows, and places left",
+            source.name,
+            number(source.segment_full_rows),
+            number(source.pass_rows)
+        )?;
+    }
     if source.cut_without_eos > 0 {
         writeln!(
             f,

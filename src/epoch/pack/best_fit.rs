@@ -9,6 +9,7 @@
 //! The outcome is a list of patterns (sizes of a row, and how many rows have them) whose length depends on the capacity
 //! and not on the number of documents.
 
+use super::limited;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
@@ -21,6 +22,14 @@ pub struct RowPattern {
     pub rows: u64,
     /// Tokens of each row.
     pub tokens: u32,
+}
+
+impl RowPattern {
+    /// Items of each row.
+    #[must_use]
+    pub fn segments(&self) -> usize {
+        self.items.iter().map(|item| item.copies as usize).sum()
+    }
 }
 
 /// Equal items of a pattern. Row `r` of the pattern holds the items `first + r * copies` and the
@@ -73,10 +82,27 @@ struct RowFilling {
 }
 
 impl RowPatterns {
-    /// Packs `items`, given as (size, count) with the largest size first, into rows of `capacity`.
-    /// Sizes are in `1..=capacity`.
+    /// Packs `items`, given as (size, count) with the largest size first, into rows of `capacity`, with `most` items a
+    /// row at most; where none would have more, the limit changes nothing. Sizes are in `1..=capacity`.
     #[must_use]
-    pub fn pack(items: impl Iterator<Item = (u32, u64)>, capacity: u32) -> Self {
+    pub fn pack(
+        items: impl Iterator<Item = (u32, u64)> + Clone,
+        capacity: u32,
+        most: Option<u32>,
+    ) -> Self {
+        let free = Self::best_fit(items.clone(), capacity);
+        let is_over =
+            |most: &u32| free.patterns.iter().any(|found| found.segments() > *most as usize);
+        match most.filter(is_over) {
+            Some(most) => {
+                let items = items.filter(|(size, n)| (1..=capacity).contains(size) && *n > 0);
+                Self::of(limited::pack(&items.collect(), capacity, most))
+            }
+            None => free,
+        }
+    }
+
+    fn best_fit(items: impl Iterator<Item = (u32, u64)>, capacity: u32) -> Self {
         let mut filling = RowFilling { nodes: Vec::new(), open: BTreeMap::new(), full: Vec::new() };
         for (size, count) in items {
             if size > 0 && size <= capacity {
@@ -89,16 +115,24 @@ impl RowPatterns {
     /// Each item a row by itself, given as (size, count).
     #[must_use]
     pub fn single(items: impl Iterator<Item = (u32, u64)>) -> Self {
-        let mut packed = Self::default();
-        for (size, count) in items {
-            packed.ends.push(packed.rows() + count);
-            let item = PatternItem { size, copies: 1, first: 0 };
-            packed.patterns.push(RowPattern { items: vec![item], rows: count, tokens: size });
-        }
+        let items = items.map(|(size, rows)| {
+            let items = vec![PatternItem { size, copies: 1, first: 0 }];
+            RowPattern { items, rows, tokens: size }
+        });
+        Self::of(items.collect())
+    }
+
+    /// These patterns, with guides to them: nearly every row is found without a search.
+    fn of(patterns: Vec<RowPattern>) -> Self {
+        let mut packed = Self { patterns, ..Self::default() };
+        let mut end = 0;
+        packed.ends = packed.patterns.iter().map(|pattern| {
+            end += pattern.rows;
+            end
+        }).collect();
         packed.guided()
     }
 
-    /// With guides to the patterns: nearly every row is found without a search.
     fn guided(mut self) -> Self {
         let bits = u64::BITS - self.rows().leading_zeros();
         self.shift = bits.saturating_sub(GUIDES);
@@ -205,7 +239,7 @@ impl RowFilling {
             .flat_map(|(space, groups)| groups.iter().map(|group| (*space, *group)));
         let full = self.full.iter().map(|group| (0, *group));
         let mut next: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut packed = RowPatterns::default();
+        let mut patterns = Vec::new();
         for (space, (node, rows)) in full.chain(open) {
             let mut items = Vec::new();
             let mut at = Some(node);
@@ -216,15 +250,14 @@ impl RowFilling {
                 at = node.parent;
             }
             items.reverse();
-            packed.ends.push(packed.rows() + rows);
-            packed.patterns.push(RowPattern { items, rows, tokens: capacity - space });
+            patterns.push(RowPattern { items, rows, tokens: capacity - space });
         }
-        packed.guided()
+        RowPatterns::of(patterns)
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
@@ -251,6 +284,25 @@ mod tests {
         rows
     }
 
+    /// Lognormal lengths of 10^9 documents as web text has them: chunks of long ones and what is left, by size.
+    pub fn web_like(capacity: u32) -> Counts {
+        let documents = 1e9;
+        let (mu, sigma) = (6.0_f64, 1.2_f64);
+        let mut sizes = Counts::new();
+        for length in 1..200_000_u32 {
+            let x = (f64::from(length).ln() - mu) / sigma;
+            let density = (-x * x / 2.0).exp()
+                / (f64::from(length) * sigma * (2.0 * std::f64::consts::PI).sqrt());
+            let count = (density * documents).round() as u64;
+            let (full, tail) = (length / capacity, length % capacity);
+            *sizes.entry(capacity).or_default() += count * u64::from(full);
+            if tail > 0 {
+                *sizes.entry(tail).or_default() += count;
+            }
+        }
+        sizes
+    }
+
     fn expand(patterns: &RowPatterns) -> Vec<Vec<u32>> {
         let mut rows = Vec::new();
         for pattern in patterns.patterns() {
@@ -271,7 +323,7 @@ mod tests {
             sizes in proptest::collection::btree_map(1_u32..=40, 1_u64..30, 0..25),
             capacity in 40_u32..50,
         ) {
-            let patterns = RowPatterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), capacity);
+            let patterns = RowPatterns::best_fit(sizes.iter().rev().map(|(s, n)| (*s, *n)), capacity);
             let rows = naive(&sizes, capacity);
             prop_assert_eq!(patterns.rows(), rows.len() as u64);
             for pattern in patterns.patterns() {
@@ -291,8 +343,9 @@ mod tests {
         #[test]
         fn every_item_has_one_place(
             sizes in proptest::collection::btree_map(1_u32..=64, 1_u64..20, 1..30),
+            most in proptest::option::of(1_u32..20),
         ) {
-            let patterns = RowPatterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), 64);
+            let patterns = RowPatterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), 64, most);
             let mut places: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
             for row in 0..patterns.rows() {
                 let (pattern, nth) = patterns.row(row).unwrap();
@@ -313,30 +366,17 @@ mod tests {
     #[test]
     fn one_row_is_filled_before_the_next_is_begun() {
         let sizes = Counts::from([(12, 2), (4, 2), (3, 2), (2, 1)]);
-        let patterns = RowPatterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), 20);
+        let patterns = RowPatterns::best_fit(sizes.iter().rev().map(|(s, n)| (*s, *n)), 20);
         assert_eq!(expand(&patterns), vec![vec![12, 3, 3, 2], vec![12, 4, 4]]);
     }
 
-    /// Lognormal lengths as web text has them: efficiency and plan size of the published table.
+    /// Efficiency and plan size of the published table.
     #[test]
     fn web_like_lengths_pack_almost_full_in_few_patterns() {
-        let capacity = 2048_u32;
-        let documents = 1e9;
-        let (mu, sigma) = (6.0_f64, 1.2_f64);
-        let mut sizes = Counts::new();
-        for length in 1..200_000_u32 {
-            let x = (f64::from(length).ln() - mu) / sigma;
-            let density = (-x * x / 2.0).exp()
-                / (f64::from(length) * sigma * (2.0 * std::f64::consts::PI).sqrt());
-            let count = (density * documents).round() as u64;
-            let (full, tail) = (length / capacity, length % capacity);
-            *sizes.entry(capacity).or_default() += count * u64::from(full);
-            if tail > 0 {
-                *sizes.entry(tail).or_default() += count;
-            }
-        }
+        let capacity = 2048;
+        let sizes = web_like(capacity);
         let tokens: u64 = sizes.iter().map(|(size, n)| u64::from(*size) * n).sum();
-        let patterns = RowPatterns::pack(sizes.iter().rev().map(|(s, n)| (*s, *n)), capacity);
+        let patterns = RowPatterns::best_fit(sizes.iter().rev().map(|(s, n)| (*s, *n)), capacity);
         let efficiency = tokens as f64 / (patterns.rows() as f64 * f64::from(capacity));
         assert!(efficiency > 0.99998, "{efficiency}");
         assert!(patterns.patterns().len() < 20_000, "{}", patterns.patterns().len());

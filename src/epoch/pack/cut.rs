@@ -74,7 +74,8 @@ impl RowCutter {
             self.row.push(piece);
             self.used += self.policy.slot(piece.length);
             self.current = Some((fragment, placed + taken));
-            if self.used == capacity || self.policy.kind == PackKind::None {
+            let is_full = self.used == capacity || self.policy.is_full(self.row.len());
+            if is_full || self.policy.kind == PackKind::None {
                 return Ok(self.close());
             }
         }
@@ -96,7 +97,8 @@ impl RowCutter {
         Some((Segment { length: most, ..part }, taken.max(1)))
     }
 
-    /// Begins a row with the last token of the row before, where rows overlap; false when nothing would follow it.
+    /// Begins a row with the last token of the row before, where rows overlap; false when nothing would follow it. That
+    /// token is a segment, beside which a row has another one.
     fn repeat<E>(
         &mut self,
         next: &mut impl FnMut() -> Result<Option<Segment>, E>,
@@ -144,24 +146,29 @@ mod tests {
     use proptest::prelude::*;
     use std::convert::Infallible;
 
-    fn cut(
-        kind: PackKind,
-        capacity: u32,
-        long: LongDocuments,
-        lengths: &[u32],
-    ) -> Vec<Vec<Segment>> {
-        let policy = PackPolicy {
-            kind,
+    /// Documents in rows of `capacity`, long ones split.
+    fn split(capacity: u32) -> PackPolicy {
+        PackPolicy {
+            kind: PackKind::Greedy,
             capacity,
-            long,
+            long: LongDocuments::Split,
             bos: false,
             eos: true,
             multiple: 1,
             overlap: false,
             whole_rows: false,
             cut_eos: false,
-        };
-        cut_by(policy, lengths)
+            most_segments: None,
+        }
+    }
+
+    fn cut(
+        kind: PackKind,
+        capacity: u32,
+        long: LongDocuments,
+        lengths: &[u32],
+    ) -> Vec<Vec<Segment>> {
+        cut_by(PackPolicy { kind, long, ..split(capacity) }, lengths)
     }
 
     fn cut_by(policy: PackPolicy, lengths: &[u32]) -> Vec<Vec<Segment>> {
@@ -223,6 +230,21 @@ mod tests {
         );
     }
 
+    #[test]
+    fn rows_end_where_they_have_their_segments() {
+        let segments = |kind, most| {
+            let policy = PackPolicy { kind, most_segments: Some(most), ..split(10) };
+            shapes(&cut_by(policy, &[4, 2, 3, 11]))
+        };
+        let greedy = [vec![(0, 0, 4), (1, 0, 2)], vec![(2, 0, 3)], vec![(3, 0, 10)]];
+        assert_eq!(segments(PackKind::Greedy, 2), greedy);
+        let concat = [vec![(0, 0, 4), (1, 0, 2)], vec![(2, 0, 3), (3, 0, 7)], vec![(3, 7, 4)]];
+        assert_eq!(segments(PackKind::Concat, 2), concat);
+        let one = [vec![(0, 0, 4)], vec![(1, 0, 2)], vec![(2, 0, 3)], vec![(3, 0, 10)]];
+        assert_eq!(segments(PackKind::Greedy, 1), one);
+        assert_eq!(segments(PackKind::Concat, 1)[3..], [vec![(3, 0, 10)], vec![(3, 10, 1)]]);
+    }
+
     proptest! {
         /// The last token of a row was predicted by none: rows that overlap predict each token but the first once.
         #[test]
@@ -230,10 +252,13 @@ mod tests {
             lengths in proptest::collection::vec(1_u32..30, 0..30),
             capacity in 3_u32..12,
             whole_rows: bool,
+            most in proptest::option::of(2_u32..6),
         ) {
+            // Tokens that fill no row are left out by their number, which a limit of segments changes.
+            let most_segments = most.filter(|_| !whole_rows);
             let policy = PackPolicy {
                 kind: PackKind::Concat, capacity, long: LongDocuments::Split, bos: false, eos: true, multiple: 1,
-                overlap: true, whole_rows, cut_eos: false,
+                overlap: true, whole_rows, cut_eos: false, most_segments,
             };
             let rows = cut_by(policy, &lengths);
             let tokens = |segments: &[Segment]| -> Vec<(u64, u32)> {
@@ -246,7 +271,9 @@ mod tests {
             let mut own_tokens = Vec::new();
             for (at, row) in rows.iter().enumerate() {
                 let found = tokens(row);
-                prop_assert!(found.len() == capacity as usize || (!whole_rows && at + 1 == rows.len()));
+                let is_full = found.len() == capacity as usize || policy.is_full(row.len());
+                prop_assert!(is_full || (!whole_rows && at + 1 == rows.len()));
+                prop_assert!(most_segments.is_none_or(|most| row.len() <= most as usize));
                 prop_assert!(found.len() > 1 || rows.len() == 1, "a row that predicts nothing");
                 predicted.extend(found.windows(2).map(|pair| (pair[0], pair[1])));
                 let own: Vec<Segment> = without_repeated(row, u32::from(at > 0)).collect();
@@ -266,9 +293,10 @@ mod tests {
             multiple in 1_u32..4,
             kind in prop_oneof![Just(PackKind::Greedy), Just(PackKind::Concat), Just(PackKind::None)],
             long in prop_oneof![Just(LongDocuments::Split), Just(LongDocuments::Truncate), Just(LongDocuments::Drop)],
+            most_segments in proptest::option::of(1_u32..6),
         ) {
             let (capacity, multiple) = (capacity * multiple, multiple);
-            let policy = PackPolicy { kind, capacity, long, bos, eos: true, multiple, overlap: false, whole_rows: false, cut_eos: true };
+            let policy = PackPolicy { kind, capacity, long, bos, eos: true, multiple, overlap: false, whole_rows: false, cut_eos: true, most_segments };
             let mut given = vec![0; lengths.len()];
             let rows = cut_by(policy, &lengths);
             for (at, row) in rows.iter().enumerate() {
@@ -282,7 +310,9 @@ mod tests {
                     prop_assert!(own > 0 || part.end() == part.document_length, "an EOS behind nothing");
                     prop_assert_eq!(policy.in_row(part), *segment);
                 }
-                if kind == PackKind::Concat && at + 1 < rows.len() && long == LongDocuments::Split {
+                prop_assert!(most_segments.is_none_or(|most| row.len() <= most as usize));
+                let is_short = at + 1 == rows.len() || policy.is_full(row.len());
+                if kind == PackKind::Concat && !is_short && long == LongDocuments::Split {
                     prop_assert!(places + 2 * multiple >= capacity, "a row that is not full");
                 }
             }
@@ -297,14 +327,16 @@ mod tests {
             capacity in 2_u32..20,
             kind in prop_oneof![Just(PackKind::Greedy), Just(PackKind::Concat), Just(PackKind::None)],
             long in prop_oneof![Just(LongDocuments::Split), Just(LongDocuments::Truncate), Just(LongDocuments::Drop)],
+            most_segments in proptest::option::of(1_u32..6),
         ) {
-            let policy = PackPolicy { kind, capacity, long, bos: false, eos: true, multiple: 1, overlap: false, whole_rows: false, cut_eos: false };
-            let rows = cut(kind, capacity, long, &lengths);
+            let policy = PackPolicy { kind, capacity, long, bos: false, eos: true, multiple: 1, overlap: false, whole_rows: false, cut_eos: false, most_segments };
+            let rows = cut_by(policy, &lengths);
             let mut placed = vec![0; lengths.len()];
             let mut last = 0;
             for row in &rows {
                 let tokens: u32 = row.iter().map(|s| s.length).sum();
                 prop_assert!(tokens > 0 && tokens <= capacity);
+                prop_assert!(most_segments.is_none_or(|most| row.len() <= most as usize));
                 for segment in row {
                     let document = segment.document.0 as usize;
                     prop_assert!(document >= last, "rows keep the order");
@@ -320,7 +352,10 @@ mod tests {
                 prop_assert_eq!(policy.packed(*length), placed);
             }
             if kind == PackKind::Concat {
-                let short = rows.iter().rev().skip(1).find(|row| row.iter().map(|s| s.length).sum::<u32>() < capacity);
+                let is_short = |row: &&Vec<Segment>| {
+                    row.iter().map(|s| s.length).sum::<u32>() < capacity && !policy.is_full(row.len())
+                };
+                let short = rows.iter().rev().skip(1).find(is_short);
                 prop_assert!(short.is_none());
             }
         }

@@ -116,7 +116,7 @@ impl PackItems {
     }
 
     /// Sizes with their item counts, largest size first.
-    pub fn descending(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+    pub fn descending(&self) -> impl Iterator<Item = (u32, u64)> + Clone + '_ {
         self.sizes.iter().rev().map(|(size, class)| (*size, class.count()))
     }
 
@@ -125,7 +125,7 @@ impl PackItems {
     pub fn patterns(&self, policy: &PackPolicy) -> RowPatterns {
         match policy.kind {
             PackKind::None => RowPatterns::single(self.descending()),
-            _ => RowPatterns::pack(self.descending(), policy.capacity),
+            _ => RowPatterns::pack(self.descending(), policy.capacity, policy.most_segments),
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
         ) {
             let (capacity, cut_eos) = (rows * multiple, eos && cut_eos);
             let policy =
-                PackPolicy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple, overlap: false, whole_rows: false, cut_eos };
+                PackPolicy { kind: PackKind::BestFit, capacity, long, bos: false, eos, multiple, overlap: false, whole_rows: false, cut_eos, most_segments: None };
             let fragment = Segment {
                 document: DocId(9),
                 offset: 3,

@@ -1,12 +1,13 @@
 //! Packing: how documents become rows, by their lengths alone, without a store and without token ids.
 //!
 //! `policy` says how many tokens of a document are packed and how it is cut; `items` turns a
-//! histogram of lengths into items by size; `best_fit` packs items by the bulk; `cut` walks documents
-//! in order and cuts rows (greedy, concat, none).
+//! histogram of lengths into items by size; `best_fit` packs items by the bulk, `limited` where a row may have a number
+//! of segments at most; `cut` walks documents in order and cuts rows (greedy, concat, none).
 
 mod best_fit;
 mod cut;
 mod items;
+mod limited;
 mod policy;
 
 pub use best_fit::{RowPattern, RowPatterns};

@@ -26,6 +26,8 @@ pub struct PackPolicy {
     pub whole_rows: bool,
     /// A part of a document behind which it goes on ends with an EOS of its own: the row has a token more of it.
     pub cut_eos: bool,
+    /// Segments of a row, at most.
+    pub most_segments: Option<u32>,
 }
 
 /// What the rules leave out of one pass over a source.
@@ -72,6 +74,19 @@ impl PackPolicy {
                 length - u32::from(lone_eos)
             }
         }
+    }
+
+    /// Whether a row with `segments` segments takes no more.
+    #[must_use]
+    pub fn is_full(&self, segments: usize) -> bool {
+        self.most_segments.is_some_and(|most| segments >= most as usize)
+    }
+
+    /// Whether a row with `segments` segments in `places` places is full by segments alone; not where a row is a
+    /// document.
+    #[must_use]
+    pub fn is_full_by_segments(&self, segments: usize, places: u32) -> bool {
+        self.kind != PackKind::None && self.is_full(segments) && places < self.capacity
     }
 
     /// Tokens of a document in a row that it fills and goes on behind.
@@ -226,6 +241,7 @@ mod tests {
             overlap: false,
             whole_rows: false,
             cut_eos: false,
+            most_segments: None,
         }
     }
 

@@ -16,6 +16,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::mix::{Fluid, PlannedPoint};
 use crate::epoch::pack::PackLosses;
 use crate::epoch::recipe::{LongDocuments, MixUnit, ResolvedRecipe, SpecialIds};
+use model::is_zero;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -168,6 +169,9 @@ pub struct PlannedSource {
     pub rows: u64,
     /// Rows of the first pass whose every place holds a real token.
     pub full_rows: u64,
+    /// Rows of the first pass with as many segments as `pack.most_segments` allows, and places left.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub segment_full_rows: u64,
     /// Share of the rows of the first pass that is real tokens; 1 when rows have no fixed length.
     pub efficiency: f64,
     /// Size of the first pass in the mix's unit.
@@ -450,6 +454,7 @@ mod tests {
             losses: PackLosses::default(),
             rows: 1,
             full_rows: 1,
+            segment_full_rows: 0,
             efficiency: 1.0,
             amount: 12,
             later_amount: runs[0].1,

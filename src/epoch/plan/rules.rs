@@ -40,7 +40,8 @@ impl RowRules {
         let differ = match self.policy.kind {
             PackKind::Greedy => rows,
             PackKind::Concat => {
-                rows && self.policy.multiple > 1 || (rows || tokens) && self.policy.cut_eos
+                let may_end_early = self.policy.multiple > 1 || self.policy.most_segments.is_some();
+                rows && may_end_early || (rows || tokens) && self.policy.cut_eos
             }
             PackKind::BestFit | PackKind::None => false,
         };
@@ -89,6 +90,7 @@ pub(in crate::epoch) fn policy(
         overlap: recipe.pack.options.overlap,
         whole_rows: whole_rows(recipe, specials),
         cut_eos: recipe.pack.cut_eos,
+        most_segments: recipe.pack.most_segments,
     }
 }
 
@@ -103,6 +105,7 @@ fn whole_rows(recipe: &Recipe, specials: &SpecialIds) -> bool {
                 && recipe.output.file_format().needs_equal_rows()
                 && options.doc_multiple <= 1
                 && !recipe.pack.cut_eos
+                && recipe.pack.most_segments.is_none()
                 && counts_alike(recipe.mix.unit)
         },
         |partial| partial == PartialRow::Drop,

@@ -219,6 +219,7 @@ pub(super) fn plan_source(
         losses: PackLosses { partial_tokens, ..policy.losses(&histogram) },
         rows: first.rows,
         full_rows: first.full_rows,
+        segment_full_rows: first.segment_full_rows,
         efficiency: if fixed { ratio(first.tokens.into(), space) } else { 1.0 },
         amount: first.amount,
         later_amount: later.first().map_or(0, |run| run.amount),

@@ -5,7 +5,7 @@ use super::output::Format;
 use super::ranges::{LENGTHS, STRATA};
 use super::rows::{BatchRecipe, BatchTail};
 use super::rows::{Curriculum, LengthGrouped, OrderKind};
-use super::rows::{LongDocuments, PackKind, PartialRow, RowTarget};
+use super::rows::{LongDocuments, PackKind, PadView, PartialRow, RowTarget};
 use super::sources::SourceRecipe;
 use super::sources::{MixMethod, MixUnit, SchedulePoint};
 use crate::epoch::error::EpochError;
@@ -52,6 +52,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     check_pack(recipe)?;
     check_concat(recipe)?;
     check_cut_eos(recipe)?;
+    check_most_segments(recipe)?;
     check_order(recipe)?;
     recipe.batch.as_ref().map_or(Ok(()), |batch| check_batch(recipe, batch))
 }
@@ -344,6 +345,41 @@ fn check_cut_eos(recipe: &Recipe) -> Result<(), EpochError> {
             "pack.options.partial = \"drop\" leaves out tokens by their number, and with pack.cut_eos = true this is \
              another one in every pass: use \"keep\", with tokenizer.specials.pad where the format needs rows of one \
              length"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a limit of segments that no row keeps, and settings whose segments or tokens it would change.
+fn check_most_segments(recipe: &Recipe) -> Result<(), EpochError> {
+    let Some(most) = recipe.pack.most_segments else { return Ok(()) };
+    let options = &recipe.pack.options;
+    if most == 0 {
+        return refuse(
+            "pack.most_segments is 0, and a row has at least one segment: give the most that your attention kernel \
+             takes, or leave it out"
+                .to_owned(),
+        );
+    }
+    if options.pad_view == PadView::Each {
+        return refuse(format!(
+            "pack.most_segments = {most} cannot be kept with pack.options.pad_view = \"each\", which makes every pad a \
+             segment of its own: use \"suffix\", or leave pack.most_segments out"
+        ));
+    }
+    if options.overlap && most == 1 {
+        return refuse(
+            "pack.options.overlap = true begins each row with the last token of the one before, which is a segment: \
+             pack.most_segments must be 2 or more"
+                .to_owned(),
+        );
+    }
+    if options.partial == Some(PartialRow::Drop) {
+        return refuse(
+            "pack.options.partial = \"drop\" leaves out tokens by their number, and rows that pack.most_segments ends \
+             make this another one in every pass: use \"keep\", with tokenizer.specials.pad where the format needs \
+             rows of one length"
                 .to_owned(),
         );
     }

@@ -87,6 +87,7 @@ pub(super) fn check_text(text: &str) -> Result<(), OutOfRange> {
     let Ok(table) = DeTable::parse(text) else { return Ok(()) };
     let mut numbers = vec![
         (vec![Key("pack"), Key("length")], *LENGTHS.end()),
+        (vec![Key("pack"), Key("most_segments")], *LENGTHS.end()),
         (vec![Key("pack"), Key("options"), Key("doc_multiple")], *LENGTHS.end()),
         (vec![Key("order"), Key("curriculum"), Key("steps")], STAGES),
         (vec![Key("order"), Key("curriculum"), Key("strata")], STRATA),
@@ -134,6 +135,8 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), OutOfRange> {
         number(&[Key("mix"), Key("schedule"), At(at), Key("at_tokens")], point.at_tokens, AMOUNT);
         number(&[Key("mix"), Key("schedule"), At(at), Key("at_step")], point.at_step, STEPS);
     }
+    let most_segments = recipe.pack.most_segments.map(u64::from);
+    number(&[Key("pack"), Key("most_segments")], most_segments, (*LENGTHS.end()).into());
     if let Some(curriculum) = &recipe.order.curriculum {
         let place = [Key("order"), Key("curriculum"), Key("steps")];
         number(&place, Some(curriculum.steps.into()), STAGES.into());

@@ -165,6 +165,9 @@ pub struct PackRecipe {
     /// Each part of a document that is cut ends with EOS, which counts as any token of the row does.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut_eos: bool,
+    /// Segments of a row, at most, as attention kernels limit them; absent: as many as fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_segments: Option<u32>,
     /// Further options of packing.
     pub options: PackOptions,
 }
@@ -175,6 +178,7 @@ impl Default for PackRecipe {
             kind: PackKind::BestFit,
             length: 2048,
             cut_eos: false,
+            most_segments: None,
             options: PackOptions::default(),
         }
     }

@@ -411,6 +411,8 @@ pub(super) struct PassCount {
     pub rows: u64,
     /// Rows whose every place holds a real token.
     pub full_rows: u64,
+    /// Rows with as many segments as they may have, and places left.
+    pub segment_full_rows: u64,
     /// Real tokens.
     pub tokens: u64,
     /// In the mix's unit.
@@ -421,6 +423,7 @@ impl PassCount {
     fn add(&mut self, other: &Self) {
         self.rows += other.rows;
         self.full_rows += other.full_rows;
+        self.segment_full_rows += other.segment_full_rows;
         self.tokens += other.tokens;
         self.amount += other.amount;
     }

@@ -199,10 +199,12 @@ pub(super) fn count(
     }
     let capacity = packed.rules().policy.capacity;
     let mut cursor = PassCursor::at(Arc::clone(packed), stratum, pass, &PassPosition::Start)?;
-    let mut count = PassCount::default();
+    let segment_full_rows = packed.patterned_segment_full();
+    let mut count = PassCount { segment_full_rows, ..PassCount::default() };
     while let Some(row) = cursor.take()? {
         count.rows += 1;
         count.full_rows += u64::from(row.tokens + row.repeated == capacity);
+        count.segment_full_rows += u64::from(packed.is_full_by_segments(&row));
         count.tokens += u64::from(row.tokens);
         count.amount += row.amount;
     }

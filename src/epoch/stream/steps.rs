@@ -9,8 +9,10 @@
 
 use super::{Epoch, EpochBatch, EpochRow, StreamOptions};
 use crate::epoch::error::EpochError;
+use crate::epoch::rows::RowRef;
 use crate::epoch::run::{BatchCursor, BatchedRow, GlobalBatch, RankSharing};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::vec::IntoIter;
 
 /// What a rank has of the steps of an epoch, in order. Ends with the epoch or with an error.
@@ -101,6 +103,27 @@ impl Epoch {
         let first = self.marks.batches - batches;
         let cursor = BatchCursor::at(&self.opened, &self.sampler, &self.marks, first)?;
         Ok(self.rows().saturating_sub(cursor.next_row_number(&self.marks)))
+    }
+
+    /// Real tokens that each rank has of the next `steps` steps, or of as many as are left, from the first batch of the
+    /// options on. Lengths alone are read, neither ids nor documents.
+    ///
+    /// # Errors
+    /// As [`Epoch::stream`].
+    pub fn rank_tokens(
+        &self,
+        options: &StreamOptions,
+        steps: u64,
+    ) -> Result<Vec<u64>, EpochError> {
+        let mut reading = self.reading(options)?;
+        let world = usize::try_from(options.world).unwrap_or(usize::MAX);
+        let mut tokens = vec![0; world];
+        for _ in 0..steps {
+            if !reading.add_tokens(&mut tokens)? {
+                break;
+            }
+        }
+        Ok(tokens)
     }
 
     fn left_from(&self, options: &StreamOptions) -> u64 {
@@ -391,20 +414,29 @@ impl Reading {
         Ok(Some(StepRows { number, rows, next: number + 1 }))
     }
 
-    /// Deals whole batches: as many to every rank or, where the epoch ends within the step, the rest to the ranks one
-    /// after the other.
-    fn deal(&mut self) -> Result<Option<StepRows>, EpochError> {
-        let first = self.batches.next_number();
-        let turn = RankSharing::batch_of_rank(first, self.rank, self.world);
-        let left = self.batches_of_step.min(self.epoch.batches() - first);
+    /// Batches of the step that begins with batch `first`, where they are dealt whole.
+    fn dealt(&self, first: u64) -> u64 {
+        self.batches_of_step.min(self.epoch.batches() - first)
+    }
+
+    /// The batches of that step that a rank has: as many as every rank or, where the epoch ends within the step, the rest
+    /// go to the ranks one after the other.
+    fn dealt_to(&self, first: u64, rank: u64) -> Range<u64> {
+        let turn = RankSharing::batch_of_rank(first, rank, self.world);
+        let left = self.dealt(first);
         let (each, more) = (left / self.world, left % self.world);
         let number = first + turn * each + turn.min(more);
-        let end = number + each + u64::from(turn < more);
-        let mut mine = StepRows { number, rows: Vec::new(), next: first };
-        for at in first..first + left {
+        number..number + each + u64::from(turn < more)
+    }
+
+    fn deal(&mut self) -> Result<Option<StepRows>, EpochError> {
+        let first = self.batches.next_number();
+        let dealt = self.dealt_to(first, self.rank);
+        let mut mine = StepRows { number: dealt.start, rows: Vec::new(), next: first };
+        for at in first..first + self.dealt(first) {
             let Some(batch) = self.batches.next_batch()? else { break };
             let count = batch.count();
-            if (number..end).contains(&at) {
+            if dealt.contains(&at) {
                 let all: Vec<u64> = (0..count).collect();
                 mine.rows.extend(self.rows(at, &batch, &all));
             }
@@ -412,6 +444,35 @@ impl Reading {
         }
         mine.next = self.batches.next_number();
         Ok(Some(mine))
+    }
+
+    /// Adds the real tokens that each rank has of the next step; whether there was one.
+    fn add_tokens(&mut self, of_ranks: &mut [u64]) -> Result<bool, EpochError> {
+        if !self.enter_step() {
+            return Ok(false);
+        }
+        let (first, world) = (self.batches.next_number(), self.world);
+        let tokens = |row: &RowRef| u64::from(row.tokens) + u64::from(row.repeated);
+        if let RankSharing::Divided(_) = self.epoch.sampler.sharing() {
+            let Some(batch) = self.batches.next_batch()? else { return Ok(false) };
+            let count = (batch.rows.len() as u64, batch.pads);
+            for (rank, sum) in (0..).zip(of_ranks) {
+                let places = self.epoch.sampler.places(first, count, rank, world);
+                let rows = places.iter().filter_map(|at| batch.rows.get(usize::try_from(*at).ok()?));
+                *sum += rows.map(tokens).sum::<u64>();
+            }
+            return Ok(true);
+        }
+        let mut dealt = Vec::new();
+        for _ in 0..self.dealt(first) {
+            let Some(batch) = self.batches.next_batch()? else { break };
+            dealt.push(batch.rows.iter().map(tokens).sum::<u64>());
+        }
+        for (rank, sum) in (0..).zip(of_ranks) {
+            let mine = self.dealt_to(first, rank).filter_map(|at| usize::try_from(at - first).ok());
+            *sum += mine.filter_map(|at| dealt.get(at)).sum::<u64>();
+        }
+        Ok(true)
     }
 
     /// The rows of a batch at these places.

@@ -48,6 +48,12 @@ impl<'a> RowChecker<'a> {
         let Some(lengths) = check_boundaries(row, &mut findings) else {
             return Ok(findings);
         };
+        let most = self.opened.plan.recipe.pack.most_segments;
+        if let Some(most) = most.filter(|most| lengths.len() > *most as usize) {
+            let why =
+                format!("has {} segments, and pack.most_segments allows {most}", lengths.len());
+            findings.fail(Property::Boundaries, why);
+        }
         findings.real = lengths.iter().fold(0, |sum, length| sum.saturating_add(*length));
         if findings.real > row.ids().len() {
             // The claimed lengths are checked before room is made for them.

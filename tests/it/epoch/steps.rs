@@ -99,6 +99,26 @@ corpusdb_test!(steps_are_the_batches_of_streams, CheckedCorpus::of(41, &THREE), 
     });
 });
 
+corpusdb_test!(tokens_of_ranks_are_those_of_their_steps, CheckedCorpus::of(42, &THREE), |place| {
+    each(&place.reader(), |text, epoch| {
+        for world in WORLDS {
+            for (from, most) in [(0, 1), (0, 3), (1, 2), (0, 1000), (epoch.batches(), 4)] {
+                let of_rank = |rank| -> u64 {
+                    let steps = epoch.steps(&part(from, rank, world)).unwrap();
+                    let rows = steps.take(most).flat_map(|step| step.unwrap().rows);
+                    let tokens = |row: EpochRow| -> u64 {
+                        row.segments().iter().map(|segment| u64::from(segment.length)).sum()
+                    };
+                    rows.map(tokens).sum()
+                };
+                let wanted: Vec<u64> = (0..world).map(of_rank).collect();
+                let found = epoch.rank_tokens(&part(from, 0, world), most as u64).unwrap();
+                assert_eq!(found, wanted, "{world} ranks, {most} steps from {from}: {text}");
+            }
+        }
+    });
+});
+
 corpusdb_test!(skipped_steps_equal_steps_that_are_read, CheckedCorpus::of(42, &THREE), |place| {
     let mut random = Random::new(42);
     let draws: Vec<u64> = (0..64).map(|_| random.below(4) as u64).collect();

@@ -180,6 +180,23 @@ impl PassRows {
         }
     }
 
+    /// Whether a row that was cut in order is full by segments alone. Of rows by pattern the patterns say how many are
+    /// ([`PassRows::patterned_segment_full`]).
+    pub fn is_full_by_segments(&self, row: &RowRef) -> bool {
+        let policy = &self.held.rules.policy;
+        let RowContent::Cut(segments) = &row.place else { return false };
+        let places = segments.iter().map(|segment| policy.slot(segment.length)).sum();
+        policy.is_full_by_segments(segments.len(), places)
+    }
+
+    /// Rows by pattern that are full by segments alone.
+    pub fn patterned_segment_full(&self) -> u64 {
+        match &self.body {
+            RowLayout::Patterned(rows) => rows.segment_full_rows(&self.held),
+            RowLayout::Listed(_) | RowLayout::InOrder(_) => 0,
+        }
+    }
+
     /// Whether what a row counts follows from its number alone, without its documents.
     pub const fn counts_fast(&self) -> bool {
         matches!(self.body, RowLayout::Patterned(_))

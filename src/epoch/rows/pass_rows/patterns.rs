@@ -36,6 +36,14 @@ impl PatternedRows {
         self.patterns.rows()
     }
 
+    /// Rows of a pass that are full by segments alone.
+    pub fn segment_full_rows(&self, held: &PassDocuments) -> u64 {
+        let policy = &held.rules.policy;
+        let full = self.patterns.patterns().iter();
+        let full = full.filter(|found| policy.is_full_by_segments(found.segments(), found.tokens));
+        full.map(|pattern| pattern.rows).sum()
+    }
+
     /// What one pass comes to, where rows count without their documents.
     pub fn count(&self, held: &PassDocuments) -> PassCount {
         let capacity = held.rules.policy.capacity;
@@ -43,7 +51,8 @@ impl PatternedRows {
         let full_rows = full.map(|pattern| pattern.rows).sum();
         let (rows, tokens) = (self.patterns.rows(), held.packed_tokens);
         let amount = if held.rules.unit == MixUnit::Rows { rows } else { tokens };
-        PassCount { rows, full_rows, tokens, amount }
+        let segment_full_rows = self.segment_full_rows(held);
+        PassCount { rows, full_rows, segment_full_rows, tokens, amount }
     }
 
     /// Real tokens of row `index`, and what it counts in the mix's unit.

@@ -291,9 +291,15 @@ pub fn drawn(random: &mut Random) -> String {
     let side = random.pick(&["right", "left"]);
     let view = random.pick(&["suffix", "each"]);
     let cut_eos = text.contains("eos = \"") && random.chance(35);
+    // By itself, so that the seeds of before give the recipes that they gave.
+    let mut limits = Random::new(text.len() as u64);
+    let most = match *view == "suffix" && limits.chance(35) {
+        true => format!("most_segments = {}\n", limits.between(1, 6)),
+        false => String::new(),
+    };
     writeln!(
         text,
-        "[pack]\nkind = \"{kind}\"\nlength = {length}\ncut_eos = {cut_eos}\noptions = {{ target = \"{target}\", long = \"{long}\", \
+        "[pack]\nkind = \"{kind}\"\nlength = {length}\ncut_eos = {cut_eos}\n{most}options = {{ target = \"{target}\", long = \"{long}\", \
          doc_multiple = {multiple}, pad_side = \"{side}\", pad_view = \"{view}\" }}"
     )
     .unwrap();

@@ -118,6 +118,15 @@ impl<'a> Rules<'a> {
         weights
     }
 
+    /// Whether a row with as many segments and one more would have more than it may.
+    pub fn is_full(&self, segments: usize) -> bool {
+        self.is_over(segments + 1)
+    }
+
+    fn is_over(&self, segments: usize) -> bool {
+        self.recipe.pack.most_segments.is_some_and(|most| segments > most as usize)
+    }
+
     /// Checks a row of a source.
     pub fn check(&self, row: &EpochRow) {
         let options = &self.recipe.pack.options;
@@ -140,6 +149,7 @@ impl<'a> Rules<'a> {
         if kind == PackKind::None {
             assert_eq!(segments.len(), 1);
         }
+        assert!(!self.is_over(segments.len()), "a row with more segments than it may have");
 
         // Where everything stands, from the lengths alone.
         let multiple = if padded { options.doc_multiple as usize } else { 1 };

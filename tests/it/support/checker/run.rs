@@ -393,7 +393,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// `concat` leaves no place free but in the last row of a pass, and where a part would have nothing before its EOS.
+    /// `concat` leaves no place free but in the last row of a pass, in one that has all the segments that it may have, and
+    /// where a part would have nothing before its EOS.
     pub fn check_full(&self) {
         if self.rules.recipe.pack.kind != PackKind::Concat
             || self.rules.recipe.pack.options.doc_multiple > 1
@@ -406,6 +407,7 @@ impl<'a> Run<'a> {
                 let free = if self.rules.recipe.pack.cut_eos { 2 } else { 0 };
                 row.segments().iter().map(|s| s.length as usize).sum::<usize>() + free
                     < self.rules.capacity()
+                    && !self.rules.is_full(row.segments().len())
             });
             let passes: BTreeSet<u32> = (0..self.passes(name)).collect();
             assert!(short.count() <= passes.len() * strata, "`{name}` has rows with free places");

@@ -136,6 +136,10 @@ impl LedgerAccount {
         if taken > capacity(recipe) || (recipe.kind == "none" && row.segments().len() != 1) {
             return fault("row over its capacity", format!("{taken} in row {}", row.number()));
         }
+        if recipe.most_segments.is_some_and(|most| row.segments().len() > most) {
+            let words = format!("{} in row {}", row.segments().len(), row.number());
+            return fault("row with more segments than it may have", words);
+        }
         let real: Vec<u32> = row.ids().iter().copied().filter(|id| *id != PAD).collect();
         if real != expected {
             return fault(

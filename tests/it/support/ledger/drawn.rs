@@ -23,6 +23,7 @@ impl LedgerHistory {
         let specials = (random.chance(40), random.chance(60));
         // By itself, so that the seeds of before give the histories that they gave.
         let mut cuts = Random::new(seed ^ 0x0c07);
+        let mut limits = Random::new(seed ^ 0x5e65);
         let mut recipe = |random: &mut Random, there: &[usize], more: u32| {
             let mut recipe = draw_recipe(random, there, base + more);
             (recipe.bos, recipe.eos) = specials;
@@ -31,6 +32,9 @@ impl LedgerHistory {
             }
             let may_cut = recipe.eos && !recipe.overlap && recipe.partial != Some("drop");
             recipe.cut_eos = cuts.chance(30) && may_cut && recipe.length > 2;
+            let may_limit = recipe.partial != Some("drop") && limits.chance(30);
+            let least = 1 + usize::from(recipe.overlap);
+            recipe.most_segments = may_limit.then(|| limits.between(least, 5));
             recipe
         };
         steps.push(LedgerStep::Plan(recipe(&mut random, &there, 0)));
@@ -167,6 +171,7 @@ fn smaller_recipes(recipe: &LedgerRecipe) -> Vec<LedgerRecipe> {
     with(&|of| (of.old, of.condition, of.min_tokens) = (false, false, 1));
     with(&|of| of.bos = false);
     with(&|of| of.cut_eos = false);
+    with(&|of| of.most_segments = None);
     with(&|of| (of.eos, of.cut_eos) = (false, false));
     with(&|of| of.sources.iter_mut().for_each(|source| source.repeats = 1));
     with(&|of| of.sources.iter_mut().for_each(|source| source.weight = None));

@@ -72,6 +72,8 @@ pub struct LedgerRecipe {
     pub eos: bool,
     /// Parts of documents end with EOS.
     pub cut_eos: bool,
+    /// Segments of a row, at most.
+    pub most_segments: Option<usize>,
     pub kind: &'static str,
     pub length: u64,
     pub long: &'static str,
@@ -101,6 +103,7 @@ impl LedgerRecipe {
             bos: false,
             eos: false,
             cut_eos: false,
+            most_segments: None,
             kind,
             length,
             long: "split",
@@ -168,6 +171,9 @@ impl LedgerRecipe {
         writeln!(text, "[pack]\nkind = \"{}\"\nlength = {}", self.kind, self.length).unwrap();
         if self.cut_eos {
             text.push_str("cut_eos = true\n");
+        }
+        if let Some(most) = self.most_segments {
+            writeln!(text, "most_segments = {most}").unwrap();
         }
         let mut options = format!("long = \"{}\", doc_multiple = {}", self.long, self.multiple);
         if self.extra {
@@ -253,6 +259,9 @@ impl std::fmt::Display for LedgerRecipe {
         ];
         for (name, word, _) in words.iter().filter(|(_, word, default)| word != default) {
             write!(f, " {name}={word}")?;
+        }
+        if let Some(most) = self.most_segments {
+            write!(f, " most_segments={most}")?;
         }
         if let Some(budget) = self.budget {
             write!(f, " mix.tokens={budget}")?;
