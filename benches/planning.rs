@@ -190,8 +190,7 @@ fn recipe(arguments: &Arguments) -> Answer<Recipe> {
              [mix]\nmethod = \"weights\"\n"
         }
     };
-    let most =
-        arguments.most.map_or_else(String::new, |most| format!("most_segments = {most}\n"));
+    let most = arguments.most.map_or_else(String::new, |most| format!("most_segments = {most}\n"));
     let text = format!(
         "version = 1\nseed = 42\n[tokenizer]\nname = \"generated\"\n{sources}\
          [pack]\nkind = \"best-fit\"\nlength = {}\n{most}[batch]\nrows = 512\ntail = \"drop\"\n\

@@ -104,9 +104,16 @@ class Plan:
         values: dict[str, Any] = json.loads(self._planned().json)
         return values
 
-    def explain(self) -> Explanation:
-        """Computes rows, tokens, shares, losses, padding and steps of epoch 0. Writes nothing."""
-        text, values = self._planned().explain(self._opened())
+    def explain(self, *, steps: int | None = None, sweep: bool = False) -> Explanation:
+        """Computes rows, tokens, shares, losses, padding and steps of epoch 0. Writes nothing.
+
+        For recipes with `order.kind = "length-grouped"`: `steps` shows how the rows of the first `steps` mega-batches
+        (at most 64) are grouped, step by step, in `grouping`; `sweep=True` tries other multipliers of the mega-batch, in
+        `sweep`: pads, the largest batch, and what is left to chance.
+        """
+        if steps is not None and steps < 0:
+            raise ValueError(f"steps must be a number of mega-batches from 1 to 64, got {steps}")
+        text, values = self._planned().explain(self._opened(), steps=steps, sweep=sweep)
         return Explanation(json.loads(values), text)
 
     # ---- files ----

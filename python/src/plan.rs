@@ -67,10 +67,27 @@ impl PyPlan {
         run_briefly(py, || corpus.removed_since(&self.planned))
     }
 
-    /// The contents of epoch 0: as the command prints them, and as JSON.
-    fn explain(&self, py: Python<'_>, handle: &Handle) -> PyResult<(String, String)> {
+    /// The contents of epoch 0, with the steps of grouping and the sweep of multipliers if they are asked for: as the
+    /// command prints them, and as JSON.
+    #[pyo3(signature = (handle, *, steps=None, sweep=false))]
+    fn explain(
+        &self,
+        py: Python<'_>,
+        handle: &Handle,
+        steps: Option<u64>,
+        sweep: bool,
+    ) -> PyResult<(String, String)> {
         let (corpus, planned) = (handle.corpus(py)?, Arc::clone(&self.planned));
-        let told = run_detached(py, None, move |context| corpus.explain(&planned, context))?;
+        let told = run_detached(py, None, move |context| {
+            let mut told = corpus.explain(&planned, context)?;
+            if let Some(mega_batches) = steps {
+                told.grouping = Some(corpus.grouping_steps(&planned, mega_batches, context)?);
+            }
+            if sweep {
+                told.sweep = Some(corpus.sweep_multipliers(&planned, context)?);
+            }
+            Ok(told)
+        })?;
         Ok((told.to_string(), json(&told)?))
     }
 

@@ -106,6 +106,24 @@ def test_explain_says_what_an_epoch_will_be(corpus: Path) -> None:
     assert "steps:" in str(told)
 
 
+def test_explain_shows_grouping_and_other_multipliers(corpus: Path) -> None:
+    grouped = "[pack]\nkind = \"none\"\nlength = 64\n[order]\nkind = \"length-grouped\"\nlength_grouped = { mega_batch_mult = 5 }\n"
+    plan = planned(corpus, f"version = 1\n[tokenizer]\nname = \"own\"\n{grouped}[batch]\nrows = 4\n")
+    plain = plan.explain()
+    assert plain.grouping is None and plain.sweep is None and plain.document_padding.to_longest.places > 0
+    told = plan.explain(steps=2, sweep=True)
+    assert told.grouping is not None and told.sweep is not None
+    documents = [int(row.documents[0][0]) for row in plan.rows_at(range(4))]
+    assert [mega.rows for mega in told.grouping.mega_batches] == [20, 20]
+    assert told.grouping.batches[0].rows.documents == documents
+    assert [of.mega_batch_mult for of in told.sweep.multipliers if of.is_of_recipe] == [5]
+    page = told._repr_html_()
+    assert "1 permuted" in page and "rank correlation" in page and "packing gives" not in page
+    for wrong in (0, -1, 65):
+        with pytest.raises(ValueError, match="from 1 to 64"):
+            plan.explain(steps=wrong)
+
+
 def test_an_epoch_is_built_and_verified(corpus: Path, tmp_path: Path) -> None:
     plan = planned(corpus, PACKED)
     manifest = plan.build(tmp_path / "epoch-1", epoch=1, threads=1)

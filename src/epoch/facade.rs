@@ -1,6 +1,9 @@
 //! The calls of [`Corpus`] and [`CorpusWriter`] about plans: find, explain, stream, build, verify, mark, drop.
 
-use super::{BuildJob, Epoch, Explanation, Manifest, Plan, StreamOptions, Verification};
+use super::{
+    BuildJob, Epoch, Explanation, GroupingSteps, Manifest, MultiplierSweep, Plan, StreamOptions,
+    Verification,
+};
 use crate::corpus::{Corpus, CorpusWriter, shown_destination};
 use crate::epoch;
 use model::{Context, Error};
@@ -22,6 +25,34 @@ impl Corpus {
     /// [`EpochError`](crate::epoch::EpochError) when lengths cannot be read.
     pub fn explain(&self, planned: &Plan, context: &Context<'_>) -> Result<Explanation, Error> {
         Ok(epoch::explain(self.corpora(), planned, context.interrupt)?)
+    }
+
+    /// How the rows of the first `mega_batches` mega-batches of an epoch are grouped by length, step by step, as far as
+    /// the batches: of a plan with `order.kind = "length-grouped"`.
+    ///
+    /// # Errors
+    /// [`EpochError`](crate::epoch::EpochError) when rows are not grouped by length, or more than 64 mega-batches are
+    /// asked for; when lengths cannot be read.
+    pub fn grouping_steps(
+        &self,
+        planned: &Plan,
+        mega_batches: u64,
+        context: &Context<'_>,
+    ) -> Result<GroupingSteps, Error> {
+        Ok(epoch::grouping_steps(self.corpora(), planned, mega_batches, context.interrupt)?)
+    }
+
+    /// What other multipliers of the mega-batch would cost in pads, and leave to chance: of a plan with `order.kind =
+    /// "length-grouped"`. Reads lengths only, of at most 1,048,576 rows.
+    ///
+    /// # Errors
+    /// [`EpochError`](crate::epoch::EpochError) when rows are not grouped by length, or lengths cannot be read.
+    pub fn sweep_multipliers(
+        &self,
+        planned: &Plan,
+        context: &Context<'_>,
+    ) -> Result<MultiplierSweep, Error> {
+        Ok(epoch::sweep_multipliers(self.corpora(), planned, context.interrupt)?)
     }
 
     /// Notes for people who train on a plan, a line each: rows and batches without a label, answers that are cut,

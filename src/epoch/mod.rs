@@ -84,10 +84,11 @@ pub mod views;
 pub use crate::corpus::{Corpora, ShardError};
 pub use error::{EmptyEpoch, EpochError, ShortSource};
 pub use explain::{
-    Explanation, LabelGaps, MixPoint, Padding, Repeats, SourceExplanation, SourceRepeats,
-    SpecialRepeats,
+    DocumentPadding, Explanation, GroupingSteps, LabelGaps, LongestRow, MegaBatch, MixPoint,
+    MultiplierCost, MultiplierSweep, Padding, PaddingCost, Repeats, SourceExplanation,
+    SourceRepeats, SpecialRepeats, StepBatch, StepRows,
 };
-pub(crate) use explain::{explain, plan_notes};
+pub(crate) use explain::{explain, grouping_steps, plan_notes, sweep_multipliers};
 pub use facade::StreamEntry;
 pub use mix::PlannedPoint;
 pub(crate) use write::build;

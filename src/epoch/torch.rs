@@ -37,6 +37,17 @@ const AHEAD: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generator(MersenneTwister);
 
+/// The indices after a step of [`Generator::length_grouped_indices`], which are listed if they are asked for.
+#[derive(Clone, Copy)]
+pub(in crate::epoch) enum OrderStep<'a> {
+    /// In random order, with the indices of a mega-batch.
+    Permuted { order: &'a dyn Fn() -> Vec<u64>, mega_batch: usize },
+    /// Each mega-batch sorted.
+    Sorted(&'a dyn Fn() -> Vec<u64>),
+    /// The longest element has changed places with the first: it stood at `from`.
+    LongestFirst { order: &'a dyn Fn() -> Vec<u64>, from: usize },
+}
+
 impl Generator {
     /// `torch.Generator().manual_seed(seed)`: the low 32 bits of the seed count, as in torch.
     #[must_use]
@@ -164,6 +175,20 @@ impl Generator {
         batch_size: usize,
         mega_batch_mult: Option<usize>,
     ) -> Result<Vec<u64>, Error> {
+        self.group_by_length(lengths, batch_size, mega_batch_mult, &mut |_| {})
+    }
+
+    /// [`Generator::length_grouped_indices`], with each of its steps shown to `seen`.
+    ///
+    /// # Errors
+    /// A batch size or a multiple of 0.
+    pub(in crate::epoch) fn group_by_length<L: Copy + Ord>(
+        &mut self,
+        lengths: &[L],
+        batch_size: usize,
+        mega_batch_mult: Option<usize>,
+        seen: &mut dyn FnMut(OrderStep<'_>),
+    ) -> Result<Vec<u64>, Error> {
         if batch_size == 0 {
             let message = "a batch of 0 rows groups nothing; give a batch size of at least 1";
             return Err(Error::bad_input(message));
@@ -177,22 +202,26 @@ impl Generator {
         let size = multiple.saturating_mul(batch_size);
         let lengths = lengths.iter().copied();
         Ok(if u32::try_from(lengths.len()).is_ok() {
-            self.grouped(lengths.zip(0_u32..).collect(), size)
+            self.grouped(lengths.zip(0_u32..).collect(), size, seen)
         } else {
-            self.grouped(lengths.zip(0_u64..).collect(), size)
+            self.grouped(lengths.zip(0_u64..).collect(), size, seen)
         })
     }
 
     /// The order of rows, of which each has its length beside its index: to look lengths up would be to wait for memory.
-    fn grouped<L: Copy + Ord, I: Into<u64>>(
+    fn grouped<L: Copy + Ord, I: Copy + Into<u64>>(
         &mut self,
         mut rows: Vec<(L, I)>,
         size: usize,
+        seen: &mut dyn FnMut(OrderStep<'_>),
     ) -> Vec<u64> {
+        let listed = |rows: &[(L, I)]| rows.iter().map(|(_, row)| (*row).into()).collect();
         self.shuffle(&mut rows);
+        seen(OrderStep::Permuted { order: &|| listed(&rows), mega_batch: size });
         for mega_batch in rows.chunks_mut(size) {
             mega_batch.sort_by_key(|(length, _)| Reverse(*length));
         }
+        seen(OrderStep::Sorted(&|| listed(&rows)));
         // Among equal lengths the first wins: the key falls with the place.
         let longest = rows
             .iter()
@@ -203,6 +232,7 @@ impl Generator {
         if longest > 0 {
             rows.swap(0, longest);
         }
+        seen(OrderStep::LongestFirst { order: &|| listed(&rows), from: longest });
         rows.into_iter().map(|(_, row)| row.into()).collect()
     }
 }
@@ -332,6 +362,24 @@ mod tests {
         assert_eq!(order(None), [7, 8, 1, 6, 2, 0, 11, 4, 10, 5, 9, 3]);
     }
 
+    // The steps that the article "LengthGroupedSampler" prints.
+    #[test]
+    fn steps_of_twelve_samples_in_threes() {
+        let (mut steps, mut places) = (Vec::new(), Vec::new());
+        let order = Generator::new(42).group_by_length(&SAMPLES, 3, Some(2), &mut |step| {
+            let (order, place) = match step {
+                OrderStep::Permuted { order, mega_batch } => (order, mega_batch),
+                OrderStep::Sorted(order) => (order, 0),
+                OrderStep::LongestFirst { order, from } => (order, from),
+            };
+            steps.push(order.to_vec());
+            places.push(place);
+        });
+        let sorted = [7, 6, 2, 8, 0, 1, 5, 11, 4, 9, 10, 3];
+        assert_eq!(steps, [[6, 8, 1, 7, 0, 2, 10, 11, 4, 3, 5, 9], sorted, sorted]);
+        assert_eq!((order.unwrap(), places), (sorted.to_vec(), vec![6, 0, 0]));
+    }
+
     #[test]
     fn groups_of_nothing() {
         let order = |batch, multiple| length_grouped_indices(&SAMPLES, batch, multiple, 0);
@@ -361,16 +409,42 @@ mod tests {
             multiple in proptest::option::of(1_usize..6),
             seed: u64,
         ) {
-            let order = length_grouped_indices(&lengths, batch, multiple, seed).unwrap();
+            let mut steps: Vec<Vec<u64>> = Vec::new();
+            let mut sizes = None;
+            let mut generator = Generator::new(seed);
+            let order = generator.group_by_length(&lengths, batch, multiple, &mut |step| {
+                steps.push(match step {
+                    OrderStep::Permuted { order, mega_batch } => {
+                        sizes = Some(mega_batch);
+                        order()
+                    }
+                    OrderStep::Sorted(order) => order(),
+                    OrderStep::LongestFirst { order, from } => {
+                        let mut before = order();
+                        before.swap(0, from);
+                        assert_eq!(steps[1], before);
+                        order()
+                    }
+                });
+            });
+            let order = order.unwrap();
+            prop_assert_eq!(&order, &length_grouped_indices(&lengths, batch, multiple, seed).unwrap());
+            prop_assert_eq!((&steps[0], &steps[2]), (&randperm(lengths.len() as u64, seed), &order));
             let mut all = order.clone();
             all.sort_unstable();
             prop_assert!(all.into_iter().eq(0..lengths.len() as u64));
             // As with more rows than 32 bits count.
             let size = batch * multiple.unwrap_or((lengths.len() / (4 * batch)).clamp(1, 50));
             let rows = lengths.iter().copied().zip(0_u64..).collect();
-            prop_assert_eq!(&Generator::new(seed).grouped(rows, size), &order);
+            prop_assert_eq!(&Generator::new(seed).grouped(rows, size, &mut |_| {}), &order);
             let of = |at: &u64| lengths[usize::try_from(*at).unwrap()];
             prop_assert_eq!(of(&order[0]), *lengths.iter().max().unwrap());
+            prop_assert_eq!(sizes, Some(size));
+            for (permuted, sorted) in steps[0].chunks(size).zip(steps[1].chunks(size)) {
+                let mut expected = permuted.to_vec();
+                expected.sort_by_key(|at| Reverse(of(at)));
+                prop_assert_eq!(&expected, sorted);
+            }
             for mega_batch in order.chunks(size) {
                 // The first may have been changed for the longest of all.
                 prop_assert!(mega_batch[1..].is_sorted_by_key(|at| Reverse(of(at))));

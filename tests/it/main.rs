@@ -68,6 +68,7 @@ mod epoch {
     mod explained;
     mod formats;
     mod golden;
+    mod grouping;
     mod holdouts;
     mod laws;
     mod ledger;

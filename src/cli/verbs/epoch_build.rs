@@ -24,6 +24,20 @@ pub(super) struct EpochExplainArgs {
     /// Write a self-contained page.
     #[arg(long, value_name = "FILE", value_parser = on_disk())]
     html: Option<PathBuf>,
+    /// Show how the rows of the first N mega-batches are grouped by length, step by step.
+    ///
+    /// For recipes with `order.kind = "length-grouped"`: the rows permuted, cut into mega-batches, sorted, the longest of
+    /// all moved to the front (with `exact = "torch"`), and in batches with their pads. Rows are written as
+    /// document:tokens. N is at most 64.
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
+    /// Try other multipliers of the mega-batch: pads, the largest batch, and what is left to chance.
+    ///
+    /// For recipes with `order.kind = "length-grouped"`. It reads lengths only, of at most 1,048,576 rows. The rank
+    /// correlation is that of the places of rows in two epochs; what is left to chance is that of which rows share a
+    /// batch.
+    #[arg(long)]
+    sweep: bool,
     #[command(flatten)]
     shards: EpochShards,
 }
@@ -34,6 +48,7 @@ impl Verb for EpochExplainArgs {
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch explain crawl recipe.toml",
         "corpusdb epoch explain crawl 1 --html plan.html",
+        "corpusdb epoch explain crawl grouped.toml --steps 2 --sweep",
     ];
     const NOTES: &str = RECIPE_OR_PLAN;
     const MANNERS: Manners = Manners::STOPS;
@@ -42,7 +57,15 @@ impl Verb for EpochExplainArgs {
 
     fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let corpus = self.shards.open(path, call)?;
-        let explanation = corpus.explain(&planned(&corpus, &self.what, call)?, &call.context)?;
+        let planned = planned(&corpus, &self.what, call)?;
+        let mut explanation = corpus.explain(&planned, &call.context)?;
+        if let Some(mega_batches) = self.steps {
+            let steps = corpus.grouping_steps(&planned, mega_batches, &call.context)?;
+            explanation.grouping = Some(steps);
+        }
+        if self.sweep {
+            explanation.sweep = Some(corpus.sweep_multipliers(&planned, &call.context)?);
+        }
         if let Some(file) = &self.html {
             let page = PlanPage::new(&explanation, &corpus_title(path));
             pages::write_page(file, &pages::page(&page)?)?;

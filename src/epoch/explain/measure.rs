@@ -5,7 +5,7 @@
 
 use crate::epoch::error::EpochError;
 use crate::epoch::permutation::{Permutation, Purpose};
-use crate::epoch::plan::{narrow, ratio};
+use crate::epoch::plan::{PlanHeader, narrow, ratio};
 use crate::epoch::rows::RowRef;
 use crate::epoch::run::{BatchSampler, EpochIndex, GlobalBatch, OpenPlan, RunCursor};
 use model::Interrupt;
@@ -96,22 +96,38 @@ pub struct Padding {
 
 /// Real tokens and positions of batches.
 #[derive(Clone, Copy, Debug, Default)]
-struct PaddingSum {
+pub(super) struct PaddingSum {
     rows: u64,
     real: u128,
     places: u128,
+    /// The most places and the most real tokens that a batch has.
+    pub most_places: u64,
+    pub most_tokens: u64,
 }
 
 impl PaddingSum {
-    fn add(&mut self, opened: &OpenPlan, batch: &GlobalBatch) {
-        let plan = &opened.plan;
-        let longest = batch.rows.iter().map(|row| plan.slot(row.tokens)).max().unwrap_or(0);
-        self.rows += batch.rows.len() as u64;
-        self.real += batch.rows.iter().map(|row| u128::from(row.tokens)).sum::<u128>();
-        self.places += u128::from(longest) * u128::from(batch.count());
+    /// Adds a batch of rows with these `tokens`, and of `pads` rows of pads: its places.
+    pub fn add(&mut self, plan: &PlanHeader, tokens: impl Iterator<Item = u32>, pads: u64) -> u64 {
+        let (mut rows, mut real, mut longest) = (0_u64, 0_u64, 0);
+        for tokens in tokens {
+            rows += 1;
+            real += u64::from(tokens);
+            longest = longest.max(tokens);
+        }
+        let places = u64::from(plan.slot(longest)).saturating_mul(rows + pads);
+        self.rows += rows;
+        self.real += u128::from(real);
+        self.places += u128::from(places);
+        self.most_places = self.most_places.max(places);
+        self.most_tokens = self.most_tokens.max(real);
+        places
     }
 
-    fn percent(&self) -> f64 {
+    fn add_batch(&mut self, plan: &PlanHeader, batch: &GlobalBatch) {
+        self.add(plan, batch.rows.iter().map(|row| row.tokens), batch.pads);
+    }
+
+    pub fn percent(&self) -> f64 {
         ratio(self.places - self.real.min(self.places), self.places) * 100.0
     }
 }
@@ -146,19 +162,22 @@ pub(in crate::epoch) fn measure(
                 true => shuffled.extend(rows.iter().cloned()),
                 false => {
                     let batches = plain.arrange(opened, rows.clone(), first)?;
-                    batches.iter().for_each(|batch| before.add(opened, batch));
+                    batches.iter().for_each(|batch| before.add_batch(&opened.plan, batch));
                 }
             }
         }
         let batches = sampler.arrange(opened, rows, first)?;
-        batches.iter().for_each(|batch| after.add(opened, batch));
+        batches.iter().for_each(|batch| after.add_batch(&opened.plan, batch));
     }
     if !shuffled.is_empty() {
         let n = shuffled.len() as u64;
         let order = Permutation::new(n, opened.plan.recipe.seed, "", 0, Purpose::Positions, 0);
         let places = (0..n).filter_map(|at| usize::try_from(order.at(at)).ok());
         let rows = places.filter_map(|at| shuffled.get(at).cloned()).collect();
-        plain.arrange(opened, rows, 0)?.iter().for_each(|batch| before.add(opened, batch));
+        plain
+            .arrange(opened, rows, 0)?
+            .iter()
+            .for_each(|batch| before.add_batch(&opened.plan, batch));
     }
     Ok(Some(Padding {
         rows: after.rows,

@@ -2,14 +2,22 @@
 
 mod labels;
 mod measure;
+mod padding;
 mod repeats;
 mod specials;
+mod steps;
+mod sweep;
 mod text;
 
 pub use labels::LabelGaps;
 pub use measure::{MixPoint, Padding};
+pub use padding::{DocumentPadding, PaddingCost};
 pub use repeats::{Repeats, SourceRepeats};
 pub use specials::SpecialRepeats;
+pub(crate) use steps::grouping_steps;
+pub use steps::{GroupingSteps, LongestRow, MegaBatch, StepBatch, StepRows};
+pub(crate) use sweep::sweep_multipliers;
+pub use sweep::{MultiplierCost, MultiplierSweep};
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
@@ -74,6 +82,8 @@ pub struct Explanation {
     /// Padding to the longest row of each batch, where rows have no fixed length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_padding: Option<Padding>,
+    /// What padding would cost for the same documents, a row each: what packing or grouping is measured against.
+    pub document_padding: DocumentPadding,
     /// Global batches of the epoch, where the recipe has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batches: Option<u64>,
@@ -114,6 +124,17 @@ pub struct Explanation {
     pub build_seconds: f64,
     /// The recipe with every default, as TOML.
     pub recipe: String,
+    /// How the first rows are grouped by length, where that is asked for: [`Corpus::grouping_steps`] makes it.
+    ///
+    /// [`Corpus::grouping_steps`]: crate::Corpus::grouping_steps
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grouping: Option<GroupingSteps>,
+    /// What other multipliers of the mega-batch would do, where that is asked for: [`Corpus::sweep_multipliers`] makes
+    /// it.
+    ///
+    /// [`Corpus::sweep_multipliers`]: crate::Corpus::sweep_multipliers
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<MultiplierSweep>,
 }
 
 /// What the epoch takes from a source.
@@ -205,6 +226,9 @@ pub fn explain(
     let has_batches = sampler.has_batches();
     let left_out = left_out(corpora, planned, opened.tokenizer)?;
     let width = plan.recipe.output.id_type(plan.tokenizer.vocab_size).bytes();
+    let sources = sources(&opened, &marks, left_out.sources, &unbatched)?;
+    let document_padding =
+        padding::document_padding(&opened, &marks, &sources, filled.padding_percent);
     let id_bytes = filled.places.saturating_mul(width as u64);
     Ok(Explanation {
         plan: plan.hash_hex(),
@@ -216,13 +240,14 @@ pub fn explain(
         unit: plan.recipe.mix.unit.name().to_owned(),
         epochs: plan.feasible_epochs(),
         epoch: marks.epoch,
-        sources: sources(&opened, &marks, left_out.sources, &unbatched)?,
+        sources,
         along: measure::points(&opened, &marks, interrupt)?,
         rows,
         tokens,
         efficiency: filled.efficiency,
         padding_percent: filled.padding_percent,
         batch_padding,
+        document_padding,
         batches: has_batches.then_some(marks.batches),
         left_out_rows: marks.left_out,
         left_out_tokens,
@@ -244,6 +269,8 @@ pub fn explain(
         id_bytes,
         build_seconds: id_bytes as f64 / BUILD_RATE,
         recipe: plan.recipe.to_toml_with_defaults(),
+        grouping: None,
+        sweep: None,
     })
 }
 

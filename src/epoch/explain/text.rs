@@ -53,6 +53,7 @@ impl fmt::Display for Explanation {
         if let Some(padding) = &self.batch_padding {
             draw(f, padding)?;
         }
+        write!(f, "{}", self.document_padding)?;
         let partial = self.sources.iter().filter(|source| source.partial_tokens > 0);
         for source in partial {
             writeln!(
@@ -81,19 +82,26 @@ impl fmt::Display for Explanation {
         for (ranks, most) in &self.balance {
             writeln!(f, "balance over {ranks} ranks: the costliest has {most:.4} times the mean")?;
         }
-        if let Some(batches) = self.batches {
-            write!(f, "steps: {}, {} rows left out", number(batches), number(self.left_out_rows))?;
-            return match self.left_out_tokens {
-                0 => Ok(()),
-                tokens => write!(f, " ({} tokens)", number(tokens)),
-            };
+        match (self.batches, self.left_out_tokens) {
+            (Some(batches), tokens) => {
+                let rows = number(self.left_out_rows);
+                write!(f, "steps: {}, {rows} rows left out", number(batches))?;
+                if tokens > 0 {
+                    write!(f, " ({} tokens)", number(tokens))?;
+                }
+            }
+            (None, _) => {
+                let of = |(rows, steps): &(u64, u64)| format!("{} of {rows} rows", number(*steps));
+                write!(f, "steps: {}", self.steps.iter().map(of).collect::<Vec<_>>().join(", "))?;
+            }
         }
-        let steps: Vec<String> = self
-            .steps
-            .iter()
-            .map(|(rows, steps)| format!("{} of {rows} rows", number(*steps)))
-            .collect();
-        write!(f, "steps: {}", steps.join(", "))
+        if let Some(grouping) = &self.grouping {
+            write!(f, "\n\n{grouping}")?;
+        }
+        if let Some(sweep) = &self.sweep {
+            write!(f, "\n\n{sweep}")?;
+        }
+        Ok(())
     }
 }
 
@@ -243,7 +251,7 @@ fn percent(share: f64) -> String {
 }
 
 /// Columns aligned, the first to the left and the others to the right.
-fn write_table(f: &mut fmt::Formatter<'_>, lines: &[Vec<String>]) -> fmt::Result {
+pub(super) fn write_table(f: &mut fmt::Formatter<'_>, lines: &[Vec<String>]) -> fmt::Result {
     let columns = lines.first().map_or(0, Vec::len);
     let width = |column: usize| {
         lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max()

@@ -126,10 +126,14 @@ impl RowPatterns {
     fn of(patterns: Vec<RowPattern>) -> Self {
         let mut packed = Self { patterns, ..Self::default() };
         let mut end = 0;
-        packed.ends = packed.patterns.iter().map(|pattern| {
-            end += pattern.rows;
-            end
-        }).collect();
+        packed.ends = packed
+            .patterns
+            .iter()
+            .map(|pattern| {
+                end += pattern.rows;
+                end
+            })
+            .collect();
         packed.guided()
     }
 

@@ -38,17 +38,13 @@ fn rows(patterns: &[RowPattern]) -> u128 {
 }
 
 /// Fills rows one after the other, each with `smallest` of the smallest items, where they fit.
-fn fill(
-    mut left: BTreeMap<u32, u64>,
-    capacity: u32,
-    most: u32,
-    smallest: u32,
-) -> Vec<RowPattern> {
+fn fill(mut left: BTreeMap<u32, u64>, capacity: u32, most: u32, smallest: u32) -> Vec<RowPattern> {
     let mut patterns = Vec::new();
     let mut given: BTreeMap<u32, u64> = BTreeMap::new();
     while let Some((largest, _)) = left.last_key_value() {
         let largest = *largest;
-        let mut row = Filling { left: &mut left, items: BTreeMap::new(), space: capacity, room: most };
+        let mut row =
+            Filling { left: &mut left, items: BTreeMap::new(), space: capacity, room: most };
         row.take(largest, 1);
         let mut small = smallest.min(row.room.saturating_sub(1));
         while small > 0

@@ -31,6 +31,11 @@ pub(in crate::epoch) struct RowRules {
 }
 
 impl RowRules {
+    /// The seed of the sampler reproduced exactly, in a pass.
+    pub fn exact_seed(&self, pass: u32) -> u64 {
+        self.seed.wrapping_add(pass.into())
+    }
+
     /// Whether passes count differently: rows cut from documents in the order of a pass are more or fewer as
     /// documents happen to fit, and so are the EOS where a row of `concat` ends within a document. Everything else that
     /// is counted is the same in every pass.

@@ -17,9 +17,10 @@ use crate::epoch::coverage::{Coverage, PinnedSource, run_of};
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{LengthReader, LossReader};
 use crate::epoch::mix::Fluid;
-use crate::epoch::pack::{LengthHistogram, Segment, without_repeated};
+use crate::epoch::pack::{LengthHistogram, PackItems, PackPolicy, Segment, without_repeated};
 use crate::epoch::plan::{LaterPasses, RowRules};
 use crate::epoch::recipe::{MixUnit, PackKind};
+use crate::epoch::torch::OrderStep;
 use pass_rows::PassRows;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
@@ -168,6 +169,27 @@ impl SourceRows {
             }
         }
         all
+    }
+
+    /// Rows by the places that each takes up, and their tokens, if the documents of a pass were not packed: one row a
+    /// document, or part of one that is longer than a row.
+    pub fn without_packing(&self, pass: u32) -> (LengthHistogram, u64) {
+        let policy = PackPolicy {
+            kind: PackKind::None,
+            overlap: false,
+            whole_rows: false,
+            ..self.rules.policy
+        };
+        let documents = self.histogram(self.run_of(pass));
+        let mut tokens = policy.packed_tokens(&documents);
+        let whole = PackItems::of(&documents, &[], &policy);
+        let mut rows: LengthHistogram = whole.descending().collect();
+        let parts = self.pinned.strata_of(pass).flat_map(|of| of.parts.segments());
+        for part in parts.flat_map(|part| policy.pieces(*part)) {
+            *rows.entry(policy.slot(policy.in_row(part).length)).or_default() += 1;
+            tokens += policy.part_tokens(&part);
+        }
+        (rows, tokens)
     }
 
     /// A digest of the lengths in its passes: BLAKE3 over, run by run, length u32 and documents u64, little-endian,
@@ -348,6 +370,35 @@ impl SourceRows {
     /// Tokens at the end of a pass of a run that fill no row and are left out.
     pub fn unfilled_tokens(&self, run: usize) -> u64 {
         self.of_run(run).map(|rows| rows.unfilled_tokens()).sum()
+    }
+
+    /// The tokens of listed rows, in the order of documents; none where no other sampler puts them in
+    /// order.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when there is no such pass.
+    pub fn listed_lengths(&self, pass: u32) -> Result<Option<Vec<u32>>, EpochError> {
+        Ok(self.stratum(0, pass)?.listed_lengths())
+    }
+
+    /// Shows each step to the order of a pass to `seen`, where another sampler puts its rows in order.
+    ///
+    /// # Errors
+    /// [`EpochError::Recipe`] when there are more rows in a batch than memory has places.
+    pub fn show_order(
+        &self,
+        pass: u32,
+        seen: &mut dyn FnMut(OrderStep<'_>),
+    ) -> Result<(), EpochError> {
+        self.stratum(0, pass)?.listed_order(pass, seen).map(|_| ())
+    }
+
+    /// Row `index` of a pass, in the order of documents, where rows are listed.
+    ///
+    /// # Errors
+    /// [`EpochError::Bug`] when there is no such row.
+    pub fn listed_row(&self, pass: u32, index: u64) -> Result<RowRef, EpochError> {
+        self.stratum(0, pass)?.row(0, pass, index)
     }
 
     /// What is left out at the end of a pass because it fills no row.

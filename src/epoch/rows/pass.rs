@@ -84,7 +84,7 @@ impl PassCursor {
         pass: u32,
         state: &PassPosition,
     ) -> Result<Self, EpochError> {
-        let way = if let Some(order) = packed.listed_order(pass)? {
+        let way = if let Some(order) = packed.listed_order(pass, &mut |_| {})? {
             PassOrder::Listed { order }
         } else if let Some(rows) = packed.rows() {
             let order = packed.permutation(rows, pass, Purpose::Rows, 0);

@@ -10,9 +10,11 @@ use super::open::OpenPlan;
 use crate::epoch::error::EpochError;
 use crate::epoch::permutation::{Permutation, Purpose};
 use crate::epoch::plan::PlanHeader;
-use crate::epoch::recipe::{BatchTail, BudgetCount, LengthBuckets, OrderKind, SortWindow};
+use crate::epoch::recipe::{
+    BatchTail, BudgetCount, LengthBuckets, LengthGrouped, OrderKind, SortWindow,
+};
 use crate::epoch::rows::RowRef;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 
 /// More batches than any epoch has: a window of this many is the whole epoch. Sums of rows stay far from an overflow.
 const WHOLE: u64 = 1 << 40;
@@ -52,7 +54,7 @@ enum BatchSize {
 }
 
 /// A global batch, or a row where a recipe has no batches.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::epoch) struct GlobalBatch {
     pub rows: Vec<RowRef>,
     /// Rows of pads that fill it.
@@ -75,6 +77,11 @@ impl GlobalBatch {
 
 impl BatchSampler {
     pub fn of(plan: &PlanHeader) -> Self {
+        Self::grouped_by(plan, plan.recipe.order.length_grouped.unwrap_or_default())
+    }
+
+    /// The sampler of a plan if its recipe had this `order.length_grouped`, where its rows are grouped by length.
+    pub fn grouped_by(plan: &PlanHeader, grouped: LengthGrouped) -> Self {
         let recipe = &plan.recipe;
         let kept = Self {
             window: 1,
@@ -83,8 +90,7 @@ impl BatchSampler {
             cut: BatchSize::Single,
         };
         let Some(batch) = &recipe.batch else { return kept };
-        let grouped = (recipe.order.kind == OrderKind::LengthGrouped)
-            .then(|| recipe.order.length_grouped.unwrap_or_default());
+        let grouped = (recipe.order.kind == OrderKind::LengthGrouped).then_some(grouped);
         let exact = grouped.is_some_and(|grouped| grouped.exact.is_some());
         let whole = grouped.is_some_and(|grouped| grouped.window == Some(SortWindow::Epoch));
         let mega = match whole {
@@ -168,26 +174,17 @@ impl BatchSampler {
     pub fn arrange(
         &self,
         opened: &OpenPlan,
-        mut rows: Vec<RowRef>,
+        rows: Vec<RowRef>,
         first: u64,
     ) -> Result<Vec<GlobalBatch>, EpochError> {
-        let mut batches = match self.grouping {
-            WindowOrder::Kept | WindowOrder::Permuted | WindowOrder::Costly(_) => self.cut(rows),
-            WindowOrder::Sorted => {
-                rows.sort_by_key(|row| std::cmp::Reverse(row.tokens));
-                self.cut(rows)
-            }
-            WindowOrder::Classed => self.cut_classes(rows, first),
-        };
-        if let BatchSize::Rows(size, tail) = self.cut
-            && let Some(last) = batches.last_mut()
-            && (last.rows.len() as u64) < size
+        let batches = self.group(rows, |row| row.tokens, first).into_iter();
+        let mut batches: Vec<GlobalBatch> =
+            batches.map(|rows| GlobalBatch { rows, pads: 0 }).collect();
+        if let Some(mut last) = batches.pop()
+            && let Some(pads) = self.pads_of(last.rows.len() as u64)
         {
-            if tail == BatchTail::Pad {
-                last.pads = size - last.rows.len() as u64;
-            } else {
-                batches.pop();
-            }
+            last.pads = pads;
+            batches.push(last);
         }
         for batch in &mut batches {
             match self.grouping {
@@ -205,12 +202,51 @@ impl BatchSampler {
         Ok(batches)
     }
 
-    fn cut(&self, rows: Vec<RowRef>) -> Vec<GlobalBatch> {
-        let mut batches: Vec<GlobalBatch> = Vec::new();
+    /// The rows of a window, in the batches into which their `tokens` put them; those that fill no batch are the last.
+    pub fn group<R>(
+        &self,
+        mut rows: Vec<R>,
+        tokens: impl Fn(&R) -> u32 + Copy,
+        first: u64,
+    ) -> Vec<Vec<R>> {
+        self.sort(&mut rows, tokens);
+        match self.grouping {
+            WindowOrder::Classed => self.cut_classes(rows, tokens, first),
+            _ => self.cut(rows, tokens),
+        }
+    }
+
+    /// Puts the rows of a window in the order in which batches are cut from them.
+    pub fn sort<R>(&self, rows: &mut [R], tokens: impl Fn(&R) -> u32) {
+        rows.sort_by_key(|row| Reverse(self.sort_key(tokens(row))));
+    }
+
+    /// By what rows of a window are sorted, the largest first; none where they stay as they come.
+    pub fn sort_key(&self, tokens: u32) -> Option<u32> {
+        match self.grouping {
+            WindowOrder::Sorted => Some(tokens),
+            WindowOrder::Classed => Some(tokens.next_power_of_two()),
+            WindowOrder::Kept | WindowOrder::Permuted | WindowOrder::Costly(_) => None,
+        }
+    }
+
+    /// Rows of pads that fill the last batch of a window, if it has `rows` rows; none where it is not given.
+    pub fn pads_of(&self, rows: u64) -> Option<u64> {
+        match self.cut {
+            BatchSize::Rows(size, BatchTail::Pad) => Some(size.saturating_sub(rows)),
+            BatchSize::Rows(size, BatchTail::Drop | BatchTail::Carry) => {
+                (rows >= size).then_some(0)
+            }
+            BatchSize::Single | BatchSize::Tokens(..) => Some(0),
+        }
+    }
+
+    fn cut<R>(&self, rows: Vec<R>, tokens: impl Fn(&R) -> u32) -> Vec<Vec<R>> {
+        let mut batches: Vec<Vec<R>> = Vec::new();
         let (mut held, mut longest) = (0_u64, 0_u64);
         for row in rows {
-            let tokens = u64::from(row.tokens);
-            let count = batches.last().map_or(0, |batch| batch.rows.len() as u64);
+            let tokens = u64::from(tokens(&row));
+            let count = batches.last().map_or(0, |batch| batch.len() as u64);
             let fits = match self.cut {
                 BatchSize::Single => false,
                 BatchSize::Rows(size, _) => count < size,
@@ -225,8 +261,8 @@ impl BatchSampler {
             held += tokens;
             longest = longest.max(tokens);
             match batches.last_mut().filter(|_| fits) {
-                Some(batch) => batch.rows.push(row),
-                None => batches.push(GlobalBatch { rows: vec![row], pads: 0 }),
+                Some(batch) => batch.push(row),
+                None => batches.push(vec![row]),
             }
         }
         batches
@@ -234,27 +270,34 @@ impl BatchSampler {
 
     /// Batches of one power-of-two class each, as far as they are full; what is left of the classes makes
     /// the last ones, longest first. The full ones come in a keyed order.
-    fn cut_classes(&self, rows: Vec<RowRef>, first: u64) -> Vec<GlobalBatch> {
-        let mut classes: BTreeMap<u32, Vec<RowRef>> = BTreeMap::new();
-        for row in rows {
-            classes.entry(row.tokens.next_power_of_two()).or_default().push(row);
-        }
+    fn cut_classes<R>(
+        &self,
+        rows: Vec<R>,
+        tokens: impl Fn(&R) -> u32 + Copy,
+        first: u64,
+    ) -> Vec<Vec<R>> {
         let (mut whole, mut left) = (Vec::new(), Vec::new());
-        for (_, rows) in classes.into_iter().rev() {
-            let mut batches = self.cut(rows);
+        let mut rows = rows.into_iter().peekable();
+        while let Some(row) = rows.next() {
+            let class = self.sort_key(tokens(&row));
+            let mut alike = vec![row];
+            while let Some(next) = rows.next_if(|next| self.sort_key(tokens(next)) == class) {
+                alike.push(next);
+            }
+            let mut batches = self.cut(alike, tokens);
             if let Some(last) = batches.pop() {
                 let full =
-                    matches!(self.cut, BatchSize::Rows(size, _) if last.rows.len() as u64 == size);
-                if full { batches.push(last) } else { left.extend(last.rows) }
+                    matches!(self.cut, BatchSize::Rows(size, _) if last.len() as u64 == size);
+                if full { batches.push(last) } else { left.extend(last) }
             }
             whole.extend(batches);
         }
         let n = whole.len() as u64;
         let order = Permutation::new(n, self.seed, "", 0, Purpose::Batches, first);
         let places = (0..n).filter_map(|at| usize::try_from(order.at(at)).ok());
-        let mut batches: Vec<GlobalBatch> =
+        let mut batches: Vec<Vec<R>> =
             places.filter_map(|place| whole.get_mut(place).map(std::mem::take)).collect();
-        batches.extend(self.cut(left));
+        batches.extend(self.cut(left, tokens));
         batches
     }
 

@@ -110,11 +110,7 @@ impl Epoch {
     ///
     /// # Errors
     /// As [`Epoch::stream`].
-    pub fn rank_tokens(
-        &self,
-        options: &StreamOptions,
-        steps: u64,
-    ) -> Result<Vec<u64>, EpochError> {
+    pub fn rank_tokens(&self, options: &StreamOptions, steps: u64) -> Result<Vec<u64>, EpochError> {
         let mut reading = self.reading(options)?;
         let world = usize::try_from(options.world).unwrap_or(usize::MAX);
         let mut tokens = vec![0; world];
@@ -458,7 +454,8 @@ impl Reading {
             let count = (batch.rows.len() as u64, batch.pads);
             for (rank, sum) in (0..).zip(of_ranks) {
                 let places = self.epoch.sampler.places(first, count, rank, world);
-                let rows = places.iter().filter_map(|at| batch.rows.get(usize::try_from(*at).ok()?));
+                let rows =
+                    places.iter().filter_map(|at| batch.rows.get(usize::try_from(*at).ok()?));
                 *sum += rows.map(tokens).sum::<u64>();
             }
             return Ok(true);

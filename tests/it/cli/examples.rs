@@ -190,6 +190,8 @@ fn world(scratch: &TestDir) {
     let recipe = "version = 1\nseed = 1\n[tokenizer]\nname = \"gpt2\"\n[pack]\nlength = 64\n[batch]\nrows = 2\n[[source]]\nname = \"web\"\nmax_repeats = 8\n";
     file("recipe.toml", recipe);
     file("new-weights.toml", recipe);
+    let grouped = "version = 1\n[tokenizer]\nname = \"gpt2\"\n[pack]\nkind = \"none\"\nlength = 64\n[order]\nkind = \"length-grouped\"\n[batch]\nrows = 2\n";
+    file("grouped.toml", grouped);
     scratch.write("stubs/jq", "#!/bin/sh\ncat\n");
     scratch.write("stubs/curl", format!("#!/bin/sh\ncat <<'END'\n{text}\nEND\n"));
     let ranks: String = (0..=255_u8).map(|byte| format!("{} {byte}\n", base64(byte))).collect();

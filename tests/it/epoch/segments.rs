@@ -33,7 +33,8 @@ corpusdb_test!(no_row_has_more_segments_than_the_recipe_says, WordCorpus::of(&LE
         for most in [1, 2, 3, 50] {
             for batch in ["", "[batch]\nrows = 4\ntail = \"carry\"\nbalance = 3\n"] {
                 let what = format!("{kind}, {most}, {batch}");
-                let pack = format!("[pack]\nkind = \"{kind}\"\nlength = 8\nmost_segments = {most}\n");
+                let pack =
+                    format!("[pack]\nkind = \"{kind}\"\nlength = 8\nmost_segments = {most}\n");
                 t.recipe("r.toml", &format!("{pack}{batch}[output]\nformat = \"jsonl\"\n"));
                 let plan = "epoch plan corpus r.toml --json";
                 let number = t.scratch.run(plan).json()["number"].clone();
@@ -137,10 +138,7 @@ corpusdb_test!(limits_of_segments_that_no_row_keeps_are_refused, WordCorpus::of(
             "kind = \"concat\"\nmost_segments = 1\noptions = { target = \"extra\", overlap = true }",
             "must be 2 or more",
         ),
-        (
-            "kind = \"concat\"\nmost_segments = 2\noptions = { partial = \"drop\" }",
-            "use \"keep\"",
-        ),
+        ("kind = \"concat\"\nmost_segments = 2\noptions = { partial = \"drop\" }", "use \"keep\""),
         (
             "kind = \"concat\"\nmost_segments = 1\n[output]\nformat = \"megatron\"",
             "tokenizer.specials.pad",

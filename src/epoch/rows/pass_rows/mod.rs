@@ -15,7 +15,7 @@ use crate::epoch::pack::{LengthHistogram, Segment, without_repeated};
 use crate::epoch::permutation::{self, Permutation};
 use crate::epoch::plan::RowRules;
 use crate::epoch::recipe::{MixUnit, OrderKind, PackKind};
-use crate::epoch::torch::length_grouped_indices;
+use crate::epoch::torch::{Generator, OrderStep};
 use documents::PassDocuments;
 use patterns::PatternedRows;
 use roaring::RoaringTreemap;
@@ -129,14 +129,26 @@ impl PassRows {
         self.held.permutation(n, pass, purpose, class)
     }
 
-    /// The order that listed rows have in a pass; none where rows are not listed.
+    /// The order that listed rows have in a pass, with each step to it shown to `seen`; none where rows are not listed.
     ///
     /// # Errors
     /// [`EpochError::Recipe`] when there are more rows in a batch than memory has places.
-    pub fn listed_order(&self, pass: u32) -> Result<Option<Vec<u64>>, EpochError> {
+    pub fn listed_order(
+        &self,
+        pass: u32,
+        seen: &mut dyn FnMut(OrderStep<'_>),
+    ) -> Result<Option<Vec<u64>>, EpochError> {
         match &self.body {
-            RowLayout::Listed(rows) => rows.order(&self.held, pass).map(Some),
+            RowLayout::Listed(rows) => rows.order(&self.held, pass, seen).map(Some),
             RowLayout::Patterned(_) | RowLayout::InOrder(_) => Ok(None),
+        }
+    }
+
+    /// The tokens of listed rows, in the order of documents; none where rows are not listed.
+    pub fn listed_lengths(&self) -> Option<Vec<u32>> {
+        match &self.body {
+            RowLayout::Listed(rows) => Some(rows.lengths()),
+            RowLayout::Patterned(_) | RowLayout::InOrder(_) => None,
         }
     }
 
@@ -284,6 +296,11 @@ impl ListedRows {
         self.0.len() as u64
     }
 
+    /// Their tokens.
+    fn lengths(&self) -> Vec<u32> {
+        self.0.iter().map(|row| row.length).collect()
+    }
+
     /// What is in row `index`.
     ///
     /// # Errors
@@ -297,15 +314,19 @@ impl ListedRows {
     ///
     /// # Errors
     /// [`EpochError::Recipe`] when there are more rows in a batch than memory has places.
-    fn order(&self, held: &PassDocuments, pass: u32) -> Result<Vec<u64>, EpochError> {
+    fn order(
+        &self,
+        held: &PassDocuments,
+        pass: u32,
+        seen: &mut dyn FnMut(OrderStep<'_>),
+    ) -> Result<Vec<u64>, EpochError> {
         let Some((batch, multiple)) = held.rules.exact else {
             return Err(EpochError::bug("listed rows without another sampler's order"));
         };
-        let lengths: Vec<u32> = self.0.iter().map(|row| row.length).collect();
-        let seed = held.rules.seed.wrapping_add(pass.into());
+        let mut generator = Generator::new(held.rules.exact_seed(pass));
         let batch = usize::try_from(batch).unwrap_or(usize::MAX);
         let multiple = multiple.map(|multiple| multiple as usize);
-        let order = length_grouped_indices(&lengths, batch, multiple, seed);
+        let order = generator.group_by_length(&self.lengths(), batch, multiple, seen);
         order.map_err(|why| EpochError::Recipe(format!("order.length_grouped: {why}")))
     }
 }
