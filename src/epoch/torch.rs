@@ -372,7 +372,7 @@ mod tests {
                 OrderStep::Sorted(order) => (order, 0),
                 OrderStep::LongestFirst { order, from } => (order, from),
             };
-            steps.push(order.to_vec());
+            steps.push(order());
             places.push(place);
         });
         let sorted = [7, 6, 2, 8, 0, 1, 5, 11, 4, 9, 10, 3];

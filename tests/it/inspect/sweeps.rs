@@ -2,7 +2,7 @@
 
 use crate::support::world::{SOURCES, World, kin, orders, page_of, policy};
 use crate::support::{
-    MEMORY, Page, Random, TestDir, assert_has, corpusdb, corpusdb_test, crawl, part, prose,
+    MEMORY, Page, Random, TestDir, assert_contains, corpusdb, corpusdb_test, crawl, part, prose,
 };
 use corpusdb::dedup::{DedupScope, Profile, Standing};
 use corpusdb::duplicates::{
@@ -71,7 +71,7 @@ fn agrees(world: &mut World, sweep: &DedupSweep, base: &Policy) {
             let policy = Policy { mode, threshold, bands, rows, ..base.clone() };
             world.writer.redo(&policy, &Context::new()).unwrap();
             world.writer.switch(&policy, &Context::new()).unwrap();
-            let (expected, below) = removals(world.writer.corpus(), threshold);
+            let (expected, below) = removals(&world.writer.corpus(), threshold);
             let found = if mode == DedupMode::Lsh { &line.unverified } else { &line.verified };
             assert_eq!(value(found), expected, "{policy}");
             let of_line = if mode == DedupMode::Lsh { line.unverified_below } else { 0 };
@@ -107,7 +107,7 @@ fn a_sweep_removes_what_each_redo_removes() {
         let mode = modes[seed as usize % modes.len()];
         let base = Policy { keep, scope, ..policy(mode, 0.8) };
         let mut world = world(&base, &pages(seed + 40, 150, 90));
-        let sweep = swept(world.writer.corpus(), &of(&[0.3, 0.6, 0.95], &[5]));
+        let sweep = swept(&world.writer.corpus(), &of(&[0.3, 0.6, 0.95], &[5]));
         let thresholds: Vec<f64> = sweep.lines.iter().map(|line| line.threshold).collect();
         assert_eq!(thresholds, [0.3, 0.6, 0.8, 0.95]);
         assert!(sweep.lines.iter().all(|line| line.own == (line.threshold == 0.8)));
@@ -124,10 +124,10 @@ fn a_sweep_of_a_profile_knows_its_bands_and_words() {
     for profile in Profile::ALL {
         let base = Policy::of(profile);
         let mut world = world(&base, &pages(90, 120, 60));
-        let sweep = swept(world.writer.corpus(), &of(&[0.5], &[base.shingle]));
+        let sweep = swept(&world.writer.corpus(), &of(&[0.5], &[base.shingle]));
         let own = sweep.lines.iter().find(|line| line.own).unwrap();
         assert_eq!((own.bands, own.rows), (base.bands, base.rows), "{}", profile.name());
-        let (expected, _) = removals(world.writer.corpus(), base.threshold);
+        let (expected, _) = removals(&world.writer.corpus(), base.threshold);
         let found = if base.mode == DedupMode::Lsh { &own.unverified } else { &own.verified };
         assert_eq!(value(found), expected, "{}: as the corpus is", profile.name());
         agrees(&mut world, &sweep, &base);
@@ -139,7 +139,7 @@ fn another_shingle_size_removes_what_its_corpus_removes() {
     let base = policy(DedupMode::Witness, 0.7);
     let pages = pages(17, 160, 80);
     let first = world(&base, &pages);
-    let sweep = swept(first.writer.corpus(), &of(&[0.5], &[2, 9]));
+    let sweep = swept(&first.writer.corpus(), &of(&[0.5], &[2, 9]));
     let sizes: Vec<(u32, f64)> = sweep.lines.iter().map(|it| (it.shingle, it.threshold)).collect();
     assert_eq!(sizes, [(2, 0.5), (2, 0.7), (5, 0.5), (5, 0.7), (9, 0.5), (9, 0.7)]);
     for shingle in [2, 5, 9] {
@@ -172,7 +172,7 @@ fn a_sweep_finds_the_pairs_of_a_crowd() {
     let mut pages = variants(&mut random, 400);
     pages.extend((0..40).map(|_| Page::new(prose(&mut random, 0, 50))));
     let mut world = world(&base, &pages);
-    let sweep = swept(world.writer.corpus(), &of(&[0.5, 0.7, 0.9], &[5]));
+    let sweep = swept(&world.writer.corpus(), &of(&[0.5, 0.7, 0.9], &[5]));
     assert!(sweep.lines[1].unverified.largest > 300, "{sweep:?}");
     assert!(sweep.lines[3].verified.clusters > 5, "{sweep:?}");
     agrees(&mut world, &sweep, &base);
@@ -186,7 +186,7 @@ fn documents_that_are_gone_are_not_compared() {
     world.pour("web", &pages, 4 << 10);
     let gone: Vec<u64> = world.writer.view().kept().unwrap().iter().step_by(9).collect();
     world.remove(&gone, corpusdb::curate::BlockReach::Normalised);
-    let sweep = swept(world.writer.corpus(), &of(&[0.5], &[5]));
+    let sweep = swept(&world.writer.corpus(), &of(&[0.5], &[5]));
     assert!(sweep.documents < 190, "{sweep:?}");
     agrees(&mut world, &sweep, &base);
 }
@@ -200,12 +200,12 @@ fn a_filter_compares_as_if_there_were_no_others() {
         filter: DocumentFilter::default().of_source("mirror"),
         ..of(&[0.5, 0.7], &[3])
     };
-    let of_source = swept(whole.writer.corpus(), &options);
+    let of_source = swept(&whole.writer.corpus(), &options);
     let mut alone = World::new(&base);
     for pages in pages.chunks(70).skip(1).step_by(3) {
         alone.pour("mirror", pages, 4 << 10);
     }
-    let expected = swept(alone.writer.corpus(), &of(&[0.5, 0.7], &[3]));
+    let expected = swept(&alone.writer.corpus(), &of(&[0.5, 0.7], &[3]));
     assert_eq!(of_source, expected);
     assert!(expected.documents > 50 && expected.lines[0].verified.removed > 5, "{expected:?}");
 }
@@ -217,7 +217,7 @@ fn threads_and_memory_change_no_count() {
     let base = policy(DedupMode::Witness, 0.8);
     let world = world(&base, &pages(77, 260, 90));
     let options = of(&[0.5, 0.7], &[3]);
-    let expected = swept(world.writer.corpus(), &options);
+    let expected = swept(&world.writer.corpus(), &options);
     for (threads, memory) in [(1, MEMORY), (3, MEMORY), (2, 2 << 20)] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let corpus = Corpus::options().memory(memory).open(&world.path).unwrap();
@@ -227,7 +227,7 @@ fn threads_and_memory_change_no_count() {
     let corpus = Corpus::options().memory(128 << 10).open(&world.path).unwrap();
     let refused = corpus.sweep_dedup(None, &options, &Context::new()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Failed);
-    assert_has(&refused.to_string(), &["the sketches of the documents need about", "65.5 kB"]);
+    assert_contains(&refused.to_string(), &["the sketches of the documents need about", "65.5 kB"]);
 }
 
 #[test]
@@ -247,11 +247,11 @@ corpusdb_test!(a_sweep_is_a_table_of_eighty_columns, |scratch| {
     let lines = crate::support::lines(&pages(12, 120, 60));
     scratch.ingest(&corpus, "pages.jsonl", lines, &["--source", "web"]);
     let text = corpusdb(&["dedup", "explain", &corpus, "--sweep"]).good();
-    assert_has(
+    assert_contains(
         &text.stderr,
         &["sketches of shingles of 3 and 7 tokens are made from", "about 0.0 s on"],
     );
-    assert_has(
+    assert_contains(
         &text.stdout,
         &["shingles of 3 tokens:", "shingles of 7 tokens:", "  0.8 *", "false"],
     );
@@ -276,14 +276,17 @@ corpusdb_test!(a_sweep_is_a_table_of_eighty_columns, |scratch| {
     let page = scratch.arg("sweep.html");
     explain(&[&corpus, "--sweep", "--html", &page]).good();
     let page = std::fs::read_to_string(page).unwrap();
-    assert_has(&page, &["Shingles of 5 tokens", "0.8 (the policy)", "Similarity inside clusters"]);
+    assert_contains(
+        &page,
+        &["Shingles of 5 tokens", "0.8 (the policy)", "Similarity inside clusters"],
+    );
     explain(&[&corpus, "--html", "other.html"]).fails(&["--sweep"]);
     let none = explain(&[&corpus, "--sweep", "--source", "web", "--where", "id < 0", "--json"]);
     let none = none.good().json();
     assert_eq!(none["sweep"]["documents"], 0);
     let kept = ["--sweep", "--keep", "longest", "--thresholds", "0.7", "--shingles", "5"];
     let longest = explain(&[&[corpus.as_str()], &kept[..]].concat());
-    assert_has(&longest.good().stdout, &["keep longest", "  0.7 "]);
+    assert_contains(&longest.good().stdout, &["keep longest", "  0.7 "]);
 });
 
 #[test]
@@ -299,7 +302,7 @@ fn quartiles_are_similarities_that_were_found() {
     let file = scratch.write("pages.jsonl", crate::support::lines(&texts));
     let mut writer = crate::support::writer(&path);
     crate::support::pour(&mut writer, &[file], &corpusdb::IngestOptions::new("web"));
-    let sweep = swept(writer.corpus(), &of(&[0.5], &[5]));
+    let sweep = swept(&writer.corpus(), &of(&[0.5], &[5]));
     // Of 100 shingles the first copies have 100, 96, 90 and 80.
     let of = |shared: f64| shared / (200.0 - shared);
     let SweepRemovals { removed, equal, clusters, largest, similarity, .. } =
