@@ -20,11 +20,12 @@
 
 #[doc(inline)]
 pub use tokenizer::{
-    CheckCase, CheckVerdict, ConvertedTokenizer, DigitSplit, EmbeddingMap, EmbeddingRow, Encoder,
-    EncoderBackend, EncoderLibrary, EngineTexts, ExtendError, FAST, FormReport, GrowthOptions,
-    ModelKind, NAMED_PATTERNS, PretokenPattern, REFERENCE, RoundTrip, SENTENCEPIECE, TermCounts,
-    TermForms, TermOptions, TermOutcome, TermReport, TextTotals, TokenOffsets, TokenOrigin,
-    TokenPiece, Tokenizer, TokenizerCheck, TokenizerError, TokenizerExtension, TokenizerInput,
+    BestSegmentations, CheckCase, CheckVerdict, ConvertedTokenizer, DigitSplit, EmbeddingMap,
+    EmbeddingRow, Encoder, EncoderBackend, EncoderLibrary, EngineTexts, ExtendError, FAST,
+    FormReport, GrowthOptions, MOST_SEGMENTATIONS, ModelKind, NAMED_PATTERNS, PretokenPattern,
+    REFERENCE, RoundTrip, SENTENCEPIECE, ScoredSegmentation, Segmentation, TermCounts, TermForms,
+    TermOptions, TermOutcome, TermReport, TextTotals, TokenOffsets, TokenOrigin, TokenPiece,
+    Tokenizer, TokenizerCheck, TokenizerError, TokenizerExtension, TokenizerInput,
     TokenizerRegistration, TrainGroupReport, TrainOptions, TrainReport, UnicodeForm,
     VocabularyDiff, WrittenModel, convert, from_vocab_and_merges,
 };

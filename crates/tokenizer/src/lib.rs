@@ -18,6 +18,7 @@ mod error;
 mod extend;
 mod file;
 mod models;
+mod segmentation;
 mod sentencepiece;
 mod train;
 mod vocabulary;
@@ -45,6 +46,7 @@ pub use extend::{
     VocabularyDiff, extend_by_growth, extend_by_terms, vocabulary_diff,
 };
 pub use file::pattern::{NAMED_PATTERNS, PretokenPattern};
+pub use segmentation::{BestSegmentations, MOST_SEGMENTATIONS, ScoredSegmentation, Segmentation};
 pub use train::{
     DigitSplit, ModelKind, PretokenCounter, PretokenTable, RoundTrip, TextTotals, TrainGroupReport,
     TrainOptions, TrainReport, TrainingOutput, UnicodeForm, pretokenizer_file, tokens_by_group,
