@@ -20,10 +20,11 @@
 
 #[doc(inline)]
 pub use tokenizer::{
-    CheckCase, CheckVerdict, ConvertedTokenizer, DigitSplit, EmbeddingMap, EmbeddingRow, Encoder,
-    EncoderBackend, EncoderLibrary, EngineTexts, ExtendError, FAST, FormReport, GrowthOptions,
-    KneserNey, MergeScore, ModelKind, NAMED_PATTERNS, NgramCounts, PretokenPattern, REFERENCE,
-    RoundTrip, SENTENCEPIECE, TermCounts, TermForms, TermOptions, TermOutcome, TermReport,
+    BestSegmentations, CheckCase, CheckVerdict, ConvertedTokenizer, DigitSplit, EmbeddingMap,
+    EmbeddingRow, Encoder, EncoderBackend, EncoderLibrary, EngineTexts, ExtendError, FAST,
+    FormReport, GrowthOptions, KneserNey, MOST_SEGMENTATIONS, MergeScore, ModelKind,
+    NAMED_PATTERNS, NgramCounts, PretokenPattern, REFERENCE, RoundTrip, SENTENCEPIECE,
+    ScoredSegmentation, Segmentation, TermCounts, TermForms, TermOptions, TermOutcome, TermReport,
     TextTotals, TokenOffsets, TokenOrigin, TokenPiece, Tokenizer, TokenizerCheck, TokenizerError,
     TokenizerExtension, TokenizerInput, TokenizerRegistration, TrainGroupReport, TrainOptions,
     TrainReport, UnicodeForm, VocabularyDiff, WrittenModel, convert, from_vocab_and_merges,

@@ -28,7 +28,7 @@ from corpusdb._report import Report
 from corpusdb._signals import Signals, WriterSignals, preset
 from corpusdb._snapshots import ChangedDocument, Snapshots, WriterSnapshots
 from corpusdb._table import Table
-from corpusdb._tokenizers import Tokenizer, Tokenizers, WriterTokenizers
+from corpusdb._tokenizers import Segmentation, Tokenizer, Tokenizers, WriterTokenizers
 from corpusdb._writer import Writer
 from corpusdb.errors import *  # noqa: F403
 from corpusdb.reports import (
@@ -105,7 +105,8 @@ __all__ = [
     "JoinReport", "LoadReport", "Loader", "LoaderBenchmark", "LogEntry", "LossCounts", "LossStats", "LostDocument",
     "LostRows", "Manifest", "Match", "MisfitStats", "OutputHolder", "Plan", "Progress", "PurgeReport",
     "QualityReport", "RedoReport", "Reject", "RejectStats", "RemovalReport", "RepairReport", "Report", "RowPlace",
-    "RowText", "SalvageReport", "SettleReport", "Signal", "Signals", "SignalsReport", "SimilarDocument",
+    "RowText", "SalvageReport", "Segmentation", "SettleReport", "Signal", "Signals", "SignalsReport",
+    "SimilarDocument",
     "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff", "SnapshotHolder", "SnapshotSource", "Snapshots",
     "SourceRenameReport", "Stats", "Table", "Tokenizer", "TokenizerCheckReport", "Tokenizers", "UndoReport",
     "Verification", "VerifyBackupsReport", "WhoReport", "Witness", "Writer", "WriterFields", "WriterSignals",

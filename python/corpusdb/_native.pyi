@@ -81,6 +81,7 @@ __all__ = [
 
 _Tally: TypeAlias = tuple[int, int, int, int, int]
 _Listener: TypeAlias = Callable[[str, int, int | None, _Tally | None, list[str]], object]
+_DrawOptions: TypeAlias = tuple[int | None, float | None, float | None]
 _Values: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 _Pair: TypeAlias = tuple[int, str, str, int, str, str, str, float, float, float]
 _Changed: TypeAlias = tuple[int, str, str, str, str | None, int | None, str | None, int | None]
@@ -198,10 +199,16 @@ class Encoder:
     def token_to_id(self, token: str) -> int | None:
         """The id of a token; None if the vocabulary does not have it."""
 
-    def encode(self, text: str, specials: bool) -> NDArray[np.uint32]:
+    def encode(self, text: str, specials: bool, draw: _DrawOptions) -> NDArray[np.uint32]:
         """The ids of a text."""
 
-    def encode_batch(self, texts: Sequence[str], specials: bool) -> list[NDArray[np.uint32]]:
+    def nbest(self, text: str, count: int, specials: bool) -> list[tuple[NDArray[np.uint32], list[str], float, float]]:
+        """The best segmentations of a text: of each the ids, the pieces, the log probability and the probability."""
+
+    def entropy(self, text: str, alpha: float, specials: bool) -> float:
+        """The entropy of all segmentations of a text, in nats."""
+
+    def encode_batch(self, texts: Sequence[str], specials: bool, draw: _DrawOptions) -> list[NDArray[np.uint32]]:
         """The ids of many texts, on all cores."""
 
     def encode_with_offsets(self, text: str, specials: bool) -> tuple[NDArray[np.uint32], list[tuple[int, int]]]:
@@ -357,7 +364,7 @@ def restore(
 def encoder(handle: Handle, name: str | None = None) -> Encoder:
     """The named tokenizer, or the first one."""
 
-def pieces(handle: Handle, name: str | None, text: str, specials: bool) -> str:
+def pieces(handle: Handle, name: str | None, text: str, specials: bool, draw: _DrawOptions) -> str:
     """The tokens of a text, each with its piece of the text, as JSON text."""
 
 def tokenizer_names(handle: Handle) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from corpusdb import _native
 from corpusdb._call import call, expand_keywords
@@ -34,7 +34,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Tokenizer", "Tokenizers", "WriterTokenizers"]
+__all__ = ["Segmentation", "Tokenizer", "Tokenizers", "WriterTokenizers"]
+
+
+class Segmentation(NamedTuple):
+    """One segmentation of a text by a Unigram."""
+
+    #: The ids of its tokens.
+    ids: NDArray[np.uint32]
+    #: For each token the part of the normalised text that it stands for.
+    pieces: list[str]
+    #: The sum of the log probabilities of its pieces: SentencePiece's score.
+    log_probability: float
+    #: Its share of the probability of all segmentations of the text.
+    probability: float
 
 
 class Tokenizer:
@@ -64,13 +77,41 @@ class Tokenizer:
         """The id of a token; None if the vocabulary does not have it."""
         return self._encoder.token_to_id(token)
 
-    def encode(self, text: str, *, specials: bool = False) -> NDArray[np.uint32]:
-        """The ids of a text. With `specials`, special tokens spelled in the text are encoded as such, not as text."""
-        return self._encoder.encode(text, specials)
+    def encode(
+        self,
+        text: str,
+        *,
+        specials: bool = False,
+        segmentation_seed: int | None = None,
+        alpha: float | None = None,
+        dropout: float | None = None,
+    ) -> NDArray[np.uint32]:
+        """The ids of a text. With `specials`, special tokens spelled in the text are encoded as such, not as text.
 
-    def encode_batch(self, texts: Iterable[str], *, specials: bool = False) -> list[NDArray[np.uint32]]:
-        """The ids of many texts, on all cores."""
-        return self._encoder.encode_batch(list(texts), specials)
+        With a seed, a segmentation is drawn, the same for the same text and seed: of a Unigram with probability
+        proportional to P^`alpha`, of a BPE by passing over each merge with the probability `dropout`.
+        """
+        return self._encoder.encode(text, specials, (segmentation_seed, alpha, dropout))
+
+    def encode_batch(
+        self,
+        texts: Iterable[str],
+        *,
+        specials: bool = False,
+        segmentation_seed: int | None = None,
+        alpha: float | None = None,
+        dropout: float | None = None,
+    ) -> list[NDArray[np.uint32]]:
+        """The ids of many texts, on all cores; each as `encode` gives them."""
+        return self._encoder.encode_batch(list(texts), specials, (segmentation_seed, alpha, dropout))
+
+    def nbest(self, text: str, n: int, *, specials: bool = False) -> list[Segmentation]:
+        """The `n` best segmentations of a text by a Unigram, the best first: all, if there are fewer."""
+        return [Segmentation(*one) for one in self._encoder.nbest(text, n, specials)]
+
+    def entropy(self, text: str, *, alpha: float = 1.0, specials: bool = False) -> float:
+        """The entropy in nats of all segmentations of a text by a Unigram, each of weight P^`alpha`."""
+        return self._encoder.entropy(text, alpha, specials)
 
     def encode_with_offsets(
         self, text: str, *, specials: bool = False
@@ -88,7 +129,7 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         head = one_line(f"<corpusdb.Tokenizer {self.name!r}: {self.vocab_size:,} ids>")
-        return f"{head}\n  next: .encode(text), .decode(ids), .encode_batch(texts), .specials"
+        return f"{head}\n  next: .encode(text), .decode(ids), .encode_batch(texts), .nbest(text, n), .specials"
 
 
 class Tokenizers:
@@ -124,17 +165,46 @@ class Tokenizers:
             return f"<{kind}: {type(error).__name__.lower()}>"
         return f"<{kind}: {one_line(', '.join(names)) or 'none'}>\n  {self._next}"
 
-    def encode(self, name: str, text: str, *, specials: bool = False) -> NDArray[np.uint32]:
-        """The ids of a text. For many texts, call `Corpus.tokenizer(name)` once and use its answer."""
-        return self[name].encode(text, specials=specials)
+    def encode(
+        self,
+        name: str,
+        text: str,
+        *,
+        specials: bool = False,
+        segmentation_seed: int | None = None,
+        alpha: float | None = None,
+        dropout: float | None = None,
+    ) -> NDArray[np.uint32]:
+        """The ids of a text. For many texts, call `Corpus.tokenizer(name)` once and use its answer.
+
+        With a seed, a segmentation is drawn: see `Tokenizer.encode`.
+        """
+        return self[name].encode(
+            text, specials=specials, segmentation_seed=segmentation_seed, alpha=alpha, dropout=dropout
+        )
+
+    def nbest(self, name: str, text: str, n: int, *, specials: bool = False) -> list[Segmentation]:
+        """The `n` best segmentations of a text by a Unigram, the best first: all, if there are fewer."""
+        return self[name].nbest(text, n, specials=specials)
 
     def decode(self, name: str, ids: ArrayLike | Sequence[int]) -> str:
         """The text of ids."""
         return self[name].decode(ids)
 
-    def pieces(self, name: str, text: str, *, specials: bool = False) -> list[tuple[int, str]]:
+    def pieces(
+        self,
+        name: str,
+        text: str,
+        *,
+        specials: bool = False,
+        segmentation_seed: int | None = None,
+        alpha: float | None = None,
+        dropout: float | None = None,
+    ) -> list[tuple[int, str]]:
         """The tokens of a text: each id with its piece of the text."""
-        return [(piece["id"], piece["text"]) for piece in json.loads(_native.pieces(self._handle, name, text, specials))]
+        draw = (segmentation_seed, alpha, dropout)
+        pieces = json.loads(_native.pieces(self._handle, name, text, specials, draw))
+        return [(piece["id"], piece["text"]) for piece in pieces]
 
     def show(self, name: str) -> TokenizerDetails:
         """All that is stored about a tokenizer, with every decision of its training."""

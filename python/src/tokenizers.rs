@@ -3,13 +3,17 @@
 use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
 use crate::words::json;
-use corpusdb::tokenizer::Tokenizer;
+use corpusdb::tokenizer::{ScoredSegmentation, Segmentation, Tokenizer};
 use corpusdb::{Corpus, Error};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
 type Ids<'py> = Bound<'py, PyArray1<u32>>;
+/// Its ids, pieces, log probability and probability.
+type PySegmentation<'py> = (Ids<'py>, Vec<String>, f64, f64);
+/// The options `segmentation_seed`, `alpha` and `dropout`.
+type DrawOptions = (Option<u64>, Option<f64>, Option<f64>);
 
 /// A tokenizer with its encoder. It works after its corpus was closed, and in forked processes.
 #[pyclass(frozen, module = "corpusdb._native", name = "Encoder")]
@@ -66,9 +70,38 @@ impl PyEncoder {
     }
 
     /// The ids of a text. With `specials`, special tokens spelled in the text are encoded as such.
-    fn encode<'py>(&self, py: Python<'py>, text: &str, specials: bool) -> PyResult<Ids<'py>> {
-        let ids = run_briefly(py, || ids(&self.tokenizer, text, specials))?;
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        specials: bool,
+        draw: DrawOptions,
+    ) -> PyResult<Ids<'py>> {
+        let ids = run_briefly(py, || ids(&self.tokenizer, text, specials, segmentation(draw)?))?;
         Ok(ids.into_pyarray(py))
+    }
+
+    /// The best segmentations of a text: of each the ids, the pieces, the log probability and the probability.
+    fn nbest<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        count: usize,
+        specials: bool,
+    ) -> PyResult<Vec<PySegmentation<'py>>> {
+        let best =
+            run_briefly(py, || Ok(self.tokenizer.best_segmentations(text, specials, count)?))?;
+        let tuple = |one: ScoredSegmentation| {
+            let (ids, pieces): (Vec<u32>, Vec<String>) =
+                one.tokens.into_iter().map(|piece| (piece.id, piece.text)).unzip();
+            (ids.into_pyarray(py), pieces, one.log_probability, one.probability)
+        };
+        Ok(best.segmentations.into_iter().map(tuple).collect())
+    }
+
+    /// The entropy of all segmentations of a text, in nats.
+    fn entropy(&self, py: Python<'_>, text: &str, alpha: f64, specials: bool) -> PyResult<f64> {
+        run_briefly(py, || Ok(self.tokenizer.segmentation_entropy(text, specials, alpha)?))
     }
 
     /// The ids of many texts, on all cores.
@@ -77,15 +110,17 @@ impl PyEncoder {
         py: Python<'py>,
         texts: Vec<String>,
         specials: bool,
+        draw: DrawOptions,
     ) -> PyResult<Vec<Ids<'py>>> {
         use rayon::prelude::*;
         let tokenizer = Arc::clone(&self.tokenizer);
         let all = run_detached(py, None, move |context| {
+            let segmentation = segmentation(draw)?;
             let one = |text: &String| {
                 if context.is_interrupted() {
                     Ok(Vec::new())
                 } else {
-                    ids(&tokenizer, text, specials)
+                    ids(&tokenizer, text, specials, segmentation)
                 }
             };
             texts.par_iter().map(one).collect::<Result<Vec<_>, Error>>()
@@ -118,12 +153,18 @@ impl PyEncoder {
     }
 }
 
-fn ids(tokenizer: &Tokenizer, text: &str, specials: bool) -> Result<Vec<u32>, Error> {
-    if specials {
-        return Ok(tokenizer.encode_with_offsets(text, true)?.0);
-    }
+fn segmentation((seed, alpha, dropout): DrawOptions) -> Result<Segmentation, Error> {
+    Ok(Segmentation::of_options(seed, alpha, dropout)?)
+}
+
+fn ids(
+    tokenizer: &Tokenizer,
+    text: &str,
+    specials: bool,
+    segmentation: Segmentation,
+) -> Result<Vec<u32>, Error> {
     let mut ids = Vec::new();
-    tokenizer.encoder().encode(text, &mut ids)?;
+    tokenizer.encode_segmentation(text, specials, segmentation, &mut ids)?;
     Ok(ids)
 }
 
@@ -135,9 +176,12 @@ pub(crate) fn pieces(
     name: Option<String>,
     text: String,
     specials: bool,
+    draw: DrawOptions,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let pieces = run_briefly(py, move || corpus.encode(name.as_deref(), &text, specials))?;
+    let pieces = run_briefly(py, move || {
+        corpus.encode(name.as_deref(), &text, specials, segmentation(draw)?)
+    })?;
     json(py, &pieces)
 }
 

@@ -45,6 +45,41 @@ def test_tokenizers_are_listed_and_asked_by_name(db: corpusdb.Corpus) -> None:
     assert "own" in repr(known)
 
 
+def test_segmentations_are_listed_and_drawn(w: corpusdb.Writer) -> None:
+    w.ingest(corpora.pages(20), source="web")
+    for model in ("unigram", "bpe"):
+        w.tokenizers.train(model, model=model, vocab_size=500)
+    known, text = w.tokenizers, "quiet rivers <|endoftext|>"
+    best = known.nbest("unigram", text, 8)
+    assert len(best) == 8 and best[0].ids.tolist() == known.encode("unigram", text).tolist()
+    assert [one.log_probability for one in best] == sorted((one.log_probability for one in best), reverse=True)
+    assert {"".join(one.pieces) for one in best} == {"".join(best[0].pieces)}
+    assert 0 < sum(one.probability for one in best) <= 1.0000001
+    assert known["unigram"].entropy(text) < known["unigram"].entropy(text, alpha=0.0)
+    plain = known.encode("unigram", text).tolist()
+    draws = [known.encode("unigram", text, alpha=0.1, segmentation_seed=seed).tolist() for seed in range(20)]
+    assert len({tuple(ids) for ids in draws}) > 5
+    assert {known.decode("unigram", ids) for ids in draws} == {known.decode("unigram", plain)}
+    assert known.encode("unigram", text, alpha=1e6, segmentation_seed=3).tolist() == plain
+    tokenizer = known["bpe"]
+    texts = [text, "a river", ""]
+    batch = tokenizer.encode_batch(texts, dropout=0.5, segmentation_seed=4)
+    assert [a.tolist() for a in batch] == [
+        tokenizer.encode(each, dropout=0.5, segmentation_seed=4).tolist() for each in texts
+    ]
+    assert tokenizer.encode(text, dropout=0.0, segmentation_seed=4).tolist() == tokenizer.encode(text).tolist()
+    assert len(tokenizer.encode(text, dropout=1.0, segmentation_seed=4)) == len(text)
+    pieces = known.pieces("bpe", text, dropout=0.5, segmentation_seed=4)
+    assert [number for number, _ in pieces] == batch[0].tolist()
+    with pytest.raises(corpusdb.BadTokenizer, match="is a BPE") as refused:
+        known.nbest("bpe", text, 3)
+    assert "dropout=" in str(refused.value)
+    with pytest.raises(corpusdb.BadInput, match="segmentation_seed="):
+        tokenizer.encode(text, dropout=0.1)
+    with pytest.raises(corpusdb.BadInput, match="from 1 to 1024"):
+        known.nbest("unigram", text, 2000)
+
+
 def test_a_tokenizer_is_registered_from_files(w: corpusdb.Writer, tmp_path: Path) -> None:
     w.ingest(corpora.pages(5), source="web")
     path = corpora_tokenizer(tmp_path)

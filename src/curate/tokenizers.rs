@@ -12,9 +12,9 @@ use store::{
     check_column_name,
 };
 use tokenizer::{
-    self, CheckSubject, TermOptions, TokenPiece, Tokenizer, TokenizerCheck, TokenizerError,
-    TokenizerExtension, TokenizerRegistration, VocabularyDiff, WrittenModel,
-    is_sentencepiece_reference,
+    self, BestSegmentations, CheckSubject, Segmentation, TermOptions, TokenPiece, Tokenizer,
+    TokenizerCheck, TokenizerError, TokenizerExtension, TokenizerRegistration, VocabularyDiff,
+    WrittenModel, is_sentencepiece_reference,
 };
 
 impl Corpus {
@@ -95,15 +95,32 @@ impl Corpus {
     /// The tokens of a text. With `specials`, special tokens spelled in it are special tokens.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when the text is refused.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when the text is refused, or
+    /// the model has no such segmentation.
     pub fn encode(
         &self,
         tokenizer: Option<&str>,
         text: &str,
         specials: bool,
+        segmentation: Segmentation,
     ) -> Result<Vec<TokenPiece>, Error> {
         let loaded = self.tokenizer(tokenizer)?;
-        Ok(tokenizer::token_pieces(&loaded.tokenizer, text, specials)?.0)
+        Ok(loaded.tokenizer.segmentation_pieces(text, specials, segmentation)?)
+    }
+
+    /// The `count` best segmentations of a text by a Unigram, with their probabilities.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`], and as [`Tokenizer::best_segmentations`].
+    pub fn best_segmentations(
+        &self,
+        tokenizer: Option<&str>,
+        text: &str,
+        specials: bool,
+        count: usize,
+    ) -> Result<BestSegmentations, Error> {
+        let loaded = self.tokenizer(tokenizer)?;
+        Ok(loaded.tokenizer.best_segmentations(text, specials, count)?)
     }
 
     /// The text of ids, special tokens spelled out.

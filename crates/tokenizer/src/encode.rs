@@ -74,8 +74,8 @@ fn fits_fast(vocabulary: &Vocabulary) -> Result<(), String> {
 /// A loaded tokenizer. Text is only text: special tokens spelled in it are not recognised, and
 /// neither beginning nor end marks are added.
 pub struct Tokenizer {
-    json: Box<[u8]>,
-    reference: ReferenceEncoder,
+    pub(crate) json: Box<[u8]>,
+    pub(crate) reference: ReferenceEncoder,
     /// Built when first asked, if the fast encoder is proven already.
     chosen: OnceLock<ChosenEncoder>,
     vocabulary: Vocabulary,
@@ -407,7 +407,10 @@ impl Tokenizer {
     }
 
     /// The special tokens that a text spells: their ids and their bytes.
-    fn places_of_specials(&self, text: &str) -> Result<Vec<SpecialPlace>, TokenizerError> {
+    pub(crate) fn places_of_specials(
+        &self,
+        text: &str,
+    ) -> Result<Vec<SpecialPlace>, TokenizerError> {
         let specials = self.specials();
         let found = self.special_finder()?.find_iter(text);
         let place = |(found, (id, _)): (Match, &(u32, String))| (*id, found.range());
@@ -529,7 +532,7 @@ fn encode_around(
 }
 
 /// The library over a file, loaded when first asked.
-fn library_of<'l>(
+pub(crate) fn library_of<'l>(
     library: &'l OnceLock<Box<LibraryReference>>,
     json: &[u8],
 ) -> Result<&'l LibraryReference, TokenizerError> {

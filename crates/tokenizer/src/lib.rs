@@ -21,6 +21,7 @@ mod extend;
 mod file;
 mod models;
 mod ngram;
+mod segmentation;
 mod sentencepiece;
 mod train;
 mod vocabulary;
@@ -50,6 +51,7 @@ pub use extend::{
 };
 pub use file::pattern::{NAMED_PATTERNS, PretokenPattern};
 pub use ngram::{KneserNey, NgramCounts};
+pub use segmentation::{BestSegmentations, MOST_SEGMENTATIONS, ScoredSegmentation, Segmentation};
 pub use train::{
     DigitSplit, MergeScore, ModelKind, PretokenCounter, PretokenTable, RoundTrip, TextTotals,
     TrainGroupReport, TrainOptions, TrainReport, TrainingOutput, UnicodeForm, pretokenizer_file,

@@ -126,6 +126,28 @@ def test_ids_places_and_decoded_texts_are_those_of_sentencepiece(model_type: str
             assert ours.decode(ids) == theirs.decode(ids.tolist()), each
 
 
+@pytest.mark.parametrize(("rule", "setting"), itertools.product(RULES, SETTINGS))
+def test_best_segmentations_are_those_of_sentencepiece(rule: str, setting: int) -> None:
+    """The same scores in the same order, and the same ids where no other segmentation is as good in 32 bits."""
+    model = train(**options("unigram", rule, setting))
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=model)
+    ours = kernel.load_tokenizer(model)
+    rng = random.Random(f"best of {rule}{setting}")
+    for each in [text(rng) for _ in range(TEXTS * 2)]:
+        n = rng.choice([2, 5, 16, 64])
+        expected = theirs.nbest_encode_as_proto(each, nbest_size=n).nbests
+        found = ours.nbest(each, n)
+        assert len(found) == len(expected), each
+        scores = [one.score for one in expected]
+        near = 1e-5 * max(1.0, *(abs(score) for score in scores))
+        for at, (one, score) in enumerate(zip(found, scores, strict=True)):
+            assert abs(one.log_probability - score) <= near, each
+            tied = [other for other, near_by in zip(expected, scores, strict=True) if abs(near_by - score) <= 2 * near]
+            if len(expected) < n or abs(score - scores[-1]) > 2 * near:
+                assert one.ids.tolist() in [[piece.id for piece in other.pieces] for other in tied], (each, at)
+            assert "".join(one.pieces) == "".join(found[0].pieces)
+
+
 def test_a_registered_model_has_its_ids_and_is_exported_as_it_was(tmp_path: Path) -> None:
     model = train(model_type="unigram", vocab_size=400, user_defined_symbols=["<|user|>", "ab"])
     theirs = sentencepiece.SentencePieceProcessor(model_proto=model)

@@ -4,7 +4,7 @@ use crate::cli::output::Output;
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Corpus;
-use corpusdb::tokenizer::TokenPiece;
+use corpusdb::tokenizer::{BestSegmentations, ScoredSegmentation, Segmentation, TokenPiece};
 use serde::Serialize;
 use std::io::Read;
 
@@ -19,6 +19,20 @@ pub(super) struct TokenizerEncodeArgs {
     /// Whether special tokens spelled in the text become special tokens. By default they are plain text.
     #[arg(long)]
     specials: bool,
+    /// Show the N best segmentations of a Unigram with their probabilities: up to 1,024.
+    #[arg(long, value_name = "N", conflicts_with_all = ["alpha", "dropout", "segmentation_seed"])]
+    nbest: Option<usize>,
+    /// Draw a segmentation of a Unigram with probability proportional to P^A.
+    ///
+    /// All are alike at 0, and if A is large it is the best one. As SentencePiece's parameter of that name, over all segmentations.
+    #[arg(long, value_name = "A")]
+    alpha: Option<f64>,
+    /// Draw a segmentation of a BPE, where each merge is passed over with this probability.
+    #[arg(long, value_name = "P")]
+    dropout: Option<f64>,
+    /// The seed of `alpha` or `dropout`: the same seed and text give the same segmentation.
+    #[arg(long, value_name = "SEED")]
+    segmentation_seed: Option<u64>,
 }
 
 /// Show the text of ids, piece by piece.
@@ -43,6 +57,9 @@ pub(super) struct TokenizedText {
     text: String,
     /// Its tokens, each with its text.
     tokens: Vec<TokenPiece>,
+    /// Its best segmentations, if they were asked for; the first has these tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nbest: Option<BestSegmentations>,
 }
 
 impl Verb for TokenizerEncodeArgs {
@@ -51,14 +68,29 @@ impl Verb for TokenizerEncodeArgs {
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer encode crawl gpt2 --text 'Hello, world'",
         "corpusdb tokenizer encode crawl gpt2 --json < page.txt",
+        "corpusdb tokenizer encode crawl t5 --text 'Hello, world' --nbest 5",
+        "corpusdb tokenizer encode crawl t5 --text 'Hello, world' --alpha 0.2 --segmentation-seed 7",
     ];
     type On = Corpus;
     type Report = TokenizedText;
 
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let text = text_or_stdin(self.text, call)?;
-        let tokens = corpus.encode(Some(&self.name), &text, self.specials)?;
-        Ok(TokenizedText { tokenizer: self.name, text, tokens })
+        let name = Some(&*self.name);
+        let (tokens, nbest) = match self.nbest {
+            Some(count) => {
+                let best = corpus.best_segmentations(name, &text, self.specials, count)?;
+                let first = best.segmentations.first();
+                (first.map(|first| first.tokens.clone()).unwrap_or_default(), Some(best))
+            }
+            None => {
+                let Self { segmentation_seed, alpha, dropout, .. } = self;
+                let segmentation = Segmentation::of_options(segmentation_seed, alpha, dropout)
+                    .map_err(corpusdb::Error::from)?;
+                (corpus.encode(name, &text, self.specials, segmentation)?, None)
+            }
+        };
+        Ok(TokenizedText { tokenizer: self.name, text, tokens, nbest })
     }
 }
 
@@ -81,7 +113,7 @@ impl Verb for TokenizerDecodeArgs {
             Ok(TokenPiece { id, text })
         };
         let tokens = ids.iter().map(|id| piece(*id)).collect::<Result<_, _>>()?;
-        Ok(TokenizedText { tokenizer: self.name, text, tokens })
+        Ok(TokenizedText { tokenizer: self.name, text, tokens, nbest: None })
     }
 }
 
@@ -89,11 +121,35 @@ impl Report for TokenizedText {
     const TYPE: &'static str = "tokens";
 
     fn print(&self, out: &mut Output) {
+        if let Some(best) = &self.nbest {
+            return print_segmentations(best, out);
+        }
         let row = |piece: &TokenPiece| vec![piece.id.to_string(), format!("{:?}", piece.text)];
         out.table(&["id", "piece"], self.tokens.iter().map(row));
         let (tokens, bytes) = (self.tokens.len(), self.text.len());
         out.line(format!("{tokens} tokens, {bytes} bytes: {:?}", self.text));
     }
+}
+
+fn print_segmentations(best: &BestSegmentations, out: &mut Output) {
+    let row = |one: &ScoredSegmentation| {
+        let pieces: Vec<String> = one.tokens.iter().map(|piece| quoted(&piece.text)).collect();
+        let (share, log) = (one.probability, one.log_probability);
+        vec![format!("{share:.6}"), format!("{log:.4}"), pieces.join(" ")]
+    };
+    let head = ["probability", "log probability", "pieces"];
+    out.table(&head, best.segmentations.iter().map(row));
+    out.line(format!(
+        "entropy of all segmentations {:.4} nats, log likelihood {:.4}",
+        best.entropy, best.log_likelihood
+    ));
+}
+
+/// A piece as it is, unless that would not be seen as one.
+fn quoted(piece: &str) -> String {
+    let is_plain = !piece.is_empty()
+        && !piece.chars().any(|character| character.is_whitespace() || character.is_control());
+    if is_plain { piece.to_owned() } else { format!("{piece:?}") }
 }
 
 /// The text of the argument, else of standard input.

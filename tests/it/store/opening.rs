@@ -6,7 +6,7 @@ use crate::support::{
     writer,
 };
 use corpusdb::store::{CheckDepth, StoreError};
-use corpusdb::tokenizer::TokenizerError;
+use corpusdb::tokenizer::{Segmentation, TokenizerError};
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, ErrorKind, IngestOptions, Policy};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ corpusdb_test!(an_error_is_of_the_kind_of_its_call, |scratch| {
     let holder = locked.details().and_then(|details| details.holder.clone()).unwrap();
     assert!(locked.to_string().contains(&holder), "{locked}");
     let corpus = writer.corpus();
-    let unknown = corpus.encode(Some("bpe"), "a text", false);
+    let unknown = corpus.encode(Some("bpe"), "a text", false, Segmentation::Best);
     let unknown = unknown.unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::NotFound);
     assert!(matches!(unknown.origin(), Some(TokenizerError::Unknown(_))));

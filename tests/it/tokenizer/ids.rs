@@ -7,7 +7,7 @@ use crate::support::{
 };
 use corpusdb::Corpus;
 use corpusdb::tokenizer::{
-    REFERENCE, SENTENCEPIECE, TokenizerInput, TokenizerRegistration, convert,
+    REFERENCE, SENTENCEPIECE, Segmentation, TokenizerInput, TokenizerRegistration, convert,
 };
 use serde_json::{Value, json};
 
@@ -362,7 +362,9 @@ fn a_model_has_the_ids_of_sentencepiece() {
         let corpus = home.open();
         let texts = golden["texts"].as_array().unwrap();
         for (text, ids) in texts.iter().zip(golden[name].as_array().unwrap()) {
-            let tokens = corpus.encode(Some(name), text.as_str().unwrap(), false).unwrap();
+            let tokens = corpus
+                .encode(Some(name), text.as_str().unwrap(), false, Segmentation::Best)
+                .unwrap();
             let found: Vec<u32> = tokens.iter().map(|token| token.id).collect();
             assert_eq!(json!(found), *ids, "{name} {text}");
         }
@@ -489,4 +491,54 @@ fn no_vocabulary_with_marks_for_spaces_has_a_nul() {
             assert_eq!(own_ids, back_ids, "{model} {:?}", page.text);
         }
     }
+}
+
+// ----
+// Other segmentations than the one that is stored.
+
+#[test]
+fn segmentations_are_listed_and_drawn_by_the_command() {
+    let home = TokenizerCorpus::crawl(76, 20);
+    for (name, model) in [("bpe", BPE), ("unigram", UNIGRAM)] {
+        let file = home.scratch.write(&format!("{name}.model"), model);
+        home.tokenizer("add", &[name, &file]).good();
+    }
+    let encode = |name: &str, options: &[&str]| {
+        let text = ["--text", "internationalisation of segments"];
+        home.tokenizer("encode", &[&[name], &text[..], options].concat())
+    };
+    let plain = encode("unigram", &["--json"]).good().json();
+    let listed = encode("unigram", &["--nbest", "20", "--json"]).good().json();
+    assert_eq!(listed["tokens"][0]["id"], plain["tokens"][0]["id"]);
+    let best = listed["nbest"]["segmentations"].as_array().unwrap();
+    assert_eq!((best.len(), &best[0]["tokens"]), (20, &listed["tokens"]));
+    let logs: Vec<f64> = best.iter().map(|one| one["log_probability"].as_f64().unwrap()).collect();
+    assert!(logs.is_sorted_by(|a, b| a >= b) && logs[0] > logs[19], "{logs:?}");
+    let shares: f64 = best.iter().map(|one| one["probability"].as_f64().unwrap()).sum();
+    assert!(shares > 0.0 && shares <= 1.0 + 1e-9, "{shares}");
+    let shown = encode("unigram", &["--nbest", "3"]).good();
+    shown.prints(&["probability", "log probability", "entropy of all segmentations"]);
+    let draw = |name: &str, options: &[&str], seed: u64| {
+        let seed = seed.to_string();
+        let options = [options, &["--segmentation-seed", &seed, "--json"]].concat();
+        encode(name, &options).good().json()["tokens"].clone()
+    };
+    for (name, weak, none) in [
+        ("unigram", ["--alpha", "0.1"], ["--alpha", "1000000"]),
+        ("bpe", ["--dropout", "0.5"], ["--dropout", "0"]),
+    ] {
+        let ids = |tokens: &Value| -> Vec<Value> {
+            tokens.as_array().unwrap().iter().map(|token| token["id"].clone()).collect()
+        };
+        let stored = encode(name, &["--json"]).good().json()["tokens"].clone();
+        assert_eq!(ids(&draw(name, &none, 1)), ids(&stored), "{name}");
+        assert_eq!(draw(name, &weak, 1), draw(name, &weak, 1), "{name}");
+        assert!((1..6).any(|seed| ids(&draw(name, &weak, seed)) != ids(&stored)), "{name}");
+    }
+    encode("bpe", &["--nbest", "3"]).fails(&["is a BPE", "--dropout", "--model unigram"]);
+    encode("unigram", &["--nbest", "1025"]).fails(&["--nbest", "from 1 to 1024"]);
+    encode("unigram", &["--dropout", "0.1", "--segmentation-seed", "1"])
+        .fails(&["--dropout needs a BPE", "--alpha"]);
+    encode("bpe", &["--dropout", "0.1"]).fails(&["--segmentation-seed"]);
+    encode("unigram", &["--nbest", "3", "--alpha", "1"]).fails(&["--nbest", "--alpha"]);
 }

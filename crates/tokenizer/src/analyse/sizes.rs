@@ -5,12 +5,12 @@
 use super::curve::{MARGIN, MergeCounts, SMALLEST, SizeLengths, VocabularyCurve};
 use super::subject::{AnalysedTokenizer, VocabularyToken};
 use crate::engine::reference::model_ids;
+use crate::engine::segment_model::bpe_merges;
 use crate::error::TokenizerError;
 use crate::models::{CountedWords, MergeTable, replay};
 use crate::train::{ModelKind, PretokenTable, SizeRequest, SizedModel, TrainOptions, train_sizes};
 use model::{Context, Interrupt};
 use rayon::prelude::*;
-use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokenizers::models::ModelWrapper;
@@ -23,8 +23,6 @@ const PIECE: usize = 4096;
 
 /// Pre-tokens and how often each was counted.
 type GroupPretokens = BTreeMap<Box<str>, u64>;
-/// Merges as (left, right, made), by rank.
-type RankedMerges = Vec<(u32, u32, u32)>;
 
 /// The counted pre-tokens by rows of the curve.
 pub(super) struct CurveSample {
@@ -142,7 +140,7 @@ impl AnalysedTokenizer<'_> {
     }
 
     fn replayed(&self, sample: &CurveSample) -> Result<SizeLengths, TokenizerError> {
-        let (ranked, unmerged) = self.merges()?;
+        let (ranked, unmerged) = bpe_merges(&self.model)?;
         let ranks = MergeTable::new(ranked.iter().copied());
         let mut words = CountedWords::new(sample.rows.len());
         for (word, counts) in &sample.words {
@@ -165,33 +163,6 @@ impl AnalysedTokenizer<'_> {
             skipped: sample.skipped,
         };
         Ok(SizeLengths::from(&counts))
-    }
-
-    /// The merges, and the model without them: it gives the symbols that merging
-    /// begins with. The model's own serialisation is the one way to its merges.
-    fn merges(&self) -> Result<(RankedMerges, ModelWrapper), TokenizerError> {
-        let unreadable = |error: serde_json::Error| TokenizerError::Load(error.into());
-        let mut value = serde_json::to_value(&self.model).map_err(unreadable)?;
-        let merges = value.get_mut("merges").map(Value::take).unwrap_or_default();
-        if let Value::Object(model) = &mut value {
-            model.insert("merges".to_owned(), Value::Array(Vec::new()));
-            // A word of the vocabulary would be taken whole.
-            model.insert("ignore_merges".to_owned(), Value::Bool(false));
-        }
-        let unmerged: ModelWrapper = serde_json::from_value(value).map_err(unreadable)?;
-        let pairs: Vec<(String, String)> = serde_json::from_value(merges).map_err(unreadable)?;
-        let prefix = match &self.model {
-            ModelWrapper::BPE(bpe) => bpe.continuing_subword_prefix.clone().unwrap_or_default(),
-            _ => String::new(),
-        };
-        let ids: HashMap<&str, u32> =
-            self.iter().map(|(id, token)| (token.spelled.as_str(), id)).collect();
-        let ranked = pairs.iter().filter_map(|(left, right)| {
-            let rest = right.strip_prefix(&prefix).unwrap_or(right);
-            let made = ids.get(format!("{left}{rest}").as_str())?;
-            Some((*ids.get(left.as_str())?, *ids.get(right.as_str())?, *made))
-        });
-        Ok((ranked.collect(), unmerged))
     }
 }
 

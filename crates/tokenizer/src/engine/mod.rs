@@ -4,13 +4,15 @@
 //! sample; its verdict is stored with a tokenizer, so later openings do not repeat it (`tokenizer check` does). Texts
 //! with characters that the two editions of Unicode class differently (`unicode`) go to the reference. `cuts` finds
 //! where a long text may be encoded in parts with the same ids, so that one very long text takes little memory;
-//! `splitter` gives the pre-tokens of any tokenizer, `spaces` removes extra spaces as SentencePiece's files ask.
+//! `splitter` gives the pre-tokens of any tokenizer, `spaces` removes extra spaces as SentencePiece's files ask, and
+//! `segment_model` has what other segmentations than the best need of a model.
 
 pub(crate) mod cuts;
 pub(crate) mod hostile_texts;
 pub(crate) mod pipeline;
 pub(crate) mod proof;
 pub(crate) mod reference;
+pub(crate) mod segment_model;
 pub(crate) mod spaces;
 pub(crate) mod splitter;
 pub(crate) mod unicode;

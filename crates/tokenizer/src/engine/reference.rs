@@ -5,6 +5,7 @@
 //! token's own rules for space and normaliser. The form of a text names bytes, not tokens, so a tokenizer that comes
 //! later obeys it too.
 
+use super::segment_model::SegmentModel;
 use crate::error::{ENCODING, TokenizerError, guard};
 use crate::file::TokenizerFile;
 use crate::file::unigram::{self, UnigramVariants};
@@ -29,6 +30,8 @@ pub(crate) struct LibraryReference {
     placing: [OnceLock<tokenizers::Tokenizer>; 2],
     /// The twin of plain text with a stand-in of each special token, made when first asked.
     standing: OnceLock<StandIns>,
+    /// What other segmentations than the best need, made when first asked.
+    segments: OnceLock<SegmentModel>,
 }
 
 /// Finds special tokens behind signs of their own only: what spells them is text.
@@ -77,7 +80,8 @@ impl LibraryReference {
     }
 
     fn of_libraries(plain: tokenizers::Tokenizer, whole: Option<tokenizers::Tokenizer>) -> Self {
-        Self { plain, whole, placing: Default::default(), standing: OnceLock::new() }
+        let (placing, standing, segments) = Default::default();
+        Self { plain, whole, placing, standing, segments }
     }
 
     /// To split texts: what the model of the file is does not matter.
@@ -109,18 +113,23 @@ impl LibraryReference {
         text: &str,
         specials: bool,
     ) -> Result<EncodedWithOffsets, TokenizerError> {
+        let twin = self.twin(specials);
+        let encoding = guard(ENCODING, || twin.encode(text, false))?
+            .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
+        Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
+    }
+
+    /// The twin of plain text, or of text with special tokens.
+    fn twin(&self, specials: bool) -> &tokenizers::Tokenizer {
         let [plain, special] = &self.placing;
         let twin = if specials { special } else { plain };
-        let twin = twin.get_or_init(|| {
+        twin.get_or_init(|| {
             let mut twin = if specials { self.whole().clone() } else { self.plain.clone() };
             twin.set_encode_special_tokens(!specials);
             // A post-processor adds nothing here, and some trim the space off positions.
             twin.with_post_processor(None::<tokenizers::PostProcessorWrapper>);
             twin
-        });
-        let encoding = guard(ENCODING, || twin.encode(text, false))?
-            .map_err(|source| TokenizerError::Encode { bytes: text.len(), source })?;
-        Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
+        })
     }
 
     /// The special tokens that are found in a text.
@@ -242,17 +251,19 @@ impl LibraryReference {
         Ok(StandIns { library, signs })
     }
 
-    /// Calls `each` with the pre-tokens of plain text, as the model sees them, in order; with `None` where an added
-    /// token stands, which goes past the model.
+    /// Calls `each` with the pre-tokens of a text, as the model sees them, in order, and with the added tokens among
+    /// them, which go past the model, with their ids. `specials`: special tokens in the text are recognised.
     pub(crate) fn pretokens(
         &self,
         text: &str,
-        mut each: impl FnMut(Option<&str>),
+        specials: bool,
+        mut each: impl FnMut(&str, Option<u32>),
     ) -> Result<(), TokenizerError> {
+        let library = if specials { self.twin(true) } else { &self.plain };
         let split = guard("splitting", || {
-            let added = self.plain.get_added_vocabulary();
-            let mut split = added.extract_and_normalize(self.plain.get_normalizer(), text);
-            if let Some(pre_tokenizer) = self.plain.get_pre_tokenizer() {
+            let added = library.get_added_vocabulary();
+            let mut split = added.extract_and_normalize(library.get_normalizer(), text);
+            if let Some(pre_tokenizer) = library.get_pre_tokenizer() {
                 pre_tokenizer.pre_tokenize(&mut split)?;
             }
             Ok(split)
@@ -260,12 +271,23 @@ impl LibraryReference {
         .map_err(|source| TokenizerError::Split { bytes: text.len(), source })?;
         for (word, _, tokens) in split.get_splits(OffsetReferential::Normalized, OffsetType::None) {
             match tokens {
-                Some(_) => each(None),
+                Some(tokens) => {
+                    tokens.iter().for_each(|token| each(&token.value, Some(token.id)));
+                }
                 None if word.is_empty() => {}
-                None => each(Some(word)),
+                None => each(word, None),
             }
         }
         Ok(())
+    }
+
+    /// The model, made ready to give other segmentations of words than the best. `json`: the bytes of its file.
+    pub(crate) fn segments(&self, json: &[u8]) -> Result<&SegmentModel, TokenizerError> {
+        if let Some(model) = self.segments.get() {
+            return Ok(model);
+        }
+        let made = SegmentModel::of(self.plain.get_model(), json)?;
+        Ok(self.segments.get_or_init(|| made))
     }
 
     /// The ids that the model gives for one pre-token, spelled as the model sees it.

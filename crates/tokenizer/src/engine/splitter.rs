@@ -140,8 +140,10 @@ impl PretokenSplitter {
     ) -> Result<(), TokenizerError> {
         let SplitterParts { reference, is_byte_level, bytes, .. } = &*self.shared;
         let mut raw = Vec::new();
-        reference.pretokens(text, |pretoken| {
-            let Some(pretoken) = pretoken else { return };
+        reference.pretokens(text, false, |pretoken, added| {
+            if added.is_some() {
+                return;
+            }
             if !*is_byte_level {
                 return each(pretoken);
             }

@@ -71,8 +71,8 @@ impl ExtensionBase {
     /// added token stands in the text, for that goes past the model.
     pub(super) fn words(&self, text: &str) -> Result<Option<Vec<String>>, TokenizerError> {
         let mut words = Some(Vec::new());
-        self.reference.pretokens(text, |word| match (word, &mut words) {
-            (Some(word), Some(words)) => words.push(word.to_owned()),
+        self.reference.pretokens(text, false, |word, added| match (added, &mut words) {
+            (None, Some(words)) => words.push(word.to_owned()),
             _ => words = None,
         })?;
         Ok(words)

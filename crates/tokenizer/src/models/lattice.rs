@@ -3,6 +3,7 @@
 //! The arithmetic is that of the stock trainer, operation by operation and in its order, and so is the heap
 //! that breaks ties: a last bit decides which pieces are pruned.
 
+use super::piece_lattice::UnigramPieces;
 use super::trie::PieceTrie;
 use super::viterbi::{BestPrefix, Reach, UNKNOWN_PENALTY, best_prefixes};
 use dary_heap::QuaternaryHeap;
@@ -37,6 +38,11 @@ impl UnigramSegmenter {
         }
     }
 
+    /// The number of the piece with this spelling.
+    pub(crate) fn piece(&self, spelling: &str) -> Option<u32> {
+        self.trie.get(spelling.as_bytes())
+    }
+
     /// Tokens that the best cut has, as the encoder counts them: unknown characters side by side are one, or
     /// as many as they have bytes. `bests` is scratch.
     pub(crate) fn tokens(
@@ -62,6 +68,18 @@ impl UnigramSegmenter {
             (is_run, end) = (is_unknown, begin);
         }
         tokens
+    }
+}
+
+impl UnigramPieces for UnigramSegmenter {
+    fn pieces_at(&self, rest: &str, mut each: impl FnMut(usize, u32, f64)) {
+        self.trie.prefixes(rest.as_bytes(), |length, piece| {
+            each(length, piece, *at(&self.scores, piece as usize));
+        });
+    }
+
+    fn unknown_score(&self) -> Option<f64> {
+        Some(self.unknown)
     }
 }
 

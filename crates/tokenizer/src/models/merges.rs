@@ -100,19 +100,33 @@ impl MergeTable {
         while let Some(Reverse((rank, at))) = scratch.queue.pop() {
             // A pair that changed since it was queued stands under another rank by now.
             let Some(node) = scratch.node(at).filter(|node| node.rank == rank) else { continue };
-            let Some(right) = scratch.node(node.next) else { continue };
-            each(rank);
-            scratch.set(at, MergeNode { symbol: node.id, next: right.next, ..node });
-            scratch.set(node.next, MergeNode::GONE);
-            if let Some(next) = scratch.nodes.get_mut(right.next as usize) {
-                next.previous = at;
+            if scratch.merge(self, at, node) {
+                each(rank);
             }
-            scratch.queue_pair(self, at);
-            scratch.queue_pair(self, node.previous);
         }
-        symbols.clear();
-        let live = scratch.nodes.iter().filter(|node| node.next != MergeNode::GONE.next);
-        symbols.extend(live.map(|node| node.symbol));
+        scratch.give_out(symbols);
+    }
+
+    /// Merges as [`MergeTable::apply`] does, but each time passes over the pairs that `is_dropped` says, which is
+    /// asked in the order of merges, and makes the first merge that is not dropped; until all are (BPE-dropout,
+    /// Provilkov et al. 2020).
+    pub(crate) fn apply_dropout(
+        &self,
+        symbols: &mut Vec<u32>,
+        scratch: &mut MergeScratch,
+        mut is_dropped: impl FnMut() -> bool,
+    ) {
+        scratch.begin(self, symbols);
+        let mut dropped = Vec::new();
+        while let Some(Reverse((rank, at))) = scratch.queue.pop() {
+            let Some(node) = scratch.node(at).filter(|node| node.rank == rank) else { continue };
+            if is_dropped() {
+                dropped.push(Reverse((rank, at)));
+            } else if scratch.merge(self, at, node) {
+                scratch.queue.extend(dropped.drain(..));
+            }
+        }
+        scratch.give_out(symbols);
     }
 }
 
@@ -170,6 +184,26 @@ impl MergeScratch {
         if let Some(slot) = self.nodes.get_mut(at as usize) {
             *slot = node;
         }
+    }
+
+    /// Merges `node`, which stands at `at`, with the next one; whether there is one.
+    fn merge(&mut self, table: &MergeTable, at: u32, node: MergeNode) -> bool {
+        let Some(right) = self.node(node.next) else { return false };
+        self.set(at, MergeNode { symbol: node.id, next: right.next, ..node });
+        self.set(node.next, MergeNode::GONE);
+        if let Some(next) = self.nodes.get_mut(right.next as usize) {
+            next.previous = at;
+        }
+        self.queue_pair(table, at);
+        self.queue_pair(table, node.previous);
+        true
+    }
+
+    /// The symbols that are left.
+    fn give_out(&self, symbols: &mut Vec<u32>) {
+        symbols.clear();
+        let live = self.nodes.iter().filter(|node| node.next != MergeNode::GONE.next);
+        symbols.extend(live.map(|node| node.symbol));
     }
 
     /// Sets the merge of the pair that begins at `at`, and queues it.

@@ -27,7 +27,7 @@ pub(crate) struct PieceTrie {
 pub(crate) struct TriePlace(u32);
 
 impl PieceTrie {
-    /// Builds the trie of distinct pieces with their numbers.
+    /// Builds the trie of pieces with their numbers; of pieces with the same bytes that with the largest is there.
     pub(crate) fn new<'p>(pieces: impl Iterator<Item = (u32, &'p str)>) -> Self {
         let mut sorted: Vec<(&[u8], u32)> =
             pieces.map(|(number, piece)| (piece.as_bytes(), number)).collect();
@@ -38,7 +38,7 @@ impl PieceTrie {
         builder.take(0, 0);
         let mut waiting = VecDeque::from([(0_u32, sorted.as_slice(), 0_usize)]);
         while let Some((at, mut of, depth)) = waiting.pop_front() {
-            if let Some(((bytes, number), rest)) = of.split_first()
+            while let Some(((bytes, number), rest)) = of.split_first()
                 && bytes.len() == depth
             {
                 builder.set(at, |node| node.piece = *number);

@@ -9,7 +9,7 @@ use super::segment::{PieceSpan, SegmentScratch, Segmenter};
 use super::word_cache::WordCache;
 use crate::TokenizerError;
 use crate::models::trie::PieceTrie;
-use model::invariant::part;
+use model::invariant::{part, text_part};
 use prost::Message as _;
 
 /// A `.model`, ready to encode.
@@ -158,14 +158,70 @@ impl SentencePiece {
 }
 
 impl SentencePiece {
+    /// The text as its pieces are found in it.
+    pub(crate) fn normalized(&self, text: &str) -> Result<String, TokenizerError> {
+        let mut normalized = NormalizedBytes::default();
+        let made = self.normalizer.normalize(text, &mut normalized);
+        let text_of = |()| String::from_utf8(normalized.bytes).map_err(|_| CUT.to_owned());
+        made.and_then(text_of).map_err(|why| refused(text, why))
+    }
+
+    /// What cuts a normalised text.
+    pub(crate) const fn segmenter(&self) -> &Segmenter {
+        &self.segmenter
+    }
+
+    /// Calls `each` with the parts of a normalised text that are no user symbols of its best segmentation, and with
+    /// these and their ids.
+    pub(crate) fn around_symbols(&self, text: &str, mut each: impl FnMut(&str, Option<u32>)) {
+        let (mut start, mut at) = (0, 0);
+        self.segmenter.segment(text, &mut SegmentScratch::default(), |piece| {
+            let end = at + piece.length;
+            if self.segmenter.is_symbol(piece.id) {
+                each(text_part(text, start..at), None);
+                each(text_part(text, at..end), Some(piece.id));
+                start = end;
+            }
+            at = end;
+        });
+        each(text_part(text, start..), None);
+    }
+
+    /// Appends the ids of a run of unknown characters.
+    pub(crate) fn unknown_ids(&self, run: &str, ids: &mut Vec<u32>) {
+        self.push_ids(PieceSpan { id: self.unknown, length: run.len() }, run.as_bytes(), ids);
+    }
+
+    /// Appends the ids of a normalised text by a BPE whose joins are dropped as `is_dropped` says.
+    pub(crate) fn encode_dropout(
+        &self,
+        text: &str,
+        mut is_dropped: impl FnMut() -> bool,
+        out: &mut Vec<u32>,
+    ) {
+        let (mut scratch, mut ids) = (SegmentScratch::default(), Vec::new());
+        self.segmenter.parts(text, |part, _| {
+            let mut rest = part.as_bytes();
+            self.segmenter.join_dropout(part, &mut scratch, &mut is_dropped, |piece| {
+                let (bytes, after) = rest.split_at_checked(piece.length).unwrap_or((rest, &[]));
+                rest = after;
+                self.push_ids(piece, bytes, &mut ids);
+            });
+        });
+        out.append(&mut ids);
+    }
+
     /// The text of ids, special tokens spelled out; ids that no piece has are skipped.
     pub(crate) fn decode(&self, ids: &[u32]) -> String {
         self.decoder.decode(ids)
     }
 }
 
+/// Why a normalised text is none.
+const CUT: &str = "its map of characters cuts a character";
+
 fn as_text(bytes: &[u8]) -> Result<&str, String> {
-    std::str::from_utf8(bytes).map_err(|_| "its map of characters cuts a character".to_owned())
+    std::str::from_utf8(bytes).map_err(|_| CUT.to_owned())
 }
 
 fn refused(text: &str, why: String) -> TokenizerError {

@@ -15,6 +15,18 @@ pub(crate) enum SegmentAlgorithm {
     Char,
 }
 
+impl SegmentAlgorithm {
+    /// The word for it in messages.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Unigram => "Unigram",
+            Self::Bpe => "BPE",
+            Self::Word => "model of words",
+            Self::Char => "model of characters",
+        }
+    }
+}
+
 /// Pieces with their ids and kinds. One of them is the unknown piece. Of the pieces that text is cut into each spelling
 /// is there once, and of the reserved ones likewise; a spelling may be one of both, but not in a BPE.
 pub(crate) struct PieceTable<'a> {

@@ -11,6 +11,7 @@ use super::normalizer::MOST_SYMBOLS;
 use super::pieces::{PieceTable, SegmentAlgorithm};
 use super::proto::SentencePieceKind;
 use crate::file::SPACE_MARKER;
+use crate::models::piece_lattice::UnigramPieces;
 use crate::models::trie::{PieceTrie, TriePlace};
 use model::invariant::{part, text_part};
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -28,15 +29,15 @@ const NONE: u32 = u32::MAX;
 
 /// A piece of a text, or an unknown character.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PieceSpan {
-    pub(super) id: u32,
+pub(crate) struct PieceSpan {
+    pub(crate) id: u32,
     /// In bytes of the normalised text.
-    pub(super) length: usize,
+    pub(crate) length: usize,
 }
 
 /// The pieces of a model, made ready to cut texts.
-pub(super) struct Segmenter {
-    pub(super) algorithm: SegmentAlgorithm,
+pub(crate) struct Segmenter {
+    pub(crate) algorithm: SegmentAlgorithm,
     unknown: u32,
     /// Pieces that text is cut into.
     texts: PieceTrie,
@@ -54,11 +55,12 @@ pub(super) struct Segmenter {
 struct PieceRule {
     score: f32,
     is_unused: bool,
+    is_symbol: bool,
 }
 
 /// What is kept from text to text.
 #[derive(Default)]
-pub(super) struct SegmentScratch {
+pub(crate) struct SegmentScratch {
     symbols: Vec<BpeSymbol>,
     heap: BinaryHeap<BpeCandidate>,
     /// For each unused piece, how long its left half was last.
@@ -80,6 +82,7 @@ impl Segmenter {
                 _ => piece.score.unwrap_or_default() + 0.0,
             },
             is_unused: *kind == SentencePieceKind::Unused,
+            is_symbol: *kind == SentencePieceKind::UserDefined,
         });
         Self {
             algorithm: table.algorithm,
@@ -95,6 +98,11 @@ impl Segmenter {
                 _ => PieceJoints::default(),
             },
         }
+    }
+
+    /// Whether it is a Unigram's symbol of the user that the best segmentation has.
+    pub(crate) fn is_symbol(&self, piece: u32) -> bool {
+        self.rule(piece).is_symbol
     }
 
     fn rule(&self, piece: u32) -> PieceRule {
@@ -266,6 +274,17 @@ struct BpeCandidate {
     piece: u32,
 }
 
+impl BpeCandidate {
+    /// Both symbols, unless one of them was joined otherwise meanwhile.
+    fn symbols(self, symbols: &[BpeSymbol]) -> Option<(BpeSymbol, BpeSymbol)> {
+        let first = *symbols.get((u32::MAX - self.left) as usize)?;
+        let second = *symbols.get(self.right as usize)?;
+        let is_current =
+            first.length > 0 && second.length > 0 && first.length + second.length == self.length;
+        is_current.then_some((first, second))
+    }
+}
+
 /// The bits of a finite number, in the order of numbers.
 fn ordered(score: f32) -> u32 {
     let bits = score.to_bits();
@@ -274,6 +293,33 @@ fn ordered(score: f32) -> u32 {
 
 impl Segmenter {
     fn join(&self, text: &str, scratch: &mut SegmentScratch, each: &mut impl FnMut(PieceSpan)) {
+        self.lay_out(text, scratch);
+        while let Some(best) = scratch.heap.pop() {
+            self.join_pair(text, best, scratch);
+        }
+        self.give_out_symbols(text, scratch, each);
+    }
+
+    /// Cuts a part of a text by a BPE, where the joins that `is_dropped` says are not made. It is asked once for each,
+    /// in the order of joins (`Model::SampleEncode`).
+    pub(super) fn join_dropout(
+        &self,
+        text: &str,
+        scratch: &mut SegmentScratch,
+        mut is_dropped: impl FnMut() -> bool,
+        mut each: impl FnMut(PieceSpan),
+    ) {
+        self.lay_out(text, scratch);
+        while let Some(best) = scratch.heap.pop() {
+            if best.symbols(&scratch.symbols).is_some() && !is_dropped() {
+                self.join_pair(text, best, scratch);
+            }
+        }
+        self.give_out_symbols(text, scratch, &mut each);
+    }
+
+    /// The symbols of a text, and the pairs of them that may be joined.
+    fn lay_out(&self, text: &str, scratch: &mut SegmentScratch) {
         scratch.symbols.clear();
         scratch.heap.clear();
         scratch.halves.clear();
@@ -301,9 +347,14 @@ impl Segmenter {
         for right in 1..index {
             self.consider(text, right - 1, right, scratch);
         }
-        while let Some(best) = scratch.heap.pop() {
-            self.join_pair(text, best, scratch);
-        }
+    }
+
+    fn give_out_symbols(
+        &self,
+        text: &str,
+        scratch: &SegmentScratch,
+        each: &mut impl FnMut(PieceSpan),
+    ) {
         let mut at = if scratch.symbols.is_empty() { NONE } else { 0 };
         while let Some(symbol) = scratch.symbols.get(at as usize) {
             self.split_unused(text, symbol, &scratch.halves, each);
@@ -315,16 +366,7 @@ impl Segmenter {
     fn join_pair(&self, text: &str, best: BpeCandidate, scratch: &mut SegmentScratch) {
         let left = u32::MAX - best.left;
         let symbols = &mut scratch.symbols;
-        let (Some(first), Some(second)) =
-            (symbols.get(left as usize).copied(), symbols.get(best.right as usize).copied())
-        else {
-            return;
-        };
-        let is_current =
-            first.length > 0 && second.length > 0 && first.length + second.length == best.length;
-        if !is_current {
-            return;
-        }
+        let Some((first, second)) = best.symbols(symbols) else { return };
         let place = self.place_of(text, &first, &second);
         if let Some(joined) = symbols.get_mut(left as usize) {
             (joined.length, joined.next) = (best.length, second.next);
@@ -396,6 +438,27 @@ impl Segmenter {
                 each(PieceSpan { id: self.unknown, length });
             }
         }
+    }
+}
+
+impl UnigramPieces for Segmenter {
+    fn pieces_at(&self, rest: &str, mut each: impl FnMut(usize, u32, f64)) {
+        self.texts.prefixes(rest.as_bytes(), |length, id| {
+            let rule = self.rule(id);
+            if rule.is_unused {
+                return;
+            }
+            // The lattice counts characters of a user symbol, the encoder bytes.
+            let score = match rule.is_symbol {
+                true => symbol_score(text_part(rest, ..length).chars().count()),
+                false => rule.score,
+            };
+            each(length, id, f64::from(score));
+        });
+    }
+
+    fn unknown_score(&self) -> Option<f64> {
+        Some(f64::from(self.unknown_score))
     }
 }
 
@@ -471,7 +534,7 @@ fn improve(ways: &mut Vec<BestWay>, at: usize, way: BestWay) {
     }
 }
 
-/// The score of a user symbol of a Unigram, by its length in bytes.
+/// The score of a user symbol of a Unigram, by its length.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

@@ -1,0 +1,134 @@
+//! What other segmentations than the best need of the model of a `tokenizer.json`: the pieces of a Unigram with their
+//! scores, the merges of a BPE.
+
+use super::reference::model_ids;
+use crate::error::TokenizerError;
+use crate::file::write::byte_token;
+use crate::file::{ModelType, TokenizerFile};
+use crate::models::lattice::{ScoredPiece, UnigramSegmenter};
+use crate::models::piece_lattice::UnigramPieces;
+use crate::models::{MergeScratch, MergeTable};
+use serde_json::Value;
+use tokenizers::Model as _;
+use tokenizers::models::ModelWrapper;
+use tokenizers::models::unigram::Unigram;
+
+/// A model, by whether it has several segmentations of a word.
+pub(crate) enum SegmentModel {
+    Unigram(Box<LibraryUnigram>),
+    Bpe(Box<LibraryBpe>),
+    /// One that has not, and its kind.
+    Single(ModelType),
+}
+
+impl SegmentModel {
+    /// `json`: the bytes of the file that `model` is of.
+    pub(super) fn of(model: &ModelWrapper, json: &[u8]) -> Result<Self, TokenizerError> {
+        Ok(match model {
+            ModelWrapper::Unigram(unigram) => {
+                Self::Unigram(Box::new(LibraryUnigram::of(unigram, json)?))
+            }
+            ModelWrapper::BPE(_) => Self::Bpe(Box::new(LibraryBpe::of(model)?)),
+            ModelWrapper::WordPiece(_) => Self::Single(ModelType::WordPiece),
+            ModelWrapper::WordLevel(_) => Self::Single(ModelType::WordLevel),
+        })
+    }
+}
+
+/// A Unigram.
+pub(crate) struct LibraryUnigram {
+    segmenter: UnigramSegmenter,
+    unknown: Option<u32>,
+    falls_back: bool,
+}
+
+impl LibraryUnigram {
+    fn of(model: &Unigram, json: &[u8]) -> Result<Self, TokenizerError> {
+        let pieces: Vec<ScoredPiece> = model.iter().cloned().collect();
+        let file = TokenizerFile::read_tokens(json)?;
+        let unknown = file.model().get("unk_id").and_then(Value::as_u64);
+        Ok(Self {
+            segmenter: UnigramSegmenter::of(&pieces, 0),
+            unknown: unknown.and_then(|id| u32::try_from(id).ok()),
+            falls_back: model.byte_fallback(),
+        })
+    }
+
+    /// Appends the ids of a run of unknown characters: that of the piece which they are together, of their bytes, or of
+    /// the unknown token.
+    pub(crate) fn unknown_ids(&self, run: &str, ids: &mut Vec<u32>) {
+        let id = |piece: &str| self.segmenter.piece(piece);
+        let bytes = || run.bytes().map(|byte| id(&byte_token(byte))).collect::<Option<Vec<u32>>>();
+        match (id(run), self.falls_back.then(bytes).flatten()) {
+            (Some(id), _) => ids.push(id),
+            (None, Some(bytes)) => ids.extend(bytes),
+            (None, None) => ids.extend(self.unknown),
+        }
+    }
+}
+
+impl UnigramPieces for LibraryUnigram {
+    fn pieces_at(&self, rest: &str, each: impl FnMut(usize, u32, f64)) {
+        self.segmenter.pieces_at(rest, each);
+    }
+
+    fn unknown_score(&self) -> Option<f64> {
+        self.segmenter.unknown_score().filter(|_| self.unknown.is_some())
+    }
+}
+
+/// A BPE.
+pub(crate) struct LibraryBpe {
+    merges: MergeTable,
+    /// The model without merges: it gives the symbols that merging begins with.
+    unmerged: ModelWrapper,
+}
+
+impl LibraryBpe {
+    fn of(model: &ModelWrapper) -> Result<Self, TokenizerError> {
+        let (merges, unmerged) = bpe_merges(model)?;
+        Ok(Self { merges: MergeTable::new(merges), unmerged })
+    }
+
+    /// The ids of a word where merges are dropped as `is_dropped` says.
+    pub(crate) fn encode_dropout(
+        &self,
+        word: &str,
+        scratch: &mut MergeScratch,
+        is_dropped: impl FnMut() -> bool,
+    ) -> Result<Vec<u32>, TokenizerError> {
+        let mut symbols = model_ids(&self.unmerged, word)?;
+        self.merges.apply_dropout(&mut symbols, scratch, is_dropped);
+        Ok(symbols)
+    }
+}
+
+/// Merges (left, right, id), best first.
+type RankedMerges = Vec<(u32, u32, u32)>;
+
+/// The merges of a BPE, and the model without them: it gives the symbols that merging begins with. The model's own
+/// serialisation is the one way to its merges.
+pub(crate) fn bpe_merges(
+    model: &ModelWrapper,
+) -> Result<(RankedMerges, ModelWrapper), TokenizerError> {
+    let unreadable = |error: serde_json::Error| TokenizerError::Load(error.into());
+    let mut value = serde_json::to_value(model).map_err(unreadable)?;
+    let merges = value.get_mut("merges").map(Value::take).unwrap_or_default();
+    if let Value::Object(model) = &mut value {
+        model.insert("merges".to_owned(), Value::Array(Vec::new()));
+        // A word of the vocabulary would be taken whole.
+        model.insert("ignore_merges".to_owned(), Value::Bool(false));
+    }
+    let unmerged: ModelWrapper = serde_json::from_value(value).map_err(unreadable)?;
+    let pairs: Vec<(String, String)> = serde_json::from_value(merges).map_err(unreadable)?;
+    let prefix = match model {
+        ModelWrapper::BPE(bpe) => bpe.continuing_subword_prefix.as_deref().unwrap_or_default(),
+        _ => "",
+    };
+    let ranked = pairs.iter().filter_map(|(left, right)| {
+        let rest = right.strip_prefix(prefix).unwrap_or(right);
+        let made = model.token_to_id(&format!("{left}{rest}"))?;
+        Some((model.token_to_id(left)?, model.token_to_id(right)?, made))
+    });
+    Ok((ranked.collect(), unmerged))
+}
