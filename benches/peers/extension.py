@@ -3,7 +3,8 @@
     venv/bin/python benches/peers/extension.py BASE.json EXTENDED.json MAP.safetensors MAP.jsonl
         [--texts FILE.jsonl[.zst]]... [--limit N]
 
-Needs corpusdb, tokenizers, transformers, torch, safetensors, zstandard (compared with 0.23.3, 5.23.0, 2.15.0, 0.8.0, 0.25.0).
+Needs corpusdb, tokenizers, transformers, torch, safetensors, zstandard (compared with 0.23.3, 5.24.0, 2.15.0, 0.8.0,
+0.25.0).
 
 1. Both files are loaded by transformers. Every old token has its old id, every new one the id of the map.
 2. Every document of the texts is encoded by both. Which are affected is told here anew, from the merges alone and the

@@ -3,12 +3,15 @@
 use super::KernelResult;
 use crate::blocking::run_detached;
 use crate::error::named;
+use corpusdb::Recipe;
 use corpusdb::epoch::torch::Generator;
 use corpusdb::epoch::{SegmentArrays, pack_lengths};
-use corpusdb::{Error, Recipe};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use std::borrow::Cow;
+
+/// Indices, and the state of the generator behind them.
+type OrderAndState = (Vec<u64>, Option<Cow<'static, [u8]>>);
 
 /// Row offsets, documents, starts and stops.
 type SegmentColumns<'py> = [Bound<'py, PyArray1<i64>>; 4];
@@ -23,7 +26,7 @@ pub(crate) fn kernel_length_grouped<'py>(
     mega_batch_mult: Option<i64>,
     seed: u64,
     state: Option<Vec<u8>>,
-) -> PyResult<(Vec<u64>, Option<Cow<'static, [u8]>>)> {
+) -> PyResult<OrderAndState> {
     let lengths = read(py, &lengths)?;
     let count = |name: &str, value: i64| {
         let why = || format!("`{name}` is {value}; give a whole number of at least 1");
@@ -55,7 +58,7 @@ pub(crate) fn kernel_pack<'py>(
     let lengths = read(py, &lengths)?;
     let SegmentArrays { row_offsets, documents, starts, stops } =
         run_detached(py, None, move |_| {
-            let recipe = Recipe::parse(&recipe).map_err(Error::from)?;
+            let recipe = Recipe::parse(&recipe)?;
             Ok(pack_lengths(&lengths, &recipe.pack)?)
         })?;
     Ok([row_offsets, documents, starts, stops].map(|column| column.into_pyarray(py)))

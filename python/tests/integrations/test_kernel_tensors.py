@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader, Sampler
+from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
 import corpusdb
@@ -159,6 +160,30 @@ def test_gradients_flow_through_both_ways() -> None:
     assert torch.autograd.gradcheck(there, hidden) and torch.autograd.gradcheck(and_back, hidden)
     and_back(hidden).sum().backward()
     assert hidden.grad is not None and torch.equal(hidden.grad, 2 * hidden.detach() * mask[..., None])
+
+
+def test_a_model_gives_the_same_without_pads() -> None:
+    """The test of verl that the article on padding prints: four prompts with pads left and right, of 128 tokens."""
+    torch.manual_seed(4)
+    config = LlamaConfig(vocab_size=97, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+                         num_key_value_heads=2, max_position_embeddings=256)
+    model = LlamaForCausalLM(config).eval()
+    ids = torch.randint(0, 97, (4, 128))
+    left, right = torch.randint(0, 13, (4, 1)), torch.randint(64, 103, (4, 1))
+    mask = ((torch.arange(128) >= left) & (torch.arange(128) < left + right)).to(torch.int64)
+    packed = kernel.unpad(mask, ids)
+    assert packed.cu_seqlens.diff().tolist() == right.flatten().tolist()
+    with torch.no_grad():
+        alone = model(ids, attention_mask=mask, position_ids=packed.padded_position_ids, use_cache=False).logits
+        logits = model(packed.aligned[0][None], position_ids=packed.position_ids[None], use_cache=False).logits[0]
+    torch.testing.assert_close(logits, kernel.unpad(mask, alone).aligned[0], atol=1e-5, rtol=1e-4)
+    # Log-probabilities of the tokens, and their mean over what is no pad.
+    targets = mask[:, 1:].bool() & mask[:, :-1].bool()
+    padded = kernel.repad(logits, packed.indices, mask.shape)
+    ours, theirs = (
+        of.log_softmax(-1)[:, :-1].gather(2, ids[:, 1:, None])[..., 0][targets].mean() for of in (padded, alone)
+    )
+    torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-5)
 
 
 def test_arrays_beside_a_tensor_stay_arrays() -> None:

@@ -8,7 +8,7 @@ use model::DocId;
 use model::invariant::at;
 
 /// Rows as lists of segments, end to end: row `r` has the segments from `row_offsets[r]` to before `row_offsets[r + 1]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentArrays {
     /// Where each row begins among the segments, leading 0; one more than there are rows.
     pub row_offsets: Vec<i64>,
@@ -118,7 +118,7 @@ fn best_fit(lengths: &[u32], policy: &PackPolicy) -> Result<SegmentArrays, Epoch
 
 impl SegmentArrays {
     fn new() -> Self {
-        Self { row_offsets: vec![0], ..Self::default() }
+        Self { row_offsets: vec![0], documents: Vec::new(), starts: Vec::new(), stops: Vec::new() }
     }
 
     /// Adds a segment to the row under way.
