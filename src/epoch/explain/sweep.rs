@@ -78,7 +78,7 @@ pub fn sweep_multipliers(
     refuse_ungrouped(plan, "sweep")?;
     let opened = OpenPlan::open(corpora, planned, OpenPurpose::Count, interrupt)?;
     let marks = EpochIndex::first_with_rows(&opened, &BatchSampler::of(plan), interrupt)?;
-    let (rows, epoch_rows) = SweptRows::of(&opened, &marks, interrupt)?;
+    let (rows, epoch_rows) = SweepRows::of(&opened, &marks, interrupt)?;
     let grouped = plan.recipe.order.length_grouped.unwrap_or_default();
     let own = match (grouped.window, rows.reproduced) {
         (Some(SortWindow::Epoch), _) => None,
@@ -105,7 +105,7 @@ pub fn sweep_multipliers(
 }
 
 /// Rows of an epoch that are dealt to batches; they are named by their numbers.
-struct SweptRows {
+struct SweepRows {
     /// The tokens of each: as they come, or in the order of documents where a sampler is reproduced.
     lengths: Vec<u32>,
     epoch: u64,
@@ -116,9 +116,9 @@ struct SweptRows {
 }
 
 /// Rows in batches, mega-batch by mega-batch.
-type DealtRows = Vec<Vec<Vec<u64>>>;
+type RowDeal = Vec<Vec<Vec<u64>>>;
 
-impl SweptRows {
+impl SweepRows {
     /// Those of the epoch of `marks`, and how many it has in all.
     fn of(
         opened: &OpenPlan,
@@ -189,7 +189,7 @@ impl SweptRows {
         plan: &PlanHeader,
         multiplier: Option<u32>,
         later: u64,
-    ) -> Result<DealtRows, EpochError> {
+    ) -> Result<RowDeal, EpochError> {
         let count = self.count();
         let mega_batch = self.mega_batch(plan, multiplier).clamp(1, count.max(1));
         let rows = match self.reproduced {
@@ -244,8 +244,8 @@ impl SweptRows {
 }
 
 /// Spearman's rank correlation of the places that two orders give to the same rows.
-fn rank_correlation(one: &DealtRows, other: &DealtRows) -> f64 {
-    let rows = |of: &DealtRows| of.iter().flatten().flatten().copied().collect::<Vec<u64>>();
+fn rank_correlation(one: &RowDeal, other: &RowDeal) -> f64 {
+    let rows = |of: &RowDeal| of.iter().flatten().flatten().copied().collect::<Vec<u64>>();
     let (one, other) = (rows(one), rows(other));
     let mut places = vec![0_u64; one.len()];
     for (place, row) in (0..).zip(&one) {
@@ -263,7 +263,7 @@ fn rank_correlation(one: &DealtRows, other: &DealtRows) -> f64 {
 
 /// The share of the bits of a random deal of rows to batches that sorting within mega-batches leaves random; rows of one
 /// `kind` are not told apart by it.
-fn randomness(dealt: &DealtRows, kind: impl Fn(u64) -> u32) -> f64 {
+fn randomness(dealt: &RowDeal, kind: impl Fn(u64) -> u32) -> f64 {
     // The logarithm of the number of orders of rows that differ in nothing but the order of those of a kind.
     let alike = |rows: &mut Vec<u32>| -> f64 {
         rows.sort_unstable();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     /// The rows of an order in sorted mega-batches of `multiplier` batches of `batch` rows.
-    fn deal(order: &[u64], lengths: &[u32], batch: usize, multiplier: usize) -> DealtRows {
+    fn deal(order: &[u64], lengths: &[u32], batch: usize, multiplier: usize) -> RowDeal {
         let mega_batch = |rows: &[u64]| {
             let mut rows = rows.to_vec();
             rows.sort_by_key(|row| std::cmp::Reverse(lengths[*row as usize]));
@@ -347,7 +347,7 @@ mod tests {
     /// The bits that say in which batch each row is, where every order of rows is as likely.
     fn entropy(lengths: &[u32], batch: usize, multiplier: usize) -> f64 {
         let orders = orders(lengths.len() as u64);
-        let mut deals = BTreeMap::<DealtRows, u32>::new();
+        let mut deals = BTreeMap::<RowDeal, u32>::new();
         for order in &orders {
             let mut dealt = deal(order, lengths, batch, multiplier);
             dealt.iter_mut().flatten().for_each(|batch| batch.sort_unstable());
