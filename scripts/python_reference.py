@@ -9,7 +9,7 @@ import inspect
 import textwrap
 
 import corpusdb
-from corpusdb import _reports, errors, kernel
+from corpusdb import _reports, errors, kernel, reports
 
 COLUMNS = 118
 
@@ -100,15 +100,15 @@ def of_class(name, what):
 
 
 def report_fields():
-    """By class of `_reports.py`, its fields: name, type, text."""
+    """By class of `_reports.py` and `reports.py`, its fields: name, type, text."""
     found = {}
-    for part in ast.parse(inspect.getsource(_reports)).body:
+    for part in [part for module in (_reports, reports) for part in ast.parse(inspect.getsource(module)).body]:
         if isinstance(part, ast.ClassDef):
-            fields = found[part.name] = []
             for one, behind in zip(part.body, [*part.body[1:], None]):
                 if isinstance(one, ast.AnnAssign):
                     says = behind.value.value if isinstance(behind, ast.Expr) else ""
-                    fields.append((one.target.id, ast.unparse(one.annotation), " ".join(says.split())))
+                    field = one.target.id, ast.unparse(one.annotation), " ".join(says.split())
+                    found.setdefault(part.name, []).append(field)
     return found
 
 

@@ -63,30 +63,43 @@ class Explanation(_reports.Explanation):
 class LoaderBenchmark(Report):
     """What a loader gives: measured by taking batches, but for the tokens of ranks and the loss, which need no clock."""
 
-    #: The steps that were taken: fewer than asked for, if the epoch has no more.
     steps: int
-    #: The seconds that each step of the consumer was simulated to take.
+    """The steps that were taken: fewer than asked for, if the epoch has no more."""
+
     step_seconds: float
-    #: Seconds until the first batch came, with opening.
+    """The seconds that each step of the consumer was simulated to take."""
+
     first_batch_seconds: float
-    #: Seconds from then on to the end of the last step.
+    """Seconds until the first batch came, with opening."""
+
     seconds: float
-    #: Real tokens of the steps on this rank.
+    """Seconds from then on to the end of the last step."""
+
     tokens: int
-    #: Real tokens of the steps behind the first one, by `seconds`. None if there was one step.
+    """Real tokens of the steps on this rank."""
+
     tokens_per_second: float | None
-    #: The share of `seconds` in which the consumer waited for a batch. None if there was one step.
+    """Real tokens of the steps behind the first one, by `seconds`. None if there was one step."""
+
     wait_share: float | None
-    #: The share of the places of the batches that are real tokens.
+    """The share of `seconds` in which the consumer waited for a batch. None if there was one step."""
+
     fill: float | None
-    #: Real tokens of the steps on each rank, as the plan has them.
+    """The share of the places of the batches that are real tokens."""
+
     rank_tokens: list[int]
-    #: How much more tokens the rank with most has than the one with fewest: 0.05 is 5 %. None if a rank has none.
+    """Real tokens of the steps on each rank, as the plan has them."""
+
     rank_spread: float | None
-    #: How many ids the tokenizer has.
+    """How many more tokens the rank with most has than the one with fewest, as a share of these: 0.05 is 5 %. None if a
+    rank has none.
+    """
+
     vocabulary: int
-    #: ln of that: the loss of a model that knows nothing, from which a new one starts.
+    """How many ids the tokenizer has."""
+
     expected_loss: float
+    """ln of that: the loss of a model that knows nothing, from which a new one starts."""
 
 
 class NothingAdded(_reports.NothingAdded):

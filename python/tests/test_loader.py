@@ -101,7 +101,7 @@ def test_a_benchmark_leaves_the_loader_where_it_stands(packed: Plan) -> None:
 @pytest.mark.parametrize("options", [{"as_": "arrow"}, {"views": ["labels"]}, {"ids": "uint16"}, {"endless": True}])
 def test_a_benchmark_measures_batches_of_any_form(packed: Plan, options: dict[str, Any]) -> None:
     found = packed.loader(**{"as_": "numpy", "rank": 0, "world": 1, **options}).benchmark(steps=4)
-    assert found.steps == 4 and found.fill is not None and 0.9 < found.fill <= 1.0
+    assert found.steps == 4 and found.fill is not None and 0.5 < found.fill <= 1.0
 
 
 def test_a_benchmark_says_the_loss_of_a_new_model(packed: Plan) -> None:
