@@ -68,9 +68,9 @@ mod tests {
     fn the_best_kept_one_explains_a_removal() {
         let mut set = IndependentSet::default();
         let overlap = |shared| Overlap { shared, left: 10, right: 10 };
+        let seen = |other: usize| overlap(u32::try_from(other).unwrap());
         let mut decide = |is_open, similar: &[usize]| {
-            let similar =
-                similar.iter().map(|one| Ok::<_, Infallible>((*one, overlap(*one as u32))));
+            let similar = similar.iter().map(|one| Ok::<_, Infallible>((*one, seen(*one))));
             set.decide(is_open, similar).unwrap()
         };
         assert_eq!(decide(false, &[]), MemberDecision::Kept);
