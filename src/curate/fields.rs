@@ -3,7 +3,7 @@
 //! Commits can be interrupted between, and none leaves a half-filled field visible.
 
 use super::commits::CommitLoop;
-use super::perplexity::PerplexityModel;
+use super::perplexity_model::PerplexityModel;
 use super::redo::unstorable;
 use super::tokenizers::{in_use, listed, load_to_write};
 use crate::corpus::CorpusWriter;

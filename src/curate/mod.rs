@@ -37,7 +37,8 @@
 //! * `erase`: purge documents, and prove it
 //! * `rejects`: forget records that could not be read
 //! * `rename` a source, with all that is hashed with its name
-//! * `fields` that are declared, computed and given up later; `perplexity`: those of n-gram models of the stored ids
+//! * `fields` that are declared, computed and given up later; `perplexity`: those of n-gram models of the stored ids,
+//!   of which `perplexity_model` says what they counted
 //! * `signals`: scores of texts, stored as fields; `contaminate`: suites of evaluation items, searched for in what is
 //!   stored, and what people decide about these
 //! * `tokenizers` of a corpus, found, loaded, registered and dropped; `encode`: token ids of one that came after the
@@ -57,6 +58,7 @@ mod erase;
 mod fields;
 mod log;
 mod perplexity;
+mod perplexity_model;
 mod redo;
 mod refingerprint;
 mod rejects;
@@ -93,7 +95,8 @@ pub(crate) use erase::{
 pub(crate) use fields::drop_field;
 pub use fields::{ComputedField, FieldReport, NewField};
 pub use log::LogEntry;
-pub use perplexity::{PerplexityField, PerplexityModel};
+pub use perplexity::PerplexityField;
+pub use perplexity_model::PerplexityModel;
 pub use redo::{RedoReport, RedoSource};
 pub use rejects::{DropRejectsReport, RejectSelection};
 pub(crate) use remove::{BlocksBefore, block_as_before, remove, restore};

@@ -4,6 +4,7 @@
 //! `surprisal` are; [`KneserNey`] says what it is. It is not stored: computing again gives the same values.
 
 use super::fields::{ComputedField, FieldReport, FieldValues};
+use super::perplexity_model::PerplexityModel;
 use super::sample::for_each_block;
 use super::tokenizers::find;
 use crate::corpus::CorpusWriter;
@@ -11,7 +12,6 @@ use crate::decide::LoadedTokenizer;
 use crate::query::Computed;
 use model::{Context, Error, ErrorKind, FieldKind, Hint, TokenizerId};
 use roaring::RoaringTreemap;
-use serde::Serialize;
 use std::path::Path;
 use store::{StoreWriter, View, system_fields};
 use tokenizer::{KneserNey, NgramCounts};
@@ -57,75 +57,15 @@ impl PerplexityField {
 const BY_SOURCE: &str = "by source";
 const TOGETHER: &str = "together";
 
-/// An n-gram model whose documents have perplexities by it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct PerplexityModel {
-    /// The source of its documents; absent where it is over all of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
-    /// Kept documents that it counted and scored; those without tokens have no perplexity.
-    pub documents: u64,
-    /// Their tokens.
-    pub tokens: u64,
-    /// Tokens that are distinct.
-    pub vocabulary: u64,
-    /// N-grams that are distinct, for each order from 1 on; the end of a document counts as a token.
-    pub ngrams: Vec<u64>,
-    /// What is taken from counts of 1, of 2, and of 3 and more, for each order.
-    pub discounts: Vec<[f64; 3]>,
-    /// Orders whose discounts are 0.5, 1 and 1.5, since there are too few n-grams to estimate them.
-    pub fallback_orders: Vec<usize>,
-    /// The least perplexity that 5 percent of the documents do not exceed.
-    pub p5: f64,
-    /// Likewise for 25 percent.
-    pub p25: f64,
-    /// Likewise for 50 percent: the median.
-    pub p50: f64,
-    /// Likewise for 75 percent.
-    pub p75: f64,
-    /// Likewise for 95 percent.
-    pub p95: f64,
-}
-
-impl PerplexityModel {
-    /// What a model counted, with the perplexities of its documents in any order.
-    fn new(source: Option<String>, counts: NgramCounts, mut perplexities: Vec<f64>) -> Self {
-        perplexities.sort_unstable_by(f64::total_cmp);
-        let quantile = |percent: usize| {
-            let rank = (perplexities.len() * percent).div_ceil(100).saturating_sub(1);
-            perplexities.get(rank).copied().unwrap_or(f64::NAN)
-        };
-        let [p5, p25, p50, p75, p95] = [5, 25, 50, 75, 95].map(quantile);
-        let NgramCounts { documents, tokens, vocabulary, .. } = counts;
-        let NgramCounts { ngrams, discounts, fallback_orders, .. } = counts;
-        Self {
-            source,
-            documents,
-            tokens,
-            vocabulary,
-            ngrams,
-            discounts,
-            fallback_orders,
-            p5,
-            p25,
-            p50,
-            p75,
-            p95,
-        }
-    }
-}
-
 impl CorpusWriter {
-    /// Stores the perplexity of each kept document by an n-gram model of the stored ids as a field of numbers, declaring
-    /// it when it is not. A document without tokens, and one that is not kept, has none. Ingests give it no values: the
-    /// same call computes all of them again.
+    /// Stores the perplexity of each kept document by an n-gram model of the stored ids as a field of numbers, and
+    /// declares it when it is not. A document without tokens, and one that is not kept, has none. Ingests give it no
+    /// values: the same call computes all of them again.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown); [`Error`] for an order that there is not,
-    /// a field that is something else, too little memory, or after an interrupt: earlier commits stay, and the same
-    /// call continues.
+    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown); [`Error`] for an order that there is
+    /// not, a field that is something else, too little memory, or after an interrupt: earlier commits stay, and the
+    /// same call continues.
     pub fn compute_perplexity(
         &mut self,
         field: &PerplexityField,

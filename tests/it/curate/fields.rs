@@ -328,7 +328,7 @@ corpusdb_test!(perplexities_are_those_of_a_model_a_source, |scratch| {
 corpusdb_test!(a_curriculum_goes_by_perplexity, |scratch| {
     let corpus = corpus_with_ids(&scratch);
     field(&corpus, "compute", &["ppl", "--perplexity", "own", "--order", "2"]);
-    let recipe = "version = 1\n[select]\nmin_tokens = 1\n[tokenizer]\nname = \"own\"\n[order]\nkind = \"curriculum\"\ncurriculum = { by = \"ppl\", strata = 4 }\n[pack]\nkind = \"greedy\"\nlength = 64\n";
+    let recipe = "version = 1\n[select]\nmin_tokens = 1\n[tokenizer]\nname = \"own\"\n[order]\nkind = \"curriculum\"\ncurriculum = { by = \"ppl\", strata = 4 }\n[pack]\nlength = 64\n";
     let recipe = scratch.write("recipe.toml", recipe);
     corpusdb(&["epoch", "plan", &corpus, &recipe]).good();
 });

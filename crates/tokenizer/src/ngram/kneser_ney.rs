@@ -1,9 +1,9 @@
 //! Estimates interpolated modified Kneser-Ney and scores the documents it has counted, by two sorts of their tokens.
 //!
-//! A token is a record of its n-gram, read backwards from itself. In the order of these (`suffixes`) the n-grams of each
-//! order stand together, and within them their extensions to the left: that gives the counts, which for all but the
-//! highest order, and but for n-grams from the beginning of a document, are numbers of extensions. In the order of what
-//! stands before the token (`contexts`) the n-grams of one context stand together for each order: that gives the
+//! A token is a record of its n-gram, read backwards from itself. In the order of these (`suffixes`) the n-grams of
+//! each order stand together, and within them their extensions to the left: that gives the counts, which for all but
+//! the highest order, and but for n-grams from the beginning of a document, are numbers of extensions. In the order of
+//! what stands before the token (`contexts`) the n-grams of one context stand together for each order: that gives the
 //! denominators and the weights of the lower orders. So each token has all that its probability needs beside it. Each
 //! order is read twice: once to count groups, once to give their counts to the tokens in them.
 

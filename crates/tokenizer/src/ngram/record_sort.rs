@@ -1,4 +1,4 @@
-//! Sorts records of a fixed number of words within bounded memory: sorted runs in a scratch file, merged as they are read.
+//! Sorts records of a fixed number of words within bounded memory: runs in a scratch file, merged as they are read.
 
 use super::record_file::{READ_BYTES, RecordFile, RunReader};
 use model::Error;
