@@ -34,9 +34,9 @@ pub mod analyse {
     #[doc(inline)]
     pub use tokenizer::analyse::{
         AnalysedTokenizer, AnalysisCase, AnalysisCaseKind, AnalysisReport, AnalysisTally,
-        CensusRow, CostlyDocument, CoveredShare, CurvePoint, DigitRun, GroupMetrics, Knee,
-        ListedToken, MergeCounts, PretokenCounter, PretokenTable, RankedCount, ReachClass,
-        ReachRow, SizePrice, TextCounts, TextWords, TokenLengthBin, TokenizerAnalysis,
-        VocabularyCensus, VocabularyCurve, VocabularyUse,
+        BaselineTally, CensusRow, CostlyDocument, CoveredShare, CurvePoint, DigitRun,
+        GranularityBaseline, GroupMetrics, Knee, ListedToken, MergeCounts, PretokenCounter,
+        PretokenTable, RankedCount, ReachClass, ReachRow, SizePrice, TextCounts, TextWords,
+        TokenLengthBin, TokenizerAnalysis, VocabularyCensus, VocabularyCurve, VocabularyUse,
     };
 }

@@ -133,6 +133,8 @@ def test_a_tokenizer_is_checked_analysed_and_exported(db: corpusdb.Corpus, tmp_p
     assert check and check.other_ids is None and len(check.check.cases) > 5
     report = db.tokenizers.analyse("own", by="source", html=tmp_path / "own.html", sample_bytes="1MiB")
     assert report.documents == 40 and report.tokenizers[0].name == "own"
+    assert [one.name for one in report.baselines] == ["words", "characters", "bytes"]
+    assert report.baselines[2].tokens == report.bytes
     assert (tmp_path / "own.html").read_text().startswith("<!")
     db.tokenizers.export("own", tmp_path / "tokenizer.json")
     assert json.loads((tmp_path / "tokenizer.json").read_text())["model"]["type"] == "BPE"

@@ -12,7 +12,10 @@ use roaring::RoaringTreemap;
 use store::View;
 use tokenizer::{
     Encoder, PretokenCounter, TokenizerError, TrainOptions,
-    analyse::{AnalysedTokenizer, AnalysisReport, AnalysisTally, TextWords, TokenizerAnalysis},
+    analyse::{
+        AnalysedTokenizer, AnalysisReport, AnalysisTally, BaselineTally, TextWords,
+        TokenizerAnalysis,
+    },
 };
 
 /// Documents counted as one piece of parallel work. Fixed, so that the pieces are the same for any
@@ -133,30 +136,18 @@ pub fn analyse(
         subjects.push((loaded, subject, counter.transpose()?));
     }
     let scan = AnalysisScan { view, groups: &groups, subjects: &subjects };
-    let mut total = scan.empty();
     progress.begin("analysing", Some(sample.documents.len()));
-    let mut done = 0;
-    for_each_block(&sample.documents, |block, members| {
-        let of = groups.of_block(view, block, members)?;
-        let work: Vec<(DocId, usize)> = members.iter().copied().zip(of).collect();
-        for round in work.chunks(PIECE * ROUND) {
-            interrupt.check()?;
-            let counted = round
-                .par_chunks(PIECE)
-                .map(|piece| scan.count(piece))
-                .try_reduce_with(|a, b| Ok(merge(a, b)));
-            if let Some(counted) = counted {
-                let before = std::mem::replace(&mut total, scan.empty());
-                total = merge(before, counted?);
-            }
-            done += round.len() as u64;
-            progress.advance(done);
-        }
-        Ok(())
-    })?;
+    let merge = SampleCounts::merge;
+    let total = count_pieces(
+        (view, &sample.documents, &groups),
+        context,
+        || scan.empty(),
+        |piece| scan.count(piece),
+        merge,
+    )?;
     progress.begin("vocabularies", Some(subjects.len() as u64));
     let mut analyses: Vec<TokenizerAnalysis> = Vec::new();
-    for ((loaded, subject, _), counted) in subjects.iter().zip(total) {
+    for ((loaded, subject, _), counted) in subjects.iter().zip(total.tokenizers) {
         let table = counted.counter.map(PretokenCounter::finish).unwrap_or_default();
         let curve = subject.curve(&groups.names, &table, options.embedding_width, context)?;
         interrupt.check()?;
@@ -165,7 +156,56 @@ pub fn analyse(
     }
     let drawn_from = (selected.len(), sample.of_bytes);
     let reference = options.reference_among(tokenizers.first().map(|first| first.name.as_str()));
-    Ok(AnalysisReport::new(options.by.name(), reference, drawn_from, analyses))
+    let report = AnalysisReport::new(options.by.name(), reference, drawn_from, analyses);
+    Ok(report.beside(total.baselines))
+}
+
+/// Counts documents, each with its group, piece by piece on all threads. The pieces are the same for any number of
+/// threads.
+pub(super) fn count_pieces<T: Send>(
+    (view, documents, groups): (&View, &RoaringTreemap, &TextGroups),
+    context: &Context<'_>,
+    empty: impl Fn() -> T,
+    count: impl Fn(&[(DocId, usize)]) -> Result<T, Error> + Sync,
+    merge: impl Fn(T, T) -> T + Sync,
+) -> Result<T, Error> {
+    let (mut total, mut done) = (empty(), 0);
+    for_each_block(documents, |block, members| {
+        let of = groups.of_block(view, block, members)?;
+        let work: Vec<(DocId, usize)> = members.iter().copied().zip(of).collect();
+        for round in work.chunks(PIECE * ROUND) {
+            context.check_interrupt()?;
+            let counted = round
+                .par_chunks(PIECE)
+                .map(|piece| count(piece))
+                .try_reduce_with(|a, b| Ok(merge(a, b)));
+            if let Some(counted) = counted {
+                let before = std::mem::replace(&mut total, empty());
+                total = merge(before, counted?);
+            }
+            done += round.len() as u64;
+            context.progress.advance(done);
+        }
+        Ok(())
+    })?;
+    Ok(total)
+}
+
+/// The stored ids of a document, or where there are none those of its text, into `ids`.
+pub(super) fn ids_of(
+    view: &View,
+    loaded: &LoadedTokenizer,
+    encoder: &mut Encoder<'_>,
+    document: DocId,
+    text: &str,
+    ids: &mut Vec<u32>,
+) -> Result<(), Error> {
+    ids.clear();
+    if !view.tokens(loaded.id, document, ids)? {
+        let form = view.text_form(document)?;
+        *ids = encode_text(encoder, text, form.as_ref(), loaded.mask_rule)?.ids;
+    }
+    Ok(())
 }
 
 /// The options that the tokenizer was trained by, if it was trained here; or why it cannot be trained so again.
@@ -198,16 +238,21 @@ struct TokenizerCounts<'s> {
     counter: Option<PretokenCounter>,
 }
 
-fn merge<'s>(
-    ours: Vec<TokenizerCounts<'s>>,
-    theirs: Vec<TokenizerCounts<'s>>,
-) -> Vec<TokenizerCounts<'s>> {
-    let both = ours.into_iter().zip(theirs);
-    let merged = both.map(|(ours, theirs)| TokenizerCounts {
-        tally: ours.tally.merge(&theirs.tally),
-        counter: ours.counter.zip(theirs.counter).map(|(ours, theirs)| ours.merge(theirs)),
-    });
-    merged.collect()
+/// The counts of some documents.
+struct SampleCounts<'s> {
+    tokenizers: Vec<TokenizerCounts<'s>>,
+    baselines: BaselineTally,
+}
+
+impl SampleCounts<'_> {
+    fn merge(self, other: Self) -> Self {
+        let both = self.tokenizers.into_iter().zip(other.tokenizers);
+        let merged = both.map(|(ours, theirs)| TokenizerCounts {
+            tally: ours.tally.merge(&theirs.tally),
+            counter: ours.counter.zip(theirs.counter).map(|(ours, theirs)| ours.merge(theirs)),
+        });
+        Self { tokenizers: merged.collect(), baselines: self.baselines.merge(other.baselines) }
+    }
 }
 
 struct AnalysisScan<'a> {
@@ -217,15 +262,18 @@ struct AnalysisScan<'a> {
 }
 
 impl<'a> AnalysisScan<'a> {
-    fn empty(&self) -> Vec<TokenizerCounts<'a>> {
+    fn empty(&self) -> SampleCounts<'a> {
         let one = |(_, subject, counter): &'a AnalysisTarget<'a>| TokenizerCounts {
             tally: AnalysisTally::new(subject, self.groups.names.len()),
             counter: counter.as_ref().map(PretokenCounter::empty_like),
         };
-        self.subjects.iter().map(one).collect()
+        SampleCounts {
+            tokenizers: self.subjects.iter().map(one).collect(),
+            baselines: BaselineTally::new(PretokenCounter::DEFAULT_LIMIT),
+        }
     }
 
-    fn count(&self, piece: &[(DocId, usize)]) -> Result<Vec<TokenizerCounts<'a>>, Error> {
+    fn count(&self, piece: &[(DocId, usize)]) -> Result<SampleCounts<'a>, Error> {
         let mut counted = self.empty();
         let mut encoders: Vec<Encoder<'_>> =
             self.subjects.iter().map(|(loaded, ..)| loaded.tokenizer.encoder()).collect();
@@ -233,13 +281,10 @@ impl<'a> AnalysisScan<'a> {
         for (document, group) in piece {
             let text = self.view.text(*document)?;
             let words = TextWords::new(&text)?;
-            let each = self.subjects.iter().zip(&mut counted).zip(&mut encoders);
+            counted.baselines.add_text(&words);
+            let each = self.subjects.iter().zip(&mut counted.tokenizers).zip(&mut encoders);
             for (((loaded, ..), counted), encoder) in each {
-                ids.clear();
-                if !self.view.tokens(loaded.id, *document, &mut ids)? {
-                    let form = self.view.text_form(*document)?;
-                    ids = encode_text(encoder, &text, form.as_ref(), loaded.mask_rule)?.ids;
-                }
+                ids_of(self.view, loaded, encoder, *document, &text, &mut ids)?;
                 counted.tally.add_text(*group, &words, &ids)?;
                 counted.tally.note(document.0, &text, ids.len());
                 if let Some(counter) = &mut counted.counter {

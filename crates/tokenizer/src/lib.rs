@@ -18,6 +18,7 @@ mod error;
 mod extend;
 mod file;
 mod models;
+mod sampled;
 mod sentencepiece;
 mod train;
 mod vocabulary;

@@ -63,11 +63,21 @@ impl Report for AnalysisReport {
             size(self.bytes),
             size(self.selected_bytes)
         ));
-        let row = |analysis: &TokenizerAnalysis| cells(&analysis.name, &analysis.total);
+        let row = |name: &str, ids: Option<u64>, total: &GroupMetrics| {
+            let mut row = cells(name, total);
+            row.push(decimals(total.compression_ratio));
+            row.push(decimals(total.tokens_per_document));
+            row.push(ids.map_or("-".to_owned(), number));
+            row
+        };
         let relative = format!("length / {}", self.reference);
         let mut head = head("tokenizer");
-        head.push(&relative);
-        out.table(&head, self.tokenizers.iter().map(row));
+        head.extend([&relative, "compression", "tokens/text", "ids"]);
+        let tokenizers = self.tokenizers.iter();
+        let tokenizers = tokenizers.map(|of| row(&of.name, Some(of.ids), &of.total));
+        let baselines = self.baselines.iter();
+        let baselines = baselines.map(|of| row(&format!("({})", of.total.name), of.ids, &of.total));
+        out.table(&head, tokenizers.chain(baselines));
         for analysis in &self.tokenizers {
             out.line("");
             print_tokenizer(analysis, out);

@@ -492,6 +492,16 @@ corpusdb_test!(analysis_counts_stored_texts_on_a_page, TokenizerCorpus::crawl(80
         .json();
         assert_eq!(report["tokenizers"][at]["total"]["tokens"], counted["n"]);
     }
+    // What each granularity costs, by the columns of the same documents.
+    let sums = "SELECT sum(bytes) AS bytes, count(*) AS n FROM documents WHERE kept";
+    let sums = corpusdb(&["sql", &place.corpus, sums, "--json"]).good().json();
+    let [words, characters, bytes] = &report["baselines"].as_array().unwrap()[..] else {
+        panic!("three: {}", report["baselines"])
+    };
+    assert_eq!((&words["name"], &words["fertility"]), (&json!("words"), &json!(1.0)));
+    assert_eq!(characters["tokens"], report["tokenizers"][0]["total"]["characters"]);
+    assert_eq!((&bytes["tokens"], &bytes["documents"]), (&sums["bytes"], &sums["n"]));
+    assert_eq!(bytes["compression_ratio"], json!(0.5));
     for tokenizer in report["tokenizers"].as_array().unwrap() {
         let curve = &tokenizer["curve"];
         assert_eq!(curve["confirmed"], true);
@@ -502,7 +512,12 @@ corpusdb_test!(analysis_counts_stored_texts_on_a_page, TokenizerCorpus::crawl(80
     }
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<svg") && !page.contains("<script src") && !page.contains("http"));
-    place.tokenizer("analyse", &["a"]).good();
+    let told = place.tokenizer("analyse", &["a"]).good();
+    assert!(
+        told.stdout.contains("(words)") && told.stdout.contains("compression"),
+        "{}",
+        told.stdout
+    );
     place.tokenizer("analyse", &["a", "nobody"]).fails(&["`nobody`"]);
     place.tokenizer("analyse", &["a", "--reference", "b"]).fails(&["`b`"]);
     place.tokenizer("analyse", &["a", "--where", "false"]).fails(&["nothing to analyse"]);

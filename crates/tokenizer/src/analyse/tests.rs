@@ -454,3 +454,41 @@ proptest! {
         prop_assert_eq!(places, wide);
     }
 }
+
+#[test]
+fn baselines_are_counted_as_by_hand() {
+    let subject = SMALL.subject();
+    let (mut tally, mut baselines) = (AnalysisTally::new(&subject, 1), BaselineTally::new(100));
+    let texts = ["the the cat", "é, a"];
+    for text in texts {
+        feed(&mut tally, &SMALL, 0, text);
+        baselines.add_text(&TextWords::new(text).unwrap());
+    }
+    let all = tally.finish("small", &names(&["all"]), Err("none".to_owned())).unwrap();
+    let report = AnalysisReport::new("all", "small", (2, 16), vec![all]).beside(baselines);
+    let [words, characters, bytes] = &report.baselines[..] else { panic!("three") };
+    let tokens = report.tokenizers[0].total.counts.tokens as f64;
+    for (baseline, name, ids, count) in
+        [(words, "words", 4, 5), (characters, "characters", 8, 15), (bytes, "bytes", 9, 16)]
+    {
+        let total = &baseline.total;
+        assert_eq!(
+            (total.name.as_str(), baseline.ids, total.counts.tokens),
+            (name, Some(ids), count)
+        );
+        assert_eq!((total.counts.documents, total.counts.bytes, total.counts.words), (2, 16, 5));
+        assert!((total.tokens_per_document - count as f64 / 2.0).abs() < 1e-12);
+        assert!((total.characters_per_token - 15.0 / count as f64).abs() < 1e-12);
+        // The figure of the article: bytes of the text over two a token.
+        assert!((total.compression_ratio - 16.0 / (count as f64 * 2.0)).abs() < 1e-12);
+        assert!((total.relative_length.unwrap() - count as f64 / tokens).abs() < 1e-12);
+    }
+    // the, the, cat, é, a: 11 characters and 12 bytes of five words.
+    assert_eq!(words.total.fertility, Some(1.0));
+    assert_eq!(characters.total.counts.word_tokens, 11);
+    assert_eq!(
+        (characters.total.counts.single_token_words, bytes.total.counts.word_tokens),
+        (2, 12)
+    );
+    assert_eq!(bytes.total.counts.single_token_words, 1);
+}
