@@ -14,6 +14,7 @@ from corpusdb._options import (
     TokenizerAddOptions,
     TokenizerAnalyseOptions,
     TokenizerExtendOptions,
+    TokenizerTermsOptions,
     TokenizerTrainOptions,
 )
 from corpusdb._progress import ProgressOption
@@ -28,6 +29,7 @@ from corpusdb.reports import (
     TokenizerReport,
     TrainedTokenizer,
     VocabularyDiff,
+    WordCostReport,
 )
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ class Tokenizers:
     """The tokenizers of a corpus, in the order in which they were registered."""
 
     #: What to call next: the last line of `repr`.
-    _next = "next: tokenizers[\"NAME\"].encode(text), .show(name), .check(name), .diff(a, b), .analyse(names)"
+    _next = "next: tokenizers[\"NAME\"].encode(text), .show(name), .diff(a, b), .analyse(names), .terms(name)"
 
     def __init__(self, handle: _native.Handle) -> None:
         self._handle = handle
@@ -159,6 +161,18 @@ class Tokenizers:
         """Measures tokenizers on the corpus: compression, fertility, parity, use and cost of the vocabulary."""
         return AnalysisReport.from_json(
             call("tokenizer analyse", self._handle, progress=progress, names=names, **options)
+        )
+
+    @expand_keywords(TokenizerTermsOptions)
+    def terms(
+        self, name: str, *, progress: ProgressOption = None, **options: Unpack[TokenizerTermsOptions]
+    ) -> WordCostReport:
+        """Lists the words that cost a tokenizer most, by the tokens that it would save if each were one token.
+
+        With `out` they are written to a file, one a line, for `Writer.tokenizers.extend`.
+        """
+        return WordCostReport.from_json(
+            call("tokenizer terms", self._handle, progress=progress, name=name, **options)
         )
 
     def export(self, name: str, file: str | os.PathLike[str], *, originals: bool = False) -> None:

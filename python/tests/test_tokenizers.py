@@ -135,6 +135,9 @@ def test_a_tokenizer_is_checked_analysed_and_exported(db: corpusdb.Corpus, tmp_p
     assert report.documents == 40 and report.tokenizers[0].name == "own"
     assert [one.name for one in report.baselines] == ["words", "characters", "bytes"]
     assert report.baselines[2].tokens == report.bytes
+    terms = db.tokenizers.terms("own", top=3, out=tmp_path / "terms.txt")
+    words = [term.word for term in terms.groups[0].terms]
+    assert (tmp_path / "terms.txt").read_text().split() == words and len(words) <= 3
     assert (tmp_path / "own.html").read_text().startswith("<!")
     db.tokenizers.export("own", tmp_path / "tokenizer.json")
     assert json.loads((tmp_path / "tokenizer.json").read_text())["model"]["type"] == "BPE"

@@ -38,13 +38,14 @@ mod sql_answer;
 mod stats;
 mod tokenizer;
 mod tokenizer_analyse;
+mod tokenizer_terms;
 mod tokenizer_text;
 mod tokenizer_train;
 mod who;
 
 use super::verb::{VerbEntry, entry};
 use corpusdb::contamination::{ContaminationRule, SuiteFields};
-use corpusdb::curate::AnalyseOptions;
+use corpusdb::curate::{AnalyseOptions, WordCostOptions};
 use corpusdb::dedup::{DecisionOptions, PolicySettings};
 use corpusdb::epoch::StreamViews;
 use corpusdb::export::ExportOptions;
@@ -85,6 +86,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<tokenizer_train::TokenizerExtendArgs>().defaults_of::<TermOptions>(),
     entry::<tokenizer::TokenizerDiffArgs>(),
     entry::<tokenizer_analyse::TokenizerAnalyseArgs>().defaults_of::<AnalyseOptions>(),
+    entry::<tokenizer_terms::TokenizerTermsArgs>().defaults_of::<WordCostOptions>(),
     entry::<tokenizer::TokenizerCheckArgs>(),
     entry::<tokenizer::TokenizerExportArgs>(),
     entry::<tokenizer::TokenizerBackfillArgs>(),

@@ -522,3 +522,36 @@ corpusdb_test!(analysis_counts_stored_texts_on_a_page, TokenizerCorpus::crawl(80
     place.tokenizer("analyse", &["a", "--reference", "b"]).fails(&["`b`"]);
     place.tokenizer("analyse", &["a", "--where", "false"]).fails(&["nothing to analyse"]);
 });
+
+corpusdb_test!(costly_words_are_terms_of_an_extension, TokenizerCorpus::crawl(80, 150), |place| {
+    place.train("a", &["--vocab-size", "300"]);
+    let file = place.scratch.arg("terms.txt");
+    let terms =
+        place.tokenizer("terms", &["a", "--top", "5", "--out", &file, "--json"]).good().json();
+    assert_eq!((&terms["type"], &terms["grouped_by"]), (&json!("tokenizer_terms"), &json!("all")));
+    let listed = terms["groups"][0]["terms"].as_array().unwrap();
+    assert_eq!(listed.len(), 5);
+    for term in listed {
+        let [count, tokens, saved] =
+            ["count", "tokens", "saved"].map(|of| term[of].as_u64().unwrap());
+        assert!(saved > 0 && saved == tokens - count, "{term}");
+    }
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.lines().eq(listed.iter().map(|term| term["word"].as_str().unwrap())));
+    // The same for any number of threads.
+    let again =
+        place.tokenizer("terms", &["a", "--top", "5", "--threads", "3", "--json"]).good().json();
+    assert_eq!(again, terms);
+    // As tokens of the model they make the texts shorter.
+    place.tokenizer("extend", &["a", "b", "--terms", &file]).good();
+    let tokens = |name: &str| {
+        let sum = format!("SELECT sum(tokens_{name}) AS n FROM documents WHERE kept");
+        let sum = corpusdb(&["sql", &place.corpus, &sum, "--json"]).good().json();
+        sum["n"].as_u64().unwrap()
+    };
+    assert!(tokens("b") < tokens("a"));
+    let apart = place.tokenizer("terms", &["a", "--by", "source", "--top", "2"]).good();
+    assert!(apart.stdout.contains("would save"), "{}", apart.stdout);
+    place.tokenizer("terms", &["nobody"]).fails(&["`nobody`"]);
+    place.tokenizer("terms", &["a", "--where", "false"]).fails(&["no kept documents"]);
+});

@@ -4,7 +4,7 @@
 //! their ids, one a thread, merged in any order. At the end [`AnalysisTally::finish`] draws the numbers and looks at
 //! the vocabulary itself (`usage`, `reach`) and at set pieces (`cases`). [`VocabularyCurve`] is the length of the
 //! sample at other sizes of the vocabulary (`curve`, `sizes`). [`AnalysisReport`] sets tokenizers side by side, and
-//! beside texts as words, characters and bytes ([`BaselineTally`]).
+//! beside texts as words, characters and bytes ([`BaselineTally`]). [`WordCostTally`] finds the words that cost most.
 
 mod baselines;
 mod cases;
@@ -15,6 +15,7 @@ mod report;
 mod sizes;
 mod subject;
 mod usage;
+mod word_costs;
 
 #[cfg(test)]
 mod curve_tests;
@@ -33,3 +34,4 @@ pub use usage::{
     CensusRow, CoveredShare, ListedToken, RankedCount, TokenLengthBin, VocabularyCensus,
     VocabularyUse,
 };
+pub use word_costs::{CostlyWord, GroupWordCosts, WordCostTally, WordCosts};
