@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from corpusdb import _native
 from corpusdb._call import call, expand_keywords
@@ -21,6 +21,7 @@ from corpusdb._progress import ProgressOption
 from corpusdb.errors import CorpusError
 from corpusdb.reports import (
     AnalysisReport,
+    CandidateReport,
     ExtendReport,
     NothingAdded,
     TokenizerCheckReport,
@@ -209,17 +210,28 @@ class WriterTokenizers(Tokenizers):
             call("tokenizer add", self._handle, progress=progress, name=name, file=file, **options)
         )
 
-    @expand_keywords(TokenizerTrainOptions)
+    @overload
     def train(
         self, name: str, *, progress: ProgressOption = None, **options: Unpack[TokenizerTrainOptions]
-    ) -> TrainedTokenizer:
+    ) -> TrainedTokenizer: ...
+
+    @overload
+    def train(
+        self, name: None = None, *, progress: ProgressOption = None, **options: Unpack[TokenizerTrainOptions]
+    ) -> CandidateReport: ...
+
+    @expand_keywords(TokenizerTrainOptions)
+    def train(
+        self, name: str | None = None, *, progress: ProgressOption = None, **options: Unpack[TokenizerTrainOptions]
+    ) -> TrainedTokenizer | CandidateReport:
         """Trains a tokenizer on the kept documents, registers it and encodes the stored texts.
 
-        The same corpus and options give the same file.
+        The same corpus and options give the same file. With `out` in place of a name it is only written to that file,
+        and the answer is a `CandidateReport`.
         """
-        return TrainedTokenizer.from_json(
-            call("tokenizer train", self._handle, progress=progress, name=name, **options)
-        )
+        answer = json.loads(call("tokenizer train", self._handle, progress=progress, name=name, **options))
+        kind = CandidateReport if answer.pop("type") == "tokenizer_candidate" else TrainedTokenizer
+        return kind(answer)
 
     @expand_keywords(TokenizerExtendOptions)
     def extend(

@@ -118,6 +118,10 @@ def test_a_tokenizer_is_trained_extended_compared_and_dropped(w: corpusdb.Writer
     assert w.tokenizers.drop("second").broken_plans == []
     assert "second" not in w.tokenizers
 
+    candidate = w.tokenizers.train(out=tmp_path / "candidate.json", vocab_size=300, specials=["<|end|>"], reserve=2)
+    assert candidate.decisions.hash == second.decisions.hash and "candidate" not in w.tokenizers
+    beside = w.tokenizers.analyse("second", files=[tmp_path / "candidate.json"])
+    assert beside.tokenizers[0].total.tokens == beside.tokenizers[1].total.tokens
     with pytest.raises(corpusdb.BadTokenizer):
         w.tokenizers.train("small", vocab_size=10)
     with pytest.raises(corpusdb.BadInput, match="`model`: \"lstm\" is not one of bpe"):

@@ -79,7 +79,7 @@ pub(crate) use self::tokenizers::{
     check_new_name, drop_tokenizer, find, load, load_all, load_to_encode, load_to_write, register,
 };
 pub use crate::decide::{BlockReach, DecisionCounts, LoadedTokenizer, RefusedTexts};
-pub use analyse::AnalyseOptions;
+pub use analyse::{AnalyseOptions, TokenizerCandidate};
 pub(crate) use check::{check, family};
 pub use contaminate::{JudgeReport, Judgement, SuiteReport};
 pub(crate) use contaminate::{NewSuite, add_suite, load_seeds, search_stored};

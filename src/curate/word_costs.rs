@@ -1,8 +1,7 @@
 //! Finds the words that cost one tokenizer most in the kept texts: candidates for its extension.
 
-use super::analyse::{count_pieces, ids_of};
+use super::analyse::{AnalysisTarget, count_pieces};
 use super::sample::{DocumentSample, TextGrouping, TextGroups};
-use super::tokenizers::load;
 use super::train::selection;
 use crate::corpus::Corpus;
 use model::{Context, DocId, Error};
@@ -71,20 +70,19 @@ impl Corpus {
         context: &Context<'_>,
     ) -> Result<WordCostReport, Error> {
         let (view, context) = (self.view(), self.within(context));
-        let loaded = load(view, Some(name))?;
+        let target = AnalysisTarget::registered(view, name)?;
         let selected = selection(view, options.condition.as_deref())?;
         let sample = DocumentSample::draw(view, &selected, options.sample_bytes)?;
         let groups = TextGroups::of(view, &sample.documents, options.by)?;
-        let json = view.tokenizer_file(loaded.id)?;
-        let subject = AnalysedTokenizer::new(&loaded.tokenizer, &json)?;
+        let subject = AnalysedTokenizer::new(&target.tokenizer, &target.json)?;
         let limit = PretokenCounter::DEFAULT_LIMIT;
         let empty = || WordCostTally::new(&subject, groups.names.len(), limit);
         let count = |piece: &[(DocId, usize)]| {
             let (mut tally, mut ids) = (empty(), Vec::new());
-            let mut encoder = loaded.tokenizer.encoder();
+            let mut encoder = target.tokenizer.encoder();
             for (document, group) in piece {
                 let text = view.text(*document)?;
-                ids_of(view, &loaded, &mut encoder, *document, &text, &mut ids)?;
+                target.ids_of(view, &mut encoder, *document, &text, &mut ids)?;
                 tally.add_text(*group, &TextWords::new(&text)?, &ids)?;
             }
             Ok::<_, Error>(tally)
@@ -96,7 +94,7 @@ impl Corpus {
         let costs = tally.finish(&groups.names, options.top)?;
         context.progress.end();
         Ok(WordCostReport {
-            name: loaded.name.clone(),
+            name: name.to_owned(),
             grouped_by: options.by.name().to_owned(),
             selected_documents: selected.len(),
             documents: sample.documents.len(),

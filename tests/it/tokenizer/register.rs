@@ -555,3 +555,39 @@ corpusdb_test!(costly_words_are_terms_of_an_extension, TokenizerCorpus::crawl(80
     place.tokenizer("terms", &["nobody"]).fails(&["`nobody`"]);
     place.tokenizer("terms", &["a", "--where", "false"]).fails(&["no kept documents"]);
 });
+
+corpusdb_test!(a_candidate_is_trained_without_a_trace, TokenizerCorpus::crawl(80, 150), |place| {
+    place.train("own", &["--vocab-size", "400"]);
+    let before = corpusdb(&["check", &place.corpus, "--digest", "--json"]).good().json();
+    let file = place.scratch.arg("candidate.json");
+    let told =
+        place.tokenizer("train", &["--vocab-size", "400", "--out", &file, "--json"]).good().json();
+    assert_eq!((&told["type"], &told["to"]), (&json!("tokenizer_candidate"), &json!(file)));
+    let after = corpusdb(&["check", &place.corpus, "--digest", "--json"]).good().json();
+    assert_eq!(after["digest"], before["digest"]);
+    assert_eq!(place.listed().len(), 1);
+    // It is the file that a registration gets, and is measured as if it were registered.
+    assert_eq!(std::fs::read(&file).unwrap(), place.file("own"));
+    let report = place.tokenizer("analyse", &["own", "--file", &file, "--json"]).good().json();
+    let [registered, candidate] = &report["tokenizers"].as_array().unwrap()[..] else {
+        panic!("two")
+    };
+    assert_eq!(candidate["name"], json!(file));
+    assert_eq!(candidate["total"]["tokens"], registered["total"]["tokens"]);
+    assert_eq!(candidate["vocabulary_use"], registered["vocabulary_use"]);
+    place.tokenizer("analyse", &["--file", &file]).good();
+    place.tokenizer("train", &["--vocab-size", "400"]).fails(&["NAME"]);
+    place.tokenizer("train", &["t", "--out", &file]).fails(&["--out"]);
+});
+
+corpusdb_test!(a_short_vocabulary_says_why, TokenizerCorpus::crawl(80, 20), |place| {
+    let many = ["--model", "wordpiece", "--vocab-size", "9000", "--score", "likelihood"];
+    let told = place.tokenizer("train", &[&["own"], &many[..]].concat()).good();
+    assert!(
+        told.stderr.contains("of 9000 tokens: no pair is left that occurs 2 times"),
+        "{}",
+        told.stderr
+    );
+    assert!(told.stderr.contains("--min-frequency"), "{}", told.stderr);
+    place.tokenizer("train", &["t", "--score", "likelihood"]).fails(&["--model wordpiece"]);
+});
