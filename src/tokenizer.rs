@@ -35,9 +35,10 @@ pub mod analyse {
     #[doc(inline)]
     pub use tokenizer::analyse::{
         AnalysedTokenizer, AnalysisCase, AnalysisCaseKind, AnalysisReport, AnalysisTally,
-        CensusRow, CostlyDocument, CoveredShare, CurvePoint, DigitRun, GroupMetrics, Knee,
-        ListedToken, MergeCounts, PretokenCounter, PretokenTable, RankedCount, ReachClass,
-        ReachRow, SizePrice, TextCounts, TextWords, TokenLengthBin, TokenizerAnalysis,
-        VocabularyCensus, VocabularyCurve, VocabularyUse,
+        BaselineTally, CensusRow, CostlyDocument, CostlyWord, CoveredShare, CurvePoint, DigitRun,
+        GranularityBaseline, GroupMetrics, GroupWordCosts, Knee, ListedToken, MergeCounts,
+        PretokenCounter, PretokenTable, RankedCount, ReachClass, ReachRow, SizePrice, TextCounts,
+        TextWords, TokenLengthBin, TokenizerAnalysis, VocabularyCensus, VocabularyCurve,
+        VocabularyUse, WordCostTally, WordCosts,
     };
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 from corpusdb import _native
 from corpusdb._call import call, expand_keywords
@@ -14,12 +14,14 @@ from corpusdb._options import (
     TokenizerAddOptions,
     TokenizerAnalyseOptions,
     TokenizerExtendOptions,
+    TokenizerTermsOptions,
     TokenizerTrainOptions,
 )
 from corpusdb._progress import ProgressOption
 from corpusdb.errors import CorpusError
 from corpusdb.reports import (
     AnalysisReport,
+    CandidateReport,
     ExtendReport,
     NothingAdded,
     TokenizerCheckReport,
@@ -28,6 +30,7 @@ from corpusdb.reports import (
     TokenizerReport,
     TrainedTokenizer,
     VocabularyDiff,
+    WordCostReport,
 )
 
 if TYPE_CHECKING:
@@ -136,7 +139,7 @@ class Tokenizers:
     """The tokenizers of a corpus, in the order in which they were registered."""
 
     #: What to call next: the last line of `repr`.
-    _next = "next: tokenizers[\"NAME\"].encode(text), .show(name), .check(name), .diff(a, b), .analyse(names)"
+    _next = "next: tokenizers[\"NAME\"].encode(text), .show(name), .diff(a, b), .analyse(names), .terms(name)"
 
     def __init__(self, handle: _native.Handle) -> None:
         self._handle = handle
@@ -231,6 +234,18 @@ class Tokenizers:
             call("tokenizer analyse", self._handle, progress=progress, names=names, **options)
         )
 
+    @expand_keywords(TokenizerTermsOptions)
+    def terms(
+        self, name: str, *, progress: ProgressOption = None, **options: Unpack[TokenizerTermsOptions]
+    ) -> WordCostReport:
+        """Lists the words that cost a tokenizer most, by the tokens that it would save if each were one token.
+
+        With `out` they are written to a file, one a line, for `Writer.tokenizers.extend`.
+        """
+        return WordCostReport.from_json(
+            call("tokenizer terms", self._handle, progress=progress, name=name, **options)
+        )
+
     def export(
         self,
         name: str,
@@ -279,17 +294,28 @@ class WriterTokenizers(Tokenizers):
             call("tokenizer add", self._handle, progress=progress, name=name, file=file, **options)
         )
 
-    @expand_keywords(TokenizerTrainOptions)
+    @overload
     def train(
         self, name: str, *, progress: ProgressOption = None, **options: Unpack[TokenizerTrainOptions]
-    ) -> TrainedTokenizer:
+    ) -> TrainedTokenizer: ...
+
+    @overload
+    def train(
+        self, name: None = None, *, progress: ProgressOption = None, **options: Unpack[TokenizerTrainOptions]
+    ) -> CandidateReport: ...
+
+    @expand_keywords(TokenizerTrainOptions)
+    def train(
+        self, name: str | None = None, *, progress: ProgressOption = None, **options: Unpack[TokenizerTrainOptions]
+    ) -> TrainedTokenizer | CandidateReport:
         """Trains a tokenizer on the kept documents, registers it and encodes the stored texts.
 
-        The same corpus and options give the same file.
+        The same corpus and options give the same file. With `out` in place of a name it is only written to that file,
+        and the answer is a `CandidateReport`.
         """
-        return TrainedTokenizer.from_json(
-            call("tokenizer train", self._handle, progress=progress, name=name, **options)
-        )
+        answer = json.loads(call("tokenizer train", self._handle, progress=progress, name=name, **options))
+        kind = CandidateReport if answer.pop("type") == "tokenizer_candidate" else TrainedTokenizer
+        return kind(answer)
 
     @expand_keywords(TokenizerExtendOptions)
     def extend(

@@ -153,6 +153,10 @@ def test_a_tokenizer_is_trained_extended_compared_and_dropped(w: corpusdb.Writer
     assert w.tokenizers.drop("second").broken_plans == []
     assert "second" not in w.tokenizers
 
+    candidate = w.tokenizers.train(out=tmp_path / "candidate.json", vocab_size=300, specials=["<|end|>"], reserve=2)
+    assert candidate.decisions.hash == second.decisions.hash and "candidate" not in w.tokenizers
+    beside = w.tokenizers.analyse("second", files=[tmp_path / "candidate.json"])
+    assert beside.tokenizers[0].total.tokens == beside.tokenizers[1].total.tokens
     with pytest.raises(corpusdb.BadTokenizer):
         w.tokenizers.train("small", vocab_size=10)
     with pytest.raises(corpusdb.BadInput, match="`model`: \"lstm\" is not one of bpe"):
@@ -168,6 +172,11 @@ def test_a_tokenizer_is_checked_analysed_and_exported(db: corpusdb.Corpus, tmp_p
     assert check and check.other_ids is None and len(check.check.cases) > 5
     report = db.tokenizers.analyse("own", by="source", html=tmp_path / "own.html", sample_bytes="1MiB")
     assert report.documents == 40 and report.tokenizers[0].name == "own"
+    assert [one.name for one in report.baselines] == ["words", "characters", "bytes"]
+    assert report.baselines[2].tokens == report.bytes
+    terms = db.tokenizers.terms("own", top=3, out=tmp_path / "terms.txt")
+    words = [term.word for term in terms.groups[0].terms]
+    assert (tmp_path / "terms.txt").read_text().split() == words and len(words) <= 3
     assert (tmp_path / "own.html").read_text().startswith("<!")
     db.tokenizers.export("own", tmp_path / "tokenizer.json")
     assert json.loads((tmp_path / "tokenizer.json").read_text())["model"]["type"] == "BPE"

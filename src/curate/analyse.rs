@@ -6,13 +6,17 @@ use super::tokenizers::load;
 use super::train::TrainingRecord;
 use crate::corpus::Corpus;
 use crate::decide::{LoadedTokenizer, encode_text};
-use model::{Context, DocId, Error, ErrorKind, Hint, TokenizerId};
+use model::{Context, DocId, Error, ErrorKind, Hint, MaskRule, TokenizerId};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
+use std::sync::Arc;
 use store::View;
 use tokenizer::{
-    Encoder, PretokenCounter, TokenizerError, TrainOptions,
-    analyse::{AnalysedTokenizer, AnalysisReport, AnalysisTally, TextWords, TokenizerAnalysis},
+    Encoder, PretokenCounter, Tokenizer, TokenizerError, TrainOptions,
+    analyse::{
+        AnalysedTokenizer, AnalysisReport, AnalysisTally, BaselineTally, TextWords,
+        TokenizerAnalysis,
+    },
 };
 
 /// Documents counted as one piece of parallel work. Fixed, so that the pieces are the same for any
@@ -48,6 +52,18 @@ pub struct AnalyseOptions {
         arg(id = "d_model", long = "d-model", value_name = "N", default_value_t = 4096)
     )]
     pub embedding_width: u64,
+    /// Tokenizers beside the registered ones; their ids are not stored, so the sample is encoded.
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub candidates: Vec<TokenizerCandidate>,
+}
+
+/// A tokenizer that the corpus does not have, to be measured beside those that it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenizerCandidate {
+    /// What it is called in the report.
+    pub name: String,
+    /// The bytes of its `tokenizer.json`.
+    pub json: Vec<u8>,
 }
 
 impl Default for AnalyseOptions {
@@ -58,6 +74,7 @@ impl Default for AnalyseOptions {
             by: TextGrouping::All,
             sample_bytes: 64 << 20,
             embedding_width: 4096,
+            candidates: Vec::new(),
         }
     }
 }
@@ -70,7 +87,8 @@ impl AnalyseOptions {
 }
 
 impl Corpus {
-    /// What tokenizers make of kept documents, by language or source; lengths are relative to those of one of them.
+    /// What tokenizers make of kept documents, by language or source; lengths are relative to those of one of them. The
+    /// candidates of the options follow those of the names.
     ///
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`QueryError`](crate::query::QueryError) when the condition is wrong;
@@ -81,19 +99,24 @@ impl Corpus {
         options: &AnalyseOptions,
         context: &Context<'_>,
     ) -> Result<AnalysisReport, Error> {
-        let loaded: Vec<LoadedTokenizer> =
-            names.iter().map(|name| load(self.view(), Some(name))).collect::<Result<_, _>>()?;
-        let reference = options.reference_among(names.first().map(String::as_str));
-        if !names.iter().any(|name| name == reference) {
-            let known = names.iter().map(String::as_str);
-            return Err(TokenizerError::unknown(reference, known).into());
+        let mut targets = Vec::new();
+        for name in names {
+            targets.push(AnalysisTarget::registered(self.view(), name)?);
+        }
+        for candidate in &options.candidates {
+            targets.push(AnalysisTarget::candidate(candidate)?);
+        }
+        let all = || targets.iter().map(|target| target.name.as_str());
+        let reference = options.reference_among(all().next());
+        if !all().any(|name| name == reference) {
+            return Err(TokenizerError::unknown(reference, all()).into());
         }
         let selected = match &options.condition {
             Some(condition) => self.select(condition)?,
             None => self.view().kept()?,
         };
         let context = self.within(context);
-        let answer = analyse(self.view(), &selected, &loaded, options, &context)?;
+        let answer = analyse(self.view(), &selected, &targets, options, &context)?;
         context.progress.end();
         Ok(answer)
     }
@@ -104,10 +127,10 @@ impl Corpus {
 ///
 /// # Errors
 /// [`Error`] when nothing is selected, a row cannot be read or a text is refused.
-pub fn analyse(
+fn analyse(
     view: &View,
     selection: &RoaringTreemap,
-    tokenizers: &[LoadedTokenizer],
+    tokenizers: &[AnalysisTarget],
     options: &AnalyseOptions,
     context: &Context<'_>,
 ) -> Result<AnalysisReport, Error> {
@@ -121,51 +144,71 @@ pub fn analyse(
     }
     let groups = TextGroups::of(view, &sample.documents, options.by)?;
     let mut subjects = Vec::new();
-    for loaded in tokenizers {
-        let json = view.tokenizer_file(loaded.id)?;
-        let mut subject = AnalysedTokenizer::new(&loaded.tokenizer, &json)?;
-        if let Some(training) = training(view, loaded.id, options.by)? {
+    for target in tokenizers {
+        let mut subject = AnalysedTokenizer::new(&target.tokenizer, &target.json)?;
+        let trained = target.stored.map(|(id, _)| training(view, id, options.by)).transpose()?;
+        if let Some(training) = trained.flatten() {
             subject = subject.trained_by(training);
         }
         let counts = subject.has_curve();
         let limit = PretokenCounter::DEFAULT_LIMIT;
-        let counter = counts.then(|| PretokenCounter::new(&json, groups.names.len(), limit));
-        subjects.push((loaded, subject, counter.transpose()?));
+        let counter = counts.then(|| PretokenCounter::new(&target.json, groups.names.len(), limit));
+        subjects.push((target, subject, counter.transpose()?));
     }
     let scan = AnalysisScan { view, groups: &groups, subjects: &subjects };
-    let mut total = scan.empty();
     progress.begin("analysing", Some(sample.documents.len()));
-    let mut done = 0;
-    for_each_block(&sample.documents, |block, members| {
-        let of = groups.of_block(view, block, members)?;
-        let work: Vec<(DocId, usize)> = members.iter().copied().zip(of).collect();
-        for round in work.chunks(PIECE * ROUND) {
-            interrupt.check()?;
-            let counted = round
-                .par_chunks(PIECE)
-                .map(|piece| scan.count(piece))
-                .try_reduce_with(|a, b| Ok(merge(a, b)));
-            if let Some(counted) = counted {
-                let before = std::mem::replace(&mut total, scan.empty());
-                total = merge(before, counted?);
-            }
-            done += round.len() as u64;
-            progress.advance(done);
-        }
-        Ok(())
-    })?;
+    let merge = SampleCounts::merge;
+    let total = count_pieces(
+        (view, &sample.documents, &groups),
+        context,
+        || scan.empty(),
+        |piece| scan.count(piece),
+        merge,
+    )?;
     progress.begin("vocabularies", Some(subjects.len() as u64));
     let mut analyses: Vec<TokenizerAnalysis> = Vec::new();
-    for ((loaded, subject, _), counted) in subjects.iter().zip(total) {
+    for ((target, subject, _), counted) in subjects.iter().zip(total.tokenizers) {
         let table = counted.counter.map(PretokenCounter::finish).unwrap_or_default();
         let curve = subject.curve(&groups.names, &table, options.embedding_width, context)?;
         interrupt.check()?;
-        analyses.push(counted.tally.finish(&loaded.name, &groups.names, curve)?);
+        analyses.push(counted.tally.finish(&target.name, &groups.names, curve)?);
         progress.advance(analyses.len() as u64);
     }
     let drawn_from = (selected.len(), sample.of_bytes);
     let reference = options.reference_among(tokenizers.first().map(|first| first.name.as_str()));
-    Ok(AnalysisReport::new(options.by.name(), reference, drawn_from, analyses))
+    let report = AnalysisReport::new(options.by.name(), reference, drawn_from, analyses);
+    Ok(report.beside(total.baselines))
+}
+
+/// Counts documents, each with its group, piece by piece on all threads. The pieces are the same for any number of
+/// threads.
+pub(super) fn count_pieces<T: Send>(
+    (view, documents, groups): (&View, &RoaringTreemap, &TextGroups),
+    context: &Context<'_>,
+    empty: impl Fn() -> T,
+    count: impl Fn(&[(DocId, usize)]) -> Result<T, Error> + Sync,
+    merge: impl Fn(T, T) -> T + Sync,
+) -> Result<T, Error> {
+    let (mut total, mut done) = (empty(), 0);
+    for_each_block(documents, |block, members| {
+        let of = groups.of_block(view, block, members)?;
+        let work: Vec<(DocId, usize)> = members.iter().copied().zip(of).collect();
+        for round in work.chunks(PIECE * ROUND) {
+            context.check_interrupt()?;
+            let counted = round
+                .par_chunks(PIECE)
+                .map(|piece| count(piece))
+                .try_reduce_with(|a, b| Ok(merge(a, b)));
+            if let Some(counted) = counted {
+                let before = std::mem::replace(&mut total, empty());
+                total = merge(before, counted?);
+            }
+            done += round.len() as u64;
+            context.progress.advance(done);
+        }
+        Ok(())
+    })?;
+    Ok(total)
 }
 
 /// The options that the tokenizer was trained by, if it was trained here; or why it cannot be trained so again.
@@ -189,8 +232,53 @@ fn training(
     }))
 }
 
+/// A tokenizer to be analysed.
+pub(super) struct AnalysisTarget {
+    pub(super) name: String,
+    pub(super) tokenizer: Arc<Tokenizer>,
+    /// The bytes of its `tokenizer.json`.
+    pub(super) json: Vec<u8>,
+    /// Its id in the store, and how its trained tokens follow from a text; none of a candidate.
+    stored: Option<(TokenizerId, MaskRule)>,
+}
+
+impl AnalysisTarget {
+    /// A tokenizer of the corpus.
+    pub(super) fn registered(view: &View, name: &str) -> Result<Self, Error> {
+        let LoadedTokenizer { id, name, mask_rule, tokenizer, .. } = load(view, Some(name))?;
+        let json = view.tokenizer_file(id)?;
+        Ok(Self { name, tokenizer, json, stored: Some((id, mask_rule)) })
+    }
+
+    fn candidate(of: &TokenizerCandidate) -> Result<Self, Error> {
+        let tokenizer = Arc::new(Tokenizer::load(&of.json, &[])?);
+        tokenizer.build_encoder();
+        Ok(Self { name: of.name.clone(), tokenizer, json: of.json.clone(), stored: None })
+    }
+
+    /// The stored ids of a document, or where there are none those of its text, into `ids`.
+    pub(super) fn ids_of(
+        &self,
+        view: &View,
+        encoder: &mut Encoder<'_>,
+        document: DocId,
+        text: &str,
+        ids: &mut Vec<u32>,
+    ) -> Result<(), Error> {
+        ids.clear();
+        if let Some((id, _)) = self.stored
+            && view.tokens(id, document, ids)?
+        {
+            return Ok(());
+        }
+        let (form, mask_rule) = (view.text_form(document)?, self.stored.map(|(_, rule)| rule));
+        *ids = encode_text(encoder, text, form.as_ref(), mask_rule.unwrap_or_default())?.ids;
+        Ok(())
+    }
+}
+
 /// A tokenizer, made ready, and a counter of its pre-tokens where a curve is to be drawn.
-type AnalysisTarget<'a> = (&'a LoadedTokenizer, AnalysedTokenizer<'a>, Option<PretokenCounter>);
+type AnalysisSubject<'a> = (&'a AnalysisTarget, AnalysedTokenizer<'a>, Option<PretokenCounter>);
 
 /// The counts for one tokenizer.
 struct TokenizerCounts<'s> {
@@ -198,48 +286,53 @@ struct TokenizerCounts<'s> {
     counter: Option<PretokenCounter>,
 }
 
-fn merge<'s>(
-    ours: Vec<TokenizerCounts<'s>>,
-    theirs: Vec<TokenizerCounts<'s>>,
-) -> Vec<TokenizerCounts<'s>> {
-    let both = ours.into_iter().zip(theirs);
-    let merged = both.map(|(ours, theirs)| TokenizerCounts {
-        tally: ours.tally.merge(&theirs.tally),
-        counter: ours.counter.zip(theirs.counter).map(|(ours, theirs)| ours.merge(theirs)),
-    });
-    merged.collect()
+/// The counts of some documents.
+struct SampleCounts<'s> {
+    tokenizers: Vec<TokenizerCounts<'s>>,
+    baselines: BaselineTally,
+}
+
+impl SampleCounts<'_> {
+    fn merge(self, other: Self) -> Self {
+        let both = self.tokenizers.into_iter().zip(other.tokenizers);
+        let merged = both.map(|(ours, theirs)| TokenizerCounts {
+            tally: ours.tally.merge(&theirs.tally),
+            counter: ours.counter.zip(theirs.counter).map(|(ours, theirs)| ours.merge(theirs)),
+        });
+        Self { tokenizers: merged.collect(), baselines: self.baselines.merge(other.baselines) }
+    }
 }
 
 struct AnalysisScan<'a> {
     view: &'a View,
     groups: &'a TextGroups,
-    subjects: &'a [AnalysisTarget<'a>],
+    subjects: &'a [AnalysisSubject<'a>],
 }
 
 impl<'a> AnalysisScan<'a> {
-    fn empty(&self) -> Vec<TokenizerCounts<'a>> {
-        let one = |(_, subject, counter): &'a AnalysisTarget<'a>| TokenizerCounts {
+    fn empty(&self) -> SampleCounts<'a> {
+        let one = |(_, subject, counter): &'a AnalysisSubject<'a>| TokenizerCounts {
             tally: AnalysisTally::new(subject, self.groups.names.len()),
             counter: counter.as_ref().map(PretokenCounter::empty_like),
         };
-        self.subjects.iter().map(one).collect()
+        SampleCounts {
+            tokenizers: self.subjects.iter().map(one).collect(),
+            baselines: BaselineTally::new(PretokenCounter::DEFAULT_LIMIT),
+        }
     }
 
-    fn count(&self, piece: &[(DocId, usize)]) -> Result<Vec<TokenizerCounts<'a>>, Error> {
+    fn count(&self, piece: &[(DocId, usize)]) -> Result<SampleCounts<'a>, Error> {
         let mut counted = self.empty();
         let mut encoders: Vec<Encoder<'_>> =
-            self.subjects.iter().map(|(loaded, ..)| loaded.tokenizer.encoder()).collect();
+            self.subjects.iter().map(|(target, ..)| target.tokenizer.encoder()).collect();
         let mut ids = Vec::new();
         for (document, group) in piece {
             let text = self.view.text(*document)?;
             let words = TextWords::new(&text)?;
-            let each = self.subjects.iter().zip(&mut counted).zip(&mut encoders);
-            for (((loaded, ..), counted), encoder) in each {
-                ids.clear();
-                if !self.view.tokens(loaded.id, *document, &mut ids)? {
-                    let form = self.view.text_form(*document)?;
-                    ids = encode_text(encoder, &text, form.as_ref(), loaded.mask_rule)?.ids;
-                }
+            counted.baselines.add_text(&words);
+            let each = self.subjects.iter().zip(&mut counted.tokenizers).zip(&mut encoders);
+            for (((target, ..), counted), encoder) in each {
+                target.ids_of(self.view, encoder, *document, &text, &mut ids)?;
                 counted.tally.add_text(*group, &words, &ids)?;
                 counted.tally.note(document.0, &text, ids.len());
                 if let Some(counter) = &mut counted.counter {

@@ -3,7 +3,7 @@
 //! Use it to name what the verbs of [`CorpusWriter`](crate::CorpusWriter) take and answer once documents are stored:
 //! [`RemovalRequest`], [`BlockReach`] and [`RemovalReport`] of a removal, [`RedoReport`] of another policy,
 //! [`SettleReport`] of decisions that left candidates out, [`TrainingTexts`] and [`TrainingResult`] of a new tokenizer,
-//! [`AnalyseOptions`] of an analysis.
+//! [`AnalyseOptions`] of an analysis, [`WordCostReport`] of costly words.
 //!
 //! ```
 //! use corpusdb::curate::BlockReach;
@@ -43,7 +43,8 @@
 //!   stored, and what people decide about these
 //! * `tokenizers` of a corpus, found, loaded, registered and dropped; `encode`: token ids of one that came after the
 //!   documents; `tokens` of one document, to be shown
-//! * `train` a tokenizer on the stored texts, or extend one; `analyse` tokenizers on a sample of them
+//! * `train` a tokenizer on the stored texts, or extend one; `analyse` tokenizers on a sample of them;
+//!   `word_costs`: which words an extension would save most by
 //! * `sample`: which texts, and how counts of them are kept apart (languages, sources)
 //! * `check` sketches, bands, similarities and ids, recomputed from the texts; `repair`: what was damaged of these is
 //!   filled again, standings by the `standing_rules`
@@ -75,12 +76,13 @@ mod tokens;
 mod train;
 mod undo;
 mod ways_back;
+mod word_costs;
 
 pub(crate) use self::tokenizers::{
     check_new_name, drop_tokenizer, find, load, load_all, load_to_encode, load_to_write, register,
 };
 pub use crate::decide::{BlockReach, DecisionCounts, LoadedTokenizer, RefusedTexts};
-pub use analyse::AnalyseOptions;
+pub use analyse::{AnalyseOptions, TokenizerCandidate};
 pub(crate) use check::{check, family};
 pub use contaminate::{JudgeReport, Judgement, SuiteReport};
 pub(crate) use contaminate::{NewSuite, add_suite, load_seeds, search_stored};
@@ -117,3 +119,4 @@ pub use tokens::{ShownToken, ShownTokens};
 pub use train::{ExtensionRecord, ExtensionSource, TrainingRecord, TrainingResult, TrainingTexts};
 pub(crate) use undo::{redo_ingest, undo_ingest, undo_reason, undo_record};
 pub(crate) use ways_back::{UndoWay, Undoable, log, undoable};
+pub use word_costs::{WordCostOptions, WordCostReport};

@@ -13,7 +13,7 @@ use corpusdb::duplicates::SweepOptions;
 use corpusdb::ingest::{Record, Records};
 use corpusdb::report::{CorpusReport, ReportOptions};
 use corpusdb::tokenizer::analyse::{
-    AnalysedTokenizer, AnalysisReport, AnalysisTally, PretokenCounter, TextWords,
+    AnalysedTokenizer, AnalysisReport, AnalysisTally, BaselineTally, PretokenCounter, TextWords,
 };
 use corpusdb::tokenizer::{Tokenizer, from_vocab_and_merges};
 use corpusdb::{
@@ -584,18 +584,20 @@ fn analysis(groups: &[&str]) -> AnalysisReport {
     let subject = AnalysedTokenizer::new(&tokenizer, &json).unwrap();
     let mut tally = AnalysisTally::new(&subject, groups.len());
     let mut counter = PretokenCounter::new(&json, groups.len(), 1000).unwrap();
+    let mut baselines = BaselineTally::new(1000);
     for (group, name) in groups.iter().enumerate() {
         let text = format!("the {name} th\u{202e}e {HOSTILE} naïve 世界\n").repeat(group + 1);
         let mut ids = Vec::new();
         tokenizer.encoder().encode(&text, &mut ids).unwrap();
         tally.add_text(group, &TextWords::new(&text).unwrap(), &ids).unwrap();
+        baselines.add_text(&TextWords::new(&text).unwrap());
         counter.add_text(group, &text).unwrap();
     }
     let names: Vec<String> = groups.iter().map(|name| (*name).to_owned()).collect();
     let curve = subject.curve(&names, &counter.finish(), 64, &Context::new()).unwrap();
     let first = tally.finish(HOSTILE, &names, curve).unwrap();
     let second = tally.finish("second", &names, Err(format!("because of {HOSTILE}"))).unwrap();
-    AnalysisReport::new("source", HOSTILE, (9, 99), vec![first, second])
+    AnalysisReport::new("source", HOSTILE, (9, 99), vec![first, second]).beside(baselines)
 }
 
 #[test]

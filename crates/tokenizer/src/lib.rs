@@ -21,6 +21,7 @@ mod extend;
 mod file;
 mod models;
 mod ngram;
+mod sampled;
 mod segmentation;
 mod sentencepiece;
 mod train;

@@ -39,13 +39,14 @@ mod stats;
 mod tokenizer;
 mod tokenizer_analyse;
 mod tokenizer_export;
+mod tokenizer_terms;
 mod tokenizer_text;
 mod tokenizer_train;
 mod who;
 
 use super::verb::{VerbEntry, entry};
 use corpusdb::contamination::{ContaminationRule, SuiteFields};
-use corpusdb::curate::AnalyseOptions;
+use corpusdb::curate::{AnalyseOptions, WordCostOptions};
 use corpusdb::dedup::{DecisionOptions, PolicySettings};
 use corpusdb::epoch::StreamViews;
 use corpusdb::export::ExportOptions;
@@ -86,6 +87,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<tokenizer_train::TokenizerExtendArgs>().defaults_of::<TermOptions>(),
     entry::<tokenizer::TokenizerDiffArgs>(),
     entry::<tokenizer_analyse::TokenizerAnalyseArgs>().defaults_of::<AnalyseOptions>(),
+    entry::<tokenizer_terms::TokenizerTermsArgs>().defaults_of::<WordCostOptions>(),
     entry::<tokenizer::TokenizerCheckArgs>(),
     entry::<tokenizer_export::TokenizerExportArgs>(),
     entry::<tokenizer::TokenizerBackfillArgs>(),

@@ -1,10 +1,11 @@
 //! `corpusdb tokenizer analyse`: measures tokenizers on the corpus, in numbers and as a page.
 
+use crate::cli::files::read_bytes;
 use crate::cli::output::Output;
 use crate::cli::session::on_disk;
 use crate::cli::verb::{Manners, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::Corpus;
-use corpusdb::curate::AnalyseOptions;
+use corpusdb::curate::{AnalyseOptions, TokenizerCandidate};
 use corpusdb::pages::{self, TokenizerPage, corpus_title};
 use corpusdb::show::{decimals, number, percent, size};
 use corpusdb::tokenizer::analyse::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
@@ -21,8 +22,11 @@ const MOST_GROUPS: usize = 12;
 #[derive(clap::Args)]
 pub(super) struct TokenizerAnalyseArgs {
     /// The tokenizers.
-    #[arg(required = true, value_name = "NAME")]
+    #[arg(required_unless_present = "files", value_name = "NAME")]
     names: Vec<String>,
+    /// A tokenizer.json that the corpus does not have, such as `tokenizer train` writes with `out`; by its path.
+    #[arg(id = "files", long = "file", value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// Write a self-contained page.
     #[arg(long, value_name = "FILE", value_parser = on_disk())]
     html: Option<PathBuf>,
@@ -36,6 +40,7 @@ impl Verb for TokenizerAnalyseArgs {
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer analyse crawl gpt2 own-32k --by language",
         "corpusdb tokenizer analyse crawl own-32k --by source --html own-32k.html",
+        "corpusdb tokenizer analyse crawl own-32k --file candidate.json",
         "corpusdb tokenizer analyse crawl own-32k --json | jq .tokenizers[0].curve.knee",
     ];
     const MANNERS: Manners = Manners::STOPS;
@@ -43,7 +48,12 @@ impl Verb for TokenizerAnalyseArgs {
     type Report = AnalysisReport;
 
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let report = corpus.analyse(&self.names, &self.options, &call.context)?;
+        let mut options = self.options;
+        for file in &self.files {
+            let name = file.display().to_string();
+            options.candidates.push(TokenizerCandidate { name, json: read_bytes(file)? });
+        }
+        let report = corpus.analyse(&self.names, &options, &call.context)?;
         if let Some(file) = &self.html {
             let page = TokenizerPage::new(&report, &corpus_title(corpus.path()));
             pages::write_page(file, &pages::page(&page)?)?;
@@ -63,11 +73,21 @@ impl Report for AnalysisReport {
             size(self.bytes),
             size(self.selected_bytes)
         ));
-        let row = |analysis: &TokenizerAnalysis| cells(&analysis.name, &analysis.total);
+        let row = |name: &str, ids: Option<u64>, total: &GroupMetrics| {
+            let mut row = cells(name, total);
+            row.push(decimals(total.compression_ratio));
+            row.push(decimals(total.tokens_per_document));
+            row.push(ids.map_or("-".to_owned(), number));
+            row
+        };
         let relative = format!("length / {}", self.reference);
         let mut head = head("tokenizer");
-        head.push(&relative);
-        out.table(&head, self.tokenizers.iter().map(row));
+        head.extend([&relative, "compression", "tokens/text", "ids"]);
+        let tokenizers = self.tokenizers.iter();
+        let tokenizers = tokenizers.map(|of| row(&of.name, Some(of.ids), &of.total));
+        let baselines = self.baselines.iter();
+        let baselines = baselines.map(|of| row(&format!("({})", of.total.name), of.ids, &of.total));
+        out.table(&head, tokenizers.chain(baselines));
         for analysis in &self.tokenizers {
             out.line("");
             print_tokenizer(analysis, out);

@@ -31,7 +31,11 @@ const MOST_GROUPS: usize = 12;
 #[derive(clap::Args)]
 pub(super) struct TokenizerTrainArgs {
     /// The name under which it is registered.
-    name: String,
+    #[arg(required_unless_present = "out", conflicts_with = "out")]
+    name: Option<String>,
+    /// Write its tokenizer.json to this file, and register and encode nothing: a candidate, for `tokenizer analyse`.
+    #[arg(long, value_name = "FILE", conflicts_with = "backfill", value_parser = on_disk())]
+    out: Option<PathBuf>,
     /// A factor for the counts of a group, applied after `alpha`; 0 leaves the group out.
     #[arg(id = "weights", long = "weight", value_name = "GROUP=FACTOR", value_parser = parse_weight)]
     weights: Vec<(String, f64)>,
@@ -72,10 +76,11 @@ impl Verb for TokenizerTrainArgs {
         "corpusdb tokenizer train crawl own-32k --vocab-size 32768 --pattern llama3",
         "corpusdb tokenizer train crawl multi --model unigram --byte-fallback --by language --alpha 0.3",
         "corpusdb tokenizer train crawl bert --model wordpiece --score likelihood --min-frequency 20",
+        "corpusdb tokenizer train crawl --vocab-size 16384 --out candidate.json",
         "corpusdb tokenizer train crawl code --where \"source = 'code'\" --digits single --reserve 64",
     ];
     type On = CorpusWriter;
-    type Report = TrainedTokenizer;
+    type Report = TokenizerTrainAnswer;
 
     fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let TrainingChoice { texts, mut options } = self.training;
@@ -94,19 +99,47 @@ impl Verb for TokenizerTrainArgs {
             options.seed_tokens = lines(&read_text(file)?).map(str::to_owned).collect();
         }
         options.seed_tokens.extend(self.seed_tokens);
-        let trained = writer.train_and_register(
-            &self.name,
-            &options,
-            &texts,
-            self.backfill,
-            &call.context,
-        )?;
-        if let Some(why) = &trained.decisions.report.shortfall {
-            call.note(why);
-        }
+        let Some(name) = &self.name else {
+            let file = self.out.context("give a name, or `out=`")?;
+            OutputFile::judge(&file)?;
+            let trained = writer.train_tokenizer(&options, &texts, &call.context)?;
+            write_file(&file, &trained.json)?;
+            note_shortfall(&trained.decisions, call);
+            let (to, decisions) = (file.display().to_string(), trained.decisions);
+            return Ok(TokenizerTrainAnswer::Written(Box::new(CandidateReport { to, decisions })));
+        };
+        let trained =
+            writer.train_and_register(name, &options, &texts, self.backfill, &call.context)?;
+        note_shortfall(&trained.decisions, call);
         note_markers(&trained.tokenizer, call);
-        Ok(trained)
+        Ok(TokenizerTrainAnswer::Registered(Box::new(trained)))
     }
+}
+
+/// Notes why there are fewer tokens than asked for.
+fn note_shortfall(decisions: &TrainingRecord, call: &VerbCall<'_>) {
+    if let Some(why) = &decisions.report.shortfall {
+        call.note(why);
+    }
+}
+
+/// The result of a training.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum TokenizerTrainAnswer {
+    /// It is registered.
+    Registered(Box<TrainedTokenizer>),
+    /// It was written to a file only.
+    Written(Box<CandidateReport>),
+}
+
+/// A tokenizer that was trained and written to a file, without being registered.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct CandidateReport {
+    /// The file.
+    to: String,
+    /// Everything that decided it, and the result.
+    decisions: TrainingRecord,
 }
 
 fn parse_weight(text: &str) -> Result<(String, f64), String> {
@@ -121,12 +154,28 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.is_empty())
 }
 
-impl Report for TrainedTokenizer {
+impl Report for TokenizerTrainAnswer {
     const TYPE: &'static str = "tokenizer";
 
     fn print(&self, out: &mut Output) {
-        print_groups(&self.decisions, out);
-        print_tokenizer(&self.tokenizer, out);
+        match self {
+            Self::Registered(trained) => {
+                print_groups(&trained.decisions, out);
+                print_tokenizer(&trained.tokenizer, out);
+            }
+            Self::Written(report) => {
+                let CandidateReport { to, decisions } = &**report;
+                print_groups(decisions, out);
+                out.line(format!("{to}: {}; not registered", decisions.lineage()));
+            }
+        }
+    }
+
+    fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
+        match self {
+            Self::Registered(trained) => output::json_line(Self::TYPE, trained, None),
+            Self::Written(report) => output::json_line("tokenizer_candidate", report, None),
+        }
     }
 }
 

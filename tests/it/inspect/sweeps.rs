@@ -276,7 +276,10 @@ corpusdb_test!(a_sweep_is_a_table_of_eighty_columns, |scratch| {
     let page = scratch.arg("sweep.html");
     explain(&[&corpus, "--sweep", "--html", &page]).good();
     let page = std::fs::read_to_string(page).unwrap();
-    assert_contains(&page, &["Shingles of 5 tokens", "0.8 (the policy)", "Similarity inside clusters"]);
+    assert_contains(
+        &page,
+        &["Shingles of 5 tokens", "0.8 (the policy)", "Similarity inside clusters"],
+    );
     explain(&[&corpus, "--html", "other.html"]).fails(&["--sweep"]);
     let none = explain(&[&corpus, "--sweep", "--source", "web", "--where", "id < 0", "--json"]);
     let none = none.good().json();

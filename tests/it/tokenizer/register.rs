@@ -492,6 +492,16 @@ corpusdb_test!(analysis_counts_stored_texts_on_a_page, TokenizerCorpus::crawl(80
         .json();
         assert_eq!(report["tokenizers"][at]["total"]["tokens"], counted["n"]);
     }
+    // What each granularity costs, by the columns of the same documents.
+    let sums = "SELECT sum(bytes) AS bytes, count(*) AS n FROM documents WHERE kept";
+    let sums = corpusdb(&["sql", &place.corpus, sums, "--json"]).good().json();
+    let [words, characters, bytes] = &report["baselines"].as_array().unwrap()[..] else {
+        panic!("three: {}", report["baselines"])
+    };
+    assert_eq!((&words["name"], &words["fertility"]), (&json!("words"), &json!(1.0)));
+    assert_eq!(characters["tokens"], report["tokenizers"][0]["total"]["characters"]);
+    assert_eq!((&bytes["tokens"], &bytes["documents"]), (&sums["bytes"], &sums["n"]));
+    assert_eq!(bytes["compression_ratio"], json!(0.5));
     for tokenizer in report["tokenizers"].as_array().unwrap() {
         let curve = &tokenizer["curve"];
         assert_eq!(curve["confirmed"], true);
@@ -502,8 +512,82 @@ corpusdb_test!(analysis_counts_stored_texts_on_a_page, TokenizerCorpus::crawl(80
     }
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<svg") && !page.contains("<script src") && !page.contains("http"));
-    place.tokenizer("analyse", &["a"]).good();
+    let told = place.tokenizer("analyse", &["a"]).good();
+    assert!(
+        told.stdout.contains("(words)") && told.stdout.contains("compression"),
+        "{}",
+        told.stdout
+    );
     place.tokenizer("analyse", &["a", "nobody"]).fails(&["`nobody`"]);
     place.tokenizer("analyse", &["a", "--reference", "b"]).fails(&["`b`"]);
     place.tokenizer("analyse", &["a", "--where", "false"]).fails(&["nothing to analyse"]);
+});
+
+corpusdb_test!(costly_words_are_terms_of_an_extension, TokenizerCorpus::crawl(80, 150), |place| {
+    place.train("a", &["--vocab-size", "300"]);
+    let file = place.scratch.arg("terms.txt");
+    let terms =
+        place.tokenizer("terms", &["a", "--top", "5", "--out", &file, "--json"]).good().json();
+    assert_eq!((&terms["type"], &terms["grouped_by"]), (&json!("tokenizer_terms"), &json!("all")));
+    let listed = terms["groups"][0]["terms"].as_array().unwrap();
+    assert_eq!(listed.len(), 5);
+    for term in listed {
+        let [count, tokens, saved] =
+            ["count", "tokens", "saved"].map(|of| term[of].as_u64().unwrap());
+        assert!(saved > 0 && saved == tokens - count, "{term}");
+    }
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.lines().eq(listed.iter().map(|term| term["word"].as_str().unwrap())));
+    // The same for any number of threads.
+    let again =
+        place.tokenizer("terms", &["a", "--top", "5", "--threads", "3", "--json"]).good().json();
+    assert_eq!(again, terms);
+    // As tokens of the model they make the texts shorter.
+    place.tokenizer("extend", &["a", "b", "--terms", &file]).good();
+    let tokens = |name: &str| {
+        let sum = format!("SELECT sum(tokens_{name}) AS n FROM documents WHERE kept");
+        let sum = corpusdb(&["sql", &place.corpus, &sum, "--json"]).good().json();
+        sum["n"].as_u64().unwrap()
+    };
+    assert!(tokens("b") < tokens("a"));
+    let apart = place.tokenizer("terms", &["a", "--by", "source", "--top", "2"]).good();
+    assert!(apart.stdout.contains("would save"), "{}", apart.stdout);
+    place.tokenizer("terms", &["nobody"]).fails(&["`nobody`"]);
+    place.tokenizer("terms", &["a", "--where", "false"]).fails(&["no kept documents"]);
+});
+
+corpusdb_test!(a_candidate_is_trained_without_a_trace, TokenizerCorpus::crawl(80, 150), |place| {
+    place.train("own", &["--vocab-size", "400"]);
+    let before = corpusdb(&["check", &place.corpus, "--digest", "--json"]).good().json();
+    let file = place.scratch.arg("candidate.json");
+    let told =
+        place.tokenizer("train", &["--vocab-size", "400", "--out", &file, "--json"]).good().json();
+    assert_eq!((&told["type"], &told["to"]), (&json!("tokenizer_candidate"), &json!(file)));
+    let after = corpusdb(&["check", &place.corpus, "--digest", "--json"]).good().json();
+    assert_eq!(after["digest"], before["digest"]);
+    assert_eq!(place.listed().len(), 1);
+    // It is the file that a registration gets, and is measured as if it were registered.
+    assert_eq!(std::fs::read(&file).unwrap(), place.file("own"));
+    let report = place.tokenizer("analyse", &["own", "--file", &file, "--json"]).good().json();
+    let [registered, candidate] = &report["tokenizers"].as_array().unwrap()[..] else {
+        panic!("two")
+    };
+    assert_eq!(candidate["name"], json!(file));
+    assert_eq!(candidate["total"]["tokens"], registered["total"]["tokens"]);
+    assert_eq!(candidate["vocabulary_use"], registered["vocabulary_use"]);
+    place.tokenizer("analyse", &["--file", &file]).good();
+    place.tokenizer("train", &["--vocab-size", "400"]).fails(&["NAME"]);
+    place.tokenizer("train", &["t", "--out", &file]).fails(&["--out"]);
+});
+
+corpusdb_test!(a_short_vocabulary_says_why, TokenizerCorpus::crawl(80, 20), |place| {
+    let many = ["--model", "wordpiece", "--vocab-size", "9000", "--score", "likelihood"];
+    let told = place.tokenizer("train", &[&["own"], &many[..]].concat()).good();
+    assert!(
+        told.stderr.contains("of 9000 tokens: no pair is left that occurs 2 times"),
+        "{}",
+        told.stderr
+    );
+    assert!(told.stderr.contains("--min-frequency"), "{}", told.stderr);
+    place.tokenizer("train", &["t", "--score", "likelihood"]).fails(&["--model wordpiece"]);
 });

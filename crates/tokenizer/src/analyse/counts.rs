@@ -2,7 +2,7 @@
 
 use super::subject::AnalysedTokenizer;
 use crate::error::TokenizerError;
-use model::invariant::part;
+use model::invariant::{part, text_part};
 use serde::Serialize;
 use std::cmp::Ordering;
 use unicode_segmentation::UnicodeSegmentation;
@@ -85,7 +85,41 @@ pub struct AnalysisTally<'s> {
     pub(super) uses: Vec<u64>,
     /// In order.
     pub(super) dearest: Vec<CostlyDocument>,
+    placer: TokenPlacer<'s>,
+}
+
+/// Finds where the tokens of texts stand in them.
+pub(super) struct TokenPlacer<'s> {
+    pub(super) subject: &'s AnalysedTokenizer<'s>,
     places: Vec<(usize, usize)>,
+}
+
+impl<'s> TokenPlacer<'s> {
+    pub(super) fn new(subject: &'s AnalysedTokenizer<'s>) -> Self {
+        Self { subject, places: Vec::new() }
+    }
+
+    /// The place of each id, by the spelling of the ids where they spell the text, else by encoding it once more; none
+    /// where that gives other ids.
+    pub(super) fn place(
+        &mut self,
+        text: &str,
+        ids: &[u32],
+    ) -> Result<Option<&[(usize, usize)]>, TokenizerError> {
+        if self.subject.place(text, ids, &mut self.places).is_some() {
+            return Ok(Some(&self.places));
+        }
+        for specials in [false, true] {
+            let (again, offsets) = self.subject.tokenizer.encode_with_offsets(text, specials)?;
+            if again == ids {
+                let wide = |(start, end): (u32, u32)| (start as usize, end as usize);
+                self.places.clear();
+                self.places.extend(offsets.into_iter().map(wide));
+                return Ok(Some(&self.places));
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl<'s> AnalysisTally<'s> {
@@ -97,7 +131,7 @@ impl<'s> AnalysisTally<'s> {
             groups: vec![TextCounts::default(); groups],
             uses: vec![0; subject.tokens.len()],
             dearest: Vec::new(),
-            places: Vec::new(),
+            placer: TokenPlacer::new(subject),
         }
     }
 
@@ -130,8 +164,8 @@ impl<'s> AnalysisTally<'s> {
             tokens: ids.len() as u64,
             ..TextCounts::default()
         };
-        if self.place(text.text, ids)? {
-            let words = align(&text.words, &self.places);
+        if let Some(places) = self.placer.place(text.text, ids)? {
+            let words = align(&text.words, places);
             counts.words = text.words.len() as u64;
             counts.word_tokens = words.tokens;
             counts.single_token_words = words.single;
@@ -173,23 +207,6 @@ impl<'s> AnalysisTally<'s> {
         self.groups.iter().for_each(|group| total.add(group));
         total
     }
-
-    /// By the spelling of the ids where they spell the text, else by encoding it once more.
-    fn place(&mut self, text: &str, ids: &[u32]) -> Result<bool, TokenizerError> {
-        if self.subject.place(text, ids, &mut self.places).is_some() {
-            return Ok(true);
-        }
-        for specials in [false, true] {
-            let (again, offsets) = self.subject.tokenizer.encode_with_offsets(text, specials)?;
-            if again == ids {
-                let wide = |(start, end): (u32, u32)| (start as usize, end as usize);
-                self.places.clear();
-                self.places.extend(offsets.into_iter().map(wide));
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
 }
 
 /// A text cut into words once, for any number of tokenizers.
@@ -216,6 +233,11 @@ impl<'a> TextWords<'a> {
         let words = text.unicode_word_indices().map(|(at, word)| (at, at + word.len())).collect();
         Ok(Self { text, characters: text.chars().count() as u64, words })
     }
+
+    /// The words.
+    pub(super) fn each(&self) -> impl Iterator<Item = &'a str> {
+        self.words.iter().map(|(start, end)| text_part(self.text, *start..*end))
+    }
 }
 
 /// How the words of a text fell into tokens.
@@ -229,35 +251,53 @@ pub(super) struct AlignedWords {
     pub(super) continued: u64,
 }
 
+/// How a word fell into tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AlignedWord {
+    /// Tokens that hold some of it.
+    pub(super) held: u64,
+    /// Those that hold nothing of a word before it.
+    pub(super) owned: u64,
+}
+
 /// Counts over `words`, by where the tokens stand; both ascending. A token is of the first word that it holds some of,
 /// and counts once, so that a token of several words lowers the mean.
 pub(super) fn align(words: &[(usize, usize)], places: &[(usize, usize)]) -> AlignedWords {
     let mut counts = AlignedWords::default();
+    align_each(words, places, |word| {
+        counts.tokens += word.owned;
+        counts.single += u64::from(word.held == 1);
+        counts.continued += u64::from(word.held > 1);
+    });
+    counts
+}
+
+/// Calls `each` for every word, in their order.
+pub(super) fn align_each(
+    words: &[(usize, usize)],
+    places: &[(usize, usize)],
+    mut each: impl FnMut(AlignedWord),
+) {
     let mut rest = places;
     // Tokens of `places` that were counted already.
-    let mut owned = 0;
+    let mut counted = 0;
     for (start, end) in words {
         let before = rest.iter().take_while(|(_, ends)| ends <= start).count();
         rest = part(rest, before..);
         let first = places.len() - rest.len();
-        let mut within = 0u64;
+        let mut word = AlignedWord { held: 0, owned: 0 };
         for (at, (begins, ends)) in rest.iter().enumerate() {
             if begins >= end {
                 break;
             }
             if ends > begins {
-                within += 1;
-                if first + at >= owned {
-                    counts.tokens += 1;
-                    owned = first + at + 1;
+                word.held += 1;
+                if first + at >= counted {
+                    word.owned += 1;
+                    counted = first + at + 1;
                 }
             }
         }
-        match within {
-            0 => {}
-            1 => counts.single += 1,
-            _ => counts.continued += 1,
-        }
+        each(word);
     }
-    counts
 }

@@ -3,8 +3,10 @@
 //! A [`AnalysedTokenizer`] is a tokenizer made ready: what each id stands for. A [`AnalysisTally`] counts texts with
 //! their ids, one a thread, merged in any order. At the end [`AnalysisTally::finish`] draws the numbers and looks at
 //! the vocabulary itself (`usage`, `reach`) and at set pieces (`cases`). [`VocabularyCurve`] is the length of the
-//! sample at other sizes of the vocabulary (`curve`, `sizes`). [`AnalysisReport`] sets tokenizers side by side.
+//! sample at other sizes of the vocabulary (`curve`, `sizes`). [`AnalysisReport`] sets tokenizers side by side, and
+//! beside texts as words, characters and bytes ([`BaselineTally`]). [`WordCostTally`] finds the words that cost most.
 
+mod baselines;
 mod cases;
 mod counts;
 mod curve;
@@ -13,6 +15,7 @@ mod report;
 mod sizes;
 mod subject;
 mod usage;
+mod word_costs;
 
 #[cfg(test)]
 mod curve_tests;
@@ -20,13 +23,15 @@ mod curve_tests;
 mod tests;
 
 pub use super::train::{PretokenCounter, PretokenTable};
+pub use baselines::BaselineTally;
 pub use cases::{AnalysisCase, AnalysisCaseKind, DigitRun};
 pub use counts::{AnalysisTally, CostlyDocument, TextCounts, TextWords};
 pub use curve::{CurvePoint, Knee, MergeCounts, SizePrice, VocabularyCurve};
 pub use reach::{ReachClass, ReachRow};
-pub use report::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
+pub use report::{AnalysisReport, GranularityBaseline, GroupMetrics, TokenizerAnalysis};
 pub use subject::AnalysedTokenizer;
 pub use usage::{
     CensusRow, CoveredShare, ListedToken, RankedCount, TokenLengthBin, VocabularyCensus,
     VocabularyUse,
 };
+pub use word_costs::{CostlyWord, GroupWordCosts, WordCostTally, WordCosts};

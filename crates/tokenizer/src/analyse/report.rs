@@ -1,5 +1,6 @@
 //! The report of an analysis, by tokenizer and group of texts: what is printed, stored and drawn.
 
+use super::baselines::BaselineTally;
 use super::cases::{AnalysisCase, DigitRun, cases, digit_runs};
 use super::counts::{AnalysisTally, CostlyDocument, TextCounts};
 use super::curve::VocabularyCurve;
@@ -27,6 +28,8 @@ pub struct AnalysisReport {
     pub bytes: u64,
     /// One a tokenizer, as they were given.
     pub tokenizers: Vec<TokenizerAnalysis>,
+    /// The same texts as words, characters and bytes.
+    pub baselines: Vec<GranularityBaseline>,
 }
 
 /// The analysis of one tokenizer on the sample.
@@ -68,6 +71,19 @@ pub struct TokenizerAnalysis {
     pub no_curve: Option<String>,
 }
 
+/// Texts at a granularity that needs no training.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct GranularityBaseline {
+    /// Ids that the sample needs, one for each distinct word, character or byte; none where memory did not suffice to
+    /// count all words.
+    pub ids: Option<u64>,
+    /// The whole sample; its name is `words`, `characters` or `bytes`.
+    #[serde(flatten)]
+    pub total: GroupMetrics,
+}
+
 /// One group's texts by one tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
@@ -82,6 +98,10 @@ pub struct GroupMetrics {
     pub bytes_per_token: f64,
     /// Characters a token.
     pub characters_per_token: f64,
+    /// Tokens a text.
+    pub tokens_per_document: f64,
+    /// UTF-8 bytes over those of the ids in two bytes each.
+    pub compression_ratio: f64,
     /// Tokens that hold some of a word, a word; none without words.
     pub fertility: Option<f64>,
     /// Share of the words that lie in one token (STRR).
@@ -94,6 +114,9 @@ pub struct GroupMetrics {
     pub relative_length: Option<f64>,
 }
 
+/// Bytes of an id in the usual figure of compression.
+const ID_BYTES: f64 = 2.0;
+
 impl GroupMetrics {
     fn new(name: &str, counts: TextCounts) -> Self {
         let of_words = |part| (counts.words > 0).then(|| ratio(part, counts.words));
@@ -102,6 +125,8 @@ impl GroupMetrics {
             counts,
             bytes_per_token: ratio(counts.bytes, counts.tokens),
             characters_per_token: ratio(counts.characters, counts.tokens),
+            tokens_per_document: ratio(counts.tokens, counts.documents),
+            compression_ratio: ratio(counts.bytes, counts.tokens) / ID_BYTES,
             fertility: of_words(counts.word_tokens),
             single_token_word_share: of_words(counts.single_token_words),
             continued_word_share: of_words(counts.continued_words),
@@ -201,6 +226,19 @@ impl AnalysisReport {
             documents: first.documents,
             bytes: first.bytes,
             tokenizers,
+            baselines: Vec::new(),
         }
+    }
+
+    /// With the same texts as words, characters and bytes.
+    #[must_use]
+    pub fn beside(self, baselines: BaselineTally) -> Self {
+        let reference = self.tokenizers.iter().find(|analysis| analysis.name == self.reference);
+        let baselines = baselines.finish().map(|(name, ids, counts)| {
+            let mut total = GroupMetrics::new(name, counts);
+            reference.into_iter().for_each(|reference| total.relate(&reference.total));
+            GranularityBaseline { ids, total }
+        });
+        Self { baselines: baselines.into(), ..self }
     }
 }

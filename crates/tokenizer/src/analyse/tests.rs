@@ -454,3 +454,105 @@ proptest! {
         prop_assert_eq!(places, wide);
     }
 }
+
+#[test]
+fn baselines_are_counted_as_by_hand() {
+    let subject = SMALL.subject();
+    let (mut tally, mut baselines) = (AnalysisTally::new(&subject, 1), BaselineTally::new(100));
+    let texts = ["the the cat", "é, a"];
+    for text in texts {
+        feed(&mut tally, &SMALL, 0, text);
+        baselines.add_text(&TextWords::new(text).unwrap());
+    }
+    let all = tally.finish("small", &names(&["all"]), Err("none".to_owned())).unwrap();
+    let report = AnalysisReport::new("all", "small", (2, 16), vec![all]).beside(baselines);
+    let [words, characters, bytes] = &report.baselines[..] else { panic!("three") };
+    let tokens = report.tokenizers[0].total.counts.tokens as f64;
+    for (baseline, name, ids, count) in
+        [(words, "words", 4, 5), (characters, "characters", 8, 15), (bytes, "bytes", 9, 16)]
+    {
+        let total = &baseline.total;
+        assert_eq!(
+            (total.name.as_str(), baseline.ids, total.counts.tokens),
+            (name, Some(ids), count)
+        );
+        assert_eq!((total.counts.documents, total.counts.bytes, total.counts.words), (2, 16, 5));
+        assert!((total.tokens_per_document - count as f64 / 2.0).abs() < 1e-12);
+        assert!((total.characters_per_token - 15.0 / count as f64).abs() < 1e-12);
+        // The figure of the article: bytes of the text over two a token.
+        assert!((total.compression_ratio - 16.0 / (count as f64 * 2.0)).abs() < 1e-12);
+        assert!((total.relative_length.unwrap() - count as f64 / tokens).abs() < 1e-12);
+    }
+    // the, the, cat, é, a: 11 characters and 12 bytes of five words.
+    assert_eq!(words.total.fertility, Some(1.0));
+    assert_eq!(characters.total.counts.word_tokens, 11);
+    assert_eq!(
+        (characters.total.counts.single_token_words, bytes.total.counts.word_tokens),
+        (2, 12)
+    );
+    assert_eq!(bytes.total.counts.single_token_words, 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(40)))]
+
+    /// Whatever the order, and as an analysis counts the same texts.
+    #[test]
+    fn costs_of_words_merge_in_any_order_and_add_up(
+        texts in prop::collection::vec((0_usize..2, "(the|cat|thé| |\\.|x){0,12}"), 0..12),
+        cut in 0_usize..12, top in 0_usize..4,
+    ) {
+        let subject = SMALL.subject();
+        let counted = |texts: &[(usize, String)]| {
+            let mut costs = WordCostTally::new(&subject, 2, 1000);
+            for (group, text) in texts {
+                costs.add_text(*group, &TextWords::new(text).unwrap(), &SMALL.encode(text)).unwrap();
+            }
+            costs
+        };
+        let groups = names(&["en", "fr"]);
+        let whole = counted(&texts).finish(&groups, usize::MAX).unwrap();
+        let (one, two) = texts.split_at(cut.min(texts.len()));
+        let merged = counted(two).merge(counted(one)).finish(&groups, usize::MAX).unwrap();
+        prop_assert_eq!(&merged, &whole);
+        let mut tally = AnalysisTally::new(&subject, 2);
+        texts.iter().for_each(|(group, text)| feed(&mut tally, &SMALL, *group, text));
+        let words: u64 = whole.groups.iter().map(|group| group.words).sum();
+        prop_assert_eq!(words, tally.total().words);
+        for group in &whole.groups {
+            let saved: Vec<u64> = group.terms.iter().map(|term| term.saved).collect();
+            prop_assert!(saved.is_sorted_by(|a, b| a >= b), "{:?}", saved);
+            for term in &group.terms {
+                // Of this tokenizer a word has the same tokens wherever it stands, those of the space aside.
+                prop_assert_eq!(term.tokens, term.count * SMALL.encode(&term.word).len() as u64);
+                prop_assert_eq!(term.saved, term.tokens - term.count);
+            }
+        }
+        let first = counted(&texts).finish(&groups, top).unwrap();
+        for (few, all) in first.groups.iter().zip(&whole.groups) {
+            prop_assert_eq!(&few.terms[..], &all.terms[..top.min(all.terms.len())]);
+        }
+    }
+}
+
+#[test]
+fn the_words_that_cost_most_come_first() {
+    let subject = SMALL.subject();
+    let mut costs = WordCostTally::new(&subject, 2, 1000);
+    for (group, text) in [(0, "the cat, the cats. cats"), (1, "cat don't")] {
+        costs.add_text(group, &TextWords::new(text).unwrap(), &SMALL.encode(text)).unwrap();
+    }
+    let costs = costs.finish(&names(&["en", "fr"]), 10).unwrap();
+    let terms: Vec<(&str, u64, u64, bool)> = costs.groups[0]
+        .terms
+        .iter()
+        .map(|term| (term.word.as_str(), term.count, term.saved, term.is_split))
+        .collect();
+    // `the` is one token; `cats` has four and occurs twice.
+    assert_eq!(terms, [("cats", 2, 6, false), ("cat", 1, 2, false)]);
+    let split: Vec<(&str, bool)> =
+        costs.groups[1].terms.iter().map(|term| (term.word.as_str(), term.is_split)).collect();
+    assert_eq!(split, [("don't", true), ("cat", false)]);
+    // `cats` 6, `cat` 2 + 2, `don't` 4: equals in byte order.
+    assert_eq!(costs.terms(), ["cats", "cat", "don't"]);
+}

@@ -21,7 +21,8 @@ mod likelihood_tests;
 #[cfg(test)]
 mod tests;
 
-pub use count::{PretokenCounter, PretokenTable, TextTotals};
+pub use crate::sampled::TextTotals;
+pub use count::{PretokenCounter, PretokenTable};
 pub use layout::pretokenizer_file;
 pub use options::{DigitSplit, MergeScore, ModelKind, TrainOptions, UnicodeForm};
 pub use report::{RoundTrip, TrainGroupReport, TrainReport, tokens_by_group};

@@ -1,11 +1,12 @@
 //! The report of a training beside its file: sizes, treatment of the counts, and tokens by group.
 
-use super::count::{PretokenTable, TextTotals};
+use super::count::PretokenTable;
 use super::options::{ModelKind, ModelLayout, TrainOptions, UnicodeForm};
 use super::weigh;
 use crate::engine::reference::LibraryReference;
 use crate::engine::splitter::PretokenSplitter;
 use crate::error::TokenizerError;
+use crate::sampled::TextTotals;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -337,7 +337,7 @@ fn scale(words: &mut BTreeMap<String, u64>, largest: u128, lifted: u64, limit: u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::count::TextTotals;
+    use crate::sampled::TextTotals;
 
     fn table() -> PretokenTable {
         let group = |words: &[(&str, u64)]| {
