@@ -205,6 +205,18 @@ class DedupExplainOptions(TypedDict, total=False):
       again from their texts; it is refused while removals block normalised or similar texts.
     * `shingle`: Tokens per shingle, 1 to 64. By default the profile's.
     * `hashes`: Slots of the sketch, 1 to 4096; for profile bigcode only, the others have 256.
+    * `sweep`: Compare thresholds and shingle sizes: what each would remove from this corpus.
+    * `html`: Write the sweep as a self-contained page, too.
+    * `thresholds`: Thresholds to compare; 0.5, 0.6, 0.7, 0.8, 0.9 and 0.95 if none is named. The corpus's own is
+      always among them. Each has the bands that `Writer.dedup.redo()` would give it.
+    * `shingles`: Shingle sizes to compare, in tokens; 3, 5 and 7 if none is named. The corpus's own is always among
+      them: its sketches are stored. For each other one, sketches are made from all texts, which takes about as long
+      as an ingest of them.
+    * `where`: Only documents for which this SQL condition over the table documents is true. Its columns have today's
+      values, also with `snapshot=`.
+    * `source`: Only documents of this source.
+    * `snapshot`: Only the documents that this snapshot keeps; the counts of all documents are those stored when it
+      was made.
     """
 
     profile: Literal["web", "code", "chat", "web@1", "chat@1", "bigcode", "fineweb", "slimpajama"] | None
@@ -218,6 +230,13 @@ class DedupExplainOptions(TypedDict, total=False):
     compare: Literal["text", "turns", "prompt"] | None
     shingle: int | None
     hashes: int | None
+    sweep: bool | None
+    html: str | os.PathLike[str] | None
+    thresholds: float | Iterable[float] | None
+    shingles: int | Iterable[int] | None
+    where: str | None
+    source: str | None
+    snapshot: str | None
 
 
 class DedupRedoOptions(TypedDict, total=False):
@@ -277,6 +296,8 @@ class TokenizerAddOptions(TypedDict, total=False):
 class TokenizerTrainOptions(TypedDict, total=False):
     """Options of `Writer.tokenizers.train`.
 
+    * `out`: Write its tokenizer.json to this file, and register and encode nothing: a candidate, for
+      `Corpus.tokenizers.analyse()`.
     * `weights`: A factor for the counts of a group, applied after `alpha=`; 0 leaves the group out.
     * `weights_file`: A file with a JSON object of such factors; `weights=` overrides it.
     * `seed_tokens`: A text that must be one token.
@@ -287,6 +308,8 @@ class TokenizerTrainOptions(TypedDict, total=False):
     * `by`: The groups for `alpha=`, `weights=` and the report.
     * `sample_bytes`: Train on a uniform sample of about this many bytes of text. By default on all documents.
     * `model`: The kind of model.
+    * `score`: The score by which a WordPiece chooses the pairs that become tokens. By likelihood rare pairs come
+      first: raise `min_frequency=` as far as the vocabulary is still filled.
     * `vocab_size`: Size of the vocabulary, with special and reserved tokens, bytes and characters. A small corpus may
       give fewer tokens.
     * `byte_fallback`: Whether the symbols of a BPE are characters, and rare characters fall back to their bytes. As
@@ -300,8 +323,9 @@ class TokenizerTrainOptions(TypedDict, total=False):
     * `pattern`: The split pattern of byte-level BPE: gpt2, cl100k, llama3, o200k, qwen2, tekken, or a regular
       expression. By default gpt2.
     * `normalizer`: The Unicode normal form applied to texts first.
-    * `character_coverage`: Share of the characters of the texts that become tokens; the rarest ones are left out. By
-      default 0.9995. Byte-level BPE does not need it: it has all characters as bytes.
+    * `character_coverage`: Share of the characters of the texts, in each group, that become tokens; the rarest ones
+      are left out. By default 0.9995. By default a character that is one in 10,000 of a group's text is a token too.
+      Byte-level BPE does not need it: it has all characters as bytes.
     * `min_frequency`: The lowest count at which a pair becomes a token (BPE, WordPiece), after weighting.
     * `max_token_length`: The longest token, in symbols of the model: bytes of a byte-level BPE, else characters.
       Tokens of BPE and WordPiece after the first merges stay below this length; those of a Unigram may reach it. By
@@ -310,6 +334,7 @@ class TokenizerTrainOptions(TypedDict, total=False):
       groups equal.
     """
 
+    out: str | os.PathLike[str] | None
     weights: Mapping[str, object] | str | Iterable[str] | None
     weights_file: str | os.PathLike[str] | None
     seed_tokens: str | Iterable[str] | None
@@ -319,6 +344,7 @@ class TokenizerTrainOptions(TypedDict, total=False):
     by: Literal["all", "language", "source"] | None
     sample_bytes: int | str | None
     model: Literal["bpe", "wordpiece", "unigram"] | None
+    score: Literal["frequency", "likelihood"] | None
     vocab_size: int | None
     byte_fallback: bool | None
     end_of_word: bool | None
@@ -367,6 +393,8 @@ class TokenizerExtendOptions(TypedDict, total=False):
 class TokenizerAnalyseOptions(TypedDict, total=False):
     """Options of `Corpus.tokenizers.analyse`.
 
+    * `files`: A tokenizer.json that the corpus does not have, such as `Writer.tokenizers.train()` writes with `out`;
+      by its path.
     * `html`: Write a self-contained page.
     * `where`: Only kept documents for which this SQL condition over the table documents is true.
     * `reference`: The tokenizer that lengths are compared with. By default the first.
@@ -376,12 +404,30 @@ class TokenizerAnalyseOptions(TypedDict, total=False):
     * `d_model`: Width of the embedding (d_model), for the cost of the vocabulary.
     """
 
+    files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None
     html: str | os.PathLike[str] | None
     where: str | None
     reference: str | None
     by: Literal["all", "language", "source"] | None
     sample_bytes: int | str | None
     d_model: int | None
+
+
+class TokenizerTermsOptions(TypedDict, total=False):
+    """Options of `Corpus.tokenizers.terms`.
+
+    * `out`: Write the words to this file, one a line, as `Writer.tokenizers.extend()` takes them.
+    * `where`: Only kept documents for which this SQL condition over the table documents is true.
+    * `by`: The groups whose words are listed apart.
+    * `top`: Words listed of each group.
+    * `sample_bytes`: Count a uniform sample of about this many bytes of text. By default all documents.
+    """
+
+    out: str | os.PathLike[str] | None
+    where: str | None
+    by: Literal["all", "language", "source"] | None
+    top: int | None
+    sample_bytes: int | str | None
 
 
 class ContaminationAddOptions(TypedDict, total=False):

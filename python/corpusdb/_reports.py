@@ -45,7 +45,9 @@ __all__ = [
     "BackupFault",
     "BackupReport",
     "BatchRecipe",
+    "BestSegmentations",
     "BuildReport",
+    "CandidateReport",
     "CandidateSample",
     "CensusRow",
     "CertifiedOutput",
@@ -63,6 +65,7 @@ __all__ = [
     "ContaminationReport",
     "CorpusReport",
     "CostlyDocument",
+    "CostlyWord",
     "CountReport",
     "CoveredShare",
     "CrowdedPair",
@@ -70,6 +73,7 @@ __all__ = [
     "CurvePoint",
     "DecisionCounts",
     "DedupExplanation",
+    "DedupSweep",
     "Dependents",
     "DetectionLine",
     "DiffPartAdded",
@@ -80,6 +84,7 @@ __all__ = [
     "DiskInfo",
     "DocumentCounts",
     "DocumentDuplicates",
+    "DocumentPadding",
     "DomainStats",
     "Domains",
     "DropBackupReport",
@@ -113,11 +118,14 @@ __all__ = [
     "FileTally",
     "Finding",
     "FormReport",
+    "GranularityBaseline",
     "GroupChanges",
     "GroupLoss",
     "GroupMetrics",
     "GroupPair",
     "GroupStats",
+    "GroupWordCosts",
+    "GroupingSteps",
     "Holdout",
     "Info",
     "IngestReport",
@@ -142,6 +150,7 @@ __all__ = [
     "ListedToken",
     "LoadReport",
     "LogEntry",
+    "LongestRow",
     "LossCounts",
     "LossStats",
     "LostDocument",
@@ -152,11 +161,14 @@ __all__ = [
     "ManifestTotals",
     "MarkReport",
     "Match",
+    "MegaBatch",
     "MigrateReport",
     "MisfitExample",
     "MisfitStats",
     "MixPoint",
     "MixRecipe",
+    "MultiplierCost",
+    "MultiplierSweep",
     "Omitted",
     "OrderRecipe",
     "OutputHolder",
@@ -165,7 +177,9 @@ __all__ = [
     "PackOptions",
     "PackRecipe",
     "Padding",
+    "PaddingCost",
     "ParentPlan",
+    "PerplexityModel",
     "PinnedShard",
     "PinnedSnapshot",
     "PinnedTokenizer",
@@ -212,6 +226,7 @@ __all__ = [
     "RowSegment",
     "RulePrecision",
     "SchedulePoint",
+    "ScoredSegmentation",
     "SearchedFamily",
     "SearchedFile",
     "SelectRecipe",
@@ -229,6 +244,7 @@ __all__ = [
     "SimilarDocument",
     "Similarities",
     "SimilarityBin",
+    "SimilarityQuartiles",
     "SizePrice",
     "Sizes",
     "SkippedContent",
@@ -260,6 +276,8 @@ __all__ = [
     "StageSeconds",
     "StandingCount",
     "Stats",
+    "StepBatch",
+    "StepRows",
     "StoredBytes",
     "StoredPlan",
     "Suite",
@@ -267,6 +285,8 @@ __all__ = [
     "SuiteDropReport",
     "SuiteReport",
     "SuiteReported",
+    "SweepLine",
+    "SweepRemovals",
     "TaintedSource",
     "TermCounts",
     "TermOutcomeAdded",
@@ -303,6 +323,7 @@ __all__ = [
     "VocabularyDiff",
     "VocabularyUse",
     "WhoReport",
+    "WordCostReport",
     "Alarm",
     "AnalysisCaseKind",
     "BatchTail",
@@ -329,6 +350,7 @@ __all__ = [
     "LeftRole",
     "LengthBuckets",
     "LongDocuments",
+    "MergeScore",
     "MixMethod",
     "MixUnit",
     "ModelKind",
@@ -360,6 +382,7 @@ __all__ = [
     "TextGrouping",
     "TokenizerDecisions",
     "TokenizerExtendAnswer",
+    "TokenizerTrainAnswer",
     "UnicodeForm",
 ]
 
@@ -873,6 +896,9 @@ class AnalysisReport(Report):
     tokenizers: list[TokenizerAnalysis]
     """One a tokenizer, as they were given."""
 
+    baselines: list[GranularityBaseline]
+    """The same texts as words, characters and bytes."""
+
 
 class Backup(Report):
     """A backup: the commit that names it, and what it has."""
@@ -965,6 +991,19 @@ class BatchRecipe(Report):
     """To what length rows are padded; absent: they stay as long as they are."""
 
 
+class BestSegmentations(Report):
+    """The best segmentations of a text."""
+
+    segmentations: list[ScoredSegmentation]
+    """The best first. Of two with the same log probability first that whose last piece that differs is the longer one."""
+
+    log_likelihood: float
+    """The logarithm of the summed probability of all segmentations of the text."""
+
+    entropy: float
+    """The entropy of all segmentations of the text, in nats."""
+
+
 class BuildReport(Report):
     """An epoch that was written."""
 
@@ -988,6 +1027,16 @@ class BuildReport(Report):
 
     not_recorded: str | None
     """Why it is not on record, if it should be."""
+
+
+class CandidateReport(Report):
+    """A tokenizer that was trained and written to a file, without being registered."""
+
+    to: str
+    """The file."""
+
+    decisions: TrainingRecord
+    """Everything that decided it, and the result."""
 
 
 class CandidateSample(Report):
@@ -1471,6 +1520,25 @@ class CostlyDocument(Report):
     """Its first characters."""
 
 
+class CostlyWord(Report):
+    """A word that several tokens spell."""
+
+    word: str
+    """The word."""
+
+    count: int
+    """How often it occurs."""
+
+    tokens: int
+    """Tokens that hold some of it, over all occurrences."""
+
+    saved: int
+    """Tokens that there would be fewer if it were one."""
+
+    is_split: bool
+    """Whether the pre-tokenizer splits it, so that it can only become an added token."""
+
+
 class CountReport(Report):
     """The number of documents of a condition."""
 
@@ -1614,6 +1682,25 @@ class DedupExplanation(Report):
     change: PolicyChange | None
     """The cost of a change to this policy; only for a corpus with another one."""
 
+    sweep: DedupSweep | None
+    """What other thresholds and shingle sizes would remove; absent unless it was asked for."""
+
+
+class DedupSweep(Report):
+    """What each threshold and shingle size would remove."""
+
+    documents: int
+    """Documents compared: those that are not removed, blocked, superseded or empty, and pass the filter."""
+
+    texts: int
+    """Distinct normalised texts of them."""
+
+    bytes: int
+    """UTF-8 bytes of these texts."""
+
+    lines: list[SweepLine]
+    """A line for each shingle size and threshold, both ascending."""
+
 
 class Dependents(Report):
     """Snapshots and plans that have documents, and expressions that quote them."""
@@ -1751,6 +1838,25 @@ class DocumentDuplicates(Report):
 
     cluster: Cluster2 | None
     """Its cluster; none for a document that is neither kept nor a duplicate."""
+
+
+class DocumentPadding(Report):
+    """The documents of an epoch in rows of their own: one row a document, or part of one that is longer than a row."""
+
+    rows: int
+    """How many rows that would be."""
+
+    tokens: int
+    """Their real tokens."""
+
+    batch_rows: int
+    """Rows of a batch: those of the recipe, about as many as its batches have on average, or 32."""
+
+    to_row_length: PaddingCost
+    """Each row padded to the length of a row of the recipe."""
+
+    to_longest: PaddingCost
+    """Each row padded to the longest of its batch, as expected of batches of rows in random order."""
 
 
 class DomainStats(Report):
@@ -2154,6 +2260,9 @@ class Explanation(Report):
     batch_padding: Padding | None
     """Padding to the longest row of each batch, where rows have no fixed length."""
 
+    document_padding: DocumentPadding
+    """What padding would cost for the same documents, a row each: what packing or grouping is measured against."""
+
     batches: int | None
     """Global batches of the epoch, where the recipe has them."""
 
@@ -2202,6 +2311,19 @@ class Explanation(Report):
 
     recipe: str
     """The recipe with every default, as TOML."""
+
+    grouping: GroupingSteps | None
+    """How the first rows are grouped by length, where that is asked for: `Corpus::grouping_steps` makes it.
+
+    `Corpus::grouping_steps`: crate::Corpus::grouping_steps
+    """
+
+    sweep: MultiplierSweep | None
+    """What other multipliers of the mega-batch would do, where that is asked for: `Corpus::sweep_multipliers` makes
+    it.
+
+    `Corpus::sweep_multipliers`: crate::Corpus::sweep_multipliers
+    """
 
 
 class Export(Report):
@@ -2552,6 +2674,9 @@ class FieldReport(Report):
     commits: int
     """How many commits were made."""
 
+    models: list[PerplexityModel]
+    """If the values are perplexities: the models that give them."""
+
     dry_run: bool
     """Whether this is what would be, and nothing was changed."""
 
@@ -2608,6 +2733,72 @@ class FormReport(Report):
 
     outcome: TermOutcome
     """The outcome."""
+
+
+class GranularityBaseline(Report):
+    """Texts at a granularity that needs no training."""
+
+    ids: int | None
+    """Ids that the sample needs, one for each distinct word, character or byte; none where memory did not suffice to
+    count all words.
+    """
+
+    name: str
+    """The group; of the whole sample, `all`."""
+
+    documents: int
+    """How many texts were counted."""
+
+    bytes: int
+    """UTF-8 bytes."""
+
+    characters: int
+    """Unicode scalar values."""
+
+    tokens: int
+    """How many tokens they have."""
+
+    words: int
+    """Words, of texts whose tokens could be placed."""
+
+    word_tokens: int
+    """Tokens that hold some of a word."""
+
+    single_token_words: int
+    """Words that lie in one token."""
+
+    continued_words: int
+    """Words cut into several tokens."""
+
+    unplaced_documents: int
+    """Texts whose tokens could not be placed: their words are not counted."""
+
+    bytes_per_token: float
+    """UTF-8 bytes a token."""
+
+    characters_per_token: float
+    """Characters a token."""
+
+    tokens_per_document: float
+    """Tokens a text."""
+
+    compression_ratio: float
+    """UTF-8 bytes over those of the ids in two bytes each."""
+
+    fertility: float | None
+    """Tokens that hold some of a word, a word; none without words."""
+
+    single_token_word_share: float | None
+    """Share of the words that lie in one token (STRR)."""
+
+    continued_word_share: float | None
+    """Share of the words that are cut into several tokens."""
+
+    parity: float
+    """Tokens a byte relative to the group with the fewest: 1 for that group, 2 where a byte costs twice."""
+
+    relative_length: float | None
+    """Tokens relative to those of the reference tokenizer on the same texts (NSL)."""
 
 
 class GroupChanges(Report):
@@ -2699,6 +2890,12 @@ class GroupMetrics(Report):
     characters_per_token: float
     """Characters a token."""
 
+    tokens_per_document: float
+    """Tokens a text."""
+
+    compression_ratio: float
+    """UTF-8 bytes over those of the ids in two bytes each."""
+
     fertility: float | None
     """Tokens that hold some of a word, a word; none without words."""
 
@@ -2754,6 +2951,43 @@ class GroupStats(Report):
 
     kept: DocumentCounts
     """Counts of kept documents."""
+
+
+class GroupWordCosts(Report):
+    """What the words of a group cost."""
+
+    name: str
+    """The language or source; of the whole sample, `all`."""
+
+    words: int
+    """Words counted."""
+
+    tokens: int
+    """Tokens that hold some of them."""
+
+    terms: list[CostlyWord]
+    """The words by which most tokens would be saved, most first."""
+
+
+class GroupingSteps(Report):
+    """How the first rows of an epoch are grouped by length, step by step. Lists end after 4,096 rows of a mega-batch or
+    batch, and batches with as many rows as are listed.
+    """
+
+    generator_seed: int | None
+    """The seed of torch's generator, where the order of transformers is reproduced: that of the recipe + the epoch."""
+
+    mega_batch_rows: int
+    """Rows of a mega-batch."""
+
+    mega_batches: list[MegaBatch]
+    """The first mega-batches; end to end, the rows of their first step are the permutation."""
+
+    longest: LongestRow | None
+    """The longest row of all, where it is moved to the front."""
+
+    batches: list[StepBatch]
+    """The batches that these mega-batches give, in order."""
 
 
 class Holdout(Report):
@@ -3443,6 +3677,19 @@ class LogEntry(Report):
     """Why no command undoes it."""
 
 
+class LongestRow(Report):
+    """The longest row of an epoch, which changes places with the first."""
+
+    document: int
+    """Its document."""
+
+    tokens: int
+    """Its tokens."""
+
+    mega_batch: int
+    """The mega-batch in which it was, from 0 on."""
+
+
 class LossCounts(Report):
     """Documents that are not kept for one reason."""
 
@@ -3678,6 +3925,22 @@ class Match(Report):
     """Share of the witness's shingles that this document has; none for a successor."""
 
 
+class MegaBatch(Report):
+    """The rows of a mega-batch after each step."""
+
+    rows: int
+    """How many rows it has."""
+
+    permuted: StepRows
+    """As they come: permuted."""
+
+    sorted: StepRows
+    """Sorted by length, longest first; or by classes of lengths."""
+
+    longest_first: StepRows | None
+    """With the longest row of all at the very front, where it is moved."""
+
+
 class MigrateReport(Report):
     """A corpus that has the store format of this release."""
 
@@ -3752,6 +4015,48 @@ class MixRecipe(Report):
 
     schedule: list[SchedulePoint]
     """Weights that change during the run, ascending by time."""
+
+
+class MultiplierCost(Report):
+    """What a multiplier of the mega-batch does to an epoch."""
+
+    mega_batch_mult: int | None
+    """Batches that are sorted together; absent: all."""
+
+    is_of_recipe: bool
+    """Whether the recipe has it."""
+
+    padding_percent: float
+    """Share of the places that is padding, where rows are padded to the longest of their batch, in percent."""
+
+    largest_places: int
+    """Places of the largest batch: its rows times its longest."""
+
+    largest_tokens: int
+    """Real tokens of the batch that has most."""
+
+    rank_correlation: float
+    """Spearman's rank correlation of the places of rows with those in another epoch: 0 where nothing of the order
+    comes again, 1 where all of it does.
+    """
+
+    randomness_percent: float
+    """How much of what decides which rows share a batch is left to chance, in percent of its bits."""
+
+
+class MultiplierSweep(Report):
+    """What each of some multipliers of the mega-batch does to an epoch."""
+
+    rows: int
+    """Rows that were put in order: of an epoch with more the first 1,048,576, or as many drawn from all where another
+    sampler's order is reproduced.
+    """
+
+    epoch_rows: int
+    """Rows of the epoch."""
+
+    multipliers: list[MultiplierCost]
+    """The multipliers, ascending."""
 
 
 class NothingAdded(Report):
@@ -3927,6 +4232,9 @@ class PackRecipe(Report):
     cut_eos: bool
     """Each part of a document that is cut ends with EOS, which counts as any token of the row does."""
 
+    most_segments: int | None
+    """Segments of a row, at most, as attention kernels limit them; absent: as many as fit."""
+
     options: PackOptions
     """Further options of packing."""
 
@@ -3947,6 +4255,22 @@ class Padding(Report):
     """The same with rows in batches as they come, where an order groups them by length."""
 
 
+class PaddingCost(Report):
+    """What a way of padding costs."""
+
+    places: int
+    """Places of all rows, pads included."""
+
+    pads: int
+    """Places that hold pads."""
+
+    percent: float
+    """Share of the places that is padding, in percent."""
+
+    gain: float
+    """How many times as many real tokens the places of a step hold in the epoch of the recipe."""
+
+
 class ParentPlan(Report):
     """What has been consumed of a parent plan."""
 
@@ -3955,6 +4279,46 @@ class ParentPlan(Report):
 
     next_row: int
     """Rows of its run that are consumed: the next one is the first that is not."""
+
+
+class PerplexityModel(Report):
+    """An n-gram model whose documents have perplexities by it."""
+
+    source: str | None
+    """The source of its documents; absent where it is over all of them."""
+
+    documents: int
+    """Kept documents that it counted and scored; those without tokens have no perplexity."""
+
+    tokens: int
+    """Their tokens."""
+
+    vocabulary: int
+    """Tokens that are distinct."""
+
+    ngrams: list[int]
+    """N-grams that are distinct, for each order from 1 on; the end of a document counts as a token."""
+
+    discounts: list[list[float]]
+    """What is taken from counts of 1, of 2, and of 3 and more, for each order."""
+
+    fallback_orders: list[int]
+    """Orders whose discounts are 0.5, 1 and 1.5, since there are too few n-grams to estimate them."""
+
+    p5: float
+    """The least perplexity that 5 percent of the documents do not exceed."""
+
+    p25: float
+    """Likewise for 25 percent."""
+
+    p50: float
+    """Likewise for 50 percent: the median."""
+
+    p75: float
+    """Likewise for 75 percent."""
+
+    p95: float
+    """Likewise for 95 percent."""
 
 
 class PinnedShard(Report):
@@ -4136,6 +4500,9 @@ class PlannedSource(Report):
 
     full_rows: int
     """Rows of the first pass whose every place holds a real token."""
+
+    segment_full_rows: int
+    """Rows of the first pass with as many segments as `pack.most_segments` allows, and places left."""
 
     efficiency: float
     """Share of the rows of the first pass that is real tokens; 1 when rows have no fixed length."""
@@ -5055,6 +5422,19 @@ class SchedulePoint(Report):
     """How weights go from this point to the next."""
 
 
+class ScoredSegmentation(Report):
+    """A segmentation of a text with its probability."""
+
+    tokens: list[TokenPiece]
+    """Its tokens, each with the part of the normalised text that it stands for."""
+
+    log_probability: float
+    """The sum of the log probabilities of its pieces: SentencePiece's score."""
+
+    probability: float
+    """Its share of the probability of all segmentations of the text."""
+
+
 class SearchedFamily(Report):
     """A family whose rows were searched."""
 
@@ -5456,6 +5836,25 @@ class SimilarityBin(Report):
     """Removed documents whose similarity falls into this bin."""
 
 
+class SimilarityQuartiles(Report):
+    """The spread of similarities: each is one that was found."""
+
+    least: float
+    """The least."""
+
+    lower: float
+    """A quarter are not above it."""
+
+    median: float
+    """Half are not above it."""
+
+    upper: float
+    """Three quarters are not above it."""
+
+    most: float
+    """The greatest."""
+
+
 class SizePrice(Report):
     """The effect and the cost of a size."""
 
@@ -5707,8 +6106,11 @@ class SourceExplanation(Report):
     pass_rows: int
     """Rows of one pass."""
 
+    segment_full_rows: int
+    """Those of them with as many segments as `pack.most_segments` allows, and places left."""
+
     efficiency: float
-    """Share of those rows that is real tokens."""
+    """Share of the rows of a pass that is real tokens."""
 
     dropped_documents: int
     """Documents left out of a pass for their length."""
@@ -6114,6 +6516,35 @@ class Stats(Report):
     """Why records were not read, by source; none with a condition or a snapshot, since they are not documents."""
 
 
+class StepBatch(Report):
+    """A batch, padded to its longest row."""
+
+    number: int
+    """Its number in the epoch, from 0 on."""
+
+    rows: StepRows
+    """Its rows, without rows of pads."""
+
+    places: int
+    """Its rows, those of pads too, times the places of the longest."""
+
+    pads: int
+    """Places that hold pads."""
+
+
+class StepRows(Report):
+    """Rows in an order: each is a document, or a part of one."""
+
+    documents: list[int]
+    """The document of each row."""
+
+    tokens: list[int]
+    """The tokens of each row."""
+
+    offsets: list[int]
+    """The first token of each row within its document, where any row begins within one."""
+
+
 class StoredBytes(Report):
     """What dedup stores of a document."""
 
@@ -6325,6 +6756,56 @@ class SuiteReported(Report):
     """Whether all stored texts were searched for it."""
 
 
+class SweepLine(Report):
+    """What one threshold and shingle size would remove."""
+
+    shingle: int
+    """Tokens per shingle."""
+
+    threshold: float
+    """The threshold."""
+
+    bands: int
+    """Bands of the index."""
+
+    rows: int
+    """Sketch slots per band."""
+
+    own: bool
+    """Whether shingle size and threshold are the corpus's own."""
+
+    verified: SweepRemovals
+    """What mode `witness` removes: every removal has its similarity."""
+
+    unverified: SweepRemovals
+    """What mode `lsh` removes, which takes a shared band for similarity."""
+
+    unverified_below: int
+    """Of these, documents whose exact similarity to the one that is kept in their place is below the threshold."""
+
+
+class SweepRemovals(Report):
+    """What a mode removes."""
+
+    removed: int
+    """Documents removed."""
+
+    share: float
+    """`removed / documents`."""
+
+    equal: int
+    """Of the removed ones, those whose text is equal, after normalisation, to the kept one."""
+
+    clusters: int
+    """Kept documents in whose place others are removed."""
+
+    largest: int
+    """Documents of the largest cluster, the kept one included."""
+
+    similarity: SimilarityQuartiles | None
+    """Exact similarity of the removed documents, but for equal ones, to the one that is kept; absent if there are none."""
+
+
 class TaintedSource(Report):
     """How many documents of a source have an item of a suite."""
 
@@ -6473,6 +6954,9 @@ class TokenizedText(Report):
 
     tokens: list[TokenPiece]
     """Its tokens, each with its text."""
+
+    nbest: BestSegmentations | None
+    """Its best segmentations, if they were asked for; the first has these tokens."""
 
 
 class TokenizerAnalysis(Report):
@@ -6756,6 +7240,12 @@ class TrainOptions(Report):
     model: ModelKind
     """The kind of model."""
 
+    score: MergeScore | None
+    """The score by which a WordPiece chooses the pairs that become tokens.
+
+    By likelihood rare pairs come first: raise `min_frequency` as far as the vocabulary is still filled.
+    """
+
     vocab_size: int
     """Size of the vocabulary, with special and reserved tokens, bytes and characters.
 
@@ -6796,9 +7286,11 @@ class TrainOptions(Report):
     """The Unicode normal form applied to texts first."""
 
     character_coverage: float | None
-    """Share of the characters of the texts that become tokens; the rarest ones are left out. By default 0.9995.
+    """Share of the characters of the texts, in each group, that become tokens; the rarest ones are left out. By default
+    0.9995.
 
-    Byte-level BPE does not need it: it has all characters as bytes.
+    By default a character that is one in 10,000 of a group's text is a token too. Byte-level BPE does not need it: it
+    has all characters as bytes.
     """
 
     min_frequency: int
@@ -6829,6 +7321,9 @@ class TrainReport(Report):
 
     vocab_size: int
     """Tokens of the result; fewer than asked for when the corpus has no more."""
+
+    shortfall: str | None
+    """Why there are fewer than asked for; none if there are as many."""
 
     alphabet: int
     """Characters with a token of their own, of the corpus or of the options; 256 bytes for byte-level BPE."""
@@ -7186,6 +7681,34 @@ class WhoReport(Report):
     """Entries that cannot be read: nobody can say whether these outputs had them."""
 
 
+class WordCostReport(Report):
+    """The words that cost a tokenizer most."""
+
+    name: str
+    """The tokenizer."""
+
+    grouped_by: str
+    """What the groups are: `language`, `source` or `all`."""
+
+    selected_documents: int
+    """Documents selected, from which the sample was drawn."""
+
+    documents: int
+    """Documents counted."""
+
+    bytes: int
+    """Bytes of their texts."""
+
+    sampled_one_in: int
+    """One in how many texts the counts are of: 1 while memory sufficed for all words."""
+
+    unplaced_documents: int
+    """Texts whose tokens could not be placed: their words are not counted."""
+
+    groups: list[GroupWordCosts]
+    """Each group with any word, in the order of the groups."""
+
+
 Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmNearOne | AlarmAllRejected | AlarmRejectedShare | AlarmDamagedFiles | AlarmForeignFiles | AlarmFilesLeft | AlarmHtmlFiles | AlarmTrailingBytes | AlarmOddQuotes | AlarmMissingIds | AlarmMarkerAsText | AlarmQuotedArguments | AlarmWholeChats | AlarmLeftOut | AlarmOtherTemplate | AlarmUntrained | AlarmFieldUpdates | AlarmIdsForgotten | AlarmNotText | AlarmHtml | AlarmColumnsLeft | AlarmObjectsLeft | AlarmUnknownFields | AlarmFieldAbsent | AlarmFieldMisfits | AlarmCluster | AlarmCrowded
 """A finding to look at before you continue."""
 
@@ -7263,6 +7786,9 @@ LengthBuckets: TypeAlias = Literal["power-of-two"]
 
 LongDocuments: TypeAlias = Literal["split", "paragraph", "truncate", "drop"]
 """What happens to documents longer than a row."""
+
+MergeScore: TypeAlias = Literal["frequency", "likelihood"]
+"""By which score of a pair of neighbours a WordPiece is trained: the pair of the highest becomes a token."""
 
 MixMethod: TypeAlias = Literal["weights", "natural", "temperature", "unimax"]
 """How shares are set."""
@@ -7358,6 +7884,9 @@ TokenizerDecisions: TypeAlias = TrainingRecord | ExtensionRecord
 
 TokenizerExtendAnswer: TypeAlias = ExtendReport | NothingAdded
 """The result of an extension."""
+
+TokenizerTrainAnswer: TypeAlias = TrainedTokenizer | CandidateReport
+"""The result of a training."""
 
 UnicodeForm: TypeAlias = Literal["nfc", "nfkc", "none"]
 """The Unicode normal form applied to texts first."""

@@ -178,10 +178,10 @@ impl CorpusWriter {
             }
             UndoWay::PerplexityField(field) => {
                 let PerplexityField { name, tokenizer, order, together, .. } = &field;
-                let together = if *together { " --together" } else { "" };
-                report.verbs.push(format!(
-                    "corpusdb field compute CORPUS {name} --perplexity {tokenizer} --order {order}{together}"
-                ));
+                report.verbs.push(match together {
+                    true => format!("corpusdb field compute CORPUS {name} --perplexity {tokenizer} --order {order} --together"),
+                    false => format!("corpusdb field compute CORPUS {name} --perplexity {tokenizer} --order {order}"),
+                });
                 report.take_field(&self.compute_perplexity(&field, context)?);
             }
         }

@@ -787,7 +787,7 @@ pub struct TokenPiece {
 ///
 /// # Errors
 /// As [`Tokenizer::encode_with_offsets`].
-pub fn token_pieces(
+pub(crate) fn token_pieces(
     tokenizer: &Tokenizer,
     text: &str,
     specials: bool,

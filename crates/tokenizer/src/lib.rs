@@ -41,7 +41,7 @@ pub use convert::{
 };
 pub use encode::{
     Encoder, EncoderBackend, EngineTexts, TokenPiece, Tokenizer, TokenizerRegistration,
-    is_sentencepiece_reference, stored_vocabulary, token_pieces,
+    is_sentencepiece_reference, stored_vocabulary,
 };
 pub use engine::splitter::PretokenSplitter;
 pub use error::{ExtendError, TokenizerError};

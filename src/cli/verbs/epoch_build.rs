@@ -26,14 +26,14 @@ pub(super) struct EpochExplainArgs {
     html: Option<PathBuf>,
     /// Show how the rows of the first N mega-batches are grouped by length, step by step.
     ///
-    /// For recipes with `order.kind = "length-grouped"`: the rows permuted, cut into mega-batches, sorted, the longest of
-    /// all moved to the front (with `exact = "torch"`), and in batches with their pads. Rows are written as
+    /// For recipes with order.kind = "length-grouped": the rows permuted, cut into mega-batches, sorted, the longest of
+    /// all moved to the front (with exact = "torch"), and in batches with their pads. Rows are written as
     /// document:tokens. N is at most 64.
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
     /// Try other multipliers of the mega-batch: pads, the largest batch, and what is left to chance.
     ///
-    /// For recipes with `order.kind = "length-grouped"`. It reads lengths only, of at most 1,048,576 rows. The rank
+    /// For recipes with order.kind = "length-grouped". It reads lengths only, of at most 1,048,576 rows. The rank
     /// correlation is that of the places of rows in two epochs; what is left to chance is that of which rows share a
     /// batch.
     #[arg(long)]

@@ -95,9 +95,9 @@ pub(super) struct FieldComputeArgs {
     /// Compute perplexities by the stored ids of this tokenizer.
     #[arg(long, value_name = "TOKENIZER", conflicts_with_all = ["expression", "type"])]
     perplexity: Option<String>,
-    /// The order of the n-gram model, from 2 to 6: 3 predicts a token by the two before it.
-    #[arg(long, value_name = "N", default_value_t = PerplexityField::ORDER, requires = "perplexity")]
-    order: usize,
+    /// The order of the n-gram model, from 2 to 6: 3 predicts a token by the two before it. By default 3.
+    #[arg(long, value_name = "N", requires = "perplexity")]
+    order: Option<usize>,
     /// Make one model over the documents of all sources.
     #[arg(long, requires = "perplexity")]
     together: bool,
@@ -132,8 +132,13 @@ impl Verb for FieldComputeArgs {
         let Self { name, order, together, batch_rows: batch, .. } = self;
         Ok(FieldComputed(match (self.perplexity, self.expression) {
             (Some(tokenizer), _) => {
+                let order = order.unwrap_or(PerplexityField::ORDER);
                 let field = PerplexityField { name, tokenizer, order, together, batch };
                 writer.compute_perplexity(&field, &call.context)?
+            }
+            // An option that is given in vain beside what excludes the one it needs is none to clap.
+            (None, Some(_)) if order.is_some() || together => {
+                anyhow::bail!("`order=` and `together=` are of `perplexity=`, which is not given")
             }
             (None, Some(expression)) => {
                 let field = ComputedField { name, expression, kind: self.kind, batch };

@@ -24,7 +24,7 @@ pub(super) struct TokenizerAnalyseArgs {
     /// The tokenizers.
     #[arg(required_unless_present = "files", value_name = "NAME")]
     names: Vec<String>,
-    /// A tokenizer.json that the corpus does not have, such as `tokenizer train` writes with `out`; by its path.
+    /// A tokenizer.json that the corpus does not have, such as a candidate of `tokenizer train`; by its path.
     #[arg(id = "files", long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Write a self-contained page.

@@ -27,7 +27,7 @@ pub(super) struct TokenizerExportArgs {
     /// Write the files from which it was registered, unchanged, to the new directory `file`.
     #[arg(long, conflicts_with = "pretrained")]
     originals: bool,
-    /// Write the new directory `file`, which `AutoTokenizer.from_pretrained` of transformers loads.
+    /// Write the new directory `file`, which AutoTokenizer.from_pretrained of transformers loads.
     ///
     /// With the special tokens that are named here and the chat template that wrote the conversations of the corpus.
     #[arg(long)]
@@ -67,7 +67,7 @@ impl Verb for TokenizerExportArgs {
         "corpusdb tokenizer export crawl own-32k tokenizer.json",
         "corpusdb tokenizer export crawl multi multi.model",
         "corpusdb tokenizer export crawl gpt2 files/ --originals",
-        "corpusdb tokenizer export crawl own-32k own/ --pretrained --eos '<|endoftext|>' --pad '<|endoftext|>'",
+        "corpusdb tokenizer export crawl own-32k own/ --pretrained --eos '<|endoftext|>'",
     ];
     type On = Corpus;
     type Report = TokenizerExportReport;

@@ -31,7 +31,7 @@ impl Verb for TokenizerTermsArgs {
     const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.tokenizers.terms", &["name"]);
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer terms crawl gpt2 --by source --top 20",
-        "corpusdb tokenizer terms crawl gpt2 --where \"source = 'med'\" --out terms.txt",
+        "corpusdb tokenizer terms crawl gpt2 --where \"source = 'code'\" --out words.txt",
     ];
     const MANNERS: Manners = Manners::STOPS;
     type On = Corpus;

@@ -68,8 +68,8 @@ impl Verb for TokenizerEncodeArgs {
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer encode crawl gpt2 --text 'Hello, world'",
         "corpusdb tokenizer encode crawl gpt2 --json < page.txt",
-        "corpusdb tokenizer encode crawl t5 --text 'Hello, world' --nbest 5",
-        "corpusdb tokenizer encode crawl t5 --text 'Hello, world' --alpha 0.2 --segmentation-seed 7",
+        "corpusdb tokenizer encode crawl multi --text 'Hello, world' --nbest 5",
+        "corpusdb tokenizer encode crawl multi --text 'Hello, world' --alpha 0.2 --segmentation-seed 7",
     ];
     type On = Corpus;
     type Report = TokenizedText;

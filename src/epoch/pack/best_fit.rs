@@ -9,7 +9,6 @@
 //! The outcome is a list of patterns (sizes of a row, and how many rows have them) whose length depends on the capacity
 //! and not on the number of documents.
 
-use super::limited;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
@@ -82,27 +81,9 @@ struct RowFilling {
 }
 
 impl RowPatterns {
-    /// Packs `items`, given as (size, count) with the largest size first, into rows of `capacity`, with `most` items a
-    /// row at most; where none would have more, the limit changes nothing. Sizes are in `1..=capacity`.
-    #[must_use]
-    pub fn pack(
-        items: impl Iterator<Item = (u32, u64)> + Clone,
-        capacity: u32,
-        most: Option<u32>,
-    ) -> Self {
-        let free = Self::best_fit(items.clone(), capacity);
-        let is_over =
-            |most: &u32| free.patterns.iter().any(|found| found.segments() > *most as usize);
-        match most.filter(is_over) {
-            Some(most) => {
-                let items = items.filter(|(size, n)| (1..=capacity).contains(size) && *n > 0);
-                Self::of(limited::pack(&items.collect(), capacity, most))
-            }
-            None => free,
-        }
-    }
-
-    fn best_fit(items: impl Iterator<Item = (u32, u64)>, capacity: u32) -> Self {
+    /// Packs `items`, given as (size, count) with the largest size first, into rows of `capacity`. Sizes are in
+    /// `1..=capacity`.
+    pub(super) fn best_fit(items: impl Iterator<Item = (u32, u64)>, capacity: u32) -> Self {
         let mut filling = RowFilling { nodes: Vec::new(), open: BTreeMap::new(), full: Vec::new() };
         for (size, count) in items {
             if size > 0 && size <= capacity {
@@ -123,7 +104,7 @@ impl RowPatterns {
     }
 
     /// These patterns, with guides to them: nearly every row is found without a search.
-    fn of(patterns: Vec<RowPattern>) -> Self {
+    pub(super) fn of(patterns: Vec<RowPattern>) -> Self {
         let mut packed = Self { patterns, ..Self::default() };
         let mut end = 0;
         packed.ends = packed

@@ -18,6 +18,28 @@ pub use policy::{PackLosses, PackPolicy};
 use crate::epoch::recipe::SpecialIds;
 use model::DocId;
 
+impl RowPatterns {
+    /// Packs `items`, given as (size, count) with the largest size first, into rows of `capacity`, with `most` items a
+    /// row at most; where none would have more, the limit changes nothing. Sizes are in `1..=capacity`.
+    #[must_use]
+    pub fn pack(
+        items: impl Iterator<Item = (u32, u64)> + Clone,
+        capacity: u32,
+        most: Option<u32>,
+    ) -> Self {
+        let free = Self::best_fit(items.clone(), capacity);
+        let is_over =
+            |most: &u32| free.patterns().iter().any(|found| found.segments() > *most as usize);
+        match most.filter(is_over) {
+            Some(most) => {
+                let items = items.filter(|(size, n)| (1..=capacity).contains(size) && *n > 0);
+                Self::of(limited::pack(&items.collect(), capacity, most))
+            }
+            None => free,
+        }
+    }
+}
+
 /// Documents by effective length (tokens with BOS and EOS).
 pub type LengthHistogram = std::collections::BTreeMap<u32, u64>;
 

@@ -327,12 +327,20 @@ impl BatchSampler {
             let place = u128::from(of) * u128::from(rank) / u128::from(world);
             u64::try_from(place).unwrap_or(of)
         };
-        let before = |rank: u64| match rows.is_multiple_of(world) {
-            true => rows / world * rank - cut(real, rank),
-            false => cut(pads, rank),
+        let (mine, least) = (cut(real, rank)..cut(real, rank + 1), rows / world);
+        // Places beyond the least of a rank, which its own rows take first.
+        let mut more = rows % world - real.saturating_sub(least * world);
+        let mut pads_of = |rank: u64| {
+            let own = cut(real, rank + 1) - cut(real, rank);
+            if own > least {
+                return 0;
+            }
+            let one = more.min(1);
+            more -= one;
+            least + one - own
         };
-        let mine = cut(real, rank)..cut(real, rank + 1);
-        mine.chain(real + before(rank)..real + before(rank + 1)).collect()
+        let first = real + (0..rank).map(&mut pads_of).sum::<u64>();
+        mine.chain(first..first + pads_of(rank)).collect()
     }
 }
 

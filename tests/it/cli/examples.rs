@@ -204,7 +204,7 @@ fn world(scratch: &TestDir) {
         "corpusdb ingest crawl code.txt --source code --format text",
         "for s in june july v1; do corpusdb snapshot create crawl $s; done",
         "corpusdb tokenizer train crawl own-32k --vocab-size 500 --special '<|endoftext|>' && corpusdb tokenizer export crawl own-32k tokenizer.json",
-        "corpusdb tokenizer add crawl gpt2 tokenizer.json",
+        "corpusdb tokenizer add crawl gpt2 tokenizer.json && cp tokenizer.json candidate.json",
         "corpusdb tokenizer train crawl multi --model unigram --byte-fallback --vocab-size 500 && corpusdb tokenizer export crawl multi spiece.model",
         "corpusdb tokenizer extend crawl gpt2 gpt2-med --terms terms.txt",
         "corpusdb signals add crawl --set gopher",

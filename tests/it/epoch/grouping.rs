@@ -123,7 +123,7 @@ fn drawn(random: &mut Random) -> String {
     format!(
         "seed = {}\n[tokenizer.specials]\npad = \"<pad>\"\neos = \"<eos>\"\n[pack]\nkind = \"none\"\nlength = {}\n[output]\nformat = \"jsonl\"\n[order]\nkind = \"length-grouped\"\nlength_grouped = {{ {} }}\n[batch]\n{batch}{sources}",
         random.below(1000),
-        random.between(4, 40),
+        random.between(4, 90),
         grouped.join(", ")
     )
 }

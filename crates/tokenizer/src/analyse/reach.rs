@@ -1,7 +1,7 @@
 //! Finds the ids that text can be encoded to, and why the others cannot be reached.
 
 use super::subject::{AnalysedTokenizer, VocabularyToken};
-use crate::engine::reference::model_ids;
+use crate::engine::segment_model::model_ids;
 use crate::error::TokenizerError;
 use model::invariant::part;
 use serde::Serialize;

@@ -4,8 +4,7 @@
 
 use super::curve::{MARGIN, MergeCounts, SMALLEST, SizeLengths, VocabularyCurve};
 use super::subject::{AnalysedTokenizer, VocabularyToken};
-use crate::engine::reference::model_ids;
-use crate::engine::segment_model::bpe_merges;
+use crate::engine::segment_model::{bpe_merges, model_ids};
 use crate::error::TokenizerError;
 use crate::models::{CountedWords, MergeTable, replay};
 use crate::train::{ModelKind, PretokenTable, SizeRequest, SizedModel, TrainOptions, train_sizes};

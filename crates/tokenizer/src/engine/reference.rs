@@ -5,7 +5,7 @@
 //! token's own rules for space and normaliser. The form of a text names bytes, not tokens, so a tokenizer that comes
 //! later obeys it too.
 
-use super::segment_model::SegmentModel;
+use super::segment_model::{SegmentModel, model_ids};
 use crate::error::{ENCODING, TokenizerError, guard};
 use crate::file::TokenizerFile;
 use crate::file::unigram::{self, UnigramVariants};
@@ -15,8 +15,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use tokenizers::models::ModelWrapper;
 use tokenizers::{
-    AddedToken, Model as _, NormalizedString, Normalizer as _, OffsetReferential, OffsetType,
-    PreTokenizer as _,
+    AddedToken, NormalizedString, Normalizer as _, OffsetReferential, OffsetType, PreTokenizer as _,
 };
 
 /// A tokenizer of the reference implementation, set so that text is only text: special tokens
@@ -330,13 +329,6 @@ impl LibraryReference {
         let whole = self.whole.as_ref().map(add).transpose()?;
         Ok(Self::of_libraries(add(&self.plain)?, whole))
     }
-}
-
-/// The ids that a model gives for one pre-token.
-pub(crate) fn model_ids(model: &ModelWrapper, pretoken: &str) -> Result<Vec<u32>, TokenizerError> {
-    let tokens = guard(ENCODING, || model.tokenize(pretoken))?
-        .map_err(|source| TokenizerError::Encode { bytes: pretoken.len(), source })?;
-    Ok(tokens.into_iter().map(|token| token.id).collect())
 }
 
 fn read(bytes: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {

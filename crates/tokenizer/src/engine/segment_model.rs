@@ -1,8 +1,7 @@
 //! What other segmentations than the best need of the model of a `tokenizer.json`: the pieces of a Unigram with their
 //! scores, the merges of a BPE.
 
-use super::reference::model_ids;
-use crate::error::TokenizerError;
+use crate::error::{ENCODING, TokenizerError, guard};
 use crate::file::write::byte_token;
 use crate::file::{ModelType, TokenizerFile};
 use crate::models::lattice::{ScoredPiece, UnigramSegmenter};
@@ -45,7 +44,7 @@ pub(crate) struct LibraryUnigram {
 impl LibraryUnigram {
     fn of(model: &Unigram, json: &[u8]) -> Result<Self, TokenizerError> {
         let pieces: Vec<ScoredPiece> = model.iter().cloned().collect();
-        let file = TokenizerFile::read_tokens(json)?;
+        let file = TokenizerFile::read(json)?;
         let unknown = file.model().get("unk_id").and_then(Value::as_u64);
         Ok(Self {
             segmenter: UnigramSegmenter::of(&pieces, 0),
@@ -131,4 +130,11 @@ pub(crate) fn bpe_merges(
         Some((model.token_to_id(left)?, model.token_to_id(right)?, made))
     });
     Ok((ranked.collect(), unmerged))
+}
+
+/// The ids that a model gives for one pre-token.
+pub(crate) fn model_ids(model: &ModelWrapper, pretoken: &str) -> Result<Vec<u32>, TokenizerError> {
+    let tokens = guard(ENCODING, || model.tokenize(pretoken))?
+        .map_err(|source| TokenizerError::Encode { bytes: pretoken.len(), source })?;
+    Ok(tokens.into_iter().map(|token| token.id).collect())
 }

@@ -1,13 +1,11 @@
 //! The texts of a sweep with the sketches of one shingle size: which share a bucket, in components that no pair leaves.
 
-use super::component::ComponentSweep;
-use super::tally::SweepTally;
 use super::texts::{SweepText, SweepTexts};
 use model::invariant::{at, part};
 use model::{Context, Error, Interrupted, Policy};
 use rayon::prelude::*;
 use std::cmp::Reverse;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use store::View;
 use text::dedup::{DisjointSets, Fingerprinter, Sketch, band_keys};
 
@@ -57,41 +55,9 @@ impl<'s> SizeSweep<'s> {
         at(&self.sketches, text).as_ref()
     }
 
-    /// What each threshold removes.
-    pub(super) fn tallies(&self) -> Result<Vec<SweepTally>, Error> {
-        let nothing = || vec![SweepTally::default(); self.policies.len()];
-        let (components, alone) = self.components()?;
-        let mut all = nothing();
-        for text in alone {
-            all.iter_mut().for_each(|tally| tally.add_equal(self.text(text).copies.into()));
-        }
-        let members: usize = components.iter().map(Vec::len).sum();
-        let shingle = self.policies.first().map_or(0, |policy| policy.shingle);
-        let stage = format!("comparing by {shingle}-token shingles");
-        self.context.progress.begin(&stage, Some(members as u64));
-        let done = AtomicU64::new(0);
-        // Sums and sorted lists: the order in which components are added makes no difference.
-        let found = components
-            .par_iter()
-            .try_fold(nothing, |mut all, members| {
-                let found = ComponentSweep::new(self, members).tallies()?;
-                all.iter_mut().zip(found).for_each(|(tally, found)| tally.add(found));
-                let members = members.len() as u64;
-                let before = done.fetch_add(members, Ordering::Relaxed);
-                self.context.progress.advance(before + members);
-                Ok::<_, Error>(all)
-            })
-            .try_reduce(nothing, |mut all, found| {
-                all.iter_mut().zip(found).for_each(|(tally, found)| tally.add(found));
-                Ok(all)
-            })?;
-        all.iter_mut().zip(found).for_each(|(tally, found)| tally.add(found));
-        Ok(all)
-    }
-
     /// The texts that share a bucket with another at some threshold, by component, the largest first, each ascending;
     /// and the texts that share none.
-    fn components(&self) -> Result<(Vec<Vec<usize>>, Vec<usize>), Interrupted> {
+    pub(super) fn components(&self) -> Result<(Vec<Vec<usize>>, Vec<usize>), Interrupted> {
         let members: Vec<usize> = (0..self.texts.len()).collect();
         let mut sets: DisjointSets<usize> = members.iter().copied().collect();
         let mut bandings: Vec<(u32, u32)> = Vec::new();

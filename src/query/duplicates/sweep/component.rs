@@ -8,7 +8,7 @@ use super::too_large;
 use model::invariant::at;
 use model::{DocId, Error, Policy};
 use rayon::prelude::*;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use text::dedup::{
     DisjointSets, FamilyIndex, FamilyQuery, IndependentSet, MemberDecision, Overlap, Sketch,
@@ -19,6 +19,38 @@ use text::dedup::{
 const CROWDED: usize = 128;
 /// Members whose shingles tell what is rare.
 const SAMPLE: usize = 1024;
+
+/// What each threshold removes of all texts.
+pub(super) fn tallies(sweep: &SizeSweep<'_>) -> Result<Vec<SweepTally>, Error> {
+    let nothing = || vec![SweepTally::default(); sweep.policies.len()];
+    let (components, alone) = sweep.components()?;
+    let mut all = nothing();
+    for text in alone {
+        all.iter_mut().for_each(|tally| tally.add_equal(sweep.text(text).copies.into()));
+    }
+    let members: usize = components.iter().map(Vec::len).sum();
+    let shingle = sweep.policies.first().map_or(0, |policy| policy.shingle);
+    let stage = format!("comparing by {shingle}-token shingles");
+    sweep.context.progress.begin(&stage, Some(members as u64));
+    let done = AtomicU64::new(0);
+    // Sums and sorted lists: the order in which components are added makes no difference.
+    let found = components
+        .par_iter()
+        .try_fold(nothing, |mut all, members| {
+            let found = ComponentSweep::new(sweep, members).tallies()?;
+            all.iter_mut().zip(found).for_each(|(tally, found)| tally.add(found));
+            let members = members.len() as u64;
+            let before = done.fetch_add(members, Ordering::Relaxed);
+            sweep.context.progress.advance(before + members);
+            Ok::<_, Error>(all)
+        })
+        .try_reduce(nothing, |mut all, found| {
+            all.iter_mut().zip(found).for_each(|(tally, found)| tally.add(found));
+            Ok(all)
+        })?;
+    all.iter_mut().zip(found).for_each(|(tally, found)| tally.add(found));
+    Ok(all)
+}
 
 /// Texts in the order of ranks, of which none shares a bucket with one that is not among them.
 pub(super) struct ComponentSweep<'s> {

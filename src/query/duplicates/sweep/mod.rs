@@ -159,7 +159,7 @@ pub fn sweep_dedup(
     for policies in &sizes {
         let is_stored = is_stored && policies.iter().all(|policy| policy.shingle == base.shingle);
         let sweep = SizeSweep::new(&under, &texts, policies, is_stored, context)?;
-        for (policy, tally) in policies.iter().zip(sweep.tallies()?) {
+        for (policy, tally) in policies.iter().zip(component::tallies(&sweep)?) {
             lines.push(tally.line(policy, base, texts.documents));
         }
     }
