@@ -393,8 +393,8 @@ class TokenizerExtendOptions(TypedDict, total=False):
 class TokenizerAnalyseOptions(TypedDict, total=False):
     """Options of `Corpus.tokenizers.analyse`.
 
-    * `files`: A tokenizer.json that the corpus does not have, such as `Writer.tokenizers.train()` writes with `out`;
-      by its path.
+    * `files`: A tokenizer.json that the corpus does not have, such as a candidate of `Writer.tokenizers.train()`; by
+      its path.
     * `html`: Write a self-contained page.
     * `where`: Only kept documents for which this SQL condition over the table documents is true.
     * `reference`: The tokenizer that lengths are compared with. By default the first.

@@ -162,6 +162,11 @@ fn minhash_step_by_step() {
 }
 
 #[test]
+fn tokens_and_mixtures() {
+    run_tutorial("tokens-and-mixtures.md");
+}
+
+#[test]
 fn dedup_on_a_cluster() {
     run_tutorial("dedup-on-a-cluster.md");
 }

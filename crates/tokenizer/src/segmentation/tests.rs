@@ -368,7 +368,8 @@ proptest! {
             prop_assert_eq!(added(&best), added(&drawn));
             let pieces = model.segmentation_pieces(&text, specials, draw).expect("encodes");
             prop_assert_eq!(pieces.iter().map(|piece| piece.id).collect::<Vec<_>>(), drawn);
-            if *kind == "unigram" {
+            // As in SentencePiece, some of the n-best have the characters of a user symbol in its place.
+            if *kind == "unigram" && !text.contains("<|user|>") {
                 let found = model.best_segmentations(&text, specials, 4).expect("segments");
                 for one in &found.segmentations {
                     prop_assert_eq!(added(&ids(one)), added(&best));
