@@ -259,14 +259,14 @@ pub(super) struct Reading {
     /// Tokens to be read together: of one step first, for which the caller waits, then ever more.
     tokens: u64,
     /// Steps whose ids are not read, in order.
-    planned: VecDeque<StepRows>,
+    planned: VecDeque<RankRows>,
     /// What is behind them, where that is not a step.
     failed: Option<EpochError>,
     begun: bool,
 }
 
 /// What the rank has of a step, without ids.
-struct StepRows {
+struct RankRows {
     number: u64,
     /// Rows, with their numbers in the epoch.
     rows: Vec<(u64, BatchedRow)>,
@@ -274,7 +274,7 @@ struct StepRows {
     next: u64,
 }
 
-impl StepRows {
+impl RankRows {
     fn tokens(&self) -> u64 {
         let tokens = |row: &BatchedRow| row.row.as_ref().map_or(0, |row| row.tokens.into());
         self.rows.iter().map(|(_, row)| tokens(row)).sum()
@@ -315,7 +315,7 @@ impl Reading {
 
     /// What the rank has of the next steps, at least one unless the epoch ends, and of each the batch after it.
     pub fn next(&mut self) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
-        let mut tokens = self.planned.iter().map(StepRows::tokens).sum::<u64>();
+        let mut tokens = self.planned.iter().map(RankRows::tokens).sum::<u64>();
         while self.failed.is_none() && (self.planned.is_empty() || tokens < self.tokens) {
             match self.plan() {
                 Ok(Some(step)) => {
@@ -348,7 +348,7 @@ impl Reading {
             Some(step) => Some(step),
             None => self.plan()?,
         };
-        let Some(StepRows { number, rows, next }) = step else { return Ok(None) };
+        let Some(RankRows { number, rows, next }) = step else { return Ok(None) };
         Ok(Some((EpochBatch { number, rows: self.epoch.rows_without_ids(rows)? }, next)))
     }
 
@@ -390,7 +390,7 @@ impl Reading {
         is_left
     }
 
-    fn plan(&mut self) -> Result<Option<StepRows>, EpochError> {
+    fn plan(&mut self) -> Result<Option<RankRows>, EpochError> {
         if !self.skip_other_workers()? || !self.enter_step() {
             return Ok(None);
         }
@@ -400,14 +400,14 @@ impl Reading {
         }
     }
 
-    fn divide(&mut self) -> Result<Option<StepRows>, EpochError> {
+    fn divide(&mut self) -> Result<Option<RankRows>, EpochError> {
         let number = self.batches.next_number();
         let Some(batch) = self.batches.next_batch()? else { return Ok(None) };
         let count = (batch.rows.len() as u64, batch.pads);
         let mine = self.epoch.sampler.places(number, count, self.rank, self.world);
         let rows = self.rows(number, &batch, &mine);
         self.row += batch.count();
-        Ok(Some(StepRows { number, rows, next: number + 1 }))
+        Ok(Some(RankRows { number, rows, next: number + 1 }))
     }
 
     /// Batches of the step that begins with batch `first`, where they are dealt whole.
@@ -425,10 +425,10 @@ impl Reading {
         number..number + each + u64::from(turn < more)
     }
 
-    fn deal(&mut self) -> Result<Option<StepRows>, EpochError> {
+    fn deal(&mut self) -> Result<Option<RankRows>, EpochError> {
         let first = self.batches.next_number();
         let dealt = self.dealt_to(first, self.rank);
-        let mut mine = StepRows { number: dealt.start, rows: Vec::new(), next: first };
+        let mut mine = RankRows { number: dealt.start, rows: Vec::new(), next: first };
         for at in first..first + self.dealt(first) {
             let Some(batch) = self.batches.next_batch()? else { break };
             let count = batch.count();
@@ -486,7 +486,7 @@ impl Reading {
 
 impl Epoch {
     /// The rows of steps, read together.
-    fn read_steps(&self, steps: &[StepRows]) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
+    fn read_steps(&self, steps: &[RankRows]) -> Result<Vec<(EpochBatch, u64)>, EpochError> {
         let rows = steps.iter().flat_map(|step| step.rows.iter().cloned()).collect();
         let mut rows: std::vec::IntoIter<EpochRow> = self.rows_with_ids(rows)?.into_iter();
         let batches = steps.iter().map(|step| {
