@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from corpusdb.reports import LoaderBenchmark
-
-if TYPE_CHECKING:
-    from corpusdb._loader import Loader
 
 __all__ = ["measured"]
 
 
 def measured(
-    loader: Loader, steps: int, step_seconds: float, rank_tokens: Callable[[int], list[int]], vocabulary: int
+    loader: Any, steps: int, step_seconds: float, rank_tokens: Callable[[int], list[int]], vocabulary: int
 ) -> LoaderBenchmark:
     """Takes steps from a loader and closes it. `rank_tokens` says what each rank has of as many steps."""
     with loader:

@@ -138,10 +138,10 @@ class WriterFields(Fields):
         """
         if (expression is None) == (perplexity is None):
             raise TypeError("give either an expression or perplexity='TOKENIZER'")
-        model = {} if perplexity is None else {"order": order, "together": together}
         return FieldReport.from_json(call(
             "field compute", self._handle, progress=progress, name=name, expression=expression, perplexity=perplexity,
-            type=None if kind is None else kind_name(kind), batch_rows=batch_rows, dry_run=dry_run, **model,
+            type=None if kind is None else kind_name(kind), batch_rows=batch_rows, dry_run=dry_run,
+            order=None if perplexity is None else order, together=None if perplexity is None else together,
         ))
 
     def drop(self, name: str, *, force: bool = False, progress: ProgressOption = None) -> FieldDropReport:

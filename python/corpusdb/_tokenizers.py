@@ -264,8 +264,10 @@ class Tokenizers:
         `pretrained` it writes a new directory for `transformers.AutoTokenizer.from_pretrained`, with the special tokens
         `bos`, `eos` and `pad` and the file `chat_template`, or else the template that wrote the stored conversations.
         """
-        options = {"bos": bos, "eos": eos, "pad": pad, "chat_template": chat_template}
-        call("tokenizer export", self._handle, name=name, file=file, originals=originals, pretrained=pretrained, **options)
+        call(
+            "tokenizer export", self._handle, name=name, file=file, originals=originals, pretrained=pretrained, bos=bos,
+            eos=eos, pad=pad, chat_template=chat_template,
+        )
 
     def list(self) -> list[TokenizerReport]:
         """All tokenizers, with what is stored about each."""

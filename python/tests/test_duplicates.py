@@ -106,5 +106,5 @@ def test_thresholds_and_shingle_sizes_are_swept(db: corpusdb.Corpus) -> None:
     assert line.own and line.verified.removed == sum(one.documents for one in summary.removed if one.kind in ("exact", "near"))
     assert line.verified.clusters == summary.clusters
     assert line.verified.removed <= lines[own.shingle, 0.5].verified.removed
-    with pytest.raises(corpusdb.BadInput, match="`sweep=`"):
+    with pytest.raises(corpusdb.BadInput, match="`sweep=True`"):
         db.explain_dedup(where="kept")

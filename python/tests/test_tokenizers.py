@@ -155,7 +155,7 @@ def test_a_tokenizer_is_trained_extended_compared_and_dropped(w: corpusdb.Writer
 
     candidate = w.tokenizers.train(out=tmp_path / "candidate.json", vocab_size=300, specials=["<|end|>"], reserve=2)
     assert candidate.decisions.hash == second.decisions.hash and "candidate" not in w.tokenizers
-    beside = w.tokenizers.analyse("second", files=[tmp_path / "candidate.json"])
+    beside = w.tokenizers.analyse("first", files=[tmp_path / "candidate.json"])
     assert beside.tokenizers[0].total.tokens == beside.tokenizers[1].total.tokens
     with pytest.raises(corpusdb.BadTokenizer):
         w.tokenizers.train("small", vocab_size=10)
