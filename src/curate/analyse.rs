@@ -195,10 +195,8 @@ pub(super) fn count_pieces<T: Send>(
         let work: Vec<(DocId, usize)> = members.iter().copied().zip(of).collect();
         for round in work.chunks(PIECE * ROUND) {
             context.check_interrupt()?;
-            let counted = round
-                .par_chunks(PIECE)
-                .map(|piece| count(piece))
-                .try_reduce_with(|a, b| Ok(merge(a, b)));
+            let counted =
+                round.par_chunks(PIECE).map(&count).try_reduce_with(|a, b| Ok(merge(a, b)));
             if let Some(counted) = counted {
                 let before = std::mem::replace(&mut total, empty());
                 total = merge(before, counted?);

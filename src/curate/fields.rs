@@ -108,6 +108,14 @@ pub struct ComputedField {
     /// Documents computed in one commit.
     pub batch: u64,
 }
+
+impl ComputedField {
+    /// The verb that computes it.
+    pub(crate) fn verb(&self) -> String {
+        format!("corpusdb field compute CORPUS {} '{}'", self.name, self.expression)
+    }
+}
+
 impl CorpusWriter {
     /// Declares a field of a corpus that may hold documents, and indexes what their metadata have for it. It is seen
     /// from the last commit on; the same call continues where an interrupt stopped.

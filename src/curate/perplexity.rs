@@ -42,6 +42,19 @@ impl PerplexityField {
         format!("perplexity({tokenizer}, order {order}, {by})")
     }
 
+    /// The verb that computes it.
+    pub(crate) fn verb(&self) -> String {
+        let Self { name, tokenizer, order, together, .. } = self;
+        match together {
+            true => format!(
+                "corpusdb field compute CORPUS {name} --perplexity {tokenizer} --order {order} --together"
+            ),
+            false => format!(
+                "corpusdb field compute CORPUS {name} --perplexity {tokenizer} --order {order}"
+            ),
+        }
+    }
+
     /// The field of that name that is computed by such an expression.
     pub(super) fn of_expression(name: &str, expression: &str, batch: u64) -> Option<Self> {
         let inside = expression.strip_prefix("perplexity(")?.strip_suffix(')')?;

@@ -2,8 +2,8 @@
 
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{
-    self, BlockReach, BlocksBefore, FieldReport, LogEntry, PerplexityField, RemovalReport,
-    RemovalRequest, UndoWay, Undoable, load_to_write,
+    self, BlockReach, BlocksBefore, FieldReport, LogEntry, RemovalReport, RemovalRequest, UndoWay,
+    Undoable, load_to_write,
 };
 use crate::decide::BlockExtent;
 use model::show::{count, number};
@@ -172,16 +172,11 @@ impl CorpusWriter {
                 report.documents = self.add_field(&field, context)?.values;
             }
             UndoWay::ComputedField(field) => {
-                let (name, expression) = (&field.name, &field.expression);
-                report.verbs.push(format!("corpusdb field compute CORPUS {name} '{expression}'"));
+                report.verbs.push(field.verb());
                 report.take_field(&self.compute_field(&field, context)?);
             }
             UndoWay::PerplexityField(field) => {
-                let PerplexityField { name, tokenizer, order, together, .. } = &field;
-                report.verbs.push(match together {
-                    true => format!("corpusdb field compute CORPUS {name} --perplexity {tokenizer} --order {order} --together"),
-                    false => format!("corpusdb field compute CORPUS {name} --perplexity {tokenizer} --order {order}"),
-                });
+                report.verbs.push(field.verb());
                 report.take_field(&self.compute_perplexity(&field, context)?);
             }
         }

@@ -204,7 +204,7 @@ impl<'s> ComponentSweep<'s> {
     }
 
     fn sketch(&self, member: usize) -> &Sketch {
-        *at(&self.sketches, member)
+        at::<&Sketch>(&self.sketches, member)
     }
 
     fn copies(&self, member: usize) -> u32 {
