@@ -35,14 +35,38 @@ pub(crate) struct PathSearch {
     opened: usize,
 }
 
-/// A way from an arc to the end of the part.
+/// A score or a cost, ordered by its size.
 #[derive(Clone, Copy)]
+pub(crate) struct Score(pub(crate) f64);
+
+impl Ord for Score {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Score {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Score {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Score {}
+
+/// A way from an arc to the end of the part. Ordered by its first two fields: no two have the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct OpenArc {
     /// With the best way to the arc.
-    hoped: f64,
+    hoped: Score,
     /// How many were opened before it.
     order: usize,
-    so_far: f64,
+    so_far: Score,
     arc: u32,
     next: Option<u32>,
 }
@@ -67,8 +91,8 @@ impl PathSearch {
     fn open_before(&mut self, place: usize, so_far: f64, next: Option<u32>) {
         for number in self.lattice.numbers(place).rev() {
             let arc = self.lattice.arc(number);
-            let hoped = so_far + (*at(&self.bests, arc.begin as usize) + arc.score);
-            let so_far = so_far + arc.score;
+            let hoped = Score(so_far + (*at(&self.bests, arc.begin as usize) + arc.score));
+            let so_far = Score(so_far + arc.score);
             self.open.push(OpenArc { hoped, order: self.opened, so_far, arc: number, next });
             self.opened += 1;
         }
@@ -99,8 +123,8 @@ impl PathSearch {
             let number = u32::try_from(self.taken.len()).map_err(|_| TooManyPaths)?;
             self.taken.push((top.arc, top.next));
             match self.lattice.arc(top.arc).begin {
-                0 => self.found.push((top.so_far, number)),
-                begin => self.open_before(begin as usize, top.so_far, Some(number)),
+                0 => self.found.push((top.so_far.0, number)),
+                begin => self.open_before(begin as usize, top.so_far.0, Some(number)),
             }
         }
         Ok(Some(at(&self.found, rank).0))
@@ -116,26 +140,6 @@ impl PathSearch {
         }
     }
 }
-
-impl Ord for OpenArc {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.hoped.total_cmp(&other.hoped).then(self.order.cmp(&other.order))
-    }
-}
-
-impl PartialOrd for OpenArc {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for OpenArc {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for OpenArc {}
 
 /// One segmentation of each part: all parts have their best, but for these.
 #[derive(Clone, Debug, PartialEq)]
@@ -171,9 +175,9 @@ pub(crate) fn joint_choices(
     let mut consider = |open: &mut BinaryHeap<_>, before: f64, part, rank, changed| {
         if let Some(more) = cost_of(part, rank)? {
             open.push(Reverse(OpenChoice {
-                cost: before + more,
+                cost: Score(before + more),
                 order,
-                before,
+                before: Score(before),
                 part,
                 rank,
                 changed,
@@ -186,6 +190,7 @@ pub(crate) fn joint_choices(
     while choices.len() < count
         && let Some(Reverse(OpenChoice { cost, before, part, rank, changed, .. })) = open.pop()
     {
+        let (Score(cost), Score(before)) = (cost, before);
         let mut others = vec![(part, rank)];
         let mut next = changed;
         while let Some((part, rank, before)) = next.map(|next| *at(&changes, next)) {
@@ -203,33 +208,15 @@ pub(crate) fn joint_choices(
     Ok(choices)
 }
 
+/// A choice that is not taken yet. Ordered as [`OpenArc`].
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct OpenChoice {
-    cost: f64,
+    cost: Score,
     /// How many were opened before it.
     order: usize,
     /// The cost without the last part that is changed.
-    before: f64,
+    before: Score,
     part: usize,
     rank: usize,
     changed: Option<usize>,
 }
-
-impl Ord for OpenChoice {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.cost.total_cmp(&other.cost).then(self.order.cmp(&other.order))
-    }
-}
-
-impl PartialOrd for OpenChoice {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for OpenChoice {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for OpenChoice {}

@@ -3,12 +3,11 @@
 use super::unigram::{ModelWords, UnigramModel, require_alpha};
 use crate::encode::{TokenPiece, Tokenizer};
 use crate::error::TokenizerError;
-use crate::models::best_paths::{PathSearch, TooManyPaths, joint_choices};
+use crate::models::best_paths::{PathSearch, Score, TooManyPaths, joint_choices};
 use crate::models::piece_lattice::{PieceChoice, PieceLattice, independent_parts};
 use model::invariant::{at, part};
 use model::{Error, Hint};
 use serde::Serialize;
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// How many segmentations of a text may be asked for: SentencePiece's limit.
@@ -114,34 +113,10 @@ struct BestParts {
     entropy: f64,
     /// Parts whose second best segmentations cost least, one fewer than segmentations are asked for: no other part is
     /// segmented otherwise in one of them. By cost and number of the part.
-    closest: BTreeMap<(PartCost, usize), PathSearch>,
+    closest: BTreeMap<(Score, usize), PathSearch>,
     /// How many paths their searches opened.
     opened: usize,
 }
-
-/// What the second best segmentation of a part costs.
-#[derive(Clone, Copy)]
-struct PartCost(f64);
-
-impl Ord for PartCost {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl PartialOrd for PartCost {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for PartCost {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for PartCost {}
 
 impl BestParts {
     fn add_word(
@@ -179,7 +154,7 @@ impl BestParts {
             && let Some(second) = search.score(1, self.opened)?
         {
             self.opened += search.opened();
-            self.closest.insert((PartCost(best - second), self.ends.len() - 1), search);
+            self.closest.insert((Score(best - second), self.ends.len() - 1), search);
             if self.closest.len() >= count
                 && let Some((_, farthest)) = self.closest.pop_last()
             {
