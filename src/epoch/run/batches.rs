@@ -327,7 +327,11 @@ impl BatchSampler {
             let place = u128::from(of) * u128::from(rank) / u128::from(world);
             u64::try_from(place).unwrap_or(of)
         };
-        let (mine, least) = (cut(real, rank)..cut(real, rank + 1), rows / world);
+        let mine = cut(real, rank)..cut(real, rank + 1);
+        if pads == 0 {
+            return mine.collect();
+        }
+        let least = rows / world;
         // Places beyond the least of a rank, which its own rows take first.
         let mut more = rows % world - real.saturating_sub(least * world);
         let mut pads_of = |rank: u64| {

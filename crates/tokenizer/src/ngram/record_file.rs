@@ -1,5 +1,6 @@
 //! Records of a fixed number of words in a scratch file that is gone when it is closed, and tapes that end in one.
 
+use model::invariant::at;
 use model::{Error, IoError};
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -148,6 +149,8 @@ impl<const W: usize> TapeReader<'_, W> {
             }
             self.written = None;
         }
-        Ok(self.held.next().copied().unwrap_or([0; W]))
+        let record = *at(self.held.as_slice(), 0);
+        self.held.next();
+        Ok(record)
     }
 }

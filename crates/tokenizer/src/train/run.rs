@@ -218,9 +218,11 @@ pub(super) fn trainer_input(
     // The mark itself in a text: no merge may make of it what ends a word.
     apart.extend((form == ModelLayout::WordEnds).then(|| END.to_owned()));
     let mut words = cut(&weighed.words, kept.as_ref(), &apart, form);
-    let before = (form != ModelLayout::ByteLevel).then(|| characters_of(&words));
-    let pruned = prune(&mut words, most_words(form, limit));
-    if let Some(before) = before.filter(|_| pruned.0 > 0) {
+    let most = most_words(form, limit);
+    let is_pruned = words.len() > most && form != ModelLayout::ByteLevel;
+    let before = is_pruned.then(|| characters_of(&words));
+    let pruned = prune(&mut words, most);
+    if let Some(before) = before {
         // Each is to be a token, though all its words went.
         for lost in before.difference(&characters_of(&words)) {
             words.insert(lost.to_string(), 1);
