@@ -48,5 +48,5 @@ pub use store::{
     FieldRecord, FieldState, LossSpan, LostRows, MatchIter, OriginalFile, OutputBatches,
     OutputKind, OutputRecord, PendingPurge, RejectIter, RejectRecord, SnapshotRecord, SourceId,
     SourceRecord, StoreError, StoreState, SuiteRecord, TemplateRecord, TextForm, TokenIdsRef,
-    TokenizerId, TokenizerRecord, VerifyBackupsReport, View, format_version,
+    TokenizerId, TokenizerRecord, VerifyBackupsReport, View, conversion_note, format_version,
 };

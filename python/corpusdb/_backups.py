@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from corpusdb._call import call
@@ -35,9 +34,9 @@ class Backups:
             )
         )
 
-    def list(self) -> list[Backup]:
+    def show(self) -> list[Backup]:
         """The backups, in order of their commits."""
-        return Backup.each(call("backup list", directory=self._directory))
+        return Backup.each(call("backup show", directory=self._directory))
 
     def verify(self, *, progress: ProgressOption = None) -> VerifyBackupsReport:
         """Reads every byte of every backup. The answer lists the damage, by backup and file."""
@@ -73,13 +72,5 @@ class Backups:
             call("backup drop", progress=progress, directory=self._directory, id=commit)
         )
 
-    def unlock(self) -> int:
-        """Deletes the marks of processes that were killed while they added or dropped backups, and returns how many.
-
-        Call it only when no such process runs any more. Only object stores have marks, directories do not.
-        """
-        marks: int = json.loads(call("backup unlock", directory=self._directory))["marks"]
-        return marks
-
     def __repr__(self) -> str:
-        return f"corpusdb.Backups({self._directory!r})\n  next: .create(corpus), .list(), .verify(), .restore(target)"
+        return f"corpusdb.Backups({self._directory!r})\n  next: .create(corpus), .show(), .verify(), .restore(target)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Unpack
+from typing import Unpack, overload
 
 from corpusdb import _native
 from corpusdb._call import call, expand_keywords, keyword_json
@@ -54,9 +54,20 @@ class Contamination:
         """How much of each suite, or of the named one, is in the corpus, with the worst examples."""
         return SuiteContamination.each(call("contamination report", self._handle, name=name, **options))
 
+    @overload
+    def show(self, what: None = None) -> list[Suite]: ...
+    @overload
+    def show(self, what: str | int, **options: Unpack[ContaminationShowOptions]) -> list[Evidence]: ...
     @expand_keywords(ContaminationShowOptions)
-    def show(self, what: str | int, **options: Unpack[ContaminationShowOptions]) -> list[Evidence]:
-        """The evidence of a suite (by name) or a document (by id), worst first, with the matching parts of the text."""
+    def show(
+        self, what: str | int | None = None, **options: Unpack[ContaminationShowOptions]
+    ) -> list[Suite] | list[Evidence]:
+        """The suites, by name; or the evidence of a suite (by name) or a document (by id), with the matching parts.
+
+        Evidence comes worst first.
+        """
+        if what is None:
+            return Suite.each(call("contamination show", self._handle))
         named = what if isinstance(what, str) else f"id:{document_id(what)}"
         return Evidence.each(call("contamination show", self._handle, what=named, **options))
 
@@ -77,14 +88,10 @@ class Contamination:
             call("contamination check", self._handle, progress=progress, files=_paths(files), **options)
         )
 
-    def list(self) -> list[Suite]:
-        """The suites, by name."""
-        return Suite.each(call("contamination list", self._handle))
-
     def __repr__(self) -> str:
         kind = f"corpusdb.{type(self).__name__}"
         try:
-            names = [suite.suite for suite in self.list()]
+            names = [suite.suite for suite in self.show()]
         except CorpusError as error:
             return f"<{kind}: {type(error).__name__.lower()}>"
         suites = one_line(", ".join(names)) or "no suites; add one with .add(name, files) of a writer"

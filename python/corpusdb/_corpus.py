@@ -17,7 +17,7 @@ from corpusdb._fields import Fields
 from corpusdb._native import one_line
 from corpusdb._options import DedupExplainOptions, ReportOptions, SimilarOptions
 from corpusdb._plan import Planning
-from corpusdb._progress import ProgressOption, listening
+from corpusdb._progress import ProgressOption, listening, logger, safe_lines
 from corpusdb._signals import Signals
 from corpusdb._snapshots import Snapshots
 from corpusdb._table import Table
@@ -77,6 +77,8 @@ class Corpus(Planning, Exporting):
         self._shards = _shard_paths(shards)
         self._memory = memory
         self._threads = threads
+        if self._mode == "w" and (note := _native.conversion_note(self._path)) is not None:
+            logger.warning(safe_lines(note))
         self._handle = _native.Handle(
             self._path, write=self._mode == "w", memory=self._memory, threads=threads, shards=self._shards
         )

@@ -36,9 +36,12 @@ class Fields(Named[Field]):
     def _told(self, thing: Field) -> str:
         return f"{thing.kind}, {thing.documents:,} documents have a value"
 
-    def list(self) -> list[Field]:
+    def show(self) -> list[Field]:
         """All declared fields: type, number of documents with a value, and where the values come from."""
-        return Field.each(call("field list", self._handle))
+        return self._all()
+
+    def _all(self) -> list[Field]:
+        return Field.each(call("field show", self._handle))
 
 
 class WriterFields(Fields):

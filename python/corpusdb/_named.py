@@ -24,7 +24,7 @@ Thing = TypeVar("Thing", bound=_HasName)
 
 
 class Named(Generic[Thing]):
-    """Things of a corpus, in the order of `list`."""
+    """Things of a corpus, in the order of their list."""
 
     #: The word for one thing, and what to call next.
     _what: ClassVar[str]
@@ -34,17 +34,17 @@ class Named(Generic[Thing]):
         self._handle = handle
 
     def __iter__(self) -> Iterator[Thing]:
-        return iter(self.list())
+        return iter(self._all())
 
     def __len__(self) -> int:
-        return len(self.list())
+        return len(self._all())
 
     def __contains__(self, name: object) -> bool:
         """Whether one has the name."""
-        return any(name in (thing.name, thing) for thing in self.list())
+        return any(name in (thing.name, thing) for thing in self._all())
 
     def __getitem__(self, name: str) -> Thing:
-        things = self.list()
+        things = self._all()
         for thing in things:
             if thing.name == name:
                 return thing
@@ -53,7 +53,7 @@ class Named(Generic[Thing]):
     def __repr__(self) -> str:
         kind = f"corpusdb.{type(self).__name__}"
         try:
-            things = self.list()
+            things = self._all()
         except CorpusError as error:
             return f"<{kind}: {type(error).__name__.lower()}>"
         if not things:
@@ -67,6 +67,6 @@ class Named(Generic[Thing]):
         """The text that `repr` shows beside a thing's name."""
         return ""
 
-    def list(self) -> list[Thing]:
+    def _all(self) -> list[Thing]:
         """All of them."""
         raise NotImplementedError

@@ -325,6 +325,9 @@ def check(handle: Handle, depth: str, listener: _Listener | None = None) -> str:
 def digest(handle: Handle, listener: _Listener | None = None) -> str:
     """One hash over the content of the corpus."""
 
+def conversion_note(path: str) -> str | None:
+    """What opening a corpus for writing does to its store format; None where that is the format of this release."""
+
 def snapshot_changes(handle: Handle, earlier: str, later: str | None = None) -> Changes:
     """The documents that changed from a snapshot to a later one, or to now."""
 
@@ -351,6 +354,15 @@ def purge(
 
 def prove_purge(handle: Handle, file: str | None, time: int, listener: _Listener | None = None) -> str:
     """Searches every row and file for all purged data, and writes the certificate. Returns it as JSON text."""
+
+def drop_rejects(
+    handle: Handle,
+    source: str | None,
+    path: str | None,
+    dry_run: bool,
+    listener: _Listener | None = None,
+) -> str:
+    """Drops rejects: all, or those of a source or of files. Returns the report as JSON text."""
 
 def restore(
     handle: Handle,

@@ -159,10 +159,8 @@ __all__ = [
     "ManifestFile",
     "ManifestSource",
     "ManifestTotals",
-    "MarkReport",
     "Match",
     "MegaBatch",
-    "MigrateReport",
     "MisfitExample",
     "MisfitStats",
     "MixPoint",
@@ -212,6 +210,7 @@ __all__ = [
     "RedoSource",
     "RefusedTexts",
     "RejectStats",
+    "RejectsAnswer2",
     "RemovalReport",
     "RemovedCount",
     "Repeats",
@@ -316,7 +315,6 @@ __all__ = [
     "TrainingRecord",
     "TrainingTexts",
     "UndoReport",
-    "UnlockReport",
     "UnsearchedField",
     "VocabularyCensus",
     "VocabularyCurve",
@@ -367,6 +365,7 @@ __all__ = [
     "Profile",
     "Ramp",
     "ReachClass",
+    "RejectsAnswer",
     "RemoveAnswer",
     "ReviewAnswer",
     "RoundTrip",
@@ -3887,19 +3886,6 @@ class ManifestTotals(Report):
     """Real tokens / (rows x capacity); where rows have no fixed length, real tokens / all of them."""
 
 
-class MarkReport(Report):
-    """Marks that were stored."""
-
-    number: int
-    """Number of the plan."""
-
-    epochs: int
-    """How many of its first epochs have marks."""
-
-    marked: int
-    """How many of these got new marks."""
-
-
 class Match(Report):
     """The document that explains a removal."""
 
@@ -3939,16 +3925,6 @@ class MegaBatch(Report):
 
     longest_first: StepRows | None
     """With the longest row of all at the very front, where it is moved."""
-
-
-class MigrateReport(Report):
-    """A corpus that has the store format of this release."""
-
-    format: int
-    """The store format."""
-
-    documents: int
-    """Documents stored."""
 
 
 class MisfitExample(Report):
@@ -5019,6 +4995,10 @@ class RejectStats(Report):
 
     bytes: int
     """Their bytes."""
+
+
+class RejectsAnswer2(Report):
+    """They went to standard output."""
 
 
 class RemovalReport(Report):
@@ -6576,6 +6556,9 @@ class StoredPlan(Report):
     undecided_documents: int | None
     """Documents on neither side of its holdout, if it has one."""
 
+    marked: int | None
+    """Of a plan that was stored already, how many of its first epochs got marks now."""
+
 
 class Suite(Report):
     """A stored suite."""
@@ -7505,13 +7488,6 @@ class UndoReport(Report):
     """Whether this is what would be, and nothing was changed."""
 
 
-class UnlockReport(Report):
-    """The result of clearing marks."""
-
-    marks: int
-    """Marks that were cleared."""
-
-
 class UnsearchedField(Report):
     """Fields with texts of which nothing is searched for."""
 
@@ -7837,6 +7813,9 @@ Ramp: TypeAlias = Literal["step", "linear"]
 
 ReachClass: TypeAlias = Literal["alone", "in-context", "part-of-character", "added", "not-utf8", "not-by-model", "not-before-model"]
 """Whether text can be encoded to an id. The first that applies."""
+
+RejectsAnswer: TypeAlias = DropRejectsReport | RejectsAnswer2
+"""Rejects that were deleted, or all of them as rows on standard output."""
 
 RemoveAnswer: TypeAlias = RemovalReport | PurgeReport
 """The result of a removal or a purge."""

@@ -36,9 +36,12 @@ class Signals(Named[Signal]):
     def _told(self, thing: Signal) -> str:
         return f"{thing.state}, of {thing.set}: {thing.expression}"
 
-    def list(self) -> list[Signal]:
+    def show(self) -> list[Signal]:
         """All signals: set, function, whether it is stored, and the number of documents with a value."""
-        return Signal.each(call("signals list", self._handle))
+        return self._all()
+
+    def _all(self) -> list[Signal]:
+        return Signal.each(call("signals show", self._handle))
 
     @expand_keywords(SignalsReportOptions)
     def report(

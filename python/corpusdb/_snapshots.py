@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import overload
 
 from corpusdb import _native
 from corpusdb._call import call
@@ -45,13 +46,18 @@ class Snapshots(Named[Snapshot]):
     def _told(self, thing: Snapshot) -> str:
         return f"commit {thing.commit}, {thing.kept:,} documents kept"
 
-    def list(self) -> list[Snapshot]:
-        """All snapshots, by name."""
-        return Snapshot.each(call("snapshot list", self._handle))
-
-    def show(self, name: str) -> SnapshotDetails:
-        """What a snapshot keeps, by source, and the stored plans that draw from it."""
+    @overload
+    def show(self, name: None = None) -> list[Snapshot]: ...
+    @overload
+    def show(self, name: str) -> SnapshotDetails: ...
+    def show(self, name: str | None = None) -> list[Snapshot] | SnapshotDetails:
+        """All snapshots, by name; or what one keeps, by source, and the stored plans that draw from it."""
+        if name is None:
+            return self._all()
         return SnapshotDetails.from_json(call("snapshot show", self._handle, name=name))
+
+    def _all(self) -> list[Snapshot]:
+        return Snapshot.each(call("snapshot show", self._handle))
 
     def diff(self, earlier: str, later: str | None = None, *, by: str = "source") -> SnapshotDiff:
         """Counts what changed from a snapshot to a later one, or to now: in total and by group.

@@ -209,8 +209,14 @@ class Tokenizers:
         pieces = json.loads(_native.pieces(self._handle, name, text, specials, draw))
         return [(piece["id"], piece["text"]) for piece in pieces]
 
-    def show(self, name: str) -> TokenizerDetails:
-        """All that is stored about a tokenizer, with every decision of its training."""
+    @overload
+    def show(self, name: None = None) -> list[TokenizerReport]: ...
+    @overload
+    def show(self, name: str) -> TokenizerDetails: ...
+    def show(self, name: str | None = None) -> list[TokenizerReport] | TokenizerDetails:
+        """All tokenizers, with what is stored about each; or all about one, with every decision of its training."""
+        if name is None:
+            return TokenizerReport.each(call("tokenizer show", self._handle))
         return TokenizerDetails.from_json(call("tokenizer show", self._handle, name=name))
 
     def check(self, name: str) -> TokenizerCheckReport:
@@ -268,10 +274,6 @@ class Tokenizers:
             "tokenizer export", self._handle, name=name, file=file, originals=originals, pretrained=pretrained, bos=bos,
             eos=eos, pad=pad, chat_template=chat_template,
         )
-
-    def list(self) -> list[TokenizerReport]:
-        """All tokenizers, with what is stored about each."""
-        return TokenizerReport.each(call("tokenizer list", self._handle))
 
 
 class WriterTokenizers(Tokenizers):

@@ -283,9 +283,10 @@ class Writer(Corpus):
         `path` is a path as in `rejects`, or its beginning up to a `/`. When a file is read again
         (`ingest(.., reread=True)`), records that still cannot be read are stored as rejects again.
         """
-        return DropRejectsReport.from_json(
-            call("rejects drop", self._handle, progress=progress, source=source, path=path, dry_run=dry_run)
-        )
+        below = None if path is None else os.fspath(path)
+        with listening(progress) as listener:
+            report = _native.drop_rejects(self._handle, source, below, dry_run, listener)
+        return DropRejectsReport.from_json(report)
 
     def _selected(self, documents: Any, where: str | None) -> list[int]:
         ids, keys = self._named(documents, where)

@@ -1,4 +1,4 @@
-//! Removes, purges and restores documents, checks the corpus, and computes its digest.
+//! Removes, purges and restores documents, drops rejects, checks the corpus, and computes its digest.
 
 use crate::blocking::{run_briefly, run_detached};
 use crate::call::raise_any;
@@ -6,7 +6,7 @@ use crate::corpus::Handle;
 use crate::words::{json, one_of, tried};
 use corpusdb::Dependents;
 use corpusdb::cli::rows::{RemovalArgs, options_of};
-use corpusdb::curate::{PurgeReport, PurgeSelection, RemovalRequest};
+use corpusdb::curate::{PurgeReport, PurgeSelection, RejectSelection, RemovalRequest};
 use corpusdb::query::Selection;
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::CheckDepth;
@@ -154,6 +154,23 @@ pub(crate) fn restore(
     handle.report(py, listener.as_ref(), dry_run, |writer, context| {
         let report = writer.restore(&documents, context)?;
         Ok(SelectedReport { report, selection })
+    })
+}
+
+/// Drops rejects: all, or those of a source or of files. Returns the report as JSON text.
+#[pyfunction]
+#[pyo3(signature = (handle, source, path, dry_run, listener=None))]
+pub(crate) fn drop_rejects(
+    py: Python<'_>,
+    handle: &Handle,
+    source: Option<String>,
+    path: Option<String>,
+    dry_run: bool,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let selection = RejectSelection { source, path };
+    handle.report(py, listener.as_ref(), dry_run, |writer, context| {
+        writer.drop_rejects(&selection, context)
     })
 }
 

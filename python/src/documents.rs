@@ -10,6 +10,7 @@ use corpusdb::{DocId, Error};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::path::PathBuf;
 
 /// The ids of the documents that satisfy a condition (and that a snapshot keeps), ascending.
 #[pyfunction]
@@ -117,6 +118,12 @@ pub(crate) fn shown_tokens(
 pub(crate) fn is_current(py: Python<'_>, handle: &Handle) -> PyResult<bool> {
     let corpus = handle.corpus(py)?;
     run_briefly(py, move || corpus.is_current())
+}
+
+/// What opening a corpus for writing does to its store format; none where that is the format of this release.
+#[pyfunction]
+pub(crate) fn conversion_note(path: PathBuf) -> Option<String> {
+    corpusdb::store::conversion_note(&path)
 }
 
 /// The first `limit` rejects, and the number of all rejects.

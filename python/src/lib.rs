@@ -45,10 +45,10 @@ mod native {
     #[pymodule_export]
     use crate::corpus::Handle;
     #[pymodule_export]
-    use crate::curate::{check, digest, prove_purge, purge, remove, restore};
+    use crate::curate::{check, digest, drop_rejects, prove_purge, purge, remove, restore};
     #[pymodule_export]
     use crate::documents::{
-        find_key, is_current, rejects, sample, select, show, shown_tokens, tokens,
+        conversion_note, find_key, is_current, rejects, sample, select, show, shown_tokens, tokens,
     };
     #[pymodule_export]
     use crate::duplicates::{DuplicateIter, diff, duplicates, duplicates_matrix};

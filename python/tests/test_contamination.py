@@ -45,10 +45,10 @@ def test_suites_are_added_told_of_and_dropped(w: corpusdb.Writer, tmp_path: Path
     more.write_text("".join(json.dumps(one) + "\n" for one in [{"key": "a", "text": QUESTION}, {"key": "b", "text": "no"}]))
     [checked] = w.contamination.check(more, id_field="key")
     assert (checked.text, checked.contaminated, checked.evidence[0].document) == ("a", True, None)
-    assert [suite.suite for suite in w.contamination.list()] == ["ours"]
+    assert [suite.suite for suite in w.contamination.show()] == ["ours"]
     assert ": ours>" in repr(w.contamination)
     w.contamination.drop("ours")
-    assert w.contamination.list() == []
+    assert w.contamination.show() == []
 
 
 def _one(folder: Path, text: str) -> Path:

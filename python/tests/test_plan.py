@@ -274,7 +274,7 @@ def test_a_pickled_plan_that_is_gone_is_missed_when_it_is_used(corpus: Path, tmp
 
 def marks_that_are_new(corpus: Path, number: int | None, epochs: int) -> int:
     """How many of the first epochs of a plan have no marks; they have afterwards."""
-    told: int = json.loads(run("epoch", "mark", corpus, number, "--epochs", epochs, "--json"))["marked"]
+    told: int = json.loads(run("epoch", "plan", corpus, number, "--epochs", epochs, "--json"))["marked"]
     return told
 
 

@@ -236,6 +236,12 @@ fn command_of(arguments: &[OsString]) -> Command {
 /// at its first row.
 fn command_with(detail: impl Fn(&str) -> VerbDetail) -> Command {
     let mut root = Cli::command();
+    if detail("help") != VerbDetail::Name {
+        root = root.help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}Options of every verb:\n{{options}}{{after-help}}",
+            grouped_verbs()
+        ));
+    }
     for row in verbs::VERBS {
         let first = row.path.split(' ').next().unwrap_or_default();
         let detail = detail(first);
@@ -256,16 +262,28 @@ fn command_with(detail: impl Fn(&str) -> VerbDetail) -> Command {
                 if root.find_subcommand(family).is_none() {
                     root = root.subcommand(family_command(family));
                 }
-                // `rejects` is both a verb and a family.
-                let works = find_verb(family).is_some();
-                root.mut_subcommand(family, |family| {
-                    let family = family.subcommand(verb);
-                    family.args_conflicts_with_subcommands(works).subcommand_negates_reqs(works)
-                })
+                root.mut_subcommand(family, |family| family.subcommand(verb))
             }
         };
     }
     root
+}
+
+/// All verbs and families by what they are for, a line each.
+fn grouped_verbs() -> String {
+    let mut text = String::new();
+    for (group, names) in verbs::GROUPS {
+        text.push_str(&format!("{group}:\n"));
+        for name in *names {
+            let about = match find_verb(name) {
+                Some(row) => table::about(row),
+                None => family_text(name).to_owned(),
+            };
+            text.push_str(&format!("  {name:<13} {about}\n"));
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// The command above the verbs of a family, with the first example of each.
@@ -354,7 +372,8 @@ fn work(
         _ => inner.get_one::<PathBuf>("corpus"),
     };
     let Some(named) = named else { return (row.run)(inner, OpenHandle::Nothing, &call, form) };
-    let copy = session.target(named, dry_run && row.dry_run == DryRun::Copy)?;
+    let named = session.corpus_of(named)?;
+    let copy = session.target(&named, dry_run && row.dry_run == DryRun::Copy)?;
     let path: &Path = copy.path();
     match row.on {
         HandleKind::Nothing | HandleKind::Path => {

@@ -12,6 +12,7 @@ use corpusdb::show;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use unicode_width::UnicodeWidthStr;
 
@@ -20,6 +21,9 @@ static AS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Whether the reader of stdout has closed it.
 static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// The first word of a note about what will go wrong.
+pub(super) const ALARM: &str = "ALARM:";
 
 /// Columns of a name or a reason in a table, at most.
 const WIDEST: usize = 60;
@@ -44,9 +48,9 @@ pub(super) fn width() -> usize {
     size.map_or(160, |(_, columns)| usize::from(columns).max(40))
 }
 
-/// Whether colours may be printed on stdout.
-fn has_colours() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+/// Whether colours may be printed on a stream.
+fn has_colours(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Prints a note on stderr.
@@ -54,7 +58,7 @@ pub(super) fn note(text: &str) {
     if is_json() {
         say(&serde_json::json!({ "type": "note", "message": text }).to_string());
     } else {
-        say(&show::terminal_safe(text));
+        say_marked(&show::terminal_safe(text), ALARM);
     }
 }
 
@@ -67,7 +71,16 @@ pub(super) fn error(causes: &[String], exit_code: u8) {
         });
         say(&error.to_string());
     } else {
-        say(&show::terminal_safe(&format!("error: {}", causes.join(": "))));
+        say_marked(&show::terminal_safe(&format!("error: {}", causes.join(": "))), "error:");
+    }
+}
+
+/// Prints a line on stderr, with a colour for its first word where that is `bad`.
+fn say_marked(line: &str, bad: &str) {
+    let (before, behind) = Paint::Bad.marks(has_colours(&io::stderr()));
+    match line.strip_prefix(bad) {
+        Some(rest) => say(&format!("{before}{bad}{behind}{rest}")),
+        None => say(line),
     }
 }
 
@@ -117,10 +130,37 @@ pub(super) fn print(answer: &str) -> io::Result<()> {
     let shows = io::stdout().is_terminal();
     let answer = if is_json() && shows { escaped(answer) } else { Cow::Borrowed(answer) };
     let mut out = Stdout { shows: false, rest: Vec::new() };
+    if shows && !is_json() && is_longer_than_the_terminal(&answer) && page(&answer) {
+        return Ok(());
+    }
     match out.write_all(answer.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
+}
+
+fn is_longer_than_the_terminal(answer: &str) -> bool {
+    let size = console::Term::stdout().size_checked();
+    size.is_some_and(|(rows, _)| answer.lines().count() >= usize::from(rows))
+}
+
+/// Shows an answer by the pager of `PAGER`, or by `less`; `PAGER=` or `PAGER=cat` is none. Answers whether it did.
+fn page(answer: &str) -> bool {
+    let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+    let mut words = pager.split_whitespace();
+    let Some(program) = words.next().filter(|program| *program != "cat") else { return false };
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::piped());
+    // What fits is printed, colours are colours, and the answer stays on the screen.
+    if std::env::var_os("LESS").is_none() {
+        command.env("LESS", "FRX");
+    }
+    let Ok(mut child) = command.spawn() else { return false };
+    if let Some(mut to) = child.stdin.take() {
+        // A reader who has seen enough ends the pager.
+        let _ = to.write_all(answer.as_bytes());
+    }
+    child.wait().is_ok()
 }
 
 /// Standard output for rows that are written during the work.
@@ -235,7 +275,14 @@ impl Output {
     pub(super) fn new(dry_run: bool) -> Self {
         let (text, notes) = (String::new(), Vec::new());
         let shows = io::stdout().is_terminal();
-        Self { text, notes, width: width(), shows, has_colours: has_colours(), dry_run }
+        Self {
+            text,
+            notes,
+            width: width(),
+            shows,
+            has_colours: has_colours(&io::stdout()),
+            dry_run,
+        }
     }
 
     /// The text, and the notes to print on stderr after it.
@@ -253,10 +300,16 @@ impl Output {
         self.dry_run
     }
 
-    /// Adds a line, or a text of several.
+    /// Adds a line, or a text of several. On a terminal, lines that are too long go on in the next one, further in.
     pub(super) fn line(&mut self, text: impl AsRef<str>) {
-        self.text.push_str(&show::terminal_safe(text.as_ref()));
-        self.text.push('\n');
+        let text = show::terminal_safe(text.as_ref());
+        for line in text.split('\n') {
+            match self.shows && line.width() > self.width {
+                true => wrap(line, self.width, &mut self.text),
+                false => self.text.push_str(line),
+            }
+            self.text.push('\n');
+        }
     }
 
     /// Adds text of documents: into a file it goes byte for byte, for a terminal it is filtered.
@@ -288,6 +341,12 @@ impl Output {
         self.text.push('\n');
     }
 
+    /// Adds a line that begins with a verdict, in its colour.
+    pub(super) fn verdict(&mut self, is_good: bool, verdict: &str, rest: &str) {
+        let paint = if is_good { Paint::Good } else { Paint::Bad };
+        self.painted(&[(paint, verdict), (Paint::Plain, rest)]);
+    }
+
     /// A table: first column to the left, the others to the right, by the columns that a terminal gives a character.
     pub(super) fn table(&mut self, head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
         let head = head.iter().map(|cell| (*cell).to_owned()).collect();
@@ -298,14 +357,19 @@ impl Output {
         let columns = rows.first().map_or(0, Vec::len);
         let widest =
             |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max();
-        let widths: Vec<usize> = (0..columns).map(|at| widest(at).unwrap_or(0)).collect();
+        let mut widths: Vec<usize> = (0..columns).map(|at| widest(at).unwrap_or(0)).collect();
+        if self.shows {
+            narrow(&mut widths, self.width);
+        }
         for row in &rows {
             let mut line = String::from("  ");
             for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                // A key says more by its end than by its beginning.
+                let cell = if at == 0 { ending(cell, *width) } else { beginning(cell, *width) };
                 let gap = " ".repeat(width.saturating_sub(cell.width()));
                 match at {
-                    0 => line.extend([cell.as_str(), &gap]),
-                    _ => line.extend(["  ", &gap, cell]),
+                    0 => line.extend([&*cell, &gap]),
+                    _ => line.extend(["  ", &gap, &*cell]),
                 }
             }
             self.line(line.trim_end());
@@ -371,6 +435,49 @@ impl Output {
     }
 }
 
+/// Columns of a part of a table, at least, where a terminal is too narrow for all.
+const NARROWEST: usize = 12;
+
+/// Takes columns from the widest parts of a table until it fits.
+fn narrow(widths: &mut [usize], width: usize) {
+    while widths.iter().map(|part| part + 2).sum::<usize>() > width {
+        let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > NARROWEST) else {
+            return;
+        };
+        *widest -= 1;
+    }
+}
+
+/// The end of a cell, in as many columns.
+fn ending(cell: &str, columns: usize) -> Cow<'_, str> {
+    if cell.width() <= columns {
+        return Cow::Borrowed(cell);
+    }
+    let fits = |at: &usize| cell.get(*at..).is_some_and(|rest| rest.width() < columns);
+    let at = cell.char_indices().map(|(at, _)| at).find(fits).unwrap_or(cell.len());
+    Cow::Owned(format!("…{}", cell.get(at..).unwrap_or_default()))
+}
+
+/// Adds a line in pieces of `width` columns, broken at spaces where it has any; what follows begins further in.
+fn wrap(line: &str, width: usize, out: &mut String) {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let margin = " ".repeat((indent + 2).min(width / 2));
+    let mut used = indent;
+    out.push_str(&" ".repeat(indent));
+    for (at, word) in line.trim_start_matches(' ').split(' ').enumerate() {
+        let needed = word.width() + usize::from(at > 0);
+        if at > 0 && used + needed > width {
+            out.extend(["\n", &margin]);
+            used = margin.len();
+        } else if at > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += word.width();
+    }
+}
+
 /// The colour of a part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paint {
@@ -382,6 +489,10 @@ pub(super) enum Paint {
     Removed,
     /// Text that only the later one of two has.
     Added,
+    /// A verdict that is good.
+    Good,
+    /// A verdict that is bad.
+    Bad,
     /// Tokens that a model is trained on.
     Trained,
     /// Tokens that it is not trained on.
@@ -392,7 +503,9 @@ impl Paint {
     /// The marks before and behind a part; without colours, brackets around what was removed and added.
     const fn marks(self, has_colours: bool) -> (&'static str, &'static str) {
         match (self, has_colours) {
-            (Self::Plain, _) => ("", ""),
+            (Self::Plain, _) | (Self::Good | Self::Bad, false) => ("", ""),
+            (Self::Good, true) => ("\x1b[32m", "\x1b[0m"),
+            (Self::Bad, true) => ("\x1b[1;31m", "\x1b[0m"),
             (Self::Highlight, true) => ("\x1b[1;33m", "\x1b[0m"),
             (Self::Highlight, false) => ("[[", "]]"),
             (Self::Removed, true) => ("\x1b[31m[-", "-]\x1b[0m"),
@@ -409,19 +522,23 @@ impl Paint {
 
 /// A name on one line, its end cut off where it is long.
 pub(super) fn cut(name: &str) -> String {
-    let visible = show::one_line(name);
-    if visible.width() <= WIDEST {
-        return visible.into_owned();
+    beginning(&show::one_line(name), WIDEST).into_owned()
+}
+
+/// The beginning of a cell, in as many columns.
+fn beginning(cell: &str, columns: usize) -> Cow<'_, str> {
+    if cell.width() <= columns {
+        return Cow::Borrowed(cell);
     }
     let mut out = String::new();
-    for character in visible.chars() {
-        if (out.width() + 1) >= WIDEST {
+    for character in cell.chars() {
+        if out.width() + 1 >= columns {
             break;
         }
         out.push(character);
     }
     out.push('…');
-    out
+    Cow::Owned(out)
 }
 
 #[cfg(test)]
@@ -470,6 +587,26 @@ mod tests {
         let text = out.into_parts().0;
         assert_eq!(text.lines().count(), 5, "{text}");
         assert_eq!(text.lines().filter(|line| line.starts_with("  name")).count(), 2, "{text}");
+    }
+
+    #[test]
+    fn a_terminal_gets_no_line_that_is_wider_than_it() {
+        let mut out = Output { shows: true, width: 40, ..plain() };
+        out.line("  one sentence that is longer than the columns there are, and a_word_without_a_space_that_is_longer_still");
+        out.line("short\n");
+        let key = "pages/long/way/down/to/the/last.md".to_owned();
+        out.table(
+            &["key", "documents", "function"],
+            [vec![key, "7".into(), "words(text) / 3".into()]],
+        );
+        let text = out.into_parts().0;
+        assert_eq!(
+            text,
+            "  one sentence that is longer than the\n    columns there are, and\n    a_word_without_a_space_that_is_longer_still\nshort\n\n  key            documents      function\n  …o/the/last.md          7  words(text…\n"
+        );
+        let mut out = Output { width: 40, ..plain() };
+        out.line("a sentence that is longer than the columns there are, in a file");
+        assert_eq!(out.into_parts().0.lines().count(), 1);
     }
 
     /// A second filter removed the colours of `show --tokens`.

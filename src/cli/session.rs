@@ -1,7 +1,9 @@
 //! Flags that every verb takes, and what a verb gets by them: progress, Ctrl-C, memory, threads, open corpora.
 
 use super::bar::{Bar, NotesAlone};
+use super::output;
 use super::stop_signals::StopSignals;
+use anyhow::Context as _;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::ObjectStores;
 use corpusdb::store::DryRunCorpus;
@@ -33,7 +35,16 @@ pub(super) struct GlobalArgs {
     /// Number of threads [default: one per core]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// The corpus that @ stands for [default: CORPUSDB_CORPUS, or the next folder .corpusdb here or above]
+    #[arg(long = "corpus", global = true, value_name = "DIR")]
+    default_corpus: Option<PathBuf>,
 }
+
+/// What stands for the default corpus in the place of CORPUS.
+pub(super) const DEFAULT: &str = "@";
+
+/// The folder that is the default corpus of the folders around and below it.
+const DEFAULT_FOLDER: &str = ".corpusdb";
 
 /// The time for a record: microseconds since 1970 in UTC.
 #[expect(
@@ -76,6 +87,7 @@ pub(super) struct CommandSession {
     pub(super) no_progress: bool,
     pub(super) memory: u64,
     pub(super) threads: usize,
+    default_corpus: Option<PathBuf>,
     pub(super) progress: Box<dyn Progress>,
     pub(super) interrupt: Interrupt,
     heard: Arc<Mutex<Option<Interrupt>>>,
@@ -111,7 +123,7 @@ impl CommandSession {
         // Parallel work outside of an ingest uses the global pool.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         let memory = globals.memory.unwrap_or_else(|| Corpus::options().memory_bytes());
-        let GlobalArgs { json, no_progress, .. } = globals;
+        let GlobalArgs { json, no_progress, default_corpus, .. } = globals;
         Ok(Self {
             program,
             verbs,
@@ -119,6 +131,7 @@ impl CommandSession {
             no_progress,
             memory,
             threads,
+            default_corpus,
             progress,
             interrupt,
             heard,
@@ -144,6 +157,40 @@ impl CommandSession {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// The corpus that is meant by what was typed: for `@` the default one.
+    ///
+    /// # Errors
+    /// There is no default corpus.
+    pub(super) fn corpus_of(&self, typed: &Path) -> anyhow::Result<PathBuf> {
+        if typed != Path::new(DEFAULT) {
+            return Ok(typed.to_path_buf());
+        }
+        let here = std::env::current_dir().unwrap_or_default();
+        let around = || {
+            let folders = here.ancestors().map(|folder| folder.join(DEFAULT_FOLDER));
+            folders.into_iter().find(|folder| folder.is_dir())
+        };
+        self.chosen_default().or_else(around).with_context(|| {
+            format!(
+                "{DEFAULT} stands for the default corpus, and there is none: give `default_corpus=`, set CORPUSDB_CORPUS, or make {DEFAULT_FOLDER} here by `corpusdb init {DEFAULT}`"
+            )
+        })
+    }
+
+    /// The directory of a corpus that is to be made: for `@` the default one, or else the folder `.corpusdb` here.
+    pub(super) fn new_corpus_of(&self, typed: PathBuf) -> PathBuf {
+        match typed == Path::new(DEFAULT) {
+            true => self.chosen_default().unwrap_or_else(|| DEFAULT_FOLDER.into()),
+            false => typed,
+        }
+    }
+
+    fn chosen_default(&self) -> Option<PathBuf> {
+        let by_variable = || std::env::var_os("CORPUSDB_CORPUS").map(PathBuf::from);
+        let chosen = self.default_corpus.clone().or_else(by_variable);
+        chosen.filter(|path| !path.as_os_str().is_empty())
+    }
+
     /// The options for opening corpora.
     pub(super) fn options(&self) -> CorpusOptions {
         Corpus::options().memory(self.memory).threads(self.threads)
@@ -167,6 +214,7 @@ impl CommandSession {
     }
 
     pub(super) fn write(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
+        note_conversion(path);
         Ok(Corpus::options().memory(self.memory).threads(self.threads).open_writer(path)?)
     }
 
@@ -181,6 +229,7 @@ impl CommandSession {
         path: &Path,
         shards: &[PathBuf],
     ) -> anyhow::Result<CorpusWriter> {
+        note_conversion(path);
         let options = Corpus::options().memory(self.memory).threads(self.threads);
         let each = options.among(shards.len());
         let others = each.open_all(shards)?;
@@ -197,6 +246,13 @@ impl CommandSession {
             }
         }
         Ok(each.open_writer(path)?.with_shards(others)?)
+    }
+}
+
+/// Says that a corpus of an older release is converted when it is opened for writing.
+fn note_conversion(path: &Path) {
+    if let Some(note) = corpusdb::store::conversion_note(path) {
+        output::note(&note);
     }
 }
 

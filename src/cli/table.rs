@@ -25,7 +25,8 @@ pub fn about(row: &VerbEntry) -> String {
 pub fn command(row: &VerbEntry) -> Command {
     let mut command = row.outline();
     if row.on != HandleKind::Nothing {
-        let corpus = Arg::new("corpus").value_name("CORPUS").help("The corpus");
+        let help = "The corpus; @ is the default one (`--corpus`)";
+        let corpus = Arg::new("corpus").value_name("CORPUS").help(help);
         let corpus = corpus.value_parser(clap::value_parser!(PathBuf));
         command = command.arg(corpus.required(row.on != HandleKind::AnyCorpus));
     }

@@ -303,6 +303,40 @@ impl<T: ListRow> Report for ListReport<T> {
     }
 }
 
+/// The answer of a verb that lists things, or shows one of them.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum ShowReport<T, D> {
+    All(ListReport<T>),
+    One(Box<D>),
+}
+
+impl<T: ListRow, D: Report> Report for ShowReport<T, D> {
+    const TYPE: &'static str = D::TYPE;
+
+    fn print(&self, out: &mut Output) {
+        match self {
+            Self::All(all) => all.print(out),
+            Self::One(one) => one.print(out),
+        }
+    }
+
+    fn json(&self, tried: Option<bool>) -> serde_json::Result<String> {
+        match self {
+            Self::All(all) => all.json(tried),
+            Self::One(one) => one.json(tried),
+        }
+    }
+
+    fn status(&self) -> ExitStatus {
+        match self {
+            Self::All(all) => all.status(),
+            Self::One(one) => one.status(),
+        }
+    }
+}
+
 /// The answer of a verb whose rows went to standard output while it worked.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(inline)]

@@ -5,8 +5,8 @@ use super::output::Output;
 use super::reference;
 use super::spelling::{Face, spell, spell_message, spell_name};
 use super::table::{PreparedVerb, VerbError};
-use super::verb::{OpenHandle, PythonMethod, Report, Verb, VerbCall};
-use super::verbs::{FAMILIES, VERBS, find_verb};
+use super::verb::{OpenHandle, PythonMethod, Report, Verb, VerbCall, VerbEntry};
+use super::verbs::{FAMILIES, GROUPS, VERBS, find_verb};
 use clap::Command;
 use std::collections::BTreeSet;
 
@@ -152,13 +152,30 @@ fn the_command_is_well_formed_and_every_family_is_said() {
     assert_eq!(said, needed);
 }
 
+#[test]
+fn the_help_has_each_verb_in_one_group_on_one_line() {
+    let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    let first = |row: &VerbEntry| row.path.split(' ').next().unwrap();
+    let hidden = ["reference"];
+    let verbs: BTreeSet<&str> =
+        VERBS.iter().map(first).filter(|name| !hidden.contains(name)).collect();
+    assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), verbs);
+    assert_eq!(grouped.len(), verbs.len());
+    let help = super::command().render_help().to_string();
+    for name in grouped {
+        let line = help.lines().find(|line| line.starts_with(&format!("  {name} ")));
+        let line = line.unwrap_or_else(|| panic!("{name}: {help}"));
+        assert!(line.len() <= 80 && line.len() > 30, "{line}");
+    }
+}
+
 /// The first Ctrl-C ended `epoch plan` at once, which left the snapshot that it had made.
 #[test]
 fn whoever_looks_for_ctrl_c_is_left_to_stop_and_nobody_else() {
     let stops = |path: &str| find_verb(path).unwrap_or_else(|| panic!("{path}")).manners.stops;
     for path in [
         "epoch plan",
-        "epoch mark",
+        "rejects",
         "epoch explain",
         "epoch build",
         "epoch extend",
@@ -172,7 +189,7 @@ fn whoever_looks_for_ctrl_c_is_left_to_stop_and_nobody_else() {
     ] {
         assert!(stops(path), "{path}");
     }
-    for path in ["epoch stream", "epoch row", "epoch list", "snapshot diff", "backup list"] {
+    for path in ["epoch stream", "epoch row", "epoch show", "snapshot diff", "backup show"] {
         assert!(!stops(path), "{path}");
     }
 }
@@ -286,7 +303,7 @@ fn a_message_is_spelt_as_the_face_has_it() {
             "make one: `corpusdb init NEW --mode witness`",
             "make one: `create(mode=\"witness\")`",
         ),
-        ("`corpusdb migrate a b`", "`corpusdb migrate a b`", "`corpusdb migrate a b`"),
+        ("`corpusdb completions a b`", "`corpusdb completions a b`", "`corpusdb completions a b`"),
         // Names of users stay, whatever they are called.
         (
             "no source `format`; a -- b --no-such-flag `--`",
@@ -416,7 +433,7 @@ fn a_partial_command_parses_as_the_whole_one() {
         "rejects",
         "rejects --help",
         "rejects c",
-        "rejects drop --help",
+        "rejects c --drop --source",
         "reference --help",
         "reference pyhton",
         "completions",

@@ -148,14 +148,4 @@ impl Backups {
     ) -> Result<DropBackupReport, Error> {
         self.with(context, |place| backup::drop_backup(place, commit, context))
     }
-
-    /// Clears the marks that processes left in a store of objects which were killed while they added or dropped
-    /// backups: how many. Only when none of them lives. A directory has none: its lock goes with its process.
-    ///
-    /// # Errors
-    /// [`StoreError`](crate::store::StoreError) when there are no backups;
-    /// [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
-    pub fn unlock(&self, context: &Context<'_>) -> Result<u64, Error> {
-        self.with(context, backup::unlock_backups)
-    }
 }

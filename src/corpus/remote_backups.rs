@@ -4,7 +4,7 @@ use files::remote::{ObjectStores, RemoteCursor, RemoteError, RemoteFolder};
 use model::{Context, Interrupt, IoError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use store::{BackupPlace, Fill, StoreError, WriterLock};
+use store::{BackupPlace, Fill, PlaceEntry, StoreError, WriterLock};
 
 /// Objects below an address. A store has no locks, so marks keep processes apart.
 pub(super) struct RemoteBackups {
@@ -50,9 +50,14 @@ impl BackupPlace for RemoteBackups {
         Ok(None)
     }
 
-    fn entries(&self) -> Result<Vec<(String, u64)>, StoreError> {
+    fn entries(&self) -> Result<Vec<PlaceEntry>, StoreError> {
         let entries = self.failed("listing", "", self.folder.entries())?;
-        Ok(entries.into_iter().map(|entry| (entry.name, entry.bytes)).collect())
+        let placed = entries.into_iter().map(|entry| PlaceEntry {
+            name: entry.name,
+            bytes: entry.bytes,
+            written: entry.written,
+        });
+        Ok(placed.collect())
     }
 
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read + '_>>, StoreError> {

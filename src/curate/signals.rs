@@ -54,7 +54,7 @@ pub fn drop_signals(
     for (signal, plans) in signals {
         if stored_version(writer.view(), signal)?.is_none() {
             return Err(Error::bad_input(format!(
-                "signal `{}` is not stored; `corpusdb signals list` shows which are",
+                "signal `{}` is not stored; `corpusdb signals show` shows which are",
                 signal.name
             )));
         }

@@ -16,6 +16,7 @@ mod cli {
     mod examples;
     mod messages;
     mod spelling;
+    mod terminal;
     mod verbs;
 }
 

@@ -227,7 +227,7 @@ corpusdb_test!(an_addition_that_was_stopped_goes_on_and_comes_to_the_same, |scra
 });
 
 fn rows_of_list(corpus: &str, state: &str) -> Vec<Value> {
-    let mut found = corpusdb(&["signals", "list", corpus, "--json"]).good().json_lines();
+    let mut found = corpusdb(&["signals", "show", corpus, "--json"]).good().json_lines();
     found.retain(|signal| signal["state"] == state);
     found
 }
@@ -257,7 +257,7 @@ corpusdb_test!(conflicting_declarations_are_refused_by_name, |scratch| {
         .fails(&["none of these signals is stored"]);
     corpusdb(&["signals", "add", &corpus, "wordcount"])
         .fails(&["wordcount", "a similar value exists: 'word_count'"]);
-    let fields = corpusdb(&["field", "list", &corpus, "--json"]).good().json_lines();
+    let fields = corpusdb(&["field", "show", &corpus, "--json"]).good().json_lines();
     let fed = fields.iter().find(|field| field["name"] == "word_count").unwrap();
     assert_eq!((&fed["state"], &fed["member"]), (&json!("fed"), &json!("signals.word_count")));
     corpusdb(&["signals", "drop", &corpus, "word_count"]).good();
@@ -270,8 +270,8 @@ corpusdb_test!(presets_select_by_their_rules_also_in_plans, |scratch, corpus| {
            Few go in to ask what they saw. So it was. And so it will be for long, we are told.";
     let pages = [Page::keyed("good", sentences), Page::keyed("bad", "buy now {cheap}")];
     ingest(&corpus, &[&scratch.write("a.jsonl", lines(&pages))], &WEB_BY_ID);
-    let on_text = corpusdb(&["signals", "show", "c4", "--on-text"]).good().stdout;
-    let on_fields = corpusdb(&["signals", "show", "c4"]).good().stdout;
+    let on_text = corpusdb(&["signals", "show", "--set", "c4", "--on-text"]).good().stdout;
+    let on_fields = corpusdb(&["signals", "show", "--set", "c4"]).good().stdout;
     let count = |condition: &str| {
         corpusdb(&["count", &corpus, "--where", condition]).good().stdout.trim().to_owned()
     };

@@ -268,14 +268,6 @@ pub fn drop_backup(
     Ok(DropBackupReport { commit, files: freed.files, bytes: freed.bytes })
 }
 
-/// Clears the marks that processes left which were killed while they added or dropped: how many.
-///
-/// # Errors
-/// [`StoreError`] when there is none; [`StoreError::Io`].
-pub fn unlock_backups(backups: &dyn BackupPlace) -> Result<u64, StoreError> {
-    BackupDirectory::open(backups)?.unlock()
-}
-
 /// Makes a corpus of a backup: that of a commit, or the newest. Every byte is compared with what was backed up, and the
 /// corpus appears when it is whole. It has an identity of its own.
 ///

@@ -321,8 +321,8 @@ impl StoreError {
                 Hint::text("remove the directory, then create the corpus again")
             }
             Self::NewerFormat { .. } => Hint::text("use that release or a newer one"),
-            Self::OlderFormat { path, .. } => Hint::text("migrate it")
-                .with_command(format!("corpusdb migrate {}", path.display())),
+            Self::OlderFormat { path, .. } => Hint::text("what opens it for writing converts it")
+                .with_command(format!("corpusdb dedup settle {}", path.display())),
             Self::Locked { is_own: true, .. } => {
                 Hint::text("write with the handle that has it open, or close that first")
             }

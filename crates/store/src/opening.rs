@@ -60,6 +60,26 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
     Ok(())
 }
 
+/// The copy of hard links that is made in a corpus before it is converted.
+fn before_conversion() -> String {
+    format!("before-format-{}", migrate::current())
+}
+
+/// What opening a corpus for writing does to its store format, in a sentence for people; none where that is the format
+/// of this release, or where no format can be read.
+#[must_use]
+pub fn conversion_note(path: &Path) -> Option<String> {
+    let found = CorpusDirectory::new(path).read_format(migrate::current()).ok()?;
+    (found < migrate::current()).then(|| {
+        format!(
+            "{} has store format {found}: it is converted to format {}, which older releases cannot read; a copy of hard links stays in it as {}, to be deleted when all is well",
+            path.display(),
+            migrate::current(),
+            before_conversion()
+        )
+    })
+}
+
 fn write_first_commit(
     db: &DB,
     policy: &Policy,
@@ -237,7 +257,7 @@ impl OpeningCorpus {
         self.refuse_lost(&db)?;
         let Self { place, found, lock, entries, note } = self;
         if found < migrate::current() {
-            let before = place.name().join(format!("before-format-{}", migrate::current()));
+            let before = place.name().join(before_conversion());
             // One that stands there is of an earlier try: the ladder has not ended since.
             if !before.exists() {
                 Checkpoint::new(&db)?.create_checkpoint(before)?;
@@ -402,7 +422,7 @@ mod tests {
         let refused = StoreWriter::open(&path, memory, 2).err().unwrap();
         assert!(matches!(refused, StoreError::LostCommits { journal: 7, .. }), "{refused}");
         assert_eq!(std::fs::read_to_string(place.format()).unwrap(), format);
-        let before = path.join(format!("before-format-{}", migrate::current()));
+        let before = path.join(before_conversion());
         assert!(!before.exists());
         // Without the lost commit it is migrated and opened.
         let mut bytes = std::fs::read(place.journal()).unwrap();

@@ -1,6 +1,6 @@
 //! `corpusdb backup`: creates, lists, verifies, restores and drops backups, also while a writer is open.
 
-use crate::cli::output::Output;
+use crate::cli::output::{Output, Paint};
 use crate::cli::record::{OnRecord, RecordArgs};
 use crate::cli::session::{now, on_disk, stores};
 use crate::cli::verb::{
@@ -85,7 +85,7 @@ impl Report for BackupTaken {
 
 /// List backups.
 #[derive(clap::Args)]
-pub(super) struct BackupListArgs {
+pub(super) struct BackupShowArgs {
     /// The directory of backups, or an address.
     directory: PathBuf,
 }
@@ -126,11 +126,11 @@ impl BackupRow {
     }
 }
 
-impl Verb for BackupListArgs {
-    const PATH: &str = "backup list";
-    const PYTHON: PythonMethod = PythonMethod::Mixed("Backups.list", &["directory"]);
+impl Verb for BackupShowArgs {
+    const PATH: &str = "backup show";
+    const PYTHON: PythonMethod = PythonMethod::Mixed("Backups.show", &["directory"]);
     const EXAMPLES: &[&str] =
-        &["corpusdb backup list /backups/crawl", "corpusdb backup list /backups/crawl --json"];
+        &["corpusdb backup show /backups/crawl", "corpusdb backup show /backups/crawl --json"];
     type On = ();
     type Report = ListReport<BackupRow>;
 
@@ -188,7 +188,8 @@ impl Report for VerifyBackupsReport {
         }
         let word = if self.faults.is_empty() { "whole" } else { "DAMAGED" };
         let backups = count(self.backups.len() as u64, "backup", "backups");
-        out.line(format!("{backups}: {word}"));
+        let paint = if self.faults.is_empty() { Paint::Good } else { Paint::Bad };
+        out.painted(&[(Paint::Plain, format!("{backups}: ").as_str()), (paint, word)]);
     }
 
     fn status(&self) -> ExitStatus {
@@ -311,42 +312,5 @@ impl Report for DropBackupReport {
 
     fn print(&self, out: &mut Output) {
         out.line(format!("Dropped backup {}: {} freed", self.commit, size(self.bytes)));
-    }
-}
-
-/// Clear marks that killed processes left in a bucket.
-///
-/// An object store has no locks: a process that adds or drops backups writes a mark first and deletes it last. A killed
-/// process leaves its mark, and other processes are refused. Clear marks only while no process adds or drops backups.
-#[derive(clap::Args)]
-pub(super) struct BackupUnlockArgs {
-    /// The address of the backups; a directory has no marks.
-    directory: PathBuf,
-}
-
-/// The result of clearing marks.
-#[derive(Serialize, schemars::JsonSchema)]
-pub(super) struct UnlockReport {
-    /// Marks that were cleared.
-    marks: u64,
-}
-
-impl Verb for BackupUnlockArgs {
-    const PATH: &str = "backup unlock";
-    const PYTHON: PythonMethod = PythonMethod::Mixed("Backups.unlock", &["directory"]);
-    const EXAMPLES: &[&str] = &["corpusdb backup unlock s3://bucket/backups/crawl"];
-    type On = ();
-    type Report = UnlockReport;
-
-    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        Ok(UnlockReport { marks: backups_at(self.directory).unlock(&call.context)? })
-    }
-}
-
-impl Report for UnlockReport {
-    const TYPE: &'static str = "unlock_backups";
-
-    fn print(&self, out: &mut Output) {
-        out.line(format!("{} cleared", count(self.marks, "mark", "marks")));
     }
 }

@@ -1,4 +1,4 @@
-//! `corpusdb check`, `compact` and `migrate`: looks for faults, and rewrites the files of the store.
+//! `corpusdb check` and `compact`: looks for faults, and rewrites the files of the store.
 
 use crate::cli::output::{self, Output};
 use crate::cli::verb::{CorpusPath, ExitStatus, Manners, PythonMethod, Report, Verb, VerbCall};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Check a corpus, recompute damaged derived rows, or copy all intact documents to a new corpus.
+/// Check a corpus, repair it, or copy what is intact.
 ///
 /// By default journal, bitmaps and counters are checked, and every file's checksums.
 #[derive(clap::Args)]
@@ -171,7 +171,8 @@ fn print_check(report: &CheckReport, out: &mut Output) {
         faults => format!("{faults} faults"),
     };
     let (commit, documents) = (report.commit, number(report.documents));
-    out.line(format!("{verdict}: commit {commit}, {documents} documents"));
+    let rest = format!(": commit {commit}, {documents} documents");
+    out.verdict(report.faults.is_empty(), &verdict, &rest);
 }
 
 fn print_faults(faults: &[CheckFault], out: &mut Output) {
@@ -205,7 +206,8 @@ fn print_repair(report: &RepairReport, out: &mut Output) {
         count => format!("{count} faults are beyond repair"),
     };
     let (commit, documents) = (report.commit, number(report.documents));
-    out.line(format!("{verdict}: commit {commit}, {documents} documents"));
+    let rest = format!(": commit {commit}, {documents} documents");
+    out.verdict(report.faults.is_empty(), &verdict, &rest);
 }
 
 fn print_salvage(report: &SalvageReport, out: &mut Output) {
@@ -235,7 +237,7 @@ fn print_salvage(report: &SalvageReport, out: &mut Output) {
     ));
 }
 
-/// Rewrite the files of a corpus in their most compact form.
+/// Rewrite the files of a corpus in their smallest form.
 ///
 /// The content does not change. Worth it after a large ingest, a removal or `dedup redo`. It needs free space of about
 /// twice the largest column family. Ctrl-C stops it between pieces of about 256 MiB, and loses nothing.
@@ -274,44 +276,5 @@ impl Report for CompactReport {
 
     fn print(&self, out: &mut Output) {
         out.line(format!("{} in tables, {} before", size(self.after), size(self.before)));
-    }
-}
-
-/// Convert a corpus of an older release to the store format of this one.
-///
-/// Every verb that writes does it, too; verbs that read refuse and name this one. Before the first step a copy made of
-/// hard links is stored in the corpus as before-format-N: delete it when all is well.
-#[derive(clap::Args)]
-pub(super) struct MigrateArgs {}
-
-/// A corpus that has the store format of this release.
-#[derive(Serialize, schemars::JsonSchema)]
-pub(super) struct MigrateReport {
-    /// The store format.
-    format: u32,
-    /// Documents stored.
-    documents: u64,
-    #[serde(skip)]
-    corpus: PathBuf,
-}
-
-impl Verb for MigrateArgs {
-    const PATH: &str = "migrate";
-    const EXAMPLES: &[&str] = &["corpusdb migrate crawl"];
-    const MANNERS: Manners = Manners::NONE;
-    type On = CorpusWriter;
-    type Report = MigrateReport;
-
-    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let (format, documents) = (corpusdb::store::format_version(), writer.view().documents());
-        Ok(MigrateReport { format, documents, corpus: writer.corpus().path().to_path_buf() })
-    }
-}
-
-impl Report for MigrateReport {
-    const TYPE: &'static str = "migrate";
-
-    fn print(&self, out: &mut Output) {
-        out.line(format!("{} has store format {}", self.corpus.display(), self.format));
     }
 }

@@ -5,7 +5,7 @@ use crate::cli::find::DocumentName;
 use crate::cli::output::{self, Output};
 use crate::cli::session::stores;
 use crate::cli::verb::{
-    ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
+    ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, ShowReport, Verb, VerbCall,
 };
 use corpusdb::contamination::{ContaminationRule, SuiteFields, UnsearchedField};
 use corpusdb::curate::SuiteReport;
@@ -256,23 +256,6 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// List the suites: items, n-grams, how far stored texts were searched.
-#[derive(clap::Args)]
-pub(super) struct ContaminationListArgs {}
-
-impl Verb for ContaminationListArgs {
-    const PATH: &str = "contamination list";
-    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.contamination.list");
-    const EXAMPLES: &[&str] =
-        &["corpusdb contamination list crawl", "corpusdb contamination list crawl --json"];
-    type On = Corpus;
-    type Report = ListReport<SuiteSummary>;
-
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        Ok(ListReport(corpus.suites()?))
-    }
-}
-
 impl ListRow for SuiteSummary {
     const TYPE: &'static str = "suite";
 
@@ -303,12 +286,12 @@ fn outdated_names(suites: &[SuiteSummary]) -> Vec<&str> {
     suites.iter().filter(|suite| suite.outdated).map(|suite| suite.suite.as_str()).collect()
 }
 
-/// Show the evidence of a suite, worst first, or of a document, beside the document's text.
+/// List the suites, or show the evidence of a suite, worst first, or of a document, beside the document's text.
 #[derive(clap::Args)]
 pub(super) struct ContaminationShowArgs {
-    /// A suite, or a document by its id or key.
+    /// A suite, or a document by its id or key. By default all suites are listed: items, n-grams, how far stored texts were searched.
     #[arg(value_name = "NAME|ID")]
-    what: String,
+    what: Option<String>,
     /// Show at most N pairs of a suite.
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
@@ -326,15 +309,17 @@ impl Verb for ContaminationShowArgs {
     const PATH: &str = "contamination show";
     const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.contamination.show", &["what"]);
     const EXAMPLES: &[&str] = &[
+        "corpusdb contamination show crawl",
         "corpusdb contamination show crawl gsm8k --limit 3",
         "corpusdb contamination show crawl 42",
     ];
     const NOTES: &str = "Exit code 1 when there is no evidence.";
     type On = Corpus;
-    type Report = EvidenceAnswer;
+    type Report = ShowReport<SuiteSummary, EvidenceAnswer>;
 
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let Self { what, limit, rule } = self;
+        let Some(what) = what else { return Ok(ShowReport::All(ListReport(corpus.suites()?))) };
         let (name, suites) = (DocumentName::of(&what), corpus.suites()?);
         let is_suite = suites.iter().any(|suite| suite.suite == what);
         let evidence = if is_suite && !matches!(name, DocumentName::Id(_)) {
@@ -352,7 +337,7 @@ impl Verb for ContaminationShowArgs {
             call.note(&format!("no evidence of a suite was found in {what}"));
         }
         let shown = evidence.into_iter().map(|evidence| ShownEvidence::of(evidence, corpus));
-        Ok(EvidenceAnswer(shown.collect::<anyhow::Result<_>>()?))
+        Ok(ShowReport::One(Box::new(EvidenceAnswer(shown.collect::<anyhow::Result<_>>()?))))
     }
 }
 

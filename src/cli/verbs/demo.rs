@@ -19,10 +19,9 @@ const MARKER: &str = ".corpusdb-demo";
 const MARK: &str =
     "Made by `corpusdb demo`, which replaces what it made here when it is run again.\n";
 
-/// Demonstrate ingest to training batch on real text: sources of crates that cargo unpacked here, your files, or a
-/// bundled text.
+/// Run from ingest to training batch on real text.
 ///
-/// It runs the shell script demo.sh in its directory: read it, and copy from it.
+/// The text is that of crates that cargo unpacked here, of your files, or a bundled one. It runs the shell script demo.sh in its directory: read it, and copy from it.
 #[derive(clap::Args)]
 pub(super) struct DemoArgs {
     /// Your files, directories or patterns; each becomes a source.

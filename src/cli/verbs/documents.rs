@@ -1,17 +1,18 @@
-//! `corpusdb count`, `sample` and `show`: documents; `rejects` and `rejects drop`: records that could not be read.
+//! `corpusdb count`, `sample` and `show`: documents; `rejects`: records that could not be read.
 
 use crate::cli::find;
 use crate::cli::output::{self, Output, Paint};
 use crate::cli::session::parse_document;
 use crate::cli::verb::{
-    DryRun, ExitStatus, Manners, PythonMethod, Report, Streamed, Verb, VerbCall,
+    CorpusPath, DryRun, ExitStatus, Manners, PythonMethod, Report, Streamed, Verb, VerbCall,
 };
+use corpusdb::Corpus;
 use corpusdb::curate::{DropRejectsReport, RejectSelection, ShownTokens};
 use corpusdb::query::{DocumentFilter, Shown};
 use corpusdb::show::{number, one_line, size};
 use corpusdb::store::RejectRecord;
-use corpusdb::{Corpus, CorpusWriter};
 use serde::Serialize;
+use std::path::Path;
 
 /// Characters of a text that `sample` shows.
 const SAMPLE: usize = 400;
@@ -69,7 +70,9 @@ impl Report for CountReport {
     }
 }
 
-/// Show a uniform sample of documents; the same selection and seed give the same documents.
+/// Show a uniform sample of documents.
+///
+/// The same selection and seed give the same documents.
 #[derive(clap::Args)]
 pub(super) struct SampleArgs {
     /// Number of documents.
@@ -118,7 +121,7 @@ fn print_sampled(shown: &Shown, out: &mut Output) {
     out.text(&format!("{}{cut}\n", head.trim_end()));
 }
 
-/// Show everything known about one document, including why it was removed.
+/// Show all about one document, also why it was removed.
 #[derive(clap::Args)]
 pub(super) struct ShowArgs {
     /// Its id or its key; all documents that had the key are shown, newest last.
@@ -306,15 +309,38 @@ fn reason(shown: &Shown) -> String {
     }
 }
 
-/// List the records that could not be read, with reason, position and raw bytes.
+/// List or drop the records that could not be read.
 ///
-/// A record that can be read when its file is ingested again disappears from the list. `rejects drop` deletes those
-/// that nobody will repair. Write ./drop for a corpus whose directory is called drop.
+/// Each is shown with its reason, its position and its raw bytes.
+///
+/// A record that can be read when its file is ingested again disappears from the list. `drop` deletes those that nobody
+/// will repair; rejects that are still in the files are stored again when `ingest` reads these from their start.
 #[derive(clap::Args)]
 pub(super) struct RejectsArgs {
     /// Show at most N records.
-    #[arg(long, default_value_t = 1000, value_name = "N")]
+    #[arg(long, default_value_t = 1000, value_name = "N", conflicts_with = "drop")]
     limit: usize,
+    /// Delete the stored rejects: all, or those of `source` or `path`.
+    #[arg(long)]
+    drop: bool,
+    /// Delete only rejects of this source.
+    #[arg(long, value_name = "NAME", requires = "drop")]
+    source: Option<String>,
+    /// Delete only rejects of this file, or of the files in this directory.
+    ///
+    /// Name a file that no longer exists as `rejects` prints it.
+    #[arg(long, value_name = "PATH", requires = "drop")]
+    path: Option<String>,
+}
+
+/// Rejects that were deleted, or all of them as rows on standard output.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum RejectsAnswer {
+    /// They were deleted.
+    Dropped(DropRejectsReport),
+    /// They went to standard output.
+    Streamed {},
 }
 
 #[derive(Serialize)]
@@ -347,56 +373,54 @@ fn print_reject(reject: &RejectLine, out: &mut Output) {
 impl Verb for RejectsArgs {
     const PATH: &str = "rejects";
     const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.rejects");
-    const EXAMPLES: &[&str] =
-        &["corpusdb rejects crawl", "corpusdb rejects crawl --json | jq -r .raw"];
-    type On = Corpus;
-    type Report = Streamed;
-
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let is_json = call.session()?.json;
-        let total = corpus.view().state().rejects;
-        let rejects = corpus.rejects(self.limit)?.map(|reject| Ok(RejectLine::from(reject?)));
-        let shown = output::stream_rows(("reject", is_json), rejects, print_reject)?;
-        if shown < total {
-            call.note(&format!("{shown} of {total} shown; `limit=` shows more"));
-        } else if total == 0 && !is_json {
-            call.note("no rejected records");
-        }
-        Ok(ExitStatus::Done.into())
-    }
-}
-
-/// Delete stored rejects: all, or those of a source or of files.
-///
-/// Rejects that are still in the files are stored again when `ingest` reads these from their start.
-#[derive(clap::Args)]
-pub(super) struct RejectsDropArgs {
-    /// Only rejects of this source.
-    #[arg(long, value_name = "NAME")]
-    source: Option<String>,
-    /// Only rejects of this file, or of the files in this directory.
-    ///
-    /// Name a file that no longer exists as `rejects` prints it.
-    #[arg(long, value_name = "PATH")]
-    path: Option<String>,
-}
-
-impl Verb for RejectsDropArgs {
-    const PATH: &str = "rejects drop";
-    const PYTHON: PythonMethod = PythonMethod::ByHand("Writer.drop_rejects");
     const EXAMPLES: &[&str] = &[
-        "corpusdb rejects drop crawl --dry-run",
-        "corpusdb rejects drop crawl --source web",
-        "corpusdb rejects drop crawl --path /data/2024",
+        "corpusdb rejects crawl",
+        "corpusdb rejects crawl --json | jq -r .raw",
+        "corpusdb rejects crawl --drop --dry-run",
+        "corpusdb rejects crawl --drop --source web",
+        "corpusdb rejects crawl --drop --path /data/2024",
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
     const MANNERS: Manners = Manners::STOPS_AND_WAITS;
-    type On = CorpusWriter;
-    type Report = DropRejectsReport;
+    type On = CorpusPath;
+    type Report = RejectsAnswer;
 
-    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let selection = RejectSelection { source: self.source, path: self.path };
-        Ok(writer.drop_rejects(&selection, &call.context)?)
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
+        let session = call.session()?;
+        if self.drop {
+            let selection = RejectSelection { source: self.source, path: self.path };
+            let mut writer = session.write_soon(path)?;
+            let dropped = writer.drop_rejects(&selection, &call.context)?;
+            return Ok(RejectsAnswer::Dropped(dropped));
+        }
+        anyhow::ensure!(!call.dry_run, "`dry_run=` goes with `drop=`: a list changes nothing");
+        let corpus = session.read(path)?;
+        let total = corpus.view().state().rejects;
+        let rejects = corpus.rejects(self.limit)?.map(|reject| {
+            call.context.interrupt.check().map_err(corpusdb::Error::from)?;
+            Ok(RejectLine::from(reject?))
+        });
+        let shown = output::stream_rows(("reject", session.json), rejects, print_reject)?;
+        if shown < total {
+            call.note(&format!("{shown} of {total} shown; `limit=` shows more"));
+        } else if total == 0 && !session.json {
+            call.note("no rejected records");
+        }
+        Ok(RejectsAnswer::Streamed {})
+    }
+}
+
+impl Report for RejectsAnswer {
+    const TYPE: &'static str = DropRejectsReport::TYPE;
+
+    fn print(&self, out: &mut Output) {
+        if let Self::Dropped(dropped) = self {
+            dropped.print(out);
+        }
+    }
+
+    fn is_streamed(&self) -> bool {
+        matches!(self, Self::Streamed {})
     }
 }
 

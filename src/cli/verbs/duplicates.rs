@@ -19,7 +19,7 @@ use std::path::PathBuf;
 /// Largest clusters on a page, at most.
 const PAGED: usize = 100;
 
-/// Show what was removed and what it matched: a summary, a list, or one document.
+/// Show which duplicates were removed, and what each matched.
 ///
 /// Without a document: duplicates by source and source of the witness, by similarity, by size of cluster, and the
 /// largest clusters with an example. With one: what it matched, the bands they share, its cluster.

@@ -1,4 +1,4 @@
-//! `corpusdb epoch plan`, `mark`, `list`, `extend` and `drop`: stores and manages plans of epochs.
+//! `corpusdb epoch plan`, `show`, `extend` and `drop`: stores and manages plans of epochs.
 
 use crate::cli::files::read_text;
 use crate::cli::output::Output;
@@ -7,7 +7,7 @@ use crate::cli::verb::{
 };
 use anyhow::Context as _;
 use corpusdb::epoch::{Plan, PlanHeader};
-use corpusdb::show::number;
+use corpusdb::show::{count, number};
 use corpusdb::store::EpochRecord;
 use corpusdb::{Corpus, CorpusWriter, Recipe};
 use serde::Serialize;
@@ -93,9 +93,10 @@ pub(super) fn refuse_removed(corpus: &Corpus, planned: &Plan) -> anyhow::Result<
 /// Compute and store a plan; if the recipe names no snapshot, one of the last commit is made and pinned.
 #[derive(clap::Args)]
 pub(super) struct EpochPlanArgs {
-    /// The recipe.
-    recipe: PathBuf,
-    /// Store marks for the first N epochs, as `epoch mark` does.
+    /// The recipe, or the number of a stored plan, whose first epochs get marks.
+    #[arg(value_name = "RECIPE|PLAN")]
+    what: String,
+    /// Store marks for the first N epochs, so that opening these does not walk over their rows.
     #[arg(long, default_value_t = 1, value_name = "N")]
     epochs: u64,
     /// Refuse a plan with documents that were removed after its snapshot.
@@ -118,6 +119,9 @@ pub(super) struct PlanAnswer {
     /// Documents on neither side of its holdout, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     undecided_documents: Option<u64>,
+    /// Of a plan that was stored already, how many of its first epochs got marks now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    marked: Option<u64>,
 }
 
 impl PlanAnswer {
@@ -127,7 +131,7 @@ impl PlanAnswer {
             None => None,
         };
         let (number, hash) = (record.number, hexadecimal(&record.hash));
-        Ok(Self { number, hash, plan: planned.plan, undecided_documents })
+        Ok(Self { number, hash, plan: planned.plan, undecided_documents, marked: None })
     }
 }
 
@@ -136,15 +140,29 @@ impl Verb for EpochPlanArgs {
     const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.plan");
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch plan crawl recipe.toml",
+        "corpusdb epoch plan crawl 1 --epochs 4",
         "corpusdb epoch plan crawl-0 recipe.toml --shards crawl-1 crawl-2 crawl-3",
     ];
-    const NOTES: &str = "RECIPE is a TOML file (docs/reference/recipe.md).";
+    const NOTES: &str = RECIPE_OR_PLAN;
     const MANNERS: Manners = Manners::STOPS;
     type On = CorpusPath;
     type Report = PlanAnswer;
 
     fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let recipe = read_recipe(&self.recipe)?;
+        if let Some(number) = plan_number(&self.what) {
+            let marked = self.shards.open_writer(path, call)?.mark_epochs(
+                number,
+                self.epochs,
+                &call.context,
+            )?;
+            let corpus = self.shards.open(path, call)?;
+            let records = corpus.epochs()?;
+            let record = records.iter().find(|record| record.number == number);
+            let record = record.with_context(|| format!("plan {number} was dropped meanwhile"))?;
+            let answer = PlanAnswer::of(record, corpus.stored_plan(number)?, &corpus)?;
+            return Ok(PlanAnswer { marked: Some(marked), ..answer });
+        }
+        let recipe = read_recipe(Path::new(&self.what))?;
         if self.strict {
             let corpus = self.shards.open(path, call)?;
             refuse_removed(&corpus, &corpus.plan(&recipe, &call.context)?)?;
@@ -164,7 +182,7 @@ impl Report for PlanAnswer {
     const TYPE: &'static str = "plan";
 
     fn print(&self, out: &mut Output) {
-        let Self { number: plan_number, hash, plan, undecided_documents } = self;
+        let Self { number: plan_number, hash, plan, undecided_documents, marked } = self;
         out.line(format!(
             "plan {plan_number}: {} {} an epoch from {} sources, snapshot {}, hash {hash}",
             number(plan.budget),
@@ -175,62 +193,15 @@ impl Report for PlanAnswer {
         if let Some(undecided) = undecided_documents {
             out.line(format!("holdout: {} documents are on neither side", number(*undecided)));
         }
+        if let Some(marked) = marked {
+            out.line(format!("{} got marks", count(*marked, "epoch", "epochs")));
+        }
     }
 }
 
-/// Store marks for the first epochs of a plan, so that opening these does not walk over their rows.
+/// List the stored plans; `epoch explain` shows what one gives.
 #[derive(clap::Args)]
-pub(super) struct EpochMarkArgs {
-    /// Number of the plan.
-    plan: u32,
-    /// Store marks for the first N epochs; those that have marks already count.
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    epochs: u64,
-    #[command(flatten)]
-    shards: EpochShards,
-}
-
-/// Marks that were stored.
-#[derive(Serialize, schemars::JsonSchema)]
-pub(super) struct MarkReport {
-    /// Number of the plan.
-    number: u32,
-    /// How many of its first epochs have marks.
-    epochs: u64,
-    /// How many of these got new marks.
-    marked: u64,
-}
-
-impl Verb for EpochMarkArgs {
-    const PATH: &str = "epoch mark";
-    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.plan");
-    const EXAMPLES: &[&str] = &["corpusdb epoch mark crawl 1 --epochs 4"];
-    const MANNERS: Manners = Manners::STOPS;
-    type On = CorpusPath;
-    type Report = MarkReport;
-
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let Self { plan: number, epochs, shards } = self;
-        let mut writer = shards.open_writer(path, call)?;
-        let marked = writer.mark_epochs(number, epochs, &call.context)?;
-        Ok(MarkReport { number, epochs, marked })
-    }
-}
-
-impl Report for MarkReport {
-    const TYPE: &'static str = "plan_marked";
-
-    fn print(&self, out: &mut Output) {
-        let (plan, epochs, marked) = (self.number, number(self.epochs), number(self.marked));
-        out.line(format!(
-            "plan {plan}: the first {epochs} epochs have marks, {marked} of them new"
-        ));
-    }
-}
-
-/// List the stored plans.
-#[derive(clap::Args)]
-pub(super) struct EpochListArgs {}
+pub(super) struct EpochShowArgs {}
 
 /// A stored plan in a list.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -276,10 +247,10 @@ impl PlanRow {
     }
 }
 
-impl Verb for EpochListArgs {
-    const PATH: &str = "epoch list";
+impl Verb for EpochShowArgs {
+    const PATH: &str = "epoch show";
     const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.plans");
-    const EXAMPLES: &[&str] = &["corpusdb epoch list crawl", "corpusdb epoch list crawl --json"];
+    const EXAMPLES: &[&str] = &["corpusdb epoch show crawl", "corpusdb epoch show crawl --json"];
     type On = Corpus;
     type Report = ListReport<PlanRow>;
 
@@ -298,15 +269,15 @@ impl ListRow for PlanRow {
         }
         let short = |hash: &str| hash.chars().take(12).collect::<String>();
         let word = |word: &Option<String>| word.clone().unwrap_or_else(|| "-".to_owned());
-        let count = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), number);
+        let amount = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), number);
         let row = |plan: &Self| {
             vec![
                 plan.number.to_string(),
                 short(&plan.hash),
                 plan.snapshot.clone(),
                 plan.sources.to_string(),
-                count(plan.budget),
-                count(plan.capacity),
+                amount(plan.budget),
+                amount(plan.capacity),
                 word(&plan.pack),
                 word(&plan.order),
                 short(&word(&plan.parent)),

@@ -251,10 +251,11 @@ impl Report for Verification {
 
     fn print(&self, out: &mut Output) {
         for check in &self.checks {
-            let word = if check.passed { "ok" } else { "FAILED" };
-            out.line(format!("{word:6} {:14} {}", check.name, check.detail));
+            let word = if check.passed { "ok    " } else { "FAILED" };
+            out.verdict(check.passed, word, &format!(" {:14} {}", check.name, check.detail));
         }
-        out.line(if self.passed() { "verified" } else { "verification failed" });
+        let verdict = if self.passed() { "verified" } else { "verification failed" };
+        out.verdict(self.passed(), verdict, "");
     }
 
     fn status(&self) -> ExitStatus {

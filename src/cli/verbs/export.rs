@@ -12,7 +12,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Write documents to a file or a directory: JSON lines, Parquet, Arrow, CSV or text.
+/// Write documents as JSON lines, Parquet, Arrow, CSV or text.
 #[derive(clap::Args)]
 pub(super) struct ExportArgs {
     /// The file or directory to write, also in a bucket (s3://, gs://, az://).

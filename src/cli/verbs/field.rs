@@ -1,7 +1,7 @@
 //! `corpusdb field`: adds, sets, computes, lists and drops declared fields.
 
 use super::ingest::{print_misfits, print_name_rows};
-use crate::cli::output::Output;
+use crate::cli::output::{ALARM, Output};
 use crate::cli::session::stores;
 use crate::cli::verb::{
     DryRun, ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
@@ -353,7 +353,7 @@ impl Report for JoinReport {
         print_decided_again(self.kept_again, self.no_longer_kept, out);
         print_misfits(&self.misfits, out);
         print_name_rows(self.name_rows, None, out);
-        self.odd_quotes.iter().for_each(|words| out.note(format!("ALARM: {words}")));
+        self.odd_quotes.iter().for_each(|words| out.note(format!("{ALARM} {words}")));
         if self.unknown > 0 {
             out.line(format!(
                 "  {} records name no stored document: {}",
@@ -441,12 +441,12 @@ pub(super) fn print_dropped(name: &str, one: &str, plans: &[PlanNaming], out: &m
 
 /// List the declared fields: type, documents with a value, with a value of another type, and the origin of the values.
 #[derive(clap::Args)]
-pub(super) struct FieldListArgs {}
+pub(super) struct FieldShowArgs {}
 
-impl Verb for FieldListArgs {
-    const PATH: &str = "field list";
-    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.fields.list");
-    const EXAMPLES: &[&str] = &["corpusdb field list crawl", "corpusdb field list crawl --json"];
+impl Verb for FieldShowArgs {
+    const PATH: &str = "field show";
+    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.fields.show");
+    const EXAMPLES: &[&str] = &["corpusdb field show crawl", "corpusdb field show crawl --json"];
     type On = Corpus;
     type Report = ListReport<FieldSummary>;
 

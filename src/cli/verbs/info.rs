@@ -9,7 +9,7 @@ use corpusdb::show::{number, size};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Show policy, counts, sources, tokenizers, fields, snapshots and epochs.
+/// Show policy, counts, sources, tokenizers, fields and plans.
 #[derive(clap::Args)]
 pub(super) struct InfoArgs {}
 

@@ -1,6 +1,6 @@
 //! `corpusdb ingest` and `bulk-load`: bring files, or a load with its decisions, into a corpus.
 
-use crate::cli::output::Output;
+use crate::cli::output::{ALARM, Output};
 use crate::cli::session::stores;
 use crate::cli::verb::{DryRun, ExitStatus, PythonMethod, Report, Verb, VerbCall};
 use corpusdb::curate::RefusedTexts;
@@ -17,7 +17,9 @@ use std::collections::BTreeMap;
 /// Files named for each reason, at most.
 const NAMED: usize = 3;
 
-/// Ingest files: remove duplicates, encode, index and commit; known records are skipped.
+/// Ingest files: remove duplicates, encode, index and commit.
+///
+/// Known records are skipped.
 #[derive(clap::Args)]
 pub(in crate::cli) struct IngestArgs {
     /// Files, directories (recursive), patterns, or `-` for standard input, also in stores (s3://, gs://, az://, https://).
@@ -126,7 +128,9 @@ impl Report for IngestAnswer {
     }
 }
 
-/// Import documents with the decisions that corpusdb.spark made, without deciding again.
+/// Import documents with the decisions that corpusdb.spark made.
+///
+/// Nothing is decided again.
 #[derive(clap::Args)]
 pub(in crate::cli) struct BulkLoadArgs {
     /// The load: a directory, also in a store (s3://, gs://, az://).
@@ -266,7 +270,7 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
             true => alarm.words_of_dry_run(),
             false => alarm.to_string(),
         };
-        out.note(format!("ALARM: {words}"));
+        out.note(format!("{ALARM} {words}"));
     }
     out.capped(report.dedup.capped);
 }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Create an empty corpus.
 #[derive(clap::Args)]
 pub(super) struct InitArgs {
-    /// The directory to create.
+    /// The directory to create; @ is the default corpus, or else the folder .corpusdb here.
     #[arg(value_parser = on_disk())]
     corpus: PathBuf,
     /// Index a field of the records: NAME:keyword, NAME:int, NAME:float, NAME:bool or NAME:timestamp.
@@ -51,11 +51,15 @@ impl Verb for InitArgs {
         let policy = self.policy.policy()?;
         let fields: Vec<(String, FieldKind)> =
             self.fields.into_iter().map(|NamedKind(name, kind)| (name, kind)).collect();
-        Corpus::init(&self.corpus, &policy, &fields)?;
+        let corpus = match call.session {
+            Some(session) => session.new_corpus_of(self.corpus),
+            None => self.corpus,
+        };
+        Corpus::init(&corpus, &policy, &fields)?;
         for remark in self.policy.decision.remarks(&policy) {
             call.note(&remark);
         }
-        Ok(InitReport { corpus: self.corpus, policy })
+        Ok(InitReport { corpus, policy })
     }
 }
 

@@ -7,9 +7,9 @@ use corpusdb::curate::LogEntry;
 use corpusdb::show::{count, number, shown_timestamp};
 use corpusdb::{Corpus, CorpusWriter, UndoReport};
 
-/// List the verbs that were run on a corpus, newest first, and how each can be undone.
+/// List the verbs that were run, and how each can be undone.
 ///
-/// A verb makes one commit or several; the first one names it. What an earlier release committed is told apart by kind,
+/// The newest comes first. A verb makes one commit or several; the first one names it. What an earlier release committed is told apart by kind,
 /// source and reason.
 #[derive(clap::Args)]
 pub(super) struct LogArgs {
@@ -81,12 +81,12 @@ fn words(entry: &LogEntry) -> String {
     words
 }
 
-/// Undo a verb: by default the last ingest, removal, restoration, redo or change of a field that still stands.
+/// Undo a verb: by default the last one that still stands.
 ///
-/// It runs the verbs that lead back, and prints them; `dry_run` tries this on a copy. What was undone can be undone again,
+/// That may be an ingest, a removal, a restoration, a redo or a change of a field. It runs the verbs that lead back, and prints them; `dry_run` tries this on a copy. What was undone can be undone again,
 /// by the commit of the undoing: `log` has it. An ingest is undone as if it had not been: its documents are removed and
 /// block nothing, what they superseded is back, and its files count as unread. A verb that a later one stands on is
-/// refused, and so are `purge`, `compact` and `migrate`. After an interrupt run the same command again.
+/// refused, and so are `purge`, `compact` and the conversion of an older store. After an interrupt run the same command again.
 #[derive(clap::Args)]
 pub(super) struct UndoArgs {
     /// A commit of the verb.

@@ -48,9 +48,9 @@ impl RemovalArgs {
     }
 }
 
-/// Remove documents: they stay stored, are no longer kept, and do not come back with the next ingest.
+/// Remove documents, so that they do not come back.
 ///
-/// Documents that were duplicates of them are decided again. Equal texts, and new content under their keys, are stored
+/// They stay stored, and are no longer kept. Documents that were duplicates of them are decided again. Equal texts, and new content under their keys, are stored
 /// as blocked until `restore`; `block` extends this to similar texts. `show` tells what blocks a document.
 #[derive(clap::Args)]
 pub(super) struct RemoveArgs {
@@ -149,7 +149,9 @@ impl Report for RemoveAnswer {
     }
 }
 
-/// Undo removals: the documents, and those that they blocked, are decided again.
+/// Undo removals.
+///
+/// The documents, and those that they blocked, are decided again.
 #[derive(clap::Args)]
 pub(super) struct RestoreArgs {
     #[command(flatten)]
@@ -238,7 +240,7 @@ fn print_change(is_removal: bool, report: &RemovalReport, out: &mut Output) {
     }
 }
 
-/// Erase documents from the disk: texts, tokens, fields, keys and everything that quotes them.
+/// Erase documents from the disk, and all that quotes them.
 ///
 /// The documents are removed first, as by `remove`; already removed ones are erased, too. A key means every version
 /// stored under it. Other documents with the same text keep it. Equal texts and new content under the same keys are not

@@ -10,7 +10,7 @@ use corpusdb::report::{CorpusReport, ReportOptions};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Write the data card of a corpus: one self-contained page, or the same figures as JSON.
+/// Write the data card of a corpus: one page, or JSON.
 ///
 /// It shows sizes by source and language before and after dedup, lengths, duplicates with examples, documents that are
 /// not kept and why, declared numbers by source, items of evaluation suites, domains of keys that are addresses,

@@ -3,7 +3,7 @@
 use super::field::{PlanNaming, print_dropped};
 use crate::cli::output::Output;
 use crate::cli::verb::{
-    DryRun, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
+    DryRun, ListReport, ListRow, Manners, PythonMethod, Report, ShowReport, Verb, VerbCall,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use corpusdb::curate::{NewField, NewSignals, SignalsReport};
@@ -16,7 +16,7 @@ use serde::Serialize;
 /// Signals of a request: one by one, or those of a set.
 #[derive(clap::Args)]
 struct SignalSelection {
-    /// Names of signals; `signals list` has all.
+    /// Names of signals; `signals show` lists all.
     #[arg(
         value_name = "SIGNAL",
         value_parser = signal_parser(),
@@ -103,23 +103,6 @@ impl Report for SignalsReport {
     }
 }
 
-/// List all signals, and for each whether and for how many documents it is stored.
-#[derive(clap::Args)]
-pub(super) struct SignalsListArgs {}
-
-impl Verb for SignalsListArgs {
-    const PATH: &str = "signals list";
-    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.signals.list");
-    const EXAMPLES: &[&str] =
-        &["corpusdb signals list crawl", "corpusdb signals list crawl --json"];
-    type On = Corpus;
-    type Report = ListReport<SignalSummary>;
-
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        Ok(ListReport(corpus.signals()?))
-    }
-}
-
 impl ListRow for SignalSummary {
     const TYPE: &'static str = "signal";
 
@@ -147,17 +130,18 @@ impl ListRow for SignalSummary {
     }
 }
 
-/// Print the rules of a published filter as one SQL condition.
+/// List all signals, and for each whether and for how many documents it is stored; or print a published filter as one
+/// SQL condition.
 ///
 /// The condition uses the fields that `signals add` stores, or with `on_text` the texts, so that no stored signals are
 /// needed. In any condition preset('gopher') means the first form, preset('gopher', 'text') the second.
 #[derive(clap::Args)]
 pub(super) struct SignalsShowArgs {
-    /// The set.
-    #[arg(value_enum)]
-    set: SignalSet,
+    /// Print the rules of this set as a condition.
+    #[arg(long, value_enum)]
+    set: Option<SignalSet>,
     /// Compute the signals from texts instead of using stored fields.
-    #[arg(long)]
+    #[arg(long, requires = "set")]
     on_text: bool,
 }
 
@@ -176,16 +160,25 @@ impl Verb for SignalsShowArgs {
     const PATH: &str = "signals show";
     const PYTHON: PythonMethod = PythonMethod::Mixed("preset", &["set", "on_text"]);
     const EXAMPLES: &[&str] = &[
-        "corpusdb signals show gopher",
+        "corpusdb signals show crawl",
+        "corpusdb signals show --set gopher",
         "corpusdb count crawl --where \"preset('gopher')\"",
         "corpusdb ingest crawl new.jsonl --source web --where \"preset('fineweb')\"",
     ];
-    type On = ();
-    type Report = PresetReport;
+    type On = Option<Corpus>;
+    type Report = ShowReport<SignalSummary, PresetReport>;
 
-    fn run(self, (): (), _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
+    fn run(self, corpus: Option<&Corpus>, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let Self { set, on_text } = self;
-        Ok(PresetReport { set: set.name(), on_text, r#where: set.condition(on_text) })
+        Ok(match (set, corpus) {
+            (Some(set), _) => {
+                let condition = set.condition(on_text);
+                let answer = PresetReport { set: set.name(), on_text, r#where: condition };
+                ShowReport::One(Box::new(answer))
+            }
+            (None, Some(corpus)) => ShowReport::All(ListReport(corpus.signals()?)),
+            (None, None) => anyhow::bail!("give a corpus, or `set=`"),
+        })
     }
 }
 
@@ -238,7 +231,7 @@ impl Verb for SignalsDropArgs {
         signals.retain(|signal| self.selection.signals.contains(signal) || is_stored(signal));
         anyhow::ensure!(
             !signals.is_empty(),
-            "none of these signals is stored; `corpusdb signals list` shows which are"
+            "none of these signals is stored; `corpusdb signals show` lists which are"
         );
         let plans = writer.drop_signals(&signals, self.force, &call.context)?;
         Ok(SignalsDropReport {

@@ -13,9 +13,9 @@ use serde::Serialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Find stored documents similar to a text or to a stored document; nothing is ingested.
+/// Find stored documents similar to a text or to a stored one.
 ///
-/// The text is normalised and sketched by the corpus's policy; documents that share a band with it are ranked by their
+/// Nothing is ingested. The text is normalised and sketched by the corpus's policy; documents that share a band with it are ranked by their
 /// exact similarity. A document below the threshold may share no band; the answer shows the probability that it is
 /// found as `found with` (`dedup explain` has the whole curve).
 #[derive(clap::Args)]

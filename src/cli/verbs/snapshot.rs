@@ -1,7 +1,9 @@
 //! `corpusdb snapshot`: names moments durably, shows what they hold, and compares two.
 
 use crate::cli::output::{self, Output};
-use crate::cli::verb::{ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall};
+use crate::cli::verb::{
+    ListReport, ListRow, Manners, PythonMethod, Report, ShowReport, Verb, VerbCall,
+};
 use corpusdb::query::{
     ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges, SnapshotDetails, SnapshotDiff,
     SnapshotMoment,
@@ -78,24 +80,6 @@ impl Report for SnapshotRow {
     }
 }
 
-/// List snapshots.
-#[derive(clap::Args)]
-pub(super) struct SnapshotListArgs {}
-
-impl Verb for SnapshotListArgs {
-    const PATH: &str = "snapshot list";
-    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.snapshots.list");
-    const EXAMPLES: &[&str] =
-        &["corpusdb snapshot list crawl", "corpusdb snapshot list crawl --json"];
-    type On = Corpus;
-    type Report = ListReport<SnapshotRow>;
-
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let records = corpus.view().snapshots().map_err(corpusdb::Error::from)?;
-        Ok(ListReport(records.into_iter().map(SnapshotRow::from).collect()))
-    }
-}
-
 impl ListRow for SnapshotRow {
     const TYPE: &'static str = "snapshot";
 
@@ -107,22 +91,27 @@ impl ListRow for SnapshotRow {
     }
 }
 
-/// Show how much a snapshot keeps of every source, and the plans that draw from it.
+/// List the snapshots, or show how much one keeps of every source, and the plans that draw from it.
 #[derive(clap::Args)]
 pub(super) struct SnapshotShowArgs {
-    /// The name.
-    name: String,
+    /// The snapshot. By default all are listed.
+    name: Option<String>,
 }
 
 impl Verb for SnapshotShowArgs {
     const PATH: &str = "snapshot show";
     const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.snapshots.show", &["name"]);
-    const EXAMPLES: &[&str] = &["corpusdb snapshot show crawl june"];
+    const EXAMPLES: &[&str] =
+        &["corpusdb snapshot show crawl", "corpusdb snapshot show crawl june"];
     type On = Corpus;
-    type Report = SnapshotDetails;
+    type Report = ShowReport<SnapshotRow, SnapshotDetails>;
 
     fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        Ok(corpus.show_snapshot(&self.name)?)
+        if let Some(name) = self.name {
+            return Ok(ShowReport::One(Box::new(corpus.show_snapshot(&name)?)));
+        }
+        let records = corpus.view().snapshots().map_err(corpusdb::Error::from)?;
+        Ok(ShowReport::All(ListReport(records.into_iter().map(SnapshotRow::from).collect())))
     }
 }
 

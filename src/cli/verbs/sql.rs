@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Bytes of a script, at most.
 const MOST: u64 = 64 << 20;
 
-/// Run SQL over documents, duplicates, sources, commits, epochs, rejects, tokenizers and snapshots.
+/// Run SQL over documents, duplicates, sources, commits and more.
 ///
 /// Without a statement, on a terminal, a shell starts: it keeps a history, completes names, and lists its commands with
 /// .help.

@@ -9,7 +9,9 @@ use corpusdb::query::{
 };
 use corpusdb::show::{decimals, number, percent_of, size};
 
-/// Show counts by source and language, quantiles of lengths and numbers, shares of duplicates, reasons of rejects.
+/// Show counts by source and language, lengths and duplicates.
+///
+/// Also quantiles of declared numbers, and the reasons of rejects.
 #[derive(clap::Args)]
 pub(super) struct StatsArgs {
     #[command(flatten)]

@@ -2,9 +2,9 @@
 
 use super::ingest::{print_engines, print_refused};
 use crate::cli::files::read_bytes;
-use crate::cli::output::{self, Output};
+use crate::cli::output::{self, Output, Paint};
 use crate::cli::verb::{
-    ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, Verb, VerbCall,
+    ExitStatus, ListReport, ListRow, Manners, PythonMethod, Report, ShowReport, Verb, VerbCall,
 };
 use anyhow::Context as _;
 use corpusdb::curate::{TokenizerDetails, TokenizerReport};
@@ -257,38 +257,26 @@ impl Report for TokenizerDropReport {
     }
 }
 
-/// List tokenizers.
-#[derive(clap::Args)]
-pub(super) struct TokenizerListArgs {}
-
-impl Verb for TokenizerListArgs {
-    const PATH: &str = "tokenizer list";
-    const PYTHON: PythonMethod = PythonMethod::Generated("Corpus.tokenizers.list");
-    const EXAMPLES: &[&str] = &["corpusdb tokenizer list crawl"];
-    type On = Corpus;
-    type Report = ListReport<TokenizerReport>;
-
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        Ok(ListReport(corpus.tokenizer_reports()))
-    }
-}
-
-/// Show the origin of a tokenizer: record, files, and every decision of its training.
+/// List the tokenizers, or show the origin of one: record, files, and every decision of its training.
 #[derive(clap::Args)]
 pub(super) struct TokenizerShowArgs {
-    /// The tokenizer.
-    name: String,
+    /// The tokenizer. By default all are listed.
+    name: Option<String>,
 }
 
 impl Verb for TokenizerShowArgs {
     const PATH: &str = "tokenizer show";
     const PYTHON: PythonMethod = PythonMethod::Mixed("Corpus.tokenizers.show", &["name"]);
-    const EXAMPLES: &[&str] = &["corpusdb tokenizer show crawl own-32k"];
+    const EXAMPLES: &[&str] =
+        &["corpusdb tokenizer show crawl", "corpusdb tokenizer show crawl own-32k"];
     type On = Corpus;
-    type Report = TokenizerDetails;
+    type Report = ShowReport<TokenizerReport, TokenizerDetails>;
 
     fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        Ok(corpus.tokenizer_details(&self.name)?)
+        Ok(match self.name {
+            Some(name) => ShowReport::One(Box::new(corpus.tokenizer_details(&name)?)),
+            None => ShowReport::All(ListReport(corpus.tokenizer_reports())),
+        })
     }
 }
 
@@ -479,17 +467,20 @@ fn print_check(checked: &CheckedTokenizer, out: &mut Output) {
     let reason = check.reason.as_ref().map_or(String::new(), |why| format!(" ({why})"));
     out.line(format!("{name}: {} ids, {} encoder{reason}", check.vocab_size, check.backend));
     for case in &check.cases {
-        let verdict = match case.verdict {
-            CheckVerdict::Ok => "ok",
-            CheckVerdict::Notice => "notice",
-            CheckVerdict::Fault => "FAULT",
+        let (paint, verdict) = match case.verdict {
+            CheckVerdict::Ok => (Paint::Good, "  ok      "),
+            CheckVerdict::Notice => (Paint::Plain, "  notice  "),
+            CheckVerdict::Fault => (Paint::Bad, "  FAULT   "),
         };
-        out.line(format!("  {verdict:<6}  {}: {}", case.name, case.what));
+        let rest = format!("{}: {}", case.name, case.what);
+        out.painted(&[(paint, verdict), (Paint::Plain, &rest)]);
     }
-    match other_ids {
-        Some(document) => out.line(format!(
-            "  FAULT   stored ids: those of document {document} differ from those of its text"
-        )),
-        None => out.line("  ok      stored ids: those of a sample equal those of the texts"),
-    }
+    let (verdict, rest) = match other_ids {
+        Some(document) => (
+            "  FAULT   ",
+            format!("stored ids: those of document {document} differ from those of its text"),
+        ),
+        None => ("  ok      ", "stored ids: those of a sample equal those of the texts".to_owned()),
+    };
+    out.verdict(other_ids.is_none(), verdict, &rest);
 }

@@ -1,4 +1,4 @@
-//! `corpusdb tokenizer encode` and `decode`: the tokens of a text, and the text of ids.
+//! `corpusdb tokenizer encode`: the tokens of a text, and the text of ids.
 
 use crate::cli::output::Output;
 use crate::cli::verb::{PythonMethod, Report, Verb, VerbCall};
@@ -8,7 +8,7 @@ use corpusdb::tokenizer::{BestSegmentations, ScoredSegmentation, Segmentation, T
 use serde::Serialize;
 use std::io::Read;
 
-/// Show the tokens of a text: ids and pieces.
+/// Show the tokens of a text, or the text of ids: ids and pieces.
 #[derive(clap::Args)]
 pub(super) struct TokenizerEncodeArgs {
     /// The tokenizer.
@@ -33,19 +33,14 @@ pub(super) struct TokenizerEncodeArgs {
     /// The seed of `alpha` or `dropout`: the same seed and text give the same segmentation.
     #[arg(long, value_name = "SEED")]
     segmentation_seed: Option<u64>,
-}
-
-/// Show the text of ids, piece by piece.
-#[derive(clap::Args)]
-pub(super) struct TokenizerDecodeArgs {
-    /// The tokenizer.
-    name: String,
-    /// The ids.
-    #[arg(value_name = "ID")]
-    ids: Vec<u32>,
-    /// The ids as one text, separated by spaces or commas. By default standard input is read.
-    #[arg(long, conflicts_with = "ids", value_name = "IDS")]
-    text: Option<String>,
+    /// Show the text of these ids, separated by spaces or commas; without a value, of those on standard input.
+    #[arg(
+        long,
+        value_name = "ID",
+        num_args = 0..,
+        conflicts_with_all = ["text", "specials", "nbest", "alpha", "dropout", "segmentation_seed"]
+    )]
+    ids: Option<Vec<String>>,
 }
 
 /// A text and its tokens.
@@ -68,6 +63,7 @@ impl Verb for TokenizerEncodeArgs {
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer encode crawl gpt2 --text 'Hello, world'",
         "corpusdb tokenizer encode crawl gpt2 --json < page.txt",
+        "corpusdb tokenizer encode crawl gpt2 --ids 15496 11 995",
         "corpusdb tokenizer encode crawl multi --text 'Hello, world' --nbest 5",
         "corpusdb tokenizer encode crawl multi --text 'Hello, world' --alpha 0.2 --segmentation-seed 7",
     ];
@@ -75,6 +71,10 @@ impl Verb for TokenizerEncodeArgs {
     type Report = TokenizedText;
 
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
+        if let Some(ids) = self.ids {
+            let words = (!ids.is_empty()).then(|| ids.join(" "));
+            return text_of(corpus, self.name, &parse_ids(&text_or_stdin(words, call)?)?);
+        }
         let text = text_or_stdin(self.text, call)?;
         let name = Some(&*self.name);
         let (tokens, nbest) = match self.nbest {
@@ -94,27 +94,16 @@ impl Verb for TokenizerEncodeArgs {
     }
 }
 
-impl Verb for TokenizerDecodeArgs {
-    const PATH: &str = "tokenizer decode";
-    const PYTHON: PythonMethod = PythonMethod::ByHand("Corpus.tokenizers.decode");
-    const EXAMPLES: &[&str] = &["corpusdb tokenizer decode crawl gpt2 15496 11 995"];
-    type On = Corpus;
-    type Report = TokenizedText;
-
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
-        let ids = match self.ids.is_empty() {
-            true => parse_ids(&text_or_stdin(self.text, call)?)?,
-            false => self.ids,
-        };
-        let text = corpus.decode(Some(&self.name), &ids)?;
-        let loaded = corpus.tokenizer(Some(&self.name))?;
-        let piece = |id: u32| -> anyhow::Result<TokenPiece> {
-            let text = loaded.tokenizer.decode(&[id]).map_err(corpusdb::Error::from)?;
-            Ok(TokenPiece { id, text })
-        };
-        let tokens = ids.iter().map(|id| piece(*id)).collect::<Result<_, _>>()?;
-        Ok(TokenizedText { tokenizer: self.name, text, tokens, nbest: None })
-    }
+/// The text of ids, with the text of each.
+fn text_of(corpus: &Corpus, tokenizer: String, ids: &[u32]) -> anyhow::Result<TokenizedText> {
+    let text = corpus.decode(Some(&tokenizer), ids)?;
+    let loaded = corpus.tokenizer(Some(&tokenizer))?;
+    let piece = |id: u32| -> anyhow::Result<TokenPiece> {
+        let text = loaded.tokenizer.decode(&[id]).map_err(corpusdb::Error::from)?;
+        Ok(TokenPiece { id, text })
+    };
+    let tokens = ids.iter().map(|id| piece(*id)).collect::<Result<_, _>>()?;
+    Ok(TokenizedText { tokenizer, text, tokens, nbest: None })
 }
 
 impl Report for TokenizedText {

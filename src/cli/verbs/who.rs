@@ -12,7 +12,9 @@ use corpusdb::{Corpus, OutputHolder, SnapshotHolder, WhoReport};
 /// Rows of an output that are printed for people, at most.
 const ROWS: usize = 10;
 
-/// Find out which exports, epochs, streams, backups and snapshots had documents, also after a purge.
+/// Find out which exports, epochs and backups had documents.
+///
+/// Also streams and snapshots, and also after a purge.
 ///
 /// The answer is made of the table outputs, in which every export, built epoch, stream and backup leaves an entry. Of
 /// epochs the rows are computed again, which needs the plan and documents that are not purged.

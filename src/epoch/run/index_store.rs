@@ -50,7 +50,7 @@ impl EpochIndex {
         let Some(record) = record.filter(own) else { return Ok(None) };
         let marks = read(opened, sampler, &record).ok_or_else(|| {
             EpochError::Stale(format!(
-                "the marks stored with plan {number} do not match its epoch {epoch}; `corpusdb epoch mark` computes them again"
+                "the marks stored with plan {number} do not match its epoch {epoch}; `corpusdb epoch plan CORPUS PLAN` computes them again"
             ))
         })?;
         Ok(Some(marks))
@@ -293,7 +293,7 @@ pub(in crate::epoch) fn check_marks(
         };
         if !is_right || is_foreign {
             let what = format!(
-                "the marks stored with plan {number} do not match its epoch {epoch}; `corpusdb epoch mark` computes them again"
+                "the marks stored with plan {number} do not match its epoch {epoch}; `corpusdb epoch plan CORPUS PLAN` computes them again"
             );
             faults.push(CheckFault { place: "epochs".to_owned(), what });
         }

@@ -264,7 +264,7 @@ fn marks_of_another_plan_are_skipped_and_bad_ones_refused() {
     ] {
         let (found, _, faults) = open(&wrong);
         let error = found.unwrap_err().to_string();
-        assert!(error.contains("`corpusdb epoch mark`"), "{error}");
+        assert!(error.contains("`corpusdb epoch plan CORPUS PLAN`"), "{error}");
         assert!(matches!(faults.as_slice(), [fault] if fault.place == "epochs"), "{faults:?}");
     }
     // What does not fit is made again.

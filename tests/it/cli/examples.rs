@@ -29,7 +29,7 @@ const BEFORE: &[(&str, &str)] = &[
         "corpusdb purge crawl https",
         "corpusdb epoch drop crawl 1; for s in june july v1; do corpusdb snapshot drop crawl $s; done",
     ),
-    ("corpusdb backup list", "corpusdb backup create crawl backups/crawl"),
+    ("corpusdb backup show", "corpusdb backup create crawl backups/crawl"),
     ("corpusdb backup verify", "corpusdb backup create crawl backups/crawl"),
     ("corpusdb backup restore", "corpusdb backup create crawl backups/crawl"),
     ("corpusdb backup drop", "corpusdb backup create crawl backups/crawl"),

@@ -424,7 +424,7 @@ fn a_terminal_obeys_nothing_that_a_document_says() {
         "sql CORPUS 'SELECT key, text FROM documents' --format csv",
         "sql CORPUS 'SELECT key, text FROM documents' --format json",
         "show CORPUS $'k\\x1b[2J'",
-        "field list CORPUS",
+        "field show CORPUS",
         "count CORPUS --where $'x\\x1b[31mRED'",
     ] {
         let program = env!("CARGO_BIN_EXE_corpusdb");

@@ -266,9 +266,9 @@ corpusdb_test!(json_is_one_object_a_line_with_its_type, VerbCorpus::new(60), |pl
         ("dedup_explanation", &["dedup", "explain"]),
         ("dedup_explanation", &["dedup", "explain", corpus, "--threshold", "0.7"]),
         ("tokenizer", &["tokenizer", "train", corpus, "two", "--vocab-size", "280"]),
-        ("tokenizer", &["tokenizer", "list", corpus]),
+        ("tokenizer", &["tokenizer", "show", corpus]),
         ("snapshot", &["snapshot", "create", corpus, "now"]),
-        ("snapshot", &["snapshot", "list", corpus]),
+        ("snapshot", &["snapshot", "show", corpus]),
         ("snapshot_details", &["snapshot", "show", corpus, "now"]),
         ("snapshot_diff", &["snapshot", "diff", corpus, "now", "now"]),
         ("snapshot", &["snapshot", "rename", corpus, "now", "then"]),
@@ -309,7 +309,7 @@ corpusdb_test!(piped_output_has_no_terminal_codes, VerbCorpus::new(60), |place| 
     let out = place.scratch.arg("out");
     let cases: &[&[&str]] = &[
         &["ingest", corpus, &file, "--source", "more"],
-        &["tokenizer", "list", corpus],
+        &["tokenizer", "show", corpus],
         &["info", corpus],
         &["sql", corpus, "SELECT id, source FROM documents"],
         &["duplicates", corpus],
@@ -428,7 +428,7 @@ fn every_verb_has_a_report_and_every_name_in_it_is_there() {
     }
     let definitions = schema()["$defs"].as_object().unwrap();
     look(schema(), definitions);
-    let details = resolved(&schema()["verbs"]["tokenizer show"]);
+    let details = resolved(&definitions["TokenizerDetails"]);
     assert_eq!(details["properties"]["complete"]["type"], "boolean");
     assert!(details["required"].as_array().unwrap().contains(&"base".into()));
 }

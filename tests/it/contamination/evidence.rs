@@ -123,7 +123,7 @@ corpusdb_test!(sql_and_verbs_show_evidence_of_old_and_new_documents, |scratch, c
         .json();
     assert_eq!((&worst["document"], &worst["score"]), (&json!(1), &json!(1.0)));
     assert_eq!(corpusdb(&["contamination", "show", &corpus, "clean"]).code, Some(1));
-    let listed = corpusdb(&["contamination", "list", &corpus]).good().stdout;
+    let listed = corpusdb(&["contamination", "show", &corpus]).good().stdout;
     assert!(listed.contains("ours") && listed.contains("all"), "{listed}");
     sound(&corpus);
 
@@ -566,7 +566,7 @@ corpusdb_test!(a_purge_drops_evidence_and_keeps_items_of_suites, |scratch, corpu
     let proof: Value = serde_json::from_str(&std::fs::read_to_string(&proof).unwrap()).unwrap();
     let found = (&proof["clean"], proof["suite_runs"].as_u64() > Some(0));
     assert_eq!(found, (&json!(true), true), "{proof}");
-    assert!(corpusdb(&["contamination", "list", &corpus]).good().stdout.contains("ours"));
+    assert!(corpusdb(&["contamination", "show", &corpus]).good().stdout.contains("ours"));
 });
 
 corpusdb_test!(suites_beyond_the_memory_are_refused_before_any_write, |scratch, corpus| {

@@ -360,8 +360,10 @@ corpusdb_test!(a_migrated_store_takes_suites, |scratch| {
     let corpus = scratch.path("corpus");
     copy(&repository("tests/formats/v6/corpus"), &corpus);
     let name = corpus.display().to_string();
-    corpusdb(&["contamination", "list", &name]).fails(&["store format 6", "corpusdb migrate"]);
-    corpusdb(&["migrate", &name]).good();
+    corpusdb(&["contamination", "show", &name]).fails(&["store format 6", "corpusdb dedup settle"]);
+    let settled = corpusdb(&["dedup", "settle", &name]).good();
+    assert!(settled.stderr.contains("store format 6: it is converted to format"), "{settled}");
+    assert!(!corpusdb(&["dedup", "settle", &name]).good().stderr.contains("converted"));
     assert_eq!(sql(&name, "SELECT count(*) AS n FROM contamination")[0]["n"], 0);
     let question = sql(&name, "SELECT text FROM documents WHERE id = 0")[0]["text"].clone();
     let item = json!({ "question": question, "answer": "it is" });

@@ -89,7 +89,7 @@ corpusdb_test!(fields_of_every_type_are_added_to_a_filled_corpus, |scratch| {
     let language = ["field", "add", &corpus, "language:keyword"];
     corpusdb(&language).fails(&["`language` is declared already as keyword of `lang`"]);
     corpusdb(&["field", "add", &corpus, "kept:bool"]).fails(&["column of every corpus"]);
-    let listed = corpusdb(&["field", "list", &corpus, "--json"]).good().json_lines();
+    let listed = corpusdb(&["field", "show", &corpus, "--json"]).good().json_lines();
     let told: Vec<(&str, &str, u64, &str)> = listed
         .iter()
         .map(|field| {
@@ -213,7 +213,7 @@ corpusdb_test!(values_of_an_expression_are_stored_as_a_field, |scratch| {
     sound(&corpus);
     let row = &sql(&corpus, "SELECT noon, number, odd FROM documents WHERE id = 5")[0];
     assert_eq!(*row, json!({ "noon": "2024-05-06T12:00:00Z", "number": 5, "odd": 5 }));
-    corpusdb(&["field", "list", &corpus]).good().prints(&["computed: chars / 2.0"]);
+    corpusdb(&["field", "show", &corpus]).good().prints(&["computed: chars / 2.0"]);
     let refused = |expression: &str, words: &[&str]| {
         corpusdb(&["field", "compute", &corpus, "other", expression]).fails(words);
     };
@@ -228,7 +228,7 @@ corpusdb_test!(values_of_an_expression_are_stored_as_a_field, |scratch| {
         .fails(&["uses `half`, the field that it defines"]);
     let other = ["field", "compute", &corpus, "half", "id", "--type", "int"];
     corpusdb(&other).fails(&["declared as float"]);
-    assert!(corpusdb(&["field", "list", &corpus]).good().stdout.lines().count() == 5);
+    assert!(corpusdb(&["field", "show", &corpus]).good().stdout.lines().count() == 5);
 });
 
 // ----
@@ -301,7 +301,7 @@ corpusdb_test!(perplexities_are_those_of_a_model_a_source, |scratch| {
     let again = ["ppl", "--perplexity", "own", "--memory", "64MiB", "--threads", "1"];
     assert_eq!(numbers(&field(&corpus, "compute", &again), ["changed"]), [0]);
     assert_eq!(digest(&corpus), by_source);
-    corpusdb(&["field", "list", &corpus])
+    corpusdb(&["field", "show", &corpus])
         .good()
         .prints(&["computed: perplexity(own, order 3, by source)"]);
     sound(&corpus);

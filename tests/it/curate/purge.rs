@@ -465,7 +465,7 @@ corpusdb_test!(stored_expressions_with_a_key_are_redacted, EpochCorpus::holding(
         place
             .run("build", &number, &["--out", &out])
             .fails(&["the recipe of the plan quoted a purged document"]);
-        corpusdb(&["field", "list", corpus, "--json"]).good().prints(&["(quoted what was purged)"]);
+        corpusdb(&["field", "show", corpus, "--json"]).good().prints(&["(quoted what was purged)"]);
     }
     sound(corpus);
 });

@@ -75,7 +75,7 @@ corpusdb_test!(words_in_use_that_quote_a_value_are_named, EpochCorpus::holding(6
         .good();
     corpusdb(&["purge", &corpus, "v"]).fails(&["the expression of field `is_hers`"]);
     corpusdb(&["purge", &corpus, "v", "--force"]).good();
-    let fields = corpusdb(&["field", "list", &corpus, "--json"]).good();
+    let fields = corpusdb(&["field", "show", &corpus, "--json"]).good();
     assert!(!fields.stdout.contains("rosalind"), "{fields}");
     sound(&corpus);
 });
@@ -267,7 +267,7 @@ corpusdb_test!(backups_from_before_a_purge_say_so, |scratch, corpus| {
     let create = || corpusdb(&["backup", "create", &corpus, &backups, "--json"]).good().json();
     let first = create()["commit"].as_u64().unwrap().to_string();
     let since = || {
-        let list = corpusdb(&["backup", "list", &backups, "--json"]).good().json_lines();
+        let list = corpusdb(&["backup", "show", &backups, "--json"]).good().json_lines();
         list.iter().map(|backup| backup["purged_since"].as_u64().unwrap()).collect::<Vec<_>>()
     };
     corpusdb(&["purge", &corpus, "3", "4", "7"]).good();
@@ -277,7 +277,7 @@ corpusdb_test!(backups_from_before_a_purge_say_so, |scratch, corpus| {
     corpusdb(&["purge", &corpus, "1"]).good();
     create();
     assert_eq!(since(), [4, 1, 0]);
-    corpusdb(&["backup", "list", &backups]).good().prints(&["purged since"]);
+    corpusdb(&["backup", "show", &backups]).good().prints(&["purged since"]);
     let restore = ["backup", "restore", &backups, &early, "--id", &first];
     let noted = corpusdb(&restore).good();
     assert_contains(&noted.stderr, &["4 documents are there again", "(ids 1, 3, 4, 7)"]);

@@ -324,7 +324,7 @@ corpusdb_test!(operate, |scratch| {
         let report = std::fs::read_to_string(scratch.path("ingest.json")).unwrap();
         let report: Value = serde_json::from_str(report.lines().last().unwrap()).unwrap();
         assert_eq!(report["added"], 30, "{report}");
-        let backups = corpusdb(&["backup", "list", &scratch.arg("backups"), "--json"]).good();
+        let backups = corpusdb(&["backup", "show", &scratch.arg("backups"), "--json"]).good();
         assert_eq!(backups.json_lines().len(), night, "{}", backups.stdout);
     }
     let told = run_commands(&scratch, "operate.md", "crawl");

@@ -32,7 +32,7 @@ corpusdb_test!(an_epoch_is_the_same_however_it_is_reached, WordCorpus::of(&[3; 6
         (0..3).map(of).collect::<Vec<_>>()
     };
     let opened = streams();
-    t.scratch.run("epoch mark corpus 2 --epochs 3");
+    t.scratch.run("epoch plan corpus 2 --epochs 3");
     assert_eq!(streams(), opened);
     t.scratch.sound("corpus");
     for epoch in 0..3 {
@@ -256,7 +256,7 @@ corpusdb_test!(a_rest_that_fills_no_batch_is_not_stored, WordCorpus::of(&[3; 4])
         "its 2 rows do not fill a batch of batch.rows = 4",
         "lower batch.rows",
     ]);
-    assert_eq!(t.scratch.run("epoch list corpus --json").json_lines().len(), 1);
+    assert_eq!(t.scratch.run("epoch show corpus --json").json_lines().len(), 1);
     t.recipe("r.toml", &recipe.replace("rows = 4", "rows = 2"));
     t.scratch.run("epoch extend corpus 1 --consumed 2 r.toml");
     assert_eq!(t.scratch.run("epoch stream corpus 2").json_lines().len(), 2);

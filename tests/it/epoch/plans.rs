@@ -18,7 +18,7 @@ use std::time::Duration;
 // Stored plans: what is refused leaves none behind, and each is forgotten after those that go on from it.
 
 fn plans(place: &EpochCorpus) -> usize {
-    let listed = corpusdb(&["epoch", "list", &place.corpus, "--json"]).good();
+    let listed = corpusdb(&["epoch", "show", &place.corpus, "--json"]).good();
     listed.stdout.lines().count()
 }
 
@@ -37,7 +37,7 @@ corpusdb_test!(a_build_into_a_directory_in_use_leaves_no_plan, EpochCorpus::hold
 corpusdb_test!(stopped_planning_leaves_no_plan_nor_snapshot, EpochCorpus::holding(60), |place| {
     let recipe = Recipe::parse(&format!("version = 1\n{SPECIALS}")).unwrap();
     let snapshots =
-        || corpusdb(&["snapshot", "list", &place.corpus, "--json"]).good().json_lines().len();
+        || corpusdb(&["snapshot", "show", &place.corpus, "--json"]).good().json_lines().len();
     let mut stopped = 0;
     for at in 0.. {
         let stop = StopAt::new(StopWhen::Told(at));
@@ -63,7 +63,7 @@ corpusdb_test!(a_refused_plan_leaves_none_and_names_the_null, EpochCorpus::holdi
         &["--source", "odd", "--id-field", "id"],
     );
     let snapshots =
-        || corpusdb(&["snapshot", "list", &place.corpus, "--json"]).good().json_lines().len();
+        || corpusdb(&["snapshot", "show", &place.corpus, "--json"]).good().json_lines().len();
     let sources = "[[source]]\nname = \"web\"\n[[source]]\nname = \"odd\"\n";
     let words = ["source `odd`", "none of its 1 documents has a value of `year`", "[[source]]"];
     let own = "where = \"year > 2000\"\n";
@@ -249,7 +249,7 @@ corpusdb_test!(recipes_without_patterns_have_the_plans_that_they_had, |scratch| 
     let corpus = scratch.path("corpus");
     copy(&repository("tests/formats/v5/corpus"), &corpus);
     let corpus = corpus.display().to_string();
-    corpusdb(&["migrate", &corpus]).good();
+    corpusdb(&["dedup", "settle", &corpus]).good();
     let parted = "seed = 5\n[pack]\nlength = 64\n[[source]]\nname = \"all\"\nfrom = \"web\"\nwhere = \"bytes > 20\"\n";
     for (recipe, hash) in [
         (parted, "43511ae2aa9d634dd688c1702672cb558050f19f33281c5afd3eb400ff7bbc4e"),
@@ -371,7 +371,7 @@ fn planned(place: &EpochCorpus, seed: u64) -> u64 {
 }
 
 fn listed(place: &EpochCorpus) -> Vec<u64> {
-    let ran = corpusdb(&["epoch", "list", &place.corpus, "--json"]).good();
+    let ran = corpusdb(&["epoch", "show", &place.corpus, "--json"]).good();
     let number = |line: &Value| line["number"].as_u64().or_else(|| line["plan"].as_u64());
     ran.json_lines().iter().map(|line| number(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
@@ -474,7 +474,7 @@ corpusdb_test!(short_writes_wait_for_another_writer, EpochCorpus::holding(20), |
         &["field", "drop", corpus, "stars"],
         &["signals", "drop", corpus, "word_count"],
         &["contamination", "drop", corpus, "ours"],
-        &["rejects", "drop", corpus],
+        &["rejects", corpus, "--drop"],
     ]
     .map(waiting);
     ended_after(writer, children.into());

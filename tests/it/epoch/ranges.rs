@@ -160,7 +160,7 @@ corpusdb_test!(an_epoch_beyond_all_is_refused_everywhere, WordCorpus::of(&[9, 5]
         }
         told(2).good();
     }
-    let marked = |epochs: u64| t.scratch.ran(&format!("epoch mark corpus 1 --epochs {epochs}"));
+    let marked = |epochs: u64| t.scratch.ran(&format!("epoch plan corpus 1 --epochs {epochs}"));
     marked(4).fails(&["epoch 3 with a budget"]);
     marked(u64::MAX).fails(&["is out of range"]);
     marked(3).good();
@@ -219,5 +219,5 @@ corpusdb_test!(a_window_beyond_memory_is_refused, WordCorpus::of(&[1; 300]), |t|
     ];
     recipe("rows = 2", &batches(1 << 24)).fails(&words);
     recipe("rows = 2000", &batches(50)).good();
-    assert_eq!(t.scratch.run("epoch list corpus --json").json_lines().len(), 1);
+    assert_eq!(t.scratch.run("epoch show corpus --json").json_lines().len(), 1);
 });

@@ -326,7 +326,7 @@ corpusdb_test!(a_plan_over_shards_stays_the_same_as_they_grow, Sharded::new(), |
     corpusdb(&["compact", &place.shards[1]]).good();
     corpusdb(&["snapshot", "create", &place.shards[2], "commit-5"]).good();
     place.run("plan", &recipe, &[]).good();
-    let plans = corpusdb(&["epoch", "list", &place.shards[0], "--json"]).good();
+    let plans = corpusdb(&["epoch", "show", &place.shards[0], "--json"]).good();
     assert_eq!(plans.stdout.lines().count(), 1, "{plans}");
     for (shard, corpus) in place.shards.iter().enumerate() {
         let key = format!("key {shard}");

@@ -95,10 +95,10 @@ corpusdb_test!(values_of_another_type_are_counted_in_any_batches, |scratch| {
     // Nothing of it is stored: what lists it counts it anew.
     // The removal keeps the equal text of the other source out too.
     corpusdb(&["remove", &corpus, "3"]).good();
-    let fields = corpusdb(&["field", "list", &corpus, "--json"]).good().json_lines();
+    let fields = corpusdb(&["field", "show", &corpus, "--json"]).good().json_lines();
     assert_eq!((&fields[0]["misfits"], &fields[1]["misfits"]), (&json!(12), &json!(2)));
     assert_eq!(fields[0]["misfit"], json!({ "document": 3, "value": "\"n/a\"" }));
-    let listed = corpusdb(&["field", "list", &corpus]).good().stdout;
+    let listed = corpusdb(&["field", "show", &corpus]).good().stdout;
     let line = "quality: 12 of 600 values are not numbers, e.g. \"n/a\" (document 3)";
     assert!(listed.contains(line), "{listed}");
     let stats = |more: &[&str]| {

@@ -339,20 +339,21 @@ corpusdb_test!(rejects_are_dropped_by_source_and_path, |scratch| {
     corpusdb(&["snapshot", "create", &corpus, "then"]).good();
     let documents = digest(&corpus);
     let dropped = |more: &[&str]| {
-        let given = [&["rejects", "drop", &corpus, "--json"], more].concat();
+        let given = [&["rejects", &corpus, "--drop", "--json"], more].concat();
         let report = corpusdb(&given).good().json();
         assert_eq!(report["type"], "rejects_drop");
         numbers(&report, ["dropped", "bytes", "left", "commits"])
     };
     assert_eq!(dropped(&["--dry-run"]), [8, 32, 0, 1]);
     assert_eq!(listed(&corpus).len(), 8);
-    corpusdb(&["rejects", "drop", &corpus, "--source", "wbe"]).fails(&["no source `wbe`", "`web`"]);
+    corpusdb(&["rejects", &corpus, "--drop", "--source", "wbe"])
+        .fails(&["no source `wbe`", "`web`"]);
     // A directory, and not what begins as its name does.
     assert_eq!(dropped(&["--path", &scratch.arg("in")]), [4, 16, 4, 1]);
     assert_eq!(dropped(&["--path", &scratch.arg("in/")]), [0, 0, 4, 0]);
     // A path of the directory where the command runs, which `.` and what leads back to it are too.
     let forgotten = |directory: &str, path: &str| {
-        let asked = ["rejects", "drop", &corpus, "--dry-run", "--json", "--path", path];
+        let asked = ["rejects", &corpus, "--drop", "--dry-run", "--json", "--path", path];
         let output = command(&asked).current_dir(scratch.path(directory)).output().unwrap();
         ran(&asked, output).good().json()["dropped"].as_u64().unwrap()
     };
@@ -360,7 +361,7 @@ corpusdb_test!(rejects_are_dropped_by_source_and_path, |scratch| {
     assert_eq!(found, [2, 2, 4, 4]);
     assert_eq!(["..", "../in-c.jsonl", "."].map(|path| forgotten("in", path)), [4, 2, 0]);
     assert_eq!(dropped(&["--path", &scratch.arg("d.jsonl"), "--source", "web"]), [0, 0, 4, 0]);
-    let told = corpusdb(&["rejects", "drop", &corpus, "--source", "books"]).good().stdout;
+    let told = corpusdb(&["rejects", &corpus, "--drop", "--source", "books"]).good().stdout;
     assert_eq!(told, "forgot 2 rejected records (8 B); 2 are left\n");
     assert_eq!(dropped(&[]), [2, 8, 0, 1]);
     assert_eq!(corpusdb(&["info", &corpus, "--json"]).good().json()["rejects"], 0);

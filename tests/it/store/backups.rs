@@ -38,7 +38,7 @@ corpusdb_test!(a_backup_is_one_commit_and_restores_with_a_new_identity, |scratch
         // The same commit again takes nothing.
         assert_eq!(create(&corpus, &directory)["new_files"], 0);
     }
-    let listed = corpusdb(&["backup", "list", &directory, "--json"]).good().json_lines();
+    let listed = corpusdb(&["backup", "show", &directory, "--json"]).good().json_lines();
     let commits: Vec<u64> = listed.iter().map(|row| row["commit"].as_u64().unwrap()).collect();
     assert_eq!(commits, taken.iter().map(|(commit, _)| *commit).collect::<Vec<_>>());
     assert_eq!(corpusdb(&["backup", "verify", &directory]).good().stdout, "4 backups: whole\n");
@@ -177,7 +177,7 @@ corpusdb_test!(damaged_backups_are_named_and_not_restored, |scratch| {
         let found = corpusdb(&["backup", "verify", &directory]);
         assert_eq!(found.code, Some(1), "{found}");
         corpusdb(&["backup", "restore", &directory, &target]).fails(&[&format!("{commit}.json")]);
-        corpusdb(&["backup", "list", &directory]).fails(&[&format!("{commit}.json")]);
+        corpusdb(&["backup", "show", &directory]).fails(&[&format!("{commit}.json")]);
     }
     // A path that leads out of the corpus is none, whoever wrote it.
     let evil = text.replacen("db/CURRENT", "../CURRENT", 1);
@@ -195,7 +195,7 @@ corpusdb_test!(a_directory_for_backups_is_for_those_of_one_corpus_alone, |scratc
     init(&other, &[]);
     scratch.write("taken/file", "x");
     corpusdb(&["backup", "create", &corpus, &scratch.arg("taken")]).fails(&["has other files"]);
-    corpusdb(&["backup", "list", &scratch.arg("taken")])
+    corpusdb(&["backup", "show", &scratch.arg("taken")])
         .fails(&["no backup", "`corpusdb backup create`"]);
     corpusdb(&["backup", "create", &scratch.arg("absent"), &directory]).fails(&["is not a corpus"]);
     assert!(!Path::new(&directory).exists(), "what is no corpus makes no directory");

@@ -504,7 +504,6 @@ corpusdb_test!(changes_of_long_texts_stay_within_memory, |scratch| {
         &["remove", &corpus, "--where", "source = 'long'", "--block", "similar"],
         &["restore", &corpus, "--where", "source = 'long'"],
         &["compact", &corpus],
-        &["migrate", &corpus],
     ] {
         within(arguments);
     }

@@ -83,7 +83,7 @@ corpusdb_test!(backups_in_a_bucket_are_those_of_a_directory, |scratch| {
         }
         assert_eq!(objects(&server, "files/"), local);
         assert_eq!(objects(&server, "marks/"), BTreeSet::new());
-        let list = |place: &str| backup(&server, &["list", place]).good().stdout;
+        let list = |place: &str| backup(&server, &["show", place]).good().stdout;
         assert_eq!(list(PLACE), list(&directory));
         assert_eq!(backup(&server, &["verify", PLACE]).good().stdout, "3 backups: whole\n");
         for (commit, expected) in &taken {
@@ -158,7 +158,7 @@ corpusdb_test!(damaged_and_missing_objects_are_named_and_not_restored, |scratch|
         server.state().files.insert(key.clone(), evil.into_bytes());
         assert_eq!(backup(&server, &["verify", PLACE]).code, Some(1));
         backup(&server, &["restore", PLACE, &target]).fails(&[&format!("s3://{key}")]);
-        backup(&server, &["list", PLACE]).fails(&[&format!("s3://{key}")]);
+        backup(&server, &["show", PLACE]).fails(&[&format!("s3://{key}")]);
     }
     create(&server, &corpus);
     backup(&server, &["restore", PLACE, &target]).good();
@@ -178,7 +178,7 @@ corpusdb_test!(nobody_drops_beside_one_who_adds, |scratch| {
     while objects(&server, "marks/").is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let way_out = ["another process adds", "marks/adding-", &format!("backup unlock {PLACE}")];
+    let way_out = ["another process adds", "marks/adding-", "wait for it to end"];
     backup(&server, &["drop", PLACE, &first]).fails(&way_out);
     assert!(adding.try_wait().unwrap().is_none(), "the backup was over");
     // Two that add do not mind each other, nor does who reads.
@@ -190,17 +190,18 @@ corpusdb_test!(nobody_drops_beside_one_who_adds, |scratch| {
     backup(&server, &["restore", PLACE, &scratch.arg("first"), "--id", &first]).good();
     assert_eq!(digest(&scratch.arg("first")), expected);
 
-    // The mark of one that drops keeps out both, of one that was killed too, until it is cleared.
+    // The mark of one that drops keeps out both, of one of another machine too, until an hour after it was written.
     server.state().put_delay = Duration::ZERO;
-    server.state().files.insert("b/backups/crawl/marks/dropping-1".to_owned(), Vec::new());
+    let mark = "b/backups/crawl/marks/dropping-1".to_owned();
+    server.state().files.insert(mark.clone(), Vec::new());
     backup(&server, &["drop", PLACE, &first]).fails(&["marks/dropping-1"]);
-    backup(&server, &["create", &corpus, PLACE]).fails(&["marks/dropping-1", "backup unlock"]);
+    backup(&server, &["create", &corpus, PLACE]).fails(&["marks/dropping-1", "for an hour"]);
     assert_eq!(objects(&server, "marks/").len(), 1, "who is refused leaves no mark");
     let error = backups(&server).create(&corpus, &Context::new()).unwrap_err();
-    assert!(error.hint().unwrap().to_string().contains("backup unlock"), "{error}");
-    assert_eq!(backup(&server, &["unlock", PLACE]).good().stdout, "1 mark cleared\n");
-    assert_eq!(backup(&server, &["unlock", PLACE, "--json"]).good().json()["marks"], 0);
+    assert!(error.hint().unwrap().to_string().contains("for an hour"), "{error}");
+    server.state().old.insert(mark);
     backup(&server, &["drop", PLACE, &first]).good();
+    assert_eq!(objects(&server, "marks/"), BTreeSet::new());
     create(&server, &corpus);
 });
 
@@ -254,12 +255,9 @@ corpusdb_test!(a_killed_backup_in_a_bucket_harms_no_earlier_one, |scratch| {
             whole.insert(commit, digest(&corpus));
         }
         if round % 3 == 2 {
-            // What was left stands in the way of nothing but a drop.
+            // What was left stands in the way of nothing: its processes are gone.
             create(&server, &corpus);
             whole.insert(commit, digest(&corpus));
-            let marks = objects(&server, "marks/").len().to_string();
-            let cleared = backup(&server, &["unlock", PLACE]).good();
-            assert!(cleared.stdout.starts_with(&marks), "{cleared}");
             let oldest = *whole.keys().next().unwrap();
             backup(&server, &["drop", PLACE, &oldest.to_string()]).good();
             whole.remove(&oldest);
@@ -347,7 +345,7 @@ corpusdb_test!(a_silent_or_absent_store_is_an_error_in_time, |scratch| {
     init(&corpus, &[]);
     backup(&server, &["create", &corpus, "https://b/backups"]).fails(&["cannot be written to"]);
     backup(&server, &["create", &corpus, "s3://none/backups"]).fails(&["s3://none/"]);
-    backup(&server, &["list", PLACE]).fails(&[PLACE, "no backup"]);
+    backup(&server, &["show", PLACE]).fails(&[PLACE, "no backup"]);
     backup(&server, &["create", &corpus, "s3://b"]).fails(&["has other files"]);
     let target = backup(&server, &["restore", PLACE, "s3://b/corpus"]);
     assert!(target.code == Some(2) && target.stderr.contains("written to disk"), "{target}");

@@ -376,7 +376,7 @@ impl TokenizerCorpus {
     }
 
     pub fn listed(&self) -> Vec<Value> {
-        self.tokenizer("list", &["--json"]).good().json_lines()
+        self.tokenizer("show", &["--json"]).good().json_lines()
     }
 
     pub fn open(&self) -> Corpus {

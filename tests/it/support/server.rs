@@ -1,6 +1,6 @@
 //! A server of files for tests: over HTTP with ranges and tags, and as a store of buckets; it misbehaves as it is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -33,6 +33,8 @@ pub struct State {
     pub delay: Duration,
     /// How long each object that comes as a whole takes.
     pub put_delay: Duration,
+    /// Objects that were written two hours before all others.
+    pub old: BTreeSet<String>,
     /// What is to be written only where nothing is, is answered as unknown.
     pub no_conditions: bool,
     /// An object that somebody else writes before the next one that is to be written only where nothing is.
@@ -338,8 +340,9 @@ impl State {
         let entry = |(path, bytes): (&String, &Vec<u8>)| {
             let key = path.strip_prefix(&bucket).filter(|key| key.starts_with(prefix))?;
             Some(format!(
-                "<Contents><Key>{}</Key><LastModified>2026-10-21T07:28:00.000Z</LastModified><ETag>{}</ETag><Size>{}</Size></Contents>",
+                "<Contents><Key>{}</Key><LastModified>2026-10-21T{}:28:00.000Z</LastModified><ETag>{}</ETag><Size>{}</Size></Contents>",
                 escaped(key),
+                if self.old.contains(path) { "05" } else { "07" },
                 tag(bytes).replace('"', "&quot;"),
                 bytes.len()
             ))

@@ -331,7 +331,7 @@ corpusdb_test!(partial_tokenizers_are_refused_on_add, |scratch, corpus| {
     let path = scratch.write("regex.json", picky().replace("(q+)+$", "(a+)+$"));
     corpusdb(&["tokenizer", "add", &corpus, "runs", &path])
         .fails(&["cannot encode every text", "another split pattern"]);
-    let listed = corpusdb(&["tokenizer", "list", &corpus]).good();
+    let listed = corpusdb(&["tokenizer", "show", &corpus]).good();
     assert!(!listed.stdout.contains("words") && !listed.stdout.contains("runs"), "{listed}");
 });
 

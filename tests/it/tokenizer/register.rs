@@ -37,7 +37,7 @@ corpusdb_test!(backfill_equals_add, TokenizerCorpus::crawl(71, 90), |place| {
     let by_ingest = TokenizerCorpus::of(&pages[..40]);
     by_ingest.tokenizer("add", &["t", &file, "--no-backfill"]).good();
     by_ingest.pour("pages.jsonl", &pages, &[]);
-    assert_eq!(by_ingest.tokenizer("list", &["--json"]).good().json()["complete"], true);
+    assert_eq!(by_ingest.tokenizer("show", &["--json"]).good().json()["complete"], true);
     sound(&by_ingest.corpus);
     place.tokenizer("backfill", &["u"]).fails(&["no tokenizer `u`; there is `t`"]);
 });
@@ -60,7 +60,7 @@ corpusdb_test!(drop_is_refused_while_a_plan_uses_it, TokenizerCorpus::crawl(72, 
     sound(&place.corpus);
     corpusdb(&["epoch", "explain", &place.corpus, "1"]).fails(&["tokenizer `t` is gone"]);
     place.tokenizer("show", &["t"]).fails(&["`t`", "there is none"]);
-    assert_eq!(place.tokenizer("list", &["--json"]).good().json_lines(), Vec::<Value>::new());
+    assert_eq!(place.tokenizer("show", &["--json"]).good().json_lines(), Vec::<Value>::new());
 
     // The name is free again, its ids are new ones; what is dropped stays dropped.
     place.tokenizer("add", &["u", &file]).good();
@@ -122,13 +122,14 @@ corpusdb_test!(texts_are_shown_as_tokens_ids_as_text, TokenizerCorpus::crawl(75,
 
     let words: Vec<String> = ids.iter().map(u32::to_string).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let back = place.tokenizer("decode", &[&["t", "--json"], &words[..]].concat()).good().json();
+    let back =
+        place.tokenizer("encode", &[&["t", "--json", "--ids"], &words[..]].concat()).good().json();
     assert_eq!(back["text"], text);
     let joined = words.join(", ");
-    let back = place.tokenizer("decode", &["t", "--json", "--text", &joined]).good().json();
+    let back = place.tokenizer("encode", &["t", "--json", "--ids", &joined]).good().json();
     assert_eq!(back["text"], text);
-    place.tokenizer("decode", &["t", "--text", "1 two"]).fails(&["`two` is not an id"]);
-    place.tokenizer("decode", &["t", "420"]).fails(&["420 is not an id"]);
+    place.tokenizer("encode", &["t", "--ids", "1 two"]).fails(&["`two` is not an id"]);
+    place.tokenizer("encode", &["t", "--ids", "420"]).fails(&["420 is not an id"]);
     place
         .tokenizer("encode", &["nobody", "--text", "x"])
         .fails(&["no tokenizer `nobody`; there is `t`"]);
@@ -351,7 +352,7 @@ corpusdb_test!(an_empty_extension_registers_nothing, TokenizerCorpus::crawl(79, 
         let all = [&["base", "longer", "--out", &out], arguments].concat();
         let ran = place.tokenizer("extend", &all);
         assert!(!Path::new(&out).exists(), "{ran}");
-        let names = place.tokenizer("list", &["--json"]).good().stdout;
+        let names = place.tokenizer("show", &["--json"]).good().stdout;
         assert!(!names.contains("longer"), "{names}");
         ran
     };
@@ -389,7 +390,7 @@ corpusdb_test!(a_closed_pipe_gets_the_whole_work, TokenizerCorpus::crawl(81, 60)
     let out = place.scratch.arg("longer");
     closed("train", &["own", "--vocab-size", "400"]);
     closed("extend", &["own", "longer", "--term", "zyxwvu", "--out", &out]);
-    let listed = place.tokenizer("list", &["--json"]).good().json_lines();
+    let listed = place.tokenizer("show", &["--json"]).good().json_lines();
     let listed: Vec<_> = listed.iter().map(|one| (&one["name"], &one["complete"])).collect();
     assert_eq!(listed, [(&json!("own"), &json!(true)), (&json!("longer"), &json!(true))]);
     for name in ["tokenizer.json", "embedding_map.jsonl", "embedding_map.safetensors"] {
@@ -435,7 +436,7 @@ fn names_in_use_are_refused_before_the_training() {
     place
         .tokenizer("extend", &["own", "y", "--term", "zyxwvu", "--out", &nowhere])
         .fails(&["is not a directory"]);
-    assert_eq!(place.tokenizer("list", &["--json"]).good().json_lines().len(), 2);
+    assert_eq!(place.tokenizer("show", &["--json"]).good().json_lines().len(), 2);
 }
 
 corpusdb_test!(weights_and_tokens_come_in_files_too, TokenizerCorpus::crawl(83, 60), |place| {

@@ -166,7 +166,7 @@ struct BucketManifest {
 }
 
 fn replaced_object(entry: RemoteEntry) -> ReplacedObject {
-    let RemoteEntry { name, bytes, tag } = entry;
+    let RemoteEntry { name, bytes, tag, .. } = entry;
     ReplacedObject { name, bytes, tag }
 }
 

@@ -45,6 +45,8 @@ pub struct RemoteEntry {
     pub name: String,
     /// Its size.
     pub bytes: u64,
+    /// When it was written, in seconds since 1970 by the clock of the store; 0 where it has no such time.
+    pub written: i64,
     /// Its version.
     pub(crate) tag: Option<String>,
 }
@@ -98,8 +100,9 @@ impl RemoteFolder {
         let good = listing.objects.iter();
         let good = good.filter_map(|meta| Some(entry(within(meta.location.as_ref())?, meta)));
         let odd = listing.left.iter();
-        let odd =
-            odd.filter_map(|name| Some(RemoteEntry { name: within(name)?, bytes: 0, tag: None }));
+        let odd = odd.filter_map(|name| {
+            Some(RemoteEntry { name: within(name)?, bytes: 0, written: 0, tag: None })
+        });
         let mut entries: Vec<RemoteEntry> = good.chain(odd).collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -184,7 +187,8 @@ impl RemoteFolder {
 }
 
 fn entry(name: String, meta: &ObjectMeta) -> RemoteEntry {
-    RemoteEntry { name, bytes: meta.size, tag: meta.e_tag.as_deref().map(unquoted_tag) }
+    let (bytes, written) = (meta.size, meta.last_modified.timestamp());
+    RemoteEntry { name, bytes, written, tag: meta.e_tag.as_deref().map(unquoted_tag) }
 }
 
 /// An object under way. Dropped unfinished, it leaves nothing.

@@ -12,6 +12,17 @@ use std::path::{Path, PathBuf};
 /// What writes the bytes of a file that is put into a place.
 pub type Fill<'a> = &'a mut dyn FnMut(&mut dyn Write) -> Result<(), StoreError>;
 
+/// A file of a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlaceEntry {
+    /// Its name in the place.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was written, in seconds by the clock of a store of objects; 0 in a directory.
+    pub written: i64,
+}
+
 /// A place for backups. Names have `/` between their parts. What a place says that is not a file system is within the
 /// input or output error of a [`StoreError::Io`].
 pub trait BackupPlace {
@@ -27,8 +38,8 @@ pub trait BackupPlace {
     /// [`StoreError`] when another process has it; [`StoreError::Io`].
     fn lock(&self) -> Result<Option<WriterLock>, StoreError>;
 
-    /// Names and lengths of its files. Of what is not of backups the names in the place itself are enough.
-    fn entries(&self) -> Result<Vec<(String, u64)>, StoreError>;
+    /// Its files. Of what is not of backups the names in the place itself are enough.
+    fn entries(&self) -> Result<Vec<PlaceEntry>, StoreError>;
 
     /// Opens a file, if it is there.
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read + '_>>, StoreError>;
@@ -47,15 +58,16 @@ pub trait BackupPlace {
     fn remove(&self, names: &[&str]) -> Result<(), StoreError>;
 }
 
-/// The error of a place where somebody else adds or drops: a process with the lock, or one that left a mark.
+/// The error of a place where somebody else adds or drops: a process with the lock, or with a mark.
 pub(super) fn held_by_another(place: &Path, mark: Option<&str>) -> StoreError {
     let place = place.display();
     let (by, hint) = match mark {
         None => (String::new(), Hint::text("wait for it to end")),
         Some(mark) => (
             format!(", by its mark {mark}"),
-            Hint::text("wait for it to end; if it was killed, clear its mark")
-                .with_command(format!("corpusdb backup unlock {place}")),
+            Hint::text(
+                "wait for it to end; if it was killed on another machine, its mark counts for an hour",
+            ),
         ),
     };
     let message = format!("{place}: another process adds backups or drops them{by}");
@@ -125,7 +137,7 @@ impl BackupPlace for BackupFolder {
         }
     }
 
-    fn entries(&self) -> Result<Vec<(String, u64)>, StoreError> {
+    fn entries(&self) -> Result<Vec<PlaceEntry>, StoreError> {
         let mut found = Vec::new();
         for name in Self::look(&self.root, "", &mut found)? {
             if name != "files" {
@@ -137,7 +149,8 @@ impl BackupPlace for BackupFolder {
             }
         }
         found.sort_unstable();
-        Ok(found)
+        let entry = |(name, bytes)| PlaceEntry { name, bytes, written: 0 };
+        Ok(found.into_iter().map(entry).collect())
     }
 
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read + '_>>, StoreError> {

@@ -14,14 +14,16 @@
 //! Nobody may drop while somebody adds: what is added is named by no manifest yet. Where a place has no lock, who comes
 //! writes a mark first and looks at the marks of others after it, so that of two at least one sees the other and goes.
 //! Those who add do not disturb each other: files of one name are equal, and of two manifests of a commit either names
-//! files that are there. A mark stays where its process is killed, and is cleared by hand: nothing tells its age.
+//! files that are there. A mark stays where its process is killed. Who comes next clears it: at once where that process was
+//! of this machine, else an hour after its last sign of life, since who holds a mark writes it again between two files.
 
 use crate::error::StoreError;
 use crate::files::backup_manifest::{
     BackupFault, BackupFile, BackupRecord, FILES, parsed, place_of, spelled,
 };
-use crate::files::backup_place::{BackupPlace, held_by_another};
+use crate::files::backup_place::{BackupPlace, PlaceEntry, held_by_another};
 use crate::files::directory::WriterLock;
+use crate::files::process::{is_gone, this_process};
 use model::invariant::part;
 use model::near_names::there_are;
 use model::{Context, Error, ErrorKind, Hint, Interrupted, IoError, corpus_around};
@@ -31,6 +33,7 @@ use std::fs::File;
 use std::hash::BuildHasher;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 const MARKER: &str = "corpusdb-backups";
 const FORM: u32 = 1;
@@ -39,6 +42,11 @@ const MARKS: &str = "marks/";
 const AT_ONCE: usize = 100;
 /// Bytes that are copied and hashed before the next look at the interrupt.
 const PIECE: usize = 1 << 20;
+
+/// How long a process lets its mark stand before it writes it again, between two files.
+const RENEWAL: Duration = Duration::from_secs(300);
+/// How long the mark of a process counts that nothing is known of, in seconds. A file that is added takes less.
+const SIGN_OF_LIFE: i64 = 3600;
 
 /// Files that were added or dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,13 +81,45 @@ impl BackupWork {
 /// The right to add or drop, as long as it lives.
 enum BackupHold<'a> {
     Lock { _lock: WriterLock },
-    Mark { place: &'a dyn BackupPlace, name: String },
+    Mark { place: &'a dyn BackupPlace, name: String, written: Instant },
+}
+
+impl BackupHold<'_> {
+    /// Shows others that this process lives, between two files.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; [`StoreError::Backup`] when another process took this one for dead.
+    fn renew(&mut self) -> Result<(), StoreError> {
+        let Self::Mark { place, name, written } = self else { return Ok(()) };
+        if written.elapsed() < RENEWAL {
+            return Ok(());
+        }
+        if place.open(name)?.is_none() {
+            let why =
+                "its process showed no life for an hour, and another one began: run the same again";
+            return Err(StoreError::Backup { path: place.path(name), why: why.to_owned() });
+        }
+        *written = Instant::now();
+        write_mark(*place, name)
+    }
+}
+
+fn write_mark(place: &dyn BackupPlace, name: &str) -> Result<(), StoreError> {
+    let (release, id) = (env!("CARGO_PKG_VERSION"), std::process::id());
+    let text = format!("corpusdb {release}, process {id}\n{}\n", this_process());
+    write_small(place, name, text.as_bytes())
+}
+
+fn write_small(place: &dyn BackupPlace, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    place.put(name, &mut |file| {
+        Ok(file.write_all(bytes).map_err(IoError::of("writing", &place.path(name)))?)
+    })
 }
 
 impl Drop for BackupHold<'_> {
     fn drop(&mut self) {
-        if let Self::Mark { place, name } = self {
-            // The next drop reports one that stays, with the way out.
+        if let Self::Mark { place, name, .. } = self {
+            // One that stays is cleared when its process is gone.
             let _ = place.remove(&[name]);
         }
     }
@@ -91,7 +131,7 @@ struct PlaceContents {
     commits: BTreeSet<u64>,
     /// Lengths of files, by name.
     files: BTreeMap<String, u64>,
-    marks: Vec<String>,
+    marks: Vec<PlaceEntry>,
     /// Whether there are things that are not of backups.
     has_others: bool,
 }
@@ -192,14 +232,15 @@ impl<'a> BackupDirectory<'a> {
             marks: Vec::new(),
             has_others: false,
         };
-        for (name, bytes) in self.place.entries()? {
+        for entry in self.place.entries()? {
+            let PlaceEntry { name, bytes, .. } = entry.clone();
             if let Some(commit) = name.strip_suffix(".json").and_then(|name| name.parse().ok()) {
                 found.commits.insert(commit);
                 found.has_others = true;
             } else if name.starts_with(FILES) {
                 found.files.insert(name, bytes);
             } else if name.starts_with(MARKS) {
-                found.marks.push(name);
+                found.marks.push(entry);
             } else {
                 found.has_others |= name != MARKER && name != "lock";
             }
@@ -215,31 +256,33 @@ impl<'a> BackupDirectory<'a> {
         // Drawn, since processes of many machines come here; no corpus and no backup has it.
         let id = RandomState::new().hash_one(std::process::id());
         let name = format!("{MARKS}{}-{id:016x}", work.word());
+        let (place, written) = (self.place, Instant::now());
         // Before it is written: a request that was given up may have been heard.
-        let hold = BackupHold::Mark { place: self.place, name: name.clone() };
-        let text =
-            format!("corpusdb {}, process {}\n", env!("CARGO_PKG_VERSION"), std::process::id());
-        self.put(&name, text.as_bytes())?;
+        let hold = BackupHold::Mark { place, name: name.clone(), written };
+        write_mark(place, &name)?;
         let contents = self.look()?;
-        let mut others = contents.marks.iter().filter(|mark| **mark != name);
-        match others.find(|mark| work.is_forbidden_by(mark)) {
-            None => Ok((hold, contents)),
-            Some(mark) => Err(held_by_another(&self.place.path(""), Some(mark))),
+        let (own, others): (Vec<_>, Vec<_>) =
+            contents.marks.iter().partition(|mark| mark.name == name);
+        let now = own.first().map_or(0, |mark| mark.written);
+        for mark in others {
+            if self.is_dead(mark, now)? {
+                place.remove(&[&mark.name])?;
+            } else if work.is_forbidden_by(&mark.name) {
+                return Err(held_by_another(&place.path(""), Some(&mark.name)));
+            }
         }
+        Ok((hold, contents))
     }
 
-    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let path = self.place.path(name);
-        self.place.put(name, &mut |file| {
-            Ok(file.write_all(bytes).map_err(IoError::of("writing", &path))?)
-        })
-    }
-
-    /// Clears the marks of others: how many.
-    pub(crate) fn unlock(&self) -> Result<u64, StoreError> {
-        let marks = self.look()?.marks;
-        self.place.remove(&marks.iter().map(String::as_str).collect::<Vec<_>>())?;
-        Ok(marks.len() as u64)
+    /// Whether a mark is of a process that is gone: from this machine, or without a sign of life since an hour before
+    /// `now`, by the clock of the place. A process that was taken for dead and goes on, as after its machine slept, fails:
+    /// it looks for its mark, or whether its files are there.
+    fn is_dead(&self, mark: &PlaceEntry, now: i64) -> Result<bool, StoreError> {
+        if now.saturating_sub(mark.written) > SIGN_OF_LIFE {
+            return Ok(true);
+        }
+        let text = self.read(&mark.name)?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&text).lines().any(is_gone))
     }
 
     /// The backups in order of their commits, and the faults of manifests that cannot be used.
@@ -403,7 +446,7 @@ impl<'a> BackupDirectory<'a> {
         commit: u64,
         context: &Context<'_>,
     ) -> Result<AddedBytes, StoreError> {
-        let (_hold, mut contents) = self.hold(BackupWork::Dropping)?;
+        let (mut hold, mut contents) = self.hold(BackupWork::Dropping)?;
         if !contents.commits.remove(&commit) {
             return Err(self.no_backup(Some(commit), &contents.commits));
         }
@@ -421,6 +464,7 @@ impl<'a> BackupDirectory<'a> {
         let gone: Vec<(String, u64)> = contents.files.into_iter().collect();
         for some in gone.chunks(AT_ONCE) {
             context.check_interrupt()?;
+            hold.renew()?;
             self.place.remove(&some.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())?;
             // Others are pieces of what was not taken in.
             let is_whole =
@@ -483,6 +527,7 @@ impl BackupSession<'_> {
         if self.has(&file) {
             return Ok(file);
         }
+        self.hold.renew()?;
         let name = place_of(&file.blake3);
         let place = self.backups.place;
         place.put(&name, &mut |target| {
@@ -508,15 +553,15 @@ impl BackupSession<'_> {
     /// [`StoreError::Backup`] where files of it went meanwhile; [`StoreError::Io`].
     pub(crate) fn seal(mut self, record: BackupRecord) -> Result<(), StoreError> {
         if matches!(self.hold, BackupHold::Mark { .. }) {
-            // Marks can be cleared by hand, beside those who live.
+            // Another process may have taken this one for dead, or its mark was cleared by hand.
             self.there = self.backups.look()?.files;
             if let Some(gone) = record.files.iter().find(|file| !self.has(file)) {
-                let why = "it was dropped while it was used; take the backup again, and clear only marks of killed processes";
+                let why = "it was dropped while it was used; take the backup again";
                 return Err(self.backups.refused(&place_of(&gone.blake3), why));
             }
         }
         let name = format!("{}.json", record.commit);
-        self.backups.put(&name, &spelled(record))
+        write_small(self.backups.place, &name, &spelled(record))
     }
 }
 

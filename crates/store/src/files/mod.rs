@@ -13,6 +13,7 @@ pub(crate) mod held_folder;
 pub(crate) mod journal;
 pub(crate) mod manifest_note;
 pub(crate) mod outputs;
+pub(crate) mod process;
 pub(crate) mod record_log;
 pub(crate) mod scratch;
 pub(crate) mod wal;

@@ -79,7 +79,7 @@ impl MarksRecord {
         let plan = cursor.array()?;
         let body = part(bytes, cursor.offset()..);
         if digest(&plan, body) != stored {
-            let why = "damaged marks; `corpusdb epoch mark` computes them again";
+            let why = "damaged marks; `corpusdb epoch plan CORPUS PLAN` computes them again";
             return Err(DecodeError::at(1, why));
         }
         let epoch = cursor.varint()?;

@@ -1,0 +1,86 @@
+//! The command on a terminal and in a folder: the default corpus `@`, verdicts in colour, the pager.
+
+use crate::support::{command, corpusdb_test, init, python, python_has, ran, sound};
+use serde_json::json;
+
+corpusdb_test!(at_stands_for_the_default_corpus, |scratch| {
+    let folder = scratch.path("work");
+    let below = folder.join("a/b");
+    std::fs::create_dir_all(&below).unwrap();
+    let other = scratch.arg("other");
+    let run = |arguments: &[&str], variable: Option<&str>| {
+        let mut command = command(arguments);
+        command.current_dir(&below).env_remove("CORPUSDB_CORPUS");
+        variable.map(|value| command.env("CORPUSDB_CORPUS", value));
+        ran(arguments, command.output().unwrap())
+    };
+    run(&["count", "@"], None).fails(&[
+        "@ stands for the default corpus",
+        "corpusdb init @",
+        "--corpus",
+    ]);
+    let made = command(&["init", "@"]).current_dir(&folder).output().unwrap();
+    ran(&["init", "@"], made).good().prints(&[".corpusdb"]);
+    assert!(folder.join(".corpusdb/FORMAT").is_file());
+    let pages = scratch.write("pages.jsonl", format!("{}\n", json!({ "id": "one", "text": "@" })));
+    run(&["ingest", "@", &pages, "--source", "web"], None).good();
+    run(&["count", "@"], None).good().is("1");
+    // A value of an option is no corpus.
+    run(&["count", "@", "--where", "text = '@'"], None).good().is("1");
+
+    init(&other, &[]);
+    run(&["count", "@"], Some(&other)).good().is("0");
+    run(&["count", "@"], Some("")).good().is("1");
+    run(&["count", "@", "--corpus", &other], None).good().is("0");
+    let named = folder.join(".corpusdb").display().to_string();
+    run(&["--corpus", &named, "count", "@"], Some(&other)).good().is("1");
+    let new = scratch.arg("new");
+    run(&["init", "@", "--corpus", &new], None).good();
+    run(&["remove", "@", "--where", "id = 0", "--dry-run"], None).good();
+    run(&["count", "./@"], None).fails(&["./@"]);
+});
+
+/// Runs a command line on a terminal of 24 rows and 80 columns, and prints what came there.
+const TERMINAL: &str = r#"
+import fcntl, os, pty, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    os.execv(sys.argv[1], sys.argv[1:])
+shown = b""
+while True:
+    try:
+        part = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not part:
+        break
+    shown += part
+os.waitpid(pid, 0)
+sys.stdout.buffer.write(shown)
+"#;
+
+corpusdb_test!(a_terminal_shows_verdicts_in_colour_and_long_answers_in_pages, |scratch| {
+    if !python_has("pty") {
+        return;
+    }
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    sound(&corpus);
+    let shown = |arguments: &[&str], variables: &[(&str, &str)]| {
+        let mut command = python(TERMINAL);
+        command.arg(env!("CARGO_BIN_EXE_corpusdb")).args(arguments);
+        command.env_remove("NO_COLOR").env("PAGER", "cat").envs(variables.iter().copied());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert!(shown(&["check", &corpus], &[]).contains("\x1b[32msound\x1b[0m: commit"));
+    assert!(!shown(&["check", &corpus], &[("NO_COLOR", "1")]).contains("\x1b[32m"));
+    assert!(shown(&["check", "nowhere"], &[]).contains("\x1b[1;31merror:\x1b[0m "));
+    let paged = [("PAGER", "sed s/^/page:/")];
+    assert!(shown(&["signals", "show", &corpus], &paged).contains("page:  signal"));
+    // What fits is printed, and so is what programs read.
+    assert!(!shown(&["check", &corpus], &paged).contains("page:"));
+    assert!(!shown(&["signals", "show", &corpus, "--json"], &paged).contains("page:"));
+    let missing = [("PAGER", "no-such-program")];
+    assert!(shown(&["signals", "show", &corpus], &missing).contains("signal"));
+});
