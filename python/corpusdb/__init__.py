@@ -6,6 +6,11 @@
     with corpusdb.open("crawl", mode="w") as w:
         w.ingest("2026/*.jsonl.zst", source="web", id_field="url")
         print(w.sql("SELECT source, count(*) FROM documents WHERE kept GROUP BY source"))
+
+Functions: `create` makes a corpus, `open` opens one for reading or writing, `explain_dedup` shows what a dedup policy
+finds and costs, `preset` is a published filter as a condition, `repair` and `salvage` mend damage. All else are methods
+of `Corpus` and `Writer`; `Backups(directory)` takes and restores backups, `corpusdb.torch` and `corpusdb.kernel` have
+what trainers need, `corpusdb.reports` the answers, and `corpusdb.errors` the exceptions.
 """
 
 import importlib

@@ -210,6 +210,11 @@ class Batch(_Origin, dict[str, Any]):
             {name: value.pin_memory() if hasattr(value, "pin_memory") else value for name, value in self.items()}
         )
 
+    def __repr__(self) -> str:
+        """Shapes and types; `dict(batch)` shows the values."""
+        named = [f"{name} {_shape(value)}" for name, value in self.items()]
+        return f"<corpusdb.Batch {self.number} of epoch {self.epoch}: {', '.join(named)}>"
+
     def __copy__(self) -> Batch:
         return self._with(self)
 
@@ -220,6 +225,13 @@ class Batch(_Origin, dict[str, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuilt_batch, (dict(self), self._kept())
+
+
+def _shape(value: Any) -> str:
+    shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is None or kind is None:
+        return str(value)
+    return f"{str(kind).removeprefix('torch.')}{list(shape)}"
 
 
 def rebuilt_batch(values: dict[str, Any], kept: dict[str, Any]) -> Batch:

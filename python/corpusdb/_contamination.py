@@ -18,6 +18,7 @@ from corpusdb._options import (
     ContaminationShowOptions,
 )
 from corpusdb._progress import ProgressOption
+from corpusdb._reader import Readable
 from corpusdb.errors import CorpusError
 from corpusdb.reports import (
     CheckedText,
@@ -38,7 +39,7 @@ Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 Judgement = tuple[str, str, int, str | None]
 
 
-class Contamination:
+class Contamination(Readable):
     """The suites of a corpus, and the evidence of their items in its texts.
 
     A document counts as contaminated from the thresholds `score` and `tokens` on: by default 0.3 and 10 tokens.

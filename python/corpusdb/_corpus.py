@@ -18,6 +18,7 @@ from corpusdb._native import one_line
 from corpusdb._options import DedupExplainOptions, ReportOptions, SimilarOptions
 from corpusdb._plan import Planning
 from corpusdb._progress import ProgressOption, listening, logger, safe_lines
+from corpusdb._reader import Readable
 from corpusdb._signals import Signals
 from corpusdb._snapshots import Snapshots
 from corpusdb._table import Table
@@ -51,7 +52,7 @@ _DOCUMENTS = 64
 _NAMES = 8
 
 
-class Corpus(Planning, Exporting):
+class Corpus(Readable, Planning, Exporting):
     """A corpus that is open for reading.
 
     It shows the last commit at the time of opening, even while a writer adds further ones. Iterating gives the kept
@@ -157,6 +158,25 @@ class Corpus(Planning, Exporting):
         `parameters` and `snapshot` are as in `count`.
         """
         return _native.select(self._handle, where, parameters, snapshot)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table `documents`, with the declared fields."""
+        return self.sql("SELECT * FROM documents LIMIT 0").columns
+
+    @property
+    def schema(self) -> dict[str, str]:
+        """The columns of the table `documents` with their types, as Arrow names them."""
+        table = self.sql("SELECT * FROM documents LIMIT 0")
+        return dict(zip(table.columns, table.types, strict=True))
+
+    def head(self, n: int = 5) -> Table:
+        """The first `n` stored documents with all their columns; `sample` gives random ones."""
+        return self.sql("SELECT * FROM documents WHERE id < $1 ORDER BY id", [n])
+
+    def describe(self) -> Stats:
+        """The corpus in numbers: the same as `stats()`."""
+        return self.stats()
 
     def sample(
         self,

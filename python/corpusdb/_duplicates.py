@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from corpusdb import _html
+
 if TYPE_CHECKING:
     from corpusdb import _native
     from corpusdb._document import Document
@@ -15,6 +17,8 @@ __all__ = ["DuplicatePair", "Duplicates", "Witness"]
 
 #: Pairs that are read at a time, at first and at most.
 _FIRST, _MOST = 16, 1024
+#: Characters of two texts that a notebook shows side by side, at most.
+_SHOWN = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,19 @@ class DuplicatePair:
     def document(self) -> Document:
         """The removed document as a `Document`."""
         return self._corpus.document(self.id)
+
+    def _repr_html_(self) -> str:
+        marks = {"removed": "del", "added": "ins"}
+        parts, left = [], _SHOWN
+        for kind, text in self.diff():
+            shown, mark = _html.line(text[:left]), marks.get(kind)
+            parts.append(f"<{mark}>{shown}</{mark}>" if mark else shown)
+            left -= len(text)
+            if left <= 0:
+                parts.append("…")
+                break
+        head = f"{self.kind} duplicate {self.key} of {self.witness.key}: similarity {self.jaccard:.3f}"
+        return _html.paragraph(f"<b>{_html.line(head)}</b>") + _html.paragraph("".join(parts))
 
     def diff(self) -> list[tuple[str, str]]:
         """How its text differs from the witness's, word by word: see `Corpus.diff`."""

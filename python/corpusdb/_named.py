@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Generic, Protocol, TypeVar
 
-from corpusdb import _native
+from corpusdb import _html, _native
 from corpusdb._native import one_line, unknown_name
+from corpusdb._reader import Readable
+from corpusdb._report import is_nothing, shown_value
 from corpusdb.errors import CorpusError, NotFound
 
 __all__ = ["Named"]
@@ -23,7 +25,7 @@ _SHOWN = 20
 Thing = TypeVar("Thing", bound=_HasName)
 
 
-class Named(Generic[Thing]):
+class Named(Readable, Generic[Thing]):
     """Things of a corpus, in the order of their list."""
 
     #: The word for one thing, and what to call next.
@@ -62,6 +64,14 @@ class Named(Generic[Thing]):
         if len(things) > _SHOWN:
             lines.append(f"  … {len(things) - _SHOWN:,} more")
         return "\n".join([f"<{kind}: {len(things):,}>", *map(one_line, lines), f"  {self._next}"])
+
+    def _repr_html_(self) -> str:
+        things = self._all()
+        if not things:
+            return _html.paragraph(_html.line(f"no {self._what}; {self._next}"))
+        names = [name for name in vars(things[0]) if any(not is_nothing(vars(thing)[name]) for thing in things)]
+        rows = [[shown_value(vars(thing)[name]) for name in names] for thing in things]
+        return _html.table([name.replace("_", " ") for name in names], rows, names=1, thousands=True)
 
     def _told(self, thing: Thing) -> str:
         """The text that `repr` shows beside a thing's name."""

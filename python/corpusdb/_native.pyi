@@ -22,9 +22,11 @@ __all__ = [
     "Rows",
     "call",
     "check",
+    "conversion_note",
     "did_you_mean",
     "diff",
     "digest",
+    "drop_rejects",
     "duplicates",
     "duplicates_matrix",
     "encoder",
@@ -355,14 +357,8 @@ def purge(
 def prove_purge(handle: Handle, file: str | None, time: int, listener: _Listener | None = None) -> str:
     """Searches every row and file for all purged data, and writes the certificate. Returns it as JSON text."""
 
-def drop_rejects(
-    handle: Handle,
-    source: str | None,
-    path: str | None,
-    dry_run: bool,
-    listener: _Listener | None = None,
-) -> str:
-    """Drops rejects: all, or those of a source or of files. Returns the report as JSON text."""
+def drop_rejects(handle: Handle, keywords: str, dry_run: bool, listener: _Listener | None = None) -> str:
+    """Drops rejects: all, or those of the source or files of the keywords. Returns the report as JSON text."""
 
 def restore(
     handle: Handle,

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
-from corpusdb import _native
+from corpusdb import _html, _native
 from corpusdb._batch import Batch
 from corpusdb._call import call
 from corpusdb._native import one_line
@@ -339,6 +339,17 @@ class Plan:
         stored = "not stored" if self.number is None else f"number {self.number}"
         head = one_line(f"<corpusdb.Plan {self.hash[:12]}, {stored}, of {self._path}>")
         return f"{head}\n  next: .explain(), .build(directory), .verify(directory), .loader(), .row(0), .recipe"
+
+    def _repr_html_(self) -> str:
+        plan = self.to_dict()
+        names = ["source", "documents", "tokens", "rows", "expected", "max_repeats"]
+        rows = [[source["name"], *(source[name] for name in names[1:])] for source in plan["sources"]]
+        head = _html.paragraph(_html.line(repr(self).split("\n", 1)[0]))
+        head += _html.paragraph(
+            f"{plan['budget']:,} {_html.line(plan['recipe']['mix']['unit'])} an epoch, rows of {plan['capacity']:,}, "
+            f"snapshot {_html.line(plan['snapshot']['name'])}, tokenizer {_html.line(plan['tokenizer']['name'])}"
+        )
+        return head + _html.table([name.replace("_", " ") for name in names], rows, names=1, thousands=True)
 
 
 def _found_again(path: str, plan: str, number: int, shards: tuple[str, ...] = ()) -> Plan:

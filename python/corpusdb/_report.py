@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, ge
 from corpusdb import _html
 from corpusdb._native import one_line
 
-__all__ = ["Report", "json_lines"]
+__all__ = ["Report", "is_nothing", "json_lines", "shown_value"]
 
 #: A report up to `_ONE_LINE` characters is shown on one line; a longer one on up to `_LINES` lines of `_WIDTH` columns.
 _ONE_LINE, _LINES, _WIDTH = 100, 40, 120
@@ -65,15 +65,20 @@ class Report:
     __hash__ = None  # type: ignore[assignment]
 
     def _summary(self) -> str:
-        """All fields on one line, with long values cut."""
-        return f"{type(self).__name__}({', '.join(f'{name}={_short(value)}' for name, value in vars(self).items())})"
+        """The fields on one line, with long values cut."""
+        fields = ", ".join(f"{name}={_short(value)}" for name, value in self._telling().items())
+        return f"{type(self).__name__}({fields})"
+
+    def _telling(self) -> dict[str, Any]:
+        """The fields that are not 0, None or empty; all, if none is."""
+        return {name: value for name, value in vars(self).items() if not is_nothing(value)} or dict(vars(self))
 
     def __repr__(self) -> str:
-        line = self._summary()
-        if len(line) <= _ONE_LINE or not vars(self):
+        line, telling = self._summary(), self._telling()
+        if len(line) <= _ONE_LINE or not telling:
             return line
-        column = min(max(map(len, vars(self))), 24)
-        lines = [f"{name:<{column}}  {_short(value)}" for name, value in vars(self).items()]
+        column = min(max(map(len, telling)), 24)
+        lines = [f"{name:<{column}}  {_short(value)}" for name, value in telling.items()]
         if len(lines) > _LINES:
             left = len(lines) - _LINES + 1
             lines = [*lines[: _LINES - 1], f"… {left} more fields: to_dict() has all"]
@@ -83,11 +88,14 @@ class Report:
         return "\n  ".join([kind, *cut]) + f"\n{help_line}"
 
     def _repr_html_(self) -> str:
-        plain = {name: value for name, value in vars(self).items() if not _is_nested(value)}
-        nested = {name: value for name, value in vars(self).items() if _is_nested(value)}
+        telling = self._telling()
+        plain = {name: value for name, value in telling.items() if not _is_nested(value)}
+        nested = {name: value for name, value in telling.items() if _is_nested(value)}
         rows = [(name.replace("_", " "), _cell(value)) for name, value in plain.items()]
         folded = [_html.folded(name.replace("_", " "), *_nested_html(value)) for name, value in nested.items()]
-        return (_html.table([], rows, names=1) if rows else "") + "".join(folded)
+        left = [name.replace("_", " ") for name in vars(self) if name not in telling]
+        none = _html.folded("0, None or empty", f"{len(left):,}", _html.line(", ".join(left))) if left else ""
+        return (_html.table([], rows, names=1) if rows else "") + "".join(folded) + none
 
 
 #: Cache of `_kinds`, by class.
@@ -157,6 +165,16 @@ def _empty(hint: Any) -> Callable[[], Any]:
     return lambda: None
 
 
+def is_nothing(value: Any) -> bool:
+    """Whether a value is 0, None or empty. False says something."""
+    return value is None or (not isinstance(value, bool) and isinstance(value, (int, float, str, list, dict)) and not value)
+
+
+def shown_value(value: Any) -> Any:
+    """A value as a table of a notebook has it: numbers and texts as they are, all else in short."""
+    return value if value is None or isinstance(value, (bool, int, float, str)) else _short(value)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Report):
         return value.to_dict()
@@ -186,8 +204,9 @@ def _nested_html(value: Any) -> tuple[str, str]:
     """The length of a list, in words, and its HTML."""
     if isinstance(value, Report):
         return "", value._repr_html_()
-    names = list(dict.fromkeys(name for item in value for name in vars(item)))
-    rows = [[_short(of) if _is_nested(of := vars(item).get(name)) else of for name in names] for item in value[:_ROWS]]
+    known = dict.fromkeys(name for item in value for name in vars(item))
+    names = [name for name in known if not all(is_nothing(vars(item).get(name)) for item in value)]
+    rows = [[shown_value(vars(item).get(name)) for name in names] for item in value[:_ROWS]]
     note = f"the first {_ROWS}" if len(value) > _ROWS else ""
     head = [name.replace("_", " ") for name in names]
     return f"{len(value):,}", _html.table(head, rows, thousands=True) + _html.paragraph(note)

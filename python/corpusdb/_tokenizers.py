@@ -18,6 +18,7 @@ from corpusdb._options import (
     TokenizerTrainOptions,
 )
 from corpusdb._progress import ProgressOption
+from corpusdb._reader import Readable
 from corpusdb.errors import CorpusError
 from corpusdb.reports import (
     AnalysisReport,
@@ -135,7 +136,7 @@ class Tokenizer:
         return f"{head}\n  next: .encode(text), .decode(ids), .encode_batch(texts), .nbest(text, n), .specials"
 
 
-class Tokenizers:
+class Tokenizers(Readable):
     """The tokenizers of a corpus, in the order in which they were registered."""
 
     #: What to call next: the last line of `repr`.

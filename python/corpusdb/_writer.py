@@ -283,9 +283,8 @@ class Writer(Corpus):
         `path` is a path as in `rejects`, or its beginning up to a `/`. When a file is read again
         (`ingest(.., reread=True)`), records that still cannot be read are stored as rejects again.
         """
-        below = None if path is None else os.fspath(path)
         with listening(progress) as listener:
-            report = _native.drop_rejects(self._handle, source, below, dry_run, listener)
+            report = _native.drop_rejects(self._handle, keyword_json(source=source, path=path), dry_run, listener)
         return DropRejectsReport.from_json(report)
 
     def _selected(self, documents: Any, where: str | None) -> list[int]:

@@ -5,7 +5,7 @@ use crate::call::raise_any;
 use crate::corpus::Handle;
 use crate::words::{json, one_of, tried};
 use corpusdb::Dependents;
-use corpusdb::cli::rows::{RemovalArgs, options_of};
+use corpusdb::cli::rows::{RejectSelectionArgs, RemovalArgs, options_of};
 use corpusdb::curate::{PurgeReport, PurgeSelection, RejectSelection, RemovalRequest};
 use corpusdb::query::Selection;
 use corpusdb::roaring::RoaringTreemap;
@@ -157,18 +157,18 @@ pub(crate) fn restore(
     })
 }
 
-/// Drops rejects: all, or those of a source or of files. Returns the report as JSON text.
+/// Drops rejects: all, or those of the source or files of the keywords. Returns the report as JSON text.
 #[pyfunction]
-#[pyo3(signature = (handle, source, path, dry_run, listener=None))]
+#[pyo3(signature = (handle, keywords, dry_run, listener=None))]
 pub(crate) fn drop_rejects(
     py: Python<'_>,
     handle: &Handle,
-    source: Option<String>,
-    path: Option<String>,
+    keywords: &str,
     dry_run: bool,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let selection = RejectSelection { source, path };
+    let selection: RejectSelection =
+        options_of::<RejectSelectionArgs>(keywords).map_err(|error| raise_any(py, error))?.into();
     handle.report(py, listener.as_ref(), dry_run, |writer, context| {
         writer.drop_rejects(&selection, context)
     })

@@ -109,3 +109,35 @@ def test_a_corpus_in_numbers(db: corpusdb.Corpus) -> None:
     assert db.stats(snapshot="first").all == stats.all
     with pytest.raises(corpusdb.BadQuery):
         db.stats("nope")
+
+
+def test_a_reader_asked_for_a_name_of_a_writer_says_how_to_open_one(db: corpusdb.Corpus) -> None:
+    for ask in (
+        lambda: db.ingest,  # type: ignore[attr-defined]
+        lambda: db.fields.add,  # type: ignore[attr-defined]
+        lambda: db.tokenizers.train,  # type: ignore[attr-defined]
+        lambda: db.snapshots.create,  # type: ignore[attr-defined]
+        lambda: db.contamination.add,  # type: ignore[attr-defined]
+        lambda: db.signals.add,  # type: ignore[attr-defined]
+    ):
+        with pytest.raises(AttributeError, match='only a writer has it: open the corpus with corpusdb.open'):
+            ask()
+    assert not hasattr(db, "ingest")
+    with pytest.raises(AttributeError, match="no attribute 'ingset'"):
+        db.ingset  # type: ignore[attr-defined]
+
+
+def test_columns_types_and_the_first_documents(db: corpusdb.Corpus) -> None:
+    assert {"id", "key", "source", "text", "quality", "site"} <= set(db.columns)
+    assert list(db.schema) == db.columns and db.schema["bytes"] == "uint64"
+    assert [row["id"] for row in db.head(3).to_dicts()] == [0, 1, 2]
+    assert db.describe() == db.stats()
+
+
+def test_a_notebook_shows_tables_of_named_things_and_pairs(db: corpusdb.Corpus) -> None:
+    fields = db.fields._repr_html_()
+    assert ">quality</th>" in fields and ">name</th>" in fields
+    assert "no snapshot" in db.snapshots._repr_html_() or ">commit</th>" in db.snapshots._repr_html_()
+    pair = next(pair for pair in db.duplicates() if pair.kind == "near")
+    page = pair._repr_html_()
+    assert "similarity 0." in page and "<del>" in page and "<ins>" in page

@@ -38,7 +38,9 @@ def test_reports_have_attributes_and_plain_values(w: corpusdb.Writer, tmp_path: 
     shown = repr(report).splitlines()
     assert shown[0] == "IngestReport" and shown[1].split() == ["source", "'web'"] and len(shown) <= 42
     assert shown[-1].startswith("help(corpusdb.reports.IngestReport)") and all(len(line) <= 124 for line in shown)
-    assert ">exact duplicates</th>" in report._repr_html_()
+    html = report._repr_html_()
+    assert ">kept</th>" in html and ">exact duplicates</th>" not in html
+    assert "exact duplicates" in html[html.index("0, None or empty"):], "what is 0 is named at the end"
     assert report == corpusdb.IngestReport(report.to_dict())
 
 

@@ -45,6 +45,7 @@ pub mod rows {
     pub use super::spelling::{Face, spell_message};
     pub use super::table::{PreparedVerb, VerbError, options_of};
     pub use super::verb::{HandleKind, OpenHandle, VerbAnswer, VerbCall};
+    pub use super::verbs::documents::RejectSelectionArgs;
     pub use super::verbs::field::FieldSetSettings;
     pub use super::verbs::ingest::IngestSettings;
     pub use super::verbs::remove::RemovalArgs;

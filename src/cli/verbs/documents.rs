@@ -323,14 +323,27 @@ pub(super) struct RejectsArgs {
     /// Delete the stored rejects: all, or those of `source` or `path`.
     #[arg(long)]
     drop: bool,
+    #[command(flatten)]
+    selection: RejectSelectionArgs,
+}
+
+/// Which rejects are deleted.
+#[derive(clap::Args)]
+pub struct RejectSelectionArgs {
     /// Delete only rejects of this source.
-    #[arg(long, value_name = "NAME", requires = "drop")]
+    #[arg(long, value_name = "NAME")]
     source: Option<String>,
     /// Delete only rejects of this file, or of the files in this directory.
     ///
     /// Name a file that no longer exists as `rejects` prints it.
-    #[arg(long, value_name = "PATH", requires = "drop")]
+    #[arg(long, value_name = "PATH")]
     path: Option<String>,
+}
+
+impl From<RejectSelectionArgs> for RejectSelection {
+    fn from(RejectSelectionArgs { source, path }: RejectSelectionArgs) -> Self {
+        Self { source, path }
+    }
 }
 
 /// Rejects that were deleted, or all of them as rows on standard output.
@@ -388,12 +401,13 @@ impl Verb for RejectsArgs {
     fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Self::Report> {
         let session = call.session()?;
         if self.drop {
-            let selection = RejectSelection { source: self.source, path: self.path };
             let mut writer = session.write_soon(path)?;
-            let dropped = writer.drop_rejects(&selection, &call.context)?;
+            let dropped = writer.drop_rejects(&self.selection.into(), &call.context)?;
             return Ok(RejectsAnswer::Dropped(dropped));
         }
-        anyhow::ensure!(!call.dry_run, "`dry_run=` goes with `drop=`: a list changes nothing");
+        let RejectSelectionArgs { source, path: below } = &self.selection;
+        let is_list = !call.dry_run && source.is_none() && below.is_none();
+        anyhow::ensure!(is_list, "`source=`, `path=` and `dry_run=` go with `drop=`");
         let corpus = session.read(path)?;
         let total = corpus.view().state().rejects;
         let rejects = corpus.rejects(self.limit)?.map(|reject| {

@@ -7,7 +7,7 @@ mod contamination_evidence;
 mod contamination_review;
 mod dedup;
 mod demo;
-mod documents;
+pub(super) mod documents;
 mod duplicates;
 mod duplicates_text;
 mod epoch;
