@@ -163,5 +163,6 @@ mod support;
 /// Tokenizers and the ids that they make.
 mod tokenizer {
     mod ids;
+    mod patterns;
     mod register;
 }
