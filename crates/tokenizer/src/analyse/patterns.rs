@@ -91,7 +91,11 @@ pub fn pattern_hints(
         let mut best: Option<(&str, &TriedPattern, PretokenTable)> = None;
         for (name, other) in &others {
             let table = other.count(&texts)?;
-            if best.as_ref().is_none_or(|(.., best)| pretokens(&table) < pretokens(best)) {
+            // What is too long to be counted is no gain.
+            let is_whole = table.skipped() <= as_trained.skipped();
+            if is_whole
+                && best.as_ref().is_none_or(|(.., best)| pretokens(&table) < pretokens(best))
+            {
                 best = Some((*name, other, table));
             }
         }
@@ -158,17 +162,16 @@ impl TriedPattern {
         Ok(counter.finish())
     }
 
-    /// Tokens of the texts of a table, by a tokenizer that is trained on it. Pre-tokens that were too long to count are
-    /// one each.
+    /// Tokens of the texts of a table, by a tokenizer that is trained on it.
     fn tokens(&self, table: &PretokenTable, context: &Context<'_>) -> Result<u64, TokenizerError> {
         let trained = train(table, &[String::new()], &self.options, context)?;
-        Ok(tokens_by_group(&trained.json, table)?.into_iter().sum::<u64>() + table.skipped())
+        Ok(tokens_by_group(&trained.json, table)?.into_iter().sum())
     }
 }
 
 /// Pre-tokens of the texts of a table.
 fn pretokens(table: &PretokenTable) -> u64 {
-    table.groups.iter().flat_map(|group| group.values()).sum::<u64>() + table.skipped()
+    table.groups.iter().flat_map(|group| group.values()).sum()
 }
 
 #[cfg(test)]
@@ -244,6 +247,9 @@ mod tests {
         let pages = pages(HINDI, 60);
         assert_eq!(hints(&pages, "gpt2", 2000).len(), 1);
         assert_eq!(hints(&pages[..5], "gpt2", 2000), []);
+        // As one run of letters and marks a page is too long to be counted, and has not one token.
+        let run = pages[0].replace(' ', "");
+        assert_eq!(hints(&[run.repeat(100)], "gpt2", 2000), []);
         let options = TrainOptions { end_of_word: true, ..TrainOptions::default() };
         assert_eq!(pattern_hints(&pages, &options, &Context::new()).unwrap(), []);
     }
