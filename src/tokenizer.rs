@@ -37,8 +37,8 @@ pub mod analyse {
         AnalysedTokenizer, AnalysisCase, AnalysisCaseKind, AnalysisReport, AnalysisTally,
         BaselineTally, CensusRow, CostlyDocument, CostlyWord, CoveredShare, CurvePoint, DigitRun,
         GranularityBaseline, GroupMetrics, GroupWordCosts, Knee, ListedToken, MergeCounts,
-        PretokenCounter, PretokenTable, RankedCount, ReachClass, ReachRow, SizePrice, TextCounts,
-        TextWords, TokenLengthBin, TokenizerAnalysis, VocabularyCensus, VocabularyCurve,
-        VocabularyUse, WordCostTally, WordCosts,
+        PatternHint, PretokenCounter, PretokenTable, RankedCount, ReachClass, ReachRow, SizePrice,
+        TextCounts, TextWords, TokenLengthBin, TokenizerAnalysis, VocabularyCensus,
+        VocabularyCurve, VocabularyUse, WordCostTally, WordCosts,
     };
 }

@@ -33,6 +33,7 @@
 //! * `remove` and restore documents: what is asked for and kept on record; `block_reach`: which stored documents a block
 //!   reaches or a lift frees
 //! * `redo` all decisions under another policy; `settle` those that left candidates out
+//! * `sweep` over thresholds and shingle sizes: what each would remove, from the decisions that it would make
 //! * `log`: verbs as people think of them, and how each is undone; `undo` an ingest
 //! * `erase`: purge documents, and prove it
 //! * `rejects`: forget records that could not be read
@@ -70,6 +71,7 @@ mod sample;
 mod settle;
 mod signals;
 mod standing_rules;
+mod sweep;
 mod tokenizer_reports;
 mod tokenizers;
 mod tokens;

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use store::View;
+use tokenizer::analyse::{PatternHint, pattern_hints};
 use tokenizer::{
     GrowthOptions, PretokenCounter, PretokenSplitter, PretokenTable, TermCounts, TermForms,
     TermOptions, TokenizerError, TokenizerExtension, TrainOptions, TrainReport, TrainingOutput,
@@ -19,6 +20,8 @@ use tokenizer::{
 
 /// Documents counted as one piece of parallel work.
 const PIECE: usize = 256;
+/// Bytes of the texts on which other split patterns are tried.
+const TRIED_BYTES: u64 = 4 << 20;
 
 /// The texts that a tokenizer is trained on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +70,9 @@ pub struct TrainingRecord {
     pub report: TrainReport,
     /// Bytes of text for a token, in the order of the report's groups; none without a token.
     pub bytes_per_token: Vec<Option<f64>>,
+    /// Split patterns by which texts of a script are at most half as many tokens, measured on a sample of the texts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pattern_hints: Vec<PatternHint>,
 }
 
 /// A trained tokenizer with what decided it.
@@ -254,9 +260,29 @@ pub fn train_tokenizer(
         selection: blake3::hash(&bitmap).to_hex().to_string(),
         hash: blake3::hash(&trained.json).to_hex().to_string(),
         bytes_per_token: table.masses.iter().zip(&tokens).map(per_token).collect(),
+        pattern_hints: hints(view, &sample.documents, options, context)?,
         report: trained.report,
     };
     Ok(TrainingResult { json: trained.json, decisions })
+}
+
+/// What other split patterns would do, on a sample of the documents.
+fn hints(
+    view: &View,
+    documents: &RoaringTreemap,
+    options: &TrainOptions,
+    context: &Context<'_>,
+) -> Result<Vec<PatternHint>, Error> {
+    context.progress.begin("trying other split patterns", None);
+    let sample = DocumentSample::draw(view, documents, Some(TRIED_BYTES))?;
+    let mut texts = Vec::new();
+    for document in sample.documents.iter().map(DocId) {
+        context.check_interrupt()?;
+        // The one document of a sample may be longer than the sample.
+        let text = view.text(document)?;
+        texts.extend(Some(text).filter(|text| text.len() as u64 <= TRIED_BYTES));
+    }
+    Ok(pattern_hints(&texts, options, context)?)
 }
 
 /// The kept documents of a condition.

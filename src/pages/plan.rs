@@ -1,6 +1,7 @@
 //! What a plan makes of a corpus: a section of the card, and a page of its own.
 //!
-//! It shows the mix as asked and as achieved, how full rows are, what is left over and what repeats.
+//! It shows the mix as asked and as achieved, how full rows are, what is left over and what repeats; where they were asked
+//! for, the steps of grouping by length, and other multipliers of the mega-batch.
 
 use super::chart::{AltText, Chart, ChartAxis, ChartLine, line_chart};
 use super::figures::{BarChart, cut, cut_behind};
@@ -64,6 +65,8 @@ pub(super) struct PlanSection<'a> {
     dropped_documents: u64,
     largest: Vec<&'a SourceExplanation>,
     left_out: u64,
+    /// The steps of grouping by length, as a terminal shows them.
+    steps: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -97,6 +100,7 @@ impl<'a> PlanSection<'a> {
             dropped_documents: sources.iter().map(|it| it.dropped_documents).sum(),
             largest: largest(epoch, TABLED).into_iter().map(|(_, it)| it).collect(),
             left_out: sources.len().saturating_sub(TABLED) as u64,
+            steps: epoch.grouping.as_ref().map(ToString::to_string),
         }
     }
 }

@@ -4,11 +4,10 @@ use super::contamination::{
     self as evidence, ItemEvidence, ReviewOptions, ReviewPair, SuiteContamination, SuiteSummary,
 };
 use super::{
-    ChangedDocuments, DedupExplanation, DedupSweep, DiffPart, DocumentDuplicates, DocumentFilter,
-    Duplicates, DuplicatesMatrix, DuplicatesOptions, DuplicatesSummary, FieldSummary, Info,
-    QualityOptions, QualityReport, Rows, Selection, Shown, ShownDocuments, SignalSummary,
-    SimilarOptions, SimilarReport, SimilarTo, SnapshotDetails, SnapshotDiff, SqlNames, SqlQuery,
-    Stats, SweepOptions,
+    ChangedDocuments, DedupExplanation, DiffPart, DocumentDuplicates, DocumentFilter, Duplicates,
+    DuplicatesMatrix, DuplicatesOptions, DuplicatesSummary, FieldSummary, Info, QualityOptions,
+    QualityReport, Rows, Selection, Shown, ShownDocuments, SignalSummary, SimilarOptions,
+    SimilarReport, SimilarTo, SnapshotDetails, SnapshotDiff, SqlNames, SqlQuery, Stats,
 };
 use crate::corpus::Corpus;
 use crate::query;
@@ -266,28 +265,6 @@ impl Corpus {
     /// [`QueryError`](crate::query::QueryError) when `other` needs other sketches.
     pub fn explain_dedup(&self, other: Option<&Policy>) -> Result<DedupExplanation, Error> {
         Ok(query::explain_dedup(self.view(), other)?)
-    }
-
-    /// What each of several thresholds and shingle sizes would remove, under the dedup policy or another one that the
-    /// stored sketches serve: how many documents, in which clusters, how similar to what is kept, and how many of them
-    /// only without verification. Candidates are found by the bands that each threshold would have, and compared by
-    /// their texts, so that the counts are those of decisions under each policy.
-    ///
-    /// Sketches of the corpus's own shingle size are read; for each other size they are made from all texts. All
-    /// sketches are held in memory.
-    ///
-    /// # Errors
-    /// [`Error`] for settings, a condition or a source that cannot be used, for more documents than the memory holds,
-    /// or after a stop.
-    pub fn sweep_dedup(
-        &self,
-        other: Option<&Policy>,
-        options: &SweepOptions,
-        context: &Context<'_>,
-    ) -> Result<DedupSweep, Error> {
-        let policy = self.view().policy();
-        policy.check()?;
-        query::sweep_dedup(self.view(), other.unwrap_or(policy), options, &self.within(context))
     }
 
     /// The texts of two documents, word by word.

@@ -70,10 +70,10 @@ pub(crate) use domains::domains;
 pub use domains::{DomainStats, Domains};
 pub use duplicates::ShownBlocker;
 pub(crate) use duplicates::{
-    DedupExplanation, DedupSweep, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,
-    DuplicatesOptions, DuplicatesSummary, SimilarOptions, SimilarReport, SimilarTo, SweepOptions,
-    diff, diff_near, document_duplicates, duplicates, duplicates_matrix, duplicates_summary,
-    explain_dedup, similar, sweep_dedup,
+    DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,
+    DuplicatesOptions, DuplicatesSummary, SimilarOptions, SimilarReport, SimilarTo, diff,
+    diff_near, document_duplicates, duplicates, duplicates_matrix, duplicates_summary,
+    explain_dedup, similar,
 };
 pub use error::QueryError;
 pub use fields::FieldSummary;

@@ -164,5 +164,6 @@ mod support;
 /// Tokenizers and the ids that they make.
 mod tokenizer {
     mod ids;
+    mod patterns;
     mod register;
 }

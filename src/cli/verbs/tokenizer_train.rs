@@ -104,23 +104,24 @@ impl Verb for TokenizerTrainArgs {
             OutputFile::judge(&file)?;
             let trained = writer.train_tokenizer(&options, &texts, &call.context)?;
             write_file(&file, &trained.json)?;
-            note_shortfall(&trained.decisions, call);
+            note_decisions(&trained.decisions, call);
             let (to, decisions) = (file.display().to_string(), trained.decisions);
             return Ok(TokenizerTrainAnswer::Written(Box::new(CandidateReport { to, decisions })));
         };
         let trained =
             writer.train_and_register(name, &options, &texts, self.backfill, &call.context)?;
-        note_shortfall(&trained.decisions, call);
+        note_decisions(&trained.decisions, call);
         note_markers(&trained.tokenizer, call);
         Ok(TokenizerTrainAnswer::Registered(Box::new(trained)))
     }
 }
 
-/// Notes why there are fewer tokens than asked for.
-fn note_shortfall(decisions: &TrainingRecord, call: &VerbCall<'_>) {
+/// Notes why there are fewer tokens than asked for, and which split patterns would give a script half as many.
+fn note_decisions(decisions: &TrainingRecord, call: &VerbCall<'_>) {
     if let Some(why) = &decisions.report.shortfall {
         call.note(why);
     }
+    decisions.pattern_hints.iter().for_each(|hint| call.note(&hint.to_string()));
 }
 
 /// The result of a training.

@@ -9,7 +9,7 @@ use crate::epoch::pack::LengthHistogram;
 use crate::epoch::plan::{PlanHeader, narrow, ratio};
 use crate::epoch::recipe::OrderKind;
 use crate::epoch::run::{EpochIndex, OpenPlan};
-use model::show::number;
+use model::show::{count, number};
 use serde::Serialize;
 use std::fmt;
 
@@ -158,7 +158,9 @@ pub(super) fn ln_factorial(n: u64) -> f64 {
 impl fmt::Display for DocumentPadding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cost = |of: &PaddingCost| {
-            format!("{} places, {} pads ({:.2} %)", number(of.places), number(of.pads), of.percent)
+            let (places, pads) =
+                (count(of.places, "place", "places"), count(of.pads, "pad", "pads"));
+            format!("{places}, {pads} ({:.2} %)", of.percent)
         };
         let (longest, length) = (&self.to_longest, &self.to_row_length);
         writeln!(

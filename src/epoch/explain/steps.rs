@@ -349,8 +349,9 @@ impl fmt::Display for GroupingSteps {
         }
         write!(f, "5 batches, padded to the longest row of each")?;
         for batch in self.batches.iter().take(LINES) {
-            let (places, pads) = (number(batch.places), number(batch.pads));
-            let head = format!("  batch {}: {places} places, {pads} pads ", batch.number);
+            let places = count(batch.places, "place", "places");
+            let pads = count(batch.pads, "pad", "pads");
+            let head = format!("  batch {}: {places}, {pads} ", batch.number);
             write!(f, "\n{}", batch.rows.line(&head))?;
         }
         write_more(f, self.batches.len())

@@ -9,14 +9,18 @@ use super::spec::RowContext;
 use crate::epoch::recipe::{Format as F, Layout, MixUnit, OutputRecipe, PadView, RowColumn};
 use crate::epoch::stream::{EpochRow, NO_SOURCE};
 use crate::epoch::views::{RowShape, Span};
+use arrow::datatypes::{DataType, Field as ArrowField};
+use arrow_ipc::reader::StreamReader;
 use files::output::{
     IdType, OutputCompression, RowFormat, RowSpec, ShardReadError, TokenBatch, TokenRow,
 };
 use model::LossSpan;
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 fn save(format: &'static dyn RowFormat, context: &RowContext, dir: &Path, rows: &[EpochRow]) {
     let (path, context) = (dir.to_path_buf(), context.clone());
@@ -373,6 +377,100 @@ fn listing_and_index_are_read_once_for_all_shards() {
             }
         }
         assert_eq!(rows, few_rows().len(), "{name}");
+    }
+}
+
+/// The type of a column that `datasets` makes of a feature.
+fn feature_type(feature: &Value) -> DataType {
+    match (feature["_type"].as_str().unwrap(), feature["dtype"].as_str()) {
+        ("List", None) => {
+            let item = feature_type(&feature["feature"]);
+            DataType::List(Arc::new(ArrowField::new("item", item, true)))
+        }
+        ("Value", Some("string")) => DataType::Utf8,
+        ("Value", Some("int32")) => DataType::Int32,
+        ("Value", Some("int64")) => DataType::Int64,
+        ("Value", Some("uint8")) => DataType::UInt8,
+        ("Value", Some("int8")) => DataType::Int8,
+        ("Value", Some("float32")) => DataType::Float32,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// `load_from_disk` opens the files that `state.json` names, in its order, and takes fingerprint, split and format from
+/// there; the features of `dataset_info.json` have to be those of every file.
+#[test]
+fn arrow_folders_have_what_load_from_disk_reads() {
+    let columns = [
+        RowColumn::AttentionMask,
+        RowColumn::Labels,
+        RowColumn::LossMask,
+        RowColumn::LossWeights,
+        RowColumn::PositionIds,
+        RowColumn::SeqStartId,
+    ];
+    for (columns, is_masked, shard_bytes) in
+        [(&columns[..0], false, 1 << 20), (&columns, true, 2000)]
+    {
+        let context = with_spec(context(F::Arrow, IdType::I32), |spec| {
+            spec.capacity = 20;
+            spec.is_packed = false;
+            spec.columns = columns.to_vec();
+            spec.shard_bytes = shard_bytes;
+            spec.has_loss_spans = is_masked;
+            spec.has_loss_masks = is_masked;
+        });
+        let rows: Vec<EpochRow> = (1..400)
+            .map(|seed| made(seed, &[(0, 5), (1, 1 + seed % 9)], seed % 3, false, is_masked))
+            .collect();
+        let dir = tempfile::tempdir().unwrap();
+        save(of(F::Arrow, None), &context, dir.path(), &rows);
+        let json = |name: &str| -> Value {
+            serde_json::from_slice(&fs::read(dir.path().join(name)).unwrap()).unwrap()
+        };
+        let (state, info) = (json("state.json"), json("dataset_info.json"));
+        let names = state["_data_files"].as_array().unwrap().iter();
+        let names: Vec<&str> = names.map(|file| file["filename"].as_str().unwrap()).collect();
+        assert_eq!(names.len() > 1, shard_bytes == 2000, "{names:?}");
+        let numbered = |at: usize| format!("data-{at:05}-of-{:05}.arrow", names.len());
+        assert!(names.iter().copied().eq((0..names.len()).map(numbered)), "{names:?}");
+        let whole = json!({
+            "_data_files": names.iter().map(|name| json!({ "filename": name })).collect::<Vec<_>>(),
+            "_fingerprint": "0123456789abcdef",
+            "_format_columns": null,
+            "_format_kwargs": {},
+            "_format_type": null,
+            "_output_all_columns": false,
+            "_split": null,
+        });
+        assert_eq!(state, whole);
+        let mut there: Vec<String> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .collect();
+        there.sort_unstable();
+        assert_eq!(there, [&names[..], &["dataset_info.json", "state.json"]].concat());
+
+        // All else of it that `DatasetInfo` has may be left out.
+        let known = ["citation", "description", "features", "homepage", "license"];
+        assert!(info.as_object().unwrap().keys().eq(known), "{info}");
+        let features = info["features"].as_object().unwrap();
+        let mut found = Vec::new();
+        for name in &names {
+            let file = fs::File::open(dir.path().join(name)).unwrap();
+            let reader = StreamReader::try_new(file, None).unwrap();
+            let schema = reader.schema();
+            let of_file = schema.fields().iter().map(|field| (field.name(), field.data_type()));
+            let of_file: BTreeMap<&String, &DataType> = of_file.collect();
+            assert!(of_file.keys().copied().eq(features.keys()), "{name}: {of_file:?} {info}");
+            for (column, kind) in of_file {
+                assert_eq!(*kind, feature_type(&features[column]), "{name}: {column}");
+            }
+            let about: Value = serde_json::from_str(&schema.metadata()["huggingface"]).unwrap();
+            assert_eq!(about, json!({ "info": { "features": features } }), "{name}");
+            found.extend(reader.map(|batch| batch.unwrap().num_rows()));
+        }
+        assert_eq!(found.iter().sum::<usize>(), rows.len());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Answers questions of this room from fingerprints and the bucket index; beside `sweep`, no other file here knows sketches or buckets.
+//! Answers questions of this room from fingerprints and the bucket index; no other file here knows sketches or buckets.
 
 use crate::query::error::QueryError;
 use model::{BucketKey, DedupScope, DocId, Policy, SourceId, Standing, bucket_keys};

@@ -3,8 +3,8 @@
 //! `pairs` lists removed documents beside their witnesses; `summary` counts them, with `losses`, `histogram` and
 //! `cluster_sizes`; `matrix` counts them by group of document and witness; `near` shows where two texts begin to
 //! differ; `clusters` shows one document among its duplicates; `similar` looks a text up in the index; `policy_cost`
-//! says what a policy detects and costs; `sweep` what other thresholds and shingle sizes would remove. `craft` and
-//! `sweep` alone know sketches and buckets.
+//! says what a policy detects and costs; `sweep` has the options and the report of what other thresholds and shingle sizes
+//! would remove. `craft` alone knows sketches and buckets.
 
 mod blockers;
 mod cluster_sizes;
@@ -43,6 +43,4 @@ pub use summary::{
     ClusterSource, DuplicatesOptions, DuplicatesSummary, ExamplePair, LargeCluster, RemovedCount,
     SourceLoss, SourcePair, duplicates_summary,
 };
-pub use sweep::{
-    DedupSweep, SimilarityQuartiles, SweepLine, SweepOptions, SweepRemovals, sweep_dedup,
-};
+pub use sweep::{DedupSweep, SimilarityQuartiles, SweepLine, SweepOptions, SweepRemovals};

@@ -79,11 +79,33 @@ grouped by length as transformers does, generator seed 42
 4 the longest of all to the front: 7:8, it is there already
 5 batches, padded to the longest row of each
   batch 0: 24 places, 4 pads  7:8 6:7 2:5
-  batch 1: 9 places, 1 pads  8:3 0:3 1:2
+  batch 1: 9 places, 1 pad  8:3 0:3 1:2
   batch 2: 18 places, 3 pads  5:6 11:5 4:4
   batch 3: 12 places, 6 pads  9:4 10:1 3:1
 ";
     assert!(text.contains(expected), "{text}");
+    // The page has them, and a row for each multiplier; without the options it has neither.
+    let swept =
+        t.scratch.run("epoch explain corpus r.toml --steps 2 --sweep --html epoch.html --json");
+    let page = std::fs::read_to_string(t.scratch.path("epoch.html")).unwrap();
+    let shown = "The first 2 mega-batches of 6 rows, grouped by length step by step.";
+    assert!(
+        page.contains(shown) && page.contains("batch 1: 9 places, 1 pad  8:3 0:3 1:2"),
+        "{page}"
+    );
+    for of in swept.json()["sweep"]["multipliers"].as_array().unwrap() {
+        let name = of["mega_batch_mult"].as_u64().map_or("all".to_owned(), |one| one.to_string());
+        let mark = if of["is_of_recipe"] == true { " *" } else { "" };
+        let row = format!(
+            "<tr><th scope=\"row\">{name}{mark}</th><td>{:.2} %</td><td>{}</td>",
+            of["padding_percent"].as_f64().unwrap(),
+            of["largest_places"]
+        );
+        assert!(page.contains(&row), "{row}\n{page}");
+    }
+    t.scratch.run("epoch explain corpus r.toml --html plain.html");
+    let page = std::fs::read_to_string(t.scratch.path("plain.html")).unwrap();
+    assert!(!page.contains("mega-batch"), "{page}");
 
     // As its sampler runs, without a multiplier: mega-batches are batches, and the longest comes from the second.
     t.recipe("r.toml", &format!("{THREES}length_grouped = {{ exact = \"torch\" }}\n"));

@@ -22,16 +22,13 @@ const LAYERS: &[(&str, &str)] = &[
     ("decide", "model store dedup tokenizer"),
     ("input", "model remote"),
     ("ingest", "model store dedup tokenizer signals decide remote input output contamination"),
-    (
-        "query",
-        "model store corpus dedup input output signals contamination decide::RankNumbers \
-         decide::ViewRanker decide::with_fingerprint",
-    ),
+    ("query", "model store corpus dedup input output signals contamination"),
     (
         "curate",
         "model store corpus dedup tokenizer signals decide output contamination \
          input::path_on_record query::select query::compute query::dependence query::kind_of \
-         query::names_column query::Computed query::Dependence query::QueryError",
+         query::names_column query::Computed query::Dependence query::DocumentFilter \
+         query::QueryError query::duplicates",
     ),
     (
         "export",

@@ -5,11 +5,13 @@
 //! the vocabulary itself (`usage`, `reach`) and at set pieces (`cases`). [`VocabularyCurve`] is the length of the
 //! sample at other sizes of the vocabulary (`curve`, `sizes`). [`AnalysisReport`] sets tokenizers side by side, and
 //! beside texts as words, characters and bytes ([`BaselineTally`]). [`WordCostTally`] finds the words that cost most.
+//! [`pattern_hints`] tries other split patterns than that of a training.
 
 mod baselines;
 mod cases;
 mod counts;
 mod curve;
+mod patterns;
 mod reach;
 mod report;
 mod sizes;
@@ -27,6 +29,7 @@ pub use baselines::BaselineTally;
 pub use cases::{AnalysisCase, AnalysisCaseKind, DigitRun};
 pub use counts::{AnalysisTally, CostlyDocument, TextCounts, TextWords};
 pub use curve::{CurvePoint, Knee, MergeCounts, SizePrice, VocabularyCurve};
+pub use patterns::{PatternHint, pattern_hints};
 pub use reach::{ReachClass, ReachRow};
 pub use report::{AnalysisReport, GranularityBaseline, GroupMetrics, TokenizerAnalysis};
 pub use subject::AnalysedTokenizer;

@@ -315,14 +315,17 @@ fn is_mark(character: char) -> bool {
     !character.is_ascii() && !character.is_alphanumeric() && character.script() != Script::Common
 }
 
+/// The script of a letter; none where several share it.
+pub(super) fn script_of_letter(letter: char) -> Option<Script> {
+    let script = letter.script();
+    (!matches!(script, Script::Common | Script::Inherited | Script::Unknown)).then_some(script)
+}
+
 /// The script of the letters; none without letters.
 fn script_of(text: &str) -> Option<&'static str> {
     let mut found = None;
     for character in text.chars().filter(|character| character.is_alphabetic()) {
-        let script = character.script();
-        if matches!(script, Script::Common | Script::Inherited | Script::Unknown) {
-            continue;
-        }
+        let Some(script) = script_of_letter(character) else { continue };
         if found.is_some_and(|found| found != script) {
             return Some("several scripts");
         }

@@ -25,6 +25,8 @@ pub(crate) struct LibraryReference {
     plain: tokenizers::Tokenizer,
     /// The tokenizer of the file itself, where `plain` is not that.
     whole: Option<tokenizers::Tokenizer>,
+    /// The id that a Unigram has for what it does not know.
+    unknown: Option<u32>,
     /// Twins that tell positions, made when first asked: of plain text, and of text with special tokens.
     placing: [OnceLock<tokenizers::Tokenizer>; 2],
     /// The twin of plain text with a stand-in of each special token, made when first asked.
@@ -75,12 +77,13 @@ impl LibraryReference {
         {
             return Err(TokenizerError::Dropout(dropout));
         }
-        Ok(Self::of_libraries(plain, whole))
+        let unknown = variants.and_then(|variants| variants.unknown);
+        Ok(Self { unknown, ..Self::of_libraries(plain, whole) })
     }
 
     fn of_libraries(plain: tokenizers::Tokenizer, whole: Option<tokenizers::Tokenizer>) -> Self {
         let (placing, standing, segments) = Default::default();
-        Self { plain, whole, placing, standing, segments }
+        Self { plain, whole, unknown: None, placing, standing, segments }
     }
 
     /// To split texts: what the model of the file is does not matter.
@@ -280,12 +283,12 @@ impl LibraryReference {
         Ok(())
     }
 
-    /// The model, made ready to give other segmentations of words than the best. `json`: the bytes of its file.
-    pub(crate) fn segments(&self, json: &[u8]) -> Result<&SegmentModel, TokenizerError> {
+    /// The model, made ready to give other segmentations of words than the best.
+    pub(crate) fn segments(&self) -> Result<&SegmentModel, TokenizerError> {
         if let Some(model) = self.segments.get() {
             return Ok(model);
         }
-        let made = SegmentModel::of(self.plain.get_model(), json)?;
+        let made = SegmentModel::of(self.plain.get_model(), self.unknown)?;
         Ok(self.segments.get_or_init(|| made))
     }
 
@@ -327,7 +330,7 @@ impl LibraryReference {
             Ok::<_, TokenizerError>(library)
         };
         let whole = self.whole.as_ref().map(add).transpose()?;
-        Ok(Self::of_libraries(add(&self.plain)?, whole))
+        Ok(Self { unknown: self.unknown, ..Self::of_libraries(add(&self.plain)?, whole) })
     }
 }
 

@@ -2,8 +2,8 @@
 //! scores, the merges of a BPE.
 
 use crate::error::{ENCODING, TokenizerError, guard};
+use crate::file::ModelType;
 use crate::file::write::byte_token;
-use crate::file::{ModelType, TokenizerFile};
 use crate::models::lattice::{ScoredPiece, UnigramSegmenter};
 use crate::models::piece_lattice::UnigramPieces;
 use crate::models::{MergeScratch, MergeTable};
@@ -21,11 +21,11 @@ pub(crate) enum SegmentModel {
 }
 
 impl SegmentModel {
-    /// `json`: the bytes of the file that `model` is of.
-    pub(super) fn of(model: &ModelWrapper, json: &[u8]) -> Result<Self, TokenizerError> {
+    /// `unknown`: the id that a Unigram has for what it does not know.
+    pub(super) fn of(model: &ModelWrapper, unknown: Option<u32>) -> Result<Self, TokenizerError> {
         Ok(match model {
             ModelWrapper::Unigram(unigram) => {
-                Self::Unigram(Box::new(LibraryUnigram::of(unigram, json)?))
+                Self::Unigram(Box::new(LibraryUnigram::of(unigram, unknown)))
             }
             ModelWrapper::BPE(_) => Self::Bpe(Box::new(LibraryBpe::of(model)?)),
             ModelWrapper::WordPiece(_) => Self::Single(ModelType::WordPiece),
@@ -42,15 +42,10 @@ pub(crate) struct LibraryUnigram {
 }
 
 impl LibraryUnigram {
-    fn of(model: &Unigram, json: &[u8]) -> Result<Self, TokenizerError> {
+    fn of(model: &Unigram, unknown: Option<u32>) -> Self {
         let pieces: Vec<ScoredPiece> = model.iter().cloned().collect();
-        let file = TokenizerFile::read(json)?;
-        let unknown = file.model().get("unk_id").and_then(Value::as_u64);
-        Ok(Self {
-            segmenter: UnigramSegmenter::of(&pieces, 0),
-            unknown: unknown.and_then(|id| u32::try_from(id).ok()),
-            falls_back: model.byte_fallback(),
-        })
+        let segmenter = UnigramSegmenter::of(&pieces, 0);
+        Self { segmenter, unknown, falls_back: model.byte_fallback() }
     }
 
     /// Appends the ids of a run of unknown characters: that of the piece which they are together, of their bytes, or of

@@ -23,6 +23,8 @@ pub(crate) struct UnigramVariants {
     pub(crate) plain: Vec<u8>,
     /// For the fast engine, likewise.
     pub(crate) fast: TokenizerFile,
+    /// The id of what no piece spells, which the reference keeps to itself.
+    pub(crate) unknown: Option<u32>,
 }
 
 /// None of a file with another model, which every reader reads as it is. `bytes`: those of `file`.
@@ -34,11 +36,13 @@ pub(crate) fn unigram_variants(
         return Ok(None);
     }
     let renamed = rename_specials(file, bytes);
+    let unknown = file.model().get("unk_id").and_then(Value::as_u64);
     let write = |json: &Value| serde_json::to_vec(json).map_err(TokenizerError::Write);
     Ok(Some(UnigramVariants {
         whole: write(&with_published_scores(file.json().clone()))?,
         plain: write(&with_published_scores(renamed.clone()))?,
         fast: TokenizerFile { json: renamed },
+        unknown: unknown.and_then(|id| u32::try_from(id).ok()),
     }))
 }
 

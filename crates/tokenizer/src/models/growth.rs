@@ -28,6 +28,45 @@ pub enum PairOutcome {
     Never,
 }
 
+/// The ids of a growth: what is new takes the next one, until there are as many as were asked for.
+pub(super) struct NewIds {
+    next: u32,
+    given: u32,
+    wanted: u32,
+}
+
+impl NewIds {
+    pub(super) const fn new(next: u32, options: GrowthOptions) -> Self {
+        Self { next, given: 0, wanted: options.new_tokens }
+    }
+
+    /// How many were given.
+    pub(super) const fn given(&self) -> u32 {
+        self.given
+    }
+
+    pub(super) const fn is_done(&self) -> bool {
+        self.given >= self.wanted
+    }
+
+    /// The id of what becomes of a pair, and whether it is new; none where nothing does.
+    pub(super) fn of(&mut self, outcome: PairOutcome) -> Option<(u32, bool)> {
+        match outcome {
+            PairOutcome::Never => None,
+            PairOutcome::Existing(id) => Some((id, false)),
+            PairOutcome::New => {
+                let Some(after) = self.next.checked_add(1) else {
+                    // No id is left, so this was the last.
+                    self.wanted = self.given;
+                    return None;
+                };
+                self.given += 1;
+                Some((std::mem::replace(&mut self.next, after), true))
+            }
+        }
+    }
+}
+
 /// A merge that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrownMerge {
@@ -58,29 +97,20 @@ pub struct GrownMerge {
 pub fn grow(
     words: &CountedWords,
     table: &mut MergeTable,
-    mut next_id: u32,
+    next_id: u32,
     options: GrowthOptions,
     mut join: impl FnMut(u32, u32) -> PairOutcome,
 ) -> Vec<GrownMerge> {
     let mut scratch = MergeScratch::default();
     let mut state = GrowthState::new(words, table, &mut scratch);
-    let (mut merges, mut given) = (Vec::new(), 0);
-    let mut touched = Vec::new();
-    while given < options.new_tokens {
+    let mut ids = NewIds::new(next_id, options);
+    let (mut merges, mut touched) = (Vec::new(), Vec::new());
+    while !ids.is_done() {
         let Some((count, left, right)) = state.pop() else { break };
         if count < options.min_frequency.max(1) {
             break;
         }
-        let (id, is_new) = match join(left, right) {
-            PairOutcome::Never => continue,
-            PairOutcome::Existing(id) => (id, false),
-            PairOutcome::New => (next_id, true),
-        };
-        if is_new {
-            let Some(after) = next_id.checked_add(1) else { break };
-            next_id = after;
-            given += 1;
-        }
+        let Some((id, is_new)) = ids.of(join(left, right)) else { continue };
         table.push(left, right, id);
         state.words.take_words(left, right, &mut touched);
         for word in &touched {

@@ -1,6 +1,6 @@
 //! Merges each time the pair that raises the likelihood of the words most, as the first WordPiece trainer did.
 
-use super::growth::{GrownMerge, GrowthOptions, PairOutcome};
+use super::growth::{GrownMerge, GrowthOptions, NewIds, PairOutcome};
 use super::merges::{CountedWords, PairMap, pair};
 use super::word_pairs::{PairRow, WordPairs};
 use model::{Context, Interrupted};
@@ -28,30 +28,22 @@ const SLACK: usize = 1 << 16;
 /// [`Interrupted`] when a stop was requested.
 pub(crate) fn merge_by_likelihood(
     words: &CountedWords,
-    mut next_id: u32,
+    next_id: u32,
     options: GrowthOptions,
     context: &Context<'_>,
     mut join: impl FnMut(u32, u32) -> PairOutcome,
 ) -> Result<Vec<GrownMerge>, Interrupted> {
     let mut state = LikelihoodState::new(words, options.min_frequency.max(1));
-    let (mut merges, mut given, mut touched) = (Vec::new(), 0, Vec::new());
-    while given < options.new_tokens {
+    let mut ids = NewIds::new(next_id, options);
+    let (mut merges, mut touched) = (Vec::new(), Vec::new());
+    while !ids.is_done() {
         if merges.len() % ROUND == 0 {
             context.check_interrupt()?;
-            context.progress.advance(u64::from(given));
+            context.progress.advance(u64::from(ids.given()));
         }
         let Some(PairScore { count, key: Reverse(key), .. }) = state.pop() else { break };
         let (left, right) = pair(key);
-        let (id, is_new) = match join(left, right) {
-            PairOutcome::Never => continue,
-            PairOutcome::Existing(id) => (id, false),
-            PairOutcome::New => (next_id, true),
-        };
-        if is_new {
-            let Some(after) = next_id.checked_add(1) else { break };
-            next_id = after;
-            given += 1;
-        }
+        let Some((id, is_new)) = ids.of(join(left, right)) else { continue };
         state.words.take_words(left, right, &mut touched);
         let mut joined = 0_u64;
         for word in &touched {

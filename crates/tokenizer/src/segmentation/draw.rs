@@ -185,7 +185,7 @@ impl Tokenizer {
         let kind = match &self.reference {
             ReferenceEncoder::Library(library) => {
                 let library = library_of(library, &self.json)?;
-                match library.segments(&self.json)? {
+                match library.segments()? {
                     SegmentModel::Bpe(_) if probability == 0.0 => {
                         return self.encode_best(text, specials, out);
                     }

@@ -22,7 +22,7 @@ impl Tokenizer {
         let kind = match &self.reference {
             ReferenceEncoder::Library(library) => {
                 let library = library_of(library, &self.json)?;
-                match library.segments(&self.json)? {
+                match library.segments()? {
                     SegmentModel::Unigram(unigram) => {
                         return Ok(UnigramModel::Library(library, unigram));
                     }

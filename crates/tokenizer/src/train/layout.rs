@@ -140,7 +140,7 @@ impl TrainOptions {
     pub fn check(&self) -> Result<(), TokenizerError> {
         let fail = |what: &str| Err(TokenizerError::TrainOptions(what.to_owned()));
         match &self.pattern {
-            Some(pattern) if self.layout() == ModelLayout::ByteLevel => pattern.check()?,
+            Some(pattern) if self.takes_pattern() => pattern.check()?,
             Some(_) => {
                 return fail("a split pattern needs byte-level BPE; this model splits at spaces");
             }

@@ -218,6 +218,11 @@ impl TrainOptions {
         }
     }
 
+    /// Whether texts are split by a pattern.
+    pub(crate) fn takes_pattern(&self) -> bool {
+        self.layout() == ModelLayout::ByteLevel
+    }
+
     /// The token for what the vocabulary has not.
     pub(super) fn unknown(&self) -> Option<&'static str> {
         match self.layout() {

@@ -1,8 +1,7 @@
 //! Reads the documents of a sweep: distinct texts in the order of ranks, and their sketches.
 
 use super::too_large;
-use crate::decide::{RankNumbers, ViewRanker, with_fingerprint};
-use crate::query::duplicates::craft::sketch;
+use crate::decide::{RankNumbers, ViewRanker, stored_sketch, with_fingerprint};
 use model::{Context, DocId, Error, Policy, SourceId, Standing};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -91,7 +90,7 @@ impl SweepTexts {
             let read = part.par_iter().with_min_len(8).map_init(
                 || Fingerprinter::new(policy),
                 |craft, text| match is_stored {
-                    true => Ok(sketch(view, text.document)?),
+                    true => stored_sketch(view, text.document),
                     false => Ok(craft.fingerprint(&view.compared_text(text.document)?).sketch),
                 },
             );
