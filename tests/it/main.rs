@@ -52,6 +52,7 @@ mod decide {
 mod docs {
     mod guides;
     mod pages;
+    mod programs;
     mod promises;
     mod trouble;
 }
