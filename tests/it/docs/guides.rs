@@ -349,6 +349,16 @@ corpusdb_test!(size, |scratch| {
     assert!(told.contains("bytes a document") && told.contains("would add 30"), "{told}");
 });
 
+corpusdb_test!(thirty_questions, |scratch| {
+    crawl(&scratch);
+    scratch.write("next.jsonl", lines(&pages(&mut Random::new(21), "next", 30, 60)));
+    let told = run_commands(&scratch, "../explanation/faq.md", "crawl");
+    assert!(!told.lines().any(|line| line.starts_with("error:")), "{told}");
+    assert_contains(&told, &["plan 2: ", "no trace of them is left"]);
+    let page = page("../explanation/faq.md");
+    assert_eq!(page.lines().filter(|line| line.starts_with("**")).count(), 30);
+});
+
 corpusdb_test!(data_card, |scratch| {
     crawl(&scratch);
     scratch.write("recipe.toml", "version = 1\n[pack]\nkind = \"concat\"\nlength = 64\n");
