@@ -6,12 +6,17 @@ Usage: scripts/python_reference.py > docs/reference/python.md, with the package 
 
 import ast
 import inspect
+import re
 import textwrap
+from pathlib import Path
 
 import corpusdb
-from corpusdb import _reports, errors, kernel, reports
+from corpusdb import _options, _reports, errors, kernel, reports
 
 COLUMNS = 118
+
+#: The page that has the texts of options, whose headings are the verbs.
+OF_VERBS = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
 
 HEAD = """# Python
 
@@ -63,9 +68,28 @@ def plain(annotation):
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
 
 
+def option_texts():
+    """By the texts of the options of a verb, as docstrings end with them, a line that leads to the page of verbs."""
+    verbs = {"".join(map(str.capitalize, re.split("[ -]", verb))): verb
+             for verb in re.findall("^#+ `corpusdb (.+)`$", OF_VERBS.read_text(), re.MULTILINE)}
+    found = {}
+    for name, what in vars(_options).items():
+        if name.endswith("Options"):
+            verb = verbs[name.removesuffix("Options")]
+            _, _, texts = inspect.getdoc(what).partition("\n\n")
+            found[texts] = f"The options of the verb are those of [`corpusdb {verb}`](cli.md#corpusdb-{verb.replace(' ', '-')})."
+    return found
+
+
+OPTION_TEXTS = option_texts()
+
+
 def prose(what):
-    """A docstring, its paragraphs folded and what is indented left as it is."""
+    """A docstring, its paragraphs folded and what is indented left as it is; options are told by the page of verbs."""
     told = inspect.getdoc(what) or ""
+    for texts, line in OPTION_TEXTS.items():
+        if told.endswith(f"\n\n{texts}"):
+            told = told.removesuffix(texts) + line
     parts = []
     for part in told.split("\n\n"):
         lines = part.splitlines()

@@ -53,6 +53,8 @@ mod decide {
 mod docs {
     mod guides;
     mod pages;
+    mod programs;
+    mod promises;
     mod trouble;
 }
 

@@ -179,6 +179,38 @@ fn pages_say_who_they_are_for_and_fit_the_screen() {
     }
 }
 
+/// The words that a row of a table defines, without what tells their meanings apart.
+fn defined(row: &str) -> Vec<String> {
+    let cell = row.split('|').nth(1).unwrap_or_default();
+    let word = |part: &str| part.trim().trim_matches('`').to_lowercase();
+    cell.split(',').map(word).filter(|word| !word.is_empty()).collect()
+}
+
+#[test]
+fn a_word_is_defined_once_and_used() {
+    let (glossary, code) = (read("docs/reference/glossary.md"), read("docs/ARCHITECTURE.md"));
+    let (_, of_code) = code.split_once("\n## Words\n").unwrap();
+    let rows = table(&glossary, "| word | means |");
+    let of_code = table(of_code, "| word | means |");
+    let mut words: Vec<String> = rows.iter().chain(&of_code).flat_map(|row| defined(row)).collect();
+    assert!(words.len() > 90);
+    let firsts: Vec<Vec<String>> = rows.iter().map(|row| defined(row)).collect();
+    assert!(firsts.is_sorted(), "the glossary is sorted");
+    words.sort();
+    for pair in words.windows(2) {
+        assert_ne!(pair[0], pair[1], "defined twice");
+    }
+    let others: String = pages()
+        .iter()
+        .filter(|page| !page.ends_with("glossary.md"))
+        .map(|page| read(page).to_lowercase())
+        .collect();
+    for word in firsts.iter().flatten() {
+        let word = word.split(" (").next().unwrap();
+        assert!(others.contains(word), "{word} is in no page");
+    }
+}
+
 #[test]
 fn the_page_of_verbs_lists_every_verb() {
     let page = read("docs/reference/verbs.md");
