@@ -419,7 +419,8 @@ fn arrow_folders_have_what_load_from_disk_reads() {
             spec.has_loss_spans = is_masked;
             spec.has_loss_masks = is_masked;
         });
-        let rows: Vec<EpochRow> = (1..400)
+        // A shard ends between groups of 1,000 rows.
+        let rows: Vec<EpochRow> = (1..4000)
             .map(|seed| made(seed, &[(0, 5), (1, 1 + seed % 9)], seed % 3, false, is_masked))
             .collect();
         let dir = tempfile::tempdir().unwrap();
