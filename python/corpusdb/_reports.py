@@ -177,6 +177,7 @@ __all__ = [
     "Padding",
     "PaddingCost",
     "ParentPlan",
+    "PatternHint",
     "PerplexityModel",
     "PinnedShard",
     "PinnedSnapshot",
@@ -4257,6 +4258,29 @@ class ParentPlan(Report):
     """Rows of its run that are consumed: the next one is the first that is not."""
 
 
+class PatternHint(Report):
+    """A split pattern by which the texts of a script are at most half as many tokens as by the one that was trained with.
+
+    Both were measured: with either pattern, and all other options alike, a tokenizer was trained on a sample of these
+    texts alone, and the sample encoded.
+    """
+
+    script: str
+    """The script, by its name in Unicode: that of most letters of each of the texts."""
+
+    bytes: int
+    """Bytes of the texts that were sampled."""
+
+    pattern: str
+    """The name of the pattern."""
+
+    bytes_per_token: float
+    """Bytes of text for a token, by that pattern."""
+
+    bytes_per_token_as_trained: float
+    """Bytes of text for a token, by the pattern that the tokenizer was trained with."""
+
+
 class PerplexityModel(Report):
     """An n-gram model whose documents have perplexities by it."""
 
@@ -7442,6 +7466,9 @@ class TrainingRecord(Report):
 
     bytes_per_token: list[float | None]
     """Bytes of text for a token, in the order of the report's groups; none without a token."""
+
+    pattern_hints: list[PatternHint]
+    """Split patterns by which texts of a script are at most half as many tokens, measured on a sample of the texts."""
 
 
 class TrainingTexts(Report):
