@@ -71,9 +71,9 @@ pub use domains::{DomainStats, Domains};
 pub use duplicates::ShownBlocker;
 pub(crate) use duplicates::{
     DedupExplanation, DedupSweep, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,
-    DuplicatesOptions, DuplicatesSummary, SimilarOptions, SimilarReport, SimilarTo, SweepOptions,
-    diff, diff_near, document_duplicates, duplicates, duplicates_matrix, duplicates_summary,
-    explain_dedup, similar, sweep_dedup,
+    DuplicatesOptions, DuplicatesSummary, MemberSorter, SimilarOptions, SimilarReport, SimilarTo,
+    SweepOptions, diff, diff_near, document_duplicates, duplicates, duplicates_matrix,
+    duplicates_summary, explain_dedup, similar, sweep_dedup,
 };
 pub use error::QueryError;
 pub use fields::FieldSummary;
