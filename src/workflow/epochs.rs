@@ -1,6 +1,6 @@
 //! Plans epochs: at the moment of a snapshot, with cuts between tokens, and stores or extends the plans.
 
-use crate::corpus::{Corpora, Corpus, CorpusWriter, parts};
+use crate::corpus::{Corpora, Corpus, CorpusWriter};
 use crate::curate;
 use crate::epoch::{
     self, EpochError, EpochRow, Plan, PlanExtension, PlanInputs, PlanStorage, Recipe, RowReport,
@@ -154,8 +154,6 @@ impl CorpusWriter {
                     epoch::unencoded_members(against, recipe, round, context)
                 })?;
             context.progress.end();
-            // Other corpora are only read here; planning names what they lack.
-            let members = parts(0, &members);
             if members.is_empty() {
                 break;
             }

@@ -3,7 +3,7 @@
 use super::labels::FewLabels;
 use super::origins::{SourceOrigins, listing, origins};
 use super::{PlanInputs, clusters, limits, select, suites};
-use crate::corpus::Corpora;
+use crate::corpus::{Corpora, parts};
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::LengthHistogram;
 use crate::epoch::plan::{PinnedTokenizer, policy};
@@ -97,9 +97,9 @@ pub(super) fn resolve(
     Ok(Resolution { recipe, tokenizer, pinned_tokenizer, sources })
 }
 
-/// The near duplicates without ids that the plan of a recipe draws, as far as is known before they have some, and the
-/// tokenizer that they lack. In each further `round` twice as many of a cluster are examined, since those that were
-/// encoded had too few tokens or labels.
+/// The near duplicates of the first corpus without ids that the plan of a recipe draws, as far as is known before they
+/// have some, and the tokenizer that they lack: other corpora are only read, and planning names what they lack. In each
+/// further `round` twice as many of a cluster are examined, since those that were encoded had too few tokens or labels.
 ///
 /// # Errors
 /// As [`plan`](super::plan), but for what rows need.
@@ -113,7 +113,8 @@ pub fn unencoded_members(
     let most = u64::from(recipe.select.per_cluster);
     let missing = |most| {
         let members = clusters::first_of_clusters(against, &found.sources.selections, most)?;
-        clusters::without_ids(against.corpora, found.tokenizer, &members)
+        let without = clusters::without_ids(against.corpora, found.tokenizer, &members)?;
+        Ok::<_, EpochError>(parts(0, &without))
     };
     let mut members = missing(most)?;
     if round > 0 && !members.is_empty() {
